@@ -1,0 +1,170 @@
+"""The header block of HMSG and HPUB: status line, multimap, encoding.
+
+A block on the wire (ADR-4):
+
+    NATS/1.0 503 No Responders␍␊      the version; inline status and description are optional
+    Nats-Subject: orders.new␍␊        name, colon, value; white space around the value is dropped
+    ␍␊                                an empty line ends it
+
+The server does not look into the blocks that publishers send, so anything may arrive (transcript 07).
+Reading is therefore strict and late: `Headers.decode` raises HeaderError for whoever asks, while
+`read_status`, which the routing of every message needs, never raises.
+"""
+
+from __future__ import annotations
+
+from . import _text
+from .errors import HeaderError, InvalidHeader
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import TypeAlias
+
+    HeaderValue: TypeAlias = str | Iterable[str]
+    HeadersLike: TypeAlias = (
+        "Headers | Mapping[str, HeaderValue] | Iterable[tuple[str, HeaderValue]]"
+    )
+
+VERSION = b"NATS/1.0"
+_SPACE = b" \t"
+
+
+class Headers:
+    """A multimap of header names and values: ordered, case-preserving and case-sensitive (ADR-4).
+
+    `h[name]` and `h.get(name)` give the first value, `h.get_all(name)` every one of them.
+    Made from a mapping or from pairs; a value may be a list of values.
+    """
+
+    __slots__ = ("_pairs",)
+
+    def __init__(self, items: HeadersLike = ()) -> None:
+        # A list of pairs, because dicts have no order on MicroPython and names may repeat.
+        self._pairs: list[tuple[str, str]] = []
+        for name, value in items.items() if hasattr(items, "items") else items:
+            for single in (value,) if isinstance(value, str) else value:
+                self.append(name, single)
+
+    @classmethod
+    def decode(cls, block: bytes) -> Headers:
+        """Read a whole block, the final empty line included; HeaderError if it is none."""
+        if not block.startswith(VERSION):
+            raise HeaderError("header block does not start with NATS/1.0: %r" % block[:64])
+        if not block.endswith(b"\r\n\r\n"):
+            raise HeaderError("header block does not end with an empty line: %r" % block[-64:])
+        headers = cls()
+        for line in block[:-4].split(b"\r\n")[1:]:
+            headers._pairs.append(_decode_line(line))
+        return headers
+
+    def encode(self) -> bytes:
+        """The whole block; every pair was checked when it was added."""
+        lines = ["%s: %s\r\n" % pair for pair in self._pairs]
+        return VERSION + b"\r\n" + _text.encode("".join(lines)) + b"\r\n"
+
+    def __getitem__(self, name: str) -> str:
+        for key, value in self._pairs:
+            if key == name:
+                return value
+        raise KeyError(name)
+
+    def get(self, name: str, default: str = "") -> str:
+        for key, value in self._pairs:
+            if key == name:
+                return value
+        return default
+
+    def get_all(self, name: str) -> list[str]:
+        return [value for key, value in self._pairs if key == name]
+
+    def append(self, name: str, value: str) -> None:
+        """Add a value behind those that the name has; InvalidHeader if it cannot be sent."""
+        check_header(name, value)
+        self._pairs.append((name, value))
+
+    def set(self, name: str, value: str) -> None:
+        """Make this the only value of the name."""
+        check_header(name, value)
+        self._pairs = [pair for pair in self._pairs if pair[0] != name]
+        self._pairs.append((name, value))
+
+    def delete(self, name: str) -> None:
+        """Remove every value of the name; it need not be there."""
+        self._pairs = [pair for pair in self._pairs if pair[0] != name]
+
+    def items(self) -> list[tuple[str, str]]:
+        """Every pair in the order of the wire; a repeated name comes once a value."""
+        return list(self._pairs)
+
+    def keys(self) -> list[str]:
+        """Every name once, in the order of first appearance."""
+        names: list[str] = []
+        for name, _ in self._pairs:
+            if name not in names:
+                names.append(name)
+        return names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __contains__(self, name: object) -> bool:
+        return any(key == name for key, _ in self._pairs)
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Headers):
+            return self._pairs == other._pairs
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return "Headers(%r)" % (self._pairs,)
+
+
+def _decode_line(line: bytes) -> tuple[str, str]:
+    name, colon, value = line.partition(b":")
+    if not colon or not name:
+        raise HeaderError("header line without a name and a colon: %r" % line)
+    # ADR-4: no folding and no space before the colon; and a lone LF or CR is no line end.
+    if name[:1] in (b" ", b"\t") or name[-1:] in (b" ", b"\t"):
+        raise HeaderError("header name with white space around it: %r" % line)
+    if b"\n" in line or b"\r" in line:
+        raise HeaderError("header line with a bare CR or LF: %r" % line)
+    return _text.decode(name), _text.decode(value.strip(_SPACE))
+
+
+def read_status(block: bytes) -> tuple[int, str]:
+    """Inline status and description; (0, "") if the first line has none. Never raises."""
+    line = block[: block.find(b"\n")]
+    code, _, description = line[len(VERSION) :].strip().partition(b" ")
+    if not line.startswith(VERSION + b" ") or len(code) != 3 or not code.isdigit():
+        return 0, ""
+    return int(code), _text.decode(description.strip())
+
+
+def check_header(name: str, value: str) -> None:
+    """InvalidHeader unless the pair can be sent and will arrive as it is."""
+    if not isinstance(name, str) or not isinstance(value, str):
+        raise InvalidHeader("header %r: %r is not a pair of str" % (name, value), "HDR-9")
+    if not name:
+        raise InvalidHeader("header name is empty (value %r)" % value, "HDR-9")
+    for char in name:
+        if not "!" <= char <= "~" or char == ":":
+            raise InvalidHeader("header name %r contains %r" % (name, char), "HDR-9")
+    for char in ("\r", "\n", "\0"):
+        if char in value:
+            raise InvalidHeader("value %r of header %r contains %r" % (value, name, char), "HDR-10")
+    if value != value.strip(" \t"):
+        raise InvalidHeader(
+            "value %r of header %r has white space around it" % (value, name), "HDR-10"
+        )
+    try:
+        _text.encode(value)
+    except UnicodeError:
+        raise InvalidHeader(
+            "value %r of header %r is not UTF-8" % (value, name), "HDR-10"
+        ) from None
