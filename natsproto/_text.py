@@ -3,29 +3,52 @@
 The server forwards any byte in subjects and headers. What is not UTF-8 becomes lone surrogates
 (U+DC80 to U+DCFF, as in PEP 383), so that a strange reply subject can still be answered: encoding
 the text gives the very same bytes.
+
+CPython refuses surrogates in UTF-8. MicroPython encodes and decodes them like any other character,
+so that both directions look for them: they are among what has the byte 0xED in its UTF-8.
 """
 
 from __future__ import annotations
+
+_ED = 0xED
 
 
 def decode(raw: bytes) -> str:
     """Never fails: bytes that are not UTF-8 become lone surrogates."""
     try:
-        return raw.decode()
+        text = raw.decode()
     except UnicodeError:
-        # By hand, because MicroPython knows no error handlers. One bad byte turns every
-        # non-ASCII byte into a surrogate; that is as lossless and simpler than picking.
-        return "".join([chr(byte) if byte < 0x80 else chr(0xDC00 + byte) for byte in raw])
+        return _escape(raw)
+    return _escape(raw) if _ED in raw and _has_surrogate(text) else text
 
 
 def encode(text: str) -> bytes:
     """The inverse of decode; UnicodeError for surrogates that decode never makes."""
     try:
-        return text.encode()
+        raw = text.encode()
     except UnicodeError:
-        return b"".join([_encode_char(char) for char in text])
+        return _unescape(text)
+    return _unescape(text) if _ED in raw else raw
+
+
+def _has_surrogate(text: str) -> bool:
+    return any(0xD800 <= ord(char) <= 0xDFFF for char in text)
+
+
+def _escape(raw: bytes) -> str:
+    # By hand, because MicroPython knows no error handlers. One bad byte turns every non-ASCII
+    # byte into a surrogate; that is as lossless and simpler than picking.
+    return "".join([chr(byte) if byte < 0x80 else chr(0xDC00 + byte) for byte in raw])
+
+
+def _unescape(text: str) -> bytes:
+    return b"".join([_encode_char(char) for char in text])
 
 
 def _encode_char(char: str) -> bytes:
     code = ord(char)
-    return bytes([code - 0xDC00]) if 0xDC80 <= code <= 0xDCFF else char.encode()
+    if 0xDC80 <= code <= 0xDCFF:
+        return bytes([code - 0xDC00])
+    if 0xD800 <= code <= 0xDFFF:
+        raise UnicodeError("surrogate U+%04X is not text" % code)
+    return char.encode()
