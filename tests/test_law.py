@@ -1,0 +1,81 @@
+"""The law of the core: what its modules may import.
+
+ruff bans I/O, clocks and randomness by name (pyproject.toml). Here the rest: at run time a core
+module imports only what MicroPython has as well, and nothing that is outside the core.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.core import MODULES, PACKAGES, ROOT, name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+STDLIB = {"__future__", "binascii", "collections", "hashlib", "heapq", "json", "struct"}
+CORE = {f"{path.parent.name}.{path.stem}".removesuffix(".__init__") for path in MODULES}
+HEAVY = {"asyncio", "dataclasses", "enum", "logging", "re", "ssl", "typing"}
+
+
+def imports(source: str, package: str) -> Iterator[str]:
+    """The modules that the source imports at run time, with dots and in full.
+
+    An import under `if TYPE_CHECKING:` is not one of them; one inside a function is.
+    """
+    pending: list[ast.AST] = [ast.parse(source)]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            pending += node.orelse
+            continue
+        pending += ast.iter_child_nodes(node)
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            # Core packages are flat: one dot is the package, and two would leave it.
+            origin = ".".join(filter(None, [package * (node.level == 1), node.module]))
+            for alias in node.names:
+                whole = f"{origin}.{alias.name}"
+                yield whole if whole in CORE else origin
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_core_modules_import_only_the_core_and_what_micropython_has(path):
+    package = path.parent.name
+    strangers = set(imports(path.read_text(encoding="utf-8"), package)) - STDLIB - CORE
+    assert not strangers
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("import json", {"json"}),
+        ("import collections.abc", {"collections.abc"}),
+        ("from collections.abc import Iterator", {"collections.abc"}),
+        ("from . import parser", {"natsproto.parser"}),
+        ("from .parser import Parser", {"natsproto.parser"}),
+        ("from natsproto.testing import Server", {"natsproto.testing"}),
+        ("if TYPE_CHECKING:\n    import typing", set()),
+        ("if TYPE_CHECKING:\n    import typing\nelse:\n    import time", {"time"}),
+        ("def f():\n    import time", {"time"}),
+        ("try:\n    import ssl\nexcept ImportError:\n    pass", {"ssl"}),
+    ],
+)
+def test_the_reader_of_imports(source, found):
+    assert set(imports(source, "natsproto")) == found
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_importing_a_package_stays_cheap(package):
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import {package}; print(*sys.modules)"
+    # Isolated and without site, which may import anything on its own.
+    run = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert HEAVY.isdisjoint(run.stdout.split())
