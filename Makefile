@@ -1,0 +1,45 @@
+# Every target sets up what it needs, in .venv. Python 3.10 or later is enough; Node is used if present.
+
+PYTHON ?= python3
+PY := .venv/bin/python
+READY := .venv/.ready
+
+help:  ## Show this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+test: lint types rules cover  ## Everything that must hold
+	$(PY) -m pytest
+
+lint: $(READY)  ## Style, form and the law of imports
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+
+types: $(READY)  ## mypy, and pyright if there is Node
+	$(PY) -m mypy
+	@if command -v node >/dev/null; then $(PY) -m pyright; else echo "no Node: pyright left out"; fi
+
+rules: $(READY)  ## Every rule of spec_notes is named by a test
+	$(PY) -m tests.rules
+
+cover: $(READY)  ## Every core module is covered by its own tests alone
+	$(PY) -m tests.cover
+
+core: $(READY)  ## Only the machines: no I/O, a few seconds
+	$(PY) -m pytest $(wildcard tests/wire tests/connection tests/machines)
+
+micropython: $(READY)  ## The core on MicroPython
+	$(PY) -m pytest tests/micropython
+
+demo: $(READY)  ## A dialogue with a real server, frame by frame
+	$(PY) examples/wire_dialogue.py
+
+clean:  ## Remove all that is not source
+	rm -rf .venv .tox .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+.PHONY: help test lint types rules cover core micropython demo clean
