@@ -20,7 +20,18 @@ if TYPE_CHECKING:
 
 STDLIB = {"__future__", "binascii", "collections", "hashlib", "heapq", "json", "struct"}
 CORE = {f"{path.parent.name}.{path.stem}".removesuffix(".__init__") for path in MODULES}
-HEAVY = {"asyncio", "dataclasses", "enum", "logging", "re", "ssl", "typing"}
+HEAVY = {
+    "asyncio",
+    "dataclasses",
+    "enum",
+    "json",
+    "logging",
+    "re",
+    "socket",
+    "ssl",
+    "threading",
+    "typing",
+}
 
 
 def imports(source: str, package: str) -> Iterator[str]:
