@@ -1,0 +1,259 @@
+"""Options: what a connection is made with, checked before anything is done with it.
+
+A setting that cannot work is refused here, with its name, its value and the reason. Times are
+seconds. What is secret goes into `auth` and does not show itself.
+"""
+
+from __future__ import annotations
+
+from .auth import choose_auth
+from .errors import InvalidValue
+from .subjects import check_publish
+from .urls import ServerUrl
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias, TypedDict
+
+    from ._secret import SecretLike
+    from .nkeys import Signer
+
+    ServersLike: TypeAlias = str | list[str] | tuple[str, ...]
+
+    class OptionsDict(TypedDict, total=False):
+        """The keywords of Options but for servers, for functions that pass them on."""
+
+        name: str
+        user: SecretLike
+        password: SecretLike
+        token: SecretLike
+        nkey_seed: SecretLike
+        jwt: SecretLike
+        creds: SecretLike
+        nkey: str
+        sign: Signer | None
+        tls: object
+        tls_first: bool
+        tls_hostname: str
+        inbox_prefix: str
+        no_echo: bool
+        verbose: bool
+        pedantic: bool
+        ping_interval: float
+        max_pings_out: int
+        connect_timeout: float
+        max_reconnects: int
+        reconnect_wait: float
+        reconnect_wait_max: float
+        reconnect_jitter: float
+        shuffle: bool
+        ignore_discovered: bool
+        retry_on_first_connect: bool
+        max_pending_out: int
+        max_msgs: int
+        max_bytes: int
+
+
+__all__ = ["DEFAULT_SERVER", "Options", "ServerUrl", "read_servers"]
+
+DEFAULT_SERVER = "nats://127.0.0.1:4222"
+_LONGEST = 1e9  # seconds, 31 years; infinity and NaN are not below it
+
+
+class Options:
+    """The options of one connection; all have defaults.
+
+    servers                 one URL or several, see natsproto.urls
+    name                    what monitoring shows
+    user password token nkey_seed jwt creds nkey sign
+                            credentials, see natsproto.auth; kept in `auth`
+    tls                     True, or a context for the adapter: no connection without TLS
+    tls_first               TLS before INFO; implies tls
+    tls_hostname            the name to check certificates against; "": the host of the URL
+    inbox_prefix            the first tokens of all reply subjects
+    no_echo                 our own messages are not for our own subscriptions
+    verbose, pedantic       the server acknowledges every operation; checks more
+    ping_interval           between PINGs of ours
+    max_pings_out           that many PINGs without an answer: the connection is lost
+    connect_timeout         for one server, from dialling to the end of the handshake
+    max_reconnects          attempts in a row for each server; 0: never, -1: for ever
+    reconnect_wait          before the second attempt; doubles up to reconnect_wait_max
+    reconnect_jitter        the fraction of a wait that is added to it at most
+    shuffle                 try servers in random order
+    ignore_discovered       use only the servers given, not those that the cluster tells of
+    retry_on_first_connect  go on in the background if the first connect fails
+    max_pending_out         bytes to keep while there is no connection; 0: publishing raises then
+    max_msgs, max_bytes     limits of a subscription that gives none itself
+    """
+
+    __slots__ = (
+        "auth",
+        "connect_timeout",
+        "ignore_discovered",
+        "inbox_prefix",
+        "max_bytes",
+        "max_msgs",
+        "max_pending_out",
+        "max_pings_out",
+        "max_reconnects",
+        "name",
+        "no_echo",
+        "pedantic",
+        "ping_interval",
+        "reconnect_jitter",
+        "reconnect_wait",
+        "reconnect_wait_max",
+        "retry_on_first_connect",
+        "servers",
+        "shuffle",
+        "tls",
+        "tls_first",
+        "tls_hostname",
+        "verbose",
+    )
+
+    def __init__(
+        self,
+        *,
+        servers: ServersLike = DEFAULT_SERVER,
+        name: str = "",
+        user: SecretLike = "",
+        password: SecretLike = "",
+        token: SecretLike = "",
+        nkey_seed: SecretLike = "",
+        jwt: SecretLike = "",
+        creds: SecretLike = "",
+        nkey: str = "",
+        sign: Signer | None = None,
+        tls: object = None,
+        tls_first: bool = False,
+        tls_hostname: str = "",
+        inbox_prefix: str = "_INBOX",
+        no_echo: bool = False,
+        verbose: bool = False,
+        pedantic: bool = False,
+        ping_interval: float = 120.0,
+        max_pings_out: int = 2,
+        connect_timeout: float = 5.0,
+        max_reconnects: int = 60,
+        reconnect_wait: float = 0.25,
+        reconnect_wait_max: float = 10.0,
+        reconnect_jitter: float = 0.5,
+        shuffle: bool = True,
+        ignore_discovered: bool = False,
+        retry_on_first_connect: bool = False,
+        max_pending_out: int = 8 * 1024 * 1024,
+        max_msgs: int = 65536,
+        max_bytes: int = 64 * 1024 * 1024,
+    ) -> None:
+        self.auth = choose_auth(
+            user=user,
+            password=password,
+            token=token,
+            nkey_seed=nkey_seed,
+            jwt=jwt,
+            creds=creds,
+            nkey=nkey,
+            sign=sign,
+        )
+        self.tls_first = _flag("tls_first", tls_first)
+        self.tls = _tls(tls, tls_first)
+        self.tls_hostname = _text("tls_hostname", tls_hostname)
+        self.servers = read_servers(servers, self.secure)
+        self.name = _text("name", name)
+        check_publish(inbox_prefix, "inbox prefix")
+        self.inbox_prefix = inbox_prefix
+        self.no_echo = _flag("no_echo", no_echo)
+        self.verbose = _flag("verbose", verbose)
+        self.pedantic = _flag("pedantic", pedantic)
+        self.ping_interval = _number("ping_interval", ping_interval, 0.001)
+        self.max_pings_out = _whole("max_pings_out", max_pings_out, 1)
+        self.connect_timeout = _number("connect_timeout", connect_timeout, 0.001)
+        self.max_reconnects = _whole("max_reconnects", max_reconnects, -1)
+        self.reconnect_wait_max = _number("reconnect_wait_max", reconnect_wait_max, 0.0)
+        # OPT-12: a first wait above the longest one would silently not be had.
+        self.reconnect_wait = _number(
+            "reconnect_wait", reconnect_wait, 0.0, self.reconnect_wait_max, " (reconnect_wait_max)"
+        )
+        self.reconnect_jitter = _number("reconnect_jitter", reconnect_jitter, 0.0, 1.0)
+        self.shuffle = _flag("shuffle", shuffle)
+        self.ignore_discovered = _flag("ignore_discovered", ignore_discovered)
+        self.retry_on_first_connect = _flag("retry_on_first_connect", retry_on_first_connect)
+        self.max_pending_out = _whole("max_pending_out", max_pending_out, 0)
+        self.max_msgs = _whole("max_msgs", max_msgs, 1)
+        self.max_bytes = _whole("max_bytes", max_bytes, 1)
+
+    @property
+    def secure(self) -> bool:
+        """TLS or nothing, whatever the URLs and the servers say."""
+        return self.tls is not None
+
+    def __repr__(self) -> str:
+        fields = ["%s=%s" % (name, self._show(name)) for name in sorted(self.__slots__)]
+        return "Options(%s)" % ", ".join(fields)
+
+    def _show(self, name: str) -> str:
+        value = getattr(self, name)
+        # OPT-13: an object that somebody else made may tell anything.
+        if name == "tls" and value is not None and value is not True:
+            return type(value).__name__
+        return repr(value)
+
+
+def read_servers(servers: ServersLike, secure: bool) -> list[ServerUrl]:
+    """The URLs of one pool; InvalidValue if they cannot be used together."""
+    texts = [servers] if isinstance(servers, str) else servers
+    if not isinstance(texts, (list, tuple)):
+        name = type(texts).__name__
+        raise InvalidValue("servers is %s, not a str or a list of them" % name, "OPT-6")
+    if not texts:
+        raise InvalidValue("servers is empty: at least one is needed", "OPT-6")
+    urls = [ServerUrl.parse(text) for text in texts]
+    for url in urls:
+        if url.is_websocket != urls[0].is_websocket:
+            raise InvalidValue(
+                "servers %s and %s: WebSocket and plain servers do not mix, because a cluster tells"
+                " of its members for one kind at a time" % (urls[0], url),
+                "OPT-7",
+            )
+        if secure and url.scheme == "ws":
+            raise InvalidValue("server %s would have no TLS: write wss" % url, "OPT-8")
+    return urls
+
+
+def _tls(value: object, tls_first: bool) -> object:
+    """None: only if a URL or a server wants TLS. The adapter's context is not looked into."""
+    if value is None or value is False:
+        return True if tls_first else None
+    if value is not True and isinstance(value, (str, bytes, int, float)):
+        raise InvalidValue(
+            "tls is %s, neither a bool nor a context" % type(value).__name__, "OPT-10"
+        )
+    return value
+
+
+def _text(name: str, value: str) -> str:
+    if not isinstance(value, str):
+        raise InvalidValue("%s %r is not a str" % (name, value), "OPT-10")
+    return value
+
+
+def _flag(name: str, value: bool) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidValue("%s %r is neither True nor False" % (name, value), "OPT-10")
+    return value
+
+
+def _whole(name: str, value: int, least: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise InvalidValue("%s %r is not a whole number from %d" % (name, value, least), "OPT-9")
+    return value
+
+
+def _number(name: str, value: float, least: float, most: float = _LONGEST, why: str = "") -> float:
+    # NaN is in no range, and a bool is no number.
+    fits = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not fits or not least <= value <= most:
+        text = "%s %r is not a number from %s to %s%s" % (name, value, least, most, why)
+        raise InvalidValue(text, "OPT-12" if why else "OPT-9")
+    return float(value)

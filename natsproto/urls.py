@@ -1,0 +1,198 @@
+"""Server URLs: where to connect to, and with which credentials.
+
+    [scheme://][user:password@ or token@]host[:port][/path]
+
+The scheme is nats if there is none; tls is nats over TLS; ws and wss are WebSocket, which alone
+may have a path. What is wrong with a URL is said without the credentials in it, and also without
+what may have been meant as credentials: everything before the last `@`.
+"""
+
+from __future__ import annotations
+
+from ._record import Record
+from ._secret import Secret
+from .errors import InvalidValue
+
+PORTS = {"nats": 4222, "tls": 4222, "ws": 80, "wss": 443}
+_HOST = "abcdefghijklmnopqrstuvwxyz0123456789-._"
+_IPV6 = "abcdef0123456789:."
+_DIGITS = "0123456789"
+_HEX = "0123456789abcdefABCDEF"
+
+
+class ServerUrl(Record):
+    """One server. Two are equal if they lead to the same place, with whatever credentials."""
+
+    __slots__ = ("_password", "_token", "_user", "host", "path", "port", "scheme")
+
+    def __init__(
+        self,
+        scheme: str,
+        host: str,
+        port: int,
+        path: str = "",
+        user: str = "",
+        password: str = "",
+        token: str = "",
+    ) -> None:
+        self.scheme = scheme
+        self.host = host
+        self.port = port
+        self.path = path
+        self._user = _hide(user)
+        self._password = _hide(password)
+        self._token = _hide(token)
+
+    @classmethod
+    def parse(cls, text: str) -> ServerUrl:
+        """The URL in this text; InvalidValue, which shows no credentials, if it is none."""
+        if not isinstance(text, str):
+            raise InvalidValue("server is %s, not a str" % type(text).__name__, "OPT-1")
+        for char in text:
+            if char <= " " or char == "\x7f" or char.isspace() or 0xD800 <= ord(char) <= 0xDFFF:
+                raise _bad(text, "contains %r" % char, "OPT-3")
+        scheme, rest = _split_scheme(text)
+        userinfo, at, rest = rest.rpartition("@")
+        user, password, token = _read_userinfo(text, userinfo) if at else ("", "", "")
+        authority, path = _split_path(text, scheme, rest)
+        host, port = _split_authority(text, authority)
+        return cls(scheme, host, port or PORTS[scheme], path, user, password, token)
+
+    @property
+    def user(self) -> str:
+        return _reveal(self._user)
+
+    @property
+    def password(self) -> str:
+        return _reveal(self._password)
+
+    @property
+    def token(self) -> str:
+        return _reveal(self._token)
+
+    @property
+    def wants_tls(self) -> bool:
+        return self.scheme in ("tls", "wss")
+
+    @property
+    def is_websocket(self) -> bool:
+        return self.scheme in ("ws", "wss")
+
+    @property
+    def address(self) -> str:
+        """As in "host:4222" or "[::1]:4222": what tells servers apart."""
+        return ("[%s]:%d" if ":" in self.host else "%s:%d") % (self.host, self.port)
+
+    def __str__(self) -> str:
+        return "%s://%s%s" % (self.scheme, self.address, self.path)
+
+    def __repr__(self) -> str:
+        return "ServerUrl(%r)" % str(self)
+
+    def _fields(self) -> list[tuple[str, object]]:
+        # OPT-5: neither repr nor == sees the credentials.
+        names = ("scheme", "host", "port", "path")
+        return [(name, getattr(self, name)) for name in names]
+
+
+# None instead of an empty Secret: a URL without credentials can be copied and pickled.
+def _hide(text: str) -> Secret | None:
+    return Secret(text) if text else None
+
+
+def _reveal(secret: Secret | None) -> str:
+    return "" if secret is None else secret.reveal()
+
+
+def _bad(text: str, why: str, rule: str) -> InvalidValue:
+    return InvalidValue("server %r %s" % (_redact(text), why), rule)
+
+
+def _redact(text: str) -> str:
+    scheme = text.partition("://")[0]
+    at = text.rfind("@")
+    if at >= 0:
+        text = (scheme + "://" if scheme.lower() in PORTS else "") + "***" + text[at:]
+    for char in "?#":
+        head, mark, _ = text.partition(char)
+        text = head + mark + "***" if mark else head
+    return text
+
+
+def _split_scheme(text: str) -> tuple[str, str]:
+    scheme, mark, rest = text.partition("://")
+    if not mark:
+        return "nats", text
+    scheme = scheme.lower()
+    if scheme not in PORTS:
+        raise _bad(text, "has a scheme that is none of nats, tls, ws, wss", "OPT-1")
+    return scheme, rest
+
+
+def _read_userinfo(text: str, userinfo: str) -> tuple[str, str, str]:
+    """User, password and token."""
+    for char in "/?#":
+        if char in userinfo:
+            raise _bad(text, "has %r before '@': in credentials, percent-encode it" % char, "OPT-2")
+    user, colon, password = userinfo.partition(":")
+    if not user:
+        raise _bad(text, "has no user or token before '@'", "OPT-2")
+    if not colon:
+        return "", "", _unquote(text, user)
+    return _unquote(text, user), _unquote(text, password), ""
+
+
+def _unquote(text: str, quoted: str) -> str:
+    head, *rest = quoted.split("%")
+    raw = head.encode()
+    for piece in rest:
+        if len(piece) < 2 or piece[0] not in _HEX or piece[1] not in _HEX:
+            raise _bad(text, "has a '%' without two hex digits in its credentials", "OPT-2")
+        raw += bytes([int(piece[:2], 16)]) + piece[2:].encode()
+    try:
+        return raw.decode()
+    except UnicodeError:
+        raise _bad(text, "has credentials that are not UTF-8", "OPT-2") from None
+
+
+def _split_path(text: str, scheme: str, rest: str) -> tuple[str, str]:
+    if "?" in rest or "#" in rest:
+        raise _bad(text, "has a query or a fragment: options are arguments", "OPT-4")
+    authority, slash, path = rest.partition("/")
+    if path and scheme not in ("ws", "wss"):
+        raise _bad(text, "has a path, which only ws and wss have", "OPT-4")
+    return authority, slash + path if path else ""
+
+
+def _split_authority(text: str, authority: str) -> tuple[str, int]:
+    """Host and port, 0 if there is none."""
+    if authority[:1] == "[":
+        host, bracket, rest = authority[1:].partition("]")
+        _check_ipv6(text, host if bracket else "")
+        if rest and rest[0] != ":":
+            raise _bad(text, "has something else than a port after ']'", "OPT-3")
+        return host, _read_port(text, rest[1:]) if rest else 0
+    host, colon, port = authority.partition(":")
+    if ":" in port:
+        raise _bad(text, "has an IPv6 address without brackets", "OPT-3")
+    if not host:
+        raise _bad(text, "has no host", "OPT-3")
+    host = host.lower()
+    for char in host:
+        if char < "\x80" and char not in _HOST:
+            raise _bad(text, "has %r in its host" % char, "OPT-3")
+    return host, _read_port(text, port) if colon else 0
+
+
+def _check_ipv6(text: str, host: str) -> None:
+    address, percent, zone = host.partition("%")
+    strange = [char for char in address.lower() if char not in _IPV6]
+    if ":" not in address or strange or (percent and not zone):
+        raise _bad(text, "has no IPv6 address between brackets", "OPT-3")
+
+
+def _read_port(text: str, port: str) -> int:
+    digits = 0 < len(port) <= 5 and all(char in _DIGITS for char in port)
+    if not digits or not 1 <= int(port) <= 65535:
+        raise _bad(text, "has a port that is no number from 1 to 65535", "OPT-3")
+    return int(port)
