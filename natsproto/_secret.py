@@ -18,9 +18,11 @@ class Secret:
     A secret is true if there is something to reveal; a callable is not asked for that.
     """
 
-    __slots__ = ("_given", "_source")
+    __slots__ = ("_given", "_source", "fixed")
 
     def __init__(self, value: str | Callable[[], str] = "") -> None:
+        #: Whether it is the same text for ever, and may be looked at before it is needed.
+        self.fixed = not callable(value)
         self._given = bool(value)
         self._source = _call(value) if callable(value) else _constant(value)
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     BytesLike: TypeAlias = bytes | bytearray | memoryview
 
+_MAX_NUMBER = 999_999_999_999_999_999  # the 18 digits that the parser reads (WIRE-7)
+
 
 def connect(fields: Mapping[str, object]) -> bytes:
     """CONNECT with these fields as one JSON object."""
@@ -88,6 +90,9 @@ def check_data(data: BytesLike) -> bytes:
 
 
 def _check_number(what: str, value: int, least: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise InvalidValue("%s %r is not a whole number from %d" % (what, value, least), "ENC-7")
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or not least <= value <= _MAX_NUMBER:
+        raise InvalidValue(
+            "%s %r is not a whole number from %d to %d" % (what, value, least, _MAX_NUMBER), "ENC-7"
+        )
     return value

@@ -6,9 +6,23 @@
         InvalidName          a stream, consumer or durable name that the server would reject
         InvalidHeader        a header name or value that a header block cannot carry
         InvalidValue         any other argument of a wrong type or out of range
+        InvalidState         a call or an input that the state does not allow
+        PayloadTooLarge      more than the server's max_payload
+        MissingExtra         an optional library is not installed
       RemoteError            the peer or the network failed
         ProtocolError        the peer sent bytes that are no NATS protocol
         HeaderError          another publisher's header block cannot be read
+        TimeoutExpired       no answer in time
+        NoResponders         nobody listens to the subject of a request
+        NotSupported         the server is too old or not configured for this
+        PermissionDenied     the server does not allow this subject
+        OutBufferFull        not connected, and no room to keep more until then
+        ConnectionLost       the transport broke; a new one is being tried
+        ConnectionClosed     the connection is closed for good
+          ConnectFailed      no server could be reached
+        AuthorizationFailed  the server refused the credentials, or has to be given others
+        TlsFailed            TLS is wanted and not to be had; no credentials were sent
+        ServerFailed         the server said -ERR and ended the connection
 
 The class says what the caller can do about it, the message says what happened, with the values.
 They derive from Exception alone: MicroPython has neither ConnectionError nor TimeoutError.
@@ -52,6 +66,18 @@ class InvalidValue(LocalError):
     """An argument of the wrong type or out of range."""
 
 
+class InvalidState(LocalError):
+    """A call or an input that is not legal in the present state."""
+
+
+class PayloadTooLarge(LocalError):
+    """Header block and payload are larger than the server's max_payload; nothing was sent."""
+
+
+class MissingExtra(LocalError):
+    """An optional library is needed; the message names the extra that brings it."""
+
+
 class RemoteError(NatsError):
     """The peer or the network failed: the call was right, trying again may help."""
 
@@ -73,3 +99,65 @@ class ProtocolError(RemoteError):
 
 class HeaderError(RemoteError):
     """A publisher sent a header block that cannot be read; the rest of its message can."""
+
+
+class TimeoutExpired(RemoteError):
+    """No answer in time; what was sent may still arrive and take effect."""
+
+
+class NoResponders(RemoteError):
+    """Nobody listens to the subject of the request; it was delivered to no one."""
+
+    def __init__(self, subject: str) -> None:
+        super().__init__("no responders on subject %r" % subject)
+        self.subject = subject
+
+
+class NotSupported(RemoteError):
+    """The server is too old for this or not configured for it."""
+
+
+class PermissionDenied(RemoteError):
+    """The server does not allow this client the subject; `subject` and `queue` as it named them."""
+
+    def __init__(self, text: str, subject: str = "", queue: str = "") -> None:
+        super().__init__(text)
+        self.subject = subject
+        self.queue = queue
+
+
+class OutBufferFull(RemoteError):
+    """Not connected, and no room to keep more until that changes; this message was not taken."""
+
+
+class ConnectionLost(RemoteError):
+    """The transport broke; a new one is being tried, and what was in flight may be lost."""
+
+
+class ConnectionClosed(RemoteError):
+    """The connection is closed for good."""
+
+
+class ConnectFailed(ConnectionClosed):
+    """No server could be reached; `errors` has (url, error) for each that was tried last."""
+
+    def __init__(self, errors: list[tuple[str, Exception]]) -> None:
+        tried = "; ".join(["%s: %s" % (url, error) for url, error in errors])
+        super().__init__("no server could be reached: %s" % (tried or "none is left to try"))
+        self.errors = errors
+
+
+class AuthorizationFailed(RemoteError):
+    """The server refused the credentials: give others, there is no use in trying these again."""
+
+
+class TlsFailed(RemoteError):
+    """TLS is wanted and not to be had; no credentials were sent."""
+
+
+class ServerFailed(RemoteError):
+    """The server said -ERR and ended the connection; `text` is what it said."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("server error: %s" % text)
+        self.text = text

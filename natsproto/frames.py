@@ -1,6 +1,7 @@
 """The units on the wire: what a server sends, and what a client sends.
 
-Msg, Info, Ping, Pong, Ok, Err come from a server; Connect, Pub, Sub, Unsub, Ping, Pong from a client.
+Msg, Info, Ping, Pong, Ok, Err come from a server; Connect, Pub, Sub, Unsub, Ping, Pong from a
+client.
 """
 
 from __future__ import annotations
@@ -63,17 +64,14 @@ class _Payload(Record):
         """The text behind the inline status, "" if there is none."""
         return "" if self.raw_headers is None else read_status(self.raw_headers)[1]
 
-    @property
-    def size(self) -> int:
-        """Bytes as the server counts them: subject, reply, header block and payload."""
-        block = self.raw_headers or b""
-        return len(self.raw_subject) + len(self.raw_reply) + len(block) + len(self.data)
-
 
 class Msg(_Payload):
-    """MSG or HMSG: a message for one of our subscriptions."""
+    """MSG or HMSG: a message for one of our subscriptions.
 
-    __slots__ = ("sid",)
+    `size` is what it took on the wire, control line and line ends included; limits count it.
+    """
+
+    __slots__ = ("sid", "size")
 
     def __init__(
         self,
@@ -82,12 +80,14 @@ class Msg(_Payload):
         reply: bytes = b"",
         data: bytes = b"",
         headers: bytes | None = None,
+        size: int = 0,
     ) -> None:
         self.raw_subject = subject
         self.sid = sid
         self.raw_reply = reply
         self.data = data
         self.raw_headers = headers
+        self.size = size
 
     def _fields(self) -> list[tuple[str, object]]:
         return [

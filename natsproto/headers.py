@@ -6,9 +6,9 @@ A block on the wire (ADR-4):
     Nats-Subject: orders.new␍␊        name, colon, value; white space around the value is dropped
     ␍␊                                an empty line ends it
 
-The server does not look into the blocks that publishers send, so anything may arrive (transcript 07).
-Reading is therefore strict and late: `Headers.decode` raises HeaderError for whoever asks, while
-`read_status`, which the routing of every message needs, never raises.
+The server does not look into the blocks that publishers send, so anything may arrive (transcript
+07). Reading is therefore strict and late: `Headers.decode` raises HeaderError for whoever asks,
+while `read_status`, which the routing of every message needs, never raises.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import TypeAlias
 
-    HeaderValue: TypeAlias = str | Iterable[str]
+    HeaderValue: TypeAlias = str | list[str] | tuple[str, ...]
     HeadersLike: TypeAlias = (
         "Headers | Mapping[str, HeaderValue] | Iterable[tuple[str, HeaderValue]]"
     )
@@ -42,19 +42,21 @@ class Headers:
     def __init__(self, items: HeadersLike = ()) -> None:
         # A list of pairs, because dicts have no order on MicroPython and names may repeat.
         self._pairs: list[tuple[str, str]] = []
-        for name, value in items.items() if hasattr(items, "items") else items:
-            for single in (value,) if isinstance(value, str) else value:
+        for name, value in _pairs(items):
+            for single in value if isinstance(value, (list, tuple)) else (value,):
                 self.append(name, single)
 
     @classmethod
     def decode(cls, block: bytes) -> Headers:
         """Read a whole block, the final empty line included; HeaderError if it is none."""
-        if not block.startswith(VERSION):
-            raise HeaderError("header block does not start with NATS/1.0: %r" % block[:64])
         if not block.endswith(b"\r\n\r\n"):
             raise HeaderError("header block does not end with an empty line: %r" % block[-64:])
+        lines = block[:-4].split(b"\r\n")
+        # What follows the version is a status or nothing; a bare LF would hide a header in it.
+        if not (lines[0] + b" ").startswith(VERSION + b" ") or b"\n" in lines[0]:
+            raise HeaderError("header block does not start with NATS/1.0: %r" % block[:64])
         headers = cls()
-        for line in block[:-4].split(b"\r\n")[1:]:
+        for line in lines[1:]:
             headers._pairs.append(_decode_line(line))
         return headers
 
@@ -100,8 +102,10 @@ class Headers:
     def keys(self) -> list[str]:
         """Every name once, in the order of first appearance."""
         names: list[str] = []
+        seen: set[str] = set()
         for name, _ in self._pairs:
-            if name not in names:
+            if name not in seen:
+                seen.add(name)
                 names.append(name)
         return names
 
@@ -125,6 +129,16 @@ class Headers:
         return "Headers(%r)" % (self._pairs,)
 
 
+def _pairs(items: HeadersLike) -> list[tuple[str, HeaderValue]]:
+    try:
+        source = items.items() if hasattr(items, "items") else items
+        return [(name, value) for name, value in source]
+    except (TypeError, ValueError) as error:
+        raise InvalidHeader(
+            "headers %r are neither a mapping nor pairs" % (items,), "HDR-9"
+        ) from error
+
+
 def _decode_line(line: bytes) -> tuple[str, str]:
     name, colon, value = line.partition(b":")
     if not colon or not name:
@@ -139,7 +153,7 @@ def _decode_line(line: bytes) -> tuple[str, str]:
 
 def read_status(block: bytes) -> tuple[int, str]:
     """Inline status and description; (0, "") if the first line has none. Never raises."""
-    line = block[: block.find(b"\n")]
+    line = block.partition(b"\n")[0]
     code, _, description = line[len(VERSION) :].strip().partition(b" ")
     if not line.startswith(VERSION + b" ") or len(code) != 3 or not code.isdigit():
         return 0, ""

@@ -13,6 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from .errors import LocalError
+
 # What ends a field or a line on the wire, with a name for the error message.
 _FORBIDDEN = [
     (" ", "a space"),
@@ -27,19 +29,21 @@ _NAME_FORBIDDEN = ".*>/\\"
 MAX_NAME = 255
 
 
-def _check_text(what: str, value: str, rule: str) -> bytes:
+def _check_text(
+    what: str, value: str, rule: str, error: type[LocalError] = InvalidSubject
+) -> bytes:
     """What fits into one field of a control line, as bytes."""
     if not isinstance(value, str):
-        raise InvalidSubject("%s %r is not a str" % (what, value), rule)
+        raise error("%s %r is not a str" % (what, value), rule)
     if not value:
-        raise InvalidSubject("%s is empty" % what, rule)
+        raise error("%s is empty" % what, rule)
     for char, name in _FORBIDDEN:
         if char in value:
-            raise InvalidSubject("%s %r contains %s" % (what, value, name), rule)
+            raise error("%s %r contains %s" % (what, value, name), rule)
     try:
         return _text.encode(value)
     except UnicodeError:
-        raise InvalidSubject("%s %r cannot be encoded as UTF-8" % (what, value), rule) from None
+        raise error("%s %r cannot be encoded as UTF-8" % (what, value), rule) from None
 
 
 def check_publish(subject: str, what: str = "subject") -> bytes:
@@ -81,16 +85,13 @@ def check_new_name(what: str, name: str) -> str:
 
 
 def check_known_name(what: str, name: str) -> str:
-    """The name of something that exists, perhaps made by a laxer client; InvalidName if it cannot."""
+    """The name of what may exist, perhaps made by a laxer client; InvalidName if it cannot."""
     _check_name(what, name, "SUBJ-8")
     return name
 
 
 def _check_name(what: str, name: str, rule: str) -> None:
-    try:
-        raw = _check_text(what, name, rule)
-    except InvalidSubject as error:
-        raise InvalidName(str(error)) from None
+    raw = _check_text(what, name, rule, InvalidName)
     for char in _NAME_FORBIDDEN:
         if char in name:
             raise InvalidName("%s %r contains %r" % (what, name, char), rule)

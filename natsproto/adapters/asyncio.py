@@ -1,0 +1,246 @@
+"""asyncio, and uvloop unchanged: `async with connect(...) as client`, or `await connect(...)`.
+
+A BufferedProtocol for each transport, one timer, one task while dialling. Bytes are read into a
+buffer of 64 KiB: that halves the cost of a round trip against asyncio.Protocol.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from socket import SOCK_STREAM
+from typing import TYPE_CHECKING, Any, cast
+
+from natsproto.client import Client
+from natsproto.effects import Dial, Hangup, StartTls
+
+from ._shared import RANDOM, READ_SIZE, make_connection, tls_context
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Generator
+
+    from typing_extensions import Unpack
+
+    from natsproto.connection import Connection
+    from natsproto.options import OptionsDict, ServersLike
+    from natsproto.waitable import Waitable
+
+
+def connect(
+    servers: ServersLike = "nats://127.0.0.1:4222", **options: Unpack[OptionsDict]
+) -> Connecting:
+    """A client; the options are those of natsproto.options.Options, and `creds` is a path."""
+    return Connecting(make_connection(servers, dict(options)))
+
+
+class Connecting:
+    """What `connect` returns: await it, or use it as an asynchronous context manager."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._client: Client | None = None
+
+    def __await__(self) -> Generator[object, None, Client]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> Client:
+        self._client = await self._open()
+        return self._client
+
+    async def __aexit__(self, *exc: object) -> None:
+        assert self._client is not None
+        await self._client.close()
+
+    async def _open(self) -> Client:
+        port = AsyncioPort(self._connection)
+        client = Client(self._connection, port)
+        self._connection.connect(port.now())
+        try:
+            await client._settle(self._connection.opened)
+        except BaseException:
+            self._connection.close(port.now())
+            await port.aclose()
+            raise
+        return client
+
+
+class AsyncioPort:
+    """Carries out what a Connection orders, on the running loop."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._loop = asyncio.get_running_loop()
+        self._link: _Link | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._corked = False
+        self._closing: list[asyncio.Future[None]] = []
+
+    def now(self) -> float:
+        return self._loop.time()
+
+    async def wait(self, waitable: Waitable) -> None:
+        waiter: asyncio.Future[None] = self._loop.create_future()
+        waitable.waiters.append(waiter)
+        try:
+            await waiter
+        finally:
+            if waiter in waitable.waiters:
+                waitable.waiters.remove(waiter)
+
+    async def checkpoint(self) -> None:
+        await asyncio.sleep(0)
+
+    def flush_soon(self) -> None:
+        # The first bytes of a loop turn go out at once, the rest of the turn together.
+        if not self._corked:
+            self._corked = True
+            self._loop.call_soon(self._uncork)
+            self.carry_out()
+
+    def _uncork(self) -> None:
+        self._corked = False
+        self.carry_out()
+
+    async def aclose(self) -> None:
+        self.carry_out()
+        if self._timer is not None:
+            self._timer.cancel()
+        for closing in self._closing:
+            await asyncio.shield(closing)
+
+    def carry_out(self) -> None:
+        """Read all four outputs of the connection, as after every input and command."""
+        connection = self._connection
+        for effect in connection.take_effects():
+            if isinstance(effect, Dial):
+                self._start(self._dial(effect))
+            elif isinstance(effect, StartTls):
+                self._start(self._start_tls(effect))
+            elif isinstance(effect, Hangup):
+                self._hang_up()
+        if self._link is not None and self._link.writable:
+            for piece in connection.data_to_send():
+                self._link.transport.write(piece)
+        for waitable in connection.take_ready():
+            waiters, waitable.waiters = waitable.waiters, []
+            for waiter in waiters:
+                assert isinstance(waiter, asyncio.Future)
+                if not waiter.done():
+                    waiter.set_result(None)
+        deadline = connection.next_deadline()
+        if deadline is not None and (self._timer is None or deadline < self._timer.when()):
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = self._loop.call_at(deadline, self._ring)
+
+    def _ring(self) -> None:
+        self._timer = None
+        self._connection.handle_timer(self.now())
+        self.carry_out()
+
+    def received(self, data: bytes) -> None:
+        self._connection.receive_data(data, self.now())
+        self.carry_out()
+
+    def lost(self, error: Exception | None) -> None:
+        self._link = None
+        self._connection.transport_closed(self.now(), error)
+        self.carry_out()
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        self._task = self._loop.create_task(work)
+
+    def _hang_up(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+        if self._link is not None:
+            self._closing = [each for each in self._closing if not each.done()]
+            self._closing.append(self._link.closed)
+            self._link.detach()
+            self._link = None
+
+    async def _dial(self, order: Dial) -> None:
+        try:
+            addresses = await self._loop.getaddrinfo(order.host, order.port, type=SOCK_STREAM)
+            if order.shuffle:
+                RANDOM.shuffle(addresses)
+            link = await self._connect([address[-1] for address in addresses])
+        except OSError as error:
+            self._task = None
+            self.lost(error)
+        else:
+            self._task = None
+            self._link = link
+            self._connection.transport_opened(self.now())
+            self.carry_out()
+
+    async def _connect(self, addresses: list[Any]) -> _Link:
+        """A link to the first address that answers; the last one's error if none does."""
+        (host, port, *_), *others = addresses
+        try:
+            return (await self._loop.create_connection(lambda: _Link(self), host, port))[1]
+        except OSError:
+            if not others:
+                raise
+            return await self._connect(others)
+
+    async def _start_tls(self, order: StartTls) -> None:
+        link = self._link
+        assert link is not None
+        link.transport.pause_reading()  # or the first bytes of TLS are taken for NATS
+        context = tls_context(self._connection.options)
+        try:
+            transport = await self._loop.start_tls(
+                link.transport, link, context, server_hostname=order.hostname
+            )
+        except OSError as error:
+            self._task = None
+            link.detach()
+            self.lost(error)
+        else:
+            self._task = None
+            assert transport is not None
+            link.transport = transport
+            self._connection.tls_started(self.now())
+            self.carry_out()
+
+
+class _Link(asyncio.BufferedProtocol):
+    """One transport. Once detached it reports nothing more."""
+
+    transport: asyncio.Transport
+
+    def __init__(self, port: AsyncioPort) -> None:
+        self._port: AsyncioPort | None = port
+        self._buffer = memoryview(bytearray(READ_SIZE))
+        self.writable = True
+        self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def detach(self) -> None:
+        self._port = None
+        self.transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self._port is not None:
+            self._port.received(bytes(self._buffer[:nbytes]))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.closed.done():
+            self.closed.set_result(None)
+        if self._port is not None:
+            self._port.lost(exc)
+
+    def pause_writing(self) -> None:
+        self.writable = False
+
+    def resume_writing(self) -> None:
+        self.writable = True
+        if self._port is not None:
+            self._port.carry_out()

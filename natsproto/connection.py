@@ -1,0 +1,368 @@
+"""Connection: one client across reconnects, without I/O.
+
+It is told what happens (inputs), asked what to do (outputs), and used by the API (commands, in
+commands.py). The states and what is legal in each are in states.py. A life reads like this:
+
+    connect -> Dial -> transport_opened -> INFO -> [StartTls -> tls_started] -> CONNECT PING -> PONG
+    -> CONNECTED until the transport is lost -> the next server, at once or after a pause -> ...
+
+What survives a lost transport: subscriptions (sent again first), publishes that the adapter had not
+taken (sent once, after them), requests (their inbox is a subscription). What does not: a flush that
+waits for its PONG, and bytes that the adapter had taken. Nothing is ever sent twice.
+"""
+
+from __future__ import annotations
+
+from . import complaints, encode, states
+from .drain import Drain
+from .errors import (
+    ConnectionLost,
+    NatsError,
+    PermissionDenied,
+    ProtocolError,
+    TimeoutExpired,
+    TlsFailed,
+)
+from .events import Connected, Disconnected, Discovered, LameDuck, ServerError, SlowConsumer
+from .frames import Err, Info, Msg, Ping, Pong
+from .handshake import Handshake
+from .parser import Parser
+from .states import CLOSED, CONNECTED, DIALING, GREETING, OPENING, SECURING, WAITING
+from .waitable import Fence, Request, Waitable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .effects import Effect
+    from .frames import Frame
+    from .options import Options
+    from .servers import Rng
+
+# A connection that did not last that long is no reason to start counting attempts anew: a server
+# that accepts us and throws us out at once would be dialled without any pause.
+_STABLE = 1.0
+# Clients of a lame duck leave within this time, each at a random moment of it.
+_LAME_DUCK_SPREAD = 1.0
+_WAITING_FOR = {DIALING: "a connection", OPENING: "INFO", SECURING: "TLS", GREETING: "PONG"}
+
+
+class Connection(Handshake):
+    """One client. Inputs take the time; outputs are to be read after every input and command."""
+
+    def __init__(self, options: Options, *, rng: Rng) -> None:
+        super().__init__(options, rng=rng)
+        self._announce = False  # Connected is still to be told
+        self._connected_at = 0.0
+        self._short_lives = 0
+        self._mover = Waitable()  # when to leave a lame duck
+        self._leaving: Request | None = None  # the fence before leaving it
+        self._drain: Drain | None = None
+
+    # Inputs
+
+    def connect(self, now: float) -> None:
+        """Begin. `opened` is settled when connected, or at once with retry_on_first_connect."""
+        states.check(self.state, states.CONNECT)
+        if self.options.retry_on_first_connect:
+            self.opened.finish()
+        self._try_next(now)
+
+    def transport_opened(self, now: float) -> None:
+        if states.check(self.state, states.OPENED):
+            url = self._dialled.url
+            tls_first = self.options.tls_first and not url.is_websocket
+            if tls_first or (url.is_websocket and url.wants_tls):
+                self._start_tls()
+            else:
+                self._open(now)
+
+    def tls_started(self, now: float) -> None:
+        if states.check(self.state, states.SECURED):
+            self._secured = True
+            self._parser = Parser()  # whatever came in clear is not looked at
+            if self._greeted is None:
+                self._open(now)
+            else:
+                self._greet(self._greeted, now)
+
+    def receive_data(self, data: bytes, now: float) -> None:
+        """Never raises for what the server sent: hangs up and says why."""
+        if not states.check(self.state, states.DATA):
+            return
+        self.stats.in_bytes += len(data)
+        garbage: NatsError | None = None
+        frames: list[Frame] = []
+        parser = self._parser
+        try:
+            if self._websocket is not None:
+                data = self._websocket.receive(data)
+                self._websocket_bytes.append(self._websocket.take_output())
+            frames = parser.feed(data)
+        except ProtocolError as error:
+            frames = error.frames
+            garbage = error
+        self._route(frames, parser, now)
+        if garbage is not None and self._parser is parser:
+            self._break(garbage, now)
+        elif self._websocket is not None and self._websocket.closed:
+            self._break(ConnectionLost("server closed the WebSocket"), now)
+        self._after(now)
+
+    def transport_closed(self, now: float, error: BaseException | None = None) -> None:
+        if not states.check(self.state, states.LOST):
+            return
+        reason = "server closed the connection" if error is None else _describe(error)
+        if self.state == SECURING:
+            self._fail(TlsFailed("TLS handshake failed: %s" % reason), now, hangup=False)
+        elif self.state == CONNECTED:
+            self._lose(ConnectionLost(reason), now, hangup=False)
+        else:
+            self._fail(ConnectionLost(reason), now, hangup=False)
+        self._after(now)
+
+    def handle_timer(self, now: float) -> None:
+        if not states.check(self.state, states.TIMER):
+            return
+        for waitable in self._timers.pop_due(now):
+            if waitable is self._alarm:
+                self._alarm_rang(now)
+            elif waitable is self._mover:
+                self._leave(now)
+            elif waitable.handle_timer(now):
+                self._ready.append(waitable)
+                if isinstance(waitable, Request) and self._replies is not None:
+                    self._replies.forget(waitable)
+            self._timers.arm(waitable)
+        self._after(now)
+
+    # Outputs: all four after every input and command, in this order
+
+    def take_effects(self) -> list[Effect]:
+        effects = self._effects
+        self._effects = []
+        return effects
+
+    def data_to_send(self) -> list[bytes]:
+        """What to write to the transport, to be taken when that has room."""
+        if self.congested:
+            self._ready.append(self.writable)
+        pieces = self._outbox.take()
+        for piece in pieces:
+            self.stats.out_bytes += len(piece)
+        if self._websocket is not None:
+            pieces = self._websocket_bytes + [self._websocket.send(piece) for piece in pieces]
+            self._websocket_bytes = []
+        return pieces
+
+    def take_ready(self) -> list[Waitable]:
+        """Wake whoever waits for these."""
+        ready = list(self._ready)
+        self._ready.clear()
+        return ready
+
+    def next_deadline(self) -> float | None:
+        """When to call handle_timer, at the latest; None: only after the next input."""
+        return None if self.state == CLOSED else self._timers.next_deadline()
+
+    # Commands that concern the transport; the others are in commands.py
+
+    def force_reconnect(self, now: float) -> None:
+        """Drop the transport, or the pause between two attempts, and dial the next server now."""
+        self._check_open()
+        if self.state == CONNECTED:
+            self._lose(None, now)
+        elif self.state == WAITING:
+            self._dial(now)
+
+    def start_drain(self, deadline: float) -> Request:
+        """Unsubscribe everything, let the user take what arrived, flush, close (see drain.py)."""
+        if self._drain is None:
+            self._drain = Drain(self, deadline)
+            self._timers.arm(self._drain)
+        return self._drain
+
+    def consumed(self, now: float) -> None:
+        """The API took the last message of a subscription that has ended."""
+        self._after(now)
+
+    def close(self, now: float) -> None:
+        """At once and for good; `start_flush` or `start_drain` before it is the graceful way."""
+        if self.state != CLOSED:
+            self._shut(None, now)
+
+    def _greeting_done(self, now: float) -> None:
+        self._enter(CONNECTED, now + self.options.ping_interval)
+        self._connected_at = now
+        self._announce = True
+        self._errors = []
+        self._dialled.auth_error = ""
+        self.pool.connected(self._dialled)
+        self._discover(now)
+        self._go_online(now)
+
+    # Frames
+
+    def _route(self, frames: list[Frame], parser: Parser, now: float) -> None:
+        subs = self._subs
+        ready = self._ready
+        count = 0
+        for frame in frames:
+            if frame.__class__ is Msg:
+                count += 1
+                receiver = subs.get(frame.sid)
+                if receiver is None:
+                    continue  # it was on its way when we unsubscribed
+                receiver.received += 1
+                if receiver.receive(frame, now):
+                    ready.append(receiver)
+                if receiver.deadline is not None:
+                    self._timers.arm(receiver)
+                if receiver.received == receiver.after:
+                    self._end(receiver)
+            else:
+                self._handle(frame, now)
+                if self._parser is not parser:
+                    break  # hung up
+        self.stats.in_msgs += count
+
+    def _handle(self, frame: Frame, now: float) -> None:
+        if self.state == SECURING:
+            self._fail(TlsFailed("%s sent data before TLS" % self._dialled.url), now)
+        elif isinstance(frame, Ping):
+            self._outbox.add(encode.pong())
+        elif isinstance(frame, Pong):
+            self._pong(now)
+        elif isinstance(frame, Err):
+            self._complaint(frame.text, now)
+        elif isinstance(frame, Info):
+            self._info(frame, now)
+
+    def _pong(self, now: float) -> None:
+        if self.state == GREETING:
+            self._greeting_done(now)
+        elif self._pings:
+            request = self._pings.pop(0)
+            if request is None:
+                return
+            if request is self._leaving:
+                self._lose(None, now)
+                return
+            if isinstance(request, Fence):
+                self._end_all(request.receivers)
+            if request.finish():
+                self._ready.append(request)
+
+    def _info(self, info: Info, now: float) -> None:
+        if self.state == OPENING:
+            self._first_info(info, now)
+            return
+        self.info = info
+        if self.state == CONNECTED:
+            self._discover(now)
+
+    def _discover(self, now: float) -> None:
+        assert self.info is not None
+        websocket = self._dialled.url.is_websocket
+        urls = self.info.ws_connect_urls if websocket else self.info.connect_urls
+        new = self.pool.discover(urls, self._dialled)
+        if new:
+            self._tell(Discovered([str(url) for url in new]))
+        if self.info.ldm and self._mover.deadline is None and self._leaving is None:
+            self._tell(LameDuck(str(self._dialled.url)))
+            if self.pool.others():
+                self._mover.deadline = now + self._rng.random() * _LAME_DUCK_SPREAD
+                self._timers.arm(self._mover)
+
+    def _leave(self, now: float) -> None:
+        """Leave a lame duck: hold publishes back, hang up when it has seen the rest."""
+        self._mover.deadline = None
+        if self.state == CONNECTED:
+            self._leaving = Request("move", now + self.options.connect_timeout)
+            self._timers.arm(self._leaving)
+            self._send_ping(self._leaving)
+            self._online = False
+
+    def _complaint(self, text: str, now: float) -> None:
+        error = complaints.as_error(text)
+        kind = complaints.meaning(text)
+        if kind in (complaints.ENDS, complaints.REFUSED):
+            self._break(error, now)
+            return
+        self._tell(ServerError(error))
+        if isinstance(error, PermissionDenied):
+            if complaints.denies_publish(text):
+                self._deny_request(error)
+            else:
+                self._deny(error, complaints.denied_sid(text))
+
+    # When things go wrong
+
+    def _alarm_rang(self, now: float) -> None:
+        options = self.options
+        if self.state == WAITING:
+            self._dial(now)
+        elif self.state != CONNECTED:
+            text = "%s did not give %s within %g s"
+            url = self._dialled.url
+            waited_for = _WAITING_FOR[self.state]
+            self._fail(TimeoutExpired(text % (url, waited_for, options.connect_timeout)), now)
+        elif self._pings.count(None) >= options.max_pings_out:
+            self._lose(ConnectionLost("no answer to %d PINGs" % options.max_pings_out), now)
+        else:
+            self._send_ping(None)
+            self._enter(CONNECTED, now + options.ping_interval)
+
+    def _break(self, error: NatsError, now: float) -> None:
+        if self.state == CONNECTED:
+            self._lose(error, now)
+        else:
+            self._fail(error, now)
+
+    def _lose(self, error: NatsError | None, now: float, *, hangup: bool = True) -> None:
+        """The connection is gone; None: on purpose."""
+        if hangup:
+            self._hang_up()
+        self._enter(WAITING, None)
+        self._mover.deadline = None
+        self._leaving = None
+        self._go_offline(now)
+        self._tell(Disconnected(str(self._dialled.url), error))
+        stable = error is None or now - self._connected_at >= _STABLE
+        self._short_lives = 0 if stable else self._short_lives + 1
+        self._attempts = self._short_lives
+        if error is not None:
+            self._errors = [(str(self._dialled.url), error)]
+        self._try_next(now)
+
+    # The end of every input
+
+    def _after(self, now: float) -> None:
+        if self._announce and self.state == CONNECTED:
+            # Not before the whole read is looked at: a refusal may come right behind the PONG.
+            self._announce = False
+            again = self.opened.done and self.stats.connects > 0
+            self.stats.connects += 1
+            self._tell(Connected(str(self._dialled.url), again))
+            if self.opened.finish():
+                self._ready.append(self.opened)
+        if self._dropping:
+            self._report_drops()
+        if self._leaving is not None and self._leaving.done:
+            self._lose(None, now)
+        if self._drain is not None and self.state != CLOSED and self._drain.advance():
+            self._shut(None, now)
+            if self._drain.finish():
+                self._ready.append(self._drain)
+
+    def _report_drops(self) -> None:
+        drops: dict[int, int] = {}
+        for mailbox in self._dropping:
+            drops[mailbox.sid] = drops.get(mailbox.sid, 0) + 1
+        for mailbox in self._dropping:
+            dropped = drops.pop(mailbox.sid, 0)
+            if dropped:
+                self._tell(SlowConsumer(mailbox.subject.decode(), mailbox.sid, dropped))
+        self._dropping.clear()
+
+
+def _describe(error: BaseException) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,186 @@
+"""Handshake: from the choice of a server to the PONG that ends the greeting; and giving up.
+
+    _try_next -> [WAITING] -> _dial -> DIALING -> _open -> OPENING -> _first_info
+        -> [_start_tls -> SECURING] -> _greet -> GREETING -> PONG
+
+Every step may end in `_fail`, which goes on with the next server, or in `_shut`, for good.
+TLS intent is sticky: if the URL or the options want TLS, nothing goes out in clear, whatever INFO
+says; and the name that certificates are checked against is always the user's.
+"""
+
+from __future__ import annotations
+
+from . import encode
+from .commands import Commands
+from .effects import Dial, Hangup, StartTls
+from .errors import (
+    AuthorizationFailed,
+    ConnectFailed,
+    ConnectionClosed,
+    LocalError,
+    NatsError,
+    TlsFailed,
+)
+from .events import AttemptFailed, Closed
+from .parser import Parser
+from .servers import Pool
+from .states import CLOSED, DIALING, GREETING, NEW, OPENING, SECURING, WAITING
+from .version import VERSION
+from .waitable import Request, Waitable
+from .websocket import WebSocket
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .effects import Effect
+    from .frames import Info
+    from .options import Options
+    from .servers import Rng, Server
+
+
+class Handshake(Commands):
+    """What leads to a connection; `Connection` adds what comes afterwards."""
+
+    def __init__(self, options: Options, *, rng: Rng) -> None:
+        super().__init__(options, rng=rng)
+        self.state = NEW
+        self.pool = Pool(options, rng)
+        self.opened = Request("connect")  # settled by the first connection, or when there is none
+        self._effects: list[Effect] = []
+        self._alarm = Waitable()  # the deadline of the state
+        self._server: Server | None = None
+        self._attempts = 0
+        self._errors: list[tuple[str, NatsError]] = []  # of the attempts since the last success
+        self._secured = False
+        self._greeted: Info | None = None  # INFO of this transport
+        self._parser = Parser()
+        self._websocket: WebSocket | None = None
+        self._websocket_bytes: list[bytes] = []  # to send as they are, without a frame around them
+
+    @property
+    def _dialled(self) -> Server:
+        assert self._server is not None
+        return self._server
+
+    def _try_next(self, now: float) -> None:
+        first = not self.opened.done
+        server = self.pool.next_untried() if first else self.pool.next()
+        if server is None:
+            self._shut(self._why_failed(), now)
+            return
+        self._server = server
+        delay = 0.0 if first else self.pool.delay(self._attempts)
+        self._attempts += 1
+        if delay:
+            self._enter(WAITING, now + delay)
+        else:
+            self._dial(now)
+
+    def _enter(self, state: str, deadline: float | None) -> None:
+        self.state = state
+        self._alarm.deadline = deadline
+        self._timers.arm(self._alarm)
+
+    def _dial(self, now: float) -> None:
+        url = self._dialled.url
+        self._parser = Parser()
+        self._websocket = None
+        self._secured = False
+        self._greeted = None
+        self._effects.append(Dial(url.host, url.port, self.options.shuffle))
+        self._enter(DIALING, now + self.options.connect_timeout)
+
+    def _start_tls(self) -> None:
+        self.state = SECURING
+        self._effects.append(StartTls(self._dialled.tls_name))
+
+    def _open(self, now: float) -> None:
+        """The transport can carry data: wait for INFO."""
+        self.state = OPENING
+        url = self._dialled.url
+        if url.is_websocket:
+            try:
+                self._websocket = WebSocket(url.host, url.port, url.path)
+                self._websocket_bytes = [self._websocket.handshake()]
+            except LocalError as error:
+                self._fail(error, now)
+
+    def _first_info(self, info: Info, now: float) -> None:
+        self._greeted = info
+        url = self._dialled.url
+        wanted = url.wants_tls or self.options.secure
+        if self._secured or not (wanted or info.tls_required):
+            self._greet(info, now)
+        elif url.is_websocket or not (info.tls_required or info.tls_available):
+            # CONN-11: rather no connection than credentials in clear.
+            self._fail(TlsFailed("TLS is wanted, but %s does not offer it" % url), now)
+        else:
+            self._start_tls()
+
+    def _greet(self, info: Info, now: float) -> None:
+        self.info = info
+        self.state = GREETING
+        options = self.options
+        fields: dict[str, object] = {
+            "verbose": options.verbose,
+            "pedantic": options.pedantic,
+            "tls_required": self._secured,
+            "name": options.name,
+            "lang": "python",
+            "version": VERSION,
+            "protocol": 1,
+            "echo": not options.no_echo,
+            "headers": info.headers,
+            "no_responders": info.headers,
+        }
+        try:
+            fields.update(options.auth.connect_fields(info.nonce, self._dialled.url))
+        except NatsError as error:
+            self._fail(error, now)
+            return
+        self._outbox.add(encode.connect(fields))
+        self._outbox.add(encode.ping())
+
+    # Giving up
+
+    def _hang_up(self) -> None:
+        self._effects.append(Hangup())
+        self._parser = Parser()
+        self._websocket = None
+
+    def _fail(self, error: NatsError, now: float, *, hangup: bool = True) -> None:
+        """This attempt came to nothing."""
+        server = self._dialled
+        if hangup:
+            self._hang_up()
+        self._enter(WAITING, None)
+        self._outbox.take()
+        self.pool.failed(server, error)
+        self._errors.append((str(server.url), error))
+        self._tell(AttemptFailed(str(server.url), error))
+        refused_again = isinstance(error, AuthorizationFailed) and server.auth_error == str(error)
+        if isinstance(error, LocalError) or (refused_again and self.opened.done):
+            self._shut(error, now)  # trying again would not help
+            return
+        server.auth_error = str(error) if isinstance(error, AuthorizationFailed) else ""
+        self._try_next(now)
+
+    def _why_failed(self) -> NatsError:
+        """One error for all attempts: that of refused credentials, if there is any."""
+        for _, error in self._errors:
+            if isinstance(error, AuthorizationFailed):
+                return error
+        return ConnectFailed(list(self._errors))
+
+    def _shut(self, reason: NatsError | None, now: float) -> None:
+        """Closed for good; None: by the user."""
+        if self.state not in (NEW, WAITING):
+            self._hang_up()
+        self._enter(CLOSED, None)
+        text = "the connection is closed"
+        if reason is not None:
+            text = "%s: %s" % (text, reason)
+        self._outbox.take()
+        self._go_away(text, reason)
+        if self.opened.finish(error=reason or ConnectionClosed(text)):
+            self._ready.append(self.opened)
+        self._tell(Closed(reason))

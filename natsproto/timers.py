@@ -1,0 +1,71 @@
+"""Deadlines: a lazy heap.
+
+Whoever has a deadline (a Waitable) writes it to its own attribute `deadline`, often, at no cost: a
+message that pushes a heartbeat alarm further away touches no heap. The heap holds at most one live
+entry for each of them, `armed`, which may be too early. When that time comes and the deadline has
+moved on, the entry is put back; when it is gone, the entry is dropped.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .waitable import Waitable
+
+_FEW = 64
+
+
+class Timers:
+    """The deadlines of one connection."""
+
+    def __init__(self) -> None:
+        # (time, serial number, whose): the serial keeps the heap from comparing waitables.
+        self._heap: list[tuple[float, int, Waitable]] = []
+        self._serial = 0
+        self._sweep_at = _FEW
+
+    def arm(self, waitable: Waitable) -> None:
+        """Call after `waitable.deadline` was set; needless only if it moved to a later time."""
+        deadline = waitable.deadline
+        if deadline is None or (waitable.armed is not None and waitable.armed <= deadline):
+            return
+        waitable.armed = deadline
+        self._serial += 1
+        heapq.heappush(self._heap, (deadline, self._serial, waitable))
+        if len(self._heap) >= self._sweep_at:
+            self._sweep()
+
+    def next_deadline(self) -> float | None:
+        """The earliest entry, at or before the earliest deadline."""
+        return self._heap[0][0] if self._heap else None
+
+    def pop_due(self, now: float) -> list[Waitable]:
+        """Those whose deadline has come, earliest first; each has to be armed again."""
+        due: list[Waitable] = []
+        heap = self._heap
+        while heap and heap[0][0] <= now:
+            time, _, waitable = heapq.heappop(heap)
+            if waitable.armed != time:
+                continue  # a later entry that an earlier one replaced
+            waitable.armed = None
+            if waitable.deadline is not None and waitable.deadline <= now:
+                due.append(waitable)
+            else:
+                self.arm(waitable)
+        return due
+
+    def _sweep(self) -> None:
+        """Drop what has no deadline any more: most requests end long before their time-out."""
+        live: list[tuple[float, int, Waitable]] = []
+        for entry in self._heap:
+            waitable = entry[2]
+            if waitable.armed == entry[0]:
+                if waitable.deadline is None:
+                    waitable.armed = None
+                else:
+                    live.append(entry)
+        heapq.heapify(live)
+        self._heap = live
+        self._sweep_at = max(_FEW, 2 * len(live))  # so that sweeping costs O(1) for each entry

@@ -1,0 +1,213 @@
+"""What a caller may be waiting for: requests, and the queues that subscriptions deliver to.
+
+The core hands those that are ready to the adapter (Connection.take_ready), which wakes whoever
+waits. A wake-up promises nothing: callers look again.
+"""
+
+from __future__ import annotations
+
+from .errors import NoResponders, TimeoutExpired
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .errors import NatsError
+    from .frames import Msg
+
+NO_RESPONDERS = 503
+
+
+class Waitable:
+    """Something that a caller may be waiting for, and that may have a deadline.
+
+    `waiters` belongs to the adapter: whatever it wakes callers with. `armed` belongs to Timers.
+    """
+
+    __slots__ = ("armed", "deadline", "waiters")
+
+    def __init__(self) -> None:
+        self.deadline: float | None = None
+        self.armed: float | None = None
+        self.waiters: list[object] = []
+
+    def handle_timer(self, now: float) -> bool:
+        """The deadline has come; True: there is something for those who wait."""
+        self.deadline = None
+        return True
+
+
+class Request(Waitable):
+    """An answer to come: a reply, a PONG, the end of a drain, the first connection.
+
+    `what` names it in the error, should the answer not come in time.
+    """
+
+    __slots__ = ("done", "error", "reply", "subject", "token", "what")
+
+    def __init__(self, what: str, deadline: float | None = None, subject: str = "") -> None:
+        super().__init__()
+        self.what = what
+        self.deadline = deadline
+        self.subject = subject
+        self.token = b""
+        self.done = False
+        self.reply: Msg | None = None
+        self.error: NatsError | None = None
+
+    def finish(self, reply: Msg | None = None, error: NatsError | None = None) -> bool:
+        """Settle it; False if it was settled before."""
+        if self.done:
+            return False
+        self.done = True
+        self.deadline = None
+        self.reply = reply
+        self.error = error
+        return True
+
+    def receive(self, msg: Msg, now: float) -> bool:
+        if msg.status == NO_RESPONDERS and not msg.data:
+            return self.finish(error=NoResponders(self.subject))
+        return self.finish(msg)
+
+    def handle_timer(self, now: float) -> bool:
+        return self.finish(error=TimeoutExpired("no answer to %s in time" % self.what))
+
+
+class Fence(Request):
+    """A PING behind UNSUBs: at its PONG nothing is on its way to these receivers any more."""
+
+    __slots__ = ("receivers",)
+
+    def __init__(self, what: str, deadline: float | None, receivers: list[Receiver]) -> None:
+        super().__init__(what, deadline)
+        self.receivers = receivers
+
+
+class Gather(Request):
+    """Many answers to one request (ADR-47): until `most` came, a pause of `stall`, or the deadline.
+
+    What came is in `replies`, taken from the front by the caller. The deadline is an ordinary end,
+    not an error.
+    """
+
+    __slots__ = ("end", "most", "replies", "stall")
+
+    def __init__(
+        self, what: str, deadline: float, subject: str, most: int = 0, stall: float = 0.0
+    ) -> None:
+        super().__init__(what, deadline, subject)
+        self.end = deadline
+        self.most = most
+        self.stall = stall
+        self.replies: list[Msg] = []
+
+    def receive(self, msg: Msg, now: float) -> bool:
+        if msg.status == NO_RESPONDERS and not msg.data:
+            return self.finish(error=NoResponders(self.subject))
+        self.replies.append(msg)
+        if len(self.replies) == self.most:
+            return self.finish()
+        if self.stall:
+            self.deadline = min(self.end, now + self.stall)
+        return True
+
+    def handle_timer(self, now: float) -> bool:
+        return self.finish()
+
+
+class Receiver(Waitable):
+    """What a subscription delivers to: a Mailbox, or a machine that does more than queue.
+
+    `received` counts all messages, `received_before` those before the last SUB; the subscription
+    ends when `received` reaches `after`. When `ended`, nothing more will come, and `error` says
+    why, if it was not on purpose.
+    """
+
+    __slots__ = (
+        "after",
+        "draining",
+        "ended",
+        "error",
+        "queue",
+        "received",
+        "received_before",
+        "sid",
+        "subject",
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sid = 0
+        self.subject = b""
+        self.queue = b""
+        self.received = 0
+        self.received_before = 0
+        self.after = 0
+        self.draining = False
+        self.ended = False
+        self.error: NatsError | None = None
+
+    def receive(self, msg: Msg, now: float) -> bool:
+        """Take a message; True: there is something new for those who wait."""
+        raise NotImplementedError
+
+    def pending(self) -> int:
+        """How many messages wait for the user."""
+        raise NotImplementedError
+
+    def end(self, error: NatsError | None = None) -> bool:
+        """Nothing more will come; False if that was known."""
+        if self.ended:
+            return False
+        self.ended = True
+        self.error = error
+        return True
+
+    def connected(self, now: float) -> None:
+        """The subscription is in force, for the first time or again."""
+
+    def disconnected(self, now: float) -> None:
+        """Nothing comes until `connected`."""
+
+
+class Mailbox(Receiver):
+    """A bounded queue of messages. What does not fit is dropped, counted and reported.
+
+    Two lists instead of a deque, which needs a fixed length on MicroPython: messages are appended
+    to `_fresh`; when `_batch` is used up, `_fresh` is turned round and takes its place.
+    """
+
+    __slots__ = ("_batch", "_dropping", "_fresh", "bytes", "dropped", "max_bytes", "max_msgs")
+
+    def __init__(self, max_msgs: int, max_bytes: int, dropping: list[Mailbox]) -> None:
+        super().__init__()
+        self.max_msgs = max_msgs
+        self.max_bytes = max_bytes
+        self.bytes = 0
+        self.dropped = 0
+        self._dropping = dropping  # where to leave a note that messages were dropped
+        self._fresh: list[Msg] = []
+        self._batch: list[Msg] = []
+
+    def receive(self, msg: Msg, now: float) -> bool:
+        fresh = self._fresh
+        batch = self._batch
+        size = self.bytes + msg.size
+        if size > self.max_bytes or len(fresh) + len(batch) >= self.max_msgs:
+            self.dropped += 1
+            self._dropping.append(self)
+            return False
+        self.bytes = size
+        fresh.append(msg)
+        return len(fresh) == 1 and not batch
+
+    def pop(self) -> Msg:
+        """The oldest message; IndexError if there is none."""
+        if not self._batch:
+            self._batch, self._fresh = self._fresh, self._batch
+            self._batch.reverse()
+        msg = self._batch.pop()
+        self.bytes -= msg.size
+        return msg
+
+    def pending(self) -> int:
+        return len(self._batch) + len(self._fresh)
