@@ -83,6 +83,11 @@ def test_truth():
     assert Secret("x")
 
 
+def test_what_is_fixed():
+    assert Secret(VALUE).fixed
+    assert not Secret(lambda: VALUE).fixed
+
+
 def test_as_secret_keeps_a_secret():
     secret = Secret(VALUE)
     assert as_secret(secret) is secret
