@@ -1,4 +1,4 @@
-"""Client and Subscription: the API, written once for every runtime.
+"""Client and Events: the API, written once for every runtime.
 
 The coroutines here await a Port and each other, nothing else: asyncio, uvloop and trio run them as
 they are, `natsproto.blocking` runs them to their end without a loop.
@@ -6,9 +6,11 @@ they are, `natsproto.blocking` runs them to their end without a loop.
 
 from __future__ import annotations
 
-from .errors import ConnectionClosed, InvalidState, InvalidValue, NatsError, TimeoutExpired
+from .errors import ConnectionClosed, NatsError
 from .events import Closed
+from .session import Session, check_count, check_seconds
 from .states import CLOSED, CONNECTED
+from .subscription import Subscription
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,10 +24,6 @@ if TYPE_CHECKING:
     from .headers import HeadersLike
     from .options import ServersLike
     from .port import Port
-    from .waitable import Mailbox, Request, Waitable
-
-# How many messages an iterator gives without letting others run.
-_TURN = 64
 
 
 class Client:
@@ -34,8 +32,10 @@ class Client:
     def __init__(self, connection: Connection, port: Port) -> None:
         self._connection = connection
         self._port = port
+        #: For those who build on a client: its connection and port.
+        self.session = Session(connection, port)
         #: What happens to the connection: iterate, or ask for the next one.
-        self.events = Events(self)
+        self.events = Events(self.session)
 
     @property
     def info(self) -> Info | None:
@@ -96,10 +96,9 @@ class Client:
         headers: HeadersLike | None = None,
     ) -> Msg:
         """The first answer. NoResponders if nobody listens, TimeoutExpired if nobody answers."""
-        deadline = self._deadline(timeout)
-        reply = await self._settle(
-            self._connection.start_request(subject, data, deadline=deadline, headers=headers)
-        )
+        deadline = self.session.deadline(timeout)
+        request = self._connection.start_request(subject, data, deadline=deadline, headers=headers)
+        reply = await self.session.settle(request)
         assert reply is not None
         return reply
 
@@ -119,15 +118,13 @@ class Client:
         It ends when `max_msgs` came, when none came for `stall` seconds after the last, when the
         sentinel is true for one (which is left out), or at the timeout.
         """
-        _check_count("max_msgs", max_msgs)
-        _check_seconds("stall", stall, 0.0)
         gather = self._connection.start_gather(
             subject,
             data,
-            deadline=self._deadline(timeout),
+            deadline=self.session.deadline(timeout),
             headers=headers,
-            most=max_msgs,
-            stall=stall,
+            most=check_count("max_msgs", max_msgs),
+            stall=check_seconds("stall", stall),
         )
         self._port.flush_soon()
         seen = 0
@@ -155,16 +152,16 @@ class Client:
         taken (0: the client's defaults); what does not fit is dropped, counted in `dropped`, and
         told by a SlowConsumer event.
         """
-        _check_count("max_msgs", max_msgs)
-        _check_count("max_bytes", max_bytes)
-        mailbox = self._connection.mailbox(max_msgs, max_bytes)
+        mailbox = self._connection.mailbox(
+            check_count("max_msgs", max_msgs), check_count("max_bytes", max_bytes)
+        )
         self._connection.subscribe(subject, mailbox, queue=queue)
         self._port.flush_soon()
-        return Subscription(self, mailbox)
+        return Subscription(self.session, mailbox)
 
     async def flush(self, timeout: float = 10.0) -> None:
         """Until the server has seen all that was sent before."""
-        await self._settle(self._connection.start_flush(self._deadline(timeout)))
+        await self.session.settle(self._connection.start_flush(self.session.deadline(timeout)))
 
     async def drain(self, timeout: float = 30.0) -> None:
         """End gracefully: unsubscribe, wait until what arrived is taken, flush, close.
@@ -172,14 +169,15 @@ class Client:
         TimeoutExpired if that takes too long; the client is closed then, too.
         """
         if self._connection.state != CLOSED:
-            await self._settle(self._connection.start_drain(self._deadline(timeout)))
+            deadline = self.session.deadline(timeout)
+            await self.session.settle(self._connection.start_drain(deadline))
         await self._port.aclose()
 
     async def close(self, timeout: float = 2.0) -> None:
         """Send what is on its way, for at most the timeout, and close. Closing twice is fine."""
         try:
             if self._connection.state == CONNECTED:
-                await self._settle(self._connection.start_flush(self._deadline(timeout)))
+                await self.flush(timeout)
         except NatsError:
             pass  # it is lost or frozen: what could be sent was
         finally:
@@ -201,130 +199,6 @@ class Client:
     def __repr__(self) -> str:
         return "<Client %s %s>" % (self.state, self.connected_url)
 
-    # For this module and jetstream
-
-    def _deadline(self, timeout: float) -> float:
-        return self._port.now() + _check_seconds("timeout", timeout, 0.0)
-
-    async def _settle(self, request: Request) -> Msg | None:
-        """Wait for it; the request is given up if the caller is cancelled."""
-        self._port.flush_soon()
-        try:
-            while not request.done:
-                await self._port.wait(request)
-        except BaseException:
-            self._connection.cancel(request)
-            raise
-        if request.error is not None:
-            raise request.error
-        return request.reply
-
-    async def _wait(self, waitable: Waitable, deadline: float | None, what: str) -> None:
-        """Wait for it to be ready, perhaps; TimeoutExpired after the deadline."""
-        if deadline is not None:
-            if self._port.now() >= deadline:
-                raise TimeoutExpired("no %s in time" % what)
-            self._connection.wake_at(waitable, deadline)
-            self._port.flush_soon()
-        await self._port.wait(waitable)
-
-
-class Subscription:
-    """Messages of one subject: iterate, or take one after the other with `next`.
-
-    The iteration ends when the subscription does: by `unsubscribe`, `drain`, or the end of the
-    client. It raises if the server refused it (PermissionDenied) or the connection failed for good.
-    """
-
-    def __init__(self, client: Client, mailbox: Mailbox) -> None:
-        self._client = client
-        self._mailbox = mailbox
-        self._turn = _TURN
-
-    @property
-    def subject(self) -> str:
-        return self._mailbox.subject.decode()
-
-    @property
-    def queue(self) -> str:
-        return self._mailbox.queue.decode()
-
-    @property
-    def sid(self) -> int:
-        return self._mailbox.sid
-
-    @property
-    def pending(self) -> int:
-        """Messages that wait to be taken."""
-        return self._mailbox.pending()
-
-    @property
-    def dropped(self) -> int:
-        """Messages that did not fit, since the start."""
-        return self._mailbox.dropped
-
-    async def next(self, timeout: float | None = None) -> Msg:
-        """The next message; TimeoutExpired, or InvalidState if the subscription has ended."""
-        client = self._client
-        deadline = None if timeout is None else client._deadline(timeout)
-        mailbox = self._mailbox
-        while not mailbox.pending():
-            self._check_going()
-            await client._wait(mailbox, deadline, "message on %r" % self.subject)
-        return self._take()
-
-    def _check_going(self) -> None:
-        mailbox = self._mailbox
-        if mailbox.error is not None:
-            raise mailbox.error
-        if mailbox.ended:
-            raise InvalidState("the subscription to %r has ended" % self.subject)
-
-    def _take(self) -> Msg:
-        mailbox = self._mailbox
-        msg = mailbox.pop()
-        if mailbox.ended and not mailbox.pending():
-            self._client._connection.consumed(self._client._port.now())
-            self._client._port.flush_soon()
-        return msg
-
-    def __aiter__(self) -> Subscription:
-        return self
-
-    async def __anext__(self) -> Msg:
-        mailbox = self._mailbox
-        while not mailbox.pending():
-            if mailbox.error is not None:
-                raise mailbox.error
-            if mailbox.ended:
-                raise StopAsyncIteration
-            await self._client._port.wait(mailbox)
-        self._turn -= 1
-        if not self._turn:
-            self._turn = _TURN
-            await self._client._port.checkpoint()
-        return self._take()
-
-    async def unsubscribe(self, after: int = 0) -> None:
-        """Stop now, or when `after` messages have come in all. What has come can still be taken."""
-        self._client._connection.unsubscribe(self._mailbox.sid, after=after)
-        self._client._port.flush_soon()
-
-    async def drain(self, timeout: float = 10.0) -> None:
-        """Stop, but get what is on its way: afterwards the iteration ends with the last of it."""
-        client = self._client
-        deadline = client._deadline(timeout)
-        await client._settle(client._connection.start_drain_of([self._mailbox], deadline))
-
-    async def __aenter__(self) -> Subscription:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.unsubscribe()
-
-    def __repr__(self) -> str:
-        return "<Subscription %d to %r, %d pending>" % (self.sid, self.subject, self.pending)
-
 
 class Events:
     """What happens to a client's connection. The iteration ends with Closed.
@@ -332,22 +206,22 @@ class Events:
     The newest 256 are kept until they are taken.
     """
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._queue = session.connection.events
         self._closed = False
 
     async def next(self, timeout: float | None = None) -> Event:
         """The next event; TimeoutExpired, or ConnectionClosed after the last."""
-        client = self._client
-        deadline = None if timeout is None else client._deadline(timeout)
+        deadline = None if timeout is None else self._session.deadline(timeout)
         while True:
-            event = client._connection.events.pop()
+            event = self._queue.pop()
             if event is not None:
                 self._closed = isinstance(event, Closed)
                 return event
             if self._closed:
                 raise ConnectionClosed("there are no more events: the client is closed")
-            await client._wait(client._connection.events, deadline, "event")
+            await self._session.wait(self._queue, deadline, "event")
 
     def __aiter__(self) -> Events:
         return self
@@ -356,14 +230,3 @@ class Events:
         if self._closed:
             raise StopAsyncIteration
         return await self.next()
-
-
-def _check_seconds(name: str, value: float, least: float) -> float:
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not value >= least:
-        raise InvalidValue("%s %r is not a number of seconds from %g" % (name, value, least))
-    return value
-
-
-def _check_count(name: str, value: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise InvalidValue("%s %r is not a whole number from 0" % (name, value))

@@ -91,7 +91,7 @@ class Commands:
     ) -> None:
         """Queue a PUB or HPUB; LocalError if it cannot be sent, OutBufferFull if it cannot wait."""
         raw = self._checked.get(subject) or self._check_subject(subject)
-        payload = data if data.__class__ is bytes else encode.check_data(data)
+        payload = data if isinstance(data, bytes) else encode.check_data(data)
         block = None if headers is None else self._header_block(headers)
         self._publish(raw, payload, subjects.check_publish(reply, "reply") if reply else b"", block)
 

@@ -206,7 +206,7 @@ class Connection(Handshake):
         ready = self._ready
         count = 0
         for frame in frames:
-            if frame.__class__ is Msg:
+            if isinstance(frame, Msg):
                 count += 1
                 receiver = subs.get(frame.sid)
                 if receiver is None:

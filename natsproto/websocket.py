@@ -20,6 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from wsproto.events import CloseConnection, Event
 
+_HTTP = b"HTTP/"
 _EXCERPT = 64  # bytes that an error shows
 
 
@@ -64,7 +65,11 @@ class WebSocket:
         from wsproto.utilities import RemoteProtocolError
 
         pieces: list[bytes] = []
-        if not self.closed:
+        if data and not self.closed:
+            # A plain NATS or TLS port: wsproto would wait for an empty line that never comes.
+            start = _HTTP[self._received : self._received + len(data)]
+            if data[: len(start)] != start:
+                raise self._broken("WebSocket upgrade is wrong: not HTTP", data)
             try:
                 self._ws.receive_data(data)
                 for event in self._ws.events():

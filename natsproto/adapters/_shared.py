@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import ssl
 from pathlib import Path
@@ -21,8 +20,8 @@ READ_SIZE = 64 * 1024
 
 def make_connection(servers: ServersLike, options: dict[str, Any]) -> Connection:
     """A new connection with these options; `creds` is the path of a file here."""
-    creds = options.get("creds")
-    if isinstance(creds, (str, os.PathLike)) and creds:
+    creds: object = options.get("creds")
+    if isinstance(creds, (str, Path)) and str(creds):
         path = Path(creds)
         if not path.is_file():
             raise InvalidValue(f"creds: there is no file {str(path)!r}")

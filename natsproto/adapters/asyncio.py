@@ -55,7 +55,7 @@ class Connecting:
         client = Client(self._connection, port)
         self._connection.connect(port.now())
         try:
-            await client._settle(self._connection.opened)
+            await client.session.settle(self._connection.opened)
         except BaseException:
             self._connection.close(port.now())
             await port.aclose()
@@ -124,9 +124,9 @@ class AsyncioPort:
         for waitable in connection.take_ready():
             waiters, waitable.waiters = waitable.waiters, []
             for waiter in waiters:
-                assert isinstance(waiter, asyncio.Future)
-                if not waiter.done():
-                    waiter.set_result(None)
+                future = cast("asyncio.Future[None]", waiter)
+                if not future.done():
+                    future.set_result(None)
         deadline = connection.next_deadline()
         if deadline is not None and (self._timer is None or deadline < self._timer.when()):
             if self._timer is not None:

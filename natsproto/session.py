@@ -1,0 +1,63 @@
+"""Session: a connection and the port that carries out its orders, as the API uses them together."""
+
+from __future__ import annotations
+
+from .errors import InvalidValue, TimeoutExpired
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .connection import Connection
+    from .frames import Msg
+    from .port import Port
+    from .waitable import Request, Waitable
+
+
+class Session:
+    """What Client, Subscription and JetStream share."""
+
+    __slots__ = ("connection", "port")
+
+    def __init__(self, connection: Connection, port: Port) -> None:
+        self.connection = connection
+        self.port = port
+
+    def deadline(self, timeout: float) -> float:
+        """The time that is `timeout` seconds from now."""
+        return self.port.now() + check_seconds("timeout", timeout)
+
+    async def settle(self, request: Request) -> Msg | None:
+        """Wait for the answer; the request is given up if the caller is cancelled."""
+        port = self.port
+        port.flush_soon()
+        try:
+            while not request.done:
+                await port.wait(request)
+        except BaseException:
+            self.connection.cancel(request)
+            raise
+        if request.error is not None:
+            raise request.error
+        return request.reply
+
+    async def wait(self, waitable: Waitable, deadline: float | None, what: str) -> None:
+        """Until it may be ready: look again. TimeoutExpired after the deadline."""
+        if deadline is not None:
+            if self.port.now() >= deadline:
+                raise TimeoutExpired("no %s in time" % what)
+            self.connection.wake_at(waitable, deadline)
+            self.port.flush_soon()
+        await self.port.wait(waitable)
+
+
+def check_seconds(name: str, value: float) -> float:
+    """InvalidValue unless it is a number of seconds, 0 or more."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not value >= 0:
+        raise InvalidValue("%s %r is not a number of seconds from 0" % (name, value))
+    return value
+
+
+def check_count(name: str, value: int) -> int:
+    """InvalidValue unless it is a whole number, 0 or more."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise InvalidValue("%s %r is not a whole number from 0" % (name, value))
+    return value
