@@ -56,8 +56,8 @@ class Parser:
         self._readers = self._FROM_SERVER if peer == "server" else self._FROM_CLIENT
         self._own_max_payload = max_payload
         self._max_payload = max_payload
-        # Digits that `_scan` met before, because ids and sizes repeat and a look-up costs a third of
-        # isdigit() and int(). Legal sizes, which end their lines, are kept with the CR.
+        # Digits that `_scan` met before, because ids and sizes repeat and a look-up costs a third
+        # of isdigit() and int(). Legal sizes, which end their lines, are kept with the CR.
         self._numbers: dict[bytes, int] = {}
         self._sizes: dict[bytes, int] = {}
         self._kept = _Pieces()
@@ -178,6 +178,10 @@ class Parser:
         if is_size and number > self._max_payload:
             return False
         known = self._sizes if is_size else self._numbers
+        # Known, and still missed: a number stands where a size belongs (LF alone), or a size where
+        # a number does (a CR inside the line).
+        if field in known:
+            return False
         if len(known) >= _MAX_REMEMBERED:
             known.clear()
         known[field] = number
