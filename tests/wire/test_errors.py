@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import ast
+import inspect
+
+import pytest
+
+from natsproto import errors
+from natsproto.errors import LocalError, NatsError, ProtocolError, RemoteError
+
+
+def tree() -> dict[str, str]:
+    """Class and base, as the module's docstring draws them: two spaces for each level."""
+    bases: dict[str, str] = {}
+    path: list[str] = []
+    for line in (errors.__doc__ or "").splitlines():
+        if line.startswith("    "):
+            depth = (len(line) - len(line.lstrip()) - 4) // 2
+            path[depth:] = [line.split()[0]]
+            bases[path[-1]] = path[-2] if depth else "Exception"
+    return bases
+
+
+def test_the_tree_in_the_docstring_is_the_tree_in_the_code():
+    classes = [
+        node for node in ast.parse(inspect.getsource(errors)).body if isinstance(node, ast.ClassDef)
+    ]
+    assert {node.name: ast.unparse(node.bases[0]) for node in classes} == tree()
+    assert all(len(node.bases) == 1 and ast.get_docstring(node) for node in classes)
+
+
+def test_every_error_is_either_ours_or_the_peers():
+    ours, theirs = set(), set()
+    for name in tree():
+        error = getattr(errors, name)
+        assert issubclass(error, NatsError)
+        ours.update([error] if issubclass(error, LocalError) else [])
+        theirs.update([error] if issubclass(error, RemoteError) else [])
+    assert not ours & theirs
+    assert len(ours | theirs) == len(tree()) - 1  # all but the root
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "rule"),
+    [
+        (LocalError("subject is empty", "SUBJ-4"), "subject is empty (SUBJ-4)", "SUBJ-4"),
+        (LocalError("no rule"), "no rule", ""),
+    ],
+)
+def test_a_local_error_names_its_rule(error, message, rule):
+    assert str(error) == message
+    assert error.rule == rule
+
+
+@pytest.mark.rule("WIRE-17")
+def test_a_protocol_error_tells_what_and_where():
+    error = ProtocolError("unknown operation", 174, b"FOO bar\r")
+    assert str(error) == r"unknown operation at byte 174: b'FOO bar\r'"
+    assert (error.reason, error.offset, error.excerpt) == ("unknown operation", 174, b"FOO bar\r")
+    assert error.frames == []
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "attributes"),
+    [
+        (
+            errors.NoResponders("orders.new"),
+            "no responders on subject 'orders.new'",
+            {"subject": "orders.new"},
+        ),
+        (
+            errors.PermissionDenied("Permissions Violation ...", "a.b", "q"),
+            "Permissions Violation ...",
+            {"subject": "a.b", "queue": "q"},
+        ),
+        (errors.PermissionDenied("no"), "no", {"subject": "", "queue": ""}),
+        (
+            errors.ConnectFailed([]),
+            "no server could be reached: none is left to try",
+            {"errors": []},
+        ),
+        (
+            errors.ServerFailed("Stale Connection"),
+            "server error: Stale Connection",
+            {"text": "Stale Connection"},
+        ),
+    ],
+)
+def test_an_error_says_what_happened_with_the_values(error, message, attributes):
+    assert str(error) == message
+    assert {name: getattr(error, name) for name in attributes} == attributes
+
+
+def test_a_failed_connect_tells_of_every_server():
+    tried = [("nats://a:4222", OSError("refused")), ("nats://b:4222", TimeoutError("too slow"))]
+    error = errors.ConnectFailed(tried)
+    assert str(error) == (
+        "no server could be reached: nats://a:4222: refused; nats://b:4222: too slow"
+    )
+    assert error.errors == tried

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from natsproto import _text
+
+TABLE = [
+    (b"", ""),
+    (b"orders.new", "orders.new"),
+    (b"\x00\x7f", "\0\x7f"),
+    ("é☃😀".encode(), "é☃😀"),
+    ("한글".encode(), "한글"),  # its UTF-8 begins like that of a surrogate
+    (b"\xff\xfe", "\udcff\udcfe"),
+    (b"\x80", "\udc80"),
+    (b"a\xc3", "a\udcc3"),  # a character cut short
+    (b"\xed\xa0\x80", "\udced\udca0\udc80"),  # a surrogate written as UTF-8
+    (
+        b"\xc3\xa9\xff",
+        "\udcc3\udca9\udcff",
+    ),  # one bad byte makes all of them surrogates
+]
+
+
+@pytest.mark.rule("WIRE-15", "HDR-8")
+@pytest.mark.parametrize(("raw", "text"), TABLE)
+def test_bytes_become_text_and_the_same_bytes_again(raw, text):
+    assert _text.decode(raw) == text
+    assert _text.encode(text) == raw
+
+
+@pytest.mark.rule("WIRE-15", "HDR-8")
+@given(st.binary())
+@example("é".encode() + b"\xff")
+def test_any_bytes_survive(raw):
+    assert _text.encode(_text.decode(raw)) == raw
+
+
+@given(st.text())
+def test_any_text_survives(text):
+    assert _text.decode(_text.encode(text)) == text
+
+
+@pytest.mark.parametrize("char", ["é", "한"])
+def test_text_and_stray_bytes_mix(char):
+    assert _text.encode(char + "\udcff") == char.encode() + b"\xff"
+
+
+# Only U+DC80 to U+DCFF stand for bytes. U+DC0A must not turn into an LF.
+@pytest.mark.parametrize("code", [0xD800, 0xDC00, 0xDC0A, 0xDC0D, 0xDC20, 0xDC7F, 0xDD00, 0xDFFF])
+@pytest.mark.parametrize("before", ["", "a", "한", "\udcff"], ids=ascii)
+def test_other_surrogates_are_refused(before, code):
+    with pytest.raises(UnicodeError):
+        _text.encode(before + chr(code))

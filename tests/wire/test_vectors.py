@@ -1,0 +1,167 @@
+"""Transcripts of a real server, cut in every way that a socket may cut them.
+
+Each stream is read whole once; every other way of reading it must give the same frames and, where
+it ends in garbage, the same error at the same byte.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from natsproto import (
+    Connect,
+    HeaderError,
+    LocalError,
+    Parser,
+    Ping,
+    ProtocolError,
+    Pub,
+    Sub,
+    Unsub,
+    encode,
+)
+from tests.wire.support import (
+    Result,
+    byte_by_byte,
+    pieces,
+    read,
+    read_all,
+    streams,
+    transcripts,
+    writes,
+)
+
+STREAMS = streams()
+WHOLE = {stream: read([stream.data], Parser(peer=stream.peer)) for stream in STREAMS}
+SHORT = 4096  # every split in two up to here; the seven longer streams are left to chance
+SPLITS = 1000
+
+each_stream = pytest.mark.parametrize("stream", STREAMS, ids=lambda stream: stream.name)
+
+# Clients may send garbage too, and seven transcripts are about that.
+GARBAGE = {
+    "60-err-unknown-op A>": "unknown operation",
+    "61-err-sub-parse A>": "1 fields, not 2 or 3",
+    "62-err-pub-bad-size A>": "b'xx' is not a number",
+    "63-err-pub-negative-size A>": "b'-1' is not a number",
+    "64-err-hpub-bad A>": "header size 20 is above the total size 10",
+    "69-err-pub-body-not-terminated A>": "no CRLF after a payload of 2 bytes",
+    "73-err-connect-bad-json A>": "bad JSON",
+}
+
+
+def test_no_transcript_is_missing():
+    assert len(transcripts()) == 94
+    assert len(STREAMS) == 204
+    assert sum(len(result.frames) for result in WHOLE.values()) == 1566
+
+
+@pytest.mark.rule("WIRE-17")
+def test_only_those_that_are_about_garbage_end_in_it():
+    reasons = {s.name: result.error[0] for s, result in WHOLE.items() if result.error is not None}
+    assert reasons == GARBAGE
+
+
+@pytest.mark.rule("WIRE-16")
+@each_stream
+def test_every_byte_belongs_to_a_frame(stream):
+    """Nothing is left over at the end: one more frame is read as such."""
+    if WHOLE[stream].error is None:
+        result = read([stream.data, b"PING\r\n"], Parser(peer=stream.peer))
+        assert result == Result([*WHOLE[stream].frames, Ping()], None)
+
+
+@pytest.mark.rule("WIRE-16")
+@each_stream
+def test_byte_by_byte(stream):
+    assert read(byte_by_byte(stream.data), Parser(peer=stream.peer)) == WHOLE[stream]
+
+
+def test_the_number_of_splits_in_two():
+    assert sum(len(stream.data) - 1 for stream in STREAMS if len(stream.data) <= SHORT) == 154_204
+
+
+@pytest.mark.rule("WIRE-16")
+@pytest.mark.parametrize(
+    "stream", [s for s in STREAMS if len(s.data) <= SHORT], ids=lambda stream: stream.name
+)
+def test_every_split_in_two(stream):
+    data, expected = stream.data, WHOLE[stream]
+    for cut in range(1, len(data)):
+        assert read([data[:cut], data[cut:]], Parser(peer=stream.peer)) == expected, cut
+
+
+@pytest.mark.rule("WIRE-16")
+@each_stream
+def test_a_thousand_random_splits(stream):
+    rng = random.Random(stream.name)
+    data, expected = stream.data, WHOLE[stream]
+    for _ in range(SPLITS):
+        # Few large pieces or many small ones, and now and then an empty one.
+        where = [rng.randrange(len(data) + 1) for _ in range(rng.choice((1, 2, 3, 5, 8, 20)))]
+        assert read(pieces(data, where), Parser(peer=stream.peer)) == expected, where
+
+
+def encoded(frame) -> bytes:
+    """The frame as our encoder writes it."""
+    if isinstance(frame, Pub):
+        headers = frame.headers
+        return encode.pub(frame.subject, frame.data, reply=frame.reply, headers=headers)
+    if isinstance(frame, Sub):
+        return encode.sub(frame.subject, frame.sid, queue=frame.queue)
+    if isinstance(frame, Unsub):
+        return encode.unsub(frame.sid, after=frame.after)
+    if isinstance(frame, Connect):
+        return encode.connect(frame.fields)
+    return encode.ping() if isinstance(frame, Ping) else encode.pong()
+
+
+def reencoded(data: bytes) -> bytes | None:
+    """What our encoder makes of what a client wrote; None if it refuses or there is no frame."""
+    try:
+        return b"".join(map(encoded, read_all(data, peer="client")))
+    except (LocalError, HeaderError, ProtocolError):
+        return None
+
+
+NOT_OURS = {  # transcript: writes that our encoder makes otherwise or not at all
+    "02": (1, "header lines with no space or several behind the colon"),
+    "04": (4, "lower case, tabs and runs of spaces"),
+    "05": (8, "status lines, which are the server's to write"),
+    "06": (1, "a NUL in a subject: refused"),
+    "07": (7, "header blocks that nobody can read"),
+    "60": (1, "garbage"),
+    "61": (1, "garbage"),
+    "62": (2, "garbage"),
+    "63": (2, "garbage"),
+    "64": (2, "garbage"),
+    "67": (1, "a subject with an empty token: refused"),
+    "68": (1, "a wildcard to publish to: refused"),
+    "69": (2, "garbage"),
+    "73": (1, "garbage"),
+    "90": (3, "JSON with spaces"),
+    "91": (2, "JSON with spaces"),
+    "92": (2, "JSON with spaces"),
+}
+
+
+@pytest.mark.rule("ENC-1", "ENC-2", "ENC-3", "ENC-4")
+def test_encoding_gives_the_bytes_that_were_read():
+    same, others = 0, {}
+    for path in transcripts():
+        for data in [data for _, direction, data in writes(path) if direction == ">"]:
+            if reencoded(data) == data:
+                same += 1
+            else:
+                number = path.stem.partition("-")[0]
+                others[number] = others.get(number, 0) + 1
+    assert others == {number: count for number, (count, _) in NOT_OURS.items()}
+    assert same == 716 - 41
+
+
+@pytest.mark.rule("WIRE-18")
+def test_the_transcripts_hold_every_operation():
+    kinds = {type(frame).__name__ for result in WHOLE.values() for frame in result.frames}
+    assert kinds == {"Msg", "Info", "Ping", "Pong", "Ok", "Err", "Connect", "Pub", "Sub", "Unsub"}
