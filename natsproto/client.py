@@ -82,10 +82,10 @@ class Client:
         then OutBufferFull. LocalError: it cannot be sent, and was not.
         """
         connection = self._connection
-        connection.publish(subject, data, reply=reply, headers=headers)
-        self._port.flush_soon()
-        while connection.congested:
-            await self._port.wait(connection.writable)
+        if connection.publish(subject, data, reply, headers):
+            self._port.flush_soon()
+            while connection.congested:
+                await self._port.wait(connection.writable)
 
     async def request(
         self,

@@ -255,7 +255,7 @@ class Connection(Handshake):
         if self.state == OPENING:
             self._first_info(info, now)
             return
-        self.info = info
+        self._learn(info)
         if self.state == CONNECTED:
             self._discover(now)
 

@@ -117,7 +117,7 @@ class Handshake(Commands):
             self._start_tls()
 
     def _greet(self, info: Info, now: float) -> None:
-        self.info = info
+        self._learn(info)
         self.state = GREETING
         options = self.options
         fields: dict[str, object] = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .waitable import Waitable
 
-# Larger pieces go out alone: joining would copy them once more.
-_JOIN = 64 * 1024
+# Larger frames go out alone: joining would copy them once more.
+_LARGE = 64 * 1024
 HIGH_WATER = 1024 * 1024
 
 
@@ -16,45 +16,50 @@ class Outbox:
     ready when the adapter has taken them.
     """
 
-    __slots__ = ("_frames", "size", "writable")
+    __slots__ = ("frames", "size", "writable")
 
     def __init__(self) -> None:
-        self._frames: list[bytes] = []
+        self.frames: list[bytes] = []
         self.size = 0
         self.writable = Waitable()
 
-    def add(self, frame: bytes) -> None:
-        self._frames.append(frame)
-        self.size += len(frame)
+    def add(self, frame: bytes) -> bool:
+        """True: it is the first since the last `take`, or there are too many: tell the port."""
+        self.frames.append(frame)
+        size = self.size
+        self.size = size + len(frame)
+        return not size or size > HIGH_WATER
 
     def take(self) -> list[bytes]:
-        """Everything, in pieces of about 64 KiB or one large frame."""
-        frames = self._frames
+        """Everything: joined, but for large frames, which stay alone."""
+        frames = self.frames
         if not frames:
             return frames
         size = self.size
-        self._frames = []
+        self.frames = []
         self.size = 0
-        return [b"".join(frames)] if size <= _JOIN else _joined(frames)
+        if size <= _LARGE or max([len(frame) for frame in frames]) <= _LARGE:
+            return [b"".join(frames)]
+        return _joined(frames)
 
     def only_publishes(self) -> list[bytes]:
         """Take everything, but leave out what only made sense on the transport that is gone."""
-        frames = [frame for frame in self._frames if frame.startswith((b"PUB ", b"HPUB "))]
-        self._frames = []
+        frames = [frame for frame in self.frames if frame.startswith((b"PUB ", b"HPUB "))]
+        self.frames = []
         self.size = 0
         return frames
 
 
 def _joined(frames: list[bytes]) -> list[bytes]:
+    """Joined but for the large ones."""
     pieces: list[bytes] = []
     group: list[bytes] = []
-    size = 0
     for frame in frames:
-        if group and size + len(frame) > _JOIN:
+        if len(frame) > _LARGE:
             pieces.append(b"".join(group))
+            pieces.append(frame)
             group = []
-            size = 0
-        group.append(frame)
-        size += len(frame)
+        else:
+            group.append(frame)
     pieces.append(b"".join(group))
-    return pieces
+    return [piece for piece in pieces if piece]

@@ -173,10 +173,10 @@ class Mailbox(Receiver):
     """A bounded queue of messages. What does not fit is dropped, counted and reported.
 
     Two lists instead of a deque, which needs a fixed length on MicroPython: messages are appended
-    to `_fresh`; when `_batch` is used up, `_fresh` is turned round and takes its place.
+    to `_fresh`; when `batch` is used up, `_fresh` is turned round and takes its place.
     """
 
-    __slots__ = ("_batch", "_dropping", "_fresh", "bytes", "dropped", "max_bytes", "max_msgs")
+    __slots__ = ("_dropping", "_fresh", "batch", "bytes", "dropped", "max_bytes", "max_msgs")
 
     def __init__(self, max_msgs: int, max_bytes: int, dropping: list[Mailbox]) -> None:
         super().__init__()
@@ -186,28 +186,28 @@ class Mailbox(Receiver):
         self.dropped = 0
         self._dropping = dropping  # where to leave a note that messages were dropped
         self._fresh: list[Msg] = []
-        self._batch: list[Msg] = []
+        self.batch: list[Msg] = []
 
     def receive(self, msg: Msg, now: float) -> bool:
         fresh = self._fresh
-        batch = self._batch
+        count = len(fresh) + len(self.batch)
         size = self.bytes + msg.size
-        if size > self.max_bytes or len(fresh) + len(batch) >= self.max_msgs:
+        if size > self.max_bytes or count >= self.max_msgs:
             self.dropped += 1
             self._dropping.append(self)
             return False
         self.bytes = size
         fresh.append(msg)
-        return len(fresh) == 1 and not batch
+        return not count
 
     def pop(self) -> Msg:
         """The oldest message; IndexError if there is none."""
-        if not self._batch:
-            self._batch, self._fresh = self._fresh, self._batch
-            self._batch.reverse()
-        msg = self._batch.pop()
+        if not self.batch:
+            self.batch, self._fresh = self._fresh, self.batch
+            self.batch.reverse()
+        msg = self.batch.pop()
         self.bytes -= msg.size
         return msg
 
     def pending(self) -> int:
-        return len(self._batch) + len(self._fresh)
+        return len(self.batch) + len(self._fresh)
