@@ -80,6 +80,7 @@ class Commands:
         self._pings: list[Request | None] = []  # who waits for a PONG, oldest first; None: nobody
         self._flushes: list[Request] = []  # flushes that wait for a connection
         self._dropping: list[Mailbox] = []  # those that dropped a message since the last look
+        self._busy: list[Receiver] = []  # those that have orders for us
 
     # Publishing
 
@@ -125,6 +126,15 @@ class Commands:
         frame = encode.pub_checked(subject, data, reply, block)
         self.stats.out_msgs += 1
         return self._outbox.add(frame) if self._online else self._hold(frame)
+
+    def respond(self, reply: bytes, data: bytes) -> bool:
+        """Publish to a reply subject as it came, which is opaque; True as from `publish`."""
+        return self._publish(reply, data, b"", None)
+
+    def perform(self, receiver: Receiver) -> None:
+        """Carry out what a machine has ordered since it was asked last."""
+        for order in receiver.take_orders():
+            self._publish(order.subject, order.data, order.reply, order.block)
 
     def _check_subject(self, subject: str) -> bytes:
         raw = subjects.check_publish(subject)
@@ -180,6 +190,7 @@ class Commands:
     def _subscribe(self, receiver: Receiver) -> int:
         self._last_sid += 1
         receiver.sid = self._last_sid
+        receiver.busy = self._busy
         self._subs[receiver.sid] = receiver
         if self._online:
             self._send_sub(receiver)
@@ -246,10 +257,15 @@ class Commands:
         *,
         deadline: float,
         headers: HeadersLike | None = None,
+        wildcards: bool = False,
     ) -> Request:
-        """Publish with a reply subject of its own; the answer, or its lack, settles the request."""
+        """Publish with a reply subject of its own; the answer, or its lack, settles the request.
+
+        `wildcards`: they may stand in the subject, where they mean themselves (JetStream's API).
+        """
         request = Request("the request to %r" % (subject,), deadline, subject)
-        self._start(request, data, headers)
+        check = subjects.check_subscribe if wildcards else subjects.check_publish
+        self._start(request, check(subject), data, headers)
         return request
 
     def start_gather(
@@ -264,11 +280,12 @@ class Commands:
     ) -> Gather:
         """A request with many answers; `most` and `stall` as in Gather, 0: no such limit."""
         gather = Gather("the request to %r" % (subject,), deadline, subject, most, stall)
-        self._start(gather, data, headers)
+        self._start(gather, subjects.check_publish(subject), data, headers)
         return gather
 
-    def _start(self, request: Request, data: BytesLike, headers: HeadersLike | None) -> None:
-        subject = self._checked.get(request.subject) or self._check_subject(request.subject)
+    def _start(
+        self, request: Request, subject: bytes, data: BytesLike, headers: HeadersLike | None
+    ) -> None:
         payload = encode.check_data(data)
         block = None if headers is None else self._header_block(headers)
         self._check_open()

@@ -344,6 +344,8 @@ class Connection(Handshake):
             self._tell(Connected(str(self._dialled.url), again))
             if self.opened.finish():
                 self._ready.append(self.opened)
+        while self._busy:
+            self.perform(self._busy.pop())
         if self._dropping:
             self._report_drops()
         if self._leaving is not None and self._leaving.done:

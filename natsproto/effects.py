@@ -42,3 +42,15 @@ class Hangup(Record):
     """Drop the transport now."""
 
     __slots__ = ()
+
+
+class Publish(Record):
+    """From a machine to its connection: publish this. All of it was checked before."""
+
+    __slots__ = ("block", "data", "reply", "subject")
+
+    def __init__(self, subject: bytes, data: bytes, reply: bytes, block: bytes | None) -> None:
+        self.subject = subject
+        self.data = data
+        self.reply = reply
+        self.block = block

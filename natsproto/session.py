@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from .errors import InvalidValue, TimeoutExpired
+from .waitable import Waitable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .connection import Connection
     from .frames import Msg
     from .port import Port
-    from .waitable import Request, Waitable
+    from .waitable import Request
 
 
 class Session:
@@ -47,6 +48,14 @@ class Session:
             self.connection.wake_at(waitable, deadline)
             self.port.flush_soon()
         await self.port.wait(waitable)
+
+    async def sleep(self, seconds: float) -> None:
+        deadline = self.port.now() + seconds
+        alarm = Waitable()
+        while self.port.now() < deadline:
+            self.connection.wake_at(alarm, deadline)
+            self.port.flush_soon()
+            await self.port.wait(alarm)
 
 
 def check_seconds(name: str, value: float) -> float:

@@ -10,6 +10,7 @@ from .errors import NoResponders, TimeoutExpired
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .effects import Publish
     from .errors import NatsError
     from .frames import Msg
 
@@ -119,11 +120,13 @@ class Receiver(Waitable):
 
     `received` counts all messages, `received_before` those before the last SUB; the subscription
     ends when `received` reaches `after`. When `ended`, nothing more will come, and `error` says
-    why, if it was not on purpose.
+    why, if it was not on purpose. A machine that has orders for the connection adds itself to
+    `busy`.
     """
 
     __slots__ = (
         "after",
+        "busy",
         "draining",
         "ended",
         "error",
@@ -145,6 +148,7 @@ class Receiver(Waitable):
         self.draining = False
         self.ended = False
         self.error: NatsError | None = None
+        self.busy: list[Receiver] = []
 
     def receive(self, msg: Msg, now: float) -> bool:
         """Take a message; True: there is something new for those who wait."""
@@ -161,6 +165,10 @@ class Receiver(Waitable):
         self.ended = True
         self.error = error
         return True
+
+    def take_orders(self) -> list[Publish]:
+        """What the connection is to do; a Mailbox wants nothing."""
+        return []
 
     def connected(self, now: float) -> None:
         """The subscription is in force, for the first time or again."""
