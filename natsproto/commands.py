@@ -387,6 +387,7 @@ class Commands:
         self._held = []
         self._held_size = 0
         self._ready.append(self.writable)
+        self._ready += self._timers.clear()  # nobody waits for a time that will not come
 
     def _deny(self, error: PermissionDenied, sid: int) -> None:
         """A subscription that the server cancelled, by its id or by subject and queue."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .errors import InvalidValue, TimeoutExpired
+from .errors import ConnectionClosed, InvalidValue, TimeoutExpired
 from .waitable import Waitable
 
 TYPE_CHECKING = False
@@ -50,9 +50,12 @@ class Session:
         await self.port.wait(waitable)
 
     async def sleep(self, seconds: float) -> None:
+        """ConnectionClosed if that happens meanwhile."""
         deadline = self.port.now() + seconds
         alarm = Waitable()
         while self.port.now() < deadline:
+            if self.connection.closed:
+                raise ConnectionClosed(self.connection.closed)
             self.connection.wake_at(alarm, deadline)
             self.port.flush_soon()
             await self.port.wait(alarm)

@@ -56,6 +56,15 @@ class Timers:
                 self.arm(waitable)
         return due
 
+    def clear(self) -> list[Waitable]:
+        """Forget all of them; returns those that had a deadline."""
+        waiting = [entry[2] for entry in self._heap if entry[2].armed == entry[0]]
+        for waitable in waiting:
+            waitable.armed = None
+            waitable.deadline = None
+        self._heap = []
+        return waiting
+
     def _sweep(self) -> None:
         """Drop what has no deadline any more: most requests end long before their time-out."""
         live: list[tuple[float, int, Waitable]] = []
