@@ -30,6 +30,11 @@ core: $(READY)  ## Only the machines: no I/O, a few seconds
 micropython: $(READY)  ## The core on MicroPython
 	$(PY) -m pytest tests/micropython
 
+FUZZ_SECONDS ?= 60
+fuzz: $(READY)  ## New inputs for FUZZ_SECONDS (60) in all, by atheris where there is a wheel of it
+	-$(PY) -m pip install --quiet --disable-pip-version-check --only-binary atheris --editable '.[fuzz]'
+	FUZZ_SECONDS=$(FUZZ_SECONDS) $(PY) -m tests.fuzz.run
+
 demo: $(READY)  ## A dialogue with a real server, frame by frame
 	$(PY) examples/wire_dialogue.py
 
@@ -42,4 +47,4 @@ $(READY): pyproject.toml
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-.PHONY: help test lint types rules cover core micropython demo clean
+.PHONY: help test lint types rules cover core micropython fuzz demo clean
