@@ -35,6 +35,9 @@ fuzz: $(READY)  ## New inputs for FUZZ_SECONDS (60) in all, by atheris where the
 	-$(PY) -m pip install --quiet --disable-pip-version-check --only-binary atheris --editable '.[fuzz]'
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(PY) -m tests.fuzz.run
 
+bench:  ## Parsers and imports against other clients, on python3.13 too if there is one
+	$(PYTHON) bench/run.py $(PYTHON) python3.13
+
 demo: $(READY)  ## A dialogue with a real server, frame by frame
 	$(PY) examples/wire_dialogue.py
 
@@ -47,4 +50,4 @@ $(READY): pyproject.toml
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-.PHONY: help test lint types rules cover core micropython fuzz demo clean
+.PHONY: help test lint types rules cover core micropython fuzz bench demo clean
