@@ -165,25 +165,27 @@ class AsyncioPort:
             addresses = await self._loop.getaddrinfo(order.host, order.port, type=SOCK_STREAM)
             if order.shuffle:
                 RANDOM.shuffle(addresses)
-            link = await self._connect([address[-1] for address in addresses])
+            await self._connect([address[-1] for address in addresses])
         except OSError as error:
             self._task = None
             self.lost(error)
-        else:
-            self._task = None
-            self._link = link
-            self._connection.transport_opened(self.now())
-            self.carry_out()
 
-    async def _connect(self, addresses: list[Any]) -> _Link:
+    async def _connect(self, addresses: list[Any]) -> None:
         """A link to the first address that answers; the last one's error if none does."""
         (host, port, *_), *others = addresses
         try:
-            return (await self._loop.create_connection(lambda: _Link(self), host, port))[1]
+            await self._loop.create_connection(lambda: _Link(self), host, port)
         except OSError:
             if not others:
                 raise
-            return await self._connect(others)
+            await self._connect(others)
+
+    def opened(self, link: _Link) -> None:
+        # Not when create_connection returns: uvloop has read from the socket by then.
+        self._task = None
+        self._link = link
+        self._connection.transport_opened(self.now())
+        self.carry_out()
 
     async def _start_tls(self, order: StartTls) -> None:
         link = self._link
@@ -223,6 +225,8 @@ class _Link(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
+        if self._port is not None:
+            self._port.opened(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._buffer
