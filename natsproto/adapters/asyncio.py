@@ -72,6 +72,7 @@ class AsyncioPort:
         self._link: _Link | None = None
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._rings_at = 0.0
         self._corked = False
         self._closing: list[asyncio.Future[None]] = []
 
@@ -128,10 +129,11 @@ class AsyncioPort:
                 if not future.done():
                     future.set_result(None)
         deadline = connection.next_deadline()
-        if deadline is not None and (self._timer is None or deadline < self._timer.when()):
+        if deadline is not None and (self._timer is None or deadline < self._rings_at):
             if self._timer is not None:
                 self._timer.cancel()
             self._timer = self._loop.call_at(deadline, self._ring)
+            self._rings_at = deadline  # a timer of uvloop need not know
 
     def _ring(self) -> None:
         self._timer = None
