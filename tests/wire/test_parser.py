@@ -57,6 +57,7 @@ FROM_SERVER = [
     (b"msg a 1 5\r\nhello\r\n", [Msg(b"a", 1, b"", b"hello")]),
     (b"mSg\ta\t1\t5\r\nhello\r\n", [Msg(b"a", 1, b"", b"hello")]),
     (b"MSG a 1  5\r\nhello\r\n", [Msg(b"a", 1, b"", b"hello")]),
+    (b"MSG  1 1 5\r\nhello\r\n", [Msg(b"1", 1, b"", b"hello")]),
     (b"MSG   a  1   r \t 5 \t \r\nhello\r\n", [Msg(b"a", 1, b"r", b"hello")]),
     (b"MSG \ta 1 5\r\nhello\r\n", [Msg(b"a", 1, b"", b"hello")]),
     (b"MSG a 1 5\nhello\r\n", [Msg(b"a", 1, b"", b"hello")]),
@@ -75,7 +76,7 @@ FROM_SERVER = [
     (b"-ERR 'Stale Connection'\r\n", [Err("Stale Connection")]),
     (b"-err  \t'a b' \r\n", [Err("a b")]),
     (b"-ERR no quotes\r\n", [Err("no quotes")]),
-    (b"-ERR 'it's'\r\n", [Err("it's")]),
+    (b"-ERR 'it's'\r\n-ERR 'a\r\n-ERR a'\r\n", [Err("it's"), Err("'a"), Err("a'")]),
     (b"-ERR ''\r\n-ERR\r\n-ERR \n-ERR '\r\n", [Err(""), Err(""), Err(""), Err("'")]),
     (b"-ERR '\xff\xc3\xa9'\r\n", [Err("\udcff\udcc3\udca9")]),
     # WIRE-10
@@ -119,8 +120,11 @@ def three_ways(peer: str, wire: bytes) -> list[Result]:
 @pytest.mark.parametrize("tail", [b"", b"PING\r\n"], ids=["alone", "with a tail"])
 @pytest.mark.parametrize(("peer", "wire", "frames"), VALID)
 def test_the_grammar(peer, wire, frames, tail):
+    stream = wire + tail
     expected = Result(frames + [Ping()] * bool(tail), None)
-    assert three_ways(peer, wire + tail) == [expected] * 3
+    assert three_ways(peer, stream) == [expected] * 3
+    for cut in range(1, len(stream)):
+        assert read([stream[:cut], stream[cut:]], Parser(peer=peer)) == expected
 
 
 GARBAGE = [  # peer, wire, reason
@@ -136,6 +140,7 @@ GARBAGE = [  # peer, wire, reason
     ("server", b"\x00\xff\r\n", "unknown operation"),
     ("server", b"MSG\r\n", "0 fields, not 3 or 4"),
     ("server", b"MSG a 1\r\n", "2 fields, not 3 or 4"),
+    ("server", b"MSG  1 5\r\nhello\r\n", "2 fields, not 3 or 4"),
     ("server", b"MSG a 1 r 5 5\r\nhello\r\n", "5 fields, not 3 or 4"),
     ("server", b"HMSG a 1 5\r\nhello\r\n", "3 fields, not 4 or 5"),
     ("server", b"HMSG a 1 2 r 0 0\r\n\r\n", "6 fields, not 4 or 5"),
@@ -244,6 +249,21 @@ def test_a_line_that_is_too_long_is_garbage_before_its_end_comes(peer, start, li
 def test_the_size_of_a_message_is_what_it_took_on_the_wire(peer, wire, frames):
     if len(frames) == 1 and isinstance(frames[0], Msg):
         assert [result.frames[0].size for result in three_ways(peer, wire)] == [len(wire)] * 3
+        for cut in range(1, len(wire)):
+            (message,) = read([wire[:cut], wire[cut:]], Parser()).frames
+            assert message.size == len(wire)
+
+
+@pytest.mark.rule("WIRE-14")
+@pytest.mark.parametrize("first", [0, 100])
+def test_the_line_of_a_message_is_at_most_64_kib(first):
+    for length in (MAX_LINE, MAX_LINE + 1):
+        line = b"MSG %s 1 2\r" % (b"s" * (length - 9))
+        assert len(line) == length
+        wire = line + b"\nhi\r\n"
+        result = read([wire[:first], wire[first:]], Parser())
+        error = ("control line is too long", 0, line[:64]) if length > MAX_LINE else None
+        assert (len(result.frames), result.error) == (int(error is None), error)
 
 
 def msg(size: int) -> bytes:
@@ -270,6 +290,7 @@ LIMITS = [  # the parser's own, then from the server; the limit that is broken, 
     (10, b"", hmsg(MAX_HEADERS + 1, 10), 10),
     (10, info(b"5"), msg(5), None),
     (10, info(b"5"), msg(6), 5),
+    (10, info(b"5"), msg(10), 5),
     (10, info(b"5"), hmsg(12, 5), None),
     (10, info(b"5"), hmsg(12, 6), 5),
     (10, info(b"99"), msg(10), None),
