@@ -3,6 +3,14 @@
 The API is written once, as coroutines that await nothing but a Port and each other. An event loop
 runs them as they are. A blocking port never suspends: its `wait` returns when something happened,
 so `run_sync` drives a coroutine from start to end in one step.
+
+A facade is a blocking object that stands for an asynchronous one. Its class has `inner` and `port`,
+is made as `Facade(inner, port)`, and gets its methods from those of the inner class:
+
+    class Subscription:
+        drain = blocking(AsyncSubscription.drain)
+    class Client:
+        subscribe = blocking_to(Subscription, AsyncClient.subscribe)
 """
 
 from __future__ import annotations
@@ -18,11 +26,9 @@ if TYPE_CHECKING:
 
     P = ParamSpec("P")
     R = TypeVar("R")
+    S = TypeVar("S")
     Inner = TypeVar("Inner")
-
-    class Lock(Protocol):
-        def __enter__(self) -> object: ...
-        def __exit__(self, *exc: object) -> object: ...
+    Inner_co = TypeVar("Inner_co", covariant=True)
 
     class Port(Protocol):
         """What the API needs of an adapter."""
@@ -47,11 +53,35 @@ if TYPE_CHECKING:
             """Give everything back: sockets, timers, tasks."""
             ...
 
-    class Facade(Protocol[Inner]):
-        """A blocking object: the asynchronous one that it stands for, and the port's lock."""
+    class Lock(Protocol):
+        """What a facade holds during every call."""
 
-        _inner: Inner
-        _lock: Lock
+        def __enter__(self) -> object: ...
+        def __exit__(self, *exc: Any) -> object: ...
+
+    class BlockingPort(Port, Protocol):
+        """A port that never suspends, and what facades need besides."""
+
+        @property
+        def lock(self) -> Lock:
+            """Around every call, whatever it waits for: one at a time."""
+            ...
+
+        def cork(self) -> None:
+            """Send nothing until `uncork`, but what somebody waits for. Corks are counted."""
+            ...
+
+        def uncork(self) -> None:
+            """Take a cork out; the last one lets everything go."""
+            ...
+
+    class Facade(Protocol[Inner_co]):
+        """A blocking object: the asynchronous one that it stands for, and their port."""
+
+        @property
+        def inner(self) -> Inner_co: ...
+        @property
+        def port(self) -> BlockingPort: ...
 
 
 def run_sync(coroutine: Coroutine[Any, Any, R]) -> R:
@@ -65,16 +95,40 @@ def run_sync(coroutine: Coroutine[Any, Any, R]) -> R:
     raise InvalidState("a coroutine suspended: its port is not a blocking one")
 
 
+# Two underscores make a parameter positional-only for type checkers; MicroPython knows no `/`.
+
+
 def blocking(
     method: Callable[Concatenate[Inner, P], Coroutine[Any, Any, R]],
 ) -> Callable[Concatenate[Facade[Inner], P], R]:
-    """The method of a blocking facade that runs this coroutine method of its inner object."""
+    """The method of a facade that runs this coroutine method of its inner object."""
 
-    # Two underscores make it positional-only for type checkers; MicroPython does not know `/`.
     def call(__self: Facade[Inner], *args: P.args, **kwargs: P.kwargs) -> R:
-        with __self._lock:
-            return run_sync(method(__self._inner, *args, **kwargs))
+        with __self.port.lock:
+            return run_sync(method(__self.inner, *args, **kwargs))
 
-    call.__name__ = method.__name__
-    call.__doc__ = method.__doc__
+    return _dressed(call, method)
+
+
+def blocking_to(
+    make: Callable[[R, BlockingPort], S],
+    method: Callable[Concatenate[Inner, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate[Facade[Inner], P], S]:
+    """Likewise, where the result gets a facade of its own: `make(result, port)`."""
+
+    def call(__self: Facade[Inner], *args: P.args, **kwargs: P.kwargs) -> S:
+        with __self.port.lock:
+            return make(run_sync(method(__self.inner, *args, **kwargs)), __self.port)
+
+    return _dressed(call, method)
+
+
+def _dressed(call: R, method: object) -> R:
+    """With the name and the docstring of the method, and for `help` its signature."""
+    try:
+        for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+            setattr(call, name, getattr(method, name))
+        call.__wrapped__ = method  # type: ignore[attr-defined]
+    except AttributeError:
+        pass  # MicroPython's functions have no attributes
     return call

@@ -1,21 +1,27 @@
-"""What every adapter does before its first byte: options, files, randomness, TLS contexts."""
+"""What adapters have in common: the options, and reading the four outputs of a connection."""
 
 from __future__ import annotations
 
 import random
 import ssl
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from natsproto.client import Client
 from natsproto.connection import Connection
+from natsproto.effects import Dial, StartTls
 from natsproto.errors import InvalidValue
 from natsproto.options import Options
 
 if TYPE_CHECKING:
     from natsproto.options import ServersLike
+    from natsproto.port import Port
 
 RANDOM = random.SystemRandom()
 READ_SIZE = 64 * 1024
+# A name that cannot be encoded for DNS is a ValueError; so is one that TLS cannot check.
+FAILURES = (OSError, ValueError)
 
 
 def make_connection(servers: ServersLike, options: dict[str, Any]) -> Connection:
@@ -36,3 +42,89 @@ def tls_context(options: Options) -> ssl.SSLContext:
         return ssl.create_default_context()
     assert isinstance(options.tls, ssl.SSLContext)
     return options.tls
+
+
+async def open_client(connection: Connection, port: Port) -> Client:
+    """Connect; if that fails or is given up, everything is given back."""
+    client = Client(connection, port)
+    connection.connect(port.now())
+    try:
+        await client.session.settle(connection.opened)
+    except BaseException:
+        connection.close(port.now())
+        port.flush_soon()
+        await port.aclose()
+        raise
+    return client
+
+
+class Carrier(ABC):
+    """Hands inputs to a connection and carries out what it orders; adapters say how.
+
+    After every input and command the four outputs are read, in this order: effects, data, ready,
+    deadline.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def carry_out(self) -> None:
+        connection = self.connection
+        for effect in connection.take_effects():
+            if isinstance(effect, Dial):
+                self._dial(effect)
+            elif isinstance(effect, StartTls):
+                self._start_tls(effect)
+            else:
+                self._hang_up()
+        self._send()
+        for waitable in connection.take_ready():
+            waiters, waitable.waiters = waitable.waiters, []
+            for wake in waiters:
+                wake()
+        deadline = connection.next_deadline()
+        if deadline is not None:
+            self._arm(deadline)
+
+    def opened(self) -> None:
+        self.connection.transport_opened(self.now())
+        self.carry_out()
+
+    def secured(self) -> None:
+        self.connection.tls_started(self.now())
+        self.carry_out()
+
+    def received(self, data: bytes) -> None:
+        self.connection.receive_data(data, self.now())
+        self.carry_out()
+
+    def lost(self, error: BaseException | None) -> None:
+        self.connection.transport_closed(self.now(), error)
+        self.carry_out()
+
+    def ring(self) -> None:
+        self.connection.handle_timer(self.now())
+        self.carry_out()
+
+    @abstractmethod
+    def now(self) -> float: ...
+
+    @abstractmethod
+    def _dial(self, order: Dial) -> None:
+        """Begin; then `opened`, or `lost`."""
+
+    @abstractmethod
+    def _start_tls(self, order: StartTls) -> None:
+        """Begin; then `secured`, or `lost`."""
+
+    @abstractmethod
+    def _hang_up(self) -> None:
+        """Drop the transport, and whatever was begun, and report nothing more about it."""
+
+    @abstractmethod
+    def _send(self) -> None:
+        """If the transport has room, take `connection.data_to_send()`."""
+
+    @abstractmethod
+    def _arm(self, deadline: float) -> None:
+        """Call `ring` at that time, or earlier; a later time may be ignored."""

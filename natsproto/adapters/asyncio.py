@@ -7,20 +7,20 @@ buffer of 64 KiB: that halves the cost of a round trip against asyncio.Protocol.
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from socket import SOCK_STREAM
 from typing import TYPE_CHECKING, Any, cast
 
-from natsproto.client import Client
-from natsproto.effects import Dial, Hangup, StartTls
-
-from ._shared import RANDOM, READ_SIZE, make_connection, tls_context
+from ._shared import FAILURES, RANDOM, READ_SIZE, Carrier, make_connection, open_client, tls_context
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Generator
+    from collections.abc import Generator
 
     from typing_extensions import Unpack
 
+    from natsproto.client import Client
     from natsproto.connection import Connection
+    from natsproto.effects import Dial, StartTls
     from natsproto.options import OptionsDict, ServersLike
     from natsproto.waitable import Waitable
 
@@ -40,39 +40,28 @@ class Connecting:
         self._client: Client | None = None
 
     def __await__(self) -> Generator[object, None, Client]:
-        return self._open().__await__()
+        return open_client(self._connection, AsyncioPort(self._connection)).__await__()
 
     async def __aenter__(self) -> Client:
-        self._client = await self._open()
+        self._client = await self
         return self._client
 
     async def __aexit__(self, *exc: object) -> None:
         assert self._client is not None
         await self._client.close()
 
-    async def _open(self) -> Client:
-        port = AsyncioPort(self._connection)
-        client = Client(self._connection, port)
-        self._connection.connect(port.now())
-        try:
-            await client.session.settle(self._connection.opened)
-        except BaseException:
-            self._connection.close(port.now())
-            await port.aclose()
-            raise
-        return client
 
-
-class AsyncioPort:
+class AsyncioPort(Carrier):
     """Carries out what a Connection orders, on the running loop."""
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._loop = asyncio.get_running_loop()
+        self._order: Dial | None = None  # while it is being carried out
         self._link: _Link | None = None
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._rings_at = 0.0
+        self._rings_at = 0.0  # a timer of uvloop need not know
         self._corked = False
         self._closing: list[asyncio.Future[None]] = []
 
@@ -81,12 +70,13 @@ class AsyncioPort:
 
     async def wait(self, waitable: Waitable) -> None:
         waiter: asyncio.Future[None] = self._loop.create_future()
-        waitable.waiters.append(waiter)
+        wake = partial(_wake, waiter)
+        waitable.waiters.append(wake)
         try:
             await waiter
         finally:
-            if waiter in waitable.waiters:
-                waitable.waiters.remove(waiter)
+            if wake in waitable.waiters:
+                waitable.waiters.remove(wake)
 
     async def checkpoint(self) -> None:
         await asyncio.sleep(0)
@@ -109,50 +99,31 @@ class AsyncioPort:
         for closing in self._closing:
             await asyncio.shield(closing)
 
-    def carry_out(self) -> None:
-        """Read all four outputs of the connection, as after every input and command."""
-        connection = self._connection
-        for effect in connection.take_effects():
-            if isinstance(effect, Dial):
-                self._start(self._dial(effect))
-            elif isinstance(effect, StartTls):
-                self._start(self._start_tls(effect))
-            elif isinstance(effect, Hangup):
-                self._hang_up()
-        if self._link is not None and self._link.writable:
-            for piece in connection.data_to_send():
-                self._link.transport.write(piece)
-        for waitable in connection.take_ready():
-            waiters, waitable.waiters = waitable.waiters, []
-            for waiter in waiters:
-                future = cast("asyncio.Future[None]", waiter)
-                if not future.done():
-                    future.set_result(None)
-        deadline = connection.next_deadline()
-        if deadline is not None and (self._timer is None or deadline < self._rings_at):
+    def _arm(self, deadline: float) -> None:
+        if self._timer is None or deadline < self._rings_at:
             if self._timer is not None:
                 self._timer.cancel()
             self._timer = self._loop.call_at(deadline, self._ring)
-            self._rings_at = deadline  # a timer of uvloop need not know
+            self._rings_at = deadline
 
     def _ring(self) -> None:
         self._timer = None
-        self._connection.handle_timer(self.now())
-        self.carry_out()
+        self.ring()
 
-    def received(self, data: bytes) -> None:
-        self._connection.receive_data(data, self.now())
-        self.carry_out()
+    def _send(self) -> None:
+        if self._link is not None and self._link.writable:
+            for piece in self.connection.data_to_send():
+                self._link.transport.write(piece)
 
-    def lost(self, error: Exception | None) -> None:
-        self._link = None
-        self._connection.transport_closed(self.now(), error)
-        self.carry_out()
+    def _dial(self, order: Dial) -> None:
+        self._order = order
+        self._task = self._loop.create_task(self._open(order))
 
-    def _start(self, work: Coroutine[None, None, None]) -> None:
-        self._task = self._loop.create_task(work)
+    def _start_tls(self, order: StartTls) -> None:
+        self._task = self._loop.create_task(self._secure(order))
 
     def _hang_up(self) -> None:
+        self._order = None
         if self._task is not None:
             self._task.cancel()
             self._task = None
@@ -162,52 +133,62 @@ class AsyncioPort:
             self._link.detach()
             self._link = None
 
-    async def _dial(self, order: Dial) -> None:
+    async def _open(self, order: Dial) -> None:
         try:
             addresses = await self._loop.getaddrinfo(order.host, order.port, type=SOCK_STREAM)
             if order.shuffle:
                 RANDOM.shuffle(addresses)
-            await self._connect([address[-1] for address in addresses])
-        except OSError as error:
-            self._task = None
+            await self._connect(order, [address[-1] for address in addresses])
+        except FAILURES as error:
+            self._task = self._order = None
             self.lost(error)
 
-    async def _connect(self, addresses: list[Any]) -> None:
-        """A link to the first address that answers; the last one's error if none does."""
+    async def _connect(self, order: Dial, addresses: list[Any]) -> None:
+        """To the first address that answers; the last one's error if none does."""
         (host, port, *_), *others = addresses
         try:
-            await self._loop.create_connection(lambda: _Link(self), host, port)
+            await self._loop.create_connection(lambda: _Link(self, order), host, port)
         except OSError:
             if not others:
                 raise
-            await self._connect(others)
+            await self._connect(order, others)
 
-    def opened(self, link: _Link) -> None:
-        # Not when create_connection returns: uvloop has read from the socket by then.
-        self._task = None
-        self._link = link
-        self._connection.transport_opened(self.now())
-        self.carry_out()
-
-    async def _start_tls(self, order: StartTls) -> None:
+    async def _secure(self, order: StartTls) -> None:
         link = self._link
         assert link is not None
         link.transport.pause_reading()  # or the first bytes of TLS are taken for NATS
-        context = tls_context(self._connection.options)
+        context = tls_context(self.connection.options)
         try:
             transport = await self._loop.start_tls(
                 link.transport, link, context, server_hostname=order.hostname
             )
-        except OSError as error:
+        except FAILURES as error:
             self._task = None
-            link.detach()
+            self._hang_up()
             self.lost(error)
         else:
             self._task = None
             assert transport is not None
             link.transport = transport
-            self._connection.tls_started(self.now())
-            self.carry_out()
+            self.secured()
+
+    def link_made(self, link: _Link) -> None:
+        if link.order is self._order:
+            self._task = self._order = None
+            self._link = link
+            self.opened()
+        else:
+            link.detach()  # hung up in the very moment
+
+    def link_lost(self, link: _Link, error: Exception | None) -> None:
+        if link is self._link:
+            self._link = None
+            self.lost(error)
+
+
+def _wake(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 class _Link(asyncio.BufferedProtocol):
@@ -215,8 +196,9 @@ class _Link(asyncio.BufferedProtocol):
 
     transport: asyncio.Transport
 
-    def __init__(self, port: AsyncioPort) -> None:
+    def __init__(self, port: AsyncioPort, order: Dial) -> None:
         self._port: AsyncioPort | None = port
+        self.order = order
         self._buffer = memoryview(bytearray(READ_SIZE))
         self.writable = True
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -227,8 +209,9 @@ class _Link(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
+        # Not when create_connection returns: uvloop has read from the socket by then.
         if self._port is not None:
-            self._port.opened(self)
+            self._port.link_made(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._buffer
@@ -241,7 +224,7 @@ class _Link(asyncio.BufferedProtocol):
         if not self.closed.done():
             self.closed.set_result(None)
         if self._port is not None:
-            self._port.lost(exc)
+            self._port.link_lost(self, exc)
 
     def pause_writing(self) -> None:
         self.writable = False

@@ -1,0 +1,283 @@
+"""A non-blocking socket without an event loop: for the adapters `blocking` and `threads`.
+
+A Wire goes from CONNECTING to OPEN, and over SECURING to OPEN again if TLS is wanted. In each stage
+`SocketCarrier` does what can be done without waiting, and `wants` tells what to wait for.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import select
+import socket
+import time
+import weakref
+from abc import abstractmethod
+from errno import EINPROGRESS, EWOULDBLOCK
+from ssl import SSLSocket, SSLWantReadError, SSLWantWriteError
+from typing import TYPE_CHECKING, Any
+
+from ._shared import FAILURES, RANDOM, READ_SIZE, Carrier, tls_context
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from ssl import SSLContext
+
+    from natsproto.connection import Connection
+    from natsproto.effects import Dial, StartTls
+
+CONNECTING = "CONNECTING"
+SECURING = "SECURING"
+OPEN = "OPEN"
+
+_AGAIN = (BlockingIOError, SSLWantReadError, SSLWantWriteError)
+_DAY = 86400.0  # poll cannot wait for ever as a number
+
+
+def look_up(order: Dial) -> list[Any] | Exception:
+    """The addresses to try, as from getaddrinfo, or why there are none. May take its time."""
+    try:
+        addresses = socket.getaddrinfo(order.host, order.port, type=socket.SOCK_STREAM)
+    except FAILURES as error:
+        return error
+    if order.shuffle:
+        RANDOM.shuffle(addresses)
+    return addresses
+
+
+class Wire:
+    """One transport. OSError from any method: it is lost."""
+
+    def __init__(self, addresses: list[Any]) -> None:
+        self._addresses = addresses
+        self._unsent: list[bytes | memoryview] = []
+        self._tls: tuple[SSLContext, str] | None = None  # wanted and not begun
+        self._blocked_by: type = SSLWantWriteError
+        self.broken: BaseException | None = None  # why nothing can be sent any more
+        self._next_address()
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is something to send that the system did not take."""
+        return bool(self._unsent)
+
+    def wants(self) -> tuple[bool, bool]:
+        """What to wait for: to be readable, to be writable."""
+        if self.stage == CONNECTING:
+            return False, True
+        if self.stage == SECURING:
+            return self._blocked_by is SSLWantReadError, self._blocked_by is SSLWantWriteError
+        return True, self.busy
+
+    def fileno(self) -> int:
+        return self._sock.fileno()
+
+    def close(self) -> None:
+        """Without a goodbye, neither of TCP if others have it open, nor of TLS."""
+        self._sock.close()
+
+    def _next_address(self) -> None:
+        family, kind, proto, _, address = self._addresses.pop(0)
+        self.stage = CONNECTING
+        self._sock = socket.socket(family, kind, proto)
+        self._sock.setblocking(False)
+        self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        error = self._sock.connect_ex(address)
+        if error not in (0, EINPROGRESS, EWOULDBLOCK):
+            self._failed(error)
+
+    def _failed(self, error: int) -> None:
+        self._sock.close()
+        if not self._addresses:
+            raise OSError(error, os.strerror(error))
+        self._next_address()
+
+    def connected(self) -> bool:
+        """Go on with connecting; True: done."""
+        error = self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if error:
+            self._failed(error)
+            return False
+        try:
+            self._sock.getpeername()
+        except OSError:
+            return False  # not yet
+        self.stage = OPEN
+        return True
+
+    def start_tls(self, context: SSLContext, hostname: str) -> None:
+        self.stage = SECURING
+        self._tls = context, hostname
+
+    def secured(self) -> bool:
+        """Go on with the handshake; True: done."""
+        if self._tls is not None:
+            (context, hostname), self._tls = self._tls, None
+            try:
+                self._sock = context.wrap_socket(
+                    self._sock, server_hostname=hostname, do_handshake_on_connect=False
+                )
+            except ValueError as error:  # a name that no certificate can have
+                raise OSError(str(error)) from error
+        assert isinstance(self._sock, SSLSocket)
+        try:
+            self._sock.do_handshake()
+        except (SSLWantReadError, SSLWantWriteError) as error:
+            self._blocked_by = type(error)
+            return False
+        self.stage = OPEN
+        return True
+
+    def receive(self) -> bytes | None:
+        """What has arrived; None: nothing has, b"": nothing will."""
+        try:
+            return self._sock.recv(READ_SIZE)
+        except _AGAIN:
+            if self.broken is not None:
+                raise OSError(str(self.broken)) from self.broken
+            return None
+
+    def send(self, take: Callable[[], list[bytes]]) -> None:
+        """As much as the system takes; new data is taken only when it has had the last.
+
+        A failure is kept for `receive`: the server's last words may tell more.
+        """
+        unsent = self._unsent
+        try:
+            while self.broken is None:
+                if not unsent:
+                    unsent += take()
+                    if not unsent:
+                        return
+                size = self._sock.send(unsent[0])
+                if size == len(unsent[0]):
+                    del unsent[0]
+                else:
+                    unsent[0] = memoryview(unsent[0])[size:]
+        except _AGAIN:
+            return
+        except OSError as error:
+            self.broken = error
+            unsent.clear()
+
+
+class SocketCarrier(Carrier):
+    """Orders and inputs on a Wire.
+
+    An order to dial waits in `_order`: look its name up, which may take long, and `_begin`. Then
+    wait for what the wire wants, or `_timeout`, and `_step`, again and again.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._order: Dial | None = None
+        self._wire: Wire | None = None
+        _carriers.add(self)
+
+    @abstractmethod
+    def forked(self) -> None:
+        """This process is a copy: the transport belongs to the other one."""
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def _dial(self, order: Dial) -> None:
+        self._order = order
+
+    def _begin(self, order: Dial, addresses: list[Any] | Exception) -> None:
+        """The name of the order was looked up."""
+        if self._order is not order:
+            return  # hung up meanwhile
+        self._order = None
+        try:
+            if isinstance(addresses, Exception):
+                raise addresses
+            self._wire = Wire(addresses)
+        except FAILURES as error:
+            self.lost(error)
+
+    def _start_tls(self, order: StartTls) -> None:
+        assert self._wire is not None
+        self._wire.start_tls(tls_context(self.connection.options), order.hostname)
+
+    def _hang_up(self) -> None:
+        self._order = None
+        if self._wire is not None:
+            self._wire.close()
+            self._wire = None
+
+    def _send(self) -> None:
+        if self._wire is not None and self._wire.stage == OPEN:
+            self._wire.send(self.connection.data_to_send)
+
+    def _step(self, ready: bool = True) -> None:
+        """Do what can be done on a wire that is ready, one read at most, and see to the time."""
+        wire = self._wire
+        if ready and wire is not None:
+            try:
+                self._advance(wire)
+            except OSError as error:
+                self._hang_up()
+                self.lost(error)
+        deadline = self.connection.next_deadline()
+        if deadline is not None and deadline <= self.now():
+            self.ring()
+
+    def _advance(self, wire: Wire) -> None:
+        if wire.stage == CONNECTING:
+            if wire.connected():
+                self.opened()
+        elif wire.stage == SECURING:
+            if wire.secured():
+                self.secured()
+        else:
+            data = wire.receive()
+            if data:
+                self.received(data)
+            elif data is None:
+                self.carry_out()
+            else:
+                self._hang_up()
+                self.lost(wire.broken)
+
+    def _timeout(self) -> float | None:
+        """Until the deadline; None if there is none."""
+        deadline = self.connection.next_deadline()
+        return None if deadline is None else max(0.0, deadline - self.now())
+
+
+def wait_for(wire: Wire | None, bell: socket.socket | None, timeout: float | None) -> bool:
+    """Until the wire can go on (True), the bell rings, or the time is over."""
+    read: list[int] = [] if bell is None else [bell.fileno()]
+    write: list[int] = []
+    fd = -1
+    if wire is not None:
+        fd = wire.fileno()
+        readable, writable = wire.wants()
+        if readable:
+            read.append(fd)
+        if writable:
+            write.append(fd)
+    if not hasattr(select, "poll"):
+        # Windows reports a failed attempt to connect as exceptional.
+        return any(fd in ready for ready in select.select(read, write, write, timeout))
+    poll = select.poll()
+    for each in read:
+        poll.register(each, select.POLLIN)
+    for each in write:
+        poll.register(each, select.POLLOUT | (select.POLLIN if each in read else 0))
+    # Rounded up: a wake-up just before the deadline would be one in vain.
+    events = poll.poll(None if timeout is None else math.ceil(min(timeout, _DAY) * 1000))
+    return any(fd == each for each, _ in events)
+
+
+_carriers: weakref.WeakSet[SocketCarrier] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    for carrier in list(_carriers):
+        carrier.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

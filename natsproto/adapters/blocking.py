@@ -1,0 +1,176 @@
+"""No event loop and no thread: `with connect(...) as client`, or `client = connect(...)`.
+
+Everything happens inside the calls. A call that waits reads and writes until it has what it waits
+for; a publish is handed to the system before it returns. Between calls nothing is read, so a client
+that is left alone for minutes loses its connection and makes a new one when it is used again.
+
+One thread at a time. After `os.fork()` the child has a client of its own: its next call connects.
+Ctrl-C and other exceptions of signal handlers are fine anywhere: the client stays usable.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import TYPE_CHECKING, Any
+
+from natsproto.blocking import Client
+from natsproto.errors import InvalidState
+from natsproto.port import run_sync
+
+from ._shared import make_connection, open_client
+from ._sockets import SocketCarrier, look_up, wait_for
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from natsproto.connection import Connection
+    from natsproto.options import OptionsDict, ServersLike
+    from natsproto.waitable import Waitable
+
+# The server's PINGs are answered by clients that only publish, or have much to read: that often.
+_LOOK = 0.5
+# The function itself, without the wrapper that turns numbers into enums: 0.7 us instead of 4.6.
+_set_handler = getattr(signal, "_signal", signal).signal
+
+
+def connect(
+    servers: ServersLike = "nats://127.0.0.1:4222", **options: Unpack[OptionsDict]
+) -> Client:
+    """A client; the options are those of natsproto.options.Options, and `creds` is a path."""
+    connection = make_connection(servers, dict(options))
+    port = BlockingPort(connection)
+    with port.lock:
+        return Client(run_sync(open_client(connection, port)), port)
+
+
+class BlockingPort(SocketCarrier):
+    """Does all I/O in the caller's thread; itself the lock around each call."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self.lock = self
+        self._in_use = False
+        self._corks = 0
+        self._looked_at = self.now()
+        self._torn = False  # something was begun and not ended: an exception came in between
+        self._interrupts = Interrupts()
+
+    def __enter__(self) -> None:
+        if self._in_use:
+            raise InvalidState("one thread at a time: natsproto.adapters.threads is for several")
+        self._in_use = True
+
+    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
+        try:
+            while kind is None and self._wire is not None and self._wire.busy:
+                self._turn()
+        finally:
+            self._in_use = False
+            self._interrupts.allow()
+
+    async def wait(self, waitable: Waitable) -> None:
+        if self._corks:
+            self._do(self.carry_out)
+        self._turn()
+
+    async def checkpoint(self) -> None:
+        if self.now() - self._looked_at > _LOOK:
+            self._do(self._step)
+
+    def flush_soon(self) -> None:
+        if self._corks:
+            return
+        # A look before the send: what goes to a server that has hung up is lost.
+        stale = self.now() - self._looked_at > _LOOK
+        self._do(self._step if stale else self.carry_out)
+
+    def cork(self) -> None:
+        self._corks += 1
+
+    def uncork(self) -> None:
+        self._corks -= 1
+        self.flush_soon()
+
+    async def aclose(self) -> None:
+        self._do(self.carry_out)
+
+    def forked(self) -> None:
+        self._in_use = self._torn = False
+        if self._wire is not None:
+            self._hang_up()
+            self.lost(OSError("the process was forked"))
+
+    def _turn(self) -> None:
+        """Wait until something happens, and see to it."""
+        if self._order is not None:
+            order = self._order
+            with self._interrupts:
+                addresses = look_up(order)
+            self._do(self._begin, order, addresses)
+        timeout = self._timeout()
+        if timeout is None and self._wire is None:
+            raise InvalidState("the connection is closed: there is nothing to wait for")
+        with self._interrupts:
+            ready = wait_for(self._wire, None, timeout)
+        self._do(self._step, ready)
+
+    def _do(self, work: Any, *args: Any) -> None:
+        """Bytes move between socket and core here: an exception in between leaves them torn."""
+        self._interrupts.defer()
+        if self._torn:
+            self._torn = False
+            if self._wire is not None:
+                self._hang_up()
+                self.lost(OSError("interrupted by a signal handler"))
+        self._torn = True
+        work(*args)
+        self._torn = False
+
+    def _step(self, ready: bool = True) -> None:
+        self._looked_at = self.now()
+        super()._step(ready)
+
+    def _arm(self, deadline: float) -> None:
+        pass  # _turn asks for it
+
+
+class Interrupts:
+    """Ctrl-C waits while the core is at work, and is welcome while a call waits: `with` this.
+
+    Only the main thread gets it. `defer` and `allow` set the handler at most once for each call.
+    """
+
+    def __init__(self) -> None:
+        self._handler: Any = None  # the user's, while ours is set
+        self._welcome = False
+        self._came = False
+
+    def defer(self) -> None:
+        if self._handler is None and threading.current_thread() is threading.main_thread():
+            self._handler = _set_handler(signal.SIGINT, self._handle)
+            if not callable(self._handler):
+                self.allow()
+
+    def allow(self) -> None:
+        if self._handler is not None:
+            handler, self._handler = self._handler, None
+            _set_handler(signal.SIGINT, handler)
+            self._pass_on(handler)
+
+    def _handle(self, number: int, frame: object) -> None:
+        self._came = True
+        if self._welcome:
+            self._pass_on(self._handler)
+
+    def _pass_on(self, handler: Any) -> None:
+        if self._came:
+            self._came = False
+            handler(signal.SIGINT, None)
+
+    def __enter__(self) -> None:
+        self._welcome = True
+        self._pass_on(self._handler)
+
+    def __exit__(self, *exc: object) -> None:
+        self._welcome = False

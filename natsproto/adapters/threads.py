@@ -1,0 +1,142 @@
+"""One background thread for each connection: `with connect(...) as client`, from any thread.
+
+The thread does all I/O. Calls give it orders and wait for it; what many threads publish goes out
+together. After `os.fork()` a client is of no use in the child, which has no such thread: connect
+again there.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from typing import TYPE_CHECKING
+
+from natsproto.blocking import Client
+from natsproto.errors import ConnectionClosed
+from natsproto.port import run_sync
+from natsproto.waitable import Waitable
+
+from ._shared import make_connection, open_client
+from ._sockets import SocketCarrier, look_up, wait_for
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from natsproto.connection import Connection
+    from natsproto.options import OptionsDict, ServersLike
+    from natsproto.port import Lock
+
+
+def connect(
+    servers: ServersLike = "nats://127.0.0.1:4222", **options: Unpack[OptionsDict]
+) -> Client:
+    """A client; the options are those of natsproto.options.Options, and `creds` is a path."""
+    connection = make_connection(servers, dict(options))
+    port = ThreadsPort(connection)
+    with port.lock:
+        port.start()
+        return Client(run_sync(open_client(connection, port)), port)
+
+
+class ThreadsPort(SocketCarrier):
+    """The core behind a lock; a thread that does its I/O."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._mutex = threading.RLock()
+        self.lock: Lock = self._mutex
+        self._bell, self._button = socket.socketpair()
+        self._asleep = False
+        self._rung = False
+        self._running = False
+        self._ended = Waitable()
+        self._thread = threading.Thread(target=self._run, name="natsproto", daemon=True)
+
+    def start(self) -> None:
+        self._running = True
+        self._thread.start()
+
+    async def wait(self, waitable: Waitable) -> None:
+        # The lock is held until the waiter is known, so no wake-up is lost.
+        waiter = threading.Condition(self._mutex)
+        waitable.waiters.append(waiter.notify)
+        try:
+            waiter.wait()
+        finally:
+            if waiter.notify in waitable.waiters:
+                waitable.waiters.remove(waiter.notify)
+
+    async def checkpoint(self) -> None:
+        pass  # the system lets others run
+
+    def flush_soon(self) -> None:
+        if self._asleep:
+            self._asleep = False
+            self._rung = True
+            self._button.send(b"!")
+
+    def cork(self) -> None:
+        pass  # the thread collects what comes while it is at work
+
+    def uncork(self) -> None:
+        pass
+
+    async def aclose(self) -> None:
+        self.flush_soon()
+        while self._running:
+            await self.wait(self._ended)
+        self._thread.join()
+
+    def forked(self) -> None:
+        self._hang_up()
+        self._bell.close()
+        self._button.close()
+        self.lock = Forked()
+
+    def _run(self) -> None:
+        try:
+            ready = False
+            while True:
+                order = self._order
+                addresses = [] if order is None else look_up(order)
+                with self._mutex:
+                    if self._rung:
+                        self._rung = False
+                        self._bell.recv(1)
+                    if order is not None:
+                        self._begin(order, addresses)
+                    self._step(ready)
+                    self.carry_out()
+                    if self.connection.closed:
+                        return
+                    wire = self._wire
+                    timeout = self._timeout()
+                    self._asleep = self._order is None
+                if self._asleep:
+                    ready = wait_for(wire, self._bell, timeout)
+                    self._asleep = False  # no lock needed: the next round sees all orders
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        with self._mutex:
+            self.connection.close(self.now())
+            self.carry_out()
+            self._running = False
+            self._bell.close()
+            self._button.close()
+            for wake in self._ended.waiters:
+                wake()
+
+    def _arm(self, deadline: float) -> None:
+        pass  # the thread asks for it
+
+
+class Forked:
+    """The lock of a client in a process that has not connected it."""
+
+    def __enter__(self) -> None:
+        raise ConnectionClosed("this client belongs to the process that forked: connect again")
+
+    def __exit__(self, *exc: object) -> None:
+        pass

@@ -1,0 +1,184 @@
+"""Client, Subscription and Events without async and await: the same names, the same semantics.
+
+Each is a facade of its asynchronous twin (see port.py). `connect` of natsproto.adapters.blocking or
+natsproto.adapters.threads makes them; whether several threads may share one is the adapter's word.
+"""
+
+from __future__ import annotations
+
+from . import client as _client
+from . import subscription as _subscription
+from .errors import ConnectionClosed
+from .port import blocking, blocking_to
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .commands import Stats
+    from .events import Event
+    from .frames import Info, Msg
+    from .options import ServersLike
+    from .port import BlockingPort
+
+
+class Subscription:
+    """Messages of one subject: iterate, or take one after the other with `next`.
+
+    The iteration ends when the subscription does: by `unsubscribe`, `drain`, or the end of the
+    client. It raises if the server refused it (PermissionDenied) or the connection failed for good.
+    """
+
+    def __init__(self, inner: _subscription.Subscription, port: BlockingPort) -> None:
+        self.inner = inner
+        self.port = port
+
+    @property
+    def subject(self) -> str:
+        return self.inner.subject
+
+    @property
+    def queue(self) -> str:
+        return self.inner.queue
+
+    @property
+    def sid(self) -> int:
+        return self.inner.sid
+
+    @property
+    def pending(self) -> int:
+        """Messages that wait to be taken."""
+        return self.inner.pending
+
+    @property
+    def dropped(self) -> int:
+        """Messages that did not fit, since the start."""
+        return self.inner.dropped
+
+    next = blocking(_subscription.Subscription.next)
+    unsubscribe = blocking(_subscription.Subscription.unsubscribe)
+    drain = blocking(_subscription.Subscription.drain)
+    _anext = blocking(_subscription.Subscription.__anext__)
+
+    def __iter__(self) -> Subscription:
+        return self
+
+    def __next__(self) -> Msg:
+        try:
+            return self._anext()
+        except StopAsyncIteration:
+            raise StopIteration from None
+
+    def __enter__(self) -> Subscription:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.unsubscribe()
+
+    def __repr__(self) -> str:
+        return repr(self.inner)
+
+
+class Events:
+    """What happens to a client's connection. The iteration ends with Closed.
+
+    The newest 256 are kept until they are taken.
+    """
+
+    def __init__(self, inner: _client.Events, port: BlockingPort) -> None:
+        self.inner = inner
+        self.port = port
+
+    next = blocking(_client.Events.next)
+    _anext = blocking(_client.Events.__anext__)
+
+    def __iter__(self) -> Events:
+        return self
+
+    def __next__(self) -> Event:
+        try:
+            return self._anext()
+        except StopAsyncIteration:
+            raise StopIteration from None
+
+
+class Client:
+    """A connection to NATS. Made by `connect()` of an adapter; close it, or use `with`."""
+
+    def __init__(self, inner: _client.Client, port: BlockingPort) -> None:
+        self.inner = inner
+        self.port = port
+        #: What happens to the connection: iterate, or ask for the next one.
+        self.events = Events(inner.events, port)
+
+    @property
+    def info(self) -> Info | None:
+        """What the server said about itself last; None before the first connection."""
+        return self.inner.info
+
+    @property
+    def state(self) -> str:
+        """NEW, DIALING, OPENING, SECURING, GREETING, CONNECTED, WAITING or CLOSED."""
+        return self.inner.state
+
+    @property
+    def stats(self) -> Stats:
+        return self.inner.stats
+
+    @property
+    def connected_url(self) -> str:
+        """The server of this moment, without credentials; "" if there is none."""
+        return self.inner.connected_url
+
+    @property
+    def servers(self) -> list[str]:
+        """All known servers, without credentials, the next to try first."""
+        with self.port.lock:
+            return self.inner.servers
+
+    def set_servers(self, servers: ServersLike) -> None:
+        """Replace the servers to reconnect to, discovered ones included."""
+        with self.port.lock:
+            self.inner.set_servers(servers)
+
+    publish = blocking(_client.Client.publish)
+    request = blocking(_client.Client.request)
+    request_many = blocking(_client.Client.request_many)
+    subscribe = blocking_to(Subscription, _client.Client.subscribe)
+    flush = blocking(_client.Client.flush)
+    drain = blocking(_client.Client.drain)
+    close = blocking(_client.Client.close)
+    force_reconnect = blocking(_client.Client.force_reconnect)
+
+    def corked(self) -> Cork:
+        """`with client.corked():` publishes are collected and sent together.
+
+        They go out at the end of the block, when they are about a megabyte, or before a call in it
+        waits for anything. Many small messages then cost few system calls.
+        """
+        return Cork(self.port)
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        try:
+            self.close()
+        except ConnectionClosed:
+            pass  # after a fork, in the child: there is nothing to close
+
+    def __repr__(self) -> str:
+        return repr(self.inner)
+
+
+class Cork:
+    """The block of `Client.corked`."""
+
+    def __init__(self, port: BlockingPort) -> None:
+        self._port = port
+
+    def __enter__(self) -> None:
+        with self._port.lock:
+            self._port.cork()
+
+    def __exit__(self, *exc: object) -> None:
+        with self._port.lock:
+            self._port.uncork()
