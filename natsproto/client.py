@@ -16,7 +16,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .commands import Stats
     from .connection import Connection
     from .encode import BytesLike
     from .events import Event
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from .headers import HeadersLike
     from .options import ServersLike
     from .port import Port
+    from .publishing import Stats
 
 
 class Client:

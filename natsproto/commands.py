@@ -7,20 +7,10 @@ the adapter had not taken yet.
 
 from __future__ import annotations
 
-from . import encode, subjects
-from ._record import Record
-from .errors import (
-    ConnectionClosed,
-    ConnectionLost,
-    InvalidValue,
-    NatsError,
-    NotSupported,
-    OutBufferFull,
-    PayloadTooLarge,
-    PermissionDenied,
-)
-from .events import EventQueue
-from .outbox import HIGH_WATER, Outbox
+from . import _text, encode, subjects
+from .errors import ConnectionClosed, ConnectionLost, NatsError, PermissionDenied
+from .events import EventQueue, SlowConsumer
+from .publishing import Publishing
 from .replies import Replies
 from .timers import Timers
 from .waitable import Fence, Gather, Mailbox, Request
@@ -29,148 +19,28 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .encode import BytesLike
     from .events import Event
-    from .frames import Info
     from .headers import HeadersLike
     from .options import Options
     from .servers import Rng
     from .waitable import Receiver, Waitable
 
-_MAX_SUBJECTS = 1024
-_NO_LIMIT = 1 << 62
 
-
-class Stats(Record):
-    """Since the start: messages and bytes on the wire, connections made."""
-
-    __slots__ = ("connects", "in_bytes", "in_msgs", "out_bytes", "out_msgs")
-
-    def __init__(self) -> None:
-        self.in_msgs = 0
-        self.in_bytes = 0
-        self.out_msgs = 0
-        self.out_bytes = 0
-        self.connects = 0
-
-    @property
-    def reconnects(self) -> int:
-        return max(0, self.connects - 1)
-
-
-class Commands:
-    """Publishing, subscriptions, requests and flushes; `Connection` adds the transport's life."""
+class Commands(Publishing):
+    """Subscriptions, requests and flushes; `Connection` adds the transport's life."""
 
     def __init__(self, options: Options, *, rng: Rng) -> None:
-        self.options = options
-        self.info: Info | None = None
+        super().__init__(options)
         self.events = EventQueue()
-        self.stats = Stats()
-        self.closed = ""  # why, for good; "" while it is open
         self._rng = rng
-        self._online = False
-        self._max_payload = _NO_LIMIT
+        self._online = False  # SUB, UNSUB and PING can be sent
         self._timers = Timers()
         self._ready: list[Waitable] = []
-        self._outbox = Outbox()
-        self._held: list[bytes] = []  # publishes that wait for a connection
-        self._held_size = 0
-        self._checked: dict[str, bytes] = {}  # subjects that were checked before
         self._subs: dict[int, Receiver] = {}
         self._last_sid = 0
         self._replies: Replies | None = None
         self._pings: list[Request | None] = []  # who waits for a PONG, oldest first; None: nobody
         self._flushes: list[Request] = []  # flushes that wait for a connection
         self._dropping: list[Mailbox] = []  # those that dropped a message since the last look
-        self._busy: list[Receiver] = []  # those that have orders for us
-
-    # Publishing
-
-    def publish(
-        self,
-        subject: str,
-        data: BytesLike = b"",
-        reply: str = "",
-        headers: HeadersLike | None = None,
-    ) -> bool:
-        """Queue a PUB or HPUB; LocalError if it cannot be sent, OutBufferFull if it cannot wait.
-
-        True: the port is to be told, because this is the first frame since it took the last ones,
-        or because there are too many of them.
-        """
-        try:
-            raw = self._checked[subject]
-        except KeyError:
-            raw = self._check_subject(subject)
-        if not isinstance(data, bytes):
-            data = encode.check_data(data)
-        if reply or headers is not None or not self._online or len(data) > self._max_payload:
-            to = subjects.check_publish(reply, "reply") if reply else b""
-            return self._publish(
-                raw, data, to, None if headers is None else self._header_block(headers)
-            )
-        # The same as _publish for the plain case, in one call instead of four: 0.45 us, not 0.8.
-        outbox = self._outbox
-        frame = b"PUB %s %d\r\n%s\r\n" % (raw, len(data), data)
-        outbox.frames.append(frame)
-        waiting = outbox.size
-        outbox.size = waiting + len(frame)
-        self.stats.out_msgs += 1
-        return not waiting or waiting > HIGH_WATER
-
-    def _publish(self, subject: bytes, data: bytes, reply: bytes, block: bytes | None) -> bool:
-        size = len(data) if block is None else len(data) + len(block)
-        if size > self._max_payload:
-            raise PayloadTooLarge(
-                "%d bytes of headers and payload are above the server's max_payload %d"
-                % (size, self._max_payload)
-            )
-        frame = encode.pub_checked(subject, data, reply, block)
-        self.stats.out_msgs += 1
-        return self._outbox.add(frame) if self._online else self._hold(frame)
-
-    def respond(self, reply: bytes, data: bytes) -> bool:
-        """Publish to a reply subject as it came, which is opaque; True as from `publish`."""
-        return self._publish(reply, data, b"", None)
-
-    def perform(self, receiver: Receiver) -> None:
-        """Carry out what a machine has ordered since it was asked last."""
-        for order in receiver.take_orders():
-            self._publish(order.subject, order.data, order.reply, order.block)
-
-    def _check_subject(self, subject: str) -> bytes:
-        raw = subjects.check_publish(subject)
-        if len(self._checked) >= _MAX_SUBJECTS:
-            self._checked.clear()
-        self._checked[subject] = raw
-        return raw
-
-    def _header_block(self, headers: HeadersLike) -> bytes:
-        if self.info is not None and not self.info.headers:
-            raise NotSupported("server %s does not support headers" % self.info.version)
-        return encode.header_block(headers)
-
-    def _hold(self, frame: bytes) -> bool:
-        self._check_open()
-        if self._held_size + len(frame) > self.options.max_pending_out:
-            raise OutBufferFull(
-                "not connected, and %d bytes wait already (max_pending_out %d)"
-                % (self._held_size, self.options.max_pending_out)
-            )
-        self._held.append(frame)
-        self._held_size += len(frame)
-        return False
-
-    def _check_open(self) -> None:
-        if self.closed:
-            raise ConnectionClosed(self.closed)
-
-    @property
-    def congested(self) -> bool:
-        """Whether callers should wait for `writable` before they publish more."""
-        return self._outbox.size > HIGH_WATER
-
-    @property
-    def writable(self) -> Waitable:
-        return self._outbox.writable
 
     # Subscriptions
 
@@ -191,6 +61,7 @@ class Commands:
         self._last_sid += 1
         receiver.sid = self._last_sid
         receiver.busy = self._busy
+        receiver.ready = self._ready
         self._subs[receiver.sid] = receiver
         if self._online:
             self._send_sub(receiver)
@@ -204,8 +75,7 @@ class Commands:
 
     def unsubscribe(self, sid: int, *, after: int = 0) -> None:
         """End it now, or once it has had `after` messages in all; an ended one is left alone."""
-        if isinstance(after, bool) or not isinstance(after, int) or after < 0:
-            raise InvalidValue("after %r is not a whole number from 0" % (after,), "ENC-7")
+        encode.unsub(sid, after=after)  # refuses what could not be sent, now or after a reconnect
         receiver = self._subs.get(sid)
         if receiver is None:
             return
@@ -290,9 +160,8 @@ class Commands:
         block = None if headers is None else self._header_block(headers)
         self._check_open()
         if self._replies is None:
-            inbox = subjects.inbox(self._rng.randrange, self.options.inbox_prefix).encode()
-            self._replies = Replies(inbox, self._ready)
-            self._replies.subject = inbox + b".*"
+            inbox = self.new_inbox().encode()
+            self._replies = Replies(inbox, self._timers)
             self._subscribe(self._replies)
         reply = self._replies.register(request)
         try:
@@ -305,14 +174,19 @@ class Commands:
     def start_flush(self, deadline: float | None) -> Request:
         """PING; settled by the PONG, when the server has seen all that was sent before."""
         request = Request("flush", deadline)
-        self._timers.arm(request)
         if self.closed:
             request.finish(error=ConnectionClosed(self.closed))
-        elif self._online:
-            self._send_ping(request)
-        else:
+        elif self._holding:
             self._flushes.append(request)
+        else:
+            self._send_ping(request)
+        self._timers.arm(request)
         return request
+
+    @property
+    def idle(self) -> bool:
+        """Not connected, and nothing waits to be sent."""
+        return not self._online and not self._held
 
     def _send_ping(self, request: Request | None) -> None:
         self._outbox.add(encode.ping())
@@ -321,8 +195,22 @@ class Commands:
     def cancel(self, request: Request) -> None:
         """Nobody waits for it any more; whatever still comes for it is dropped."""
         request.finish()
+        self._forget(request)
+
+    def _forget(self, request: Request) -> None:
+        """It is settled: nothing leads to it any more but a PING that has to have its PONG."""
         if self._replies is not None:
             self._replies.forget(request)
+        if request in self._flushes:
+            self._flushes.remove(request)
+
+    def new_token(self) -> str:
+        """A random name that nobody else has."""
+        return subjects.token(self._rng.randrange)
+
+    def new_inbox(self) -> str:
+        """A subject that nobody else listens to."""
+        return subjects.inbox(self._rng.randrange, self.options.inbox_prefix)
 
     def wake_at(self, waitable: Waitable, deadline: float) -> None:
         """Make it ready at that time, so that a caller with a time-out looks again."""
@@ -332,10 +220,6 @@ class Commands:
 
     # What the transport's life does to all this
 
-    def _learn(self, info: Info) -> None:
-        self.info = info
-        self._max_payload = info.max_payload if info.max_payload > 0 else _NO_LIMIT
-
     def _go_online(self, now: float) -> None:
         self._online = True
         for receiver in list(self._subs.values()):
@@ -344,19 +228,15 @@ class Commands:
                 left = receiver.after - receiver.received
                 self._outbox.add(encode.unsub(receiver.sid, after=left))
             receiver.connected(now)
-        for frame in self._held:
-            self._outbox.add(frame)
-        self._held = []
-        self._held_size = 0
+        self._release()
         for request in self._flushes:
-            if not request.done:
-                self._send_ping(request)
+            self._send_ping(request)
         self._flushes = []
 
     def _go_offline(self, now: float) -> None:
         self._online = False
-        self._held = self._outbox.only_publishes() + self._held
-        self._held_size = sum([len(frame) for frame in self._held])
+        self._take_back()
+        self._ready.append(self.writable)  # there is room again, in another place
         for request in self._pings:
             if request is not None and request.finish(
                 error=ConnectionLost(
@@ -373,40 +253,47 @@ class Commands:
         """For good: everybody who waits is told why; subscriptions end with the error, if any."""
         self.closed = reason
         self._online = False
+        self._holding = True
         for receiver in list(self._subs.values()):
             self._end(receiver, None if error is None else ConnectionClosed(reason))
-        requests = [request for request in self._pings if request is not None] + self._flushes
         if self._replies is not None:
-            requests += list(self._replies.open.values())
-            self._replies.open.clear()
-        for request in requests:
-            if request.finish(error=ConnectionClosed(reason)):
+            self._replies.fail(ConnectionClosed(reason))
+        for request in self._pings + self._flushes:
+            if request is not None and request.finish(error=ConnectionClosed(reason)):
                 self._ready.append(request)
         self._pings = []
         self._flushes = []
-        self._held = []
-        self._held_size = 0
+        self._outbox.clear()
+        self._set_held([])
         self._ready.append(self.writable)
         self._ready += self._timers.clear()  # nobody waits for a time that will not come
 
     def _deny(self, error: PermissionDenied, sid: int) -> None:
-        """A subscription that the server cancelled, by its id or by subject and queue."""
+        """A subscription that the server cancelled, by its id or by subject and queue (ERR-5)."""
+        name = (_text.encode(error.subject), _text.encode(error.queue))
         for receiver in list(self._subs.values()):
-            named = (receiver.subject, receiver.queue) == (
-                error.subject.encode(),
-                error.queue.encode(),
-            )
-            if receiver.sid == sid or (not sid and named):
+            if receiver.sid == sid or (not sid and (receiver.subject, receiver.queue) == name):
                 self._end(receiver, error)
-                return
+                break
+        if self._replies is not None and self._replies.ended:
+            # ERR-7: no answer can come; the next request tries with another inbox.
+            self._replies.fail(error)
+            self._replies = None
 
     def _deny_request(self, error: PermissionDenied) -> None:
-        """Requests that were never delivered because we may not publish there."""
-        if self._replies is not None:
-            for request in list(self._replies.open.values()):
-                if request.subject == error.subject and request.finish(error=error):
-                    self._replies.forget(request)
-                    self._ready.append(request)
+        """Requests that were never delivered because we may not publish there (ERR-6)."""
+        if self._replies is not None and error.subject:
+            self._replies.fail(error, error.subject)
+
+    def _report_drops(self) -> None:
+        drops: dict[int, int] = {}
+        for mailbox in self._dropping:
+            drops[mailbox.sid] = drops.get(mailbox.sid, 0) + 1
+        for mailbox in self._dropping:
+            dropped = drops.pop(mailbox.sid, 0)
+            if dropped:
+                self._tell(SlowConsumer(mailbox.subject.decode(), mailbox.sid, dropped))
+        self._dropping.clear()
 
     def _tell(self, event: Event) -> None:
         self.events.add(event)

@@ -1,11 +1,12 @@
 """What the server's -ERR texts mean.
 
 The texts are all there is: no codes, mixed case, and only some of them end the connection. A text
-that is not in the table is reported, and the socket decides.
+that is not in the table is reported, and the socket decides (ERR-3).
 """
 
 from __future__ import annotations
 
+from . import _text
 from .errors import AuthorizationFailed, PermissionDenied, ServerFailed
 
 TYPE_CHECKING = False
@@ -27,8 +28,8 @@ MEANINGS = [
     ("user authentication expired", REFUSED),
     ("user authentication revoked", REFUSED),
     ("account authentication expired", REFUSED),
-    ("authentication timeout", ENDS),
     ("authentication expired", REFUSED),
+    ("authentication timeout", ENDS),
     ("stale connection", ENDS),
     ("slow consumer", ENDS),
     ("unknown protocol operation", ENDS),
@@ -36,11 +37,15 @@ MEANINGS = [
     ("maximum control line exceeded", ENDS),
     ("maximum connections exceeded", ENDS),
     ("maximum account active connections exceeded", ENDS),
+    ("connection throttling is active", ENDS),
+    ("failed account registration", ENDS),
+    ("attempted to connect to", ENDS),
     ("invalid client protocol", ENDS),
     ("no responders requires headers support", ENDS),
     ("secure connection - tls required", ENDS),
     ("server shutdown", ENDS),
 ]
+_MAX_DIGITS = 18
 
 
 def meaning(text: str) -> str:
@@ -59,15 +64,18 @@ def as_error(text: str) -> NatsError:
         return AuthorizationFailed("server error: %s" % text)
     if kind == DENIED:
         return PermissionDenied(
-            "server error: %s" % text, _quoted(text, " to "), _quoted(text, " using queue ")
+            "server error: %s" % text, _quoted(text, b" to "), _quoted(text, b" using queue ")
         )
     return ServerFailed(text)
 
 
 def denied_sid(text: str) -> int:
-    """The subscription that a permission error names (newer servers), 0 if it names none."""
-    digits = _quoted(text, "(sid ")
-    return int(digits) if digits.isdigit() else 0
+    """The subscription that a permission error names, 0 if it names none.
+
+    It does when permissions were taken away later; older servers put no quotes around it.
+    """
+    digits = _text.encode(text).partition(b"(sid ")[2].partition(b")")[0].strip(b'"')
+    return int(digits) if digits.isdigit() and len(digits) <= _MAX_DIGITS else 0
 
 
 def denies_publish(text: str) -> bool:
@@ -75,10 +83,25 @@ def denies_publish(text: str) -> bool:
     return "for publish to" in text.lower()
 
 
-def _quoted(text: str, after: str) -> str:
-    """What stands in double quotes behind this word; "" if nothing does."""
-    start = text.lower().find(after + '"')
+def _quoted(text: str, after: bytes) -> str:
+    r"""What stands in double quotes behind this word; "" if nothing does.
+
+    The server quotes as Go does: a quote or a backslash has a backslash before it.
+    """
+    raw = _text.encode(text)
+    # In bytes, because str.lower() can change the length and so the place.
+    start = raw.lower().find(after + b'"')
     if start < 0:
         return ""
-    start += len(after) + 1
-    return text[start : text.find('"', start)]
+    pieces: list[bytes] = []
+    pos = start + len(after) + 1
+    while pos < len(raw):
+        char = raw[pos : pos + 1]
+        if char == b'"':
+            return _text.decode(b"".join(pieces))
+        if char == b"\\":
+            pos += 1
+            char = raw[pos : pos + 1]
+        pieces.append(char)
+        pos += 1
+    return ""

@@ -16,6 +16,7 @@ from __future__ import annotations
 from . import complaints, encode, states
 from .drain import Drain
 from .errors import (
+    ConnectionClosed,
     ConnectionLost,
     NatsError,
     PermissionDenied,
@@ -23,9 +24,10 @@ from .errors import (
     TimeoutExpired,
     TlsFailed,
 )
-from .events import Connected, Disconnected, Discovered, LameDuck, ServerError, SlowConsumer
+from .events import Connected, Disconnected, Discovered, LameDuck, ServerError
 from .frames import Err, Info, Msg, Ping, Pong
 from .handshake import Handshake
+from .outbox import HIGH_WATER
 from .parser import Parser
 from .states import CLOSED, CONNECTED, DIALING, GREETING, OPENING, SECURING, WAITING
 from .waitable import Fence, Request, Waitable
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 _STABLE = 1.0
 # Clients of a lame duck leave within this time, each at a random moment of it.
 _LAME_DUCK_SPREAD = 1.0
+# Bytes of PONGs that may wait. More than that means: PINGs come, and nobody reads the answers.
+_MAX_OWED = HIGH_WATER
 _WAITING_FOR = {DIALING: "a connection", OPENING: "INFO", SECURING: "TLS", GREETING: "PONG"}
 
 
@@ -50,9 +54,10 @@ class Connection(Handshake):
 
     def __init__(self, options: Options, *, rng: Rng) -> None:
         super().__init__(options, rng=rng)
-        self._announce = False  # Connected is still to be told
         self._connected_at = 0.0
-        self._short_lives = 0
+        self._short_lives = 0  # connections in a row that did not last
+        self._owed = 0  # bytes of PONGs that the adapter has not taken
+        self._lame = False  # this server has said so
         self._mover = Waitable()  # when to leave a lame duck
         self._leaving: Request | None = None  # the fence before leaving it
         self._drain: Drain | None = None
@@ -64,59 +69,60 @@ class Connection(Handshake):
         states.check(self.state, states.CONNECT)
         if self.options.retry_on_first_connect:
             self.opened.finish()
+            self._ready.append(self.opened)
         self._try_next(now)
+        self._after(now)
 
     def transport_opened(self, now: float) -> None:
         if states.check(self.state, states.OPENED):
             url = self._dialled.url
-            tls_first = self.options.tls_first and not url.is_websocket
-            if tls_first or (url.is_websocket and url.wants_tls):
-                self._start_tls()
+            if url.wants_tls if url.is_websocket else self.options.tls_first:
+                self._start_tls()  # CONN-14: before INFO
             else:
                 self._open(now)
+            self._after(now)
 
     def tls_started(self, now: float) -> None:
         if states.check(self.state, states.SECURED):
             self._secured = True
-            self._parser = Parser()  # whatever came in clear is not looked at
+            self._parser = Parser()  # CONN-13: whatever came in clear is not looked at
             if self._greeted is None:
                 self._open(now)
             else:
                 self._greet(self._greeted, now)
+            self._after(now)
 
     def receive_data(self, data: bytes, now: float) -> None:
         """Never raises for what the server sent: hangs up and says why."""
         if not states.check(self.state, states.DATA):
             return
         self.stats.in_bytes += len(data)
-        garbage: NatsError | None = None
-        frames: list[Frame] = []
         parser = self._parser
+        broken: NatsError | None = None
         try:
-            if self._websocket is not None:
-                data = self._websocket.receive(data)
-                self._websocket_bytes.append(self._websocket.take_output())
-            frames = parser.feed(data)
+            frames = parser.feed(data if self._websocket is None else self._unwrap(data))
         except ProtocolError as error:
             frames = error.frames
-            garbage = error
+            broken = error
         self._route(frames, parser, now)
-        if garbage is not None and self._parser is parser:
-            self._break(garbage, now)
-        elif self._websocket is not None and self._websocket.closed:
-            self._break(ConnectionLost("server closed the WebSocket"), now)
+        if self._websocket is not None and self._websocket.closed:
+            broken = broken or ConnectionLost("server closed the WebSocket")
+        if self._owed > _MAX_OWED:
+            broken = broken or ConnectionLost("server sends PINGs and reads no PONG")
+        if broken is not None and self._parser is parser:
+            self._break(broken, now)
         self._after(now)
 
     def transport_closed(self, now: float, error: BaseException | None = None) -> None:
         if not states.check(self.state, states.LOST):
             return
         reason = "server closed the connection" if error is None else _describe(error)
-        if self.state == SECURING:
-            self._fail(TlsFailed("TLS handshake failed: %s" % reason), now, hangup=False)
-        elif self.state == CONNECTED:
+        if self.state == CONNECTED:
             self._lose(ConnectionLost(reason), now, hangup=False)
+        elif self.state == SECURING:
+            self._fail(TlsFailed("TLS handshake failed: %s" % reason), now, hangup=False)
         else:
-            self._fail(ConnectionLost(reason), now, hangup=False)
+            self._fail(self._complaint or ConnectionLost(reason), now, hangup=False)
         self._after(now)
 
     def handle_timer(self, now: float) -> None:
@@ -129,8 +135,8 @@ class Connection(Handshake):
                 self._leave(now)
             elif waitable.handle_timer(now):
                 self._ready.append(waitable)
-                if isinstance(waitable, Request) and self._replies is not None:
-                    self._replies.forget(waitable)
+                if isinstance(waitable, Request):
+                    self._forget(waitable)
             self._timers.arm(waitable)
         self._after(now)
 
@@ -145,12 +151,13 @@ class Connection(Handshake):
         """What to write to the transport, to be taken when that has room."""
         if self.congested:
             self._ready.append(self.writable)
+        self._owed = 0
         pieces = self._outbox.take()
-        for piece in pieces:
-            self.stats.out_bytes += len(piece)
         if self._websocket is not None:
             pieces = self._websocket_bytes + [self._websocket.send(piece) for piece in pieces]
             self._websocket_bytes = []
+        for piece in pieces:
+            self.stats.out_bytes += len(piece)
         return pieces
 
     def take_ready(self) -> list[Waitable]:
@@ -169,6 +176,7 @@ class Connection(Handshake):
         """Drop the transport, or the pause between two attempts, and dial the next server now."""
         self._check_open()
         if self.state == CONNECTED:
+            self._short_lives = 0
             self._lose(None, now)
         elif self.state == WAITING:
             self._dial(now)
@@ -178,26 +186,21 @@ class Connection(Handshake):
         if self._drain is None:
             self._drain = Drain(self, deadline)
             self._timers.arm(self._drain)
+            self._advance_drain()
         return self._drain
 
     def consumed(self, now: float) -> None:
         """The API took the last message of a subscription that has ended."""
         self._after(now)
 
+    def cancel(self, request: Request) -> None:
+        if request is not self._drain:  # DRAIN-8: it goes on with nobody waiting
+            super().cancel(request)
+
     def close(self, now: float) -> None:
         """At once and for good; `start_flush` or `start_drain` before it is the graceful way."""
         if self.state != CLOSED:
-            self._shut(None, now)
-
-    def _greeting_done(self, now: float) -> None:
-        self._enter(CONNECTED, now + self.options.ping_interval)
-        self._connected_at = now
-        self._announce = True
-        self._errors = []
-        self._dialled.auth_error = ""
-        self.pool.connected(self._dialled)
-        self._discover(now)
-        self._go_online(now)
+            self._shut(None)
 
     # Frames
 
@@ -205,8 +208,9 @@ class Connection(Handshake):
         subs = self._subs
         ready = self._ready
         count = 0
+        connected = self.state == CONNECTED
         for frame in frames:
-            if isinstance(frame, Msg):
+            if isinstance(frame, Msg) and connected:
                 count += 1
                 receiver = subs.get(frame.sid)
                 if receiver is None:
@@ -224,40 +228,45 @@ class Connection(Handshake):
                     break  # hung up
         self.stats.in_msgs += count
 
+    def _unwrap(self, data: bytes) -> bytes:
+        """The NATS bytes in what came over a WebSocket."""
+        assert self._websocket is not None
+        data = self._websocket.receive(data)
+        answer = self._websocket.take_output()
+        if answer:
+            self._websocket_bytes.append(answer)
+            self._owed += len(answer)
+        return data
+
     def _handle(self, frame: Frame, now: float) -> None:
-        if self.state == SECURING:
-            self._fail(TlsFailed("%s sent data before TLS" % self._dialled.url), now)
+        if self.state in (OPENING, SECURING):
+            self._early(frame, now)
         elif isinstance(frame, Ping):
             self._outbox.add(encode.pong())
+            self._owed += len(encode.pong())
         elif isinstance(frame, Pong):
-            self._pong(now)
+            self._pong()
         elif isinstance(frame, Err):
-            self._complaint(frame.text, now)
+            self._complained(frame.text, now)
         elif isinstance(frame, Info):
-            self._info(frame, now)
+            self._learn(frame)
+            if self.state == CONNECTED:
+                self._discover(now)
+        elif isinstance(frame, Msg):
+            # CONN-3: on this transport nothing is subscribed yet.
+            self._fail(ProtocolError("a message before PONG", 0, frame.raw_subject[:64]), now)
 
-    def _pong(self, now: float) -> None:
+    def _pong(self) -> None:
         if self.state == GREETING:
-            self._greeting_done(now)
+            self._welcomed = True
         elif self._pings:
             request = self._pings.pop(0)
-            if request is None:
-                return
-            if request is self._leaving:
-                self._lose(None, now)
-                return
             if isinstance(request, Fence):
                 self._end_all(request.receivers)
-            if request.finish():
+            if request is self._leaving and any(isinstance(each, Fence) for each in self._pings):
+                self._send_ping(request)  # LDM-5: behind the drains that began meanwhile
+            elif request is not None and request.finish():
                 self._ready.append(request)
-
-    def _info(self, info: Info, now: float) -> None:
-        if self.state == OPENING:
-            self._first_info(info, now)
-            return
-        self._learn(info)
-        if self.state == CONNECTED:
-            self._discover(now)
 
     def _discover(self, now: float) -> None:
         assert self.info is not None
@@ -266,28 +275,39 @@ class Connection(Handshake):
         new = self.pool.discover(urls, self._dialled)
         if new:
             self._tell(Discovered([str(url) for url in new]))
-        if self.info.ldm and self._mover.deadline is None and self._leaving is None:
+        if not self.info.ldm:
+            return
+        if not self._lame:
+            self._lame = True
             self._tell(LameDuck(str(self._dialled.url)))
-            if self.pool.others():
-                self._mover.deadline = now + self._rng.random() * _LAME_DUCK_SPREAD
-                self._timers.arm(self._mover)
+        if self._mover.deadline is None and self._leaving is None and self._may_leave():
+            # LDM-2: not all clients at the same moment.
+            self._mover.deadline = now + self._rng.random() * _LAME_DUCK_SPREAD
+            self._timers.arm(self._mover)
+
+    def _may_leave(self) -> bool:
+        return self.pool.others() and self.options.max_reconnects != 0 and self._drain is None
 
     def _leave(self, now: float) -> None:
         """Leave a lame duck: hold publishes back, hang up when it has seen the rest."""
         self._mover.deadline = None
-        if self.state == CONNECTED:
+        if self.state == CONNECTED and self._may_leave():
             self._leaving = Request("move", now + self.options.connect_timeout)
             self._timers.arm(self._leaving)
             self._send_ping(self._leaving)
-            self._online = False
+            self._holding = True
 
-    def _complaint(self, text: str, now: float) -> None:
+    def _complained(self, text: str, now: float) -> None:
         error = complaints.as_error(text)
         kind = complaints.meaning(text)
+        if kind == complaints.REFUSED:
+            self._refusal = text
         if kind in (complaints.ENDS, complaints.REFUSED):
             self._break(error, now)
             return
         self._tell(ServerError(error))
+        if self.state == GREETING:
+            self._complaint = error  # ERR-4: should the transport be closed now, this is why
         if isinstance(error, PermissionDenied):
             if complaints.denies_publish(text):
                 self._deny_request(error)
@@ -319,51 +339,66 @@ class Connection(Handshake):
 
     def _lose(self, error: NatsError | None, now: float, *, hangup: bool = True) -> None:
         """The connection is gone; None: on purpose."""
-        if hangup:
-            self._hang_up()
+        server = self._dialled
+        self._drop_transport(hangup)
         self._enter(WAITING, None)
         self._mover.deadline = None
         self._leaving = None
         self._go_offline(now)
-        self._tell(Disconnected(str(self._dialled.url), error))
-        stable = error is None or now - self._connected_at >= _STABLE
-        self._short_lives = 0 if stable else self._short_lives + 1
+        self._tell(Disconnected(str(server.url), error))
+        if now - self._connected_at >= _STABLE:
+            self._short_lives = 0
+            server.auth_error = ""
         self._attempts = self._short_lives
+        self._short_lives += 1
         if error is not None:
-            self._errors = [(str(self._dialled.url), error)]
-        self._try_next(now)
+            self._errors = [(str(server.url), error)]
+        self._go_on(error, now)
+
+    def _shut(self, reason: NatsError | None) -> None:
+        super()._shut(reason)
+        if self._drain is not None and self._drain.finish(error=ConnectionClosed(self.closed)):
+            self._ready.append(self._drain)
 
     # The end of every input
 
     def _after(self, now: float) -> None:
-        if self._announce and self.state == CONNECTED:
-            # Not before the whole read is looked at: a refusal may come right behind the PONG.
-            self._announce = False
-            again = self.opened.done and self.stats.connects > 0
-            self.stats.connects += 1
-            self._tell(Connected(str(self._dialled.url), again))
-            if self.opened.finish():
-                self._ready.append(self.opened)
+        if self._welcomed and self.state == GREETING:
+            self._begin(now)
         while self._busy:
             self.perform(self._busy.pop())
         if self._dropping:
             self._report_drops()
         if self._leaving is not None and self._leaving.done:
             self._lose(None, now)
-        if self._drain is not None and self.state != CLOSED and self._drain.advance():
-            self._shut(None, now)
-            if self._drain.finish():
-                self._ready.append(self._drain)
+        if self._drain is not None:
+            self._advance_drain()
 
-    def _report_drops(self) -> None:
-        drops: dict[int, int] = {}
-        for mailbox in self._dropping:
-            drops[mailbox.sid] = drops.get(mailbox.sid, 0) + 1
-        for mailbox in self._dropping:
-            dropped = drops.pop(mailbox.sid, 0)
-            if dropped:
-                self._tell(SlowConsumer(mailbox.subject.decode(), mailbox.sid, dropped))
-        self._dropping.clear()
+    def _begin(self, now: float) -> None:
+        """Connected. Not before the whole read is looked at: a refusal may come right behind PONG.
+
+        That is CONN-8: to a JWT that has expired the server says PONG, INFO and -ERR in one breath.
+        """
+        self._enter(CONNECTED, now + self.options.ping_interval)
+        self._connected_at = now
+        self._lame = False
+        self._errors = []
+        self.pool.connected(self._dialled)
+        self._tell(Connected(str(self._dialled.url), self.stats.connects > 0))
+        self.stats.connects += 1
+        if self.opened.finish():
+            self._ready.append(self.opened)
+        self._discover(now)
+        self._go_online(now)
+
+    def _advance_drain(self) -> None:
+        drain = self._drain
+        assert drain is not None
+        if drain.advance():
+            if drain.finish():
+                self._ready.append(drain)
+            if self.state != CLOSED:
+                self._shut(None)
 
 
 def _describe(error: BaseException) -> str:

@@ -4,8 +4,13 @@
         -> [_start_tls -> SECURING] -> _greet -> GREETING -> PONG
 
 Every step may end in `_fail`, which goes on with the next server, or in `_shut`, for good.
-TLS intent is sticky: if the URL or the options want TLS, nothing goes out in clear, whatever INFO
-says; and the name that certificates are checked against is always the user's.
+
+TLS intent is sticky. If the options or the URL of a server want TLS, nothing that INFO says makes
+us do without: until the TLS handshake is done not a byte of NATS goes out, and of what came in
+nothing but INFO is looked at. The same holds for servers that the cluster tells of, which are
+dialled with TLS as soon as the options or any server of the user's want it. INFO can only ask for
+more TLS than the user did, never for less, and the name that certificates are checked against is
+always the user's (CONN-10 to CONN-15).
 """
 
 from __future__ import annotations
@@ -19,9 +24,12 @@ from .errors import (
     ConnectionClosed,
     LocalError,
     NatsError,
+    ProtocolError,
+    ServerFailed,
     TlsFailed,
 )
 from .events import AttemptFailed, Closed
+from .frames import Err, Info
 from .parser import Parser
 from .servers import Pool
 from .states import CLOSED, DIALING, GREETING, NEW, OPENING, SECURING, WAITING
@@ -32,7 +40,7 @@ from .websocket import WebSocket
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .effects import Effect
-    from .frames import Info
+    from .frames import Frame
     from .options import Options
     from .servers import Rng, Server
 
@@ -48,10 +56,13 @@ class Handshake(Commands):
         self._effects: list[Effect] = []
         self._alarm = Waitable()  # the deadline of the state
         self._server: Server | None = None
-        self._attempts = 0
-        self._errors: list[tuple[str, NatsError]] = []  # of the attempts since the last success
+        self._attempts = 1  # of reconnecting; the first connect was the immediate one
+        self._errors: list[tuple[str, NatsError]] = []  # the last of each server since a success
         self._secured = False
         self._greeted: Info | None = None  # INFO of this transport
+        self._welcomed = False  # its PONG has come
+        self._refusal = ""  # the credentials were refused on this transport, in these words
+        self._complaint: NatsError | None = None  # what else was said during the handshake
         self._parser = Parser()
         self._websocket: WebSocket | None = None
         self._websocket_bytes: list[bytes] = []  # to send as they are, without a frame around them
@@ -62,14 +73,16 @@ class Handshake(Commands):
         return self._server
 
     def _try_next(self, now: float) -> None:
-        first = not self.opened.done
-        server = self.pool.next_untried() if first else self.pool.next()
+        server = self.pool.next_untried()
+        delay = 0.0
+        if server is None and self.opened.done:
+            server = self.pool.next()
+            delay = self.pool.delay(self._attempts)
+            self._attempts += 1
         if server is None:
-            self._shut(self._why_failed(), now)
+            self._shut(self._why_failed())
             return
         self._server = server
-        delay = 0.0 if first else self.pool.delay(self._attempts)
-        self._attempts += 1
         if delay:
             self._enter(WAITING, now + delay)
         else:
@@ -81,11 +94,15 @@ class Handshake(Commands):
         self._timers.arm(self._alarm)
 
     def _dial(self, now: float) -> None:
+        if self._dialled not in self.pool.servers:
+            # RECON-6: the user has replaced the servers while we waited.
+            self._server = self.pool.next() or self._server
         url = self._dialled.url
-        self._parser = Parser()
-        self._websocket = None
         self._secured = False
         self._greeted = None
+        self._welcomed = False
+        self._refusal = ""
+        self._complaint = None
         self._effects.append(Dial(url.host, url.port, self.options.shuffle))
         self._enter(DIALING, now + self.options.connect_timeout)
 
@@ -103,6 +120,20 @@ class Handshake(Commands):
                 self._websocket_bytes = [self._websocket.handshake()]
             except LocalError as error:
                 self._fail(error, now)
+
+    def _early(self, frame: Frame, now: float) -> None:
+        """A frame before CONNECT was sent: INFO, and nothing behind it until TLS is done."""
+        url = self._dialled.url
+        if self.state == SECURING:
+            self._fail(TlsFailed("%s sent data before TLS" % url), now)  # CONN-13
+        elif isinstance(frame, Info):
+            self._first_info(frame, now)
+        elif isinstance(frame, Err):
+            # ERR-8: whatever the text, credentials that were not sent were not refused.
+            self._fail(ServerFailed(frame.text), now)
+        else:
+            name = type(frame).__name__.upper()
+            self._fail(ProtocolError("%s instead of INFO" % name, 0, b""), now)  # CONN-2
 
     def _first_info(self, info: Info, now: float) -> None:
         self._greeted = info
@@ -142,27 +173,37 @@ class Handshake(Commands):
 
     # Giving up
 
-    def _hang_up(self) -> None:
-        self._effects.append(Hangup())
+    def _drop_transport(self, hangup: bool) -> None:
+        """Hang up, unless it is gone already; nothing of it is left."""
+        if hangup:
+            self._effects.append(Hangup())
         self._parser = Parser()
         self._websocket = None
+        self._websocket_bytes = []
 
     def _fail(self, error: NatsError, now: float, *, hangup: bool = True) -> None:
         """This attempt came to nothing."""
         server = self._dialled
-        if hangup:
-            self._hang_up()
+        url = str(server.url)
+        self._drop_transport(hangup)
         self._enter(WAITING, None)
-        self._outbox.take()
+        self._outbox.clear()
         self.pool.failed(server, error)
-        self._errors.append((str(server.url), error))
-        self._tell(AttemptFailed(str(server.url), error))
-        refused_again = isinstance(error, AuthorizationFailed) and server.auth_error == str(error)
+        self._errors = [each for each in self._errors if each[0] != url]
+        self._errors.append((url, error))
+        self._tell(AttemptFailed(url, error))
+        self._go_on(error, now)
+
+    def _go_on(self, error: NatsError | None, now: float) -> None:
+        """To the next server; or nowhere, if trying again would not help."""
+        server = self._dialled
+        refused_again = self._refusal != "" and self._refusal == server.auth_error
+        server.auth_error = self._refusal
+        # CONN-17: the same refusal twice in a row; CONN-18: our own mistake.
         if isinstance(error, LocalError) or (refused_again and self.opened.done):
-            self._shut(error, now)  # trying again would not help
-            return
-        server.auth_error = str(error) if isinstance(error, AuthorizationFailed) else ""
-        self._try_next(now)
+            self._shut(error)
+        else:
+            self._try_next(now)
 
     def _why_failed(self) -> NatsError:
         """One error for all attempts: that of refused credentials, if there is any."""
@@ -171,16 +212,15 @@ class Handshake(Commands):
                 return error
         return ConnectFailed(list(self._errors))
 
-    def _shut(self, reason: NatsError | None, now: float) -> None:
+    def _shut(self, reason: NatsError | None) -> None:
         """Closed for good; None: by the user."""
-        if self.state not in (NEW, WAITING):
-            self._hang_up()
+        self._drop_transport(self.state not in (NEW, WAITING))
         self._enter(CLOSED, None)
         text = "the connection is closed"
         if reason is not None:
             text = "%s: %s" % (text, reason)
-        self._outbox.take()
         self._go_away(text, reason)
         if self.opened.finish(error=reason or ConnectionClosed(text)):
             self._ready.append(self.opened)
+        self._report_drops()  # EVENT-6: nothing is told after Closed
         self._tell(Closed(reason))

@@ -16,15 +16,21 @@ class Outbox:
     ready when the adapter has taken them.
     """
 
-    __slots__ = ("frames", "size", "writable")
+    __slots__ = ("_fleeting", "frames", "size", "writable")
 
     def __init__(self) -> None:
         self.frames: list[bytes] = []
         self.size = 0
         self.writable = Waitable()
+        self._fleeting: set[int] = set()  # places in `frames`
 
-    def add(self, frame: bytes) -> bool:
-        """True: it is the first since the last `take`, or there are too many: tell the port."""
+    def add(self, frame: bytes, *, fleeting: bool = False) -> bool:
+        """True: it is the first since the last `take`, or there are too many: tell the port.
+
+        A fleeting frame does not survive the transport, even if it is a publish.
+        """
+        if fleeting:
+            self._fleeting.add(len(self.frames))
         self.frames.append(frame)
         size = self.size
         self.size = size + len(frame)
@@ -32,21 +38,29 @@ class Outbox:
 
     def take(self) -> list[bytes]:
         """Everything: joined, but for large frames, which stay alone."""
-        frames = self.frames
-        if not frames:
-            return frames
         size = self.size
-        self.frames = []
-        self.size = 0
+        frames = self.clear()
+        if not frames:
+            return []
         if size <= _LARGE or max([len(frame) for frame in frames]) <= _LARGE:
             return [b"".join(frames)]
         return _joined(frames)
 
     def only_publishes(self) -> list[bytes]:
         """Take everything, but leave out what only made sense on the transport that is gone."""
-        frames = [frame for frame in self.frames if frame.startswith((b"PUB ", b"HPUB "))]
+        fleeting = self._fleeting
+        return [
+            frame
+            for place, frame in enumerate(self.clear())
+            if frame.startswith((b"PUB ", b"HPUB ")) and place not in fleeting
+        ]
+
+    def clear(self) -> list[bytes]:
+        """Take everything as it is."""
+        frames = self.frames
         self.frames = []
         self.size = 0
+        self._fleeting = set()
         return frames
 
 

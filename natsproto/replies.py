@@ -6,8 +6,10 @@ from .waitable import Receiver
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .errors import NatsError
     from .frames import Msg
-    from .waitable import Request, Waitable
+    from .timers import Timers
+    from .waitable import Request
 
 
 class Replies(Receiver):
@@ -17,12 +19,13 @@ class Replies(Receiver):
     request without a reader means.
     """
 
-    __slots__ = ("_count", "_prefix", "_ready", "open")
+    __slots__ = ("_count", "_prefix", "_timers", "open")
 
-    def __init__(self, inbox: bytes, ready: list[Waitable]) -> None:
+    def __init__(self, inbox: bytes, timers: Timers) -> None:
         super().__init__()
+        self.subject = inbox + b".*"
         self._prefix = inbox + b"."
-        self._ready = ready
+        self._timers = timers
         self._count = 0
         self.open: dict[bytes, Request] = {}
 
@@ -41,10 +44,20 @@ class Replies(Receiver):
         request = self.open.get(msg.raw_subject[len(self._prefix) :])
         if request is not None:
             if request.receive(msg, now):
-                self._ready.append(request)
+                self.ready.append(request)
             if request.done:
-                del self.open[request.token]
+                self.forget(request)
+            else:
+                self._timers.arm(request)  # REQ-8: the stall may end before the deadline
         return False
+
+    def fail(self, error: NatsError, subject: str = "") -> None:
+        """Settle the open requests to this subject, or all of them, with the error."""
+        for request in list(self.open.values()):
+            if subject in ("", request.subject):
+                self.forget(request)
+                request.finish(error=error)
+                self.ready.append(request)
 
     def pending(self) -> int:
         return 0

@@ -10,6 +10,8 @@ from .errors import NoResponders, TimeoutExpired
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .effects import Publish
     from .errors import NatsError
     from .frames import Msg
@@ -20,7 +22,7 @@ NO_RESPONDERS = 503
 class Waitable:
     """Something that a caller may be waiting for, and that may have a deadline.
 
-    `waiters` belongs to the adapter: whatever it wakes callers with. `armed` belongs to Timers.
+    `waiters` belongs to the adapter: what to call to wake them. `armed` belongs to Timers.
     """
 
     __slots__ = ("armed", "deadline", "waiters")
@@ -28,7 +30,7 @@ class Waitable:
     def __init__(self) -> None:
         self.deadline: float | None = None
         self.armed: float | None = None
-        self.waiters: list[object] = []
+        self.waiters: list[Callable[[], object]] = []
 
     def handle_timer(self, now: float) -> bool:
         """The deadline has come; True: there is something for those who wait."""
@@ -86,8 +88,8 @@ class Fence(Request):
 class Gather(Request):
     """Many answers to one request (ADR-47): until `most` came, a pause of `stall`, or the deadline.
 
-    What came is in `replies`, taken from the front by the caller. The deadline is an ordinary end,
-    not an error.
+    What came is in `replies`. The deadline is an ordinary end, not an error. A status instead of an
+    answer is the end, too; 503 is the error that it is for any request, others are kept.
     """
 
     __slots__ = ("end", "most", "replies", "stall")
@@ -105,7 +107,8 @@ class Gather(Request):
         if msg.status == NO_RESPONDERS and not msg.data:
             return self.finish(error=NoResponders(self.subject))
         self.replies.append(msg)
-        if len(self.replies) == self.most:
+        status = msg.status >= 200 and not msg.data
+        if status or len(self.replies) == self.most:
             return self.finish()
         if self.stall:
             self.deadline = min(self.end, now + self.stall)
@@ -120,8 +123,8 @@ class Receiver(Waitable):
 
     `received` counts all messages, `received_before` those before the last SUB; the subscription
     ends when `received` reaches `after`. When `ended`, nothing more will come, and `error` says
-    why, if it was not on purpose. A machine that has orders for the connection adds itself to
-    `busy`.
+    why, if it was not on purpose. A machine adds itself to `busy` when it has orders for the
+    connection, and to `ready` what else callers may be waiting for.
     """
 
     __slots__ = (
@@ -131,6 +134,7 @@ class Receiver(Waitable):
         "ended",
         "error",
         "queue",
+        "ready",
         "received",
         "received_before",
         "sid",
@@ -149,6 +153,7 @@ class Receiver(Waitable):
         self.ended = False
         self.error: NatsError | None = None
         self.busy: list[Receiver] = []
+        self.ready: list[Waitable] = []
 
     def receive(self, msg: Msg, now: float) -> bool:
         """Take a message; True: there is something new for those who wait."""
@@ -169,6 +174,9 @@ class Receiver(Waitable):
     def take_orders(self) -> list[Publish]:
         """What the connection is to do; a Mailbox wants nothing."""
         return []
+
+    def unsent(self, order: Publish, error: NatsError) -> None:
+        """An order that cannot be sent, and why; time-outs find out if nothing is done about it."""
 
     def connected(self, now: float) -> None:
         """The subscription is in force, for the first time or again."""

@@ -1,0 +1,192 @@
+"""Publishing: frames to the outbox, or to a bounded buffer while they have to wait.
+
+A publish that was accepted is handed to the adapter once: now, or after the next handshake if the
+adapter had not taken it when the transport was lost (RECON-7). What a machine ordered is an
+exception: it lives and dies with the transport, because machines order anew when they are told of
+the next connection (RECON-9).
+"""
+
+from __future__ import annotations
+
+from . import encode, subjects
+from ._record import Record
+from .errors import (
+    ConnectionClosed,
+    InvalidSubject,
+    NatsError,
+    NotSupported,
+    OutBufferFull,
+    PayloadTooLarge,
+)
+from .outbox import HIGH_WATER, Outbox
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .encode import BytesLike
+    from .frames import Info
+    from .headers import HeadersLike
+    from .options import Options
+    from .waitable import Receiver, Waitable
+
+_MAX_SUBJECTS = 1024
+_NO_LIMIT = 1 << 62
+
+
+class Stats(Record):
+    """Since the start: messages and bytes on the wire, connections made."""
+
+    __slots__ = ("connects", "in_bytes", "in_msgs", "out_bytes", "out_msgs")
+
+    def __init__(self) -> None:
+        self.in_msgs = 0
+        self.in_bytes = 0
+        self.out_msgs = 0
+        self.out_bytes = 0
+        self.connects = 0
+
+    @property
+    def reconnects(self) -> int:
+        return max(0, self.connects - 1)
+
+
+class Publishing:
+    """What leaves; `Commands` adds what comes in for it."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.info: Info | None = None
+        self.stats = Stats()
+        self.closed = ""  # why, for good; "" while it is open
+        self._max_payload = _NO_LIMIT
+        self._outbox = Outbox()
+        self._holding = True  # publishes wait
+        self._held: list[bytes] = []
+        self._held_size = 0
+        self._checked: dict[str, bytes] = {}  # subjects that were checked before
+        self._busy: list[Receiver] = []  # machines that have orders for us
+
+    def publish(
+        self,
+        subject: str,
+        data: BytesLike = b"",
+        reply: str = "",
+        headers: HeadersLike | None = None,
+    ) -> bool:
+        """Queue a PUB or HPUB; LocalError if it cannot be sent, OutBufferFull if it cannot wait.
+
+        True: the port is to be told, because this is the first frame since it took the last ones,
+        or because there are too many of them.
+        """
+        try:
+            raw = self._checked[subject]
+        except (KeyError, TypeError):  # TypeError: not even a key, let alone a subject
+            raw = self._check_subject(subject)
+        if not isinstance(data, bytes):
+            data = encode.check_data(data)
+        if reply or headers is not None or self._holding or len(data) > self._max_payload:
+            to = subjects.check_publish(reply, "reply") if reply else b""
+            return self._publish(
+                raw, data, to, None if headers is None else self._header_block(headers)
+            )
+        # The same as _publish for the plain case, in one call instead of four: 0.45 us, not 0.8.
+        outbox = self._outbox
+        frame = b"PUB %s %d\r\n%s\r\n" % (raw, len(data), data)
+        outbox.frames.append(frame)
+        waiting = outbox.size
+        outbox.size = waiting + len(frame)
+        self.stats.out_msgs += 1
+        return not waiting or waiting > HIGH_WATER
+
+    def _publish(self, subject: bytes, data: bytes, reply: bytes, block: bytes | None) -> bool:
+        frame = self._encode(subject, data, reply, block)
+        first = self._hold(frame) if self._holding else self._outbox.add(frame)
+        self.stats.out_msgs += 1
+        return first
+
+    def _encode(self, subject: bytes, data: bytes, reply: bytes, block: bytes | None) -> bytes:
+        size = len(data) if block is None else len(data) + len(block)
+        if size > self._max_payload:
+            raise PayloadTooLarge(
+                "%d bytes of headers and payload are above the server's max_payload %d"
+                % (size, self._max_payload)
+            )
+        return encode.pub_checked(subject, data, reply, block)
+
+    def respond(self, reply: bytes, data: bytes) -> bool:
+        """Publish to a reply subject as it came, which is opaque; True as from `publish`."""
+        if not reply:
+            raise InvalidSubject("the message has no reply subject: nobody wants an answer")
+        return self._publish(reply, data, b"", None)
+
+    def perform(self, receiver: Receiver) -> None:
+        """Carry out what a machine has ordered since it was asked last.
+
+        Without a connection nothing is done: the machine orders again when it is told of one. What
+        cannot be sent at all goes back to it as `unsent`.
+        """
+        for order in receiver.take_orders():
+            if self._holding:
+                continue
+            try:
+                frame = self._encode(order.subject, order.data, order.reply, order.block)
+            except NatsError as error:
+                receiver.unsent(order, error)
+            else:
+                self._outbox.add(frame, fleeting=True)
+                self.stats.out_msgs += 1
+
+    def _check_subject(self, subject: str) -> bytes:
+        raw = subjects.check_publish(subject)
+        if len(self._checked) >= _MAX_SUBJECTS:
+            self._checked.clear()
+        self._checked[subject] = raw
+        return raw
+
+    def _header_block(self, headers: HeadersLike) -> bytes:
+        if self.info is not None and not self.info.headers:
+            raise NotSupported("server %s does not support headers" % self.info.version)
+        return encode.header_block(headers)
+
+    def _hold(self, frame: bytes) -> bool:
+        self._check_open()
+        if self._held_size + len(frame) > self.options.max_pending_out:  # RECON-8
+            raise OutBufferFull(
+                "not connected, and %d bytes wait already (max_pending_out %d)"
+                % (self._held_size, self.options.max_pending_out)
+            )
+        self._held.append(frame)
+        self._held_size += len(frame)
+        return False
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise ConnectionClosed(self.closed)
+
+    @property
+    def congested(self) -> bool:
+        """Whether callers should wait for `writable` before they publish more."""
+        return self._outbox.size > HIGH_WATER
+
+    @property
+    def writable(self) -> Waitable:
+        return self._outbox.writable
+
+    def _learn(self, info: Info) -> None:
+        self.info = info
+        self._max_payload = info.max_payload if info.max_payload > 0 else _NO_LIMIT
+
+    def _release(self) -> None:
+        """What was held goes out, in the order in which it was accepted."""
+        self._holding = False
+        for frame in self._held:
+            self._outbox.add(frame)
+        self._set_held([])
+
+    def _take_back(self) -> None:
+        """The transport is gone: what the adapter has not taken waits for the next one."""
+        self._holding = True
+        self._set_held(self._outbox.only_publishes() + self._held)
+
+    def _set_held(self, frames: list[bytes]) -> None:
+        self._held = frames
+        self._held_size = sum([len(frame) for frame in frames])
