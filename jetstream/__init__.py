@@ -1,7 +1,61 @@
-"""JetStream on any natsproto client: streams, consumers and acknowledged publishing.
+"""JetStream on any natsproto client: streams, consumers, publishing.
 
-What decides anything (pulls, heartbeats, ordered resets, publish windows) is a machine without I/O,
-which a natsproto connection feeds. The classes for users are written once and run on every adapter.
+`jetstream.blocking` has the same names without async and await.
 """
 
-__all__: list[str] = []
+from __future__ import annotations
+
+from .api import JetStream
+from .batch import AtomicBatch
+from .config import (
+    ConsumerConfig,
+    ConsumerLimits,
+    ExternalStream,
+    Placement,
+    Republish,
+    SourceConsumer,
+    StreamConfig,
+    StreamSource,
+    SubjectTransform,
+)
+from .consumer import Consumer
+from .counters import Counter
+from .errors import ApiError, JetStreamError
+from .info import AccountInfo, ConsumerInfo, ConsumerPause, PubAck, StreamInfo
+from .messages import JsMsg
+from .metadata import Metadata
+from .publisher import Publication
+from .stored import StoredMsg
+from .stream import Stream
+from .timestamp import Timestamp
+from .window import PublishWindow
+
+__all__ = [
+    "AccountInfo",
+    "ApiError",
+    "AtomicBatch",
+    "Consumer",
+    "ConsumerConfig",
+    "ConsumerInfo",
+    "ConsumerLimits",
+    "ConsumerPause",
+    "Counter",
+    "ExternalStream",
+    "JetStream",
+    "JetStreamError",
+    "JsMsg",
+    "Metadata",
+    "Placement",
+    "PubAck",
+    "Publication",
+    "PublishWindow",
+    "Republish",
+    "SourceConsumer",
+    "StoredMsg",
+    "Stream",
+    "StreamConfig",
+    "StreamInfo",
+    "StreamSource",
+    "SubjectTransform",
+    "Timestamp",
+]

@@ -1,0 +1,327 @@
+"""JetStream: the context of ADR-37, on any natsproto client.
+
+Streams, consumers and publishing for one account, or for one domain or prefix of it. Written once:
+the coroutines await the client's session and each other, nothing else.
+"""
+
+from __future__ import annotations
+
+from natsproto.errors import InvalidValue, NotSupported
+from natsproto.headers import Headers
+from natsproto.session import check_seconds
+from natsproto.subjects import check_known_name, check_subscribe
+
+from .batch import AtomicBatch
+from .call import Api
+from .config import ConsumerConfig, StreamConfig
+from .consumer import Consumer
+from .counters import INCREMENT, increment
+from .errors import ConsumerDoesNotExist, FilterIgnored, JetStreamError, StreamNotFound
+from .info import AccountInfo, ConsumerInfo, ConsumerPause, StreamInfo
+from .publish import publish, publish_headers, schedule_headers
+from .stream import Stream
+from .timestamp import Timestamp
+from .window import PublishWindow
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+    from typing_extensions import Unpack
+
+    from natsproto.client import Client
+    from natsproto.encode import BytesLike
+
+    from .config import ConsumerConfigDict, StreamConfigDict
+    from .fields import Fields
+    from .info import PubAck
+    from .publish import PublishOptions
+    from .timestamp import TimestampLike
+
+    StreamConfigLike: TypeAlias = StreamConfig | dict[str, Any]
+    ConsumerConfigLike: TypeAlias = ConsumerConfig | dict[str, Any]
+
+
+class JetStream:
+    """The JetStream of a client's account. `domain` or `prefix` reach another one."""
+
+    def __init__(
+        self, client: Client, *, domain: str = "", prefix: str = "$JS.API", timeout: float = 5.0
+    ) -> None:
+        if domain and prefix != "$JS.API":
+            raise InvalidValue("domain %r and prefix %r: only one can be given" % (domain, prefix))
+        self._api = Api(client.session, domain, prefix, check_seconds("timeout", timeout))
+
+    async def account_info(self) -> AccountInfo:
+        """What the account may use of JetStream, and what it uses."""
+        return AccountInfo.from_json(await self._api.call("INFO"))
+
+    # Streams
+
+    async def create_stream(
+        self, config: StreamConfigLike | None = None, **fields: Unpack[StreamConfigDict]
+    ) -> Stream:
+        """Create it; fine if it exists with the same configuration, StreamNameInUse if not."""
+        return await self._put_stream("CREATE", StreamConfig.of(config, fields))
+
+    async def update_stream(
+        self, config: StreamConfigLike | None = None, **fields: Unpack[StreamConfigDict]
+    ) -> Stream:
+        """Give it this whole configuration; StreamNotFound if it is not there."""
+        return await self._put_stream("UPDATE", StreamConfig.of(config, fields))
+
+    async def create_or_update_stream(
+        self, config: StreamConfigLike | None = None, **fields: Unpack[StreamConfigDict]
+    ) -> Stream:
+        """Have it with this configuration, whether it was there or not."""
+        stream_config = StreamConfig.of(config, fields)
+        try:
+            return await self._put_stream("UPDATE", stream_config)
+        except StreamNotFound:
+            return await self._put_stream("CREATE", stream_config)
+
+    async def _put_stream(self, verb: str, config: StreamConfig) -> Stream:
+        config.check()
+        self._check_since(config)
+        reply = await self._api.call("STREAM.%s.%s" % (verb, config.name), config.to_json())
+        return Stream(self, self._api, StreamInfo.from_json(reply))
+
+    async def stream(self, name: str) -> Stream:
+        """The stream of this name, with its info; StreamNotFound."""
+        reply = await self._api.call("STREAM.INFO.%s" % check_known_name("stream", name))
+        return Stream(self, self._api, StreamInfo.from_json(reply))
+
+    async def delete_stream(self, name: str) -> None:
+        """Delete it with its messages and consumers; StreamNotFound."""
+        await self._api.call("STREAM.DELETE.%s" % check_known_name("stream", name))
+
+    async def streams(self, subject: str = "") -> list[StreamInfo]:
+        """All streams, or those that overlap with the subject."""
+        rows = await self._api.pages("STREAM.LIST", "streams", _by_subject(subject))
+        return [StreamInfo.from_json(row) for row in rows]
+
+    async def stream_names(self, subject: str = "") -> list[str]:
+        """The names of all streams, or of those that overlap with the subject."""
+        return await self._api.pages("STREAM.NAMES", "streams", _by_subject(subject))
+
+    async def stream_name_by_subject(self, subject: str) -> str:
+        """The one stream that takes the subject; StreamNotFound; JetStreamError if several do."""
+        check_subscribe(subject)
+        names = await self.stream_names(subject)
+        if not names:
+            raise StreamNotFound(404, 10059, "no stream takes subject %r" % subject)
+        if len(names) > 1:
+            raise JetStreamError("subject %r is taken by several streams: %s" % (subject, names))
+        return names[0]
+
+    # Consumers
+
+    async def create_consumer(
+        self,
+        stream: str,
+        config: ConsumerConfigLike | None = None,
+        **fields: Unpack[ConsumerConfigDict],
+    ) -> Consumer:
+        """Create it; ConsumerExists if there is one of this name with another configuration.
+
+        Without `name` and `durable_name` it is an ephemeral one with a name of its own.
+        """
+        return await self._put_consumer(stream, "create", ConsumerConfig.of(config, fields))
+
+    async def update_consumer(
+        self,
+        stream: str,
+        config: ConsumerConfigLike | None = None,
+        **fields: Unpack[ConsumerConfigDict],
+    ) -> Consumer:
+        """Give it this configuration; ConsumerDoesNotExist if it is not there."""
+        return await self._put_consumer(stream, "update", ConsumerConfig.of(config, fields))
+
+    async def create_or_update_consumer(
+        self,
+        stream: str,
+        config: ConsumerConfigLike | None = None,
+        **fields: Unpack[ConsumerConfigDict],
+    ) -> Consumer:
+        """Have it with this configuration, whether it was there or not."""
+        return await self._put_consumer(stream, "", ConsumerConfig.of(config, fields))
+
+    async def _put_consumer(self, stream: str, action: str, config: ConsumerConfig) -> Consumer:
+        check_known_name("stream", stream)
+        config.check()
+        self._check_since(config)
+        name = config.name or config.durable_name
+        if not name:
+            if action == "update":
+                raise ConsumerDoesNotExist(400, 10149, "a consumer without a name is always new")
+            name = config.name = self._api.session.connection.new_token()
+        endpoint = "CONSUMER.CREATE.%s.%s" % (stream, name)
+        if config.filter_subject:
+            # CONS-3: permissions may be granted by filter.
+            endpoint = "%s.%s" % (endpoint, config.filter_subject)
+        body = {"stream_name": stream, "config": config.to_json(), "action": action}
+        info = ConsumerInfo.from_json(await self._api.call(endpoint, body))
+        if config.filter_subjects and info.config.filter_subjects != config.filter_subjects:
+            raise FilterIgnored("the server ignored filter_subjects: it is older than 2.10")
+        return Consumer(self._api, stream, name, info)
+
+    async def consumer(self, stream: str, name: str) -> Consumer:
+        """The consumer of this name, with its info; ConsumerNotFound, StreamNotFound."""
+        reply = await self._api.call("CONSUMER.INFO.%s" % _path(stream, name))
+        return Consumer(self._api, stream, name, ConsumerInfo.from_json(reply))
+
+    async def delete_consumer(self, stream: str, name: str) -> None:
+        """Delete it; ConsumerNotFound."""
+        await self._api.call("CONSUMER.DELETE.%s" % _path(stream, name))
+
+    async def consumers(self, stream: str) -> list[ConsumerInfo]:
+        """All consumers of the stream."""
+        endpoint = "CONSUMER.LIST.%s" % check_known_name("stream", stream)
+        rows = await self._api.pages(endpoint, "consumers", {})
+        return [ConsumerInfo.from_json(row) for row in rows]
+
+    async def consumer_names(self, stream: str) -> list[str]:
+        """The names of all consumers of the stream."""
+        endpoint = "CONSUMER.NAMES.%s" % check_known_name("stream", stream)
+        return await self._api.pages(endpoint, "consumers", {})
+
+    async def pause_consumer(self, stream: str, name: str, until: TimestampLike) -> ConsumerPause:
+        """Deliver nothing until then: a Timestamp, an aware datetime, RFC 3339 or nanoseconds."""
+        body = {"pause_until": str(Timestamp.of(until))}
+        endpoint = "CONSUMER.PAUSE.%s" % _path(stream, name)
+        return ConsumerPause.from_json(await self._api.call(endpoint, body, level=1))
+
+    async def resume_consumer(self, stream: str, name: str) -> ConsumerPause:
+        """Deliver again, at once."""
+        endpoint = "CONSUMER.PAUSE.%s" % _path(stream, name)
+        return ConsumerPause.from_json(await self._api.call(endpoint, {}, level=1))
+
+    async def reset_consumer(self, stream: str, name: str, seq: int = 0) -> ConsumerInfo:
+        """Start anew: at that sequence of the stream, or at the acknowledged floor (0)."""
+        endpoint = "CONSUMER.RESET.%s" % _path(stream, name)
+        body = {"seq": seq} if seq else {}
+        return ConsumerInfo.from_json(await self._api.call(endpoint, body, level=4))
+
+    async def unpin_consumer(self, stream: str, name: str, group: str) -> None:
+        """Take the pin of a priority group from the client that holds it."""
+        endpoint = "CONSUMER.UNPIN.%s" % _path(stream, name)
+        await self._api.call(endpoint, {"group": group}, level=1)
+
+    # Publishing
+
+    async def publish(
+        self,
+        subject: str,
+        data: BytesLike = b"",
+        *,
+        timeout: float | None = None,
+        retries: int = 2,
+        **options: Unpack[PublishOptions],
+    ) -> PubAck:
+        """Store a message in the stream that takes the subject; returns when it is stored.
+
+        headers       more headers
+        msg_id        within its duplicate window a stream stores one message of each id; a second
+                      one is acknowledged with `duplicate` set
+        expect_stream, expect_last_seq, expect_last_subject_seq (of expect_last_subject, which may
+        have wildcards, instead of the message's own), expect_last_msg_id
+                      refused unless that holds: WrongStream, WrongLastSequence, WrongLastMsgId
+        ttl           seconds until the stream drops it, or "never"
+
+        When nobody is there (503) it is tried again after 250 ms, `retries` times (-1: until the
+        timeout), and for 10 s in a cluster, which may be electing; then NoStreamResponse. After
+        TimeoutExpired the message may be stored or not.
+        """
+        return await publish(
+            self._api.session,
+            subject,
+            data,
+            publish_headers(options) if options else None,
+            timeout=self._api.timeout if timeout is None else timeout,
+            retries=retries,
+        )
+
+    def publisher(
+        self, *, max_pending: int = 1000, ack_timeout: float | None = None, retries: int = 2
+    ) -> PublishWindow:
+        """Publish without waiting for each acknowledgement: `async with js.publisher() as p`.
+
+        At most `max_pending` acknowledgements are awaited at a time; `p.flush()`, and leaving the
+        block, wait for all of them and raise PublishesFailed if there is any that did not come.
+        """
+        timeout = self._api.timeout if ack_timeout is None else ack_timeout
+        return PublishWindow(self._api.session, max_pending, timeout, retries)
+
+    def atomic_batch(self, *, timeout: float | None = None) -> AtomicBatch:
+        """Messages that a stream stores all together or not at all (needs allow_atomic)."""
+        self._api.require_level(2, "an atomic batch")
+        return AtomicBatch(self._api.session, self._api.timeout if timeout is None else timeout)
+
+    async def add_to_counter(
+        self, subject: str, by: int = 1, **options: Unpack[PublishOptions]
+    ) -> int:
+        """Add to the counter of this subject; returns its new value (needs allow_msg_counter)."""
+        headers = Headers(options.get("headers") or ())
+        headers.set(INCREMENT, increment(by))
+        options["headers"] = headers
+        ack = await self.publish(subject, **options)
+        return int(ack.val)
+
+    async def schedule(
+        self,
+        subject: str,
+        data: BytesLike = b"",
+        *,
+        when: str,
+        target: str,
+        source: str = "",
+        schedule_ttl: float | str | None = None,
+        time_zone: str = "",
+        **options: Unpack[PublishOptions],
+    ) -> PubAck:
+        """Have the stream publish this to `target` later, once or again and again (ADR-51).
+
+        `when` is "@at <RFC 3339>", "@every 5m", "@daily" or a cron expression of six fields, in
+        `time_zone`. With a `source` the last message of that subject is published instead. The
+        schedule is the message stored under `subject`: publish it anew to change it, purge it to
+        cancel it. Needs allow_msg_schedules.
+        """
+        headers = Headers(options.get("headers") or ())
+        pairs = schedule_headers(when, target, source, schedule_ttl, time_zone)
+        for name, value in pairs:
+            headers.set(name, value)
+        options["headers"] = headers
+        return await self.publish(subject, data, **options)
+
+    def _check_since(self, config: Fields) -> None:
+        """An older server does not refuse a field that it does not know: it ignores it."""
+        info = self._api.session.connection.info
+        if info is None:
+            return
+        version = read_version(info.version)
+        sent = config.to_json()
+        for field in config.FIELDS:
+            if field.name in sent and version < field.since:
+                since = ".".join([str(number) for number in field.since])
+                raise NotSupported(
+                    "%s needs server %s; this is %s" % (field.name, since, info.version)
+                )
+
+
+def read_version(text: str) -> tuple[int, ...]:
+    """The numbers of a server's version, as far as they go: 2.12.0-beta.1 is (2, 12, 0)."""
+    numbers: list[int] = []
+    for part in text.partition("-")[0].split("."):
+        if not part.isdigit():
+            break
+        numbers.append(int(part))
+    return tuple(numbers)
+
+
+def _by_subject(subject: str) -> dict[str, Any]:
+    return {"subject": check_subscribe(subject).decode()} if subject else {}
+
+
+def _path(stream: str, consumer: str) -> str:
+    check_known_name("stream", stream)
+    return "%s.%s" % (stream, check_known_name("consumer", consumer))

@@ -1,0 +1,203 @@
+"""JetStream without async and await, on a client of natsproto.adapters.blocking or .threads.
+
+The same names and semantics as in api.py, stream.py and so on: each class is a facade of its
+asynchronous twin (see natsproto/port.py).
+"""
+
+from __future__ import annotations
+
+from natsproto.port import blocking, blocking_to
+
+from . import api as _api
+from . import batch as _batch
+from . import consumer as _consumer
+from . import publisher as _publisher
+from . import stream as _stream
+from . import window as _window
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from natsproto.blocking import Client
+    from natsproto.errors import NatsError
+    from natsproto.port import BlockingPort
+
+    from .info import ConsumerInfo, PubAck, StreamInfo
+
+
+class Consumer:
+    """A consumer. Made by the calls of JetStream."""
+
+    def __init__(self, inner: _consumer.Consumer, port: BlockingPort) -> None:
+        self.inner = inner
+        self.port = port
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def stream(self) -> str:
+        return self.inner.stream
+
+    @property
+    def cached_info(self) -> ConsumerInfo:
+        """What the last call told."""
+        return self.inner.cached_info
+
+    info = blocking(_consumer.Consumer.info)
+    delete = blocking(_consumer.Consumer.delete)
+
+    def __repr__(self) -> str:
+        return repr(self.inner)
+
+
+class Stream:
+    """A stream. Made by the calls of JetStream."""
+
+    def __init__(self, inner: _stream.Stream, port: BlockingPort) -> None:
+        self.inner = inner
+        self.port = port
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def cached_info(self) -> StreamInfo:
+        """What the last call told."""
+        return self.inner.cached_info
+
+    info = blocking(_stream.Stream.info)
+    purge = blocking(_stream.Stream.purge)
+    get_msg = blocking(_stream.Stream.get_msg)
+    get_msgs = blocking(_stream.Stream.get_msgs)
+    get_last_msgs = blocking(_stream.Stream.get_last_msgs)
+    get_counter = blocking(_stream.Stream.get_counter)
+    delete_msg = blocking(_stream.Stream.delete_msg)
+    delete = blocking(_stream.Stream.delete)
+    create_consumer = blocking_to(Consumer, _stream.Stream.create_consumer)
+    update_consumer = blocking_to(Consumer, _stream.Stream.update_consumer)
+    create_or_update_consumer = blocking_to(Consumer, _stream.Stream.create_or_update_consumer)
+    consumer = blocking_to(Consumer, _stream.Stream.consumer)
+    delete_consumer = blocking(_stream.Stream.delete_consumer)
+    consumers = blocking(_stream.Stream.consumers)
+    consumer_names = blocking(_stream.Stream.consumer_names)
+    pause_consumer = blocking(_stream.Stream.pause_consumer)
+    resume_consumer = blocking(_stream.Stream.resume_consumer)
+    reset_consumer = blocking(_stream.Stream.reset_consumer)
+    unpin_consumer = blocking(_stream.Stream.unpin_consumer)
+
+    def __repr__(self) -> str:
+        return repr(self.inner)
+
+
+class Publication:
+    """One publish on its way."""
+
+    def __init__(self, inner: _publisher.Publication, port: BlockingPort) -> None:
+        self.inner = inner
+        self.port = port
+
+    @property
+    def done(self) -> bool:
+        return self.inner.done
+
+    @property
+    def ack(self) -> PubAck | None:
+        """There when it is `done` and `error` is None."""
+        return self.inner.ack
+
+    @property
+    def error(self) -> NatsError | None:
+        return self.inner.error
+
+    result = blocking(_publisher.Publication.result)
+
+
+class PublishWindow:
+    """Publishes whose acknowledgements are awaited together. Made by JetStream.publisher()."""
+
+    def __init__(self, inner: _window.PublishWindow, port: BlockingPort) -> None:
+        self.inner = inner
+        self.port = port
+
+    @property
+    def pending(self) -> int:
+        """Acknowledgements that are still to come."""
+        return self.inner.pending
+
+    publish = blocking_to(Publication, _window.PublishWindow.publish)
+    flush = blocking(_window.PublishWindow.flush)
+    close = blocking(_window.PublishWindow.close)
+    _exit = blocking(_window.PublishWindow.__aexit__)
+
+    def __enter__(self) -> PublishWindow:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
+        self._exit(kind, *exc)
+
+
+class AtomicBatch:
+    """Messages that a stream stores all together or not at all."""
+
+    def __init__(self, inner: _batch.AtomicBatch, port: BlockingPort) -> None:
+        self.inner = inner
+        self.port = port
+
+    @property
+    def size(self) -> int:
+        """How many messages were added."""
+        return self.inner.size
+
+    add = blocking(_batch.AtomicBatch.add)
+    commit = blocking(_batch.AtomicBatch.commit)
+
+
+class JetStream:
+    """The JetStream of a client's account. `domain` or `prefix` reach another one."""
+
+    def __init__(
+        self, client: Client, *, domain: str = "", prefix: str = "$JS.API", timeout: float = 5.0
+    ) -> None:
+        self.inner = _api.JetStream(client.inner, domain=domain, prefix=prefix, timeout=timeout)
+        self.port = client.port
+
+    account_info = blocking(_api.JetStream.account_info)
+    create_stream = blocking_to(Stream, _api.JetStream.create_stream)
+    update_stream = blocking_to(Stream, _api.JetStream.update_stream)
+    create_or_update_stream = blocking_to(Stream, _api.JetStream.create_or_update_stream)
+    stream = blocking_to(Stream, _api.JetStream.stream)
+    delete_stream = blocking(_api.JetStream.delete_stream)
+    streams = blocking(_api.JetStream.streams)
+    stream_names = blocking(_api.JetStream.stream_names)
+    stream_name_by_subject = blocking(_api.JetStream.stream_name_by_subject)
+    create_consumer = blocking_to(Consumer, _api.JetStream.create_consumer)
+    update_consumer = blocking_to(Consumer, _api.JetStream.update_consumer)
+    create_or_update_consumer = blocking_to(Consumer, _api.JetStream.create_or_update_consumer)
+    consumer = blocking_to(Consumer, _api.JetStream.consumer)
+    delete_consumer = blocking(_api.JetStream.delete_consumer)
+    consumers = blocking(_api.JetStream.consumers)
+    consumer_names = blocking(_api.JetStream.consumer_names)
+    pause_consumer = blocking(_api.JetStream.pause_consumer)
+    resume_consumer = blocking(_api.JetStream.resume_consumer)
+    reset_consumer = blocking(_api.JetStream.reset_consumer)
+    unpin_consumer = blocking(_api.JetStream.unpin_consumer)
+    publish = blocking(_api.JetStream.publish)
+    add_to_counter = blocking(_api.JetStream.add_to_counter)
+    schedule = blocking(_api.JetStream.schedule)
+
+    def publisher(
+        self, *, max_pending: int = 1000, ack_timeout: float | None = None, retries: int = 2
+    ) -> PublishWindow:
+        """As JetStream.publisher: `with js.publisher() as p`."""
+        with self.port.lock:
+            inner = self.inner.publisher(
+                max_pending=max_pending, ack_timeout=ack_timeout, retries=retries
+            )
+            return PublishWindow(inner, self.port)
+
+    def atomic_batch(self, *, timeout: float | None = None) -> AtomicBatch:
+        """As JetStream.atomic_batch."""
+        with self.port.lock:
+            return AtomicBatch(self.inner.atomic_batch(timeout=timeout), self.port)

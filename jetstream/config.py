@@ -1,0 +1,32 @@
+"""The configurations of streams and consumers, all in one place to import from."""
+
+from __future__ import annotations
+
+from .consumer_config import ConsumerConfig
+from .stream_config import (
+    ConsumerLimits,
+    ExternalStream,
+    Placement,
+    Republish,
+    SourceConsumer,
+    StreamConfig,
+    StreamSource,
+    SubjectTransform,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .consumer_config import ConsumerConfigDict as ConsumerConfigDict
+    from .stream_config import StreamConfigDict as StreamConfigDict
+
+__all__ = [
+    "ConsumerConfig",
+    "ConsumerLimits",
+    "ExternalStream",
+    "Placement",
+    "Republish",
+    "SourceConsumer",
+    "StreamConfig",
+    "StreamSource",
+    "SubjectTransform",
+]

@@ -1,0 +1,36 @@
+"""Machine: a receiver that decides. Everything with time or concurrency of its own is one.
+
+A machine is told of messages, time, and the connection's coming and going, and orders publishes
+from the connection. It does no I/O, reads no clock, and calls nobody.
+"""
+
+from __future__ import annotations
+
+from natsproto.effects import Publish
+from natsproto.waitable import Receiver
+
+
+class Machine(Receiver):
+    """Base of the machines of this package."""
+
+    __slots__ = ("_orders",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._orders: list[Publish] = []
+
+    def order(self, subject: bytes, data: bytes, reply: bytes, block: bytes | None = None) -> None:
+        """Have the connection publish this."""
+        if not self._orders:
+            self.busy.append(self)
+        self._orders.append(Publish(subject, data, reply, block))
+
+    def take_orders(self) -> list[Publish]:
+        orders = self._orders
+        self._orders = []
+        return orders
+
+    def wake_by(self, deadline: float) -> None:
+        """Ask for `handle_timer` at that time, unless an earlier one is asked for."""
+        if self.deadline is None or deadline < self.deadline:
+            self.deadline = deadline

@@ -1,0 +1,79 @@
+"""What the reply subject of a delivered message says about it.
+
+    $JS.ACK.<stream>.<consumer>.<delivered>.<stream seq>.<consumer seq>.<time>.<pending>
+    $JS.ACK.<domain>.<account hash>.<stream>.<consumer>. ... .<pending>[.<more>]
+
+Nine tokens, or eleven and more from servers with domains in it; the domain `_` means none. The
+subject itself is opaque: acknowledgements go to it byte for byte.
+"""
+
+from __future__ import annotations
+
+from natsproto import _text
+from natsproto._record import Record
+
+from .errors import NotJetStreamMessage
+
+
+class Metadata(Record):
+    """Where a message comes from, and how often and when.
+
+    delivered      how often this message was delivered, this time included
+    stream_seq     its sequence in the stream
+    consumer_seq   the number of this delivery by the consumer
+    timestamp_ns   when the stream took it, in nanoseconds since 1970
+    pending        how many more messages the consumer has for us
+    """
+
+    __slots__ = (
+        "consumer",
+        "consumer_seq",
+        "delivered",
+        "domain",
+        "pending",
+        "stream",
+        "stream_seq",
+        "timestamp_ns",
+    )
+
+    def __init__(
+        self,
+        stream: str,
+        consumer: str,
+        domain: str,
+        delivered: int,
+        stream_seq: int,
+        consumer_seq: int,
+        timestamp_ns: int,
+        pending: int,
+    ) -> None:
+        self.stream = stream
+        self.consumer = consumer
+        self.domain = domain
+        self.delivered = delivered
+        self.stream_seq = stream_seq
+        self.consumer_seq = consumer_seq
+        self.timestamp_ns = timestamp_ns
+        self.pending = pending
+
+
+def read_metadata(reply: bytes) -> Metadata:
+    """The metadata in this reply subject; NotJetStreamMessage if it has another shape."""
+    tokens = reply.split(b".")
+    if tokens[:2] != [b"$JS", b"ACK"] or len(tokens) < 9 or len(tokens) == 10:
+        raise NotJetStreamMessage("reply %r is no acknowledgement subject of JetStream" % reply)
+    if len(tokens) == 9:
+        domain = ""
+        stream, consumer, *numbers = tokens[2:]
+    else:
+        domain = _text.decode(tokens[2])
+        stream, consumer, *numbers = tokens[4:11]
+    for token in numbers:
+        if not token.isdigit():
+            raise NotJetStreamMessage("reply %r has %r where a number belongs" % (reply, token))
+    return Metadata(
+        _text.decode(stream),
+        _text.decode(consumer),
+        "" if domain == "_" else domain,
+        *[int(token) for token in numbers],
+    )

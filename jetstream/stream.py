@@ -1,0 +1,195 @@
+"""Stream: one stream, its messages and its consumers (ADR-37)."""
+
+from __future__ import annotations
+
+from natsproto.errors import InvalidValue
+from natsproto.subjects import check_subscribe
+
+from .counters import SOURCES, read_counter
+from .info import StreamInfo
+from .stored import get_by_api, get_direct, get_direct_batch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import Unpack
+
+    from .api import ConsumerConfigLike, JetStream
+    from .call import Api
+    from .config import ConsumerConfigDict
+    from .consumer import Consumer
+    from .counters import Counter
+    from .info import ConsumerInfo, ConsumerPause
+    from .stored import StoredMsg
+    from .timestamp import TimestampLike
+
+
+class Stream:
+    """A stream. Made by the calls of JetStream; `cached_info` is what the last one told."""
+
+    def __init__(self, js: JetStream, api: Api, info: StreamInfo) -> None:
+        self._js = js
+        self._api = api
+        self.name = info.config.name
+        self.cached_info = info
+
+    async def info(self, *, subjects_filter: str = "", deleted_details: bool = False) -> StreamInfo:
+        """Configuration and state now; on demand with counts by subject, or deleted sequences."""
+        body: dict[str, Any] = {}
+        if subjects_filter:
+            body["subjects_filter"] = check_subscribe(subjects_filter).decode()
+        if deleted_details:
+            body["deleted_details"] = True
+        info = StreamInfo.from_json(await self._info_page(body))
+        # STREAM-9: subjects come in pages; the rest of the answer is the same on each.
+        while subjects_filter and len(info.state.subjects) < info.total:
+            page = await self._info_page(dict(body, offset=len(info.state.subjects)))
+            more = StreamInfo.from_json(page).state.subjects
+            if not more:
+                break
+            info.state.subjects.update(more)
+        self.cached_info = info
+        return info
+
+    async def _info_page(self, body: dict[str, Any]) -> dict[str, Any]:
+        return await self._api.call("STREAM.INFO.%s" % self.name, body)
+
+    async def purge(self, *, subject: str = "", seq: int = 0, keep: int = 0) -> int:
+        """Delete messages: all, those of a subject, those below a sequence, or all but the newest.
+
+        Returns how many were deleted.
+        """
+        if seq and keep:
+            raise InvalidValue("purge by seq %d and keep %d: only one works" % (seq, keep))
+        body: dict[str, Any] = {}
+        if subject:
+            body["filter"] = check_subscribe(subject).decode()
+        if seq:
+            body["seq"] = _whole("seq", seq)
+        if keep:
+            body["keep"] = _whole("keep", keep)
+        reply = await self._api.call("STREAM.PURGE.%s" % self.name, body)
+        return int(reply.get("purged") or 0)
+
+    async def get_msg(
+        self, seq: int = 0, *, last_by_subject: str = "", next_by_subject: str = ""
+    ) -> StoredMsg:
+        """A stored message: by sequence, the last of a subject, or the next of one from `seq` on.
+
+        MessageNotFound. Through direct get where the stream allows it, which any replica answers.
+        """
+        body = _which(seq, last_by_subject, next_by_subject)
+        if self.cached_info.config.allow_direct:
+            return await get_direct(self._api, self.name, body)
+        return await get_by_api(self._api, self.name, body)
+
+    async def get_msgs(
+        self, *, batch: int, seq: int = 1, subject: str = "", max_bytes: int = 0
+    ) -> list[StoredMsg]:
+        """Up to `batch` messages from a sequence on, by direct get (ADR-31)."""
+        body: dict[str, Any] = {"seq": _whole("seq", seq), "batch": _whole("batch", batch)}
+        if subject:
+            body["next_by_subj"] = check_subscribe(subject).decode()
+        if max_bytes:
+            body["max_bytes"] = _whole("max_bytes", max_bytes)
+        return await get_direct_batch(self._api, self.name, body)
+
+    async def get_last_msgs(
+        self, subjects: list[str], *, up_to_seq: int = 0, batch: int = 0
+    ) -> list[StoredMsg]:
+        """The last message of each of these subjects, wildcards allowed, by direct get (ADR-31)."""
+        body: dict[str, Any] = {"multi_last": [check_subscribe(each).decode() for each in subjects]}
+        if up_to_seq:
+            body["up_to_seq"] = _whole("up_to_seq", up_to_seq)
+        if batch:
+            body["batch"] = _whole("batch", batch)
+        return await get_direct_batch(self._api, self.name, body)
+
+    async def get_counter(self, subject: str) -> Counter:
+        """The counter of this subject and its sources (ADR-49); MessageNotFound if it has none."""
+        msg = await self.get_msg(last_by_subject=subject)
+        return read_counter(msg.data, msg.headers.get(SOURCES) if msg.headers else "")
+
+    async def delete_msg(self, seq: int, *, secure: bool = False) -> None:
+        """Delete one message; secure: overwrite its bytes on disk as well."""
+        body: dict[str, Any] = {"seq": _whole("seq", seq)}
+        if not secure:
+            body["no_erase"] = True
+        await self._api.call("STREAM.MSG.DELETE.%s" % self.name, body)
+
+    async def delete(self) -> None:
+        """Delete the stream with its messages and consumers."""
+        await self._js.delete_stream(self.name)
+
+    # Its consumers: as on JetStream
+
+    async def create_consumer(
+        self, config: ConsumerConfigLike | None = None, **fields: Unpack[ConsumerConfigDict]
+    ) -> Consumer:
+        """As JetStream.create_consumer."""
+        return await self._js.create_consumer(self.name, config, **fields)
+
+    async def update_consumer(
+        self, config: ConsumerConfigLike | None = None, **fields: Unpack[ConsumerConfigDict]
+    ) -> Consumer:
+        """As JetStream.update_consumer."""
+        return await self._js.update_consumer(self.name, config, **fields)
+
+    async def create_or_update_consumer(
+        self, config: ConsumerConfigLike | None = None, **fields: Unpack[ConsumerConfigDict]
+    ) -> Consumer:
+        """As JetStream.create_or_update_consumer."""
+        return await self._js.create_or_update_consumer(self.name, config, **fields)
+
+    async def consumer(self, name: str) -> Consumer:
+        """As JetStream.consumer."""
+        return await self._js.consumer(self.name, name)
+
+    async def delete_consumer(self, name: str) -> None:
+        """As JetStream.delete_consumer."""
+        await self._js.delete_consumer(self.name, name)
+
+    async def consumers(self) -> list[ConsumerInfo]:
+        """As JetStream.consumers."""
+        return await self._js.consumers(self.name)
+
+    async def consumer_names(self) -> list[str]:
+        """As JetStream.consumer_names."""
+        return await self._js.consumer_names(self.name)
+
+    async def pause_consumer(self, name: str, until: TimestampLike) -> ConsumerPause:
+        """As JetStream.pause_consumer."""
+        return await self._js.pause_consumer(self.name, name, until)
+
+    async def resume_consumer(self, name: str) -> ConsumerPause:
+        """As JetStream.resume_consumer."""
+        return await self._js.resume_consumer(self.name, name)
+
+    async def reset_consumer(self, name: str, seq: int = 0) -> ConsumerInfo:
+        """As JetStream.reset_consumer."""
+        return await self._js.reset_consumer(self.name, name, seq)
+
+    async def unpin_consumer(self, name: str, group: str) -> None:
+        """As JetStream.unpin_consumer."""
+        await self._js.unpin_consumer(self.name, name, group)
+
+    def __repr__(self) -> str:
+        return "<Stream %s>" % self.name
+
+
+def _which(seq: int, last_by_subject: str, next_by_subject: str) -> dict[str, Any]:
+    if last_by_subject:
+        if seq or next_by_subject:
+            raise InvalidValue("last_by_subject %r goes with nothing else" % last_by_subject)
+        return {"last_by_subj": check_subscribe(last_by_subject).decode()}
+    if next_by_subject:
+        subject = check_subscribe(next_by_subject).decode()
+        return {"seq": _whole("seq", seq or 1), "next_by_subj": subject}
+    return {"seq": _whole("seq", seq)}
+
+
+def _whole(name: str, value: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise InvalidValue("%s %r is not a whole number from 1" % (name, value))
+    return value
