@@ -89,7 +89,7 @@ def read_reply(data: bytes) -> dict[str, Any]:
         raise InvalidResponse("answer is no JSON: %r" % data[:200]) from None
     if not isinstance(reply, dict):
         raise InvalidResponse("answer is no JSON object: %r" % data[:200])
-    answer: dict[str, Any] = reply
+    answer: dict[str, Any] = reply  # pyright: ignore[reportUnknownVariableType] - JSON keys are str
     error = answer.get("error")
     if error:
         raise api_error(error)
