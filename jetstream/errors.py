@@ -22,7 +22,7 @@ from natsproto.errors import RemoteError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from typing import Any
 
     from .publisher import Publication
 
@@ -320,13 +320,16 @@ BY_CODE: dict[int, type[ApiError]] = {
 }
 
 
-def api_error(error: Mapping[str, object]) -> ApiError:
-    """The exception for the `error` object of an answer; whatever is in it, never another one."""
-    code = error.get("code")
-    err_code = error.get("err_code")
-    description = error.get("description")
-    # Old servers have no err_code (ADR-7), and a proxy may write anything.
-    number = err_code if isinstance(err_code, int) else 0
+def api_error(error: object) -> ApiError:
+    """The exception for the `error` of an answer, of whatever shape; it is never another one."""
+    fields: Any = error
+    if not isinstance(error, dict):
+        fields = {"description": str(error)}
+    code = fields.get("code")
+    err_code = fields.get("err_code")
+    description = fields.get("description")
+    # Servers before 2.3 have no err_code (ADR-7), and a proxy may write anything.
+    number: int = err_code if isinstance(err_code, int) else 0
     return BY_CODE.get(number, ApiError)(
         code if isinstance(code, int) else 0,
         number,

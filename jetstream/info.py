@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from .config import ConsumerConfig, ExternalStream, Placement, StreamConfig, SubjectTransform
-from .fields import (
+from .fields import Field, Fields
+from .kinds import (
     ANY,
     COUNT,
     COUNTS,
@@ -14,8 +15,6 @@ from .fields import (
     SIGNED_DURATION,
     TEXT,
     TIME,
-    Field,
-    Fields,
     Object,
     ObjectMap,
     Objects,
