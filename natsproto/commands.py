@@ -160,8 +160,7 @@ class Commands(Publishing):
         block = None if headers is None else self._header_block(headers)
         self._check_open()
         if self._replies is None:
-            inbox = self.new_inbox().encode()
-            self._replies = Replies(inbox, self._timers)
+            self._replies = Replies(_text.encode(self.new_inbox()), self._timers)
             self._subscribe(self._replies)
         reply = self._replies.register(request)
         try:
@@ -292,7 +291,8 @@ class Commands(Publishing):
         for mailbox in self._dropping:
             dropped = drops.pop(mailbox.sid, 0)
             if dropped:
-                self._tell(SlowConsumer(mailbox.subject.decode(), mailbox.sid, dropped))
+                subject = _text.decode(mailbox.subject)
+                self._tell(SlowConsumer(subject, mailbox.sid, dropped))
         self._dropping.clear()
 
     def _tell(self, event: Event) -> None:

@@ -43,8 +43,8 @@ class Replies(Receiver):
     def receive(self, msg: Msg, now: float) -> bool:
         request = self.open.get(msg.raw_subject[len(self._prefix) :])
         if request is not None:
-            if request.receive(msg, now):
-                self.ready.append(request)
+            request.receive(msg, now)
+            self.ready.append(request)
             if request.done:
                 self.forget(request)
             else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import _text
 from .errors import InvalidState
 
 TYPE_CHECKING = False
@@ -28,11 +29,11 @@ class Subscription:
 
     @property
     def subject(self) -> str:
-        return self._mailbox.subject.decode()
+        return _text.decode(self._mailbox.subject)
 
     @property
     def queue(self) -> str:
-        return self._mailbox.queue.decode()
+        return _text.decode(self._mailbox.queue)
 
     @property
     def sid(self) -> int:

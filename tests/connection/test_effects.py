@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+import pytest
+
+from natsproto.effects import Dial, Hangup, Publish, StartTls
+
+
+@pytest.mark.parametrize(
+    ("effect", "text"),
+    [
+        (Dial("h", 4222, True), "Dial(host='h', port=4222, shuffle=True)"),
+        (StartTls("h"), "StartTls(hostname='h')"),
+        (Hangup(), "Hangup()"),
+        (
+            Publish(b"s", b"d", b"r", None),
+            "Publish(block=None, data=b'd', reply=b'r', subject=b's')",
+        ),
+    ],
+)
+def test_effects_show_and_compare_their_fields(effect, text):
+    assert repr(effect) == text
+    assert effect == eval(text)
+    assert effect != Dial("other", 1, False)

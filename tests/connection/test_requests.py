@@ -1,0 +1,70 @@
+"""What may become of a request: answers, nobody, time-outs, a lost transport, a refusal."""
+
+from __future__ import annotations
+
+import pytest
+
+from natsproto.errors import NoResponders, TimeoutExpired
+from natsproto.events import ServerError
+from tests.connection.support import NO_RESPONDERS, PONG, Wire, err, hmsg, msg
+
+INBOX = "_INBOX." + "0" * 22  # what scripted randomness gives
+
+
+@pytest.mark.rule("REQ-3")
+def test_nobody_listens():
+    wire = Wire().up()
+    request = wire.connection.start_request("a", deadline=5.0)
+    wire.data(hmsg(INBOX + ".1", 1, NO_RESPONDERS))
+    assert isinstance(request.error, NoResponders)
+
+
+@pytest.mark.rule("REQ-4")
+def test_nobody_answers_in_time_and_a_late_answer_is_dropped():
+    wire = Wire().up()
+    request = wire.connection.start_request("a", deadline=2.0)
+    assert wire.deadline == 2.0
+    wire.timer(at=1.9)
+    assert not request.done
+    wire.timer(at=2.0)
+    assert isinstance(request.error, TimeoutExpired)
+    assert wire.ready()[-1] is request
+    wire.data(msg(INBOX + ".1", 1))
+    assert (request.reply, wire.ready(), wire.connection._replies.open) == (None, [], {})
+
+
+@pytest.mark.rule("REQ-4")
+def test_a_cancelled_request_is_forgotten():
+    wire = Wire().up()
+    request = wire.connection.start_request("a", deadline=2.0)
+    wire.connection.cancel(request)
+    wire.forget().data(msg(INBOX + ".1", 1)).timer(at=2.0)
+    assert (request.done, wire.ready(), wire.connection._replies.open) == (True, [], {})
+
+
+@pytest.mark.rule("RECON-11")
+def test_a_request_outlives_the_transport():
+    wire = Wire().up()
+    request = wire.connection.start_request("a", deadline=9.0)
+    wire.forget().lost(at=5.0).greet().sent()
+    # Not PUB: that was taken.
+    assert wire.data(PONG).sent() == f"SUB {INBOX}.* 1\r\n".encode()
+    wire.data(msg(INBOX + ".1", 1, b"late"))
+    assert request.reply.data == b"late"
+
+
+@pytest.mark.rule("ERR-5")
+def test_one_error_for_each_of_two_equal_subscriptions():
+    wire = Wire().up()
+    boxes = [wire.subscribe("a"), wire.subscribe("a")]
+    for ended in ([True, False], [True, True], [True, True]):
+        wire.data(err('Permissions Violation for Subscription to "a"'))
+        assert [box.ended for box in boxes] == ended
+
+
+@pytest.mark.rule("ERR-6")
+def test_a_publish_that_may_not_be_concerns_no_request():
+    wire = Wire().up()
+    wire.connection.publish("a")
+    wire.data(err('Permissions Violation for Publish to "a"'))
+    assert [type(event) for event in wire.events()] == [ServerError]

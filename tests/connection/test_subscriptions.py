@@ -1,0 +1,67 @@
+"""What is kept for a subscription and what is dropped; maxima as the server counts them."""
+
+from __future__ import annotations
+
+import pytest
+
+from natsproto.events import SlowConsumer
+from tests.connection.support import PONG, Wire, hmsg, msg
+
+
+@pytest.mark.rule("SUB-2")
+def test_the_maximum_is_told_as_the_server_counts():
+    wire = Wire().up()
+    mailbox = wire.subscribe("a")
+    wire.data(msg("a", 1) * 3)
+    wire.lost(at=10.0).greet().data(PONG).forget()
+    wire.data(msg("a", 1) * 2)
+    wire.connection.unsubscribe(1, after=9)
+    assert wire.sent() == b"UNSUB 1 6\r\n"  # it has counted 2 since this SUB, and 4 are to come
+    wire.connection.unsubscribe(1, after=5)  # which have come already
+    assert wire.sent() == b"UNSUB 1\r\n"
+    assert mailbox.ended
+
+
+@pytest.mark.rule("SUB-3")
+def test_dropped_messages_count_towards_the_maximum():
+    wire = Wire().up()
+    mailbox = wire.subscribe("a", max_msgs=1)
+    wire.connection.unsubscribe(1, after=3)
+    wire.data(msg("a", 1) * 3)
+    assert (mailbox.ended, mailbox.pending(), mailbox.dropped) == (True, 1, 2)
+
+
+@pytest.mark.rule("SUB-5")
+def test_limits_are_those_of_the_subscription_or_of_the_options():
+    connection = Wire(max_msgs=3, max_bytes=7).connection
+    assert [
+        (box.max_msgs, box.max_bytes)
+        for box in (connection.mailbox(0, 0), connection.mailbox(5, 0), connection.mailbox(0, 5))
+    ] == [(3, 7), (5, 7), (3, 5)]
+
+
+@pytest.mark.rule("SUB-5", "SUB-6")
+def test_drops_are_told_once_for_each_read_and_add_up():
+    wire = Wire().up()
+    a = wire.subscribe("a", max_msgs=1)
+    b = wire.subscribe("\udcff", max_msgs=2)
+    told = {1: 0, 2: 0}
+    for count in (1, 4, 2):
+        wire.data((msg("a", 1) + msg("x", 2)) * count)
+        events = wire.events()
+        assert len(events) <= 2
+        for event in events:
+            assert isinstance(event, SlowConsumer)
+            assert event.subject == {1: "a", 2: "\udcff"}[event.sid]
+            told[event.sid] += event.dropped
+    assert (told[1], told[2]) == (a.dropped, b.dropped) == (6, 5)
+
+
+@pytest.mark.rule("SUB-5")
+def test_headers_count():
+    wire = Wire().up()
+    mailbox = wire.subscribe("a", max_bytes=1000)
+    block = b"NATS/1.0\r\nK: " + b"v" * 300 + b"\r\n\r\n"
+    wire.data(hmsg("a", 1, block) * 10)
+    assert (mailbox.pending(), mailbox.dropped) == (2, 8)
+    assert 600 < mailbox.bytes <= 1000

@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import pytest
+
+from natsproto.effects import Publish
+from natsproto.errors import ConnectionLost, NoResponders, TimeoutExpired
+from natsproto.frames import Msg
+from natsproto.waitable import Fence, Gather, Mailbox, Receiver, Request, Waitable
+
+STATUS = b"NATS/1.0 %d\r\n\r\n"
+
+
+def message(data=b"x", status=0, size=0):
+    return Msg(b"s", 1, b"", data, STATUS % status if status else None, size)
+
+
+def test_a_waitable_is_ready_when_its_time_has_come():
+    waitable = Waitable()
+    waitable.deadline = 1.0
+    assert waitable.handle_timer(1.0)
+    assert waitable.deadline is None
+
+
+@pytest.mark.rule("REQ-2")
+def test_a_request_is_settled_once():
+    request = Request("it", 5.0, "s")
+    first, second = message(b"1"), message(b"2")
+    assert request.receive(first, 1.0)
+    assert (request.done, request.reply, request.error, request.deadline) == (
+        True,
+        first,
+        None,
+        None,
+    )
+    assert not request.receive(second, 2.0)
+    assert not request.finish(error=ConnectionLost("late"))
+    assert not request.handle_timer(5.0)
+    assert (request.reply, request.error) == (first, None)
+
+
+@pytest.mark.rule("REQ-3")
+@pytest.mark.parametrize(
+    ("data", "status", "fails"),
+    [(b"", 503, True), (b"x", 503, False), (b"", 0, False), (b"", 404, False)],
+)
+@pytest.mark.parametrize("kind", [Request, Gather])
+def test_only_503_without_payload_means_nobody(kind, data, status, fails):
+    request = kind("it", 5.0, "who")
+    request.receive(message(data, status), 1.0)
+    assert isinstance(request.error, NoResponders) is fails
+    if fails:
+        assert str(request.error) == "no responders on subject 'who'"
+
+
+@pytest.mark.rule("REQ-4")
+def test_the_time_out_names_what_was_waited_for():
+    request = Request("the request to 'a'", 5.0)
+    assert request.handle_timer(5.0)
+    assert isinstance(request.error, TimeoutExpired)
+    assert str(request.error) == "no answer to the request to 'a' in time"
+
+
+def test_a_fence_knows_its_receivers():
+    receivers = [Receiver()]
+    assert Fence("drain", None, receivers).receivers is receivers
+
+
+GATHER = [
+    # rule,     what,                          most, stall, arrivals,                      ends at
+    ("REQ-6", "nothing comes", 0, 0.0, [], 10.0),
+    ("REQ-6", "some come", 0, 0.0, [(1.0, 0), (9.0, 0)], 10.0),
+    ("REQ-6", "the maximum comes", 2, 0.0, [(1.0, 0), (2.0, 0)], 2.0),
+    ("REQ-6", "the maximum does not come", 3, 0.0, [(1.0, 0), (2.0, 0)], 10.0),
+    ("REQ-8", "no stall before the first", 0, 1.0, [], 10.0),
+    ("REQ-8", "a stall after the first", 0, 1.0, [(5.0, 0)], 6.0),
+    ("REQ-8", "each answer begins a new stall", 0, 1.0, [(5.0, 0), (5.9, 0), (6.8, 0)], 7.8),
+    ("REQ-8", "no stall goes beyond the deadline", 0, 1.0, [(9.5, 0)], 10.0),
+    ("REQ-8", "the maximum before the stall", 2, 1.0, [(5.0, 0), (5.5, 0)], 5.5),
+    ("REQ-7", "a status is the end", 0, 0.0, [(1.0, 0), (2.0, 204)], 2.0),
+    ("REQ-7", "an informational status is none", 0, 0.0, [(1.0, 0), (2.0, 100)], 10.0),
+]
+
+
+@pytest.mark.parametrize(
+    ("most", "stall", "arrivals", "ends"),
+    [pytest.param(*row[2:], id=row[1], marks=pytest.mark.rule(row[0])) for row in GATHER],
+)
+def test_when_a_gather_ends(most, stall, arrivals, ends):
+    gather = Gather("it", 10.0, "s", most, stall)
+    now = 0.0
+    for now, status in arrivals:
+        assert not gather.done
+        assert gather.receive(message(b"" if status else b"x", status), now)
+    if gather.done:
+        assert now == ends
+    else:
+        assert gather.deadline == ends
+        assert gather.handle_timer(ends)
+    assert (gather.done, gather.error, len(gather.replies)) == (True, None, len(arrivals))
+
+
+@pytest.mark.rule("REQ-7")
+def test_nobody_is_an_error_for_a_gather_too_even_behind_answers():
+    gather = Gather("it", 10.0, "s")
+    gather.receive(message(), 1.0)
+    assert gather.receive(message(b"", 503), 1.0)
+    assert isinstance(gather.error, NoResponders)
+    assert len(gather.replies) == 1
+
+
+def test_a_receiver_is_for_others_to_fill_in():
+    receiver = Receiver()
+    with pytest.raises(NotImplementedError):
+        receiver.receive(message(), 0.0)
+    with pytest.raises(NotImplementedError):
+        receiver.pending()
+    assert receiver.take_orders() == []
+    receiver.connected(0.0)
+    receiver.disconnected(0.0)
+    receiver.unsent(Publish(b"s", b"", b"", None), TimeoutExpired("x"))
+
+
+def test_a_receiver_ends_once_and_keeps_the_first_reason():
+    receiver = Receiver()
+    reason = ConnectionLost("x")
+    assert receiver.end(reason)
+    assert not receiver.end()
+    assert (receiver.ended, receiver.error) == (True, reason)
+
+
+@pytest.mark.rule("SUB-7")
+def test_a_mailbox_wakes_its_reader_only_when_it_was_empty():
+    mailbox = Mailbox(10, 1000, [])
+    assert [mailbox.receive(message(b"%d" % i), 0.0) for i in range(3)] == [True, False, False]
+    assert [mailbox.pop().data, mailbox.pop().data] == [b"0", b"1"]
+    assert not mailbox.receive(message(b"3"), 0.0)  # "2" was still there: nobody waits
+    assert [mailbox.pop().data, mailbox.pop().data] == [b"2", b"3"]
+    assert mailbox.receive(message(b"4"), 0.0)
+    assert mailbox.pending() == 1
+    mailbox.pop()
+    with pytest.raises(IndexError):
+        mailbox.pop()
+
+
+LIMITS = [
+    # what                                     msgs, bytes, sizes offered,        kept
+    ("as many as fit", 3, 1000, [1, 1, 1, 1, 1], [1, 1, 1]),
+    ("as many bytes as fit", 100, 10, [4, 6, 1], [4, 6]),
+    ("a large one is dropped, smaller ones behind it are not", 100, 10, [4, 7, 6], [4, 6]),
+    ("larger than the whole mailbox", 100, 10, [11, 1], [1]),
+    ("exactly the whole mailbox", 100, 10, [10, 1], [10]),
+    ("both limits", 2, 10, [5, 5, 1], [5, 5]),
+]
+
+
+@pytest.mark.rule("SUB-5")
+@pytest.mark.parametrize(
+    ("max_msgs", "max_bytes", "sizes", "kept"),
+    [pytest.param(*row[1:], id=row[0]) for row in LIMITS],
+)
+def test_the_limits_of_a_mailbox(max_msgs, max_bytes, sizes, kept):
+    dropping = []
+    mailbox = Mailbox(max_msgs, max_bytes, dropping)
+    for size in sizes:
+        mailbox.receive(message(size=size), 0.0)
+    assert mailbox.bytes == sum(kept)
+    assert mailbox.dropped == len(sizes) - len(kept)
+    assert dropping == [mailbox] * mailbox.dropped
+    assert [mailbox.pop().size for _ in range(mailbox.pending())] == kept
+    assert mailbox.bytes == 0
+
+
+@pytest.mark.rule("SUB-5")
+def test_there_is_room_again_after_a_message_was_taken():
+    mailbox = Mailbox(2, 10, [])
+    for _ in range(1000):
+        mailbox.receive(message(size=5), 0.0)
+        mailbox.receive(message(size=5), 0.0)
+        mailbox.pop()
+        mailbox.pop()
+    assert (mailbox.dropped, mailbox.bytes, mailbox.pending()) == (0, 0, 0)
