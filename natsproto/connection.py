@@ -26,9 +26,8 @@ from .errors import (
 )
 from .events import Connected, Disconnected, Discovered, LameDuck, ServerError
 from .frames import Err, Info, Msg, Ping, Pong
-from .handshake import Handshake
+from .handshake import Handshake, new_parser
 from .outbox import HIGH_WATER
-from .parser import Parser
 from .states import CLOSED, CONNECTED, DIALING, GREETING, OPENING, SECURING, WAITING
 from .waitable import Fence, Request, Waitable
 
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from .effects import Effect
     from .frames import Frame
     from .options import Options
+    from .parser import Parser
     from .servers import Rng
 
 # A connection that did not last that long is no reason to start counting attempts anew: a server
@@ -85,7 +85,7 @@ class Connection(Handshake):
     def tls_started(self, now: float) -> None:
         if states.check(self.state, states.SECURED):
             self._secured = True
-            self._parser = Parser()  # CONN-13: whatever came in clear is not looked at
+            self._parser = new_parser()  # CONN-13: whatever came in clear is not looked at
             if self._greeted is None:
                 self._open(now)
             else:

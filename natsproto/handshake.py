@@ -63,7 +63,7 @@ class Handshake(Commands):
         self._welcomed = False  # its PONG has come
         self._refusal = ""  # the credentials were refused on this transport, in these words
         self._complaint: NatsError | None = None  # what else was said during the handshake
-        self._parser = Parser()
+        self._parser = new_parser()
         self._websocket: WebSocket | None = None
         self._websocket_bytes: list[bytes] = []  # to send as they are, without a frame around them
 
@@ -177,7 +177,7 @@ class Handshake(Commands):
         """Hang up, unless it is gone already; nothing of it is left."""
         if hangup:
             self._effects.append(Hangup())
-        self._parser = Parser()
+        self._parser = new_parser()
         self._websocket = None
         self._websocket_bytes = []
 
@@ -224,3 +224,8 @@ class Handshake(Commands):
             self._ready.append(self.opened)
         self._report_drops()  # EVENT-6: nothing is told after Closed
         self._tell(Closed(reason))
+
+
+def new_parser() -> Parser:
+    """For what a server sends: its own answers may be above the max_payload of INFO (WIRE-13)."""
+    return Parser(follow_info=False)

@@ -13,7 +13,8 @@ lower case, other operations, a payload that is not all here) goes to `_read_lin
 below it: they are the grammar in plain form, and they decide what is garbage.
 
 Limits: a control line 64 KiB, INFO and CONNECT 1 MiB, a payload max_payload, and with its header
-block 64 KiB more. INFO can lower max_payload but never raise it.
+block 64 KiB more. INFO can lower max_payload but never raise it; a client does not let it, because
+what the server itself answers may be larger (spec_notes/questions.md 1).
 """
 
 from __future__ import annotations
@@ -47,15 +48,18 @@ class Parser:
     """Feed it what the socket gives, get frames.
 
     `peer` says whose bytes they are, "server" or "client". `max_payload` is the largest payload
-    that is ever collected; what INFO says can only lower it.
+    that is ever collected; what INFO says can lower it, unless `follow_info` is False.
     """
 
-    def __init__(self, *, peer: str = "server", max_payload: int = MAX_PAYLOAD) -> None:
+    def __init__(
+        self, *, peer: str = "server", max_payload: int = MAX_PAYLOAD, follow_info: bool = True
+    ) -> None:
         if peer not in ("server", "client"):
             raise InvalidValue("peer %r is neither 'server' nor 'client'" % (peer,))
         self._readers = self._FROM_SERVER if peer == "server" else self._FROM_CLIENT
         self._own_max_payload = max_payload
         self._max_payload = max_payload
+        self._follow_info = follow_info
         # Digits that `_scan` met before, because ids and sizes repeat and a look-up costs a third
         # of isdigit() and int(). Legal sizes, which end their lines, are kept with the CR.
         self._numbers: dict[bytes, int] = {}
@@ -245,7 +249,7 @@ class Parser:
 
     def _read_info(self, rest: bytes) -> Frame:
         info = Info(_json_object(rest))
-        if info.max_payload > 0:
+        if self._follow_info and info.max_payload > 0:
             self._max_payload = min(info.max_payload, self._own_max_payload)
             self._sizes.clear()
         return info

@@ -320,6 +320,15 @@ def test_max_payload(own, first, wire, limit):
 
 
 @pytest.mark.rule("WIRE-13")
+def test_a_client_takes_answers_above_the_max_payload_of_info():
+    parser = Parser(max_payload=10, follow_info=False)
+    start = info(b"5") + msg(10)
+    assert read([start], parser).error is None
+    reason = "size 11 is above max_payload 10"
+    assert read([msg(11)], parser).error == (reason, len(start), b"MSG a 1 11\r")
+
+
+@pytest.mark.rule("WIRE-13")
 def test_an_absurd_size_is_refused_before_a_byte_of_it_comes():
     assert read([b"MSG a 1 67108864\r\n"], Parser()).error is None
     error = read([b"MSG a 1 67108865\r\n"], Parser()).error
