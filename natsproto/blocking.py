@@ -13,11 +13,11 @@ from .port import blocking, blocking_to
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .commands import Stats
     from .events import Event
     from .frames import Info, Msg
     from .options import ServersLike
     from .port import BlockingPort
+    from .publishing import Stats
 
 
 class Subscription:

@@ -53,11 +53,13 @@ if TYPE_CHECKING:
             """Give everything back: sockets, timers, tasks."""
             ...
 
+    # Two underscores make a parameter positional-only for type checkers; MicroPython knows no `/`.
+
     class Lock(Protocol):
         """What a facade holds during every call."""
 
         def __enter__(self) -> object: ...
-        def __exit__(self, *exc: Any) -> object: ...
+        def __exit__(self, __kind: Any, __error: Any, __trace: Any) -> object: ...
 
     class BlockingPort(Port, Protocol):
         """A port that never suspends, and what facades need besides."""
@@ -93,9 +95,6 @@ def run_sync(coroutine: Coroutine[Any, Any, R]) -> R:
         return result
     coroutine.close()
     raise InvalidState("a coroutine suspended: its port is not a blocking one")
-
-
-# Two underscores make a parameter positional-only for type checkers; MicroPython knows no `/`.
 
 
 def blocking(

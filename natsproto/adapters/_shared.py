@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import ssl
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ from natsproto.errors import InvalidValue
 from natsproto.options import Options
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from natsproto.options import ServersLike
     from natsproto.port import Port
 
@@ -56,6 +59,19 @@ async def open_client(connection: Connection, port: Port) -> Client:
         await port.aclose()
         raise
     return client
+
+
+async def first_answer(
+    addresses: list[Any], shuffle: bool, connect: Callable[[Any], Awaitable[None]]
+) -> None:
+    """Connect to the first address (as from getaddrinfo) that answers; the last error if none."""
+    if shuffle:
+        RANDOM.shuffle(addresses)
+    *others, last = addresses
+    for address in others:
+        with suppress(OSError):
+            return await connect(address)
+    await connect(last)
 
 
 class Carrier(ABC):

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from natsproto.connection import Connection
     from natsproto.effects import Dial, StartTls
 
+READ = getattr(select, "POLLIN", 1)
+WRITE = getattr(select, "POLLOUT", 4)
+
 CONNECTING = "CONNECTING"
 SECURING = "SECURING"
 OPEN = "OPEN"
@@ -52,7 +55,7 @@ class Wire:
         self._addresses = addresses
         self._unsent: list[bytes | memoryview] = []
         self._tls: tuple[SSLContext, str] | None = None  # wanted and not begun
-        self._blocked_by: type = SSLWantWriteError
+        self._tls_wants = WRITE
         self.broken: BaseException | None = None  # why nothing can be sent any more
         self._next_address()
 
@@ -61,13 +64,11 @@ class Wire:
         """Whether there is something to send that the system did not take."""
         return bool(self._unsent)
 
-    def wants(self) -> tuple[bool, bool]:
-        """What to wait for: to be readable, to be writable."""
-        if self.stage == CONNECTING:
-            return False, True
-        if self.stage == SECURING:
-            return self._blocked_by is SSLWantReadError, self._blocked_by is SSLWantWriteError
-        return True, self.busy
+    def wants(self) -> int:
+        """What to wait for: READ, WRITE or both."""
+        if self.stage == OPEN:
+            return READ | WRITE if self._unsent else READ
+        return WRITE if self.stage == CONNECTING else self._tls_wants
 
     def fileno(self) -> int:
         return self._sock.fileno()
@@ -123,7 +124,7 @@ class Wire:
         try:
             self._sock.do_handshake()
         except (SSLWantReadError, SSLWantWriteError) as error:
-            self._blocked_by = type(error)
+            self._tls_wants = READ if isinstance(error, SSLWantReadError) else WRITE
             return False
         self.stage = OPEN
         return True
@@ -143,19 +144,17 @@ class Wire:
         A failure is kept for `receive`: the server's last words may tell more.
         """
         unsent = self._unsent
+        if not unsent and self.broken is None:
+            unsent += take()
         try:
-            while self.broken is None:
-                if not unsent:
-                    unsent += take()
-                    if not unsent:
-                        return
+            while unsent:
                 size = self._sock.send(unsent[0])
                 if size == len(unsent[0]):
                     del unsent[0]
                 else:
                     unsent[0] = memoryview(unsent[0])[size:]
         except _AGAIN:
-            return
+            pass
         except OSError as error:
             self.broken = error
             unsent.clear()
@@ -248,28 +247,34 @@ class SocketCarrier(Carrier):
 
 def wait_for(wire: Wire | None, bell: socket.socket | None, timeout: float | None) -> bool:
     """Until the wire can go on (True), the bell rings, or the time is over."""
-    read: list[int] = [] if bell is None else [bell.fileno()]
-    write: list[int] = []
-    fd = -1
-    if wire is not None:
-        fd = wire.fileno()
-        readable, writable = wire.wants()
-        if readable:
-            read.append(fd)
-        if writable:
-            write.append(fd)
-    if not hasattr(select, "poll"):
-        # Windows reports a failed attempt to connect as exceptional.
-        return any(fd in ready for ready in select.select(read, write, write, timeout))
+    fd = -1 if wire is None else wire.fileno()
     poll = select.poll()
-    for each in read:
-        poll.register(each, select.POLLIN)
-    for each in write:
-        poll.register(each, select.POLLOUT | (select.POLLIN if each in read else 0))
+    if wire is not None:
+        poll.register(fd, wire.wants())
+    if bell is not None:
+        poll.register(bell, READ)
     # Rounded up: a wake-up just before the deadline would be one in vain.
     events = poll.poll(None if timeout is None else math.ceil(min(timeout, _DAY) * 1000))
-    return any(fd == each for each, _ in events)
+    return any(each == fd for each, _ in events)
 
+
+def _wait_on_windows(wire: Wire | None, bell: socket.socket | None, timeout: float | None) -> bool:
+    read = [] if bell is None else [bell.fileno()]
+    write: list[int] = []
+    if wire is not None:
+        wants = wire.wants()
+        read += [wire.fileno()] if wants & READ else []
+        write += [wire.fileno()] if wants & WRITE else []
+    if not read and not write:
+        time.sleep(0.0 if timeout is None else timeout)
+        return False
+    # A failed attempt to connect counts as exceptional there.
+    ready = select.select(read, write, write, timeout)
+    return wire is not None and any(wire.fileno() in each for each in ready)
+
+
+if not hasattr(select, "poll"):
+    wait_for = _wait_on_windows
 
 _carriers: weakref.WeakSet[SocketCarrier] = weakref.WeakSet()
 

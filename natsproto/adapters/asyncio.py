@@ -11,7 +11,7 @@ from functools import partial
 from socket import SOCK_STREAM
 from typing import TYPE_CHECKING, Any, cast
 
-from ._shared import FAILURES, RANDOM, READ_SIZE, Carrier, make_connection, open_client, tls_context
+from . import _shared as shared
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -29,7 +29,7 @@ def connect(
     servers: ServersLike = "nats://127.0.0.1:4222", **options: Unpack[OptionsDict]
 ) -> Connecting:
     """A client; the options are those of natsproto.options.Options, and `creds` is a path."""
-    return Connecting(make_connection(servers, dict(options)))
+    return Connecting(shared.make_connection(servers, dict(options)))
 
 
 class Connecting:
@@ -37,29 +37,26 @@ class Connecting:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._client: Client | None = None
 
     def __await__(self) -> Generator[object, None, Client]:
-        return open_client(self._connection, AsyncioPort(self._connection)).__await__()
+        return shared.open_client(self._connection, AsyncioPort(self._connection)).__await__()
 
     async def __aenter__(self) -> Client:
         self._client = await self
         return self._client
 
     async def __aexit__(self, *exc: object) -> None:
-        assert self._client is not None
         await self._client.close()
 
 
-class AsyncioPort(Carrier):
+class AsyncioPort(shared.Carrier):
     """Carries out what a Connection orders, on the running loop."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self._loop = asyncio.get_running_loop()
-        self._order: Dial | None = None  # while it is being carried out
-        self._link: _Link | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._link: _Link | None = None  # from the order to dial on
+        self._task: asyncio.Task[None] | None = None  # while it dials or secures
         self._timer: asyncio.TimerHandle | None = None
         self._rings_at = 0.0  # a timer of uvloop need not know
         self._corked = False
@@ -96,8 +93,8 @@ class AsyncioPort(Carrier):
         self.carry_out()
         if self._timer is not None:
             self._timer.cancel()
-        for closing in self._closing:
-            await asyncio.shield(closing)
+        if self._closing:
+            await asyncio.wait(self._closing)
 
     def _arm(self, deadline: float) -> None:
         if self._timer is None or deadline < self._rings_at:
@@ -111,78 +108,67 @@ class AsyncioPort(Carrier):
         self.ring()
 
     def _send(self) -> None:
-        if self._link is not None and self._link.writable:
+        if self._link is not None and self._link.writable and self._link.transport is not None:
             for piece in self.connection.data_to_send():
                 self._link.transport.write(piece)
 
     def _dial(self, order: Dial) -> None:
-        self._order = order
-        self._task = self._loop.create_task(self._open(order))
+        self._link = _Link(self)
+        self._task = self._loop.create_task(self._open(self._link, order))
 
     def _start_tls(self, order: StartTls) -> None:
-        self._task = self._loop.create_task(self._secure(order))
+        assert self._link is not None
+        self._link.early = []
+        self._task = self._loop.create_task(self._secure(self._link, order))
 
     def _hang_up(self) -> None:
-        self._order = None
+        self._closing = [each for each in self._closing if not each.done()]
+        if self._link is not None:
+            self._link.detach()
+            # While there is a task, the link is not told of its end.
+            self._closing.append(self._task or self._link.closed)
         if self._task is not None:
             self._task.cancel()
-            self._task = None
-        if self._link is not None:
-            self._closing = [each for each in self._closing if not each.done()]
-            self._closing.append(self._link.closed)
-            self._link.detach()
-            self._link = None
+        self._link = self._task = None
 
-    async def _open(self, order: Dial) -> None:
+    async def _open(self, link: _Link, order: Dial) -> None:
+        async def connect(address: Any) -> None:
+            await self._loop.create_connection(lambda: link, *address[4][:2])
+
         try:
             addresses = await self._loop.getaddrinfo(order.host, order.port, type=SOCK_STREAM)
-            if order.shuffle:
-                RANDOM.shuffle(addresses)
-            await self._connect(order, [address[-1] for address in addresses])
-        except FAILURES as error:
-            self._task = self._order = None
-            self.lost(error)
+            await shared.first_answer(addresses, order.shuffle, connect)
+        except shared.FAILURES as error:
+            self.link_lost(link, error)
 
-    async def _connect(self, order: Dial, addresses: list[Any]) -> None:
-        """To the first address that answers; the last one's error if none does."""
-        (host, port, *_), *others = addresses
+    async def _secure(self, link: _Link, order: StartTls) -> None:
+        assert link.transport is not None
+        link.early = []  # what came so far was in clear, and must not be taken for TLS
         try:
-            await self._loop.create_connection(lambda: _Link(self, order), host, port)
-        except OSError:
-            if not others:
-                raise
-            await self._connect(order, others)
-
-    async def _secure(self, order: StartTls) -> None:
-        link = self._link
-        assert link is not None
-        link.transport.pause_reading()  # or the first bytes of TLS are taken for NATS
-        context = tls_context(self.connection.options)
-        try:
-            transport = await self._loop.start_tls(
-                link.transport, link, context, server_hostname=order.hostname
+            link.transport = await self._loop.start_tls(
+                link.transport,
+                link,
+                shared.tls_context(self.connection.options),
+                server_hostname=order.hostname,
             )
-        except FAILURES as error:
+        except shared.FAILURES as error:
+            link.detach()
+            self.link_lost(link, error)
+            return
+        if link is self._link:
             self._task = None
-            self._hang_up()
-            self.lost(error)
-        else:
-            self._task = None
-            assert transport is not None
-            link.transport = transport
+            early, link.early = link.early, None
             self.secured()
+            for data in early:
+                link.receive(data)
 
-    def link_made(self, link: _Link) -> None:
-        if link.order is self._order:
-            self._task = self._order = None
-            self._link = link
-            self.opened()
-        else:
-            link.detach()  # hung up in the very moment
+    def link_made(self) -> None:
+        self._task = None
+        self.opened()
 
     def link_lost(self, link: _Link, error: Exception | None) -> None:
         if link is self._link:
-            self._link = None
+            self._link = self._task = None
             self.lost(error)
 
 
@@ -194,31 +180,41 @@ def _wake(waiter: asyncio.Future[None]) -> None:
 class _Link(asyncio.BufferedProtocol):
     """One transport. Once detached it reports nothing more."""
 
-    transport: asyncio.Transport
-
-    def __init__(self, port: AsyncioPort, order: Dial) -> None:
+    def __init__(self, port: AsyncioPort) -> None:
         self._port: AsyncioPort | None = port
-        self.order = order
-        self._buffer = memoryview(bytearray(READ_SIZE))
-        self.writable = True
+        self.transport: asyncio.Transport | None = None
+        self._buffer = memoryview(bytearray(shared.READ_SIZE))
+        self.writable = False
+        self.early: list[bytes] | None = None  # what comes while TLS is started
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def detach(self) -> None:
         self._port = None
-        self.transport.abort()
+        if self.transport is not None:
+            self.transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
+        self.writable = True
         # Not when create_connection returns: uvloop has read from the socket by then.
         if self._port is not None:
-            self._port.link_made(self)
+            self._port.link_made()
+        else:
+            self.transport.abort()
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
+        data = bytes(self._buffer[:nbytes])
+        if self.early is not None:
+            self.early.append(data)
+        else:
+            self.receive(data)
+
+    def receive(self, data: bytes) -> None:
         if self._port is not None:
-            self._port.received(bytes(self._buffer[:nbytes]))
+            self._port.received(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.closed.done():

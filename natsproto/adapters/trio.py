@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import math
 from socket import SOCK_STREAM
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import trio
 
-from natsproto.client import Client
-
-from ._shared import FAILURES, RANDOM, READ_SIZE, Carrier, make_connection, open_client, tls_context
+from . import _shared as shared
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from typing_extensions import Unpack
 
+    from natsproto.client import Client
     from natsproto.connection import Connection
     from natsproto.effects import Dial, StartTls
     from natsproto.options import OptionsDict, ServersLike
@@ -35,7 +34,7 @@ def connect(
     servers: ServersLike = "nats://127.0.0.1:4222", **options: Unpack[OptionsDict]
 ) -> AbstractAsyncContextManager[Client]:
     """A client; the options are those of natsproto.options.Options, and `creds` is a path."""
-    return _Connecting(make_connection(servers, dict(options)))
+    return _Connecting(shared.make_connection(servers, dict(options)))
 
 
 class _Connecting:
@@ -49,7 +48,7 @@ class _Connecting:
         self._nursery = await self._manager.__aenter__()
         port = TrioPort(self._connection, self._nursery)
         try:
-            self._client = await open_client(self._connection, port)
+            self._client = await shared.open_client(self._connection, port)
         except BaseException:
             await self._leave()
             raise
@@ -74,14 +73,13 @@ class _Connecting:
         await self._manager.__aexit__(None, None, None)
 
 
-class TrioPort(Carrier):
+class TrioPort(shared.Carrier):
     """Carries out what a Connection orders, with tasks of this nursery."""
 
     def __init__(self, connection: Connection, nursery: trio.Nursery) -> None:
         super().__init__(connection)
         self._nursery = nursery
-        self._link: _Link | None = None  # the one in use
-        self._links: list[_Link] = []  # with those that are on their way out
+        self._link: _Link | None = None
         self._alarm = math.inf
         self._earlier = trio.Event()
         nursery.start_soon(self._watch_the_time)
@@ -107,16 +105,14 @@ class TrioPort(Carrier):
     async def aclose(self) -> None:
         self.carry_out()
         self._earlier.set()
-        for link in self._links:
-            await link.ended.wait()
 
     async def _watch_the_time(self) -> None:
         while not self.connection.closed:
             with trio.move_on_at(self._alarm):
                 await self._earlier.wait()
-            self._earlier = trio.Event()
             self._alarm = math.inf
             self.ring()
+            self._earlier = trio.Event()
 
     def _arm(self, deadline: float) -> None:
         if deadline < self._alarm:
@@ -124,9 +120,7 @@ class TrioPort(Carrier):
             self._earlier.set()
 
     def _dial(self, order: Dial) -> None:
-        self._links = [link for link in self._links if not link.ended.is_set()]
         self._link = _Link(self)
-        self._links.append(self._link)
         self._nursery.start_soon(self._link.run, order)
 
     def _start_tls(self, order: StartTls) -> None:
@@ -135,7 +129,7 @@ class TrioPort(Carrier):
 
     def _hang_up(self) -> None:
         if self._link is not None:
-            self._link.scope.cancel()
+            self._link.detach()
             self._link = None
 
     def _send(self) -> None:
@@ -143,26 +137,33 @@ class TrioPort(Carrier):
         if link is not None and link.idle:
             link.write(self.connection.data_to_send())
 
-    def link_lost(self, link: _Link, error: BaseException | None) -> None:
-        if link is self._link:
-            self._link = None
-            self.lost(error)
+    def link_lost(self, error: BaseException | None) -> None:
+        self._link = None
+        self.lost(error)
 
 
 class _Link:
-    """One transport and its two tasks; when its scope is cancelled, it reports nothing more."""
+    """One transport and its two tasks. Once detached it reports nothing more."""
 
     _stream: trio.abc.Stream
 
     def __init__(self, port: TrioPort) -> None:
         self._port = port
+        self._scope = trio.CancelScope()
+        self._socket: trio.socket.SocketType | None = None
         self._pieces: list[bytes] = []
         self._filled = trio.Event()
-        self._broken: BaseException | None = None
+        self._broken: BaseException | None = None  # why nothing can be sent any more
         self.idle = False  # the writer has nothing to do
         self.hostname = ""  # with a name: TLS is wanted and not begun
-        self.scope = trio.CancelScope()
-        self.ended = trio.Event()
+
+    def detach(self) -> None:
+        self._scope.cancel()
+        self._close()
+
+    def _close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
 
     def write(self, pieces: list[bytes]) -> None:
         if pieces:
@@ -171,36 +172,35 @@ class _Link:
             self._filled.set()
 
     async def run(self, order: Dial) -> None:
-        try:
-            with self.scope:
-                try:
-                    self._stream = await _open(order)
-                except FAILURES as error:
-                    self._port.link_lost(self, error)
-                else:
-                    self._port.link_lost(self, await self._converse())
-        finally:
-            self.ended.set()
+        with self._scope:
+            try:
+                addresses = await trio.socket.getaddrinfo(order.host, order.port, type=SOCK_STREAM)
+                await shared.first_answer(addresses, order.shuffle, self._connect)
+                async with trio.open_nursery() as nursery:
+                    self.idle = True
+                    self._port.opened()
+                    nursery.start_soon(self._write)
+                    await self._read()
+                    nursery.cancel_scope.cancel()
+            except shared.FAILURES as error:
+                self._broken = error
+            finally:
+                self._close()
+            if not self._scope.cancel_called:
+                self._port.link_lost(self._broken)
 
-    async def _converse(self) -> BaseException | None:
-        """Until the transport is lost; returns why."""
-        try:
-            async with trio.open_nursery() as nursery:
-                self.idle = True
-                self._port.opened()
-                nursery.start_soon(self._write)
-                await self._read()
-                nursery.cancel_scope.cancel()
-        finally:
-            await trio.aclose_forcefully(self._stream)
-        return self._broken
+    async def _connect(self, address: Any) -> None:
+        self._close()
+        self._socket = trio.socket.socket(*address[:3])
+        await self._socket.connect(address[4])
+        self._stream = trio.SocketStream(self._socket)
 
     async def _read(self) -> None:
         try:
             while True:
                 if self.hostname:
                     await self._start_tls()
-                data = await self._stream.receive_some(READ_SIZE)
+                data = await self._stream.receive_some(shared.READ_SIZE)
                 if not data:
                     return
                 self._port.received(bytes(data))
@@ -208,7 +208,7 @@ class _Link:
             self._broken = error.__cause__ or error
 
     async def _start_tls(self) -> None:
-        context = tls_context(self._port.connection.options)
+        context = shared.tls_context(self._port.connection.options)
         try:
             stream = trio.SSLStream(
                 self._stream, context, server_hostname=self.hostname, https_compatible=True
@@ -230,27 +230,5 @@ class _Link:
                 self.idle = True
                 self._port.carry_out()
         except trio.BrokenResourceError as error:
-            # The reader tells: the server's last words may say more.
+            # The reader reports it: the server's last words may say more.
             self._broken = error.__cause__ or error
-
-
-async def _open(order: Dial) -> trio.SocketStream:
-    """A stream to the first address that answers; the last one's error if none does."""
-    addresses = await trio.socket.getaddrinfo(order.host, order.port, type=SOCK_STREAM)
-    if order.shuffle:
-        RANDOM.shuffle(addresses)
-    failure: OSError | None = None
-    for family, kind, proto, _, address in addresses:
-        sock = trio.socket.socket(family, kind, proto)
-        try:
-            await sock.connect(address)
-        except OSError as error:
-            sock.close()
-            failure = error
-        except BaseException:
-            sock.close()
-            raise
-        else:
-            return trio.SocketStream(sock)
-    assert failure is not None
-    raise failure
