@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .options import Options
     from .parser import Parser
     from .servers import Rng
+    from .waitable import Receiver
 
 # A connection that did not last that long is no reason to start counting attempts anew: a server
 # that accepts us and throws us out at once would be dialled without any pause.
@@ -206,27 +207,52 @@ class Connection(Handshake):
 
     def _route(self, frames: list[Frame], parser: Parser, now: float) -> None:
         subs = self._subs
-        ready = self._ready
-        count = 0
         connected = self.state == CONNECTED
+        # What follows a message for the same subscription is delivered together: 0.25 us each with
+        # the queue's part, not 0.55.
+        run: list[Msg] = []
+        sid = -1
+        count = 0
         for frame in frames:
             if isinstance(frame, Msg) and connected:
                 count += 1
-                receiver = subs.get(frame.sid)
-                if receiver is None:
-                    continue  # it was on its way when we unsubscribed
-                receiver.received += 1
-                if receiver.receive(frame, now):
-                    ready.append(receiver)
-                if receiver.deadline is not None:
-                    self._timers.arm(receiver)
-                if receiver.received == receiver.after:
-                    self._end(receiver)
+                if frame.sid == sid:
+                    run.append(frame)
+                    continue
+                if run:
+                    self._deliver_run(run, now)
+                    run = []
+                sid = frame.sid
+                receiver = subs.get(sid)
+                if receiver is not None:  # None: it was on its way when we unsubscribed
+                    receiver.received += 1
+                    self._delivered(receiver, receiver.receive(frame, now))
             else:
+                if run:
+                    self._deliver_run(run, now)
+                    run = []
                 self._handle(frame, now)
                 if self._parser is not parser:
                     break  # hung up
+        if run:
+            self._deliver_run(run, now)
         self.stats.in_msgs += count
+
+    def _deliver_run(self, msgs: list[Msg], now: float) -> None:
+        receiver = self._subs.get(msgs[0].sid)
+        if receiver is not None:
+            if receiver.after:
+                msgs = msgs[: receiver.after - receiver.received]
+            receiver.received += len(msgs)
+            self._delivered(receiver, receiver.receive_all(msgs, now))
+
+    def _delivered(self, receiver: Receiver, new: bool) -> None:
+        if new:
+            self._ready.append(receiver)
+        if receiver.deadline is not None:
+            self._timers.arm(receiver)
+        if receiver.received == receiver.after:
+            self._end(receiver)
 
     def _unwrap(self, data: bytes) -> bytes:
         """The NATS bytes in what came over a WebSocket."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .waitable import Receiver, Waitable
 
 _MAX_SUBJECTS = 1024
+_MAX_REMEMBERED = 4096
 _NO_LIMIT = 1 << 62
 
 
@@ -62,7 +63,8 @@ class Publishing:
         self._holding = True  # publishes wait
         self._held: list[bytes] = []
         self._held_size = 0
-        self._checked: dict[str, bytes] = {}  # subjects that were checked before
+        self._checked: dict[str, bytes] = {}  # b"PUB subject " of subjects that were checked before
+        self._sizes: dict[int, bytes] = {}  # b"16\r\n" of small sizes that were used before
         self._busy: list[Receiver] = []  # machines that have orders for us
 
     def publish(
@@ -78,24 +80,33 @@ class Publishing:
         or because there are too many of them.
         """
         try:
-            raw = self._checked[subject]
+            head = self._checked[subject]
         except (KeyError, TypeError):  # TypeError: not even a key, let alone a subject
-            raw = self._check_subject(subject)
+            head = self._check_subject(subject)
         if not isinstance(data, bytes):
             data = encode.check_data(data)
-        if reply or headers is not None or self._holding or len(data) > self._max_payload:
+        if reply or headers is not None or self._holding:
             to = subjects.check_publish(reply, "reply") if reply else b""
-            return self._publish(
-                raw, data, to, None if headers is None else self._header_block(headers)
-            )
-        # The same as _publish for the plain case, in one call instead of four: 0.45 us, not 0.8.
+            block = None if headers is None else self._header_block(headers)
+            return self._publish(head[4:-1], data, to, block)
+        # The same as _publish for the plain case, in one call instead of five and joined from what
+        # is known: 0.45 us, not 0.9.
+        size = self._sizes.get(len(data)) or self._size_of(data)
+        frame = b"".join((head, size, data, b"\r\n"))
         outbox = self._outbox
-        frame = b"PUB %s %d\r\n%s\r\n" % (raw, len(data), data)
         outbox.frames.append(frame)
         waiting = outbox.size
         outbox.size = waiting + len(frame)
         self.stats.out_msgs += 1
         return not waiting or waiting > HIGH_WATER
+
+    def _size_of(self, data: bytes) -> bytes:
+        """What follows the subject in a PUB; PayloadTooLarge if it cannot be sent."""
+        self._check_size(len(data))
+        size = b"%d\r\n" % len(data)
+        if len(data) < _MAX_REMEMBERED:
+            self._sizes[len(data)] = size
+        return size
 
     def _publish(self, subject: bytes, data: bytes, reply: bytes, block: bytes | None) -> bool:
         frame = self._encode(subject, data, reply, block)
@@ -104,13 +115,15 @@ class Publishing:
         return first
 
     def _encode(self, subject: bytes, data: bytes, reply: bytes, block: bytes | None) -> bytes:
-        size = len(data) if block is None else len(data) + len(block)
+        self._check_size(len(data) if block is None else len(data) + len(block))
+        return encode.pub_checked(subject, data, reply, block)
+
+    def _check_size(self, size: int) -> None:
         if size > self._max_payload:
             raise PayloadTooLarge(
                 "%d bytes of headers and payload are above the server's max_payload %d"
                 % (size, self._max_payload)
             )
-        return encode.pub_checked(subject, data, reply, block)
 
     def respond(self, reply: bytes, data: bytes) -> bool:
         """Publish to a reply subject as it came, which is opaque; True as from `publish`."""
@@ -136,11 +149,11 @@ class Publishing:
                 self.stats.out_msgs += 1
 
     def _check_subject(self, subject: str) -> bytes:
-        raw = subjects.check_publish(subject)
+        head = b"PUB %s " % subjects.check_publish(subject)
         if len(self._checked) >= _MAX_SUBJECTS:
             self._checked.clear()
-        self._checked[subject] = raw
-        return raw
+        self._checked[subject] = head
+        return head
 
     def _header_block(self, headers: HeadersLike) -> bytes:
         if self.info is not None and not self.info.headers:
@@ -174,6 +187,7 @@ class Publishing:
     def _learn(self, info: Info) -> None:
         self.info = info
         self._max_payload = info.max_payload if info.max_payload > 0 else _NO_LIMIT
+        self._sizes.clear()
 
     def _release(self) -> None:
         """What was held goes out, in the order in which it was accepted."""

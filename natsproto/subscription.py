@@ -72,15 +72,15 @@ class Subscription:
             msg = mailbox.batch.pop()
             mailbox.bytes -= msg.size
             return msg
+        if self._turn <= 0:
+            self._turn = _TURN
+            await self._session.port.checkpoint()
         while not mailbox.pending():
             if mailbox.error is not None:
                 raise mailbox.error
             if mailbox.ended:
                 raise StopAsyncIteration
             await self._session.port.wait(mailbox)
-        if self._turn <= 0:
-            self._turn = _TURN
-            await self._session.port.checkpoint()
         return self._take()
 
     def _take(self) -> Msg:

@@ -159,6 +159,14 @@ class Receiver(Waitable):
         """Take a message; True: there is something new for those who wait."""
         raise NotImplementedError
 
+    def receive_all(self, msgs: list[Msg], now: float) -> bool:
+        """The same for several that came in a row."""
+        new = False
+        for msg in msgs:
+            if self.receive(msg, now):
+                new = True
+        return new
+
     def pending(self) -> int:
         """How many messages wait for the user."""
         raise NotImplementedError
@@ -214,6 +222,15 @@ class Mailbox(Receiver):
             return False
         self.bytes = size
         fresh.append(msg)
+        return not count
+
+    def receive_all(self, msgs: list[Msg], now: float) -> bool:
+        count = self.pending()
+        size = self.bytes + sum([msg.size for msg in msgs])
+        if size > self.max_bytes or count + len(msgs) > self.max_msgs:
+            return super().receive_all(msgs, now)  # not all of them fit
+        self.bytes = size
+        self._fresh += msgs
         return not count
 
     def pop(self) -> Msg:

@@ -91,6 +91,15 @@ def test_the_message_about_the_limit_has_the_numbers():
         online({"max_payload": 10}).publish("a", b"x" * 11)
 
 
+def test_a_size_that_was_fine_before_is_measured_again_when_the_limit_changes():
+    publishing = online({"max_payload": 20})
+    publishing.publish("a", b"x" * 11)
+    publishing._learn(Info({"max_payload": 10}))
+    with pytest.raises(PayloadTooLarge):
+        publishing.publish("a", b"x" * 11)
+    assert taken(publishing) == b"PUB a 11\r\nxxxxxxxxxxx\r\n"
+
+
 def test_a_server_without_headers():
     publishing = online({"version": "2.1.0"})
     with pytest.raises(NotSupported, match=r"server 2\.1\.0 does not support headers"):

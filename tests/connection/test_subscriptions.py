@@ -31,6 +31,33 @@ def test_dropped_messages_count_towards_the_maximum():
     assert (mailbox.ended, mailbox.pending(), mailbox.dropped) == (True, 1, 2)
 
 
+RUNS = [  # sids in the order of one read (0: a PING), and what the maximum of 3 leaves to the first
+    ("one message", [1], [0]),
+    ("all in a row", [1, 1, 1, 1, 1], [0, 1, 2]),
+    ("by turns", [1, 2, 1, 2, 1, 2, 1], [0, 2, 4]),
+    ("in two rows", [1, 1, 2, 2, 1, 1], [0, 1, 4]),
+    ("a PING in the row", [1, 1, 0, 1, 1], [0, 1, 3]),
+    ("nobody listens any more", [9, 9, 1, 9], [2]),
+]
+
+
+@pytest.mark.rule("SUB-2")
+@pytest.mark.parametrize(("sids", "taken"), [row[1:] for row in RUNS], ids=[row[0] for row in RUNS])
+def test_messages_keep_their_order_however_they_are_mixed(sids, taken):
+    wire = Wire().up()
+    first = wire.subscribe("a")
+    second = wire.subscribe("b")
+    wire.connection.unsubscribe(1, after=3)
+    wire.data(
+        b"".join(msg("a", sid, b"%d" % i) if sid else b"PING\r\n" for i, sid in enumerate(sids))
+    )
+    assert [int(first.pop().data) for _ in range(first.pending())] == taken
+    assert first.ended == (len(taken) == 3)
+    places = [i for i, sid in enumerate(sids) if sid == 2]
+    assert [int(second.pop().data) for _ in range(second.pending())] == places
+    assert wire.connection.stats.in_msgs == len(sids) - sids.count(0)
+
+
 @pytest.mark.rule("SUB-5")
 def test_limits_are_those_of_the_subscription_or_of_the_options():
     connection = Wire(max_msgs=3, max_bytes=7).connection

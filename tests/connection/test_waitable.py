@@ -142,6 +142,17 @@ def test_a_mailbox_wakes_its_reader_only_when_it_was_empty():
         mailbox.pop()
 
 
+@pytest.mark.rule("SUB-7")
+def test_messages_that_come_together_wake_their_reader_once():
+    mailbox = Mailbox(3, 1000, [])
+    first, second, third, fourth = (message(b"%d" % i) for i in range(4))
+    assert mailbox.receive_all([first, second], 0.0)
+    assert not mailbox.receive_all([third, fourth], 0.0)
+    assert [mailbox.pop(), mailbox.pop(), mailbox.pop()] == [first, second, third]
+    assert mailbox.dropped == 1
+    assert mailbox.receive_all([fourth], 0.0)
+
+
 LIMITS = [
     # what                                     msgs, bytes, sizes offered,        kept
     ("as many as fit", 3, 1000, [1, 1, 1, 1, 1], [1, 1, 1]),
@@ -154,15 +165,20 @@ LIMITS = [
 
 
 @pytest.mark.rule("SUB-5")
+@pytest.mark.parametrize("together", [False, True])
 @pytest.mark.parametrize(
     ("max_msgs", "max_bytes", "sizes", "kept"),
     [pytest.param(*row[1:], id=row[0]) for row in LIMITS],
 )
-def test_the_limits_of_a_mailbox(max_msgs, max_bytes, sizes, kept):
+def test_the_limits_of_a_mailbox(max_msgs, max_bytes, sizes, kept, together):
     dropping = []
     mailbox = Mailbox(max_msgs, max_bytes, dropping)
-    for size in sizes:
-        mailbox.receive(message(size=size), 0.0)
+    msgs = [message(size=size) for size in sizes]
+    if together:
+        assert mailbox.receive_all(msgs, 0.0)
+    else:
+        for msg in msgs:
+            mailbox.receive(msg, 0.0)
     assert mailbox.bytes == sum(kept)
     assert mailbox.dropped == len(sizes) - len(kept)
     assert dropping == [mailbox] * mailbox.dropped
