@@ -81,12 +81,14 @@ class MoveStatus(Fields):
 class DesiredCluster(Fields):
     """Where a stream or consumer is moving to."""
 
+    created: Timestamp | None
     name: str
     replicas: list[PeerInfo]
     origin: MoveOrigin | None
     status: MoveStatus | None
 
     FIELDS = (
+        Field("created", TIME, "When the move began.", (2, 15)),
         Field("name", TEXT, "The cluster.", (2, 15)),
         Field("replicas", Objects(PeerInfo), "The servers.", (2, 15)),
         Field("origin", Object(MoveOrigin), "What it was before.", (2, 15)),
