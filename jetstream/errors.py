@@ -9,6 +9,13 @@
         PublishesFailed          some of many publishes failed
         NotJetStreamMessage      a message that no consumer delivered
         FilterIgnored            the server is too old for filter_subjects
+        PullFailed               a pull ended with a status that is an error: code, description
+          ConsumerDeleted        the consumer is gone
+          ConsumerIsPush         the consumer cannot be pulled from
+          PullRefused            the request or a limit of the consumer is to be changed
+          ConsumerUnavailable    nobody serves the consumer now
+          UnknownStatus          a status that this client does not know
+        HeartbeatMissed          the server was silent though a pull is open
         ApiError                 the server answered with an error: code, err_code, description
           ...                    one class for each thing that callers handle, see BY_CODE
 
@@ -69,6 +76,39 @@ class NotJetStreamMessage(JetStreamError):
 
 class FilterIgnored(JetStreamError):
     """The server took the consumer without its filter_subjects: it is too old for them."""
+
+
+class PullFailed(JetStreamError):
+    """A pull ended with a status that is an error; `code` and `description` are the server's."""
+
+    def __init__(self, code: int, description: str) -> None:
+        super().__init__("%d %s" % (code, description) if description else str(code))
+        self.code = code
+        self.description = description
+
+
+class ConsumerDeleted(PullFailed):
+    """The consumer is gone; no further message will come. Create it again or stop."""
+
+
+class ConsumerIsPush(PullFailed):
+    """The consumer delivers to a subject: it cannot be pulled from."""
+
+
+class PullRefused(PullFailed):
+    """The server refuses the pull: the request, or a limit of the consumer, is to be changed."""
+
+
+class ConsumerUnavailable(PullFailed):
+    """Nobody serves the consumer now: it has no leader, its server stops, or it does not exist."""
+
+
+class UnknownStatus(PullFailed):
+    """The server sent a status that this client does not know."""
+
+
+class HeartbeatMissed(JetStreamError):
+    """The server was silent for two heartbeats, though a pull is open."""
 
 
 class ApiError(JetStreamError):

@@ -25,6 +25,10 @@ class Machine(Receiver):
             self.busy.append(self)
         self._orders.append(Publish(subject, data, reply, block))
 
+    @property
+    def has_orders(self) -> bool:
+        return bool(self._orders)
+
     def take_orders(self) -> list[Publish]:
         orders = self._orders
         self._orders = []

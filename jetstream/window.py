@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from natsproto import encode, subjects
-from natsproto.errors import InvalidState
+from natsproto.errors import InvalidState, InvalidValue
 from natsproto.session import check_count, check_seconds
 
 from .errors import PublishesFailed
-from .publish import MSG_ID, publish_headers
+from .publish import ELECTION, MSG_ID, in_cluster, publish_headers
 from .publisher import Publication, Publisher
 
 TYPE_CHECKING = False
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from .publish import PublishOptions
 
+_MAX_SUBJECTS = 1024
+
 
 class PublishWindow:
     """Publishes whose acknowledgements are awaited together. Made by JetStream.publisher()."""
@@ -26,15 +28,19 @@ class PublishWindow:
     def __init__(
         self, session: Session, max_pending: int, ack_timeout: float, retries: int
     ) -> None:
+        if check_count("max_pending", max_pending) == 0:
+            raise InvalidValue("max_pending 0 leaves no room for any publish")
         self._session = session
         connection = session.connection
         inbox = connection.new_inbox()
         self._machine = Publisher(
             inbox.encode(),
-            max(1, check_count("max_pending", max_pending)),
+            max_pending,
             check_seconds("ack_timeout", ack_timeout),
             check_count("retries", retries),
+            ELECTION if in_cluster(connection) else 0.0,
         )
+        self._checked: dict[str, bytes] = {}  # subjects that were checked before
         connection.subscribe(inbox + ".*", self._machine)
 
     @property
@@ -47,44 +53,65 @@ class PublishWindow:
     ) -> Publication:
         """Send it, with the options of JetStream.publish; waits only for room in the window.
 
-        `await publication.result()` gives its PubAck; otherwise `flush` tells of failures.
+        `await publication.result()` gives its PubAck; otherwise `flush` tells of failures. If
+        nobody asks, this raises PublishesFailed when as many have failed as the window has room
+        for.
         """
-        headers = publish_headers(options) if options else None
+        session = self._session
+        port = session.port
+        connection = session.connection
+        machine = self._machine
+        headers = publish_headers(options, connection) if options else None
         publication = Publication(
-            self._session,
-            subjects.check_publish(subject),
-            encode.check_data(data),
+            port,
+            self._checked.get(subject) or self._check(subject),
+            data if isinstance(data, bytes) else encode.check_data(data),
             None if headers is None else headers.encode(),
             headers is not None and MSG_ID in headers,
         )
-        machine = self._machine
-        port = self._session.port
-        while machine.full:
-            await port.wait(machine)
+        while machine.full or connection.congested:
+            await port.wait(machine if machine.full else connection.writable)
+        if machine.crowded:
+            self._tell_failures()
         if machine.ended:
             raise machine.error or InvalidState("the publisher is closed")
-        machine.submit(publication, port.now())
-        self._session.connection.perform(machine)
+        machine.submit(publication, port.now(), connection.online)
+        connection.perform(machine)
+        if publication.error is not None:
+            publication.told = True
+            raise publication.error  # it cannot be sent: too large
         port.flush_soon()
         return publication
 
-    async def flush(self) -> None:
-        """Wait until every publish is acknowledged or has failed; PublishesFailed."""
-        machine = self._machine
-        while machine.pending():
-            await self._session.port.wait(machine)
-        failed = machine.failed
-        machine.failed = []
+    def _check(self, subject: str) -> bytes:
+        raw = subjects.check_publish(subject)
+        if len(self._checked) >= _MAX_SUBJECTS:
+            self._checked.clear()
+        self._checked[subject] = raw
+        return raw
+
+    def _tell_failures(self) -> None:
+        failed = self._machine.take_failed()
         if failed:
             raise PublishesFailed(failed)
+
+    async def flush(self) -> None:
+        """Wait until every publish so far is acknowledged or has failed; PublishesFailed."""
+        for publication in list(self._machine.open.values()):
+            while not publication.done:
+                await self._session.port.wait(publication)
+        self._tell_failures()
 
     async def close(self) -> None:
         """Flush, and end the window."""
         try:
             await self.flush()
         finally:
-            self._session.connection.unsubscribe(self._machine.sid)
-            self._session.port.flush_soon()
+            self._end()
+
+    def _end(self) -> None:
+        self._session.connection.unsubscribe(self._machine.sid)
+        self._session.port.flush_soon()
 
     async def __aenter__(self) -> PublishWindow:
         return self
@@ -93,5 +120,4 @@ class PublishWindow:
         if kind is None:
             await self.close()
         else:
-            self._session.connection.unsubscribe(self._machine.sid)
-            self._session.port.flush_soon()
+            self._end()

@@ -57,6 +57,15 @@ class Commands(Publishing):
         self._check_open()
         return self._subscribe(receiver)
 
+    @property
+    def online(self) -> bool:
+        """Whether orders are sent now. If not, machines will be told when they can be."""
+        return not self._holding
+
+    def perform(self, receiver: Receiver) -> None:
+        super().perform(receiver)
+        self._timers.arm(receiver)
+
     def _subscribe(self, receiver: Receiver) -> int:
         self._last_sid += 1
         receiver.sid = self._last_sid

@@ -1,0 +1,158 @@
+"""Messages and Batch: what consume() and fetch() give, for every runtime."""
+
+from __future__ import annotations
+
+from natsproto.errors import ConnectionClosed, InvalidState, NatsError
+
+from .messages import JsMsg
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from natsproto._record import Record
+    from natsproto.session import Session
+
+    from .consume import Consume
+
+
+class Batch:
+    """The messages of a fetch: like a list. `error` says why it ended early, if it did."""
+
+    __slots__ = ("_messages", "error")
+
+    def __init__(self, messages: list[JsMsg], error: NatsError | None) -> None:
+        self._messages = messages
+        self.error = error
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def __getitem__(self, index: int) -> JsMsg:
+        return self._messages[index]
+
+    def __iter__(self) -> Iterator[JsMsg]:
+        return iter(self._messages)
+
+    def __repr__(self) -> str:
+        return "<Batch of %d, error %r>" % (len(self), self.error)
+
+
+class Messages:
+    """A consume() under way: iterate it. Made by Consumer.consume.
+
+    The iteration ends by `stop`, `drain`, `stop_after` or the end of the client; it raises if the
+    consumer is gone or cannot be pulled from. Everything else is survived, and told by `events`.
+    """
+
+    def __init__(self, session: Session, machine: Consume, ackless: bool) -> None:
+        self._session = session
+        self._machine = machine
+        self._ackless = ackless
+        self._turn = 64
+        #: What happened to the pulls: PullWarning, Pinned, Unpinned. Iterate, or ask for the next.
+        self.events = PullEvents(session, machine)
+
+    @property
+    def pending(self) -> int:
+        """Messages that wait to be taken."""
+        return self._machine.pending()
+
+    @property
+    def closed(self) -> bool:
+        """Whether no message will come any more."""
+        return not self._machine.pending() and (self._machine.ended or self._machine.finished)
+
+    async def next(self, timeout: float | None = None) -> JsMsg:
+        """The next message; TimeoutExpired, or InvalidState when the iteration would have ended."""
+        deadline = None if timeout is None else self._session.deadline(timeout)
+        while not self._machine.pending():
+            if self._over():
+                raise InvalidState("consume() has ended")
+            await self._session.wait(self._machine, deadline, "message")
+        return self._take()
+
+    def __aiter__(self) -> Messages:
+        return self
+
+    async def __anext__(self) -> JsMsg:
+        machine = self._machine
+        while not machine.pending():
+            if self._over():
+                raise StopAsyncIteration
+            await self._session.port.wait(machine)
+        self._turn -= 1
+        if not self._turn:
+            self._turn = 64
+            await self._session.port.checkpoint()
+        return self._take()
+
+    def _over(self) -> bool:
+        machine = self._machine
+        if machine.error is not None:
+            raise machine.error
+        if machine.finished and not machine.ended:
+            self._session.connection.unsubscribe(machine.sid)
+            self._session.port.flush_soon()
+        return machine.ended or machine.finished
+
+    def _take(self) -> JsMsg:
+        session = self._session
+        msg = self._machine.pop(session.port.now())
+        if self._machine.has_orders:
+            session.connection.perform(self._machine)
+            session.port.flush_soon()
+        return JsMsg(msg, session, self._ackless)
+
+    async def stop(self, *, nak: bool = False) -> list[JsMsg]:
+        """End now. Returns the messages that were not taken; nak: give them back to the consumer.
+
+        Otherwise they will be delivered again when their ack wait is over.
+        """
+        session = self._session
+        rest = [JsMsg(msg, session, self._ackless) for msg in self._machine.stop()]
+        session.connection.unsubscribe(self._machine.sid)
+        if nak:
+            for msg in rest:
+                await msg.nak()
+            rest = []
+        session.port.flush_soon()
+        return rest
+
+    async def drain(self, timeout: float = 10.0) -> None:
+        """Pull no more, but get what is on its way: the iteration ends with the last of it."""
+        session = self._session
+        self._machine.start_draining()
+        fence = session.connection.start_drain_of([self._machine], session.deadline(timeout))
+        await session.settle(fence)
+
+    async def __aenter__(self) -> Messages:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.stop()
+
+
+class PullEvents:
+    """What happened to the pulls of a consume()."""
+
+    def __init__(self, session: Session, machine: Consume) -> None:
+        self._session = session
+        self._machine = machine
+
+    async def next(self, timeout: float | None = None) -> Record:
+        """The next event; TimeoutExpired, or ConnectionClosed when there will be none."""
+        deadline = None if timeout is None else self._session.deadline(timeout)
+        while not self._machine.news:
+            if self._machine.ended:
+                raise ConnectionClosed("there are no more events: consume() has ended")
+            await self._session.wait(self._machine, deadline, "event")
+        return self._machine.news.pop(0)
+
+    def __aiter__(self) -> PullEvents:
+        return self
+
+    async def __anext__(self) -> Record:
+        if not self._machine.news and self._machine.ended:
+            raise StopAsyncIteration
+        return await self.next()

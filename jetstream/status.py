@@ -1,0 +1,93 @@
+"""What the statuses of a pull mean: one table.
+
+A status is an HMSG on our own reply subject with an inline status line and no payload; a stored
+message, whatever headers its publisher gave it, never is one. The server tells 409s apart by text
+alone, and some texts carry values: a row matches by the start of the description, in any case.
+
+    BEAT    the server is alive and the pull goes on
+    DONE    the pull is over, as it should be: pull again
+    RETRY   the pull is over early, through nobody's fault: tell the user, pull again
+    LIMIT   the pull was refused, and the next one may be, too: tell the user, pull ever more slowly
+    UNPIN   another client is pinned: forget our id, tell the user, pull again
+    FAIL    nothing will come any more: raise
+"""
+
+from __future__ import annotations
+
+from natsproto._record import Record
+
+from .errors import ConsumerDeleted, ConsumerIsPush, ConsumerUnavailable, PullRefused, UnknownStatus
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from natsproto.frames import Msg
+
+    from .errors import PullFailed
+
+BEAT = "beat"
+DONE = "done"
+RETRY = "retry"
+LIMIT = "limit"
+UNPIN = "unpin"
+FAIL = "fail"
+
+# First match wins: code, start of the description in lower case, meaning, exception.
+STATUSES: list[tuple[int, str, str, type[PullFailed]]] = [
+    (100, "", BEAT, PullRefused),
+    (404, "", DONE, PullRefused),
+    (408, "", DONE, PullRefused),
+    (409, "batch completed", DONE, PullRefused),
+    (409, "message size exceeds maxbytes", LIMIT, PullRefused),
+    (409, "exceeded max", LIMIT, PullRefused),
+    (409, "consumer deleted", FAIL, ConsumerDeleted),
+    (409, "consumer is push based", FAIL, ConsumerIsPush),
+    (409, "leadership change", RETRY, ConsumerUnavailable),
+    (409, "server shutdown", RETRY, ConsumerUnavailable),
+    (423, "", UNPIN, ConsumerUnavailable),
+    (503, "", LIMIT, ConsumerUnavailable),
+    (400, "", FAIL, PullRefused),
+    (412, "", FAIL, PullRefused),
+]
+
+PENDING_MESSAGES = b"\r\nNats-Pending-Messages: "
+PENDING_BYTES = b"\r\nNats-Pending-Bytes: "
+
+
+class Status(Record):
+    """A status that came for a pull.
+
+    `messages` and `bytes` are what the pull will not bring any more; None: it was not told.
+    """
+
+    __slots__ = ("bytes", "code", "description", "error", "meaning", "messages")
+
+    def __init__(self, msg: Msg) -> None:
+        self.code = msg.status
+        self.description = msg.description
+        self.meaning, error = _look_up(self.code, self.description)
+        self.error = error(self.code, self.description)
+        self.messages = _number(msg.raw_headers or b"", PENDING_MESSAGES)
+        self.bytes = _number(msg.raw_headers or b"", PENDING_BYTES)
+
+    @property
+    def ends_a_batch(self) -> bool:
+        """A message larger than what is left of max_bytes: the end of a fetch, but no error."""
+        return self.code == 409 and self.description.lower().startswith("message size exceeds")
+
+
+def _look_up(code: int, description: str) -> tuple[str, type[PullFailed]]:
+    text = description.lower()
+    for row_code, start, meaning, error in STATUSES:
+        if row_code == code and text.startswith(start):
+            return meaning, error
+    return FAIL, UnknownStatus
+
+
+def _number(block: bytes, name: bytes) -> int | None:
+    """The value of a header, straight from the block; never negative, whatever the server says."""
+    start = block.find(name)
+    if start < 0:
+        return None
+    start += len(name)
+    digits = block[start : block.find(b"\r", start)].strip()
+    return int(digits) if digits.isdigit() else 0
