@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .server import HOST, POLL, Server, ServerFailed, free_port
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping
 
     from typing_extensions import Self
@@ -29,10 +30,12 @@ class Cluster:
         *,
         jetstream: bool = True,
         config: str | Mapping[str, Any] = "",
+        binary: str | os.PathLike[str] | None = None,
         timeout: float = 30.0,
     ) -> None:
         self.members: list[Server] = []
         self._jetstream = jetstream
+        self._binary = binary
         try:
             self._start(n, config)
             self._wait_formed(timeout)
@@ -81,7 +84,13 @@ class Cluster:
         self, number: int, route: str, routes: list[str], config: str | Mapping[str, Any]
     ) -> Server:
         cluster = {"name": "test", "listen": route.removeprefix("nats://"), "routes": routes}
-        return Server(name=f"s{number}", jetstream=self._jetstream, config=config, cluster=cluster)
+        return Server(
+            name=f"s{number}",
+            jetstream=self._jetstream,
+            config=config,
+            cluster=cluster,
+            binary=self._binary,
+        )
 
     def _wait_formed(self, timeout: float) -> None:
         deadline = time.monotonic() + timeout

@@ -218,9 +218,9 @@ class Server:
         return int(self.urls[listener].rpartition(":")[2]) if self.urls else ANY_PORT
 
     def _write_config(self, config: str | Mapping[str, Any]) -> None:
-        # The server's language is a superset of JSON.
-        text = config if isinstance(config, str) else json.dumps(config)
-        (self.directory / "user.conf").write_text(text)
+        # The server's language is a superset of JSON, but for \u.
+        text = config if isinstance(config, str) else json.dumps(config, ensure_ascii=False)
+        (self.directory / "user.conf").write_text(text, encoding="utf-8")
 
     def _start(self) -> None:
         command = [self.binary, "--config", str(self.directory / "server.conf")]
