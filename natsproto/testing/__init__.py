@@ -1,9 +1,34 @@
-"""Help for tests, demos and benchmarks: real servers that come and go.
+"""Help for tests, demos and benchmarks: real servers that come and go, and checks for adapters.
 
 Nothing in natsproto imports this package; it does I/O of its own and runs on POSIX systems.
 """
 
+from . import checks
 from .cluster import Cluster
+from .context import Context, Servers
+from .runner import AsyncioRunner, BlockingRunner, CheckHung, Runner, Task, TrioRunner
 from .server import Server, ServerFailed, ServerNotFound, find_server, free_port
+from .suite import CHECKS, Check, ChecksFailed, Report, check_adapter
 
-__all__ = ["Cluster", "Server", "ServerFailed", "ServerNotFound", "find_server", "free_port"]
+__all__ = [
+    "CHECKS",
+    "AsyncioRunner",
+    "BlockingRunner",
+    "Check",
+    "CheckHung",
+    "ChecksFailed",
+    "Cluster",
+    "Context",
+    "Report",
+    "Runner",
+    "Server",
+    "ServerFailed",
+    "ServerNotFound",
+    "Servers",
+    "Task",
+    "TrioRunner",
+    "check_adapter",
+    "checks",
+    "find_server",
+    "free_port",
+]

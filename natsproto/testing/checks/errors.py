@@ -1,0 +1,198 @@
+"""What is refused, by us or by the server, and what that does to the connection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from natsproto.errors import (
+    ConnectFailed,
+    InvalidSubject,
+    InvalidValue,
+    PayloadTooLarge,
+    PermissionDenied,
+    ServerFailed,
+)
+from natsproto.events import ServerError
+from natsproto.testing.context import SOON, WAIT, Context, next_event, raises, take
+from natsproto.testing.suite import check
+
+if TYPE_CHECKING:
+    from natsproto.client import Client
+
+_LIMITED = {
+    "user": "limited",
+    "password": "p",
+    "permissions": {
+        "publish": {"deny": ["secret.>"]},
+        "subscribe": {"deny": ["secret.>", "work.> forbidden"]},
+    },
+}
+_CONFIG: dict[str, Any] = {
+    "authorization": {"users": [_LIMITED, {"user": "free", "password": "p"}]}
+}
+
+
+@check()
+async def check_payload_too_large(ctx: Context) -> None:
+    """More than max_payload is refused before it is sent, headers included."""
+    client = await ctx.connect(ctx.shared_server(max_payload=1000))
+    sub = await client.subscribe(ctx.subject)
+    with raises(PayloadTooLarge):
+        await client.publish(ctx.subject, b"x" * 1001)
+    with raises(PayloadTooLarge):
+        await client.publish(ctx.subject, b"x" * 900, headers={"Key": "v" * 100})
+    with raises(PayloadTooLarge):
+        await client.request(ctx.subject, b"x" * 1001)
+    assert client.stats.out_msgs == 0
+    await client.publish(ctx.subject, b"x" * 1000)
+    assert await take(sub, 1) == [b"x" * 1000]
+    assert client.stats.connects == 1
+
+
+@check()
+async def check_bad_subjects(ctx: Context) -> None:
+    """Subjects that NATS cannot carry are refused before they are sent."""
+    client = await ctx.client()
+    sub = await client.subscribe(ctx.subject)
+    for bad in ["", " ", "a b", "a\r\nPING", "a\tb", ".a", "a.", "a..b", "a.*", "a.>", "a\0b"]:
+        with raises(InvalidSubject):
+            await client.publish(bad, b"bad")
+        with raises(InvalidSubject):
+            await client.request(bad, b"bad")
+    for bad in ["a b", "a\r\nb", "a..b", "*"]:
+        with raises(InvalidSubject):
+            await client.publish(ctx.subject, b"bad", reply=bad)
+    for bad in ["", "a b", "a\r\nSUB > 9", "a..b", "a.>.b", ".a"]:
+        with raises(InvalidSubject):
+            await client.subscribe(bad)
+    for bad in ["q q", "q\r\nPING"]:
+        with raises(InvalidSubject):
+            await client.subscribe(ctx.subject, queue=bad)
+    assert client.stats.out_msgs == 0
+    await client.publish(ctx.subject, b"good")
+    assert await take(sub, 1) == [b"good"]
+
+
+@check()
+async def check_bad_values(ctx: Context) -> None:
+    """Time-outs and numbers below zero and payloads that are none are refused."""
+    client = await ctx.client()
+    sub = await client.subscribe(ctx.subject)
+    text: Any = "text"
+    for call in (
+        lambda: client.request(ctx.subject, timeout=-1),
+        lambda: client.flush(timeout=-1),
+        lambda: client.drain(timeout=-1),
+        lambda: sub.next(timeout=-1),
+        lambda: sub.unsubscribe(after=-1),
+        lambda: client.subscribe(ctx.subject, max_msgs=-1),
+        lambda: client.publish(ctx.subject, text),
+    ):
+        with raises(InvalidValue):
+            await call()
+    await client.flush(WAIT)
+
+
+async def _limited(ctx: Context) -> tuple[Client, Client]:
+    """A client without all permissions, and one with."""
+    server = ctx.shared_server(**_CONFIG)
+    return (
+        await ctx.connect(server, user="limited", password="p"),
+        await ctx.connect(server, user="free", password="p"),
+    )
+
+
+async def _denied(client: Client) -> PermissionDenied:
+    """What the next -ERR was about."""
+    error = (await next_event(client, ServerError)).error
+    assert isinstance(error, PermissionDenied), error
+    return error
+
+
+@check()
+async def check_publish_denied(ctx: Context) -> None:
+    """A message that may not be published is told by an event; the connection goes on."""
+    limited, free = await _limited(ctx)
+    sub = await free.subscribe(">")
+    await free.flush(WAIT)
+    await limited.publish("secret.x", b"1")
+    await limited.publish(ctx.subject, b"2")
+    assert (await _denied(limited)).subject == "secret.x"
+    assert await take(sub, 1) == [b"2"]
+    assert limited.stats.connects == 1
+
+
+@check()
+async def check_subscribe_denied(ctx: Context) -> None:
+    """A subscription that the server refuses ends with PermissionDenied; others go on."""
+    limited, _ = await _limited(ctx)
+    good = await limited.subscribe(ctx.subject)
+    bad = await limited.subscribe("secret.x")
+    with raises(PermissionDenied, within=SOON) as caught:
+        async for _ in bad:
+            pass
+    assert caught.error.subject == "secret.x"
+    with raises(PermissionDenied):
+        await bad.next(WAIT)
+    assert (await _denied(limited)).subject == "secret.x"
+    await limited.publish(ctx.subject, b"1")
+    assert await take(good, 1) == [b"1"]
+
+
+@check()
+async def check_queue_denied(ctx: Context) -> None:
+    """A queue that may not be joined ends that subscription, not another to the subject."""
+    limited, free = await _limited(ctx)
+    subject = "work." + ctx.subject
+    good = await limited.subscribe(subject, queue="allowed")
+    bad = await limited.subscribe(subject, queue="forbidden")
+    with raises(PermissionDenied, within=SOON) as caught:
+        await bad.next(WAIT)
+    assert (caught.error.subject, caught.error.queue) == (subject, "forbidden")
+    await free.publish(subject, b"1")
+    assert await take(good, 1) == [b"1"]
+
+
+@check()
+async def check_request_denied(ctx: Context) -> None:
+    """A request that may not be published fails at once, not at its time-out."""
+    limited, _ = await _limited(ctx)
+    with raises(PermissionDenied, within=SOON) as caught:
+        await limited.request("secret.x", timeout=WAIT)
+    assert caught.error.subject == "secret.x"
+
+
+@check()
+async def check_maximum_subscriptions(ctx: Context) -> None:
+    """One subscription too many is told by an event and does not cost the connection."""
+    client = await ctx.connect(ctx.shared_server(max_subscriptions=2))
+    subs = [await client.subscribe(f"{ctx.subject}.{n}") for n in range(3)]
+    error = (await next_event(client, ServerError)).error
+    assert isinstance(error, ServerFailed)
+    assert "maximum subscriptions exceeded" in error.text.lower()
+    await client.publish(ctx.subject + ".0", b"1")
+    assert await take(subs[0], 1) == [b"1"]
+    assert client.stats.connects == 1
+
+
+@check()
+async def check_maximum_connections(ctx: Context) -> None:
+    """A server that is full says so."""
+    server = ctx.own_server(max_connections=1)
+    await ctx.connect(server)
+    with raises(ConnectFailed) as caught:
+        await ctx.connect(server)
+    assert "maximum connections exceeded" in str(caught.error).lower()
+
+
+@check()
+async def check_verbose_and_pedantic(ctx: Context) -> None:
+    """+OK after everything, and the server's stricter checks, change nothing."""
+    client = await ctx.client(verbose=True, pedantic=True)
+    sub = await client.subscribe(ctx.subject + ".>")
+    for n in range(100):
+        await client.publish(f"{ctx.subject}.{n}", b"%d" % n, headers={"Key": "value"})
+    assert await take(sub, 100) == [b"%d" % n for n in range(100)]
+    await sub.unsubscribe()
+    await client.flush(WAIT)
+    assert client.stats.connects == 1

@@ -1,0 +1,203 @@
+"""From connect to close."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from natsproto.errors import (
+    ConnectFailed,
+    ConnectionClosed,
+    InvalidState,
+    InvalidValue,
+    TimeoutExpired,
+)
+from natsproto.events import Closed, Connected
+from natsproto.testing.context import SOON, WAIT, Context, raises, take
+from natsproto.testing.server import free_port
+from natsproto.testing.suite import check
+
+if TYPE_CHECKING:
+    from natsproto.subscription import Subscription
+
+
+@check()
+async def check_connect(ctx: Context) -> None:
+    """A client that is given out is connected and knows its server."""
+    client = await ctx.client(name="me")
+    assert client.state == "CONNECTED"
+    assert client.connected_url == ctx.server.url
+    assert client.servers == [ctx.server.url]
+    assert client.info is not None
+    assert client.info.version == ".".join(map(str, ctx.server.version))
+    names = [each["name"] for each in ctx.server.monitor("/connz")["connections"]]
+    assert "me" in names
+
+
+@check()
+async def check_connect_nobody_there(ctx: Context) -> None:
+    """Where nobody listens, connect fails at once and says what was tried."""
+    urls = [f"nats://127.0.0.1:{free_port()}" for _ in range(2)]
+    with raises(ConnectFailed, within=SOON) as caught:
+        await ctx.connect(urls)
+    assert sorted(url for url, _ in caught.error.errors) == sorted(urls)
+
+
+@check()
+async def check_connect_second_server(ctx: Context) -> None:
+    """If the first server is not there, the next one is taken."""
+    dead = f"nats://127.0.0.1:{free_port()}"
+    client = await ctx.connect([dead, ctx.server.url], shuffle=False)
+    assert client.connected_url == ctx.server.url
+
+
+@check()
+async def check_connect_frozen_server(ctx: Context) -> None:
+    """connect_timeout bounds an attempt at a server that accepts and is silent."""
+    server = ctx.own_server()
+    server.freeze()
+    with raises(ConnectFailed, within=SOON) as caught:
+        await ctx.connect(server, connect_timeout=0.2)
+    assert isinstance(caught.error.errors[0][1], TimeoutExpired)
+
+
+@check()
+async def check_connect_wrong_options(ctx: Context) -> None:
+    """A setting that cannot work is refused before anything is dialled."""
+    with raises(InvalidValue):
+        await ctx.connect("http://127.0.0.1")
+    with raises(InvalidValue):
+        await ctx.client(ping_interval=-1)
+    with raises(InvalidValue):
+        await ctx.client(creds="/there/is/no/such.creds")
+
+
+@check()
+async def check_flush(ctx: Context) -> None:
+    """After flush the server has seen all that was published."""
+    alice, bob = await ctx.pair()
+    sub = await bob.subscribe(ctx.subject)
+    await bob.flush(WAIT)
+    for _ in range(100):
+        await alice.publish(ctx.subject)
+    await alice.flush(WAIT)
+    await bob.flush(WAIT)
+    assert sub.pending == 100
+
+
+@check()
+async def check_flush_frozen_server(ctx: Context) -> None:
+    """flush is bounded by its time-out; the connection goes on when the server does."""
+    server = ctx.own_server()
+    client = await ctx.connect(server)
+    server.freeze()
+    with raises(TimeoutExpired, within=SOON):
+        await client.flush(timeout=0.1)
+    server.thaw()
+    await client.flush(WAIT)
+    assert client.stats.connects == 1
+
+
+@check()
+async def check_close(ctx: Context) -> None:
+    """close sends what was published before; closing again is fine; Closed is the last event."""
+    alice, bob = await ctx.pair()
+    sub = await bob.subscribe(ctx.subject)
+    await bob.flush(WAIT)
+    await alice.publish(ctx.subject, b"1")
+    await alice.close()
+    assert alice.state == "CLOSED"
+    assert alice.connected_url == ""
+    await alice.close()
+    assert await take(sub, 1) == [b"1"]
+    events = [event async for event in alice.events]
+    assert [type(event) for event in events] == [Connected, Closed]
+    with raises(ConnectionClosed):
+        await alice.events.next(WAIT)
+
+
+@check()
+async def check_close_frozen_server(ctx: Context) -> None:
+    """close does not wait longer than its time-out for a server that is silent."""
+    server = ctx.own_server()
+    client = await ctx.connect(server)
+    await client.publish(ctx.subject, b"x" * 100_000)
+    server.freeze()
+    begin = time.monotonic()
+    await client.close(timeout=0.2)
+    assert time.monotonic() - begin < SOON
+    assert client.state == "CLOSED"
+
+
+@check()
+async def check_use_after_close(ctx: Context) -> None:
+    """Every call on a closed client says that it is closed."""
+    client = await ctx.client()
+    await client.close()
+    with raises(ConnectionClosed):
+        await client.publish(ctx.subject)
+    with raises(ConnectionClosed):
+        await client.subscribe(ctx.subject)
+    with raises(ConnectionClosed):
+        await client.request(ctx.subject)
+    with raises(ConnectionClosed):
+        await client.request_many(ctx.subject)
+    with raises(ConnectionClosed):
+        await client.flush()
+    with raises(ConnectionClosed):
+        await client.force_reconnect()
+
+
+@check()
+async def check_iteration_ends_on_close(ctx: Context) -> None:
+    """After close a subscription gives what it has, and ends."""
+    client = await ctx.client()
+    sub = await client.subscribe(ctx.subject)
+    await client.publish(ctx.subject, b"1")
+    await client.flush(WAIT)
+    await client.close()
+    assert [msg.data async for msg in sub] == [b"1"]
+    with raises(InvalidState):
+        await sub.next(WAIT)
+
+
+@check(shares=True)
+async def check_close_wakes_everybody(ctx: Context) -> None:
+    """Whoever waits for a message or an answer is told when the client is closed."""
+    alice, bob = await ctx.pair()
+    sub = await alice.subscribe(ctx.subject + ".never")
+    asked = await bob.subscribe(ctx.subject)
+    await alice.flush(WAIT)
+    await bob.flush(WAIT)
+    iteration = ctx.start(_collect, sub)
+    request = ctx.start(alice.request, ctx.subject)
+    await asked.next(WAIT)  # both are waiting now, or will find the client closed
+    await alice.close()
+    with raises(ConnectionClosed, within=SOON):
+        await request.result()
+    assert await iteration.result() == []
+
+
+async def _collect(sub: Subscription) -> list[bytes]:
+    return [msg.data async for msg in sub]
+
+
+@check()
+async def check_secrets_do_not_show(ctx: Context) -> None:
+    """Neither the client's texts nor its errors show what is in the URL."""
+    server = ctx.shared_server(authorization={"user": "joe", "password": "hush-hush"})
+    host = f"127.0.0.1:{server.port}"
+    client = await ctx.connect(f"nats://joe:hush-hush@{host}")
+    event = await client.events.next(WAIT)
+    texts = [
+        repr(client),
+        client.connected_url,
+        repr(client.servers),
+        repr(event),
+        repr(client.info),
+    ]
+    await client.close()
+    with raises(ConnectFailed) as caught:
+        await ctx.connect(f"nats://joe:hush-hush@127.0.0.1:{free_port()}")
+    texts += [str(caught.error), repr(caught.error), repr(caught.error.errors)]
+    assert not [text for text in texts if "hush-hush" in text]

@@ -1,0 +1,359 @@
+"""Servers that go away and come back, or do not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from natsproto.errors import (
+    ConnectFailed,
+    ConnectionClosed,
+    ConnectionLost,
+    OutBufferFull,
+    TimeoutExpired,
+)
+from natsproto.events import AttemptFailed, Closed, Connected, Disconnected
+from natsproto.testing.context import SOON, WAIT, Context, answer, next_event, raises, take
+from natsproto.testing.server import free_port
+from natsproto.testing.suite import check
+
+if TYPE_CHECKING:
+    from natsproto.client import Client
+
+
+async def _back(client: Client) -> None:
+    """Until it is connected again."""
+    event = await next_event(client, Connected)
+    while not event.again:
+        event = await next_event(client, Connected)
+
+
+@check()
+async def check_reconnect_after_kill(ctx: Context) -> None:
+    """After a crash of the server subscriptions live on, once it is back."""
+    server = ctx.own_server()
+    client = await ctx.connect(server)
+    sub = await client.subscribe(ctx.subject)
+    wild = await client.subscribe(ctx.subject + ".>")
+    await client.flush(WAIT)
+    for turn in (1, 2):
+        server.kill()
+        await next_event(client, Disconnected)
+        assert client.connected_url == ""
+        server.restart()
+        await _back(client)
+        await client.publish(ctx.subject, b"%d" % turn)
+        await client.publish(ctx.subject + ".x", b"%d" % turn)
+        assert await take(sub, 1) == await take(wild, 1) == [b"%d" % turn]
+        assert client.stats.reconnects == turn
+    assert client.connected_url == server.url
+
+
+@check()
+async def check_reconnect_after_terminate(ctx: Context) -> None:
+    """After an orderly stop of the server likewise."""
+    server = ctx.own_server()
+    client = await ctx.connect(server)
+    sub = await client.subscribe(ctx.subject)
+    await client.flush(WAIT)
+    server.terminate()
+    await next_event(client, Disconnected)
+    server.restart()
+    await client.publish(ctx.subject, b"1")
+    assert await take(sub, 1) == [b"1"]
+
+
+@check()
+async def check_publish_while_down(ctx: Context) -> None:
+    """What is published without a connection arrives later: exactly once and in order."""
+    server = ctx.own_server()
+    client = await ctx.connect(server)
+    sub = await client.subscribe(ctx.subject)
+    await client.flush(WAIT)
+    server.kill()
+    await next_event(client, Disconnected)
+    sent = [b"%d" % n for n in range(200)]
+    for payload in sent:
+        await client.publish(ctx.subject, payload, headers={"Key": "value"})
+    server.restart()
+    await _back(client)
+    await client.flush(WAIT)
+    assert await take(sub, sub.pending) == sent
+
+
+@check()
+async def check_subscribe_while_down(ctx: Context) -> None:
+    """Subscriptions made, changed and ended without a connection are so when there is one."""
+    server = ctx.own_server()
+    client = await ctx.connect(server)
+    ended = await client.subscribe(ctx.subject)
+    limited = await client.subscribe(ctx.subject)
+    await client.flush(WAIT)
+    server.kill()
+    await next_event(client, Disconnected)
+    made = await client.subscribe(ctx.subject)
+    await limited.unsubscribe(after=2)
+    await ended.unsubscribe()
+    for n in range(4):
+        await client.publish(ctx.subject, b"%d" % n)
+    server.restart()
+    assert await take(made, 4) == [b"0", b"1", b"2", b"3"]
+    assert [msg.data async for msg in limited] == [b"0", b"1"]
+    assert [msg.data async for msg in ended] == []
+
+
+@check()
+async def check_auto_unsubscribe_over_reconnect(ctx: Context) -> None:
+    """unsubscribe(after=n) counts over a reconnect: n in all."""
+    server = ctx.own_server()
+    client = await ctx.connect(server)
+    sub = await client.subscribe(ctx.subject)
+    await sub.unsubscribe(after=5)
+    for n in range(3):
+        await client.publish(ctx.subject, b"%d" % n)
+    await client.flush(WAIT)
+    server.kill()
+    await next_event(client, Disconnected)
+    server.restart()
+    await _back(client)
+    for n in range(3, 9):
+        await client.publish(ctx.subject, b"%d" % n)
+    assert [msg.data async for msg in sub] == [b"%d" % n for n in range(5)]
+
+
+@check()
+async def check_queue_over_reconnect(ctx: Context) -> None:
+    """A member of a queue group is one again after a reconnect."""
+    server = ctx.own_server()
+    client = await ctx.connect(server)
+    group = [await client.subscribe(ctx.subject, queue="q") for _ in range(2)]
+    await client.flush(WAIT)
+    server.kill()
+    await next_event(client, Disconnected)
+    server.restart()
+    for _ in range(50):
+        await client.publish(ctx.subject)
+    await client.flush(WAIT)
+    assert sum(sub.pending for sub in group) == 50
+
+
+@check()
+async def check_request_over_reconnect(ctx: Context) -> None:
+    """A request made without a connection is sent when there is one, and answered."""
+    server = ctx.own_server()
+    alice, bob = await ctx.pair(server)
+    sub = await bob.subscribe(ctx.subject)
+    await bob.flush(WAIT)
+    with raises(TimeoutExpired):  # the inbox is known before, and has to be so afterwards
+        await alice.request(ctx.subject, timeout=0.05)
+    await sub.next(WAIT)
+    server.kill()
+    await next_event(alice, Disconnected)
+    await next_event(bob, Disconnected)
+    server.restart()
+    await _back(bob)
+    await bob.flush(WAIT)
+    ctx.start(answer, bob, sub, 1)
+    assert (await alice.request(ctx.subject, b"1", timeout=WAIT)).data == b"1"
+
+
+@check()
+async def check_flush_while_down(ctx: Context) -> None:
+    """flush without a connection waits for one, at most for its time-out."""
+    server = ctx.own_server()
+    client = await ctx.connect(server)
+    server.kill()
+    await next_event(client, Disconnected)
+    with raises(TimeoutExpired, within=SOON):
+        await client.flush(timeout=0.1)
+    server.restart()
+    await client.flush(WAIT)
+    assert client.state == "CONNECTED"
+
+
+@check(shares=True)
+async def check_flush_that_is_cut_off(ctx: Context) -> None:
+    """A flush whose answer is lost with its connection says so: what it was for may be lost."""
+    server = ctx.own_server()
+    client = await ctx.connect(server)
+    server.freeze()
+    await client.publish(ctx.subject)
+    flush = ctx.start(client.flush, WAIT)
+    with raises(TimeoutExpired):
+        await client.flush(timeout=0.1)  # the other one was sent before this one
+    server.kill()
+    with raises(ConnectionLost, within=SOON):
+        await flush.result()
+
+
+@check()
+async def check_ping_timeout(ctx: Context) -> None:
+    """A server that is silent is given up after max_pings_out; after a thaw all is well again."""
+    server = ctx.own_server()
+    client = await ctx.connect(server, ping_interval=0.05, max_pings_out=2, connect_timeout=0.3)
+    sub = await client.subscribe(ctx.subject)
+    await client.flush(WAIT)
+    server.freeze()
+    event = await next_event(client, Disconnected, timeout=SOON)
+    assert isinstance(event.error, ConnectionLost)
+    server.thaw()
+    await _back(client)
+    await client.publish(ctx.subject, b"1")
+    assert await take(sub, 1) == [b"1"]
+
+
+@check()
+async def check_ping_timeout_moves_on(ctx: Context) -> None:
+    """If there is another server, a silent one is left for it."""
+    servers = [ctx.own_server(), ctx.own_server()]
+    client = await ctx.connect(
+        [server.url for server in servers], shuffle=False, ping_interval=0.05, max_pings_out=1
+    )
+    sub = await client.subscribe(ctx.subject)
+    servers[0].freeze()
+    await next_event(client, Disconnected, timeout=SOON)
+    await _back(client)
+    assert client.connected_url == servers[1].url
+    await client.publish(ctx.subject, b"1")
+    assert await take(sub, 1) == [b"1"]
+
+
+@check()
+async def check_pings_keep_an_idle_connection(ctx: Context) -> None:
+    """PINGs in both directions are answered: an idle connection stays."""
+    server = ctx.own_server(ping_interval="100ms", ping_max=1)
+    client = await ctx.connect(server, ping_interval=0.05, max_pings_out=1)
+    sub = await client.subscribe(ctx.subject)
+    with raises(TimeoutExpired):
+        await sub.next(timeout=0.5)
+    await client.flush(WAIT)
+    assert client.stats.connects == 1
+
+
+@check()
+async def check_retry_on_first_connect(ctx: Context) -> None:
+    """With retry_on_first_connect a client is there before its server is."""
+    server = ctx.own_server()
+    server.kill()
+    client = await ctx.connect(server, retry_on_first_connect=True)
+    sub = await client.subscribe(ctx.subject)
+    await client.publish(ctx.subject, b"1")
+    await next_event(client, AttemptFailed)
+    assert client.info is None
+    server.restart()
+    assert await take(sub, 1) == [b"1"]
+    assert not (await next_event(client, Connected)).again
+    assert client.stats.reconnects == 0
+
+
+@check()
+async def check_max_reconnects(ctx: Context) -> None:
+    """After max_reconnects attempts the client is closed, and everybody is told why."""
+    server = ctx.own_server()
+    client = await ctx.connect(server, max_reconnects=2)
+    sub = await client.subscribe(ctx.subject)
+    await client.publish(ctx.subject, b"1")
+    await client.flush(WAIT)
+    server.kill()
+    events = [event async for event in client.events]
+    assert [type(event) for event in events] == [
+        Connected,
+        Disconnected,
+        AttemptFailed,
+        AttemptFailed,
+        Closed,
+    ]
+    assert isinstance(events[-1], Closed)
+    assert isinstance(events[-1].error, ConnectFailed)
+    assert await take(sub, 1) == [b"1"]
+    with raises(ConnectionClosed):
+        await sub.next(WAIT)
+    with raises(ConnectionClosed):
+        await client.publish(ctx.subject)
+
+
+@check()
+async def check_no_reconnects(ctx: Context) -> None:
+    """With max_reconnects=0 the first loss is the end."""
+    server = ctx.own_server()
+    client = await ctx.connect(server, max_reconnects=0)
+    server.kill()
+    events = [event async for event in client.events]
+    assert [type(event) for event in events] == [Connected, Disconnected, Closed]
+    assert client.state == "CLOSED"
+
+
+@check()
+async def check_out_buffer_full(ctx: Context) -> None:
+    """Without a connection, no more than max_pending_out bytes are kept; what is kept arrives."""
+    server = ctx.own_server()
+    client = await ctx.connect(server, max_pending_out=10_000)
+    sub = await client.subscribe(ctx.subject)
+    await client.flush(WAIT)
+    server.kill()
+    await next_event(client, Disconnected)
+    kept = 0
+    with raises(OutBufferFull):
+        while kept < 100:
+            await client.publish(ctx.subject, b"x" * 1000)
+            kept += 1
+    assert kept == 9
+    server.restart()
+    assert await take(sub, 9) == [b"x" * 1000] * 9
+    await client.flush(WAIT)
+    assert not sub.pending
+
+
+@check()
+async def check_out_buffer_off(ctx: Context) -> None:
+    """With max_pending_out=0 publishing without a connection fails at once."""
+    server = ctx.own_server()
+    client = await ctx.connect(server, max_pending_out=0)
+    server.kill()
+    await next_event(client, Disconnected)
+    with raises(OutBufferFull, within=SOON):
+        await client.publish(ctx.subject, b"1")
+    server.restart()
+    await _back(client)
+    await client.publish(ctx.subject, b"2")
+    await client.flush(WAIT)
+
+
+@check()
+async def check_force_reconnect(ctx: Context) -> None:
+    """force_reconnect goes to another server, and what was published before is not lost."""
+    servers = [ctx.own_server(), ctx.own_server()]
+    client = await ctx.connect([server.url for server in servers], shuffle=False)
+    sub = await client.subscribe(ctx.subject)
+    for expected in (servers[1], servers[0], servers[1]):
+        await client.force_reconnect()
+        assert (await next_event(client, Disconnected)).error is None
+        await _back(client)
+        assert client.connected_url == expected.url
+        await client.publish(ctx.subject, b"1")
+        assert await take(sub, 1) == [b"1"]
+
+
+@check()
+async def check_set_servers(ctx: Context) -> None:
+    """set_servers replaces the servers to reconnect to."""
+    old, new = ctx.own_server(), ctx.own_server()
+    client = await ctx.connect(old)
+    client.set_servers([new.url])
+    assert client.servers == [new.url]
+    old.kill()
+    await _back(client)
+    assert client.connected_url == new.url
+
+
+@check()
+async def check_failing_servers_are_passed_over(ctx: Context) -> None:
+    """Servers that are not there are tried and told; the one that is there is found."""
+    server = ctx.own_server()
+    dead = [f"nats://127.0.0.1:{free_port()}" for _ in range(2)]
+    client = await ctx.connect([server.url, *dead], shuffle=False)
+    server.kill()
+    failed = [await next_event(client, AttemptFailed) for _ in range(2)]
+    assert [event.url for event in failed] == dead
+    server.restart()
+    await _back(client)
+    assert client.connected_url == server.url

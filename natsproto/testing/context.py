@@ -1,0 +1,213 @@
+"""Context: what a check works with. Clients, servers, and a subject of its own."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import shutil
+import tempfile
+import time
+from contextlib import AsyncExitStack, ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from natsproto.errors import NatsError
+
+from .certificates import Certificates
+from .cluster import Cluster
+from .server import Server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Generator, Mapping
+
+    from typing_extensions import Unpack
+
+    from natsproto.client import Client
+    from natsproto.events import Event
+    from natsproto.options import OptionsDict, ServersLike
+    from natsproto.subscription import Subscription
+
+    from .runner import Connect, Runner, Task
+
+Result = TypeVar("Result")
+AnEvent = TypeVar("AnEvent", bound="Event")
+AnError = TypeVar("AnError", bound=NatsError)
+
+#: How long a check waits for what must happen. It happens much sooner, or never.
+WAIT = 5.0
+#: Well below WAIT: what has no reason to wait is done within this time.
+SOON = 1.5
+
+_numbers = itertools.count(1)
+
+
+class Servers:
+    """The servers that checks share: one for each configuration, started when it is asked for."""
+
+    def __init__(self, binary: str | None = None) -> None:
+        self.binary = binary
+        self.directory = Path(tempfile.mkdtemp(prefix="nats-checks-"))
+        self._servers: dict[str, Server] = {}
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        return self.get({}).version
+
+    @functools.cached_property
+    def certificates(self) -> Certificates:
+        return Certificates(self.directory)
+
+    def get(self, config: Mapping[str, Any]) -> Server:
+        """The server with this configuration, to be left as it is found."""
+        key = json.dumps(config, sort_keys=True)
+        if key not in self._servers:
+            self._servers[key] = Server(config=config, binary=self.binary)
+        return self._servers[key]
+
+    def stop(self) -> None:
+        for server in self._servers.values():
+            server.stop()
+        self._servers.clear()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def __enter__(self) -> Servers:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
+
+
+class Context:
+    """What one check gets. Whatever it opens or starts is closed when the check ends."""
+
+    def __init__(self, connect: Connect, runner: Runner, servers: Servers) -> None:
+        #: Nobody else uses this subject, or one below it.
+        self.subject = f"check.{next(_numbers)}"
+        self._connect = connect
+        self._runner = runner
+        self._servers = servers
+        self._clients = AsyncExitStack()
+        self._own = ExitStack()
+        self._tasks: list[Task[Any]] = []
+
+    @property
+    def server(self) -> Server:
+        """A server that others use, too: not to be stopped."""
+        return self._servers.get({})
+
+    @property
+    def certificates(self) -> Certificates:
+        return self._servers.certificates
+
+    def path(self, text: str) -> str:
+        """The path of a new file with this text."""
+        path = self._servers.directory / f"file-{next(_numbers)}"
+        path.write_text(text)
+        return str(path)
+
+    def shared_server(self, **config: Any) -> Server:
+        """Likewise, with this configuration."""
+        return self._servers.get(config)
+
+    def own_server(self, **config: Any) -> Server:
+        """A new server: do with it what you like."""
+        server = Server(config=config, binary=self._servers.binary)
+        return self._own.enter_context(server)
+
+    def own_cluster(self, n: int = 3, **config: Any) -> Cluster:
+        """A new cluster without JetStream: do with it what you like."""
+        cluster = Cluster(n, jetstream=False, config=config, binary=self._servers.binary)
+        return self._own.enter_context(cluster)
+
+    def enter(self, resource: Any) -> Any:
+        """Enter a context that ends with the check, after the clients are closed."""
+        return self._own.enter_context(resource)
+
+    async def connect(
+        self, servers: ServersLike | Server, **options: Unpack[OptionsDict]
+    ) -> Client:
+        """A new client, quick to reconnect. To be called by the check itself, not by its tasks."""
+        fast: OptionsDict = {"reconnect_wait": 0.02, "reconnect_wait_max": 0.1}
+        fast.update(options)
+        where = servers.url if isinstance(servers, Server) else servers
+        return await self._clients.enter_async_context(
+            self._runner.open(self._connect, where, fast)
+        )
+
+    async def client(self, **options: Unpack[OptionsDict]) -> Client:
+        """A new client of the server that is shared by all."""
+        return await self.connect(self.server, **options)
+
+    async def pair(self, server: Server | None = None) -> tuple[Client, Client]:
+        """Two clients of the same server."""
+        server = server or self.server
+        return await self.connect(server), await self.connect(server)
+
+    def start(self, work: Callable[..., Coroutine[Any, Any, Result]], *args: Any) -> Task[Result]:
+        """Run it next to the check: a task, or a thread. Its waits are to be bounded.
+
+        A client that it uses is its own until it has ended, unless the check says that it needs
+        clients that can be shared.
+        """
+        task = self._runner.start(lambda: work(*args))
+        self._tasks.append(task)
+        return task
+
+    async def close(self) -> None:
+        try:
+            for task in self._tasks:
+                await task.stop()
+            await self._clients.aclose()
+        finally:
+            self._own.close()
+
+
+async def next_event(client: Client, kind: type[AnEvent], timeout: float = WAIT) -> AnEvent:
+    """The next event of this kind; those before it are passed over."""
+    deadline = time.monotonic() + timeout
+    while True:
+        event = await client.events.next(max(0.0, deadline - time.monotonic()))
+        if isinstance(event, kind):
+            return event
+
+
+async def take(sub: Subscription, count: int) -> list[bytes]:
+    """The payloads of the next messages."""
+    return [(await sub.next(WAIT)).data for _ in range(count)]
+
+
+async def arrived(sender: Client, receiver: Client) -> None:
+    """Until all that the one has published before has come to the other."""
+    await sender.flush(WAIT)
+    await receiver.flush(WAIT)
+
+
+async def answer(client: Client, sub: Subscription, count: int) -> None:
+    """Answer requests with their own payload."""
+    for _ in range(count):
+        msg = await sub.next(WAIT)
+        await client.publish(msg.reply, msg.data, headers=msg.headers)
+    await client.flush(WAIT)
+
+
+class Caught(list[AnError]):
+    """What `raises` has caught."""
+
+    @property
+    def error(self) -> AnError:
+        return self[0]
+
+
+@contextmanager
+def raises(kind: type[AnError], within: float = WAIT) -> Generator[Caught[AnError], None, None]:
+    """The block must raise this, and in this time."""
+    caught: Caught[AnError] = Caught()
+    begin = time.monotonic()
+    try:
+        yield caught
+    except kind as error:
+        caught.append(error)
+    assert caught, f"{kind.__name__} was not raised"
+    took = time.monotonic() - begin
+    assert took < within, f"{kind.__name__} came after {took:.2f} s, not within {within} s"

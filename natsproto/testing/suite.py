@@ -1,0 +1,153 @@
+"""The suite: the list of checks, and how to run it on an adapter."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING, Any
+
+from .context import Context, Servers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable
+    from typing import TypeAlias
+
+    from .runner import Connect, Runner
+
+    Function: TypeAlias = Callable[[Context], Coroutine[Any, Any, None]]
+
+#: How long a check may take.
+LONGEST = 30.0
+
+#: All checks by name, without the `check_` of their functions.
+CHECKS: dict[str, Check] = {}
+
+
+class ChecksFailed(AssertionError):
+    """An adapter did not pass; `report` has all there is to know."""
+
+    def __init__(self, report: Report) -> None:
+        lines = [f"  {name}: {type(error).__name__}: {error}" for name, error in report.failed]
+        total = len(report.passed) + len(report.failed)
+        super().__init__("\n".join([f"{len(lines)} of {total} checks failed", *lines]))
+        self.report = report
+
+
+class Report:
+    """How it went: names of checks, with the error or the reason why it was left out."""
+
+    def __init__(self) -> None:
+        self.passed: list[str] = []
+        self.failed: list[tuple[str, BaseException]] = []
+        self.skipped: list[tuple[str, str]] = []
+
+    def __repr__(self) -> str:
+        return (
+            f"<Report: {len(self.passed)} passed, {len(self.failed)} failed,"
+            f" {len(self.skipped)} skipped>"
+        )
+
+
+class Check:
+    """One check: a coroutine function whose docstring says what it proves.
+
+    `since` is the server version that it needs, `needs` are the modules. `shares` says that several
+    threads of control use one client at the same time.
+    """
+
+    def __init__(
+        self, function: Function, since: tuple[int, ...], needs: tuple[str, ...], shares: bool
+    ) -> None:
+        self.function = function
+        self.name = function.__name__.removeprefix("check_")
+        self.since = since
+        self.needs = needs
+        self.shares = shares
+
+    @property
+    def proves(self) -> str:
+        """The docstring."""
+        return self.function.__doc__ or ""
+
+    def reason_to_skip(self, runner: Runner, version: tuple[int, ...]) -> str:
+        """Why it cannot be run here; "" if it can."""
+        missing = [name for name in self.needs if importlib.util.find_spec(name) is None]
+        if missing:
+            return f"{missing[0]} is not installed"
+        if version < self.since:
+            return f"needs nats-server {'.'.join(map(str, self.since))}"
+        if self.shares and not runner.shares_clients:
+            return "a client is for one thread at a time"
+        return ""
+
+    def run(self, connect: Connect, runner: Runner, servers: Servers) -> None:
+        """Run it; raises if it fails."""
+        if not __debug__:
+            raise RuntimeError("checks consist of assert statements: run Python without -O")
+
+        async def main() -> None:
+            context = Context(connect, runner, servers)
+            failure: Exception | None = None
+            try:
+                await self.function(context)
+            except Exception as error:
+                failure = error  # clients are closed as after any other check
+            finally:
+                await context.close()
+            if failure is not None:
+                raise failure
+
+        runner.run(main, LONGEST)
+
+    def __repr__(self) -> str:
+        return f"<Check {self.name}>"
+
+
+def check(
+    *, since: tuple[int, ...] = (), needs: tuple[str, ...] = (), shares: bool = False
+) -> Callable[[Function], Function]:
+    """Put the function on the list of checks; the arguments are those of Check."""
+
+    def register(function: Function) -> Function:
+        one = Check(function, since, needs, shares)
+        assert one.name not in CHECKS, one
+        CHECKS[one.name] = one
+        return function
+
+    return register
+
+
+def check_adapter(
+    connect: Connect,
+    runner: Runner,
+    *,
+    checks: Iterable[str] | None = None,
+    server_binary: str | None = None,
+) -> Report:
+    """Run the checks, all or those named, on an adapter; ChecksFailed if any of them fails.
+
+        check_adapter(my_adapter.connect, AsyncioRunner())
+
+    `connect` is what an adapter offers its users: it takes server URLs and the keywords of
+    natsproto.options.Options, and returns an asynchronous context manager, or with BlockingRunner
+    an ordinary one, that gives a client.
+    """
+    names = list(CHECKS) if checks is None else list(checks)
+    strangers = [name for name in names if name not in CHECKS]
+    if strangers:
+        raise ValueError(f"there is no check {strangers[0]!r}")
+    report = Report()
+    with Servers(server_binary) as servers:
+        for one in [CHECKS[name] for name in names]:
+            reason = one.reason_to_skip(runner, servers.version)
+            if reason:
+                report.skipped.append((one.name, reason))
+                continue
+            try:
+                one.run(connect, runner, servers)
+            except Exception as error:
+                report.failed.append((one.name, error))
+            else:
+                report.passed.append(one.name)
+    if report.failed:
+        raise ChecksFailed(report)
+    return report
