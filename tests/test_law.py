@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 STDLIB = {"__future__", "binascii", "collections", "hashlib", "heapq", "json", "struct"}
 CORE = {f"{path.parent.name}.{path.stem}".removesuffix(".__init__") for path in MODULES}
-# Libraries of extras, imported on use by the one module that wraps them.
+# Libraries of extras, imported on use by the one module that wraps them; datetime, for those who
+# have it.
 EXTRAS = {
+    "jetstream/timestamp.py": {"datetime"},
     "natsproto/nkeys.py": {"cryptography", "nacl"},
     "natsproto/websocket.py": {"h11", "wsproto"},
 }

@@ -9,6 +9,7 @@ from jetstream.errors import (
     BY_CODE,
     ApiError,
     BadRequest,
+    ConsumerDeleted,
     ConsumerDoesNotExist,
     ConsumerNotFound,
     InsufficientResources,
@@ -16,6 +17,7 @@ from jetstream.errors import (
     NoStreamResponse,
     NoSuitablePeers,
     PublishesFailed,
+    PullFailed,
     StoreFailed,
     StreamNotFound,
     WrongLastSequence,
@@ -172,6 +174,17 @@ def test_publishes_failed():
     assert str(error) == (
         "2 publishes failed, the first one to 'orders.new': no stream takes subject 'orders.new'"
     )
+
+
+def test_pull_failed():
+    error = ConsumerDeleted(409, "Consumer Deleted")
+    assert isinstance(error, PullFailed)
+    assert (str(error), error.code, error.description) == (
+        "409 Consumer Deleted",
+        409,
+        "Consumer Deleted",
+    )
+    assert str(PullFailed(503, "")) == "503"
 
 
 def test_every_exception_says_what_it_means():

@@ -1,0 +1,74 @@
+"""Writes docs/jetstream-fields.md from the tables of fields: `python docs/fields.py`.
+
+A test checks that the page is up to date.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PAGE = Path(__file__).with_name("jetstream-fields.md")
+sys.path.insert(0, str(ROOT))
+
+from jetstream import consumer_config, info, stream_config  # noqa: E402
+from jetstream.fields import Fields  # noqa: E402
+
+HEAD = """\
+# Fields of JetStream's objects
+
+Written by docs/fields.py from the tables in the code. Names are the same in Python and in JSON.
+Durations are seconds in Python and nanoseconds in JSON. A time is a `Timestamp` of
+jetstream.timestamp; RFC 3339 text, an aware datetime, or nanoseconds since 1970 will do as well.
+What is not given is not sent, and the server's default holds. The last column is the first release
+of nats-server that has the field.
+"""
+CHAPTERS = [
+    ("Configuration of streams", stream_config, ["StreamConfig"]),
+    ("Configuration of consumers", consumer_config, ["ConsumerConfig"]),
+    ("What the server tells", info, ["StreamInfo", "ConsumerInfo", "AccountInfo", "PubAck"]),
+]
+
+
+def classes(module: object, first: list[str]) -> list[type[Fields]]:
+    """Those of the module: the named ones first, the others as they stand."""
+    own = [
+        cls
+        for cls in vars(module).values()
+        if isinstance(cls, type) and issubclass(cls, Fields) and cls.__module__ == module.__name__
+    ]
+    rank = {name: number for number, name in enumerate(first)}
+    return sorted(own, key=lambda cls: rank.get(cls.__name__, len(rank)))
+
+
+def label(kind: object, known: dict[str, str]) -> str:
+    """What the kind is called, with a link where it is an object."""
+    text: str = kind.label
+    for name in sorted(known, key=len, reverse=True):
+        if text.endswith(name):
+            return f"{text.removesuffix(name)}[{name}](#{known[name]})"
+    return text
+
+
+def section(cls: type[Fields], known: dict[str, str]) -> str:
+    lines = [f"### {cls.__name__}", "", cls.__doc__.partition("\n")[0], ""]
+    lines += ["| Field | Kind | Meaning | Since |", "|---|---|---|---|"]
+    for field in cls.FIELDS:
+        since = ".".join(map(str, field.since))
+        lines.append(f"| `{field.name}` | {label(field.kind, known)} | {field.doc} | {since} |")
+    return "\n".join(lines) + "\n"
+
+
+def page() -> str:
+    chapters = [(title, classes(module, first)) for title, module, first in CHAPTERS]
+    known = {cls.__name__: cls.__name__.lower() for _, found in chapters for cls in found}
+    parts = [HEAD]
+    for title, found in chapters:
+        parts.append(f"## {title}\n")
+        parts += [section(cls, known) for cls in found]
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
