@@ -34,7 +34,7 @@ SECURING = "SECURING"
 OPEN = "OPEN"
 
 _AGAIN = (BlockingIOError, SSLWantReadError, SSLWantWriteError)
-_DAY = 86400.0  # poll cannot wait for ever as a number
+_DAY = 86400.0  # poll takes no larger numbers than 24 days
 
 
 def look_up(order: Dial) -> list[Any] | Exception:
@@ -239,13 +239,13 @@ class SocketCarrier(Carrier):
                 self._hang_up()
                 self.lost(wire.broken)
 
-    def _timeout(self) -> float | None:
-        """Until the deadline; None if there is none."""
+    def _timeout(self) -> float:
+        """Until the deadline."""
         deadline = self.connection.next_deadline()
-        return None if deadline is None else max(0.0, deadline - self.now())
+        return math.inf if deadline is None else max(0.0, deadline - self.now())
 
 
-def wait_for(wire: Wire | None, bell: socket.socket | None, timeout: float | None) -> bool:
+def wait_for(wire: Wire | None, bell: socket.socket | None, timeout: float) -> bool:
     """Until the wire can go on (True), the bell rings, or the time is over."""
     fd = -1 if wire is None else wire.fileno()
     poll = select.poll()
@@ -254,11 +254,11 @@ def wait_for(wire: Wire | None, bell: socket.socket | None, timeout: float | Non
     if bell is not None:
         poll.register(bell, READ)
     # Rounded up: a wake-up just before the deadline would be one in vain.
-    events = poll.poll(None if timeout is None else math.ceil(min(timeout, _DAY) * 1000))
+    events = poll.poll(math.ceil(min(timeout, _DAY) * 1000))
     return any(each == fd for each, _ in events)
 
 
-def _wait_on_windows(wire: Wire | None, bell: socket.socket | None, timeout: float | None) -> bool:
+def _wait_on_windows(wire: Wire | None, bell: socket.socket | None, timeout: float) -> bool:
     read = [] if bell is None else [bell.fileno()]
     write: list[int] = []
     if wire is not None:
@@ -266,10 +266,10 @@ def _wait_on_windows(wire: Wire | None, bell: socket.socket | None, timeout: flo
         read += [wire.fileno()] if wants & READ else []
         write += [wire.fileno()] if wants & WRITE else []
     if not read and not write:
-        time.sleep(0.0 if timeout is None else timeout)
+        time.sleep(min(timeout, _DAY))
         return False
     # A failed attempt to connect counts as exceptional there.
-    ready = select.select(read, write, write, timeout)
+    ready = select.select(read, write, write, min(timeout, _DAY))
     return wire is not None and any(wire.fileno() in each for each in ready)
 
 

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from natsproto.options import OptionsDict, ServersLike
     from natsproto.waitable import Waitable
 
+# For how long an iterator that finds messages keeps the loop to itself.
+_TURN = 0.005
+
 
 def connect(
     servers: ServersLike = "nats://127.0.0.1:4222", **options: Unpack[OptionsDict]
@@ -59,7 +62,9 @@ class AsyncioPort(shared.Carrier):
         self._task: asyncio.Task[None] | None = None  # while it dials or secures
         self._timer: asyncio.TimerHandle | None = None
         self._rings_at = 0.0  # a timer of uvloop need not know
-        self._corked = False
+        self._corked = False  # something was sent, and nothing has come since
+        self._uncorking = False  # and a callback will send the rest
+        self._turned_at = 0.0
         self._closing: list[asyncio.Future[None]] = []
 
     def now(self) -> float:
@@ -76,18 +81,30 @@ class AsyncioPort(shared.Carrier):
                 waitable.waiters.remove(wake)
 
     async def checkpoint(self) -> None:
-        await asyncio.sleep(0)
+        # A turn of the loop reads more, up to 64 KiB: a reader that gave way every few messages
+        # would never catch up with a fast sender, and the queue would overflow.
+        if self.now() - self._turned_at > _TURN:
+            await asyncio.sleep(0)
+            self._turned_at = self.now()
 
     def flush_soon(self) -> None:
-        # The first bytes of a loop turn go out at once, the rest of the turn together.
+        # The first bytes since a read go out at once, what follows together, at the end of the
+        # turn. Only that takes a callback: without one a request costs 2 turns, not 3 (-15 %).
         if not self._corked:
             self._corked = True
-            self._loop.call_soon(self._uncork)
             self.carry_out()
+        elif not self._uncorking:
+            self._uncorking = True
+            self._loop.call_soon(self._uncork)
 
     def _uncork(self) -> None:
-        self._corked = False
+        self._corked = self._uncorking = False
         self.carry_out()
+
+    def received(self, data: bytes) -> None:
+        self._corked = False
+        super().received(data)
+        self._turned_at = self.now()
 
     async def aclose(self) -> None:
         self.carry_out()

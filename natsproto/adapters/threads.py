@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from natsproto.blocking import Client
@@ -46,8 +47,8 @@ class ThreadsPort(SocketCarrier):
         self._mutex = threading.RLock()
         self.lock: Lock = self._mutex
         self._bell, self._button = socket.socketpair()
+        self._bell.setblocking(False)
         self._asleep = False
-        self._rung = False
         self._running = False
         self._ended = Waitable()
         self._thread = threading.Thread(target=self._run, name="natsproto", daemon=True)
@@ -71,9 +72,8 @@ class ThreadsPort(SocketCarrier):
 
     def flush_soon(self) -> None:
         if self._asleep:
-            self._asleep = False
-            self._rung = True
             self._button.send(b"!")
+            self._asleep = False
 
     def cork(self) -> None:
         pass  # the thread collects what comes while it is at work
@@ -100,9 +100,6 @@ class ThreadsPort(SocketCarrier):
                 order = self._order
                 addresses = [] if order is None else look_up(order)
                 with self._mutex:
-                    if self._rung:
-                        self._rung = False
-                        self._bell.recv(1)
                     if order is not None:
                         self._begin(order, addresses)
                     self._step(ready)
@@ -110,13 +107,18 @@ class ThreadsPort(SocketCarrier):
                     if self.connection.closed:
                         return
                     wire = self._wire
-                    timeout = self._timeout()
-                    self._asleep = self._order is None
-                if self._asleep:
-                    ready = wait_for(wire, self._bell, timeout)
-                    self._asleep = False  # no lock needed: the next round sees all orders
+                    timeout = self._timeout() if self._order is None else 0.0
+                    self._asleep = True
+                ready = wait_for(wire, self._bell, timeout)
+                self._asleep = False  # no lock needed: the next round sees all orders
+                if not ready:
+                    self._silence_the_bell()
         finally:
             self._end()
+
+    def _silence_the_bell(self) -> None:
+        with suppress(BlockingIOError):
+            self._bell.recv(64)
 
     def _end(self) -> None:
         with self._mutex:
@@ -136,7 +138,7 @@ class Forked:
     """The lock of a client in a process that has not connected it."""
 
     def __enter__(self) -> None:
-        raise ConnectionClosed("this client belongs to the process that forked: connect again")
+        raise ConnectionClosed("this client belongs to the process before the fork: connect again")
 
     def __exit__(self, *exc: object) -> None:
         pass
