@@ -96,10 +96,18 @@ class Wire:
         return self.tell("handle_timer", at=at)
 
     def ring(self) -> Wire:
-        """The timer, when it is due."""
-        deadline = self.connection.next_deadline()
-        assert deadline is not None
-        return self.timer(at=deadline)
+        """The timer, when it is due, until something comes of it: some entries are out of date."""
+        before = self._outcome()
+        for _ in range(10):
+            deadline = self.connection.next_deadline()
+            assert deadline is not None
+            self.timer(at=deadline)
+            if self._outcome() != before:
+                return self
+        raise AssertionError("the timer rings and rings, and nothing happens")
+
+    def _outcome(self) -> tuple[object, ...]:
+        return self.state, self.alarm, len(self._effects), len(self._sent), len(self._ready)
 
     def tell(self, name: str, *args: Any, at: float | None = None) -> Wire:
         self.now = self.now if at is None else at
@@ -151,6 +159,11 @@ class Wire:
     @property
     def deadline(self) -> float | None:
         return self.connection.next_deadline()
+
+    @property
+    def alarm(self) -> float | None:
+        """The deadline of the state; next_deadline may be earlier."""
+        return self.connection._alarm.deadline
 
     # Ways through the handshake
 
