@@ -343,8 +343,8 @@ class StreamConfig(Fields):
         Field(
             "retention",
             Choice("limits", "interest", "workqueue"),
-            "What keeps messages: the limits alone, also that a consumer has not acknowledged them,"
-            " or that no consumer has.",
+            "How long messages are kept, within the limits: until these are reached, until all"
+            " consumers have acknowledged them, or until one has.",
         ),
         Field("max_consumers", COUNT, "How many consumers it may have; -1: any."),
         Field("max_msgs", COUNT, "How many messages it holds; -1: any."),
