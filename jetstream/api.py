@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from natsproto.errors import InvalidValue, NotSupported
 from natsproto.headers import Headers
-from natsproto.session import check_seconds
+from natsproto.session import check_count, check_seconds
 from natsproto.subjects import check_known_name, check_subscribe
 
 from .batch import AtomicBatch
-from .call import Api
+from .call import Api, read_version
 from .config import ConsumerConfig, StreamConfig
 from .consumer import Consumer
-from .counters import INCREMENT, increment
-from .errors import ConsumerDoesNotExist, FilterIgnored, JetStreamError, StreamNotFound
+from .counters import INCREMENT, increment, read_value
+from .errors import FilterIgnored, InvalidResponse, JetStreamError, StreamNotFound
 from .info import AccountInfo, ConsumerInfo, ConsumerPause, StreamInfo
 from .publish import publish, publish_headers, schedule_headers
 from .stream import Stream
@@ -81,7 +81,7 @@ class JetStream:
             return await self._put_stream("CREATE", stream_config)
 
     async def _put_stream(self, verb: str, config: StreamConfig) -> Stream:
-        config.check()
+        config.check(new=verb == "CREATE")
         self._check_since(config)
         reply = await self._api.call("STREAM.%s.%s" % (verb, config.name), config.to_json())
         return Stream(self, self._api, StreamInfo.from_json(reply))
@@ -102,7 +102,8 @@ class JetStream:
 
     async def stream_names(self, subject: str = "") -> list[str]:
         """The names of all streams, or of those that overlap with the subject."""
-        return await self._api.pages("STREAM.NAMES", "streams", _by_subject(subject))
+        rows = await self._api.pages("STREAM.NAMES", "streams", _by_subject(subject))
+        return _names(rows)
 
     async def stream_name_by_subject(self, subject: str) -> str:
         """The one stream that takes the subject; StreamNotFound; JetStreamError if several do."""
@@ -148,20 +149,20 @@ class JetStream:
 
     async def _put_consumer(self, stream: str, action: str, config: ConsumerConfig) -> Consumer:
         check_known_name("stream", stream)
-        config.check()
+        config.check(new=action != "update")
         self._check_since(config)
         name = config.name or config.durable_name
         if not name:
             if action == "update":
-                raise ConsumerDoesNotExist(400, 10149, "a consumer without a name is always new")
+                raise InvalidValue("a consumer to update has a name or a durable_name", "CALL-9")
             name = config.name = self._api.session.connection.new_token()
         endpoint = "CONSUMER.CREATE.%s.%s" % (stream, name)
         if config.filter_subject:
-            # CONS-3: permissions may be granted by filter.
+            # CALL-8: permissions may be granted by filter.
             endpoint = "%s.%s" % (endpoint, config.filter_subject)
         body = {"stream_name": stream, "config": config.to_json(), "action": action}
         info = ConsumerInfo.from_json(await self._api.call(endpoint, body))
-        if config.filter_subjects and info.config.filter_subjects != config.filter_subjects:
+        if config.filter_subjects and not info.config.filter_subjects:
             raise FilterIgnored("the server ignored filter_subjects: it is older than 2.10")
         return Consumer(self._api, stream, name, info)
 
@@ -183,7 +184,7 @@ class JetStream:
     async def consumer_names(self, stream: str) -> list[str]:
         """The names of all consumers of the stream."""
         endpoint = "CONSUMER.NAMES.%s" % check_known_name("stream", stream)
-        return await self._api.pages(endpoint, "consumers", {})
+        return _names(await self._api.pages(endpoint, "consumers", {}))
 
     async def pause_consumer(self, stream: str, name: str, until: TimestampLike) -> ConsumerPause:
         """Deliver nothing until then: a Timestamp, an aware datetime, RFC 3339 or nanoseconds."""
@@ -199,7 +200,7 @@ class JetStream:
     async def reset_consumer(self, stream: str, name: str, seq: int = 0) -> ConsumerInfo:
         """Start anew: at that sequence of the stream, or at the acknowledged floor (0)."""
         endpoint = "CONSUMER.RESET.%s" % _path(stream, name)
-        body = {"seq": seq} if seq else {}
+        body = {"seq": seq} if check_count("seq", seq) else {}
         return ConsumerInfo.from_json(await self._api.call(endpoint, body, level=4))
 
     async def unpin_consumer(self, stream: str, name: str, group: str) -> None:
@@ -229,17 +230,12 @@ class JetStream:
         ttl           seconds until the stream drops it, or "never"
 
         When nobody is there (503) it is tried again after 250 ms, `retries` times (-1: until the
-        timeout), and for 10 s in a cluster, which may be electing; then NoStreamResponse. After
+        timeout), and for 10 s in a cluster, which may be electing; then NoStreamResponse. The
+        timeout is for all of that; without one each try has the timeout of this JetStream. After
         TimeoutExpired the message may be stored or not.
         """
-        return await publish(
-            self._api.session,
-            subject,
-            data,
-            publish_headers(options) if options else None,
-            timeout=self._api.timeout if timeout is None else timeout,
-            retries=retries,
-        )
+        headers = publish_headers(options, self._api.session.connection) if options else None
+        return await publish(self._api, subject, data, headers, timeout=timeout, retries=retries)
 
     def publisher(
         self, *, max_pending: int = 1000, ack_timeout: float | None = None, retries: int = 2
@@ -255,17 +251,20 @@ class JetStream:
     def atomic_batch(self, *, timeout: float | None = None) -> AtomicBatch:
         """Messages that a stream stores all together or not at all (needs allow_atomic)."""
         self._api.require_level(2, "an atomic batch")
-        return AtomicBatch(self._api.session, self._api.timeout if timeout is None else timeout)
+        seconds = self._api.timeout if timeout is None else check_seconds("timeout", timeout)
+        return AtomicBatch(self._api.session, seconds)
 
     async def add_to_counter(
         self, subject: str, by: int = 1, **options: Unpack[PublishOptions]
     ) -> int:
         """Add to the counter of this subject; returns its new value (needs allow_msg_counter)."""
+        value = increment(by)
+        self._api.require_level(2, "a counter")  # COUNT-2: an older server would only store it
         headers = Headers(options.get("headers") or ())
-        headers.set(INCREMENT, increment(by))
+        headers.set(INCREMENT, value)
         options["headers"] = headers
         ack = await self.publish(subject, **options)
-        return int(ack.val)
+        return read_value(ack.val)
 
     async def schedule(
         self,
@@ -277,45 +276,36 @@ class JetStream:
         source: str = "",
         schedule_ttl: float | str | None = None,
         time_zone: str = "",
+        rollup: bool = False,
         **options: Unpack[PublishOptions],
     ) -> PubAck:
         """Have the stream publish this to `target` later, once or again and again (ADR-51).
 
         `when` is "@at <RFC 3339>", "@every 5m", "@daily" or a cron expression of six fields, in
-        `time_zone`. With a `source` the last message of that subject is published instead. The
-        schedule is the message stored under `subject`: publish it anew to change it, purge it to
-        cancel it. Needs allow_msg_schedules.
+        `time_zone`. With a `source` the last message of that subject is published instead; with
+        `rollup` each one replaces those before it. The schedule is the message stored under
+        `subject`: publish it anew to change it, purge it to cancel it. Needs allow_msg_schedules.
         """
+        pairs = schedule_headers(when, target, source, schedule_ttl, time_zone, rollup)
+        self._api.require_level(2, "a schedule")  # SCHED-2: an older server would only store it
         headers = Headers(options.get("headers") or ())
-        pairs = schedule_headers(when, target, source, schedule_ttl, time_zone)
         for name, value in pairs:
             headers.set(name, value)
         options["headers"] = headers
         return await self.publish(subject, data, **options)
 
     def _check_since(self, config: Fields) -> None:
-        """An older server does not refuse a field that it does not know: it ignores it."""
+        """CALL-7: an older server does not refuse a field that it does not know: it ignores it."""
         info = self._api.session.connection.info
-        if info is None:
+        version = read_version(info.version) if info is not None else ()
+        if info is None or not version:
             return
-        version = read_version(info.version)
-        sent = config.to_json()
         for field in config.FIELDS:
-            if field.name in sent and version < field.since:
+            if version < field.since and getattr(config, field.name) != field.kind.zero():
                 since = ".".join([str(number) for number in field.since])
                 raise NotSupported(
                     "%s needs server %s; this is %s" % (field.name, since, info.version)
                 )
-
-
-def read_version(text: str) -> tuple[int, ...]:
-    """The numbers of a server's version, as far as they go: 2.12.0-beta.1 is (2, 12, 0)."""
-    numbers: list[int] = []
-    for part in text.partition("-")[0].split("."):
-        if not part.isdigit():
-            break
-        numbers.append(int(part))
-    return tuple(numbers)
 
 
 def _by_subject(subject: str) -> dict[str, Any]:
@@ -325,3 +315,10 @@ def _by_subject(subject: str) -> dict[str, Any]:
 def _path(stream: str, consumer: str) -> str:
     check_known_name("stream", stream)
     return "%s.%s" % (stream, check_known_name("consumer", consumer))
+
+
+def _names(rows: list[Any]) -> list[str]:
+    for row in rows:
+        if not isinstance(row, str):
+            raise InvalidResponse("%r is listed where a name belongs" % (row,))
+    return rows

@@ -5,9 +5,9 @@ from __future__ import annotations
 from natsproto.errors import InvalidState, NoResponders
 from natsproto.headers import Headers
 
+from .acks import read_ack
 from .call import read_reply
-from .errors import NoStreamResponse
-from .info import PubAck
+from .errors import InvalidResponse, NoStreamResponse
 from .publish import publish_headers
 
 TYPE_CHECKING = False
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from natsproto.encode import BytesLike
     from natsproto.session import Session
 
+    from .info import PubAck
     from .publish import PublishOptions
 
 BATCH_ID = "Nats-Batch-Id"
@@ -30,6 +31,7 @@ class AtomicBatch:
 
     `add` as many as there are, then `commit` with the last one. The server forgets a batch that
     is not committed in time, and refuses the commit if any message of it was lost or refused.
+    A call that is wrong in itself raises a LocalError and leaves the batch as it was.
     """
 
     def __init__(self, session: Session, timeout: float) -> None:
@@ -47,14 +49,24 @@ class AtomicBatch:
 
         The first one is answered, so a stream that takes no batches refuses it at once.
         """
-        headers = self._headers(options)
         connection = self._session.connection
-        if self.size == 1:
-            reply = await self._request(subject, data, headers)
-            if reply:
-                read_reply(reply)  # raises: only a refusal says anything
-        elif connection.publish(subject, data, headers=headers):
+        while connection.congested:
+            await self._session.port.wait(connection.writable)
+        headers = self._headers(options)
+        if self.size == 0:
+            await self._begin(subject, data, headers)
+        else:
+            connection.publish(subject, data, headers=headers)
+            self.size += 1
             self._session.port.flush_soon()
+
+    async def _begin(self, subject: str, data: BytesLike, headers: Headers) -> None:
+        answer = await self._request(subject, data, headers)
+        if answer:
+            read_reply(answer)  # raises, if it is a refusal
+            # BATCH-2: it has stored the message alone: it knows nothing of batches.
+            raise InvalidResponse("the stream did not begin a batch: %r" % answer[:200])
+        self._over = False
 
     async def commit(
         self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]
@@ -62,29 +74,33 @@ class AtomicBatch:
         """The last message; returns when all are stored. ApiError: none of them is."""
         headers = self._headers(options)
         headers.set(BATCH_COMMIT, "1")
-        self._over = True
-        return PubAck.from_json(read_reply(await self._request(subject, data, headers)))
+        ack = read_ack(await self._request(subject, data, headers))
+        if ack.batch != self._id or ack.count != self.size:
+            raise InvalidResponse(
+                "batch %s of %d messages is acknowledged as %r" % (self._id, self.size, ack)
+            )
+        return ack
 
     def _headers(self, options: PublishOptions) -> Headers:
         if self._over:
-            raise InvalidState("the batch is over: a new one is needed")
+            raise InvalidState("the batch is over: a new one is needed", "BATCH-4")
         if self.size == MAX_BATCH:
             raise InvalidState("a batch has at most %d messages" % MAX_BATCH, "BATCH-3")
-        headers = publish_headers(options) or Headers()
-        self.size += 1
+        headers = publish_headers(options, self._session.connection) or Headers()
         headers.set(BATCH_ID, self._id)
-        headers.set(BATCH_SEQUENCE, str(self.size))
+        headers.set(BATCH_SEQUENCE, str(self.size + 1))
         return headers
 
     async def _request(self, subject: str, data: BytesLike, headers: Headers) -> bytes:
         session = self._session
-        deadline = session.deadline(self._timeout)
+        request = session.connection.start_request(
+            subject, data, deadline=session.deadline(self._timeout), headers=headers
+        )
+        self.size += 1
+        self._over = True  # if it fails: whether the server has got it, nobody knows
         try:
-            reply = await session.settle(
-                session.connection.start_request(subject, data, deadline=deadline, headers=headers)
-            )
+            reply = await session.settle(request)
         except NoResponders:
-            self._over = True
             raise NoStreamResponse(subject) from None
         assert reply is not None
         return reply.data

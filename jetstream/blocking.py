@@ -73,6 +73,7 @@ class Stream:
     get_msgs = blocking(_stream.Stream.get_msgs)
     get_last_msgs = blocking(_stream.Stream.get_last_msgs)
     get_counter = blocking(_stream.Stream.get_counter)
+    get_counters = blocking(_stream.Stream.get_counters)
     delete_msg = blocking(_stream.Stream.delete_msg)
     delete = blocking(_stream.Stream.delete)
     create_consumer = blocking_to(Consumer, _stream.Stream.create_consumer)
@@ -99,6 +100,10 @@ class Publication:
         self.port = port
 
     @property
+    def subject(self) -> str:
+        return self.inner.subject
+
+    @property
     def done(self) -> bool:
         return self.inner.done
 
@@ -112,6 +117,9 @@ class Publication:
         return self.inner.error
 
     result = blocking(_publisher.Publication.result)
+
+    def __repr__(self) -> str:
+        return repr(self.inner)
 
 
 class PublishWindow:

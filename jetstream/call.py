@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from natsproto.errors import NoResponders, NotSupported
-from natsproto.subjects import check_publish
+from natsproto.subjects import check_known_name, check_publish
 
 from .errors import InvalidResponse, JetStreamNotAvailable, api_error
 
@@ -11,9 +11,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from natsproto.frames import Info
     from natsproto.session import Session
 
 API_LEVEL = "Nats-Required-Api-Level"
+# CALL-6: INFO tells the level since 2.12; 2.11 has 1.
+_FIRST_WITH_LEVEL = (2, 11)
 
 
 class Api:
@@ -23,7 +26,7 @@ class Api:
 
     def __init__(self, session: Session, domain: str, prefix: str, timeout: float) -> None:
         self.session = session
-        self.prefix = "$JS.%s.API" % domain if domain else prefix
+        self.prefix = "$JS.%s.API" % check_known_name("domain", domain) if domain else prefix
         check_publish(self.prefix, "API prefix")
         self.timeout = timeout
 
@@ -56,21 +59,44 @@ class Api:
     async def pages(self, endpoint: str, key: str, body: dict[str, Any]) -> list[Any]:
         """All rows of a listing, page by page."""
         rows: list[Any] = []
+        offset = 0
         while True:
-            reply = await self.call(endpoint, dict(body, offset=len(rows)))
-            page: list[Any] = reply.get(key) or []
+            reply = await self.call(endpoint, dict(body, offset=offset))
+            page = _rows(reply, key)
             rows += page
-            if not page or len(rows) >= int(reply.get("total") or 0):
+            # CALL-4: a page may have gaps: what nobody could tell about is listed as missing.
+            offset += max(len(page), read_number(reply, "limit"))
+            if offset >= read_number(reply, "total") or not (page or reply.get("missing")):
                 return rows
 
     def require_level(self, level: int, what: str) -> None:
-        """NotSupported if the server's API is too old, which it would not always tell itself."""
-        info = self.session.connection.info
-        if info is not None and info.api_lvl < level:
-            raise NotSupported(
-                "%s needs JetStream API level %d; server %s has %d"
-                % (what, level, info.version, info.api_lvl)
-            )
+        require_level(self.session.connection.info, level, what)
+
+
+def require_level(info: Info | None, level: int, what: str) -> None:
+    """NotSupported if the server's API is too old, which it would not always tell itself."""
+    if info is None:
+        return
+    known = info.api_lvl
+    if not known:
+        version = read_version(info.version)
+        if not version:
+            return  # a server that does not say: it will see
+        known = 1 if version >= _FIRST_WITH_LEVEL else 0
+    if known < level:
+        raise NotSupported(
+            "%s needs JetStream API level %d; server %s has %d" % (what, level, info.version, known)
+        )
+
+
+def read_version(text: str) -> tuple[int, ...]:
+    """The numbers of a server's version, as far as they go: 2.12.0-beta.1 is (2, 12, 0)."""
+    numbers: list[int] = []
+    for part in text.partition("-")[0].split("."):
+        if not part.isdigit():
+            break
+        numbers.append(int(part))
+    return tuple(numbers)
 
 
 def encode_json(body: object) -> bytes:
@@ -85,12 +111,29 @@ def read_reply(data: bytes) -> dict[str, Any]:
 
     try:
         reply: Any = json.loads(data.decode())
-    except ValueError:
+    except (ValueError, RuntimeError):  # RuntimeError: nested too deeply
         raise InvalidResponse("answer is no JSON: %r" % data[:200]) from None
     if not isinstance(reply, dict):
         raise InvalidResponse("answer is no JSON object: %r" % data[:200])
     answer: dict[str, Any] = reply  # pyright: ignore[reportUnknownVariableType] - JSON keys are str
     error = answer.get("error")
     if error:
-        raise api_error(error)
+        if not isinstance(error, dict):
+            raise InvalidResponse("answer has an odd error: %r" % data[:200])
+        raise api_error(error)  # pyright: ignore[reportUnknownArgumentType] - as above
     return answer
+
+
+def _rows(reply: dict[str, Any], key: str) -> list[Any]:
+    rows: list[Any] = reply.get(key) or []
+    if not isinstance(rows, list):
+        raise InvalidResponse("%s %r of an answer is no list" % (key, rows))
+    return rows
+
+
+def read_number(reply: dict[str, Any], key: str) -> int:
+    """The whole number at this key, 0 if there is none; InvalidResponse if it is something else."""
+    value: Any = reply.get(key, 0)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidResponse("%s %r of an answer is no number" % (key, value))
+    return value

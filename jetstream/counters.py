@@ -11,17 +11,30 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from .stored import StoredMsg
+
 INCREMENT = "Nats-Incr"
 SOURCES = "Nats-Counter-Sources"
 
 
 class Counter(Record):
-    """The value of a counter, and what each source has added to it: {stream: {subject: value}}."""
+    """The value of a counter, and what each source has added to it: {stream: {subject: value}}.
 
-    __slots__ = ("sources", "value")
+    `increment` is the last one that was added; None if the message does not tell.
+    """
 
-    def __init__(self, value: int, sources: dict[str, dict[str, int]]) -> None:
+    __slots__ = ("subject", "value", "increment", "sources")
+
+    def __init__(
+        self,
+        subject: str,
+        value: int,
+        increment: int | None,
+        sources: dict[str, dict[str, int]],
+    ) -> None:
+        self.subject = subject
         self.value = value
+        self.increment = increment
         self.sources = sources
 
 
@@ -32,19 +45,33 @@ def increment(by: int) -> str:
     return "%+d" % by
 
 
-def read_counter(data: bytes, sources: str) -> Counter:
-    """The counter in a stored message: its body, and its header of sources ("" if none)."""
+def read_value(text: object) -> int:
+    """The number in this text, as the server writes it; InvalidResponse if it is none."""
+    if isinstance(text, str):
+        digits = text[1:] if text[:1] in ("+", "-") else text
+        # By character, because isdigit knows digits of other scripts.
+        if digits and all(char in "0123456789" for char in digits):
+            return int(text)
+    raise InvalidResponse("counter value %r is no whole number in text" % (text,))
+
+
+def read_counter(msg: StoredMsg) -> Counter:
+    """The counter in a stored message; InvalidResponse if it is none."""
     import json
 
+    headers = msg.headers
+    sources = headers.get(SOURCES) if headers else ""
+    added = headers.get(INCREMENT) if headers else ""
     try:
-        value = int(json.loads(data.decode())["val"])
-        told: dict[str, Any] = json.loads(sources) if sources else {}
+        body: Any = json.loads(msg.data.decode())
+        told: Any = json.loads(sources) if sources else {}
         parts = {
-            stream: {subject: int(part) for subject, part in row.items()}
+            stream: {subject: read_value(row[subject]) for subject in row}
             for stream, row in told.items()
         }
-    except (ValueError, KeyError, TypeError, AttributeError):
+        value = read_value(body["val"])
+    except (ValueError, KeyError, TypeError, AttributeError, RuntimeError):
         raise InvalidResponse(
-            "counter %r with sources %r cannot be read" % (data, sources)
+            "message %r with sources %r is no counter" % (msg.data[:200], sources)
         ) from None
-    return Counter(value, parts)
+    return Counter(msg.subject, value, read_value(added) if added else None, parts)

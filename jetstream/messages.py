@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from natsproto import _text
 from natsproto.errors import InvalidValue
 from natsproto.session import check_seconds
 
@@ -19,6 +20,7 @@ ACK = b"+ACK"
 NAK = b"-NAK"
 TERM = b"+TERM"
 IN_PROGRESS = b"+WPI"
+_MOST_SECONDS = 2**63 // 10**9  # that a duration of the server holds
 
 
 class JsMsg:
@@ -95,29 +97,41 @@ class JsMsg:
         self._settle(ACK)
 
     async def ack_sync(self, timeout: float = 5.0) -> None:
-        """The same, and wait until the server has it; TimeoutExpired leaves it unsettled."""
+        """The same, and wait until the server has it; TimeoutExpired leaves it unsettled.
+
+        NoResponders: the consumer is gone.
+        """
         if self.settled:
             return
         session = self._session
         request = session.connection.start_request(
             self._msg.reply, ACK, deadline=session.deadline(timeout)
         )
-        await session.settle(request)
-        self.settled = True
+        self.settled = True  # ACK-4: meanwhile no other acknowledgement is sent
+        try:
+            await session.settle(request)
+        except BaseException:
+            self.settled = False
+            raise
 
     async def nak(self, delay: float | None = None) -> None:
         """Not done: deliver it again, at once or after that many seconds."""
         if delay is None:
             self._settle(NAK)
         else:
-            nanoseconds = round(check_seconds("delay", delay) * 1e9)
-            self._settle(b'%s {"delay": %d}' % (NAK, nanoseconds))
+            if check_seconds("delay", delay) > _MOST_SECONDS:
+                raise InvalidValue("delay %r is above %d s" % (delay, _MOST_SECONDS), "ACK-5")
+            self._settle(b'%s {"delay":%d}' % (NAK, round(delay * 1e9)))
 
     async def term(self, reason: str = "") -> None:
         """Never deliver it again, though it is not done; advisories tell the reason."""
         if not isinstance(reason, str) or "\r" in reason or "\n" in reason:
             raise InvalidValue("reason %r is not one line of text" % (reason,), "ACK-6")
-        self._settle(TERM + b" " + reason.encode() if reason else TERM)
+        try:
+            why = _text.encode(reason)
+        except UnicodeError:
+            raise InvalidValue("reason %r is not UTF-8" % reason, "ACK-6") from None
+        self._settle(TERM + b" " + why if why else TERM)
 
     async def in_progress(self) -> None:
         """Still at it: start the time for the acknowledgement anew. May be repeated."""

@@ -14,6 +14,8 @@ from natsproto._record import Record
 
 from .errors import NotJetStreamMessage
 
+_MOST_DIGITS = 20  # of a uint64
+
 
 class Metadata(Record):
     """Where a message comes from, and how often and when.
@@ -69,7 +71,7 @@ def read_metadata(reply: bytes) -> Metadata:
         domain = _text.decode(tokens[2])
         stream, consumer, *numbers = tokens[4:11]
     for token in numbers:
-        if not token.isdigit():
+        if not token.isdigit() or len(token) > _MOST_DIGITS:
             raise NotJetStreamMessage("reply %r has %r where a number belongs" % (reply, token))
     return Metadata(
         _text.decode(stream),

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from natsproto.errors import InvalidValue, NoResponders
 from natsproto.headers import Headers
-from natsproto.subjects import check_publish
+from natsproto.session import check_seconds
+from natsproto.subjects import check_publish, check_subscribe
 
-from .call import read_reply
+from .acks import read_ack
+from .call import require_level
 from .errors import NoStreamResponse
-from .info import PubAck
 from .publisher import RETRY_WAIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypedDict
 
+    from natsproto.connection import Connection
     from natsproto.encode import BytesLike
     from natsproto.headers import HeadersLike
-    from natsproto.session import Session
+
+    from .call import Api
+    from .info import PubAck
 
     class PublishOptions(TypedDict, total=False):
         """How a stream is to take a message; see JetStream.publish."""
@@ -41,37 +45,74 @@ EXPECTED_LAST_MSG_ID = "Nats-Expected-Last-Msg-Id"
 TTL = "Nats-TTL"
 
 # PUB-4: with a cluster behind it a 503 may be an election, which takes that long at most.
-_ELECTION = 10.0
+ELECTION = 10.0
+_OPTIONS = (
+    "headers",
+    "msg_id",
+    "expect_stream",
+    "expect_last_seq",
+    "expect_last_subject_seq",
+    "expect_last_subject",
+    "expect_last_msg_id",
+    "ttl",
+)
+_MOST_SECONDS = 2**63 // 10**9  # that a duration of the server holds
+_MOST_SEQUENCE = 2**64 - 1
 
 
-def publish_headers(options: PublishOptions) -> Headers | None:
+def publish_headers(options: PublishOptions, connection: Connection) -> Headers | None:
     """The user's headers and those of the options; None if there are none at all."""
+    for name in options:
+        if name not in _OPTIONS:
+            known = ", ".join(_OPTIONS)
+            raise InvalidValue("publish has no option %r; it has %s" % (name, known), "PUB-9")
     headers = options.get("headers")
     pairs = [
-        (MSG_ID, options.get("msg_id", "")),
-        (EXPECTED_STREAM, options.get("expect_stream", "")),
+        (MSG_ID, _text(options, "msg_id")),
+        (EXPECTED_STREAM, _text(options, "expect_stream")),
         (EXPECTED_LAST_SEQ, _sequence(options, "expect_last_seq")),
         (EXPECTED_LAST_SUBJECT_SEQ, _sequence(options, "expect_last_subject_seq")),
-        (EXPECTED_LAST_SUBJECT, options.get("expect_last_subject", "")),
-        (EXPECTED_LAST_MSG_ID, options.get("expect_last_msg_id", "")),
+        (EXPECTED_LAST_SUBJECT, _expected_subject(options)),
+        (EXPECTED_LAST_MSG_ID, _text(options, "expect_last_msg_id")),
         (TTL, time_to_live(options.get("ttl"))),
     ]
     pairs = [pair for pair in pairs if pair[1]]
     if headers is None and not pairs:
         return None
     result = Headers(headers or ())
-    for name, value in pairs:
-        result.set(name, value)
+    for header, value in pairs:
+        result.set(header, value)
+    if TTL in result:
+        # PUB-7: an older server would store it for ever and say nothing.
+        require_level(connection.info, 1, "the TTL of a message")
     return result
+
+
+def _text(options: PublishOptions, name: str) -> str:
+    value: object = options.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise InvalidValue("%s %r is not a str" % (name, value), "PUB-9")
+    return value
 
 
 def _sequence(options: PublishOptions, name: str) -> str:
     value: object = options.get(name)
     if value is None:
         return ""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MOST_SEQUENCE:
         raise InvalidValue("%s %r is not a sequence" % (name, value), "PUB-6")
     return str(value)
+
+
+def _expected_subject(options: PublishOptions) -> str:
+    subject = options.get("expect_last_subject") or ""
+    if subject:
+        check_subscribe(subject, "expect_last_subject")
+        if options.get("expect_last_subject_seq") is None:
+            raise InvalidValue("expect_last_subject needs expect_last_subject_seq", "PUB-6")
+    return subject
 
 
 def time_to_live(ttl: float | str | None) -> str:
@@ -80,56 +121,76 @@ def time_to_live(ttl: float | str | None) -> str:
         return ""
     if ttl == "never":
         return "never"
-    if not isinstance(ttl, (int, float)) or isinstance(ttl, bool) or not ttl >= 1:
-        raise InvalidValue("ttl %r is neither 'never' nor 1 second or more" % (ttl,), "PUB-7")
+    number = isinstance(ttl, (int, float)) and not isinstance(ttl, bool)
+    if isinstance(ttl, str) or not number or not 1 <= ttl <= _MOST_SECONDS:
+        raise InvalidValue(
+            "ttl %r is neither 'never' nor a number of seconds from 1" % (ttl,), "PUB-7"
+        )
     return str(int(ttl)) if ttl == int(ttl) else "%dms" % round(ttl * 1000)
 
 
 def schedule_headers(
-    when: str, target: str, source: str, ttl: float | str | None, time_zone: str
+    when: str, target: str, source: str, ttl: float | str | None, time_zone: str, rollup: bool
 ) -> list[tuple[str, str]]:
     """The headers of a scheduled message (ADR-51)."""
-    if not when:
-        raise InvalidValue("when is empty: a schedule needs a time", "SCHED-1")
+    if not isinstance(when, str) or not when:
+        raise InvalidValue("when %r is no schedule" % (when,), "SCHED-1")
     check_publish(target, "target")
+    if source:
+        check_publish(source, "source")
+    if time_zone and when.startswith(("@at ", "@every ")):
+        raise InvalidValue("%r has no time zone; cron schedules do" % when, "SCHED-3")
     pairs = [
         ("Nats-Schedule", when),
         ("Nats-Schedule-Target", target),
         ("Nats-Schedule-Source", source),
         ("Nats-Schedule-TTL", time_to_live(ttl)),
         ("Nats-Schedule-Time-Zone", time_zone),
+        ("Nats-Schedule-Rollup", "sub" if rollup else ""),
     ]
     return [pair for pair in pairs if pair[1]]
 
 
+def in_cluster(connection: Connection) -> bool:
+    """Whether the server is one of several, so that a stream may be without a leader for a time."""
+    return connection.info is not None and connection.info.cluster != ""
+
+
 async def publish(
-    session: Session,
+    api: Api,
     subject: str,
     data: BytesLike,
     headers: Headers | None,
     *,
-    timeout: float,
+    timeout: float | None,
     retries: int,
 ) -> PubAck:
-    """Publish and wait for the stream's word; a 503 is tried again `retries` times (-1: always)."""
+    """Publish and wait for the stream's word; a 503 is tried again `retries` times (-1: always).
+
+    A given timeout is for all of it. Without one each try may take the time that the API has.
+    """
+    if not isinstance(retries, int) or isinstance(retries, bool) or retries < -1:
+        raise InvalidValue("retries %r is not a whole number from -1" % (retries,), "PUB-3")
+    session = api.session
+    patience = ELECTION if retries and in_cluster(session.connection) else 0.0
     started = session.port.now()
-    deadline = session.deadline(timeout)
-    info = session.connection.info
-    clustered = info is not None and bool(info.cluster)
+    each = api.timeout if timeout is None else check_seconds("timeout", timeout)
+    end = started + (max(each, patience) if timeout is None else each)
     tries = 0
     while True:
+        now = session.port.now()
         request = session.connection.start_request(
-            subject, data, deadline=deadline, headers=headers
+            subject, data, deadline=min(now + each, end), headers=headers
         )
         tries += 1
         try:
             reply = await session.settle(request)
         except NoResponders:
             now = session.port.now()
-            electing = clustered and retries > 0 and now - started < _ELECTION
-            if (retries >= 0 and tries > retries and not electing) or now + RETRY_WAIT >= deadline:
+            spent = retries >= 0 and tries > retries and now - started >= patience
+            if spent or now + RETRY_WAIT >= end:
                 raise NoStreamResponse(subject) from None
             await session.sleep(RETRY_WAIT)
             continue
         assert reply is not None
-        return PubAck.from_json(read_reply(reply.data))
+        return read_ack(reply.data)

@@ -60,6 +60,9 @@ class Publication(Waitable):
         "told",
     )
 
+    answer: Ack | None
+    error: NatsError | None
+
     def __init__(
         self, port: Port, subject: bytes, data: bytes, block: bytes | None, safe: bool
     ) -> None:
@@ -75,10 +78,6 @@ class Publication(Waitable):
         self.in_doubt = False  # a try was not answered: it may be stored
         self.done = False
         self.told = False  # the error was raised to somebody who asked for the result
-
-    if TYPE_CHECKING:
-        answer: Ack | None
-        error: NatsError | None
 
     @property
     def subject(self) -> str:

@@ -2,14 +2,14 @@
 
 Two ways lead to them. The API (STREAM.MSG.GET) asks the stream's leader and answers in JSON with
 base64. Direct get (ADR-31), where the stream allows it, is answered by any replica with the message
-itself, its place in extra headers; and it can give many at once, ended by the status 204.
+itself, its place in headers behind its own; and it can give many at once, ended by the status 204.
 """
 
 from __future__ import annotations
 
 from natsproto._record import Record
-from natsproto.errors import NoResponders, NotSupported
-from natsproto.headers import Headers
+from natsproto.errors import InvalidValue, NoResponders, NotSupported, TimeoutExpired
+from natsproto.headers import VERSION, Headers
 
 from .call import encode_json
 from .errors import InvalidResponse, JetStreamError, MessageNotFound
@@ -25,38 +25,46 @@ if TYPE_CHECKING:
 
 _NOT_FOUND = 404
 _END_OF_BATCH = 204
-# Headers that direct get adds; they are attributes of a StoredMsg instead.
-_ADDED = (
-    "Nats-Stream",
-    "Nats-Subject",
-    "Nats-Sequence",
-    "Nats-Time-Stamp",
-    "Nats-Num-Pending",
-    "Nats-Last-Sequence",
-    "Nats-UpTo-Sequence",
-)
+_MESSAGE_NOT_FOUND = 10037  # the err_code that the API has for it
+_PLACE = b"\r\nNats-Stream: "  # where the headers of direct get begin
 
 
 class StoredMsg(Record):
-    """A message as the stream holds it."""
+    """A message as the stream holds it; `time` is when it took it."""
 
-    __slots__ = ("data", "headers", "seq", "stream", "subject", "time")
+    __slots__ = ("stream", "subject", "seq", "time", "data", "raw_headers", "_headers")
+
+    _headers: Headers
 
     def __init__(
         self,
         stream: str,
         subject: str,
         seq: int,
-        time: Timestamp | None,
+        time: Timestamp,
         data: bytes,
-        headers: Headers | None,
+        raw_headers: bytes | None = None,
     ) -> None:
         self.stream = stream
         self.subject = subject
         self.seq = seq
         self.time = time
         self.data = data
-        self.headers = headers
+        self.raw_headers = raw_headers
+
+    @property
+    def headers(self) -> Headers | None:
+        """Its headers, None if it has none; HeaderError if its publisher sent garbage."""
+        if self.raw_headers is None:
+            return None
+        try:
+            return self._headers
+        except AttributeError:
+            self._headers = Headers.decode(self.raw_headers)
+            return self._headers
+
+    def _fields(self) -> list[tuple[str, object]]:
+        return [(name, getattr(self, name)) for name in self.__slots__[:-1]]
 
 
 async def get_by_api(api: Api, stream: str, body: dict[str, Any]) -> StoredMsg:
@@ -73,74 +81,124 @@ async def get_by_api(api: Api, stream: str, body: dict[str, Any]) -> StoredMsg:
             message["seq"],
             Timestamp.parse(message["time"]),
             binascii.a2b_base64(message.get("data") or ""),
-            Headers.decode(block) if block else None,
+            block or None,
         )
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, InvalidValue) as error:
         raise InvalidResponse("answer to STREAM.MSG.GET is odd: %r" % error) from error
 
 
 async def get_direct(api: Api, stream: str, body: dict[str, Any]) -> StoredMsg:
     """One message from any replica; MessageNotFound."""
-    return (await _get(api, stream, body, 1))[0]
-
-
-async def get_direct_batch(api: Api, stream: str, body: dict[str, Any]) -> list[StoredMsg]:
-    """Many messages in one request; an empty list if there are none (ADR-31, needs 2.11)."""
-    api.require_level(1, "batched direct get")
+    session = api.session
+    request = session.connection.start_request(
+        _endpoint(api, stream), encode_json(body), deadline=session.deadline(api.timeout)
+    )
     try:
-        return await _get(api, stream, body, 0)
-    except MessageNotFound:
-        return []
+        reply = await session.settle(request)
+    except NoResponders:
+        raise _not_allowed(stream) from None
+    assert reply is not None
+    return _read(reply)
 
 
-async def _get(api: Api, stream: str, body: dict[str, Any], most: int) -> list[StoredMsg]:
+async def get_direct_batch(
+    api: Api, stream: str, body: dict[str, Any], most: int = 0
+) -> list[StoredMsg]:
+    """Many messages, an empty list if there are none (needs 2.11).
+
+    The server ends an answer when it is large, and tells how many more there are. With `most` they
+    are asked for, up to that many in all.
+    """
+    api.require_level(1, "batched direct get")
+    found: list[StoredMsg] = []
+    body = dict(body)
+    while True:
+        try:
+            page, pending, last, up_to = await _get_page(api, stream, body)
+        except MessageNotFound:
+            return found
+        found += page
+        if not page or not pending or len(found) >= most:
+            return found
+        # GET-6: from behind the last one on, and of the same moment.
+        body["seq"] = last + 1
+        body.pop("start_time", None)
+        if "batch" in body:
+            body["batch"] = most - len(found)
+        if up_to:
+            body["up_to_seq"] = up_to
+            body.pop("up_to_time", None)
+
+
+async def _get_page(
+    api: Api, stream: str, body: dict[str, Any]
+) -> tuple[list[StoredMsg], int, int, int]:
+    """Messages; how many more there are, the sequence of the last, and the moment of all."""
     session = api.session
     gather = session.connection.start_gather(
-        "%s.DIRECT.GET.%s" % (api.prefix, stream),
-        encode_json(body),
-        deadline=session.deadline(api.timeout),
-        most=most,
+        _endpoint(api, stream), encode_json(body), deadline=session.deadline(api.timeout)
     )
     session.port.flush_soon()
     found: list[StoredMsg] = []
     try:
-        while True:
-            for msg in gather.replies[len(found) :]:
-                if msg.status == _END_OF_BATCH:
-                    return found
-                found.append(_read(msg))
-            if gather.done:
-                break
+        while not gather.done:
             await session.port.wait(gather)
     finally:
         session.connection.cancel(gather)
     if isinstance(gather.error, NoResponders):
-        raise NotSupported("stream %r does not allow direct get, or is gone" % stream)
+        raise _not_allowed(stream)
     if gather.error is not None:
         raise gather.error
-    if not most or not found:
-        raise JetStreamError("direct get of stream %r was not answered to its end" % stream)
-    return found
+    for msg in gather.replies:
+        if msg.status == _END_OF_BATCH:
+            headers = msg.headers or Headers()
+            return (
+                found,
+                _number(headers, "Nats-Num-Pending"),
+                _number(headers, "Nats-Last-Sequence"),
+                _number(headers, "Nats-UpTo-Sequence"),
+            )
+        found.append(_read(msg))
+    raise TimeoutExpired("direct get of stream %r was not answered to its end" % stream)
+
+
+def _endpoint(api: Api, stream: str) -> str:
+    return "%s.DIRECT.GET.%s" % (api.prefix, stream)
+
+
+def _not_allowed(stream: str) -> NotSupported:
+    return NotSupported("stream %r does not allow direct get, or is gone" % stream)
 
 
 def _read(msg: Msg) -> StoredMsg:
     """The message in an answer; the status of an error raises."""
     if msg.status == _NOT_FOUND:
-        raise MessageNotFound(404, 10037, msg.description.lower())
+        raise MessageNotFound(_NOT_FOUND, _MESSAGE_NOT_FOUND, msg.description.lower())
     if msg.status:
         raise JetStreamError("direct get: %d %s" % (msg.status, msg.description))
-    headers = msg.headers
-    if headers is None:
-        raise InvalidResponse("answer to DIRECT.GET has no headers")
-    sequence = headers.get("Nats-Sequence")
-    if not sequence.isdigit():
-        raise InvalidResponse("answer to DIRECT.GET has sequence %r" % sequence)
-    own = Headers([pair for pair in headers.items() if pair[0] not in _ADDED])
+    block = msg.raw_headers or b""
+    # GET-4: the last ones. A message that was republished has such headers of its own.
+    place = block.rfind(_PLACE)
+    if place < 0:
+        raise InvalidResponse("answer to DIRECT.GET is no stored message: %r" % block[:200])
+    own = block[:place] + b"\r\n\r\n"
+    headers = Headers.decode(VERSION + block[place:])
+    try:
+        time = Timestamp.parse(headers.get("Nats-Time-Stamp"))
+    except InvalidValue as error:
+        raise InvalidResponse("answer to DIRECT.GET: %s" % error) from None
     return StoredMsg(
         headers.get("Nats-Stream"),
         headers.get("Nats-Subject"),
-        int(sequence),
-        Timestamp.parse(headers.get("Nats-Time-Stamp")),
+        _number(headers, "Nats-Sequence"),
+        time,
         msg.data,
-        own if len(own) else None,
+        None if own == VERSION + b"\r\n\r\n" else own,
     )
+
+
+def _number(headers: Headers, name: str) -> int:
+    text = headers.get(name) or "0"
+    if len(text) > 20 or not all(char in "0123456789" for char in text):
+        raise InvalidResponse("answer to DIRECT.GET has %s %r" % (name, text))
+    return int(text)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from natsproto.errors import InvalidValue
 from natsproto.subjects import check_subscribe
 
-from .counters import SOURCES, read_counter
+from .call import read_number
+from .counters import read_counter
 from .info import StreamInfo
 from .stored import get_by_api, get_direct, get_direct_batch
+from .timestamp import Timestamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from typing_extensions import Unpack
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from .info import ConsumerInfo, ConsumerPause
     from .stored import StoredMsg
     from .timestamp import TimestampLike
+
+_MOST_SUBJECTS = 1024  # that the server answers for
 
 
 class Stream:
@@ -42,35 +47,41 @@ class Stream:
         if deleted_details:
             body["deleted_details"] = True
         info = StreamInfo.from_json(await self._info_page(body))
-        # STREAM-9: subjects come in pages; the rest of the answer is the same on each.
-        while subjects_filter and len(info.state.subjects) < info.total:
-            page = await self._info_page(dict(body, offset=len(info.state.subjects)))
+        # CALL-5: subjects come in pages; the rest of the answer is the same on each.
+        subjects = info.state.subjects
+        offset = len(subjects)
+        while subjects_filter and offset < info.total:
+            page = await self._info_page(dict(body, offset=offset))
             more = StreamInfo.from_json(page).state.subjects
             if not more:
                 break
-            info.state.subjects.update(more)
+            subjects.update(more)
+            offset += len(more)
         self.cached_info = info
         return info
 
     async def _info_page(self, body: dict[str, Any]) -> dict[str, Any]:
         return await self._api.call("STREAM.INFO.%s" % self.name, body)
 
-    async def purge(self, *, subject: str = "", seq: int = 0, keep: int = 0) -> int:
+    async def purge(
+        self, *, subject: str | None = None, seq: int | None = None, keep: int | None = None
+    ) -> int:
         """Delete messages: all, those of a subject, those below a sequence, or all but the newest.
 
         Returns how many were deleted.
         """
-        if seq and keep:
-            raise InvalidValue("purge by seq %d and keep %d: only one works" % (seq, keep))
+        # CALL-10: nothing that was computed to be empty or 0 may stand for everything.
         body: dict[str, Any] = {}
-        if subject:
+        if subject is not None:
             body["filter"] = check_subscribe(subject).decode()
-        if seq:
+        if seq is not None:
             body["seq"] = _whole("seq", seq)
-        if keep:
+        if keep is not None:
             body["keep"] = _whole("keep", keep)
+        if seq is not None and keep is not None:
+            raise InvalidValue("purge by seq %d and keep %d: only one works" % (seq, keep))
         reply = await self._api.call("STREAM.PURGE.%s" % self.name, body)
-        return int(reply.get("purged") or 0)
+        return read_number(reply, "purged")
 
     async def get_msg(
         self, seq: int = 0, *, last_by_subject: str = "", next_by_subject: str = ""
@@ -85,31 +96,65 @@ class Stream:
         return await get_by_api(self._api, self.name, body)
 
     async def get_msgs(
-        self, *, batch: int, seq: int = 1, subject: str = "", max_bytes: int = 0
+        self,
+        *,
+        batch: int,
+        seq: int = 0,
+        start_time: TimestampLike | None = None,
+        subject: str = "",
+        max_bytes: int = 0,
     ) -> list[StoredMsg]:
-        """Up to `batch` messages from a sequence on, by direct get (ADR-31)."""
-        body: dict[str, Any] = {"seq": _whole("seq", seq), "batch": _whole("batch", batch)}
+        """Up to `batch` messages from a sequence or a time on, by direct get (ADR-31).
+
+        With `max_bytes` they may be fewer, though there are more.
+        """
+        body: dict[str, Any] = {"batch": _whole("batch", batch)}
+        if start_time is None:
+            body["seq"] = _whole("seq", seq or 1)
+        elif seq:
+            raise InvalidValue("seq %d and start_time: only one of the two can be given" % seq)
+        else:
+            body["start_time"] = str(Timestamp.of(start_time))
         if subject:
             body["next_by_subj"] = check_subscribe(subject).decode()
         if max_bytes:
             body["max_bytes"] = _whole("max_bytes", max_bytes)
-        return await get_direct_batch(self._api, self.name, body)
+        most = 0 if max_bytes else batch
+        return await get_direct_batch(self._api, self.name, body, most)
 
     async def get_last_msgs(
-        self, subjects: list[str], *, up_to_seq: int = 0, batch: int = 0
+        self,
+        subjects: Sequence[str],
+        *,
+        up_to_seq: int = 0,
+        up_to_time: TimestampLike | None = None,
+        batch: int = 0,
     ) -> list[StoredMsg]:
-        """The last message of each of these subjects, wildcards allowed, by direct get (ADR-31)."""
+        """The last message of each of these subjects, wildcards allowed, by direct get (ADR-31).
+
+        As they are now, or were at a sequence or a time; `batch` of them at most. The server
+        refuses more than 1024 subjects.
+        """
+        if isinstance(subjects, str) or not subjects:
+            raise InvalidValue("subjects %r is not a list of subjects" % (subjects,))
         body: dict[str, Any] = {"multi_last": [check_subscribe(each).decode() for each in subjects]}
+        if up_to_seq and up_to_time is not None:
+            raise InvalidValue("up_to_seq %d and up_to_time: only one can be given" % up_to_seq)
         if up_to_seq:
             body["up_to_seq"] = _whole("up_to_seq", up_to_seq)
+        if up_to_time is not None:
+            body["up_to_time"] = str(Timestamp.of(up_to_time))
         if batch:
             body["batch"] = _whole("batch", batch)
-        return await get_direct_batch(self._api, self.name, body)
+        return await get_direct_batch(self._api, self.name, body, batch or _MOST_SUBJECTS)
 
     async def get_counter(self, subject: str) -> Counter:
         """The counter of this subject and its sources (ADR-49); MessageNotFound if it has none."""
-        msg = await self.get_msg(last_by_subject=subject)
-        return read_counter(msg.data, msg.headers.get(SOURCES) if msg.headers else "")
+        return read_counter(await self.get_msg(last_by_subject=subject))
+
+    async def get_counters(self, subjects: Sequence[str]) -> list[Counter]:
+        """The counters of these subjects, wildcards allowed; needs allow_direct."""
+        return [read_counter(msg) for msg in await self.get_last_msgs(subjects)]
 
     async def delete_msg(self, seq: int, *, secure: bool = False) -> None:
         """Delete one message; secure: overwrite its bytes on disk as well."""

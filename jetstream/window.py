@@ -61,10 +61,14 @@ class PublishWindow:
         port = session.port
         connection = session.connection
         machine = self._machine
+        try:
+            raw = self._checked[subject]
+        except (KeyError, TypeError):  # TypeError: not even a key, let alone a subject
+            raw = self._check(subject)
         headers = publish_headers(options, connection) if options else None
         publication = Publication(
             port,
-            self._checked.get(subject) or self._check(subject),
+            raw,
             data if isinstance(data, bytes) else encode.check_data(data),
             None if headers is None else headers.encode(),
             headers is not None and MSG_ID in headers,
