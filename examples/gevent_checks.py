@@ -1,0 +1,69 @@
+"""The conformance checks of natsproto.testing on the adapter of gevent_adapter.py.
+
+All of them, or those that are named: `python examples/gevent_checks.py request drain_client`.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import gevent
+from gevent_adapter import connect
+
+from natsproto.port import run_sync
+from natsproto.testing import BlockingRunner, CheckHung, ChecksFailed, check_adapter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    Work = Callable[[], Coroutine[Any, Any, Any]]
+
+
+class GeventRunner(BlockingRunner):
+    """Checks in greenlets; what a check starts is another one, and shares its clients."""
+
+    def __init__(self) -> None:
+        super().__init__(shares_clients=True)
+
+    def run(self, main: Work, timeout: float) -> None:
+        with gevent.Timeout(timeout, CheckHung(f"it did not end within {timeout} s")):
+            run_sync(Task(main).result())
+
+    def start(self, work: Work) -> Task:
+        return Task(work)
+
+
+class Task:
+    def __init__(self, work: Work) -> None:
+        self._error: Exception | None = None
+        self._greenlet = gevent.spawn(self._run, work)
+
+    def _run(self, work: Work) -> Any:
+        try:
+            return run_sync(work())
+        except Exception as error:  # gevent would print it
+            self._error = error
+
+    async def result(self) -> Any:
+        outcome = self._greenlet.get()
+        if self._error is not None:
+            raise self._error
+        return outcome
+
+    async def stop(self) -> None:
+        self._greenlet.kill()
+
+
+def main(names: list[str]) -> None:
+    try:
+        report = check_adapter(connect, GeventRunner(), checks=names or None)
+    except ChecksFailed as failure:
+        sys.exit(str(failure))
+    print(f"{len(report.passed)} checks passed, {len(report.skipped)} left out")
+    for name, reason in report.skipped:
+        print(f"  {name}: {reason}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
