@@ -6,8 +6,16 @@ from .call import read_reply
 from .errors import InvalidResponse
 from .info import PubAck
 
-_SEQ = b'"seq":'
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    # The sequence of the second, if there is one; everything else of the first.
+    Ack: TypeAlias = tuple[PubAck, bytes]
+
 _MOST_DIGITS = 19  # any number of these fits into a uint64
+_ZERO = 48  # "0"
+_BRACE = 125  # "}"
 
 
 def read_ack(data: bytes) -> PubAck:
@@ -20,51 +28,43 @@ def read_ack(data: bytes) -> PubAck:
 
 
 class AckReader:
-    """Reads many: one that differs from the last in its sequence alone is recognized by its bytes.
+    """Reads many: one that differs from the last in its sequence alone is known by its bytes.
 
     Nearly all do. `{"stream":"S","seq":7}` behind `{"stream":"S","seq":6}` is the same object with
-    another number, whatever stands before the number; no JSON is read for it, and the PubAck is
-    made when somebody asks: 0.4 us instead of 6.
+    another number, whatever stands before the number. So no JSON is read for it, and the PubAck is
+    made when somebody asks for it: 0.3 us instead of 7.
     """
 
-    __slots__ = ("_head", "_like")
+    __slots__ = ("_head", "_like", "_size")
 
     def __init__(self) -> None:
-        self._head = b""
+        self._head = b"\0"  # what no answer begins with
+        self._size = 0
         self._like = PubAck()
 
     def read(self, data: bytes) -> Ack:
         """The acknowledgement in this answer; errors as from `read_ack`."""
-        head = self._head
-        if head and data.startswith(head):
-            digits = data[len(head) : -1]
-            if _is_sequence(digits) and data.endswith(b"}"):
-                return Ack(self._like, digits)
+        digits = data[self._size : -1]
+        if data.startswith(self._head) and _is_sequence(digits) and data[-1] == _BRACE:
+            return self._like, digits
         like = read_ack(data)
         head = data[: data.rfind(b":") + 1]
-        if head.endswith(_SEQ) and _is_sequence(data[len(head) : -1]) and data.endswith(b"}"):
+        if head.endswith(b'"seq":') and _is_sequence(data[len(head) : -1]):
             self._head = head
+            self._size = len(head)
             self._like = like
-        return Ack(like, b"")
-
-
-class Ack:
-    """A PubAck to be: like another one, but for these digits of its sequence, if there are any."""
-
-    __slots__ = ("_digits", "_like")
-
-    def __init__(self, like: PubAck, digits: bytes) -> None:
-        self._like = like
-        self._digits = digits
-
-    def get(self) -> PubAck:
-        if self._digits:
-            self._like = self._like.copy()
-            self._like.seq = int(self._digits)
-            self._digits = b""
-        return self._like
+        return like, b""
 
 
 def _is_sequence(digits: bytes) -> bool:
     # JSON knows no numbers like 007.
-    return digits.isdigit() and len(digits) <= _MOST_DIGITS and digits[:1] != b"0"
+    return digits.isdigit() and digits[0] != _ZERO and len(digits) <= _MOST_DIGITS
+
+
+def make_ack(ack: Ack) -> PubAck:
+    like, digits = ack
+    if not digits:
+        return like
+    made = like.copy()
+    made.seq = int(digits)
+    return made

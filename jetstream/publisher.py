@@ -22,7 +22,7 @@ from natsproto import _text
 from natsproto.effects import Publish
 from natsproto.waitable import NO_RESPONDERS, Waitable
 
-from .acks import AckReader
+from .acks import AckReader, make_ack
 from .errors import JetStreamError, NoStreamResponse, PublishInDoubt
 from .machine import Machine
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .info import PubAck
 
 RETRY_WAIT = 0.25
+_HAS_ID = b"\r\nNats-Msg-Id: "
 
 
 class Publication(Waitable):
@@ -45,38 +46,18 @@ class Publication(Waitable):
     a connection.
     """
 
-    __slots__ = (
-        "_port",
-        "answer",
-        "done",
-        "error",
-        "in_doubt",
-        "number",
-        "order",
-        "refusals",
-        "resting",
-        "safe",
-        "started",
-        "told",
-    )
+    __slots__ = ("_port", "answer", "error", "order", "told", "trouble")
 
-    answer: Ack | None
-    error: NatsError | None
-
-    def __init__(
-        self, port: Port, subject: bytes, data: bytes, block: bytes | None, safe: bool
-    ) -> None:
-        self.deadline = self.armed = self.error = self.answer = None
+    def __init__(self, port: Port, order: Publish) -> None:
+        # Not by super: with 1000 on their way at a time every 0.1 us counts.
+        self.deadline = None
+        self.armed = None
         self.waiters = []
         self._port = port
-        self.order = Publish(subject, data, b"", block)
-        self.safe = safe  # it has a message id: sending it twice stores it once
-        self.number = 0
-        self.refusals = 0  # 503s in a row
-        self.started = 0.0  # when the first of these tries was made
-        self.resting = False  # between a 503 and the next try
-        self.in_doubt = False  # a try was not answered: it may be stored
-        self.done = False
+        self.order = order
+        self.answer: Ack | None = None
+        self.error: NatsError | None = None
+        self.trouble: Trouble | None = None
         self.told = False  # the error was raised to somebody who asked for the result
 
     @property
@@ -84,36 +65,54 @@ class Publication(Waitable):
         return _text.decode(self.order.subject)
 
     @property
+    def done(self) -> bool:
+        return self.answer is not None or self.error is not None
+
+    @property
     def ack(self) -> PubAck | None:
-        return None if self.answer is None else self.answer.get()
+        return None if self.answer is None else make_ack(self.answer)
 
     async def result(self) -> PubAck:
         """Wait for the acknowledgement; raises what it failed of."""
         # Not as a request is waited for: whoever stops waiting does not give up the publish.
-        while not self.done:
+        while self.answer is None:
+            if self.error is not None:
+                self.told = True
+                raise self.error
             await self._port.wait(self)
-        if self.error is not None:
-            self.told = True
-            raise self.error
-        assert self.answer is not None
-        return self.answer.get()
+        return make_ack(self.answer)
 
     def __repr__(self) -> str:
-        state = "failed" if self.error else "acknowledged" if self.done else "pending"
+        state = "failed" if self.error else "acknowledged" if self.answer else "pending"
         return "<Publication to %r, %s>" % (self.subject, state)
 
 
+class Trouble:
+    """What a publication remembers once something went wrong."""
+
+    __slots__ = ("in_doubt", "refusals", "resting", "started")
+
+    def __init__(self, started: float) -> None:
+        self.started = started  # when the first of the tries was made that are counted
+        self.refusals = 0  # 503s since then
+        self.resting = False  # between a 503 and the next try
+        self.in_doubt = False  # a try before that was not answered: it may be stored
+
+
 class Publisher(Machine):
-    """The window. `open` has the publications on their way by the last token of their replies."""
+    """The window. `open` has the publications on their way by the last token of their replies.
+
+    `failed` has those that failed, until `take_failed`.
+    """
 
     __slots__ = (
         "_ack_timeout",
         "_acks",
         "_count",
-        "_failed",
         "_patience",
         "_prefix",
         "_retries",
+        "failed",
         "max_pending",
         "open",
     )
@@ -134,140 +133,155 @@ class Publisher(Machine):
         self._patience = patience  # PUB-4: for so long 503s are not counted
         self._acks = AckReader()
         self._count = 0
-        self._failed: list[Publication] = []
+        self.failed: list[Publication] = []
         self.open: dict[bytes, Publication] = {}
 
-    def submit(self, publication: Publication, now: float, online: bool = True) -> None:
-        """Order it; to be called while the window is not full, and to be performed at once.
+    def submit(self, publication: Publication, now: float, sent: bool = True) -> bool:
+        """Take it in, while the window is not full; True: the machine's deadline is to be armed.
 
-        Not `online`: the order will not be sent, but made anew on the next connection.
+        The caller sends its order at once. Not `sent`: it will be ordered on the next connection.
         """
-        self._count = number = self._count + 1
-        publication.number = number
-        token = b"%d" % number
+        self._count = count = self._count + 1
+        token = b"%d" % count
         publication.order.reply = self._prefix + token
         self.open[token] = publication
-        publication.started = now
-        if online:
-            publication.deadline = deadline = now + self._ack_timeout
-            if self.deadline is None or deadline < self.deadline:
-                self.deadline = deadline
-            self._orders.append(publication.order)
+        if not sent:
+            return False
+        publication.deadline = deadline = now + self._ack_timeout
+        if self.deadline is not None and self.deadline <= deadline:
+            return False
+        self.deadline = deadline
+        return True
 
     def _send(self, publication: Publication, now: float) -> None:
-        publication.resting = False
+        if publication.trouble is not None:
+            publication.trouble.resting = False
         publication.deadline = now + self._ack_timeout
         self.wake_by(publication.deadline)
         order = publication.order
         self.order(order.subject, order.data, order.reply, order.block)
 
     def receive(self, msg: Msg, now: float) -> bool:
-        token = msg.raw_subject[len(self._prefix) :]
-        publication = self.open.get(token)
-        if publication is None:
-            return False  # PUB-10: late, after it was given up, or a second one
-        data = msg.data
-        if not data and msg.status == NO_RESPONDERS:
-            return self._refused(publication, now)
-        try:
-            publication.answer = self._acks.read(data)
-        except JetStreamError as error:
-            return self._fail(publication, error)
-        # The same as _finish, in one call less.
-        del self.open[token]
-        publication.done = True
-        if publication.waiters:
-            self.ready.append(publication)
-        return len(self.open) == self.max_pending // 2
+        return self.receive_all([msg], now)
 
-    def _refused(self, publication: Publication, now: float) -> bool:
-        publication.refusals += 1
-        electing = self._retries and now - publication.started < self._patience
-        if publication.refusals > self._retries and not electing:
-            if publication.in_doubt:
-                # PUB-14: nobody was there for this try. That says nothing about the one before.
-                return self._fail(publication, _in_doubt("no stream answers any more"))
-            return self._fail(publication, NoStreamResponse(publication.subject))
-        publication.resting = True
-        publication.deadline = now + RETRY_WAIT
-        self.wake_by(publication.deadline)
-        return False
+    def receive_all(self, msgs: list[Msg], now: float) -> bool:
+        open = self.open
+        skip = len(self._prefix)
+        read = self._acks.read
+        half = self.max_pending // 2
+        crowded = len(open) > half
+        for msg in msgs:
+            publication = open.pop(msg.raw_subject[skip:], None)
+            if publication is None:
+                continue  # PUB-10: late, after it was given up, or a second one
+            try:
+                publication.answer = read(msg.data)
+            except JetStreamError as error:
+                if msg.status == NO_RESPONDERS and not msg.data:
+                    self._refused(publication, now)
+                else:
+                    self._fail(publication, error)
+            if publication.waiters:
+                self.ready.append(publication)
+        # Those who wait for room look when half of the window has become free.
+        return crowded and len(open) <= half
 
-    def _fail(self, publication: Publication, error: NatsError) -> bool:
-        """Settle it; True: half of the window is free, and those who wait for room should look."""
-        del self.open[publication.order.reply[len(self._prefix) :]]
-        publication.done = True
+    def _refused(self, publication: Publication, now: float) -> None:
+        trouble = publication.trouble
+        if trouble is None:
+            assert publication.deadline is not None
+            trouble = publication.trouble = Trouble(publication.deadline - self._ack_timeout)
+        trouble.refusals += 1
+        electing = self._retries and now - trouble.started < self._patience
+        if trouble.refusals <= self._retries or electing:
+            trouble.resting = True
+            publication.deadline = now + RETRY_WAIT
+            self.wake_by(publication.deadline)
+            self.open[self._token(publication.order)] = publication
+        elif trouble.in_doubt:
+            # PUB-14: nobody was there for this try. That says nothing about the one before.
+            self._fail(publication, _in_doubt("no stream answers any more"))
+        else:
+            self._fail(publication, NoStreamResponse(publication.subject))
+
+    def _fail(self, publication: Publication, error: NatsError) -> None:
         publication.error = error
-        self._failed.append(publication)
-        if publication.waiters:
+        self.failed.append(publication)
+
+    def _give_up(self, publications: list[Publication], why: str) -> None:
+        for publication in publications:
+            del self.open[self._token(publication.order)]
+            self._fail(publication, _in_doubt(why))
             self.ready.append(publication)
-        return len(self.open) == self.max_pending // 2
 
     def handle_timer(self, now: float) -> bool:
         self.deadline = None
-        news = False
+        late: list[Publication] = []
         for publication in self._in_order():
             if publication.deadline is None:
                 continue  # it waits for a connection
             if publication.deadline > now:
                 self.wake_by(publication.deadline)
-            elif publication.resting:
+            elif publication.trouble is not None and publication.trouble.resting:
                 self._send(publication, now)
             else:
-                news = self._fail(publication, _in_doubt("no acknowledgement in time")) or news
-        return news
+                late.append(publication)
+        self._give_up(late, "no acknowledgement in time")
+        return bool(late)
 
     def disconnected(self, now: float) -> None:
         self.deadline = None
+        lost: list[Publication] = []
         for publication in self._in_order():
-            if publication.deadline is None or publication.resting:
-                publication.deadline = None  # it is not on its way
-            elif publication.safe:
-                publication.deadline = None
-                publication.in_doubt = True
-            elif self._fail(publication, _in_doubt("the connection was lost")):
-                self.ready.append(self)
+            trouble = publication.trouble
+            on_its_way = publication.deadline is not None and not (trouble and trouble.resting)
+            publication.deadline = None
+            if on_its_way and _HAS_ID in (publication.order.block or b""):
+                if trouble is None:
+                    trouble = publication.trouble = Trouble(now)
+                trouble.in_doubt = True
+            elif on_its_way:
+                lost.append(publication)
+        if lost:
+            self._give_up(lost, "the connection was lost")
+            self.ready.append(self)
 
     def connected(self, now: float) -> None:
         for publication in self._in_order():
-            publication.refusals = 0
-            publication.started = now
+            if publication.trouble is not None:
+                publication.trouble.started = now
+                publication.trouble.refusals = 0
             self._send(publication, now)
 
     def unsent(self, order: Publish, error: NatsError) -> None:
-        publication = self.open.get(order.reply[len(self._prefix) :])
-        if publication is not None and self._fail(publication, error):
-            self.ready.append(self)
+        publication = self.open.pop(self._token(order))
+        self._fail(publication, error)
+        self.ready.append(publication)
+        self.ready.append(self)
 
     def end(self, error: NatsError | None = None) -> bool:
-        for publication in self._in_order():
-            self._fail(publication, _in_doubt(str(error or "the publisher was closed")))
+        self._give_up(self._in_order(), str(error or "the publisher was closed"))
         return super().end(error)
 
+    def _token(self, order: Publish) -> bytes:
+        return order.reply[len(self._prefix) :]
+
     def _in_order(self) -> list[Publication]:
-        return sorted(self.open.values(), key=_number)  # dicts have no order on MicroPython
+        # Sorted, because dicts have no order on MicroPython.
+        return [self.open[token] for token in sorted(self.open, key=int)]
 
     @property
     def full(self) -> bool:
         return len(self.open) >= self.max_pending
 
-    @property
-    def crowded(self) -> bool:
-        """As many failures are kept as the window is large: no more publishes before a look."""
-        return len(self._failed) >= self.max_pending
-
     def take_failed(self) -> list[Publication]:
         """Those that failed since the last call, but for those whose error was raised already."""
-        failed = self._failed
-        self._failed = []
+        failed = self.failed
+        self.failed = []
         return [publication for publication in failed if not publication.told]
 
     def pending(self) -> int:
         return len(self.open)
-
-
-def _number(publication: Publication) -> int:
-    return publication.number
 
 
 def _in_doubt(what: str) -> PublishInDoubt:

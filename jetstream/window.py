@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from natsproto import encode, subjects
-from natsproto.errors import InvalidState, InvalidValue
+from natsproto.effects import Publish
+from natsproto.errors import InvalidState, InvalidValue, NatsError
 from natsproto.session import check_count, check_seconds
 
 from .errors import PublishesFailed
-from .publish import ELECTION, MSG_ID, in_cluster, publish_headers
+from .publish import ELECTION, in_cluster, publish_headers
 from .publisher import Publication, Publisher
 
 TYPE_CHECKING = False
@@ -65,27 +66,38 @@ class PublishWindow:
             raw = self._checked[subject]
         except (KeyError, TypeError):  # TypeError: not even a key, let alone a subject
             raw = self._check(subject)
-        headers = publish_headers(options, connection) if options else None
-        publication = Publication(
-            port,
-            raw,
-            data if isinstance(data, bytes) else encode.check_data(data),
-            None if headers is None else headers.encode(),
-            headers is not None and MSG_ID in headers,
-        )
+        if not isinstance(data, bytes):
+            data = encode.check_data(data)
+        block = None
+        if options:
+            headers = publish_headers(options, connection)
+            block = None if headers is None else headers.encode()
+        if machine.full or machine.failed or machine.ended or connection.congested:
+            await self._room()
+        publication = Publication(port, Publish(raw, data, b"", block))
+        online = connection.online
+        if machine.submit(publication, port.now(), online):
+            connection.perform(machine)
+        if online:
+            try:
+                connection.send(publication.order)
+            except NatsError as error:  # it is too large
+                publication.told = True
+                machine.unsent(publication.order, error)
+                raise
+            port.flush_soon()
+        return publication
+
+    async def _room(self) -> None:
+        """Wait until another one may be published; raises if none may."""
+        machine = self._machine
+        connection = self._session.connection
         while machine.full or connection.congested:
-            await port.wait(machine if machine.full else connection.writable)
-        if machine.crowded:
+            await self._session.port.wait(machine if machine.full else connection.writable)
+        if len(machine.failed) >= machine.max_pending:
             self._tell_failures()
         if machine.ended:
             raise machine.error or InvalidState("the publisher is closed")
-        machine.submit(publication, port.now(), connection.online)
-        connection.perform(machine)
-        if publication.error is not None:
-            publication.told = True
-            raise publication.error  # it cannot be sent: too large
-        port.flush_soon()
-        return publication
 
     def _check(self, subject: str) -> bytes:
         raw = subjects.check_publish(subject)

@@ -22,6 +22,7 @@ from .outbox import HIGH_WATER, Outbox
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .effects import Publish
     from .encode import BytesLike
     from .frames import Info
     from .headers import HeadersLike
@@ -141,12 +142,15 @@ class Publishing:
             if self._holding:
                 continue
             try:
-                frame = self._encode(order.subject, order.data, order.reply, order.block)
+                self.send(order)
             except NatsError as error:
                 receiver.unsent(order, error)
-            else:
-                self._outbox.add(frame, fleeting=True)
-                self.stats.out_msgs += 1
+
+    def send(self, order: Publish) -> None:
+        """One order, at once; NatsError if it cannot be sent at all. To be called while online."""
+        frame = self._encode(order.subject, order.data, order.reply, order.block)
+        self._outbox.add(frame, fleeting=True)
+        self.stats.out_msgs += 1
 
     def _check_subject(self, subject: str) -> bytes:
         head = b"PUB %s " % subjects.check_publish(subject)
