@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 RANDOM = random.SystemRandom()
 READ_SIZE = 64 * 1024
+# For how long an iterator that finds messages keeps the loop to itself.
+_TURN = 0.005
 # A name that cannot be encoded for DNS is a ValueError; so is one that TLS cannot check.
 FAILURES = (OSError, ValueError)
 
@@ -83,6 +85,7 @@ class Carrier(ABC):
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
+        self._turned_at = 0.0
 
     def carry_out(self) -> None:
         connection = self.connection
@@ -113,6 +116,17 @@ class Carrier(ABC):
     def received(self, data: bytes) -> None:
         self.connection.receive_data(data, self.now())
         self.carry_out()
+        self._turned_at = self.now()
+
+    def _turn_is_over(self) -> bool:
+        """Whether others should run before an iterator gives its next message."""
+        # By time, not by count: a turn of the loop reads another 64 KiB. Iterators that gave way
+        # every 64 messages lost 890,000 of a million that came at once, to overflow.
+        now = self.now()
+        over = now - self._turned_at > _TURN
+        if over:
+            self._turned_at = now
+        return over
 
     def lost(self, error: BaseException | None) -> None:
         self.connection.transport_closed(self.now(), error)

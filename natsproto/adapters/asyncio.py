@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from natsproto.options import OptionsDict, ServersLike
     from natsproto.waitable import Waitable
 
-# For how long an iterator that finds messages keeps the loop to itself.
-_TURN = 0.005
-
 
 def connect(
     servers: ServersLike = "nats://127.0.0.1:4222", **options: Unpack[OptionsDict]
@@ -64,7 +61,6 @@ class AsyncioPort(shared.Carrier):
         self._rings_at = 0.0  # a timer of uvloop need not know
         self._corked = False  # something was sent, and nothing has come since
         self._uncorking = False  # and a callback will send the rest
-        self._turned_at = 0.0
         self._closing: list[asyncio.Future[None]] = []
 
     def now(self) -> float:
@@ -81,11 +77,8 @@ class AsyncioPort(shared.Carrier):
                 waitable.waiters.remove(wake)
 
     async def checkpoint(self) -> None:
-        # A turn of the loop reads more, up to 64 KiB: a reader that gave way every few messages
-        # would never catch up with a fast sender, and the queue would overflow.
-        if self.now() - self._turned_at > _TURN:
+        if self._turn_is_over():
             await asyncio.sleep(0)
-            self._turned_at = self.now()
 
     def flush_soon(self) -> None:
         # The first bytes since a read go out at once, what follows together, at the end of the
@@ -104,7 +97,6 @@ class AsyncioPort(shared.Carrier):
     def received(self, data: bytes) -> None:
         self._corked = False
         super().received(data)
-        self._turned_at = self.now()
 
     async def aclose(self) -> None:
         self.carry_out()

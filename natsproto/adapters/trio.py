@@ -97,7 +97,10 @@ class TrioPort(shared.Carrier):
                 waitable.waiters.remove(event.set)
 
     async def checkpoint(self) -> None:
-        await trio.lowlevel.checkpoint()
+        if self._turn_is_over():
+            await trio.lowlevel.checkpoint()
+        else:
+            await trio.lowlevel.checkpoint_if_cancelled()
 
     def flush_soon(self) -> None:
         self.carry_out()
