@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import signal
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from natsproto.blocking import Client
@@ -120,6 +121,7 @@ class BlockingPort(SocketCarrier):
             with self._interrupts:
                 addresses = look_up(order)
             self._do(self._begin, order, addresses)
+            return  # it may have been the last of them
         timeout = min(self._timeout(), longest)
         if timeout == math.inf and self._wire is None:
             raise InvalidState("the connection is closed: there is nothing to wait for")
@@ -131,9 +133,8 @@ class BlockingPort(SocketCarrier):
         """Bytes move between socket and core here: an exception in between leaves them torn."""
         self._interrupts.defer()
         if self._torn:
-            self._torn = False
-            if self._wire is not None:
-                self._hang_up()
+            self._hang_up()
+            with suppress(InvalidState):  # it has no transport, nor is it waiting for one
                 self.lost(OSError("interrupted by a signal handler"))
         self._torn = True
         work(*args)
@@ -159,6 +160,7 @@ class Interrupts:
         self._came = False
 
     def defer(self) -> None:
+        self._welcome = False  # once more: it may come while __exit__ begins
         if self._handler is None and threading.current_thread() is threading.main_thread():
             handler = _get_handler(signal.SIGINT)
             if callable(handler):
