@@ -186,7 +186,8 @@ class Link(Handshake):
     def _discover(self, now: float) -> None:
         assert self.info is not None
         websocket = self._dialled.url.is_websocket
-        urls = self.info.ws_connect_urls if websocket else self.info.connect_urls
+        # To a WebSocket a server tells the addresses of WebSockets, as connect_urls.
+        urls = websocket and self.info.ws_connect_urls or self.info.connect_urls
         new = self.pool.discover(urls, self._dialled)
         if new:
             self._tell(Discovered([str(url) for url in new]))
