@@ -201,9 +201,9 @@ class SocketCarrier(Carrier):
 
     def _hang_up(self) -> None:
         self._order = None
-        if self._wire is not None:
-            self._wire.close()
-            self._wire = None
+        wire, self._wire = self._wire, None
+        if wire is not None:
+            wire.close()
 
     def _send(self) -> None:
         if self._wire is not None and self._wire.stage == OPEN:

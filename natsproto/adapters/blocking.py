@@ -65,15 +65,19 @@ class BlockingPort(SocketCarrier):
     def __enter__(self) -> None:
         if self._in_use:
             raise InvalidState("one thread at a time: natsproto.adapters.threads is for several")
-        wire = self._wire
         self._in_use = True
-        if wire is None or wire.stage != OPEN or self.now() - self._looked_at > _LOOK:
-            # Before the call: what is sent to a server that has hung up is lost.
-            try:
+        try:
+            if self._should_look():
                 self._turn(0.0)
-            except BaseException:
-                self._leave()
-                raise
+        except BaseException:
+            self._leave()
+            raise
+
+    def _should_look(self) -> bool:
+        """Whether to look before a call: what is sent to a server that has hung up is lost."""
+        if self._wire is None or self._wire.stage != OPEN or self._torn:
+            return True
+        return self.now() - self._looked_at > _LOOK
 
     def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
         try:

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from natsproto.testing import Server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="session")
+def shared_server() -> Iterator[Server]:
+    with Server() as server:
+        yield server
+
+
+@pytest.fixture
+def server(shared_server: Server) -> Server:
+    """To be left as it is found."""
+    return shared_server
+
+
+@pytest.fixture
+def own_server() -> Iterator[Server]:
+    """To be killed, frozen and revived."""
+    with Server() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def _no_thread_is_left() -> Iterator[None]:
+    yield
+    left = [thread for thread in threading.enumerate() if thread.name == "natsproto"]
+    assert left == []

@@ -1,0 +1,35 @@
+"""The adapters that run on an event loop, and how to run something on each."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+
+import pytest
+
+from natsproto.testing import AsyncioRunner, Runner, TrioRunner
+
+RUNTIMES = ["asyncio", "uvloop", "trio"]
+
+
+class Runtime:
+    """`run` a main function; in it `connect`, `start` tasks, and `sleep`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        adapter = "trio" if name == "trio" else "asyncio"
+        self.connect = importlib.import_module(f"natsproto.adapters.{adapter}").connect
+        self._runner = self._make_runner()
+        self.start = self._runner.start
+
+    def _make_runner(self) -> Runner:
+        if self.name == "trio":
+            self.sleep = pytest.importorskip("trio").sleep
+            return TrioRunner()
+        self.sleep = asyncio.sleep
+        if self.name == "uvloop":
+            return AsyncioRunner(pytest.importorskip("uvloop").new_event_loop)
+        return AsyncioRunner()
+
+    def run(self, main) -> None:
+        self._runner.run(main, timeout=30)

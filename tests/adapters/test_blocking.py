@@ -1,0 +1,349 @@
+"""What only the adapter without loop and thread has to care for: calls, signals, forks."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import socket
+import threading
+import time
+from contextlib import ExitStack
+
+import pytest
+
+from natsproto.adapters import blocking, threads
+from natsproto.adapters.blocking import connect
+from natsproto.errors import ConnectionClosed, InvalidState, InvalidValue, TimeoutExpired
+from natsproto.testing import Server, free_port
+from natsproto.testing.certificates import Certificates
+
+
+@pytest.fixture
+def watcher(server):
+    """Somebody who sees what arrives, without any help of the client that is looked at."""
+    with threads.connect(server.url, max_msgs=200_000) as watcher:
+        yield watcher
+
+
+def test_a_publish_is_out_when_it_returns(server, watcher):
+    sub = watcher.subscribe("a")
+    watcher.flush()
+    with connect(server.url) as client:
+        client.publish("a", b"1")
+        assert sub.next(timeout=5).data == b"1"
+        client.publish("a", bytes(1_000_000))
+        assert len(sub.next(timeout=5).data) == 1_000_000
+
+
+def test_corked(server, watcher):
+    sub = watcher.subscribe("a")
+    watcher.flush()
+    with connect(server.url) as client:
+        with client.corked(), client.corked():
+            client.publish("a", b"1")
+            with pytest.raises(TimeoutExpired):
+                sub.next(timeout=0.05)
+        assert sub.next(timeout=5).data == b"1"
+        with client.corked():
+            client.publish("a", b"2")
+            client.flush()  # what waits does not wait for the cork
+            assert sub.next(timeout=5).data == b"2"
+            for _ in range(30):
+                client.publish("a", bytes(100_000))
+            assert len(sub.next(timeout=5).data) == 100_000  # more than a megabyte
+
+
+def test_writing_and_reading_at_once(server):
+    """Much more than all buffers hold goes out, and comes back while it does."""
+    size, count = 64_000, 500
+    with connect(server.url, max_bytes=size * count) as client:
+        sub = client.subscribe("a")
+        for number in range(count):
+            client.publish("a", b"%06d" % number + bytes(size - 6))
+        for number in range(count):
+            assert sub.next(timeout=5).data[:6] == b"%06d" % number
+        assert sub.dropped == 0
+
+
+def test_one_thread_at_a_time(server):
+    with connect(server.url) as client:
+        sub = client.subscribe("a")
+        waiter = threading.Thread(target=sub.next)
+        waiter.start()
+        while not client.port._in_use:
+            time.sleep(0.001)
+        with pytest.raises(InvalidState, match="one thread at a time"):
+            client.publish("a")
+        # Not even the answer of a client in use; so somebody else has to end the wait.
+        with connect(server.url) as other:
+            other.publish("a")
+        waiter.join(5)
+        client.publish("a")
+        assert sub.next(timeout=5).data == b""
+
+
+def test_a_publisher_reconnects_on_the_way(own_server, monkeypatch):
+    """It calls nothing that waits; its messages are kept until there is a server again."""
+    monkeypatch.setattr(blocking, "_LOOK", 0.0)
+    with connect(own_server.url, reconnect_wait=0.01) as client:
+        own_server.kill()
+        client.publish("a", b"0")
+        assert client.state != "CONNECTED"
+        own_server.restart()
+        with threads.connect(own_server.url) as watcher:
+            sub = watcher.subscribe("a")
+            watcher.flush()
+            number = 0
+            while client.state != "CONNECTED":
+                number += 1
+                client.publish("a", b"%d" % number)
+                time.sleep(0.001)
+            for expected in range(number + 1):
+                assert sub.next(timeout=5).data == b"%d" % expected
+
+
+def test_what_nobody_waits_for_is_read_now_and_then(server, monkeypatch):
+    monkeypatch.setattr(blocking, "_LOOK", 0.0)
+    with connect(server.url) as client:
+        sub = client.subscribe("a")
+        client.publish("a", b"1")
+        while not sub.pending:
+            client.publish("b")
+        assert sub.next(timeout=0).data == b"1"
+
+
+def test_there_is_nothing_to_wait_for(server):
+    client = connect(server.url)
+    client.close()
+    with pytest.raises(ConnectionClosed):
+        client.flush()
+    with pytest.raises(InvalidState, match="nothing to wait for"):
+        client.port._turn()
+
+
+def test_refusals():
+    with pytest.raises(InvalidValue):
+        connect("http://127.0.0.1")
+    begin = time.monotonic()
+    with pytest.raises(ConnectionClosed, match="refused"):
+        connect(f"nats://127.0.0.1:{free_port()}")
+    with pytest.raises(ConnectionClosed, match="no server could be reached"):
+        connect("nats://nowhere.invalid:4222", connect_timeout=2)
+    with pytest.raises(ConnectionClosed, match="no server could be reached"):
+        connect("nats://%s.example:4222" % ("x" * 70))  # no label of DNS is that long
+    assert time.monotonic() - begin < 5
+
+
+@pytest.mark.parametrize("call", ["connect", "next"])
+def test_a_server_that_does_not_answer(server, call):
+    """Time-outs hold while the system tries to connect."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as deaf:
+        url = "nats://127.0.0.1:%d" % deaf.getsockname()[1]
+        with ExitStack() as stack:
+            for _ in range(3):  # until its queue is full
+                filler = stack.enter_context(socket.socket())
+                filler.setblocking(False)
+                filler.connect_ex(deaf.getsockname())
+            begin = time.monotonic()
+            if call == "connect":
+                with pytest.raises(ConnectionClosed, match="did not give a connection within"):
+                    connect(url, connect_timeout=0.2)
+            else:
+                with connect(server.url, connect_timeout=20, ignore_discovered=True) as client:
+                    client.set_servers(url)
+                    sub = client.subscribe("a")
+                    client.force_reconnect()
+                    with pytest.raises(TimeoutExpired):
+                        sub.next(timeout=0.2)
+            assert 0.2 <= time.monotonic() - begin < 2
+
+
+# Signals. The tests run in the main thread, the one that gets them.
+
+
+def interrupted(work) -> bool:
+    """Have it interrupted after a moment, as by Ctrl-C; it must not end by itself."""
+    main = threading.main_thread().ident
+    assert main is not None
+    pause = random.uniform(0.0, 0.003)
+
+    def interrupt() -> None:
+        time.sleep(pause)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    try:
+        thread.start()
+        work()
+    except KeyboardInterrupt:
+        thread.join()
+        return True
+    return False
+
+
+def test_interrupts_at_any_moment(server, watcher):
+    """Nothing is torn: the same connection, every message once, in order, and whole."""
+    seen = watcher.subscribe("out")
+    watcher.flush()
+    accepted = interrupts = 0
+    with connect(server.url, max_msgs=200_000) as client:
+        sub = client.subscribe("in")
+        client.flush()
+        for number in range(2000):
+            watcher.publish("in", b"%d" % number)
+        watcher.flush()
+        got: list[int] = []
+
+        def work() -> None:
+            nonlocal accepted
+            while True:
+                client.publish("out", b"%d" % accepted)
+                accepted += 1
+                client.flush(5)
+                got.append(int(sub.next(5).data))
+
+        end = time.monotonic() + 1.5
+        while time.monotonic() < end:
+            interrupts += interrupted(work)
+        client.flush()
+        assert interrupts > 10
+        assert client.stats.connects == 1
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        client.publish("out", b"end")
+    numbers = []
+    while (data := seen.next(timeout=5).data) != b"end":
+        numbers.append(int(data))
+    # One that was interrupted is sent or not; the next has the same number then.
+    assert numbers == sorted(numbers)
+    assert set(numbers) >= set(range(accepted))
+    assert got == sorted(set(got))
+
+
+def test_an_interrupt_ends_a_wait_at_once(server):
+    with connect(server.url) as client:
+        sub = client.subscribe("a")
+        main = threading.main_thread().ident
+        threading.Timer(0.1, lambda: signal.pthread_kill(main, signal.SIGINT)).start()
+        begin = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            sub.next(timeout=10)
+        assert time.monotonic() - begin < 2
+        client.publish("a", b"1")
+        assert sub.next(timeout=5).data == b"1"
+        assert client.stats.connects == 1
+
+
+class Alarm(Exception):
+    """What a signal handler raised, at the worst of moments."""
+
+
+MOMENTS = [
+    # whose,      method,            before or after it
+    ("wire", "send", "before"),
+    ("wire", "send", "after"),
+    ("wire", "receive", "before"),
+    ("wire", "receive", "after"),
+    ("connection", "data_to_send", "after"),
+    ("connection", "receive_data", "before"),
+    ("connection", "receive_data", "after"),
+    ("connection", "take_ready", "before"),
+]
+
+
+@pytest.mark.parametrize(("whose", "method", "when"), MOMENTS)
+def test_exceptions_of_other_handlers(server, monkeypatch, whose, method, when):
+    """They are not put off. If bytes may be lost, the client makes a new connection."""
+    with connect(server.url, reconnect_wait=0.01) as client:
+        sub = client.subscribe("a")
+        client.flush()
+        target = client.port._wire if whose == "wire" else client.port.connection
+        real = getattr(target, method)
+
+        def interrupted(*args):
+            monkeypatch.undo()
+            if when == "after":
+                real(*args)
+            raise Alarm
+
+        monkeypatch.setattr(target, method, interrupted)
+        with pytest.raises(Alarm):
+            client.flush()
+        client.flush(5)
+        assert client.stats.connects == 2
+        client.publish("a", b"1")
+        assert sub.next(timeout=5).data == b"1"
+
+
+# Forks
+
+
+def in_child(work) -> None:
+    """Run it in a child process; what it raises makes this fail."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            work()
+            os.write(write, b"ok")
+        except BaseException as error:
+            os.write(write, repr(error).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    with open(read, "rb") as pipe:
+        assert pipe.read().decode() == "ok"
+    os.waitpid(pid, 0)
+
+
+@pytest.fixture(scope="module")
+def tls_server(tmp_path_factory):
+    certificates = Certificates(tmp_path_factory.mktemp("certificates"))
+    with Server(config={"tls": certificates.server("127.0.0.1")}) as server:
+        yield server, {"tls": certificates.client()}
+
+
+@pytest.mark.parametrize("tls", [False, True])
+@pytest.mark.rule("RECON-13")
+def test_fork(server, tls_server, tls):
+    server, options = tls_server if tls else (server, {})
+    with connect(server.url, **options) as client, threads.connect(server.url, **options) as other:
+        service = other.subscribe("service")
+        sub = client.subscribe("a")
+        client.flush()
+        other.flush()
+
+        def answer(count):
+            for _ in range(count):
+                request = service.next(timeout=5)
+                other.publish(request.reply, b"for " + request.data)
+
+        def child():
+            assert client.request("service", b"child", timeout=5).data == b"for child"
+            client.publish("a", b"of child")
+            assert sub.next(timeout=5).data == b"of child"
+            assert client.stats.connects == 2
+            client.close()
+
+        server_thread = threading.Thread(target=answer, args=[3])
+        server_thread.start()
+        # Both ask with the same number: the answers must not be mixed up.
+        assert client.request("service", b"first", timeout=5).data == b"for first"
+        in_child(child)
+        assert client.request("service", b"parent", timeout=5).data == b"for parent"
+        assert sub.next(timeout=5).data == b"of child"
+        assert client.stats.connects == 1
+        server_thread.join(5)
+
+
+def test_fork_sends_nothing_twice(server, watcher):
+    sub = watcher.subscribe("a")
+    watcher.flush()
+    with connect(server.url) as client:
+        with client.corked():
+            client.publish("a", b"1")
+            in_child(client.flush)
+        client.publish("a", b"2")
+        assert [sub.next(timeout=5).data for _ in range(2)] == [b"1", b"2"]
+        watcher.flush()
+        assert sub.pending == 0
