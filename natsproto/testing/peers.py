@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .server import Server
 
 _TIMEOUT = 5.0
+_NEVER = b"\0 never said \0"
 
 
 class RawPeer:
@@ -47,20 +48,26 @@ class RawPeer:
 
 
 class Listener:
-    """A server that says one thing to each client and notes what it hears, until that hangs up."""
+    """A server that follows a script and notes what it hears.
 
-    def __init__(self, greeting: bytes) -> None:
+    It says the greeting to each client. Then for each pair of the script: when it has heard the
+    one, it says the other; after the last it hangs up. Without a script it listens until the client
+    hangs up.
+    """
+
+    def __init__(self, greeting: bytes, *script: tuple[bytes, bytes]) -> None:
         self._greeting = greeting
+        self._script = script
         #: What the clients sent, one entry for each that has gone.
         self.heard: list[bytes] = []
         self._sock = socket.create_server((HOST, 0))
+        self.port: int = self._sock.getsockname()[1]
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
     @property
-    def port(self) -> int:
-        port: int = self._sock.getsockname()[1]
-        return port
+    def address(self) -> str:
+        return f"{HOST}:{self.port}"
 
     def _serve(self) -> None:
         while True:
@@ -70,14 +77,22 @@ class Listener:
                 return  # closed
             with client:
                 client.settimeout(_TIMEOUT)
-                client.sendall(self._greeting)
-                heard = b""
-                try:
-                    while data := client.recv(65536):
-                        heard += data
-                except OSError:
-                    pass  # reset, or silent for too long
-                self.heard.append(heard)
+                self.heard.append(self._talk(client))
+
+    def _talk(self, client: socket.socket) -> bytes:
+        heard = b""
+        try:
+            client.sendall(self._greeting)
+            for expected, saying in self._script or [(_NEVER, b"")]:
+                while expected not in heard:
+                    data = client.recv(65536)
+                    if not data:
+                        return heard
+                    heard += data
+                client.sendall(saying)
+        except OSError:
+            pass  # reset, or silent for too long
+        return heard
 
     def close(self) -> None:
         """After this `heard` is complete."""

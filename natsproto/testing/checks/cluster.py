@@ -100,6 +100,22 @@ async def check_cluster_ignored(ctx: Context) -> None:
     assert client.connected_url == cluster.urls[0]
 
 
+@check(needs=("trustme",))
+async def check_cluster_over_tls(ctx: Context) -> None:
+    """Members that are told of get TLS and no less, and the name to check is the user's."""
+    cluster = ctx.own_cluster(2, tls=ctx.certificates.server("server.example"))
+    client = await ctx.connect(
+        cluster.urls[0], tls=ctx.certificates.client(), tls_hostname="server.example"
+    )
+    sub = await client.subscribe(ctx.subject)
+    cluster.members[0].kill()
+    await _back(client)
+    assert client.connected_url == cluster.urls[1]
+    assert client.connected_url.startswith("tls://")
+    await client.publish(ctx.subject, b"1")
+    assert await take(sub, 1) == [b"1"]
+
+
 @check()
 async def check_lame_duck(ctx: Context) -> None:
     """A member that is about to stop is left in time, and no message is lost by that."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -10,10 +13,12 @@ from natsproto.errors import (
     ConnectionClosed,
     InvalidState,
     InvalidValue,
+    ProtocolError,
     TimeoutExpired,
 )
 from natsproto.events import Closed, Connected
 from natsproto.testing.context import SOON, WAIT, Context, raises, take
+from natsproto.testing.peers import Listener
 from natsproto.testing.server import free_port
 from natsproto.testing.suite import check
 
@@ -59,6 +64,24 @@ async def check_connect_frozen_server(ctx: Context) -> None:
     with raises(ConnectFailed, within=SOON) as caught:
         await ctx.connect(server, connect_timeout=0.2)
     assert isinstance(caught.error.errors[0][1], TimeoutExpired)
+
+
+@check()
+async def check_connect_by_name(ctx: Context) -> None:
+    """A host name is looked up, and its addresses are tried until one answers."""
+    client = await ctx.connect(f"nats://localhost:{ctx.server.port}")
+    assert client.connected_url == f"nats://localhost:{ctx.server.port}"
+    with raises(ConnectFailed):
+        await ctx.connect("nats://no-such-host.invalid:4222", connect_timeout=0.5)
+
+
+@check()
+async def check_connect_no_nats_server(ctx: Context) -> None:
+    """Something that does not speak NATS is no server, and that is known at once."""
+    with ctx.enter(Listener(b"HTTP/1.1 400 Bad Request\r\n\r\n")) as listener:
+        with raises(ConnectFailed, within=SOON) as caught:
+            await ctx.connect(f"nats://{listener.address}")
+        assert isinstance(caught.error.errors[0][1], ProtocolError)
 
 
 @check()
@@ -180,6 +203,30 @@ async def check_close_wakes_everybody(ctx: Context) -> None:
 
 async def _collect(sub: Subscription) -> list[bytes]:
     return [msg.data async for msg in sub]
+
+
+@check()
+async def check_nothing_is_left_open(ctx: Context) -> None:
+    """Clients that are closed, or that never came to be, leave no socket and no thread behind."""
+    server = ctx.own_server()
+    dead = f"nats://127.0.0.1:{free_port()}"
+    await ctx.connect(server)  # what an adapter needs once for all is there now
+    before = _open_things()
+    for _ in range(5):
+        client = await ctx.connect(server)
+        await client.force_reconnect()
+        await client.flush(WAIT)
+        await client.close()
+        with raises(ConnectFailed):
+            await ctx.connect(dead)
+    assert _open_things() == before
+
+
+def _open_things() -> tuple[int, int]:
+    """How many files and threads there are, but for the threads that asyncio looks up names in."""
+    gc.collect()
+    threads = [each for each in threading.enumerate() if not each.name.startswith("asyncio_")]
+    return len(os.listdir("/dev/fd")), len(threads)
 
 
 @check()

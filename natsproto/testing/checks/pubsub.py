@@ -273,6 +273,18 @@ async def check_order_of_ten_thousand(ctx: Context) -> None:
 
 
 @check()
+async def check_more_than_sockets_hold(ctx: Context) -> None:
+    """Publishing faster than the network takes it waits, and loses nothing."""
+    client = await ctx.client()
+    sub = await client.subscribe(ctx.subject)
+    payload = b"x" * 1024 * 1024
+    for _ in range(32):
+        await client.publish(ctx.subject, payload)
+    await client.flush(WAIT)
+    assert (sub.pending, sub.dropped, client.stats.connects) == (32, 0, 1)
+
+
+@check()
 async def check_stats(ctx: Context) -> None:
     """The client counts its messages, bytes and connections."""
     client = await ctx.client()

@@ -18,6 +18,7 @@ from natsproto.testing.suite import check
 
 if TYPE_CHECKING:
     from natsproto.client import Client
+    from natsproto.events import Event
 
 
 async def _back(client: Client) -> None:
@@ -343,6 +344,26 @@ async def check_set_servers(ctx: Context) -> None:
     old.kill()
     await _back(client)
     assert client.connected_url == new.url
+
+
+@check()
+async def check_events_in_order(ctx: Context) -> None:
+    """The events of a client tell its whole life, in order."""
+    server = ctx.own_server()
+    client = await ctx.connect(server)
+    server.kill()
+    await client.subscribe(ctx.subject)
+    seen: list[Event] = []
+    while not any(isinstance(event, AttemptFailed) for event in seen):
+        seen.append(await client.events.next(WAIT))
+    server.restart()
+    await client.flush(WAIT)
+    await client.close()
+    seen += [event async for event in client.events]
+    kinds = [type(event) for event in seen if not isinstance(event, AttemptFailed)]
+    assert kinds == [Connected, Disconnected, Connected, Closed]
+    attempts = [n for n, event in enumerate(seen) if isinstance(event, AttemptFailed)]
+    assert attempts == list(range(2, len(seen) - 2))
 
 
 @check()

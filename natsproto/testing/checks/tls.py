@@ -182,12 +182,11 @@ async def check_tls_stripped(ctx: Context) -> None:
     heard: list[bytes] = []
     for info in infos:
         with Listener(info) as listener:
-            address = f"127.0.0.1:{listener.port}"
             with raises(ConnectFailed):
-                await ctx.connect(f"tls://joe:hush-hush@{address}", connect_timeout=0.1)
+                await ctx.connect(f"tls://joe:hush-hush@{listener.address}", connect_timeout=0.1)
             with raises(ConnectFailed):
                 await ctx.connect(
-                    f"nats://{address}",
+                    f"nats://{listener.address}",
                     user="joe",
                     password="hush-hush",
                     tls=ssl.create_default_context(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from natsproto.errors import ConnectFailed, TlsFailed
-from natsproto.events import Connected, Disconnected
+from natsproto.events import Connected, Disconnected, Discovered
 from natsproto.testing.context import WAIT, Context, answer, arrived, next_event, raises, take
 from natsproto.testing.server import free_port
 from natsproto.testing.suite import check
@@ -82,6 +82,19 @@ async def check_websocket_reconnect(ctx: Context) -> None:
         while not (await next_event(client, Connected)).again:
             pass
         assert await take(sub, 1) == [b"1"]
+
+
+@check(needs=_NEEDS)
+async def check_websocket_cluster(ctx: Context) -> None:
+    """The WebSocket addresses of other members are told of, and used when one is lost."""
+    cluster = ctx.own_cluster(2, websocket={"listen": "127.0.0.1:-1", "no_tls": True})
+    urls = [member.urls["websocket"] for member in cluster.members]
+    client = await ctx.connect(urls[0])
+    assert (await next_event(client, Discovered)).urls == [urls[1]]
+    cluster.members[0].kill()
+    while not (await next_event(client, Connected)).again:
+        pass
+    assert client.connected_url == urls[1]
 
 
 @check(needs=_NEEDS)
