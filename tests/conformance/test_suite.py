@@ -1,0 +1,137 @@
+"""The suite itself: it runs on any adapter, and finds those that are wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from natsproto.adapters import asyncio as adapter
+from natsproto.adapters import threads
+from natsproto.testing import (
+    CHECKS,
+    AsyncioRunner,
+    BlockingRunner,
+    Check,
+    CheckHung,
+    ChecksFailed,
+    check_adapter,
+)
+from natsproto.testing.context import raises
+
+
+def test_there_are_many_checks():
+    assert len(CHECKS) >= 150
+
+
+@pytest.mark.parametrize("check", CHECKS.values(), ids=lambda check: check.name)
+def test_checks_say_what_they_prove(check):
+    assert check.proves.endswith(".")
+    assert not check.name.startswith("check_")
+
+
+def test_a_good_adapter_passes():
+    names = ["publish_reaches_subscriber", "request", "reconnect_after_kill"]
+    report = check_adapter(adapter.connect, AsyncioRunner(), checks=names)
+    assert report.passed == names
+    assert repr(report) == "<Report: 3 passed, 0 failed, 0 skipped>"
+
+
+def test_a_bad_adapter_fails():
+    def deaf(servers, **options):
+        return adapter.connect(servers, **{**options, "no_echo": True})
+
+    names = ["wildcards", "publish_reaches_subscriber", "unsubscribe_stops"]
+    with pytest.raises(ChecksFailed, match=r"(?s)^2 of 3 checks failed\n  wild.*unsub") as caught:
+        check_adapter(deaf, AsyncioRunner(), checks=names)
+    assert caught.value.report.passed == ["publish_reaches_subscriber"]
+
+
+def test_what_cannot_be_run_is_skipped(monkeypatch):
+    monkeypatch.setattr(CHECKS["empty_payload"], "since", (99, 0, 0))
+    monkeypatch.setattr(CHECKS["wildcards"], "needs", ("no_such_module",))
+    names = ["empty_payload", "wildcards", "two_hundred_requests_in_flight"]
+    runner = BlockingRunner(shares_clients=False)
+    assert check_adapter(threads.connect, runner, checks=names).skipped == [
+        ("empty_payload", "needs nats-server 99.0.0"),
+        ("wildcards", "no_such_module is not installed"),
+        ("two_hundred_requests_in_flight", "a client is for one thread at a time"),
+    ]
+
+
+def test_unknown_checks():
+    with pytest.raises(ValueError, match="there is no check 'nonsense'"):
+        check_adapter(adapter.connect, AsyncioRunner(), checks=["nonsense"])
+
+
+def test_a_check_that_hangs():
+    released = threading.Event()
+
+    async def hang():
+        await asyncio.Event().wait()
+
+    async def hang_in_a_call():
+        released.wait()
+
+    with pytest.raises(CheckHung):
+        AsyncioRunner().run(hang, timeout=0.05)
+    with pytest.raises(CheckHung):
+        BlockingRunner(shares_clients=True).run(hang_in_a_call, timeout=0.05)
+    released.set()
+
+
+def test_a_check_that_hangs_on_trio():
+    trio = pytest.importorskip("trio")
+    from natsproto.testing import TrioRunner
+
+    async def fail():
+        raise ValueError("not in a group")
+
+    with pytest.raises(CheckHung):
+        TrioRunner().run(trio.sleep_forever, timeout=0.05)
+    with pytest.raises(ValueError, match="not in a group"):
+        TrioRunner().run(fail, timeout=1)
+
+
+def test_exceptions_that_nobody_fetches():
+    async def main():
+        asyncio.get_running_loop().call_soon(lambda: 1 / 0)
+        await asyncio.sleep(0)
+
+    with pytest.raises(AssertionError, match="division by zero"):
+        AsyncioRunner().run(main, timeout=1)
+
+
+def test_tasks_give_results_and_errors():
+    async def work(result):
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    async def main():
+        assert await runner.start(lambda: work(1)).result() == 1
+        with pytest.raises(ValueError, match="2"):
+            await runner.start(lambda: work(ValueError("2"))).result()
+
+    for runner in (AsyncioRunner(), BlockingRunner(shares_clients=False)):
+        runner.run(main, timeout=5)
+
+
+def test_raises():
+    from natsproto.errors import LocalError, RemoteError
+
+    with raises(LocalError) as caught:
+        raise LocalError("here")
+    assert str(caught.error) == "here"
+    with pytest.raises(AssertionError, match="LocalError was not raised"), raises(LocalError):
+        pass
+    with pytest.raises(RemoteError), raises(LocalError):
+        raise RemoteError("another")
+    with pytest.raises(AssertionError, match="not within 0"), raises(LocalError, within=0):
+        raise LocalError("late")
+
+
+def test_checks_show_their_name():
+    assert repr(CHECKS["empty_payload"]) == "<Check empty_payload>"
+    assert isinstance(CHECKS["empty_payload"], Check)
