@@ -45,8 +45,11 @@ class Connecting:
         self._client = await self
         return self._client
 
-    async def __aexit__(self, *exc: object) -> None:
-        await self._client.close()
+    async def __aexit__(self, kind: type[BaseException] | None, *exc: object) -> None:
+        if kind is not None and issubclass(kind, asyncio.CancelledError):
+            await self._client.close(shared.GOODBYE)
+        else:
+            await self._client.close()
 
 
 class AsyncioPort(shared.Carrier):

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from natsproto.options import OptionsDict, ServersLike
     from natsproto.waitable import Waitable
 
-# How long a cancelled block takes to send what is on its way.
-_GOODBYE = 0.5
-
 
 def connect(
     servers: ServersLike = "nats://127.0.0.1:4222", **options: Unpack[OptionsDict]
@@ -54,14 +51,12 @@ class _Connecting:
             raise
         return self._client
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *exc: object) -> None:
         # What follows takes a bounded time.
         self._nursery.cancel_scope.shield = True
         try:
             if kind is not None and issubclass(kind, trio.Cancelled):
-                await self._client.close(_GOODBYE)
+                await self._client.close(shared.GOODBYE)
             else:
                 await self._client.close()
         finally:
