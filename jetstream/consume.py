@@ -2,41 +2,48 @@
 
     asked      what the open pulls may still bring (the ledger)
     buffered   what came and was not taken yet
+    level      both together, in messages or in bytes
     limit      max_messages, or max_bytes
 
-It never has more asked and buffered than the limit, and asks for what is missing as soon as both
-together fall below the threshold. So while it is connected and not stopped, there is always an open
-pull, or more in the buffer than the threshold, or a pause that will end:
+The level is never above the limit, and as soon as it falls below the threshold, a pull asks for
+all that is missing. So while it is connected and not stopped, there is an open pull, or something
+in the buffer, or a pause that will end:
 
     status of a pull          its rest is free again; pull, at once or after a pause (status.py)
     silence for 2 heartbeats  all pulls are given up; tell the user; pull
+    a status is overdue       its pull is given up; tell the user; pull
     disconnected              all pulls are given up; nothing happens until connected, then pull
 
-Pauses keep a consumer that refuses from being asked all the time: they double from 50 ms to 10 s
-while pulls are refused, and even pulls that end well bring at least 50 ms of pause if they brought
-no message at all.
+Pauses keep a consumer that refuses from being asked all the time: they double from 50 ms while
+pulls are refused, and even pulls that end well are 50 ms apart if they bring no message at all.
+
+Silence proves nothing if nobody has read: a blocking client reads nothing while the user's code
+runs, and a timer that rings late shows it. Then there is one more heartbeat to wait (CONSUME-10).
 """
 
 from __future__ import annotations
 
 from natsproto._record import Record
+from natsproto.errors import TimeoutExpired
 
-from .errors import HeartbeatMissed
+from .errors import HeartbeatMissed, PullRefused
+from .fetch import LATE
 from .machine import Machine
-from .pull import Ledger, Pull, counted_size, is_status, read_pin
-from .status import BEAT, FAIL, LIMIT, RETRY, UNPIN, Status
+from .pull import MANY, MARGIN, Ledger, Pull, counted_size, read_pin
+from .status import ABSENT, BEAT, DONE, FAIL, LIMIT, SIZE, UNPIN, Status, is_status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from natsproto.errors import NatsError
     from natsproto.frames import Msg
 
-    from .errors import JetStreamError
     from .pull import PullTemplate
 
 SHORTEST_PAUSE = 0.05
 LONGEST_PAUSE = 10.0
-# In byte mode the number of messages is not to be the limit (ADR-37).
-MANY = 1_000_000
+# For somebody to come back, a leader most of all.
+LONGEST_ABSENCE = 2.0
+MAX_NEWS = 256
 
 
 class PullWarning(Record):
@@ -44,7 +51,7 @@ class PullWarning(Record):
 
     __slots__ = ("error",)
 
-    def __init__(self, error: JetStreamError) -> None:
+    def __init__(self, error: NatsError) -> None:
         self.error = error
 
 
@@ -67,21 +74,31 @@ class Consume(Machine):
     """The buffer and its refill. The API takes messages with `pop`, which may order a pull."""
 
     __slots__ = (
+        "_absent",
         "_batch",
         "_brought",
         "_by_bytes",
         "_count",
+        "_excused",
         "_fresh",
-        "_left",
         "_limit",
         "_online",
         "_pause",
-        "_resume_at",
+        "_pinned",
         "_prefix",
         "_pulled_at",
+        "_received",
+        "_refusals",
+        "_resume_at",
+        "_silence",
         "_silent_at",
+        "_stop_after",
+        "_taken",
         "_template",
         "_threshold",
+        "_told",
+        "_too_small",
+        "_waiting",
         "buffered_bytes",
         "ledger",
         "news",
@@ -102,17 +119,27 @@ class Consume(Machine):
         super().__init__()
         self._prefix = inbox + b"."
         self._template = template
+        self._pinned = template.pinned
+        self._silence = 2 * template.heartbeat
         self._by_bytes = max_bytes > 0
         self._limit = max_bytes or max_messages
         self._threshold = threshold
-        self._left = stop_after or None  # how many messages may still be asked for; None: any
+        self._stop_after = stop_after  # 0: never
+        self._received = 0
+        self._taken = 0
         self._count = 0
         self._online = False
         self._pause = 0.0
         self._resume_at = 0.0  # no pull before that time
+        self._waiting = False  # a pull is due at that time
+        self._too_small = 0  # pulls of so few bytes are of no use: the next message is larger
         self._pulled_at = 0.0
         self._brought = False  # whether a message came since the last pull
         self._silent_at = 0.0
+        self._excused = False
+        self._told = 0  # events
+        self._absent = ""  # the last thing that was told about nobody being there
+        self._refusals: list[str] = []  # what was told about pulls being refused
         self._batch: list[Msg] = []
         self._fresh: list[Msg] = []
         self.buffered_bytes = 0
@@ -127,31 +154,49 @@ class Consume(Machine):
         return len(self._batch) + len(self._fresh)
 
     def pop(self, now: float) -> Msg:
-        """The oldest message; there must be one. May order a pull."""
+        """The oldest message; there must be one. May leave something to be performed."""
         if not self._batch:
             self._batch, self._fresh = self._fresh, self._batch
             self._batch.reverse()
         msg = self._batch.pop()
+        self._taken += 1
         if self._by_bytes:
-            self.buffered_bytes -= counted_size(msg)
-        self._refill(now)
+            self.buffered_bytes -= counted_size(msg, self._pinned)
+        if self._taken == self._stop_after:
+            self._finish()
+        else:
+            self._refill(now)
         return msg
 
+    @property
+    def unperformed(self) -> bool:
+        """Whether the connection has to look: for orders, a new deadline, or our leaving."""
+        return self.has_orders or self._waiting or (self.leaving and not self.ended)
+
+    @property
+    def finished(self) -> bool:
+        """All that was wanted was taken (stop_after)."""
+        return self._stop_after > 0 and self._taken >= self._stop_after
+
     def stop(self) -> list[Msg]:
-        """Pull no more; returns what was not taken. The subscription is the caller's to end."""
-        self.stopped = True
-        self.deadline = None
+        """Pull no more and leave; returns what was not taken."""
         self._batch.reverse()
         rest = self._batch + self._fresh
         self._batch = []
         self._fresh = []
         self.buffered_bytes = 0
+        self._finish()
         return rest
 
     def start_draining(self) -> None:
-        """Pull no more; what has come can still be taken."""
+        """Pull no more; what has come, and what is on its way, can still be taken."""
         self.stopped = True
-        self.deadline = None
+        self._waiting = False
+        self._set_deadline()
+
+    def _finish(self) -> None:
+        self.start_draining()
+        self.leave()
 
     # What the connection tells
 
@@ -159,43 +204,62 @@ class Consume(Machine):
         self._online = True
         self._pause = 0.0
         self._resume_at = now
+        self._too_small = 0
+        self._absent = ""
+        self._refusals = []
         self._refill(now)
 
     def disconnected(self, now: float) -> None:
         # CONSUME-9: the pulls are gone with the connection, and silence is no news without one.
         self._online = False
-        self._give_up_pulls()
-        self.deadline = None
+        self._waiting = False
+        self.ledger.clear()
+        self._set_deadline()
+
+    def end(self, error: NatsError | None = None) -> bool:
+        self.ledger.clear()
+        new = super().end(error)
+        self._set_deadline()
+        return new
 
     def receive(self, msg: Msg, now: float) -> bool:
-        self._silent_at = now + 2 * self._template.heartbeat
-        if is_status(msg, self._prefix):
-            return self._status(msg, now)
+        self._silent_at = now + self._silence
+        self._excused = False
+        if msg.raw_subject.startswith(self._prefix) and not msg.raw_reply:
+            return is_status(msg) and self._status(msg, now)
         size = 0
         if self._by_bytes:
-            size = counted_size(msg)
+            size = counted_size(msg, self._pinned)
             self.buffered_bytes += size
         self.ledger.delivered(size)
+        self._received += 1
         self._brought = True
         self._pause = 0.0
+        self._too_small = 0
+        self._absent = ""
         self._fresh.append(msg)
-        self._note_pin(msg)
-        self._set_deadline()
-        return self.pending() == 1
+        new = self._pinned and self._note_pin(msg)
+        if not self.ledger.open:
+            self._refill(now)  # a pull that ends by its messages may leave bytes free
+        # The deadline is left as it is: it rings too early, once, instead of being set each time.
+        return new or self.pending() == 1
 
     def handle_timer(self, now: float) -> bool:
-        self.deadline = None
-        missed = bool(self.ledger.open) and now >= self._silent_at
-        if missed:
-            # CONSUME-8: whatever became of these pulls, their answers will not be believed.
-            self._give_up_pulls()
-            silence = 2 * self._template.heartbeat
-            self.news.append(PullWarning(HeartbeatMissed("silence for %g s" % silence)))
+        told = self._told
+        if self.ledger.open and self._active:
+            due = min(self._silent_at, self.ledger.ends_at)
+            if now - due > LATE and not self._excused:
+                self._excuse(now)
+            self._look_at_the_time(now)
         self._refill(now)
         self._set_deadline()
-        return missed
+        return self._told > told
 
     # How it works
+
+    @property
+    def _active(self) -> bool:
+        return not (self.stopped or self.draining or self.ended)
 
     def _level(self) -> int:
         """What is asked for and what is buffered, in messages or bytes."""
@@ -204,86 +268,123 @@ class Consume(Machine):
         return self.ledger.messages + self.pending()
 
     def _refill(self, now: float) -> None:
+        self._waiting = False
+        if not self._online or not self._active:
+            return
         level = self._level()
-        if level >= self._threshold or self.stopped or not self._online or self._left == 0:
-            return
-        if now < self._resume_at:
-            self.wake_by(self._resume_at)
-            return
         missing = self._limit - level
+        if level >= self._threshold or missing <= self._too_small:
+            return
         batch = MANY if self._by_bytes else missing
-        if self._left is not None:
-            batch = min(batch, self._left)
-            self._left -= batch
+        if self._stop_after:
+            batch = min(batch, self._stop_after - self._received - self.ledger.messages)
+            if batch <= 0:
+                return
+        if now < self._resume_at:
+            self._waiting = True
+            self._set_deadline()
+        else:
+            self._pull(batch, missing if self._by_bytes else 0, now)
+
+    def _pull(self, batch: int, size: int, now: float) -> None:
+        template = self._template
         self._count += 1
         token = b"%d" % self._count
-        size = missing if self._by_bytes else 0
-        self.ledger.add(Pull(token, batch, size))
+        self.ledger.add(Pull(token, batch, size, now + template.expires + MARGIN, self.pin))
         self._pulled_at = now
         self._brought = False
-        self._silent_at = now + 2 * self._template.heartbeat
-        body = self._template.body(batch, size, self.pin)
-        self.order(self._template.subject, body, self._prefix + token)
+        self._silent_at = now + self._silence
+        self.order(template.subject, template.body(batch, size, self.pin), self._prefix + token)
         self._set_deadline()
 
-    def _give_up_pulls(self) -> None:
-        if self._left is not None:
-            self._left += self.ledger.messages
-        self.ledger.clear()
-
     def _set_deadline(self) -> None:
-        if self.ledger.open and not self.stopped:
-            self.wake_by(self._silent_at)
+        self.deadline = None
+        if self._active:
+            if self._waiting:
+                self.deadline = self._resume_at
+            if self.ledger.open:
+                self.wake_by(min(self._silent_at, self.ledger.ends_at))
+
+    def _excuse(self, now: float) -> None:
+        """CONSUME-10: the timer rings late; what came meanwhile may still wait to be read."""
+        self._excused = True
+        later = now + self._template.heartbeat
+        self._silent_at = max(self._silent_at, later)
+        for pull in self.ledger.open:
+            pull.ends_at = max(pull.ends_at, later)
+
+    def _look_at_the_time(self, now: float) -> None:
+        if now >= self._silent_at:
+            # CONSUME-8: whatever became of these pulls, their answers will not be believed.
+            self.ledger.clear()
+            text = "the server was silent for %g s" % self._silence
+            self._tell(PullWarning(HeartbeatMissed(text)))
+        elif self.ledger.give_up(now):
+            text = "the server did not end a pull in time"
+            self._tell(PullWarning(TimeoutExpired(text)))
 
     def _status(self, msg: Msg, now: float) -> bool:
         status = Status(msg)
         if status.meaning == BEAT:
-            self._set_deadline()
+            self._absent = ""
             return False
-        asked = self.ledger.messages
-        if not self.ledger.ended(msg.raw_subject[len(self._prefix) :], status):
-            return False  # late, or a second one: nothing depends on that pull any more
-        if self._left is not None:
-            self._left += asked - self.ledger.messages
+        pull = self.ledger.ended(msg.raw_subject[len(self._prefix) :], status)
+        if pull is None or not self._active:
+            return False  # PULL-8: late, or a second one: nothing depends on that pull any more
         if status.meaning == FAIL:
-            self.stopped = True
-            self.deadline = None
+            self._finish()
             return self.end(status.error)
-        told = self._tell(status)
-        self._slow_down(status, now)
+        told = self._told
+        self._ended(pull, status, now)
         self._refill(now)
         self._set_deadline()
-        return told
+        return self._told > told
 
-    def _tell(self, status: Status) -> bool:
-        """News for the user; True if there is any."""
-        if status.meaning == UNPIN:
-            self.pin = ""
-            self.news.append(Unpinned())
-        elif status.meaning in (RETRY, LIMIT) and not (status.ends_a_batch and self._brought):
-            self.news.append(PullWarning(status.error))
+    def _ended(self, pull: Pull, status: Status, now: float) -> None:
+        """The pull is over, and that is not the end."""
+        meaning = status.meaning
+        if meaning == SIZE and (status.bytes or self._limit) < self._limit:
+            # CONSUME-12: it would fit if the buffer were not so full.
+            self._too_small = status.bytes or 0
+            meaning = DONE
+        if meaning == DONE:
+            self._absent = ""
+        elif meaning == UNPIN:
+            if pull.pin == self.pin != "":
+                self.pin = ""
+                self._tell(Unpinned())
         else:
-            return False
-        return True
-
-    def _slow_down(self, status: Status, now: float) -> None:
-        """CONSUME-7: at most 20 pulls a second that bring nothing, fewer and fewer if refused."""
-        if self._brought:
-            return
-        if status.meaning == LIMIT:
-            self._pause = min(max(2 * self._pause, SHORTEST_PAUSE), LONGEST_PAUSE)
+            self._warn(status)
+        if meaning in (LIMIT, ABSENT, SIZE):
+            longest = LONGEST_ABSENCE if meaning == ABSENT else LONGEST_PAUSE
+            self._pause = min(max(2 * self._pause, SHORTEST_PAUSE), longest)
             self._resume_at = now + self._pause
-        else:
+        elif not self._brought:
             self._resume_at = max(self._resume_at, self._pulled_at + SHORTEST_PAUSE)
 
-    def _note_pin(self, msg: Msg) -> None:
-        if msg.raw_headers is not None:
-            pin = read_pin(msg)
-            if pin and pin != self.pin:
-                self.pin = pin
-                self.news.append(Pinned(pin))
+    def _warn(self, status: Status) -> None:
+        """CONSUME-11: once for each cause, not for each pull that meets it."""
+        text = str(status.error)
+        if isinstance(status.error, PullRefused):
+            if text in self._refusals:
+                return
+            self._refusals.append(text)
+        elif text == self._absent:
+            return
+        else:
+            self._absent = text
+        self._tell(PullWarning(status.error))
 
-    @property
-    def finished(self) -> bool:
-        """All that was wanted has come (stop_after)."""
-        return self._left == 0 and not self.ledger.open
+    def _tell(self, event: Record) -> None:
+        self._told += 1
+        self.news.append(event)
+        if len(self.news) > MAX_NEWS:
+            self.news.pop(0)
+
+    def _note_pin(self, msg: Msg) -> bool:
+        pin = read_pin(msg)
+        if not pin or pin == self.pin:
+            return False
+        self.pin = pin
+        self._tell(Pinned(pin))
+        return True

@@ -23,7 +23,9 @@ class Consumer:
         self.stream = stream
         self.name = name
         self.cached_info = info
-        self._pulling = Pulling(api, stream, name, info.config.ack_policy == "none")
+        config = info.config
+        pinned = config.priority_policy == "pinned_client"
+        self._pulling = Pulling(api, stream, name, config.ack_policy == "none", pinned)
 
     async def info(self) -> ConsumerInfo:
         """Configuration and state now; ConsumerNotFound if it is gone."""

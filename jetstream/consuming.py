@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from natsproto.errors import ConnectionClosed, InvalidState, NatsError
+from natsproto.errors import ConnectionClosed, InvalidState, NatsError, TimeoutExpired
 
+from .machine import Alarm
 from .messages import JsMsg
 
 TYPE_CHECKING = False
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from natsproto.session import Session
 
     from .consume import Consume
+    from .machine import Machine
+
+# How many messages an iterator gives without letting others run.
+_TURN = 64
 
 
 class Batch:
@@ -49,58 +54,57 @@ class Messages:
         self._session = session
         self._machine = machine
         self._ackless = ackless
-        self._turn = 64
+        self._turn = _TURN
         #: What happened to the pulls: PullWarning, Pinned, Unpinned. Iterate, or ask for the next.
         self.events = PullEvents(session, machine)
 
     @property
     def pending(self) -> int:
         """Messages that wait to be taken."""
-        return self._machine.pending()
+        return 0 if self._machine.finished else self._machine.pending()
 
     @property
     def closed(self) -> bool:
         """Whether no message will come any more."""
-        return not self._machine.pending() and (self._machine.ended or self._machine.finished)
+        return not self.pending and (self._machine.ended or self._machine.finished)
 
     async def next(self, timeout: float | None = None) -> JsMsg:
         """The next message; TimeoutExpired, or InvalidState when the iteration would have ended."""
         deadline = None if timeout is None else self._session.deadline(timeout)
-        while not self._machine.pending():
+        while not self.pending:
             if self._over():
                 raise InvalidState("consume() has ended")
-            await self._session.wait(self._machine, deadline, "message")
+            await wait(self._session, self._machine, deadline, "message")
         return self._take()
 
     def __aiter__(self) -> Messages:
         return self
 
     async def __anext__(self) -> JsMsg:
-        machine = self._machine
-        while not machine.pending():
+        self._turn -= 1
+        if self._turn <= 0:
+            self._turn = _TURN
+            await self._session.port.checkpoint()
+        while not self.pending:
             if self._over():
                 raise StopAsyncIteration
-            await self._session.port.wait(machine)
-        self._turn -= 1
-        if not self._turn:
-            self._turn = 64
-            await self._session.port.checkpoint()
+            await self._session.port.wait(self._machine)
         return self._take()
 
     def _over(self) -> bool:
-        machine = self._machine
-        if machine.error is not None:
-            raise machine.error
-        if machine.finished and not machine.ended:
-            self._session.connection.unsubscribe(machine.sid)
-            self._session.port.flush_soon()
-        return machine.ended or machine.finished
+        if self._machine.error is not None:
+            raise self._machine.error  # CONSUME-18
+        return self.closed
 
     def _take(self) -> JsMsg:
         session = self._session
-        msg = self._machine.pop(session.port.now())
-        if self._machine.has_orders:
-            session.connection.perform(self._machine)
+        machine = self._machine
+        msg = machine.pop(session.port.now())
+        if machine.unperformed:
+            session.connection.perform(machine)
+            session.port.flush_soon()
+        elif machine.ended and not machine.pending():
+            session.connection.consumed(session.port.now())  # a drain may wait for that
             session.port.flush_soon()
         return JsMsg(msg, session, self._ackless)
 
@@ -111,11 +115,12 @@ class Messages:
         """
         session = self._session
         rest = [JsMsg(msg, session, self._ackless) for msg in self._machine.stop()]
-        session.connection.unsubscribe(self._machine.sid)
+        session.connection.perform(self._machine)
+        session.connection.consumed(session.port.now())
         if nak:
-            for msg in rest:
-                await msg.nak()
-            rest = []
+            while rest:
+                await rest[0].nak()
+                rest.pop(0)
         session.port.flush_soon()
         return rest
 
@@ -146,7 +151,7 @@ class PullEvents:
         while not self._machine.news:
             if self._machine.ended:
                 raise ConnectionClosed("there are no more events: consume() has ended")
-            await self._session.wait(self._machine, deadline, "event")
+            await wait(self._session, self._machine, deadline, "event")
         return self._machine.news.pop(0)
 
     def __aiter__(self) -> PullEvents:
@@ -156,3 +161,19 @@ class PullEvents:
         if not self._machine.news and self._machine.ended:
             raise StopAsyncIteration
         return await self.next()
+
+
+async def wait(session: Session, machine: Machine, deadline: float | None, what: str) -> None:
+    """Until the machine may be ready: look again. TimeoutExpired after the deadline."""
+    if deadline is None:
+        await session.port.wait(machine)
+        return
+    if session.port.now() >= deadline:
+        raise TimeoutExpired("no %s in time" % what)
+    alarm = Alarm(machine)
+    session.connection.wake_at(alarm, deadline)
+    session.port.flush_soon()
+    try:
+        await session.port.wait(machine)
+    finally:
+        alarm.deadline = None

@@ -1,19 +1,22 @@
-"""Fetcher: the machine of fetch and next. One pull at a time on one subscription.
+"""Fetcher: the machine of fetch and next. One fetch at a time on one subscription.
+
+    idle      nobody waits; what arrives is kept for the next fetch, because it was delivered to us
+              and nobody else gets it before its ack wait is over
+    fetching  from `start` until `done`
 
 A fetch is over when its messages or bytes have come, by the status that ends its pull, by a missed
 heartbeat, by the loss of the connection, or at the client's own deadline, which is later than the
-server's. What arrives after that, for whatever reason, is kept for the next fetch: it was delivered
-to us, and nobody else gets it before its ack wait is over.
+server's and is not put off by messages. After half a minute of idleness the subscription ends.
 """
 
 from __future__ import annotations
 
-from natsproto.errors import ConnectionLost, TimeoutExpired
+from natsproto.errors import ConnectionClosed, ConnectionLost, TimeoutExpired
 
 from .errors import HeartbeatMissed
 from .machine import Machine
-from .pull import counted_size, is_status, read_pin
-from .status import BEAT, DONE, RETRY, UNPIN, Status
+from .pull import MARGIN, counted_size, read_pin
+from .status import BEAT, DONE, RETRY, SIZE, UNPIN, Status, is_status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,22 +25,26 @@ if TYPE_CHECKING:
 
     from .pull import PullTemplate
 
-# How much later than the server the client gives up.
-MARGIN = 1.0
+IDLE = 30.0
+# A timer that rings so much too late says that nobody has read, not that nothing came.
+LATE = 0.1
 
 
 class Fetcher(Machine):
-    """One fetch after the other; when `done`, `messages` and `failure` tell how it ended."""
+    """One fetch after the other; when `done`, `take` gives its messages, `failure` why it ended."""
 
     __slots__ = (
         "_bytes_left",
         "_count",
         "_ends_at",
-        "_heartbeat",
+        "_excused",
         "_left",
+        "_mine",
+        "_online",
+        "_order",
         "_prefix",
-        "_request",
         "_silent_at",
+        "_template",
         "_token",
         "done",
         "failure",
@@ -48,70 +55,97 @@ class Fetcher(Machine):
     def __init__(self, inbox: bytes) -> None:
         super().__init__()
         self._prefix = inbox + b"."
+        self._template: PullTemplate | None = None
         self._count = 0
         self._token = b""
-        self._request = (b"", b"", b"")
+        self._order = (b"", b"", b"")
         self._left = 0
         self._bytes_left: int | None = None  # None: not limited by bytes
-        self._heartbeat = 0.0
+        self._mine = 0  # how many of the messages are this fetch's
         self._ends_at = 0.0
-        self._silent_at = 0.0
+        self._silent_at: float | None = None  # None: there are no heartbeats now
+        self._excused = False
+        self._online = False
         self.pin = ""
         self.done = True
         self.failure: NatsError | None = None
         self.messages: list[Msg] = []
 
     def start(
-        self, template: PullTemplate, batch: int, max_bytes: int, patience: float, now: float
+        self,
+        template: PullTemplate,
+        batch: int,
+        max_bytes: int,
+        patience: float,
+        now: float,
+        online: bool = True,
     ) -> None:
-        """Begin. What came since the last fetch counts; `patience`: until the server ends it."""
+        """Begin. What came since the last fetch counts; `patience`: until the server ends it.
+
+        Not `online`: the pull will not be sent, but ordered anew on the next connection.
+        """
+        self._template = template
         self.failure = None
         self.done = False
         self._left = batch
         self._bytes_left = max_bytes or None
+        self._mine = 0
         for msg in self.messages:
-            self._book(msg)
-        if self.done:
-            return
+            self._book(msg, now)
+            if self.done:
+                return
         self._count += 1
         self._token = b"%d" % self._count
-        self._heartbeat = template.heartbeat
-        self._ends_at = now + patience + MARGIN
+        self._ends_at = now + patience + MARGIN  # FETCH-5
+        self._online = online
         self._heard(now)
         body = template.body(self._left, self._bytes_left or 0, self.pin)
-        self._request = (template.subject, body, self._prefix + self._token)
-        self.order(*self._request)
+        self._order = (template.subject, body, self._prefix + self._token)
+        if online:
+            self.order(*self._order)
 
-    def take(self, batch: int) -> list[Msg]:
-        """The messages of a fetch; what is more than it asked for stays for the next one."""
-        taken = self.messages[:batch]
-        self.messages = self.messages[batch:]
+    def take(self) -> list[Msg]:
+        """The messages of the fetch; what came besides stays for the next one."""
+        taken = self.messages[: self._mine]
+        self.messages = self.messages[self._mine :]
+        self._mine = 0
         return taken
 
-    def give_up(self) -> None:
+    def give_up(self, now: float) -> None:
         """The caller is gone. What came, and what still comes, is for the next fetch."""
         if not self.done:
-            self._finish(None)
+            self._mine = 0
+            self._finish(None, now)
 
     def receive(self, msg: Msg, now: float) -> bool:
-        if is_status(msg, self._prefix):
+        self._excused = False
+        if msg.raw_subject.startswith(self._prefix) and not msg.raw_reply:
             token = msg.raw_subject[len(self._prefix) :]
-            # A status of an earlier pull, or a second one of this, means nothing any more.
-            return token == self._token and not self.done and self._status(Status(msg), now)
+            # PULL-8: a status of an earlier pull, or a second one, means nothing any more.
+            if token != self._token or not is_status(msg):
+                return False
+            return self._status(Status(msg), now)
         self.messages.append(msg)
-        self.pin = read_pin(msg) or self.pin
+        if self._template is not None and self._template.pinned:
+            self.pin = read_pin(msg) or self.pin
         if self.done:
             return False
         self._heard(now)
-        self._book(msg)
+        self._book(msg, now)
         return self.done
 
-    def _book(self, msg: Msg) -> None:
-        self._left -= 1
+    def _book(self, msg: Msg, now: float) -> None:
+        assert self._template is not None
         if self._bytes_left is not None:
-            self._bytes_left -= counted_size(msg)
+            size = counted_size(msg, self._template.pinned)
+            if size > self._bytes_left and self._mine:
+                self._finish(None, now)  # FETCH-8: of an earlier pull, and too large for this one
+                return
+            self._bytes_left -= size
+        self._mine += 1
+        self._left -= 1
         if self._left <= 0 or (self._bytes_left is not None and self._bytes_left <= 0):
-            self._finish(None)
+            self._finish(None, now)
 
     def _status(self, status: Status, now: float) -> bool:
         if status.meaning == BEAT:
@@ -119,47 +153,67 @@ class Fetcher(Machine):
             return False
         if status.meaning == UNPIN:
             self.pin = ""
-        ends_well = status.meaning in (DONE, RETRY, UNPIN) or status.ends_a_batch
-        self._finish(None if ends_well else status.error)
+        # FETCH-9: a first message that does not fit would be in the way of every fetch to come.
+        fine = status.meaning in (DONE, RETRY, UNPIN) or (status.meaning == SIZE and self._mine)
+        self._finish(None if fine else status.error, now)
         return True
 
     def _heard(self, now: float) -> None:
-        self.deadline = self._ends_at
-        if self._heartbeat:
-            self._silent_at = now + 2 * self._heartbeat
-            self.deadline = min(self._ends_at, self._silent_at)
+        """Something came, or may come from now on."""
+        assert self._template is not None
+        heartbeat = self._template.heartbeat
+        # FETCH-6: silence is no news without a connection.
+        self._silent_at = now + 2 * heartbeat if heartbeat and self._online else None
+        self._set_deadline()
 
-    def _finish(self, failure: NatsError | None) -> None:
+    def _set_deadline(self) -> None:
+        self.deadline = self._ends_at
+        if self._silent_at is not None and self._silent_at < self._ends_at:
+            self.deadline = self._silent_at
+
+    def _finish(self, failure: NatsError | None, now: float) -> None:
         self.done = True
         self.failure = failure
-        self.deadline = None
         self._token = b""
+        self.deadline = now + IDLE
 
     def handle_timer(self, now: float) -> bool:
         if self.done:
-            self.deadline = None
+            if self.deadline is not None and now >= self.deadline:
+                self.deadline = None
+                self.leave()  # FETCH-10
             return False
-        if self._heartbeat and now >= self._silent_at:
-            self._finish(HeartbeatMissed("the server was silent for %g s" % (2 * self._heartbeat)))
-        else:
-            self._finish(TimeoutExpired("the server did not end the pull in time"))
-        return True
+        if now >= self._ends_at:
+            self._finish(TimeoutExpired("the server did not end the pull in time"), now)
+        elif self._silent_at is not None and now >= self._silent_at:
+            assert self._template is not None
+            heartbeat = self._template.heartbeat
+            if now - self._silent_at > LATE and not self._excused:
+                self._excused = True
+                self._silent_at = now + heartbeat
+                self._set_deadline()
+                return False
+            self._finish(HeartbeatMissed("the server was silent for %g s" % (2 * heartbeat)), now)
+        return self.done
 
     def connected(self, now: float) -> None:
-        # A fetch that began without a connection: its pull was not sent yet.
         if not self.done:
+            # A fetch that began without a connection: its pull was not sent yet.
+            self._online = True
             self._heard(now)
-            self.order(*self._request)
+            self.order(*self._order)
 
     def disconnected(self, now: float) -> None:
-        if not self.done:
-            self._finish(ConnectionLost("the connection was lost during a fetch"))
+        if not self.done and self._online:
+            self._finish(ConnectionLost("the connection was lost during the fetch"), now)
             self.ready.append(self)
 
     def end(self, error: NatsError | None = None) -> bool:
         if not self.done:
-            self._finish(error or ConnectionLost("the subscription of the fetch has ended"))
+            self._finish(error or ConnectionClosed("the client was closed during the fetch"), 0.0)
+        self.deadline = None
         return super().end(error)
 
     def pending(self) -> int:
-        return len(self.messages)
+        """What somebody is about to take; the rest may stay untaken for ever."""
+        return self._mine

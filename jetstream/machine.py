@@ -7,7 +7,7 @@ from the connection. It does no I/O, reads no clock, and calls nobody.
 from __future__ import annotations
 
 from natsproto.effects import Publish
-from natsproto.waitable import Receiver
+from natsproto.waitable import Receiver, Waitable
 
 
 class Machine(Receiver):
@@ -34,7 +34,28 @@ class Machine(Receiver):
         self._orders = []
         return orders
 
+    def leave(self) -> None:
+        """Have the connection end the subscription."""
+        if not self.leaving:
+            self.leaving = True
+            self.busy.append(self)
+
     def wake_by(self, deadline: float) -> None:
         """Ask for `handle_timer` at that time, unless an earlier one is asked for."""
         if self.deadline is None or deadline < self.deadline:
             self.deadline = deadline
+
+
+class Alarm(Waitable):
+    """Wakes those who wait for a machine: its own deadline is for its own business."""
+
+    __slots__ = ("_machine",)
+
+    def __init__(self, machine: Machine) -> None:
+        super().__init__()
+        self._machine = machine
+
+    def handle_timer(self, now: float) -> bool:
+        self.deadline = None
+        self._machine.ready.append(self._machine)
+        return False

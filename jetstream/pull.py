@@ -6,12 +6,13 @@ pulls open the server serves both in turn. So messages are booked on the oldest 
 status that tells what its pull will not bring corrects the others: the sum is always right.
 
 A pull is closed once. It closes when its messages or bytes have come, by our own counting, for the
-server says nothing then; or by its status. A second status, or one for a pull that was given up,
-changes nothing.
+server says nothing then; by its status; or when that is overdue. A second status, or one for a pull
+that was given up, changes nothing.
 """
 
 from __future__ import annotations
 
+from natsproto import _text
 from natsproto._record import Record
 
 from .call import encode_json
@@ -24,32 +25,41 @@ if TYPE_CHECKING:
 
     from .status import Status
 
-PIN_ID = b"Nats-Pin-Id: "
-# The header block that the server adds for a pinned client after it has counted the bytes: all of
-# it if there are no other headers, else the one line.
-_PIN_BLOCK = 49
-_PIN_LINE = 37
+# PULL-14: how much later than the server the client gives up.
+MARGIN = 1.0
+# In byte mode the number of messages is not to be the limit (ADR-37).
+MANY = 1_000_000
 _REMEMBERED = 16
+_PIN_ID = b"Nats-Pin-Id: "
+# The last line of the header block of whatever a pinned client gets: that name and 22 characters.
+_PIN_LINE = 37
+# The whole block, where there are no other headers.
+_PIN_BLOCK = 49
 
 
 class Pull(Record):
     """A pull: what it may still bring. `bytes` stays 0 if it is not limited by bytes."""
 
-    __slots__ = ("by_bytes", "bytes", "messages", "token")
+    __slots__ = ("by_bytes", "bytes", "ends_at", "messages", "pin", "token")
 
-    def __init__(self, token: bytes, messages: int, max_bytes: int) -> None:
+    def __init__(
+        self, token: bytes, messages: int, max_bytes: int, ends_at: float, pin: str = ""
+    ) -> None:
         self.token = token
         self.messages = messages
         self.by_bytes = max_bytes > 0
         self.bytes = max_bytes
+        self.ends_at = ends_at  # when the server must have ended it
+        self.pin = pin
 
     def book(self, messages: int, size: int) -> tuple[int, int]:
         """Add to what it may bring, not below nothing; returns what was too much to take off."""
         left = min(0, self.messages + messages)
-        left_bytes = min(0, self.bytes + size) if self.by_bytes else 0
         self.messages += messages - left
-        if self.by_bytes:
-            self.bytes += size - left_bytes
+        if not self.by_bytes:
+            return left, 0
+        left_bytes = min(0, self.bytes + size)
+        self.bytes += size - left_bytes
         return left, left_bytes
 
     @property
@@ -78,6 +88,11 @@ class Ledger:
         """In bytes, of the pulls that are limited by bytes."""
         return sum([pull.bytes for pull in self.open])
 
+    @property
+    def ends_at(self) -> float:
+        """When the first of them must have ended; there must be one."""
+        return min([pull.ends_at for pull in self.open])
+
     def add(self, pull: Pull) -> None:
         self.open.append(pull)
 
@@ -89,21 +104,28 @@ class Ledger:
             if pull.empty:
                 self._count_out(pull)
 
-    def ended(self, token: bytes, status: Status) -> bool:
-        """Close the pull of this status; False if it is none of ours, or was closed before."""
+    def ended(self, token: bytes, status: Status) -> Pull | None:
+        """Close the pull of this status; None if it is none of ours, or was closed before."""
         for pull in self.open:
             if pull.token == token:
                 self.open.remove(pull)
                 if status.messages is not None:
                     spare = pull.bytes - (status.bytes or 0) if pull.by_bytes else 0
                     self._correct(pull.messages - status.messages, spare)
-                return True
+                return pull
         for pull in self._counted:
             if pull.token == token:
                 self._counted.remove(pull)
                 self._correct(-(status.messages or 0), -(status.bytes or 0))
-                return True
-        return False
+                return pull
+        return None
+
+    def give_up(self, now: float) -> bool:
+        """Close those whose status is overdue; True if there were any."""
+        left = [pull for pull in self.open if pull.ends_at > now]
+        overdue = len(left) < len(self.open)
+        self.open = left
+        return overdue
 
     def clear(self) -> None:
         """Give all of them up: after a reconnect or a missed heartbeat none will answer."""
@@ -117,27 +139,41 @@ class Ledger:
 
     def _correct(self, messages: int, size: int) -> None:
         """Messages were booked on the wrong pull: book them where they belong."""
-        if not self.open and self._counted and messages > 0:
+        if not self.open and self._counted and (messages > 0 or size > 0):
             self.open.append(self._counted.pop())
         for pull in list(self.open):
             messages, size = pull.book(messages, size)
             if pull.empty:
                 self._count_out(pull)
-            if messages >= 0 and size >= 0:
+            if not messages and not size:
                 return
 
 
 class PullTemplate:
-    """Everything of a pull request that does not change from one to the next."""
+    """Everything of a pull request that does not change from one to the next.
 
-    __slots__ = ("_fields", "heartbeat", "subject")
+    `expires` is 0 where the server does not wait, `heartbeat` 0 where there are none. `pinned`: the
+    consumer pins clients, so ids of pins mean something.
+    """
 
-    def __init__(self, subject: bytes, fields: dict[str, Any], heartbeat: float) -> None:
+    __slots__ = ("_fields", "expires", "heartbeat", "pinned", "subject")
+
+    def __init__(
+        self,
+        subject: bytes,
+        fields: dict[str, Any],
+        expires: float,
+        heartbeat: float,
+        pinned: bool = False,
+    ) -> None:
         self.subject = subject
         self._fields = fields
+        self.expires = expires
         self.heartbeat = heartbeat
+        self.pinned = pinned
 
     def body(self, batch: int, max_bytes: int, pin: str) -> bytes:
+        """PULL-1: always JSON. An empty pull would get past the checks of priority groups."""
         fields = dict(self._fields)
         fields["batch"] = batch
         if max_bytes:
@@ -148,28 +184,23 @@ class PullTemplate:
 
 
 def read_pin(msg: Msg) -> str:
-    """The pin id in a message's headers, "" if there is none; bad headers have none."""
+    """PULL-12: the id in the last line of the headers, where the server puts it; "" if none.
+
+    Elsewhere, or of another length, it is the publisher's own header.
+    """
     block = msg.raw_headers
-    if block is None or PIN_ID not in block:
+    if block is None or block[-_PIN_LINE - 2 : -26] != _PIN_ID:
         return ""
-    return block.partition(PIN_ID)[2].partition(b"\r\n")[0].strip().decode()
+    return _text.decode(block[-26:-4])
 
 
-def counted_size(msg: Msg) -> int:
-    """The size of a message as the server counts it against max_bytes."""
-    block = msg.raw_headers or b""
-    size = len(msg.raw_subject) + len(msg.raw_reply) + len(block) + len(msg.data)
-    if PIN_ID in block:
-        # Measured: the header of the pin is added after the bytes were counted.
-        return size - (_PIN_BLOCK if len(block) == _PIN_BLOCK else _PIN_LINE)
-    return size
-
-
-def is_status(msg: Msg, prefix: bytes) -> bool:
-    """Whether it is the server's word on a pull, and not a message, however it is dressed up."""
-    return (
-        msg.raw_headers is not None
-        and not msg.data
-        and msg.raw_subject.startswith(prefix)
-        and msg.status != 0
-    )
+def counted_size(msg: Msg, pinned: bool) -> int:
+    """PULL-11: the size of a message as the server counts it against max_bytes."""
+    block = msg.raw_headers
+    size = len(msg.raw_subject) + len(msg.raw_reply) + len(msg.data)
+    if block is None:
+        return size
+    if pinned and read_pin(msg):
+        # Measured: the id is added after the bytes were counted.
+        size -= _PIN_BLOCK if len(block) == _PIN_BLOCK else _PIN_LINE
+    return size + len(block)

@@ -20,9 +20,12 @@ if TYPE_CHECKING:
 
 
 NANO = 10**9
+_MOST = 10**9  # seconds, a generation
 SHORTEST_HEARTBEAT = 0.5
 LONGEST_HEARTBEAT = 30.0
 DEFAULT_MESSAGES = 500
+_PRIORITY = ("group", "min_pending", "min_ack_pending", "priority")
+_GROUP_SIGNS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/_=-"
 
 
 def fetch_template(
@@ -31,41 +34,53 @@ def fetch_template(
     heartbeat: float | None,
     no_wait: bool,
     priority: PriorityOptions,
+    pinned: bool,
 ) -> PullTemplate:
     """For one pull; it has heartbeats if asked for, or if it may take longer than 30 s."""
-    check_time("expires", expires, 0.001)
-    if heartbeat is None:
-        heartbeat = min(expires / 2, LONGEST_HEARTBEAT) if expires > 30 and not no_wait else 0.0
-    elif heartbeat:
-        check_heartbeat(heartbeat, expires, 0.001)
     fields = _priority_fields(priority)
     if no_wait:
+        # FETCH-11: the server takes no_wait with expires as another thing: wait for the first.
+        if heartbeat:
+            raise InvalidValue("no_wait has no time for heartbeats", "PULL-5")
         fields["no_wait"] = True
-        heartbeat = 0.0
-    else:
-        fields["expires"] = round(expires * NANO)
-    if heartbeat:
-        fields["idle_heartbeat"] = round(heartbeat * NANO)
-    return PullTemplate(subject.encode(), fields, heartbeat)
+        return PullTemplate(subject.encode(), fields, 0.0, 0.0, pinned)
+    check_time("expires", expires, 0.001)
+    if heartbeat is None:
+        heartbeat = min(expires / 2, LONGEST_HEARTBEAT) if expires > 30 else 0.0  # FETCH-6
+    elif heartbeat:
+        check_heartbeat(heartbeat, expires, 0.001)
+    return _template(subject, fields, expires, heartbeat, pinned)
 
 
 def consume_template(
-    subject: str, expires: float, heartbeat: float | None, priority: PriorityOptions
+    subject: str,
+    expires: float,
+    heartbeat: float | None,
+    priority: PriorityOptions,
+    pinned: bool,
 ) -> PullTemplate:
     """For pull after pull: always with heartbeats, which alone tell of a silent server."""
     check_time("expires", expires, 1.0)
     if heartbeat is None:
-        heartbeat = max(SHORTEST_HEARTBEAT, min(expires / 2, LONGEST_HEARTBEAT))
+        heartbeat = min(expires / 2, LONGEST_HEARTBEAT)
     else:
         check_heartbeat(heartbeat, expires, SHORTEST_HEARTBEAT)
-    fields = _priority_fields(priority)
+    return _template(subject, _priority_fields(priority), expires, heartbeat, pinned)
+
+
+def _template(
+    subject: str, fields: dict[str, Any], expires: float, heartbeat: float, pinned: bool
+) -> PullTemplate:
     fields["expires"] = round(expires * NANO)
-    fields["idle_heartbeat"] = round(heartbeat * NANO)
-    return PullTemplate(subject.encode(), fields, heartbeat)
+    if heartbeat:
+        # Not rounded up: twice the heartbeat must not be above expires.
+        fields["idle_heartbeat"] = min(round(heartbeat * NANO), fields["expires"] // 2)
+    return PullTemplate(subject.encode(), fields, expires, heartbeat, pinned)
 
 
 def check_time(name: str, value: float, least: float) -> None:
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not value >= least:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not least <= value <= _MOST:
         raise InvalidValue("%s %r is not %g seconds or more" % (name, value, least), "PULL-4")
 
 
@@ -77,7 +92,7 @@ def check_heartbeat(heartbeat: float, expires: float, least: float) -> None:
 
 
 def check_count(name: str, value: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+    if not _is_whole(value, 1, 2**63 - 1):
         raise InvalidValue("%s %r is not a whole number from 1" % (name, value), "PULL-3")
     return value
 
@@ -85,7 +100,7 @@ def check_count(name: str, value: int) -> int:
 def threshold(name: str, value: int | None, limit: int) -> int:
     """Half of the limit, rounded up so that a limit of 1 works; never above it."""
     if value is None:
-        return (limit + 1) // 2
+        return (limit + 1) // 2  # CONSUME-4
     if check_count(name, value) > limit:
         raise InvalidValue("%s %d is above the limit %d" % (name, value, limit), "CONSUME-3")
     return value
@@ -93,20 +108,32 @@ def threshold(name: str, value: int | None, limit: int) -> int:
 
 def _priority_fields(priority: PriorityOptions) -> dict[str, Any]:
     fields: dict[str, Any] = {}
-    group = priority.get("group")
+    for name in priority:
+        if name not in _PRIORITY:
+            known = ", ".join(_PRIORITY)
+            raise InvalidValue("there is no option %r; for groups there are %s" % (name, known))
+    group: Any = priority.get("group")
     if group:
-        fields["group"] = group
-    for name in ("min_pending", "min_ack_pending", "priority"):
+        fields["group"] = _check_group(group)
+    for name in _PRIORITY[1:]:
         value: Any = priority.get(name)
         if value is None:
             continue
-        least, most = (0, 9) if name == "priority" else (1, 2**63)
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        if not whole or not least <= value <= most:
-            raise InvalidValue(
-                "%s %r is not a whole number from %d" % (name, value, least), "PULL-6"
-            )
+        least, most = (0, 9) if name == "priority" else (1, 2**63 - 1)
+        if not _is_whole(value, least, most):
+            text = "%s %r is not a whole number from %d to %d" % (name, value, least, most)
+            raise InvalidValue(text, "PULL-6")
         if not group:
             raise InvalidValue("%s needs a group" % name, "PULL-6")
         fields[name] = value
     return fields
+
+
+def _check_group(group: Any) -> str:
+    if isinstance(group, str) and len(group) <= 16 and all(c in _GROUP_SIGNS for c in group):
+        return group
+    raise InvalidValue("group %r is not 1 to 16 letters, digits or /_=-" % (group,), "PULL-6")
+
+
+def _is_whole(value: Any, least: int, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from natsproto.errors import InvalidValue
 
-from .consume import MANY, Consume
+from .consume import Consume
 from .consuming import Batch, Messages
 from .fetch import Fetcher
 from .messages import JsMsg
+from .pull import MANY
 from .pull_options import (
     DEFAULT_MESSAGES,
     check_count,
@@ -18,6 +19,8 @@ from .pull_options import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from natsproto.frames import Msg
+
     from .call import Api
     from .pull_options import PriorityOptions
 
@@ -25,10 +28,13 @@ if TYPE_CHECKING:
 class Pulling:
     """The pulls of one consumer handle: its idle fetchers, one subscription each."""
 
-    def __init__(self, api: Api, stream: str, name: str, ackless: bool) -> None:
+    def __init__(
+        self, api: Api, stream: str, name: str, ackless: bool, pinned: bool = False
+    ) -> None:
         self._api = api
         self._subject = "%s.CONSUMER.MSG.NEXT.%s.%s" % (api.prefix, stream, name)
-        self._ackless = ackless
+        self._ackless = ackless  # its messages need no acknowledgement
+        self._pinned = pinned  # it pins clients, by its priority_policy
         self._idle: list[Fetcher] = []
 
     async def fetch(
@@ -44,33 +50,50 @@ class Pulling:
             raise InvalidValue("fetch takes either max_messages or max_bytes", "FETCH-2")
         batch = MANY if max_messages is None else check_count("max_messages", max_messages)
         size = 0 if max_bytes is None else check_count("max_bytes", max_bytes)
-        template = fetch_template(self._subject, expires, heartbeat, no_wait, priority)
-        patience = self._api.timeout if no_wait else expires
+        template = fetch_template(
+            self._subject, expires, heartbeat, no_wait, priority, self._pinned
+        )
         session = self._api.session
+        connection = session.connection
+        port = session.port
         fetcher = self._fetcher()
-        fetcher.start(template, batch, size, patience, session.port.now())
-        session.connection.perform(fetcher)
-        session.port.flush_soon()
+        # FETCH-12: without waiting, the server answers at once or not at all.
+        patience = self._api.timeout if no_wait else expires
+        fetcher.start(template, batch, size, patience, port.now(), connection.online)
+        connection.perform(fetcher)
         try:
             while not fetcher.done:
-                await session.port.wait(fetcher)
+                port.flush_soon()
+                await port.wait(fetcher)
         finally:
             # FETCH-8: also when the caller is cancelled. What came is there for the next fetch.
-            fetcher.give_up()
+            fetcher.give_up(port.now())
+            connection.perform(fetcher)
             self._idle.append(fetcher)
-        messages = [JsMsg(msg, session, self._ackless) for msg in fetcher.take(batch)]
+        messages = [JsMsg(msg, session, self._ackless) for msg in fetcher.take()]
+        if fetcher.ended:
+            connection.consumed(port.now())
+            port.flush_soon()
         if fetcher.failure is not None and not messages:
             raise fetcher.failure
         return Batch(messages, fetcher.failure)
 
     def _fetcher(self) -> Fetcher:
+        kept: list[Msg] = []
+        pin = ""
         while self._idle:
             fetcher = self._idle.pop()
-            if not fetcher.ended:
+            if not fetcher.ended and not fetcher.draining:
+                fetcher.messages = kept + fetcher.messages
                 return fetcher
+            # It was idle for long: what it kept is for the next one.
+            kept = fetcher.messages + kept
+            pin = fetcher.pin
         connection = self._api.session.connection
         inbox = connection.new_inbox()
         fetcher = Fetcher(inbox.encode())
+        fetcher.messages = kept
+        fetcher.pin = pin
         connection.subscribe(inbox + ".*", fetcher)
         return fetcher
 
@@ -85,28 +108,34 @@ class Pulling:
         stop_after: int | None,
         priority: PriorityOptions,
     ) -> Messages:
-        if max_messages is not None and max_bytes is not None:
-            raise InvalidValue("consume takes either max_messages or max_bytes", "CONSUME-2")
-        template = consume_template(self._subject, expires, heartbeat, priority)
-        session = self._api.session
-        inbox = session.connection.new_inbox()
+        by_bytes = max_bytes is not None
+        unfit = threshold_messages if by_bytes else threshold_bytes
+        if unfit is not None or (by_bytes and max_messages is not None):
+            text = "consume takes either max_messages or max_bytes, and the threshold to it"
+            raise InvalidValue(text, "CONSUME-2")
+        template = consume_template(self._subject, expires, heartbeat, priority, self._pinned)
         if max_bytes is not None:
             limit = check_count("max_bytes", max_bytes)
             refill_at = threshold("threshold_bytes", threshold_bytes, limit)
         else:
-            limit = check_count("max_messages", max_messages or DEFAULT_MESSAGES)
+            most = DEFAULT_MESSAGES if max_messages is None else max_messages
+            limit = check_count("max_messages", most)
             refill_at = threshold("threshold_messages", threshold_messages, limit)
+        stop_at = 0 if stop_after is None else check_count("stop_after", stop_after)
+        session = self._api.session
+        connection = session.connection
+        inbox = connection.new_inbox()
         machine = Consume(
             inbox.encode(),
             template,
-            max_messages=0 if max_bytes is not None else limit,
-            max_bytes=limit if max_bytes is not None else 0,
+            max_messages=0 if by_bytes else limit,
+            max_bytes=limit if by_bytes else 0,
             threshold=refill_at,
-            stop_after=0 if stop_after is None else check_count("stop_after", stop_after),
+            stop_after=stop_at,
         )
-        session.connection.subscribe(inbox + ".*", machine)
-        if session.connection.online:
+        connection.subscribe(inbox + ".*", machine)
+        if connection.online:
             machine.connected(session.port.now())
-            session.connection.perform(machine)
+            connection.perform(machine)
         session.port.flush_soon()
         return Messages(session, machine, self._ackless)

@@ -1,12 +1,14 @@
 """What the statuses of a pull mean: one table.
 
-A status is an HMSG on our own reply subject with an inline status line and no payload; a stored
-message, whatever headers its publisher gave it, never is one. The server tells 409s apart by text
-alone, and some texts carry values: a row matches by the start of the description, in any case.
+A status is an HMSG on our own reply subject with an inline status line, no payload and no reply; a
+stored message, whatever headers its publisher gave it, never is one. The server tells 409s apart by
+text alone, and some texts carry values: a row matches by the start of the description, in any case.
 
     BEAT    the server is alive and the pull goes on
     DONE    the pull is over, as it should be: pull again
+    SIZE    the next message does not fit in what is left of max_bytes: pull again with more room
     RETRY   the pull is over early, through nobody's fault: tell the user, pull again
+    ABSENT  nobody serves the consumer now: tell the user, pull ever more slowly
     LIMIT   the pull was refused, and the next one may be, too: tell the user, pull ever more slowly
     UNPIN   another client is pinned: forget our id, tell the user, pull again
     FAIL    nothing will come any more: raise
@@ -26,25 +28,27 @@ if TYPE_CHECKING:
 
 BEAT = "beat"
 DONE = "done"
+SIZE = "size"
 RETRY = "retry"
+ABSENT = "absent"
 LIMIT = "limit"
 UNPIN = "unpin"
 FAIL = "fail"
 
-# First match wins: code, start of the description in lower case, meaning, exception.
+# PULL-9. First match wins: code, start of the description in lower case, meaning, exception.
 STATUSES: list[tuple[int, str, str, type[PullFailed]]] = [
     (100, "", BEAT, PullRefused),
     (404, "", DONE, PullRefused),
     (408, "", DONE, PullRefused),
     (409, "batch completed", DONE, PullRefused),
-    (409, "message size exceeds maxbytes", LIMIT, PullRefused),
+    (409, "message size exceeds maxbytes", SIZE, PullRefused),
     (409, "exceeded max", LIMIT, PullRefused),
     (409, "consumer deleted", FAIL, ConsumerDeleted),
     (409, "consumer is push based", FAIL, ConsumerIsPush),
     (409, "leadership change", RETRY, ConsumerUnavailable),
     (409, "server shutdown", RETRY, ConsumerUnavailable),
     (423, "", UNPIN, ConsumerUnavailable),
-    (503, "", LIMIT, ConsumerUnavailable),
+    (503, "", ABSENT, ConsumerUnavailable),
     (400, "", FAIL, PullRefused),
     (412, "", FAIL, PullRefused),
 ]
@@ -69,10 +73,10 @@ class Status(Record):
         self.messages = _number(msg.raw_headers or b"", PENDING_MESSAGES)
         self.bytes = _number(msg.raw_headers or b"", PENDING_BYTES)
 
-    @property
-    def ends_a_batch(self) -> bool:
-        """A message larger than what is left of max_bytes: the end of a fetch, but no error."""
-        return self.code == 409 and self.description.lower().startswith("message size exceeds")
+
+def is_status(msg: Msg) -> bool:
+    """Whether what came on our own reply subject is a status; PULL-10."""
+    return not msg.data and not msg.raw_reply and msg.status != 0
 
 
 def _look_up(code: int, description: str) -> tuple[str, type[PullFailed]]:
@@ -90,4 +94,4 @@ def _number(block: bytes, name: bytes) -> int | None:
         return None
     start += len(name)
     digits = block[start : block.find(b"\r", start)].strip()
-    return int(digits) if digits.isdigit() else 0
+    return int(digits) if digits.isdigit() and len(digits) < 20 else 0

@@ -64,6 +64,8 @@ class Commands(Publishing):
 
     def perform(self, receiver: Receiver) -> None:
         super().perform(receiver)
+        if receiver.leaving:
+            self.unsubscribe(receiver.sid)
         self._timers.arm(receiver)
 
     def _subscribe(self, receiver: Receiver) -> int:

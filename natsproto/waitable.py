@@ -124,7 +124,8 @@ class Receiver(Waitable):
     `received` counts all messages, `received_before` those before the last SUB; the subscription
     ends when `received` reaches `after`. When `ended`, nothing more will come, and `error` says
     why, if it was not on purpose. A machine adds itself to `busy` when it has orders for the
-    connection, and to `ready` what else callers may be waiting for.
+    connection, or wants its subscription to end (`leaving`), and to `ready` what else callers may
+    be waiting for.
     """
 
     __slots__ = (
@@ -133,6 +134,7 @@ class Receiver(Waitable):
         "draining",
         "ended",
         "error",
+        "leaving",
         "queue",
         "ready",
         "received",
@@ -150,6 +152,7 @@ class Receiver(Waitable):
         self.received_before = 0
         self.after = 0
         self.draining = False
+        self.leaving = False
         self.ended = False
         self.error: NatsError | None = None
         self.busy: list[Receiver] = []
