@@ -22,9 +22,6 @@ from natsproto.effects import Dial, StartTls
 from natsproto.port import run_sync
 from natsproto.waitable import Waitable
 
-# For how long an iterator that finds messages keeps the thread to itself.
-TURN = 0.005
-
 
 def connect(servers: str | list[str] = "nats://127.0.0.1:4222", **options: Any) -> Client:
     """A client; the options are those of natsproto.options.Options, and `creds` is a path."""
@@ -40,7 +37,6 @@ class GeventPort(_shared.Carrier):
         super().__init__(connection)
         self.lock = nullcontext()  # greenlets switch only where they wait
         self._link: Link | None = None  # the one in use
-        self._turned_at = 0.0
         self._alarm = math.inf
         self._earlier = event.Event()
         self.greenlets = pool.Group()
@@ -59,9 +55,8 @@ class GeventPort(_shared.Carrier):
                 waitable.waiters.remove(woken.set)
 
     async def checkpoint(self) -> None:
-        if self.now() - self._turned_at > TURN:
+        if self._turn_is_over():
             gevent.sleep(0)
-            self._turned_at = self.now()
 
     def cork(self) -> None:
         pass  # what is published before the next switch goes out together anyway
