@@ -13,7 +13,6 @@ import socket
 import time
 import weakref
 from abc import abstractmethod
-from errno import EINPROGRESS, EWOULDBLOCK
 from ssl import SSLSocket, SSLWantReadError, SSLWantWriteError
 from typing import TYPE_CHECKING, Any
 
@@ -53,22 +52,17 @@ class Wire:
 
     def __init__(self, addresses: list[Any]) -> None:
         self._addresses = addresses
-        self._unsent: list[bytes | memoryview] = []
+        self.unsent: list[bytes | memoryview] = []  # what the system did not take yet
         self._tls: tuple[SSLContext, str] | None = None  # wanted and not begun
         self._tls_wants = WRITE
         self.broken: BaseException | None = None  # why nothing can be sent any more
         self._next_address()
 
-    @property
-    def busy(self) -> bool:
-        """Whether there is something to send that the system did not take."""
-        return bool(self._unsent)
-
     def wants(self) -> int:
         """What to wait for: READ, WRITE or both."""
-        if self.stage == OPEN:
-            return READ | WRITE if self._unsent else READ
-        return WRITE if self.stage == CONNECTING else self._tls_wants
+        if self.stage is OPEN:
+            return READ | WRITE if self.unsent else READ
+        return WRITE if self.stage is CONNECTING else self._tls_wants
 
     def fileno(self) -> int:
         return self._sock.fileno()
@@ -78,26 +72,30 @@ class Wire:
         self._sock.close()
 
     def _next_address(self) -> None:
+        """Begin to connect to it, or to the one after it; OSError: there is none left."""
         family, kind, proto, _, address = self._addresses.pop(0)
         self.stage = CONNECTING
-        self._sock = socket.socket(family, kind, proto)
-        self._sock.setblocking(False)
-        self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        error = self._sock.connect_ex(address)
-        if error not in (0, EINPROGRESS, EWOULDBLOCK):
+        try:
+            self._sock = socket.socket(family, kind, proto)
+            self._sock.setblocking(False)
+            self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._sock.connect(address)
+        except BlockingIOError:
+            pass  # on its way
+        except OSError as error:
             self._failed(error)
 
-    def _failed(self, error: int) -> None:
-        self._sock.close()
+    def _failed(self, error: OSError) -> None:
+        self.close()
         if not self._addresses:
-            raise OSError(error, os.strerror(error))
+            raise error
         self._next_address()
 
     def connected(self) -> bool:
         """Go on with connecting; True: done."""
         error = self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if error:
-            self._failed(error)
+            self._failed(OSError(error, os.strerror(error)))
             return False
         try:
             self._sock.getpeername()
@@ -143,7 +141,7 @@ class Wire:
 
         A failure is kept for `receive`: the server's last words may tell more.
         """
-        unsent = self._unsent
+        unsent = self.unsent
         if not unsent and self.broken is None:
             unsent += take()
         try:
@@ -206,7 +204,7 @@ class SocketCarrier(Carrier):
             wire.close()
 
     def _send(self) -> None:
-        if self._wire is not None and self._wire.stage == OPEN:
+        if self._wire is not None and self._wire.stage is OPEN:
             self._wire.send(self.connection.data_to_send)
 
     def _step(self, ready: bool = True) -> None:
@@ -223,10 +221,10 @@ class SocketCarrier(Carrier):
             self.ring()
 
     def _advance(self, wire: Wire) -> None:
-        if wire.stage == CONNECTING:
+        if wire.stage is CONNECTING:
             if wire.connected():
                 self.opened()
-        elif wire.stage == SECURING:
+        elif wire.stage is SECURING:
             if wire.secured():
                 self.secured()
         else:

@@ -66,22 +66,20 @@ class BlockingPort(SocketCarrier):
         if self._in_use:
             raise InvalidState("one thread at a time: natsproto.adapters.threads is for several")
         self._in_use = True
+        wire = self._wire
+        fresh = self.now() - self._looked_at < _LOOK
+        if fresh and wire is not None and wire.stage is OPEN and not self._torn:
+            return
+        # A look before the call: what is sent to a server that has hung up is lost.
         try:
-            if self._should_look():
-                self._turn(0.0)
+            self._turn(0.0)
         except BaseException:
             self._leave()
             raise
 
-    def _should_look(self) -> bool:
-        """Whether to look before a call: what is sent to a server that has hung up is lost."""
-        if self._wire is None or self._wire.stage != OPEN or self._torn:
-            return True
-        return self.now() - self._looked_at > _LOOK
-
-    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
         try:
-            while kind is None and self._wire is not None and self._wire.busy:
+            while kind is None and self._wire is not None and self._wire.unsent:
                 self._turn()
         finally:
             self._leave()
