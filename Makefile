@@ -38,8 +38,10 @@ fuzz: $(READY)  ## New inputs for FUZZ_SECONDS (60) in all, by atheris where the
 bench:  ## Parsers and imports against other clients, on python3.13 too if there is one
 	$(PYTHON) bench/run.py $(PYTHON) python3.13
 
-demo: $(READY)  ## A dialogue with a real server, frame by frame
+demo: $(READY)  ## A dialogue with a real server, frame by frame; then three runtimes in one ring
 	$(PY) examples/wire_dialogue.py
+	@echo
+	$(PY) examples/three_runtimes.py
 
 clean:  ## Remove all that is not source
 	rm -rf .venv .tox .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
