@@ -1,0 +1,35 @@
+"""The files of this folder are checked, not run: mypy, and pyright if there is Node, agree.
+
+A comment that ignores a mistake which is none is an error for both, so mistakes.py proves that
+each of them is found.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.core import ROOT
+
+HERE = Path(__file__).parent
+FILES = [str(path) for path in sorted(HERE.glob("*.py")) if path != Path(__file__)]
+
+
+def check(*command: str) -> None:
+    run = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_mypy():
+    pytest.importorskip("mypy")
+    check("mypy", "--strict", *FILES)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="pyright runs on Node")
+def test_pyright():
+    pytest.importorskip("pyright")
+    check("pyright", "--project", str(HERE), "--pythonpath", sys.executable)
