@@ -1,0 +1,194 @@
+"""The facades, on a port that does no I/O: what happens is decided before."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from natsproto import blocking, client, subscription
+from natsproto.blocking import Client, Events, Subscription
+from natsproto.errors import ConnectionClosed, InvalidState, TimeoutExpired
+from natsproto.events import Closed, Disconnected
+from tests.connection.support import PONG, Wire, msg
+
+INBOX = "_INBOX." + "0" * 22  # what scripted randomness gives
+
+
+class ScriptedPort:
+    """Whoever waits makes the next thing happen."""
+
+    def __init__(self, wire: Wire) -> None:
+        self.wire = wire
+        self.script: list[tuple[str, bytes | float]] = []
+        self.lock = self
+        self.held = 0
+        self.corks = 0
+        self.closed = False
+        self.dead = False
+
+    def __enter__(self) -> None:
+        if self.dead:
+            raise ConnectionClosed("of another process")
+        self.held += 1
+
+    def __exit__(self, *exc: object) -> None:
+        self.held -= 1
+
+    def now(self) -> float:
+        return self.wire.now
+
+    async def wait(self, waitable: object) -> None:
+        assert self.held == 1
+        name, value = self.script.pop(0)
+        getattr(self.wire, name)(value)
+
+    async def checkpoint(self) -> None:
+        assert self.held == 1
+
+    def flush_soon(self) -> None:
+        assert self.held == 1
+        self.wire.look()
+
+    def cork(self) -> None:
+        self.corks += self.held
+
+    def uncork(self) -> None:
+        self.corks -= self.held
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def port() -> ScriptedPort:
+    return ScriptedPort(Wire().up().forget())
+
+
+@pytest.fixture
+def nc(port: ScriptedPort) -> Client:
+    return Client(client.Client(port.wire.connection, port), port)
+
+
+def test_publish(nc, port):
+    nc.publish("a", b"1", reply="b")
+    assert port.wire.sent() == b"PUB a b 1\r\n1\r\n"
+
+
+def test_request(nc, port):
+    port.script = [("data", msg(INBOX + ".1", 1, b"answer"))]
+    assert nc.request("a", timeout=1).data == b"answer"
+
+
+def test_request_many(nc, port):
+    port.script = [("data", msg(INBOX + ".1", 1, b"1") + msg(INBOX + ".1", 1, b"2"))]
+    assert [each.data for each in nc.request_many("a", max_msgs=2)] == [b"1", b"2"]
+
+
+def test_flush_and_reconnect(nc, port):
+    port.script = [("data", PONG)]
+    nc.flush()
+    nc.force_reconnect()
+    assert nc.state == "DIALING"
+    assert nc.connected_url == ""
+
+
+def test_what_is_known(nc):
+    assert nc.info is not None
+    assert nc.info.version == "2.15.1"
+    assert (nc.state, nc.connected_url, nc.servers) == (
+        "CONNECTED",
+        "nats://a:4222",
+        ["nats://a:4222"],
+    )
+    assert nc.stats.connects == 1
+    nc.set_servers(["nats://b:4222"])
+    assert nc.servers == ["nats://b:4222"]
+    assert repr(nc) == "<Client CONNECTED nats://a:4222>"
+
+
+def test_subscription(nc, port):
+    with nc.subscribe("a.*", queue="q") as sub:
+        assert isinstance(sub, Subscription)
+        assert (sub.subject, sub.queue, sub.sid) == ("a.*", "q", 1)
+        port.script = [("data", msg("a.1", 1, b"1") + msg("a.2", 1, b"2")), ("timer", 5.0)]
+        assert sub.next().data == b"1"
+        assert (sub.pending, sub.dropped) == (1, 0)
+        assert next(sub).data == b"2"
+        with pytest.raises(TimeoutExpired):
+            sub.next(timeout=5.0)
+        assert repr(sub) == "<Subscription 1 to 'a.*', 0 pending>"
+    assert b"UNSUB 1\r\n" in port.wire.sent()
+    assert list(sub) == []
+    with pytest.raises(InvalidState):
+        sub.next()
+
+
+def test_drain_of_a_subscription(nc, port):
+    sub = nc.subscribe("a")
+    port.script = [("data", msg("a", 1, b"1") + PONG)]
+    sub.drain()
+    assert [each.data for each in sub] == [b"1"]
+
+
+def test_events(nc, port):
+    port.script = [("timer", 9.0)]
+    with pytest.raises(TimeoutExpired):
+        nc.events.next(timeout=5.0)
+    nc.force_reconnect()
+    assert nc.events.next() == Disconnected("nats://a:4222", None)
+    nc.close()
+    assert list(nc.events) == [Closed(None)]
+    assert isinstance(iter(nc.events), Events)
+    with pytest.raises(ConnectionClosed):
+        nc.events.next()
+
+
+def test_drain(nc, port):
+    nc.subscribe("a")
+    port.script = [("data", PONG), ("data", PONG)]
+    nc.drain()
+    assert nc.state == "CLOSED"
+    assert port.closed
+
+
+def test_the_end_of_a_block_closes(nc, port):
+    port.script = [("data", PONG)]
+    with nc as same:
+        assert same is nc
+    assert nc.state == "CLOSED"
+    assert port.closed
+
+
+def test_in_a_forked_child_there_is_nothing_to_close(nc, port):
+    with nc:
+        port.dead = True
+    with pytest.raises(ConnectionClosed, match="of another process"):
+        nc.close()
+
+
+def test_corked(nc, port):
+    with nc.corked():
+        assert port.corks == 1
+    assert port.corks == 0
+
+
+@pytest.mark.parametrize(
+    ("facade", "inner"),
+    [
+        (blocking.Client, client.Client),
+        (blocking.Subscription, subscription.Subscription),
+        (blocking.Events, client.Events),
+    ],
+)
+def test_facades_have_the_same_names(facade, inner):
+    """And the same docstrings; only what awaits and iterates is called differently."""
+
+    def public(cls):
+        return {name: value for name, value in vars(cls).items() if not name.startswith("_")}
+
+    own = {"corked"}
+    assert set(public(facade)) - own == set(public(inner))
+    for name, value in public(inner).items():
+        assert inspect.getdoc(getattr(facade, name)) == inspect.getdoc(value), name
+    assert inspect.getdoc(facade).split(".")[0] == inspect.getdoc(inner).split(".")[0]

@@ -1,0 +1,115 @@
+"""How coroutines run where nothing is async, and what becomes of methods."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from natsproto import port
+from natsproto.errors import InvalidState
+from natsproto.port import blocking, blocking_to, run_sync
+
+
+class Suspends:
+    def __await__(self):
+        yield self
+
+
+class Inner:
+    def __init__(self) -> None:
+        self.log: list[str] = []
+
+    async def add(self, one: int, *, two: int = 2) -> int:
+        """One and two."""
+        self.log.append("add")
+        return one + two
+
+    async def fail(self) -> None:
+        raise ZeroDivisionError
+
+    async def suspend(self) -> None:
+        try:
+            await Suspends()
+        finally:
+            self.log.append("closed")
+
+
+class Port:
+    """Its lock writes to the log of the inner object."""
+
+    def __init__(self, log: list[str]) -> None:
+        self.lock = self
+        self._log = log
+
+    def __enter__(self) -> None:
+        self._log.append("locked")
+
+    def __exit__(self, *exc: object) -> None:
+        self._log.append("released")
+
+
+class Sum:
+    def __init__(self, inner: int, port: Port) -> None:
+        self.inner = inner
+        self.port = port
+
+
+class Facade:
+    add = blocking(Inner.add)
+    fail = blocking(Inner.fail)
+    suspend = blocking(Inner.suspend)
+    sum = blocking_to(Sum, Inner.add)
+
+    def __init__(self) -> None:
+        self.inner = Inner()
+        self.port = Port(self.inner.log)
+
+
+def test_a_call_holds_the_lock():
+    facade = Facade()
+    assert facade.add(1) == 3
+    assert facade.inner.log == ["locked", "add", "released"]
+
+
+def test_arguments_are_passed_on():
+    assert Facade().add(1, two=5) == 6
+    with pytest.raises(TypeError):
+        Facade().add(1, 5)
+
+
+def test_a_result_gets_a_facade():
+    facade = Facade()
+    result = facade.sum(1, two=1)
+    assert isinstance(result, Sum)
+    assert (result.inner, result.port) == (2, facade.port)
+
+
+def test_errors_come_out_and_the_lock_is_released():
+    facade = Facade()
+    with pytest.raises(ZeroDivisionError):
+        facade.fail()
+    assert facade.inner.log == ["locked", "released"]
+
+
+def test_a_coroutine_that_suspends_is_closed_and_told():
+    facade = Facade()
+    with pytest.raises(InvalidState, match="suspended"):
+        facade.suspend()
+    assert facade.inner.log == ["locked", "closed", "released"]
+
+
+def test_run_sync():
+    assert run_sync(Inner().add(1)) == 3
+
+
+@pytest.mark.parametrize("method", [Facade.add, Facade.sum])
+def test_name_docstring_and_signature_are_those_of_the_method(method):
+    assert (method.__name__, method.__qualname__) == ("add", "Inner.add")
+    assert method.__doc__ == "One and two."
+    assert list(inspect.signature(method).parameters) == ["self", "one", "two"]
+
+
+def test_functions_need_not_have_attributes():
+    bare = object()  # like a function of MicroPython
+    assert port._dressed(bare, Inner.add) is bare
