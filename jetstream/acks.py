@@ -52,7 +52,7 @@ class AckReader:
         if head.endswith(b'"seq":') and _is_sequence(data[len(head) : -1]):
             self._head = head
             self._size = len(head)
-            self._like = like
+            self._like = like.copy()  # the user has the other one
         return like, b""
 
 

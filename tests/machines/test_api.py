@@ -1,0 +1,492 @@
+from __future__ import annotations
+
+import pytest
+
+from jetstream import ConsumerConfig, JetStream, PubAck, StreamConfig
+from jetstream.consumer import Consumer
+from jetstream.errors import (
+    ConsumerDoesNotExist,
+    ConsumerExists,
+    ConsumerNotFound,
+    FilterIgnored,
+    InvalidResponse,
+    JetStreamError,
+    JetStreamNotAvailable,
+    StreamNameInUse,
+    StreamNotFound,
+)
+from jetstream.stream import Stream
+from natsproto.errors import (
+    InvalidName,
+    InvalidSubject,
+    InvalidValue,
+    NotSupported,
+    TimeoutExpired,
+)
+
+from .support import NOBODY, SILENCE, Stage
+
+TOKEN = "0" * 22  # what the scripted randomness makes
+
+
+def error(code, err_code):
+    return {"error": {"code": code, "err_code": err_code, "description": "x"}}
+
+
+def stream(name="S", **config):
+    return {"config": {"name": name, **config}, "state": {"messages": 3}}
+
+
+def consumer(name="C", **config):
+    return {"stream_name": "S", "name": name, "config": {"name": name, **config}}
+
+
+PAUSE = {"paused": True, "pause_until": "2030-01-02T03:04:05Z", "pause_remaining": 5_000_000_000}
+EXPLICIT = {"ack_policy": "explicit"}
+
+CALLS = [
+    # call, arguments, keywords; answer; endpoint, body
+    ("account_info", (), {}, {"streams": 3}, "INFO", None),
+    ("create_stream", (), {"name": "S"}, stream(), "STREAM.CREATE.S", {"name": "S"}),
+    (
+        "create_stream",
+        ({"name": "S", "max_age": 1_500_000_000},),
+        {"subjects": ["s.>"]},
+        stream(),
+        "STREAM.CREATE.S",
+        {"name": "S", "subjects": ["s.>"], "max_age": 1_500_000_000},
+    ),
+    (
+        "update_stream",
+        (StreamConfig(name="S", max_msgs=5),),
+        {},
+        stream(),
+        "STREAM.UPDATE.S",
+        {"name": "S", "max_msgs": 5},
+    ),
+    ("update_stream", (), {"name": "é"}, stream("é"), "STREAM.UPDATE.é", {"name": "é"}),
+    ("create_or_update_stream", (), {"name": "S"}, stream(), "STREAM.UPDATE.S", {"name": "S"}),
+    ("stream", ("S",), {}, stream(), "STREAM.INFO.S", None),
+    ("stream", ("日本",), {}, stream("日本"), "STREAM.INFO.日本", None),
+    ("delete_stream", ("S",), {}, {"success": True}, "STREAM.DELETE.S", None),
+    ("streams", (), {}, {"streams": [stream()], "total": 1}, "STREAM.LIST", {"offset": 0}),
+    (
+        "streams",
+        ("s.>",),
+        {},
+        {"streams": None, "total": 0},
+        "STREAM.LIST",
+        {"subject": "s.>", "offset": 0},
+    ),
+    ("stream_names", (), {}, {"streams": ["S"], "total": 1}, "STREAM.NAMES", {"offset": 0}),
+    (
+        "stream_name_by_subject",
+        ("s.a",),
+        {},
+        {"streams": ["S"], "total": 1},
+        "STREAM.NAMES",
+        {"subject": "s.a", "offset": 0},
+    ),
+    (
+        "create_consumer",
+        ("S",),
+        {"durable_name": "C"},
+        consumer(),
+        "CONSUMER.CREATE.S.C",
+        {"stream_name": "S", "config": {"durable_name": "C", **EXPLICIT}, "action": "create"},
+    ),
+    (
+        "create_consumer",
+        ("S",),
+        {},
+        consumer(),
+        f"CONSUMER.CREATE.S.{TOKEN}",
+        {"stream_name": "S", "config": {"name": TOKEN, **EXPLICIT}, "action": "create"},
+    ),
+    (
+        "create_consumer",
+        ("S", ConsumerConfig(name="C", filter_subject="s.*.>")),
+        {"ack_wait": 2.5},
+        consumer(),
+        "CONSUMER.CREATE.S.C.s.*.>",
+        {
+            "stream_name": "S",
+            "config": {
+                "name": "C",
+                "ack_wait": 2_500_000_000,
+                "filter_subject": "s.*.>",
+                **EXPLICIT,
+            },
+            "action": "create",
+        },
+    ),
+    (
+        "update_consumer",
+        ("S", {"durable_name": "é"}),
+        {},
+        consumer("é"),
+        "CONSUMER.CREATE.S.é",
+        {"stream_name": "S", "config": {"durable_name": "é", **EXPLICIT}, "action": "update"},
+    ),
+    (
+        "create_or_update_consumer",
+        ("S",),
+        {"name": "C", "filter_subjects": ["a", "b"]},
+        consumer(filter_subjects=["a", "b"]),
+        "CONSUMER.CREATE.S.C",
+        {
+            "stream_name": "S",
+            "config": {"name": "C", "filter_subjects": ["a", "b"], **EXPLICIT},
+            "action": "",
+        },
+    ),
+    ("consumer", ("S", "C"), {}, consumer(), "CONSUMER.INFO.S.C", None),
+    ("delete_consumer", ("S", "C"), {}, {"success": True}, "CONSUMER.DELETE.S.C", None),
+    (
+        "consumers",
+        ("S",),
+        {},
+        {"consumers": [consumer()], "total": 1},
+        "CONSUMER.LIST.S",
+        {"offset": 0},
+    ),
+    (
+        "consumer_names",
+        ("S",),
+        {},
+        {"consumers": ["C"], "total": 1},
+        "CONSUMER.NAMES.S",
+        {"offset": 0},
+    ),
+    (
+        "pause_consumer",
+        ("S", "C", "2030-01-02T03:04:05+00:00"),
+        {},
+        PAUSE,
+        "CONSUMER.PAUSE.S.C",
+        {"pause_until": "2030-01-02T03:04:05Z"},
+    ),
+    ("resume_consumer", ("S", "C"), {}, {"paused": False}, "CONSUMER.PAUSE.S.C", {}),
+    ("reset_consumer", ("S", "C"), {}, consumer(), "CONSUMER.RESET.S.C", {}),
+    ("reset_consumer", ("S", "C", 5), {}, consumer(), "CONSUMER.RESET.S.C", {"seq": 5}),
+    ("unpin_consumer", ("S", "C", "g"), {}, {}, "CONSUMER.UNPIN.S.C", {"group": "g"}),
+]
+
+
+@pytest.mark.rule("CALL-1", "CALL-8", "CALL-11")
+@pytest.mark.parametrize(("call", "args", "keywords", "answer", "endpoint", "body"), CALLS)
+def test_the_bytes_of_each_call(call, args, keywords, answer, endpoint, body):
+    for options, prefix in (
+        ({}, "$JS.API"),
+        ({"domain": "hub"}, "$JS.hub.API"),
+        ({"prefix": "my.js"}, "my.js"),
+    ):
+        stage = Stage(answer)
+        js = JetStream(stage.client, **options)
+        stage.run(getattr(js, call)(*args, **keywords))
+        assert stage.asked == [(f"{prefix}.{endpoint}", body)]
+
+
+@pytest.mark.rule("CALL-3")
+@pytest.mark.parametrize(("call", "args", "keywords"), [row[:3] for row in CALLS])
+def test_every_call_without_an_answer(call, args, keywords):
+    stage = Stage(NOBODY, SILENCE)
+    js = JetStream(stage.client, timeout=1.5)
+    with pytest.raises(JetStreamNotAvailable):
+        stage.run(getattr(js, call)(*args, **keywords))
+    with pytest.raises(TimeoutExpired):
+        stage.run(getattr(js, call)(*args, **keywords))
+    assert stage.now() == 1.5
+
+
+def test_what_calls_give():
+    stage = Stage(
+        {"streams": 3, "type": "x"},
+        stream("S", subjects=["s"]),
+        {"total": 2, "limit": 1, "streams": [stream("A")]},
+        {"total": 2, "limit": 1, "streams": [stream("B")]},
+        {"total": 1, "consumers": [consumer("C")]},
+        PAUSE,
+        {**consumer(), "reset_seq": 5},
+        consumer("C"),
+    )
+    js = JetStream(stage.client)
+    assert stage.run(js.account_info()).streams == 3
+    found = stage.run(js.stream("S"))
+    assert isinstance(found, Stream)
+    assert (found.name, found.cached_info.config.subjects) == ("S", ["s"])
+    assert [info.config.name for info in stage.run(js.streams())] == ["A", "B"]
+    assert [info.name for info in stage.run(js.consumers("S"))] == ["C"]
+    pause = stage.run(js.pause_consumer("S", "C", 0))
+    assert (pause.paused, pause.pause_remaining) == (True, 5.0)
+    assert stage.run(js.reset_consumer("S", "C", 5)).reset_seq == 5
+    made = stage.run(js.consumer("S", "C"))
+    assert isinstance(made, Consumer)
+    assert (made.stream, made.name, made.cached_info.name) == ("S", "C", "C")
+
+
+@pytest.mark.rule("CALL-8")
+def test_a_consumer_without_a_name_gets_one():
+    stage = Stage(consumer(TOKEN))
+    config = ConsumerConfig()
+    made = stage.run(JetStream(stage.client).create_consumer("S", config))
+    assert (made.name, config.name) == (TOKEN, "")
+
+
+@pytest.mark.rule("CALL-6")
+@pytest.mark.parametrize(
+    ("call", "args", "level"),
+    [
+        ("pause_consumer", ("S", "C", 0), 1),
+        ("resume_consumer", ("S", "C"), 1),
+        ("unpin_consumer", ("S", "C", "g"), 1),
+        ("reset_consumer", ("S", "C"), 4),
+    ],
+)
+def test_calls_that_need_a_level(call, args, level):
+    stage = Stage({})
+    stage.run(getattr(JetStream(stage.client), call)(*args))
+    [pub] = stage.pubs
+    assert pub.headers["Nats-Required-Api-Level"] == str(level)
+    stage = Stage(api_lvl=level - 1, version="2.10.0")
+    with pytest.raises(NotSupported):
+        stage.run(getattr(JetStream(stage.client), call)(*args))
+    assert stage.quiet()
+
+
+@pytest.mark.parametrize(
+    ("call", "args", "keywords", "wrong"),
+    [
+        ("stream", ("a.b",), {}, InvalidName),
+        ("delete_stream", ("",), {}, InvalidName),
+        ("create_stream", (), {"name": "é"}, InvalidName),
+        ("create_stream", (), {}, InvalidName),
+        ("create_stream", (), {"nmae": "S"}, InvalidValue),
+        ("update_stream", (), {"name": "a b"}, InvalidName),
+        ("streams", ("a..b",), {}, InvalidSubject),
+        ("stream_name_by_subject", ("",), {}, InvalidSubject),
+        ("create_consumer", ("a.b",), {}, InvalidName),
+        ("create_consumer", ("S",), {"name": "é"}, InvalidName),
+        ("create_consumer", ("S", 7), {}, InvalidValue),
+        ("consumer", ("S", "*"), {}, InvalidName),
+        ("consumer", ("*", "C"), {}, InvalidName),
+        ("consumers", (">",), {}, InvalidName),
+        ("consumer_names", (">",), {}, InvalidName),
+        ("pause_consumer", ("S", "C", "tomorrow"), {}, InvalidValue),
+        ("reset_consumer", ("S", "C", -1), {}, InvalidValue),
+        ("add_to_counter", ("s", 1.5), {}, InvalidValue),
+        ("schedule", ("s",), {"when": "", "target": "t"}, InvalidValue),
+        ("publish", ("s.*",), {}, InvalidSubject),
+        ("publish", ("s",), {"msgid": "1"}, InvalidValue),
+        pytest.param("update_consumer", ("S",), {}, InvalidValue, marks=pytest.mark.rule("CALL-9")),
+    ],
+)
+def test_wrong_calls_are_not_sent(call, args, keywords, wrong):
+    stage = Stage()
+    with pytest.raises(wrong):
+        stage.run(getattr(JetStream(stage.client), call)(*args, **keywords))
+    assert stage.quiet()
+
+
+def test_wrong_contexts():
+    client = Stage().client
+    with pytest.raises(InvalidValue, match="only one can be given"):
+        JetStream(client, domain="d", prefix="p")
+    with pytest.raises(InvalidValue):
+        JetStream(client, timeout=-1)
+    js = JetStream(client)
+    with pytest.raises(InvalidValue):
+        js.atomic_batch(timeout=-1)
+    with pytest.raises(InvalidValue):
+        js.publisher(max_pending=0)
+
+
+@pytest.mark.rule("CALL-2")
+@pytest.mark.parametrize(
+    ("call", "args", "keywords", "answer", "raised"),
+    [
+        ("stream", ("S",), {}, error(404, 10059), StreamNotFound),
+        ("create_stream", (), {"name": "S"}, error(400, 10058), StreamNameInUse),
+        ("consumer", ("S", "C"), {}, error(404, 10014), ConsumerNotFound),
+        ("create_consumer", ("S",), {}, error(400, 10148), ConsumerExists),
+        ("update_consumer", ("S",), {"name": "C"}, error(400, 10149), ConsumerDoesNotExist),
+        ("stream", ("S",), {}, b"-ERR 'x'", InvalidResponse),
+        ("stream", ("S",), {}, {"config": 7}, InvalidResponse),
+        ("stream_names", (), {}, {"streams": [7], "total": 1}, InvalidResponse),
+        ("consumer_names", ("S",), {}, {"consumers": [{}], "total": 1}, InvalidResponse),
+    ],
+)
+def test_errors(call, args, keywords, answer, raised):
+    stage = Stage(answer)
+    with pytest.raises(raised):
+        stage.run(getattr(JetStream(stage.client), call)(*args, **keywords))
+
+
+@pytest.mark.rule("CALL-11")
+def test_create_or_update_updates_first():
+    stage = Stage(error(404, 10059), stream(), error(400, 10052))
+    js = JetStream(stage.client)
+    stage.run(js.create_or_update_stream(name="S", max_msgs=5))
+    body = {"name": "S", "max_msgs": 5}
+    assert stage.asked == [
+        ("$JS.API.STREAM.UPDATE.S", body),
+        ("$JS.API.STREAM.CREATE.S", body),
+    ]
+    with pytest.raises(JetStreamError):
+        stage.run(js.create_or_update_stream(name="S"))
+    assert len(stage.asked) == 1
+
+
+@pytest.mark.rule("CALL-13")
+@pytest.mark.parametrize(
+    ("names", "raised", "text"),
+    [
+        ([], StreamNotFound, "no stream takes subject 's.a'"),
+        (["A", "B"], JetStreamError, r"by several streams: \['A', 'B'\]"),
+    ],
+)
+def test_the_stream_of_a_subject(names, raised, text):
+    stage = Stage({"streams": names, "total": len(names)})
+    with pytest.raises(raised, match=text):
+        stage.run(JetStream(stage.client).stream_name_by_subject("s.a"))
+
+
+@pytest.mark.rule("CALL-12")
+@pytest.mark.parametrize("echo", [{}, {"filter_subject": "a"}, {"filter_subjects": None}])
+def test_filters_that_the_server_ignored(echo):
+    stage = Stage(consumer(**echo))
+    with pytest.raises(FilterIgnored):
+        stage.run(JetStream(stage.client).create_consumer("S", filter_subjects=["a", "b"]))
+
+
+NEW = [
+    # version, call, arguments, refused
+    ("2.9.0", "create_stream", {"name": "S", "compression": "s2"}, True),
+    ("2.10.0", "create_stream", {"name": "S", "compression": "s2"}, False),
+    ("2.10.0-beta.1", "create_stream", {"name": "S", "compression": "s2"}, False),
+    ("2.9.0", "create_stream", {"name": "S", "compression": "none"}, False),
+    ("2.9.0", "create_stream", {"name": "S", "metadata": {}}, False),
+    ("2.11.9", "update_stream", {"name": "S", "allow_atomic": True}, True),
+    ("2.12.0", "update_stream", {"name": "S", "allow_atomic": True}, False),
+    ("2.9.0", "create_consumer", {"name": "C", "filter_subjects": ["a"]}, True),
+    ("2.10.0", "create_consumer", {"name": "C", "filter_subjects": ["a"]}, False),
+    ("proxy", "create_stream", {"name": "S", "allow_atomic": True}, False),
+]
+
+
+@pytest.mark.rule("CALL-7")
+@pytest.mark.parametrize(("version", "call", "fields", "refused"), NEW)
+def test_fields_that_are_newer_than_the_server(version, call, fields, refused):
+    consumers = call == "create_consumer"
+    stage = Stage(consumer(**fields) if consumers else stream(), version=version)
+    made = getattr(JetStream(stage.client), call)(*(["S"] if consumers else []), **fields)
+    if refused:
+        with pytest.raises(NotSupported, match=r"needs server 2\.\d+; this is " + version):
+            stage.run(made)
+        assert stage.asked == []
+    else:
+        stage.run(made)
+
+
+@pytest.mark.rule("CALL-7")
+def test_before_the_first_connection_nothing_is_known():
+    stage = Stage(stream())
+    stage.connection.info = None
+    stage.run(JetStream(stage.client).create_stream(name="S", allow_atomic=True))
+
+
+# Publishing
+
+
+@pytest.mark.rule("PUB-1")
+def test_publish():
+    stage = Stage({"stream": "S", "seq": 7}, {"stream": "S", "seq": 7, "duplicate": True})
+    js = JetStream(stage.client)
+    assert stage.run(js.publish("s.a", b"x")) == PubAck(stream="S", seq=7)
+    assert stage.run(js.publish("s.a", b"x", msg_id="1", timeout=1.0, retries=0)).duplicate
+    first, second = stage.pubs
+    assert (first.subject, first.data, first.headers) == ("s.a", b"x", None)
+    assert second.headers.items() == [("Nats-Msg-Id", "1")]
+
+
+@pytest.mark.rule("PUB-5")
+def test_publish_has_the_timeout_of_the_api():
+    stage = Stage(SILENCE)
+    with pytest.raises(TimeoutExpired):
+        stage.run(JetStream(stage.client, timeout=1.5).publish("s.a"))
+    assert stage.now() == 1.5
+
+
+@pytest.mark.parametrize(("given", "at"), [({}, 1.5), ({"ack_timeout": 0.5}, 0.5)])
+def test_a_window_has_the_timeout_of_the_api_or_its_own(given, at):
+    async def main(window):
+        publication = await window.publish("s.a")
+        await window._session.port.wait(publication)  # sent
+        while not publication.done:
+            await window._session.port.wait(publication)
+
+    stage = Stage(SILENCE)
+    stage.run(main(JetStream(stage.client, timeout=1.5).publisher(**given)))
+    assert stage.now() == at
+
+
+@pytest.mark.rule("BATCH-6")
+def test_an_atomic_batch():
+    stage = Stage({"stream": "S", "seq": 1, "batch": TOKEN, "count": 1}, SILENCE)
+    js = JetStream(stage.client, timeout=1.5)
+    assert stage.run(js.atomic_batch().commit("s.a")).count == 1
+    with pytest.raises(TimeoutExpired):
+        stage.run(js.atomic_batch(timeout=0.5).commit("s.a"))
+    assert stage.now() == 0.5
+    with pytest.raises(NotSupported):
+        JetStream(Stage(version="2.11.0", api_lvl=0).client).atomic_batch()
+
+
+@pytest.mark.rule("COUNT-1", "COUNT-2", "COUNT-3")
+def test_counters():
+    given = {"A": "b"}
+    stage = Stage({"stream": "C", "seq": 1, "val": "-5"}, {"stream": "C", "seq": 1})
+    js = JetStream(stage.client)
+    assert stage.run(js.add_to_counter("c.a", -7, headers=given, msg_id="1")) == -5
+    [pub] = stage.pubs
+    assert pub.headers.items() == [("A", "b"), ("Nats-Incr", "-7"), ("Nats-Msg-Id", "1")]
+    assert (pub.data, given) == (b"", {"A": "b"})
+    with pytest.raises(InvalidResponse):
+        stage.run(js.add_to_counter("c.a"))
+    old = Stage(version="2.11.0", api_lvl=0)
+    with pytest.raises(NotSupported):
+        old.run(JetStream(old.client).add_to_counter("c.a"))
+    assert old.quiet()
+
+
+@pytest.mark.rule("SCHED-1", "SCHED-2", "SCHED-4")
+def test_schedules():
+    stage = Stage({"stream": "S", "seq": 1})
+    js = JetStream(stage.client)
+    ack = js.schedule(
+        "s.a",
+        b"x",
+        when="@daily",
+        target="t",
+        source="u",
+        schedule_ttl=60,
+        time_zone="UTC",
+        rollup=True,
+        ttl=120,
+    )
+    assert stage.run(ack).seq == 1
+    [pub] = stage.pubs
+    assert (pub.subject, pub.data) == ("s.a", b"x")
+    assert pub.headers.items() == [
+        ("Nats-Schedule", "@daily"),
+        ("Nats-Schedule-Target", "t"),
+        ("Nats-Schedule-Source", "u"),
+        ("Nats-Schedule-TTL", "60"),
+        ("Nats-Schedule-Time-Zone", "UTC"),
+        ("Nats-Schedule-Rollup", "sub"),
+        ("Nats-TTL", "120"),
+    ]
+    old = Stage(version="2.11.0", api_lvl=0)
+    with pytest.raises(NotSupported):
+        old.run(JetStream(old.client).schedule("s.a", when="@daily", target="t"))
+    assert old.quiet()
