@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from .port import Port
     from .waitable import Request
 
+LONGEST = 10**9  # seconds: 31 years
+
 
 class Session:
     """What Client, Subscription and JetStream share."""
@@ -62,9 +64,11 @@ class Session:
 
 
 def check_seconds(name: str, value: float) -> float:
-    """InvalidValue unless it is a number of seconds, 0 or more."""
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not value >= 0:
-        raise InvalidValue("%s %r is not a number of seconds from 0" % (name, value))
+    """InvalidValue unless it is a number of seconds, 0 or more. Nothing may wait for ever."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise InvalidValue("%s %r is not a number of seconds" % (name, value))
+    if not 0 <= value <= LONGEST:  # NaN is in no range
+        raise InvalidValue("%s %r is not from 0 to %d seconds" % (name, value, LONGEST))
     return value
 
 

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from natsproto.errors import ConnectionClosed, ConnectionLost, InvalidValue, TimeoutExpired
+from natsproto.port import run_sync
+from natsproto.session import Session, check_count, check_seconds
+from natsproto.waitable import Request, Waitable
+from tests.connection.support import PONG, Wire
+
+
+class Turns:
+    """A port that never suspends: whoever waits has the next of the scripted steps done."""
+
+    def __init__(self, wire, *steps):
+        self.wire = wire
+        self.steps = list(steps)
+
+    def now(self):
+        return self.wire.now
+
+    async def wait(self, waitable):
+        self.steps.pop(0)()
+
+    def flush_soon(self):
+        self.wire.look()
+
+
+def make(*steps):
+    """A connected wire and a session on it; a number as a step is a time at which it rings."""
+    wire = Wire().up()
+    turns = [
+        (lambda at=step: wire.timer(at=at)) if isinstance(step, float) else step for step in steps
+    ]
+    return wire, Session(wire.connection, Turns(wire, *turns))
+
+
+def test_settle_waits_until_the_answer_is_there_however_often_it_is_woken():
+    wire, session = make(1.0, 2.0, lambda: wire.data(PONG))
+    flush = wire.connection.start_flush(session.deadline(5.0))
+    assert run_sync(session.settle(flush)) is None
+    assert session.port.steps == []
+
+
+def test_settle_raises_what_the_request_failed_of():
+    wire, session = make(1.0, 5.0)
+    with pytest.raises(TimeoutExpired, match="no answer to flush in time"):
+        run_sync(session.settle(wire.connection.start_flush(session.deadline(5.0))))
+    failed = Request("it")
+    failed.finish(error=ConnectionLost("x"))
+    with pytest.raises(ConnectionLost):
+        run_sync(session.settle(failed))
+
+
+@pytest.mark.rule("REQ-4")
+def test_a_caller_that_is_cancelled_gives_the_request_up():
+    def cancel():
+        raise KeyboardInterrupt
+
+    wire, session = make(cancel)
+    request = wire.connection.start_request("a", deadline=9.0)
+    with pytest.raises(KeyboardInterrupt):
+        run_sync(session.settle(request))
+    assert (request.done, wire.connection._replies.open) == (True, {})
+
+
+@pytest.mark.rule("CLOCK-1")
+def test_wait_with_and_without_a_deadline():
+    wire, session = make(1.0, 5.0, lambda: None)
+    bell = Waitable()
+    run_sync(session.wait(bell, 5.0, "bell"))
+    assert (wire.now, bell.deadline) == (1.0, 5.0)
+    run_sync(session.wait(bell, 5.0, "bell"))
+    assert wire.now == 5.0
+    with pytest.raises(TimeoutExpired, match="no bell in time"):
+        run_sync(session.wait(bell, 5.0, "bell"))
+    run_sync(session.wait(bell, None, "bell"))
+    assert session.port.steps == []
+
+
+@pytest.mark.rule("CLOCK-1", "CONN-24")
+def test_sleep_ends_at_its_time_or_with_the_connection():
+    wire, session = make(1.0, 2.0, 3.0)
+    run_sync(session.sleep(2.5))
+    assert wire.now == 3.0
+    run_sync(session.sleep(0))
+    wire, session = make(1.0, lambda: wire.connection.close(1.0))
+    with pytest.raises(ConnectionClosed):
+        run_sync(session.sleep(9.0))
+
+
+def test_a_deadline_is_a_time_from_now():
+    wire, session = make()
+    wire.now = 7.0
+    assert session.deadline(2.5) == 9.5
+
+
+@pytest.mark.parametrize("value", [0, 0.0, 1, 2.5, 10**9])
+def test_seconds(value):
+    assert check_seconds("timeout", value) == value
+
+
+@pytest.mark.parametrize("value", [-1, -0.1, math.nan, math.inf, 10**9 + 1, True, "1", None])
+def test_no_seconds(value):
+    with pytest.raises(InvalidValue, match=r"^timeout .* seconds"):
+        check_seconds("timeout", value)
+
+
+def test_counts():
+    assert [check_count("max_msgs", value) for value in (0, 1, 10**12)] == [0, 1, 10**12]
+    for value in (-1, 1.0, True, "1", None):
+        with pytest.raises(InvalidValue, match=r"^max_msgs .* is not a whole number from 0"):
+            check_count("max_msgs", value)
