@@ -435,3 +435,12 @@ def test_info_of_the_first_server_is_known_before_the_last_is_lost():
     assert wire.connection.info.max_payload == 7
     wire.data(info(max_payload=8))
     assert wire.connection.info.max_payload == 8
+
+
+def test_a_receiver_that_wants_to_leave():
+    wire = Wire().up()
+    mailbox = wire.subscribe("a")
+    mailbox.leaving = True
+    wire.connection.perform(mailbox)
+    assert wire.sent() == b"SUB a 1\r\nUNSUB 1\r\n"
+    assert mailbox.ended

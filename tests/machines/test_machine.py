@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jetstream.machine import Machine
+from jetstream.machine import Alarm, Machine
 from natsproto.effects import Publish
 
 
@@ -30,3 +30,18 @@ def test_the_earliest_deadline_counts(asked, deadline):
     for each in asked:
         machine.wake_by(each)
     assert machine.deadline == deadline
+
+
+def test_a_machine_leaves_once():
+    machine = Machine()
+    machine.leave()
+    machine.leave()
+    assert (machine.leaving, machine.busy) == (True, [machine])
+
+
+def test_an_alarm_wakes_those_who_wait_for_the_machine():
+    machine = Machine()
+    alarm = Alarm(machine)
+    alarm.deadline = 3.0
+    assert alarm.handle_timer(3.0) is False
+    assert (machine.ready, alarm.deadline, machine.deadline) == ([machine], None, None)

@@ -1,0 +1,509 @@
+from __future__ import annotations
+
+import pytest
+
+from jetstream.consume import Consume, Pinned, PullWarning, Unpinned
+from jetstream.errors import (
+    ConsumerDeleted,
+    ConsumerIsPush,
+    ConsumerUnavailable,
+    HeartbeatMissed,
+    PullRefused,
+    UnknownStatus,
+)
+from natsproto.errors import ConnectionClosed, TimeoutExpired
+from natsproto.frames import Msg
+from tests.machines.pulls import (
+    INBOX,
+    PIN,
+    batches,
+    beat,
+    message,
+    ordered,
+    pinned,
+    status,
+    template,
+)
+
+TIMEOUT = "408 Request Timeout"
+LEADER = "409 Leadership Change"
+FULL = "409 Exceeded MaxWaiting"
+BATCH = "409 Exceeded MaxRequestBatch of 5"
+SIZE = "409 Message Size Exceeds MaxBytes"
+A = message(100)
+
+
+def consuming(max_messages=10, threshold=5, at=0.0, max_bytes=0, stop_after=0, **options):
+    """Connected, and its first pull looked at: expires 30 s, heartbeat 5 s."""
+    machine = Consume(
+        INBOX,
+        template(**options),
+        max_messages=0 if max_bytes else max_messages,
+        max_bytes=max_bytes,
+        threshold=threshold,
+        stop_after=stop_after,
+    )
+    machine.connected(at)
+    machine.take_orders()
+    return machine
+
+
+def play(machine, steps):
+    """Steps are (time, message), ("pop", time) and the like; returns the batches of the pulls."""
+    for first, second in steps:
+        if isinstance(first, str):
+            getattr(machine, INPUTS[first])(second)
+        else:
+            machine.receive(second, first)
+        assert machine.ledger.messages >= 0
+    return batches(machine)
+
+
+def told(machine):
+    """The names of all events, with those of the errors of warnings."""
+    names = [
+        type(event.error if isinstance(event, PullWarning) else event).__name__
+        for event in machine.news
+    ]
+    machine.news.clear()
+    return names
+
+
+@pytest.mark.rule("PULL-2")
+@pytest.mark.rule("CONSUME-1")
+def test_the_first_pull():
+    machine = Consume(INBOX, template(expires=30.0, a=1), max_messages=10, threshold=5)
+    assert (machine.deadline, machine.has_orders) == (None, False)
+    machine.connected(100.0)
+    assert ordered(machine) == [{"a": 1, "batch": 10, "token": 1}]
+    assert (machine.ledger.messages, machine.deadline, machine.pending()) == (10, 110.0, 0)
+
+
+# What happens to a limit of 10 with threshold 5, beginning with a pull of 10 at 0.0:
+# inputs, pulls (batches), asked, buffered, deadline, events
+GONE = ["ConsumerUnavailable"]
+REFUSED = ["PullRefused"]
+MISSED = ["HeartbeatMissed"]
+INPUTS = {"tick": "handle_timer", "lost": "disconnected", "back": "connected", "pop": "pop"}
+
+
+@pytest.mark.rule("CONSUME-1")
+@pytest.mark.rule("CONSUME-3")
+@pytest.mark.rule("CONSUME-5")
+@pytest.mark.rule("CONSUME-7")
+@pytest.mark.rule("CONSUME-8")
+@pytest.mark.rule("CONSUME-9")
+@pytest.mark.parametrize(
+    ("name", "steps", "pulls", "asked", "buffered", "deadline", "events"),
+    [
+        ("nothing", [], [], 10, 0, 10.0, []),
+        ("a message", [(1.0, A)], [], 9, 1, 10.0, []),
+        ("taken", [(1.0, A), ("pop", 1.0)], [], 9, 0, 10.0, []),
+        ("at the threshold", [(1.0, A)] * 5 + [("pop", 2.0)] * 5, [], 5, 0, 10.0, []),
+        ("below it", [(1.0, A)] * 6 + [("pop", 2.0)] * 6, [6], 10, 0, 12.0, []),
+        ("buffered counts", [(1.0, A)] * 10 + [("pop", 2.0)] * 5, [], 0, 5, 10.0, []),
+        ("and below", [(1.0, A)] * 10 + [("pop", 2.0)] * 6, [6], 6, 4, 12.0, []),
+        ("heartbeat", [(5.0, beat())], [], 10, 0, 10.0, []),
+        ("rang early", [(5.0, beat()), ("tick", 10.0)], [], 10, 0, 15.0, []),
+        ("expired", [(30.0, status(1, TIMEOUT, 10))], [10], 10, 0, 40.0, []),
+        ("expired with some", [(1.0, A), (30.0, status(1, TIMEOUT, 9))], [9], 9, 1, 40.0, []),
+        ("full enough", [(1.0, A)] * 5 + [(30.0, status(1, TIMEOUT, 5))], [], 0, 5, None, []),
+        ("leader", [(1.0, status(1, LEADER))], [10], 10, 0, 11.0, GONE),
+        ("stops", [(1.0, status(1, "409 Server Shutdown", 10))], [10], 10, 0, 11.0, GONE),
+        ("stops, leader", [(1.0, status(1, "409 Server Shutdown", 10)), (1.07, status(1, LEADER))],
+         [10], 10, 0, 11.0, GONE),
+        ("no messages", [(1.0, status(1, "404 No Messages"))], [10], 10, 0, 11.0, []),
+        ("at once", [(0.01, status(1, LEADER))], [], 0, 0, 0.05, GONE),
+        ("a little later", [(0.01, status(1, LEADER)), ("tick", 0.05)], [10], 10, 0, 10.05, GONE),
+        ("brought one", [(0.01, A), (0.02, status(1, LEADER))], [9], 9, 1, 10.02, GONE),
+        ("waiting", [(1.0, status(1, FULL))], [], 0, 0, 1.05, REFUSED),
+        ("batch", [(1.0, status(1, BATCH))], [], 0, 0, 1.05, REFUSED),
+        ("nobody", [(1.0, status(1, "503"))], [], 0, 0, 1.05, GONE),
+        ("silence", [("tick", 10.0)], [10], 10, 0, 20.0, MISSED),
+        ("just before", [("tick", 9.99)], [], 10, 0, 10.0, []),
+        ("silence behind a message", [(3.0, A), ("tick", 13.0)], [9], 9, 1, 23.0, MISSED),
+        ("late answer", [("tick", 10.0), (11.0, status(1, LEADER))], [10], 10, 0, 20.0, MISSED),
+        ("nobody has read", [("tick", 12.0)], [], 10, 0, 17.0, []),
+        ("nobody came", [("tick", 12.0), ("tick", 17.0)], [10], 10, 0, 27.0, MISSED),
+        ("late twice", [("tick", 12.0), ("tick", 18.0)], [10], 10, 0, 28.0, MISSED),
+        ("somebody came", [("tick", 12.0), (12.0, A), ("tick", 30.0)], [], 9, 1, 35.0, []),
+        ("lost", [(1.0, A), ("lost", 2.0)], [], 0, 1, None, []),
+        ("lost and silent", [("lost", 2.0), ("tick", 50.0)], [], 0, 0, None, []),
+        ("lost and taken",
+         [(1.0, A)] * 9 + [("lost", 2.0)] + [("pop", 3.0)] * 9, [], 0, 0, None, []),
+        ("back", [("lost", 2.0), ("back", 9.0)], [10], 10, 0, 19.0, []),
+        ("back with some", [(1.0, A)] * 3 + [("lost", 2.0), ("back", 9.0)], [7], 7, 3, 19.0, []),
+        ("back with enough", [(1.0, A)] * 5 + [("lost", 2.0), ("back", 9.0)], [], 0, 5, None, []),
+        ("late one of before", [("lost", 2.0), ("back", 9.0), (9.1, status(1, LEADER))],
+         [10], 10, 0, 19.0, []),
+        ("lost in a pause", [(1.0, status(1, "503")), ("lost", 1.01), ("tick", 1.05)],
+         [], 0, 0, None, GONE),
+    ],
+)  # fmt: skip
+def test_table(name, steps, pulls, asked, buffered, deadline, events):
+    machine = consuming()
+    assert play(machine, steps) == pulls
+    assert (machine.ledger.messages, machine.pending()) == (asked, buffered)
+    assert machine.deadline == (None if deadline is None else pytest.approx(deadline))
+    assert told(machine) == events
+
+
+@pytest.mark.rule("CONSUME-4")
+def test_a_limit_of_one():
+    machine = consuming(1, 1)
+    for number in range(1, 4):
+        assert machine.receive(message(number=number), float(number)) is True
+        assert batches(machine) == []
+        machine.pop(float(number))
+        assert batches(machine) == [1]
+
+
+@pytest.mark.rule("CONSUME-1")
+def test_messages_in_order():
+    machine = consuming(100, 1)
+    for number in range(3):
+        machine.receive(message(number=number), 1.0)
+    taken = [machine.pop(1.0)]
+    machine.receive(message(number=3), 1.0)
+    taken += [machine.pop(1.0) for _ in range(3)]
+    assert [int(msg.raw_reply.split(b".")[5]) for msg in taken] == [0, 1, 2, 3]
+
+
+@pytest.mark.rule("CONSUME-7")
+@pytest.mark.parametrize(
+    ("line", "pauses", "longest"),
+    [(FULL, 9, 10.0), ("503", 7, 2.0), (SIZE, 9, 10.0)],
+)
+def test_pauses_double(line, pauses, longest):
+    machine = consuming(max_bytes=400, threshold=200)
+    expected = 0.05
+    now = 0.0
+    for token in range(1, pauses + 1):
+        machine.receive(status(token, line), now)
+        assert machine.deadline == pytest.approx(now + expected)
+        now += expected
+        assert not machine.handle_timer(now - 0.001)
+        assert batches(machine) == []
+        machine.handle_timer(now)
+        assert batches(machine) == [1_000_000]
+        expected = min(2 * expected, longest)
+    assert expected == longest
+    machine.receive(message(), now)
+    machine.receive(status(pauses + 1, line), now)
+    assert machine._resume_at == pytest.approx(now + 0.05)
+
+
+@pytest.mark.rule("CONSUME-7")
+def test_a_new_connection_ends_the_pause():
+    machine = consuming()
+    for token in (1, 2, 3):
+        machine.receive(status(token, "503"), float(token))
+        machine.handle_timer(token + 0.5)
+    machine.receive(status(4, "503"), 4.0)
+    machine.take_orders()
+    assert machine.unperformed
+    machine.disconnected(4.1)
+    machine.connected(4.15)
+    assert batches(machine) == [10]
+
+
+@pytest.mark.rule("CONSUME-7")
+def test_a_pause_that_begins_when_a_message_is_taken():
+    machine = consuming()
+    for _ in range(9):
+        machine.receive(A, 1.0)
+    machine.receive(status(1, FULL), 1.0)
+    assert (machine.deadline, machine.unperformed) == (None, False)
+    for _ in range(5):
+        machine.pop(1.01)
+    assert (machine.deadline, machine.unperformed, machine.has_orders) == (1.05, True, False)
+    machine.handle_timer(1.05)
+    assert batches(machine) == [6]
+
+
+@pytest.mark.rule("CONSUME-11")
+@pytest.mark.parametrize(
+    ("steps", "events"),
+    [
+        ([(1.0, status(1, "503")), ("tick", 2.0), (2.0, status(2, "503"))], GONE),
+        ([(1.0, status(1, "503")), ("tick", 2.0), (2.0, status(2, LEADER))], GONE * 2),
+        ([(1.0, status(1, LEADER)), (2.0, beat(2)), (3.0, status(2, LEADER))], GONE * 2),
+        ([(1.0, status(1, LEADER)), (2.0, A), (3.0, status(2, LEADER))], GONE * 2),
+        ([(1.0, status(1, LEADER)), (9.0, status(2, TIMEOUT, 10)), (10.0, status(3, LEADER))],
+         GONE * 2),
+        ([(1.0, status(1, LEADER)), ("lost", 2.0), ("back", 3.0), (4.0, status(3, LEADER))],
+         GONE * 2),
+        ([(1.0, status(1, BATCH)), ("tick", 2.0), (2.1, A), (2.1, beat(2)),
+          (3.0, status(2, BATCH))], REFUSED),
+        ([(1.0, status(1, BATCH)), ("tick", 2.0),
+          (3.0, status(2, "409 Exceeded MaxRequestExpires of 2s"))], REFUSED * 2),
+        ([(1.0, status(1, FULL)), ("lost", 2.0), ("back", 3.0),
+          (4.0, status(2, FULL))], REFUSED * 2),
+    ],
+)  # fmt: skip
+def test_warnings(steps, events):
+    machine = consuming()
+    play(machine, steps)
+    assert told(machine) == events
+
+
+@pytest.mark.rule("CONSUME-6")
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("409 Consumer Deleted", ConsumerDeleted),
+        ("409 Consumer is push based", ConsumerIsPush),
+        ("400 Bad Request - Priority Group missing", PullRefused),
+        ("412 Required Api Level", PullRefused),
+        ("499 Whatever", UnknownStatus),
+        ("409 Whatever", UnknownStatus),
+    ],
+)
+def test_the_end(line, error):
+    machine = consuming()
+    machine.receive(A, 1.0)
+    assert machine.receive(status(1, line), 2.0) is True
+    assert (machine.ended, type(machine.error), machine.leaving) == (True, error, True)
+    assert (machine.deadline, machine.pending(), machine.news) == (None, 1, [])
+    assert machine.receive(status(1, line), 3.0) is False
+    machine.pop(3.0)
+    machine.connected(4.0)
+    machine.handle_timer(99.0)
+    assert batches(machine) == []
+
+
+@pytest.mark.rule("PULL-14")
+def test_overdue():
+    machine = consuming()
+    for _ in range(6):
+        machine.receive(A, 1.0)
+    for _ in range(6):
+        machine.pop(2.0)
+    assert batches(machine) == [6]  # beats of one pull hide that the other is lost
+    for at in (10.0, 15.0, 20.0, 25.0, 30.0):
+        machine.receive(beat(2), at)
+        machine.handle_timer(at)
+    assert (machine.deadline, machine.ledger.messages) == (31.0, 10)
+    assert machine.handle_timer(31.0) is True
+    assert told(machine) == ["TimeoutExpired"]
+    assert (machine.ledger.messages, machine.deadline) == (6, 33.0)
+    assert machine.handle_timer(33.05) is True
+    assert isinstance(machine.news[0].error, TimeoutExpired)
+    assert batches(machine) == [10]
+
+
+@pytest.mark.rule("CONSUME-10")
+def test_overdue_or_not_read():
+    machine = consuming()
+    machine.receive(beat(), 30.0)
+    assert machine.handle_timer(60.0) is False
+    assert machine.deadline == 65.0
+    machine.receive(status(1, TIMEOUT, 10), 60.0)
+    assert (told(machine), batches(machine)) == ([], [10])
+
+
+@pytest.mark.rule("PULL-10")
+@pytest.mark.parametrize(
+    ("msg", "buffered"),
+    [
+        (Msg(b"s", 1, b"$JS.ACK.x", b"", b"NATS/1.0\r\nStatus: 409\r\n\r\n"), 1),
+        (Msg(b"s", 1, b"$JS.ACK.x", b"", b"NATS/1.0 409 Consumer Deleted\r\n\r\n"), 1),
+        (Msg(INBOX + b".1", 1, b"$JS.ACK.x", b"", b"NATS/1.0 409 Consumer Deleted\r\n\r\n"), 1),
+        (Msg(INBOX + b".1", 1, b"", b"{}", b"NATS/1.0 409 Consumer Deleted\r\n\r\n"), 0),
+        (Msg(INBOX + b".1", 1, b"", b"{}"), 0),
+    ],
+)  # fmt: skip
+def test_what_is_no_status(msg, buffered):
+    machine = consuming()
+    machine.receive(msg, 1.0)
+    assert (machine.ended, machine.pending()) == (False, buffered)
+
+
+# Bytes: a limit of 400
+
+# Three messages, and the fourth does not fit in what is left.
+SMALL = [(1.0, A), (1.0, A), (1.0, A), (2.0, status(1, SIZE, 9, 100))]
+
+
+@pytest.mark.rule("PULL-13")
+@pytest.mark.rule("CONSUME-1")
+@pytest.mark.rule("CONSUME-12")
+@pytest.mark.parametrize(
+    ("name", "threshold", "steps", "pulls", "asked", "buffered", "deadline", "events"),
+    [
+        ("nothing", 200, [], [], 400, 0, 10.0, []),
+        ("a message", 200, [(1.0, A)], [], 300, 100, 10.0, []),
+        ("taken", 200, [(1.0, A), ("pop", 1.0)], [], 300, 0, 10.0, []),
+        ("below", 200, [(1.0, A)] * 3 + [("pop", 1.0)] * 3, [300], 400, 0, 11.0, []),
+        ("exactly used", 200, [(1.0, A)] * 4, [], 0, 400, 10.0, []),
+        ("used and taken", 200, [(1.0, A)] * 4 + [("pop", 2.0)] * 3, [300], 300, 100, 12.0, []),
+        ("expired", 200, [(1.0, A), (30.0, status(1, TIMEOUT, 9, 300))], [300], 300, 100, 40.0, []),
+        ("full enough",
+         200, SMALL, [], 0, 300, None, []),
+        ("no room", 400, SMALL, [], 0, 300, None, []),
+        ("room", 400, [*SMALL, ("pop", 2.0)], [200], 200, 200, 12.0, []),
+        ("still no room", 400,
+         [*SMALL, ("pop", 2.0), (2.01, status(2, SIZE, 9, 200)), ("pop", 2.02)],
+         [200], 0, 100, 2.05, []),
+        ("the last room", 400,
+         [*SMALL, ("pop", 2.0), (2.01, status(2, SIZE, 9, 200)), ("pop", 2.02), ("tick", 2.05)],
+         [200, 300], 300, 100, 12.05, []),
+        ("never room", 200, [(1.0, status(1, SIZE, 9, 400))], [], 0, 0, 1.05, REFUSED),
+        ("told once",
+         200, [(1.0, status(1, SIZE, 9, 400)), ("tick", 1.05), (1.06, status(2, SIZE, 9, 400))],
+         [400], 0, 0, 1.16, REFUSED),
+        ("not told how much", 200, [(1.0, status(1, SIZE))], [], 0, 0, 1.05, REFUSED),
+        ("back",
+         400, [*SMALL, ("lost", 3.0), ("back", 4.0)],
+         [100], 100, 300, 14.0, []),
+    ],
+)  # fmt: skip
+def test_bytes(name, threshold, steps, pulls, asked, buffered, deadline, events):
+    machine = consuming(max_bytes=400, threshold=threshold)
+    for first, second in steps:
+        if isinstance(first, str):
+            getattr(machine, INPUTS[first])(second)
+        else:
+            machine.receive(second, first)
+    bodies = ordered(machine)
+    assert [body["max_bytes"] for body in bodies] == pulls
+    assert all(body["batch"] == 1_000_000 for body in bodies)
+    assert (machine.ledger.size, machine.buffered_bytes) == (asked, buffered)
+    assert machine.deadline == (None if deadline is None else pytest.approx(deadline))
+    assert told(machine) == events
+
+
+# Pins
+
+
+@pytest.mark.rule("PULL-12")
+@pytest.mark.rule("CONSUME-13")
+def test_pins():
+    machine = consuming(pinned=True)
+    assert machine.receive(pinned(), 1.0) is True
+    assert machine.receive(pinned(), 1.0) is False
+    assert machine.receive(message(), 1.0) is False
+    assert machine.news == [Pinned(PIN)]
+    machine.receive(status(1, TIMEOUT, 7), 2.0)
+    assert [body["id"] for body in ordered(machine)] == [PIN]
+    assert machine.receive(status(2, "423 Nats-Wrong-Pin-Id", 7), 3.0) is True
+    assert machine.news == [Pinned(PIN), Unpinned()]
+    assert [body.get("id") for body in ordered(machine)] == [None]
+    assert machine.receive(pinned("x" * 22), 4.0) is True
+    assert machine.news[2:] == [Pinned("x" * 22)]
+
+
+@pytest.mark.rule("PULL-12")
+def test_a_late_423_is_not_for_the_next_pin():
+    machine = consuming(pinned=True)
+    machine.receive(pinned(), 1.0)
+    for _ in range(5):
+        machine.receive(pinned(), 1.0)
+    for _ in range(6):
+        machine.pop(2.0)
+    assert [body["id"] for body in ordered(machine)] == [PIN]  # two pulls are open
+    machine.receive(status(2, "423 Nats-Pin-Id mismatch"), 3.0)
+    machine.receive(pinned("x" * 22), 3.1)
+    assert machine.receive(status(1, "423 Nats-Wrong-Pin-Id", 4), 3.2) is False
+    assert machine.pin == "x" * 22
+
+
+@pytest.mark.rule("PULL-12")
+def test_a_publishers_own_pin_means_nothing():
+    machine = consuming()
+    assert machine.receive(pinned(), 1.0) is True
+    assert machine.receive(status(1, "423 Nats-Wrong-Pin-Id", 9), 1.1) is False
+    assert (machine.pin, machine.news) == ("", [])
+
+
+# The ways to end
+
+
+@pytest.mark.rule("CONSUME-14")
+def test_stop():
+    machine = consuming(max_bytes=4000, threshold=2000)
+    for number in range(4):
+        machine.receive(message(number=number), 1.0)
+    machine.pop(1.0)
+    machine.receive(message(number=4), 1.0)
+    rest = machine.stop()
+    assert [int(msg.raw_reply.split(b".")[5]) for msg in rest] == [1, 2, 3, 4]
+    assert (machine.pending(), machine.buffered_bytes, machine.deadline) == (0, 0, None)
+    assert (machine.leaving, machine.unperformed) == (True, True)
+    machine.end()
+    assert (machine.unperformed, machine.stop()) == (False, [])
+    machine.connected(2.0)
+    assert batches(machine) == []
+
+
+@pytest.mark.rule("CONSUME-15")
+@pytest.mark.parametrize("whose", ["own", "client's"])
+def test_drain(whose):
+    machine = consuming()
+    for _ in range(9):
+        machine.receive(A, 1.0)
+    if whose == "own":
+        machine.start_draining()
+        assert (machine.leaving, machine.deadline) == (False, None)
+    else:
+        machine.draining = True
+    assert machine.handle_timer(50.0) is False
+    machine.receive(A, 50.0)
+    assert machine.receive(status(1, "409 Consumer Deleted"), 50.0) is False
+    for _ in range(10):
+        machine.pop(51.0)
+    assert (batches(machine), machine.deadline, machine.news) == ([], None, [])
+
+
+@pytest.mark.rule("CONSUME-16")
+@pytest.mark.parametrize(("max_bytes", "threshold"), [(0, 5), (4000, 2000)])
+def test_stop_after(max_bytes, threshold):
+    machine = consuming(10, threshold, max_bytes=max_bytes, stop_after=6)
+    for _ in range(3):
+        machine.receive(A, 1.0)
+    assert (machine.ledger.messages, machine.finished) == (3, False)
+    machine.receive(status(1, LEADER), 2.0)
+    assert batches(machine) == [3]
+    for _ in range(5):  # two more than asked for: they are late ones of a pull that was given up
+        machine.receive(A, 3.0)
+    for _ in range(5):
+        machine.pop(4.0)
+    assert (batches(machine), machine.finished, machine.leaving) == ([], False, False)
+    machine.pop(4.0)
+    assert (machine.finished, machine.leaving, machine.unperformed) == (True, True, True)
+    assert (len(machine.stop()), batches(machine)) == (2, [])
+
+
+@pytest.mark.rule("CONSUME-16")
+def test_bytes_that_are_free_when_the_messages_have_come():
+    machine = consuming(max_bytes=400, threshold=400, stop_after=3)
+    machine.ledger.open[0].messages = 1
+    machine.receive(A, 1.0)
+    assert [(body["batch"], body["max_bytes"]) for body in ordered(machine)] == [(2, 300)]
+
+
+@pytest.mark.rule("CONSUME-18")
+def test_the_end_of_the_client():
+    machine = consuming()
+    assert machine.end(ConnectionClosed("x")) is True
+    assert (machine.deadline, machine.ledger.open, machine.end()) == (None, [], False)
+
+
+@pytest.mark.rule("CONSUME-19")
+def test_events_that_nobody_takes():
+    machine = consuming()
+    for number in range(1, 300):
+        assert machine.handle_timer(number * 10.0) is True
+    assert len(machine.news) == 256
+    assert isinstance(machine.news[0].error, HeartbeatMissed)
+
+
+@pytest.mark.rule("CONSUME-11")
+def test_errors_carry_code_and_text():
+    machine = consuming()
+    machine.receive(status(1, BATCH), 1.0)
+    machine.handle_timer(2.0)
+    machine.receive(status(2, "503"), 2.0)
+    first, second = [event.error for event in machine.news]
+    assert (first.code, first.description) == (409, BATCH[4:])
+    assert (type(second), second.code, second.description) == (ConsumerUnavailable, 503, "")

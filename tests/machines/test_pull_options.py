@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from jetstream.pull_options import check_count, consume_template, fetch_template, threshold
+from natsproto.errors import InvalidValue
+
+S = 10**9
+NAN = float("nan")
+INF = float("inf")
+
+
+def fetch(expires=30.0, heartbeat=None, no_wait=False, **priority):
+    return fetch_template("next", expires, heartbeat, no_wait, priority, True)
+
+
+def consume(expires=30.0, heartbeat=None, **priority):
+    return consume_template("next", expires, heartbeat, priority, False)
+
+
+@pytest.mark.rule("PULL-4")
+@pytest.mark.rule("FETCH-6")
+@pytest.mark.rule("FETCH-11")
+@pytest.mark.parametrize(
+    ("options", "body"),
+    [
+        ({}, {"expires": 30 * S}),
+        ({"expires": 30.5}, {"expires": 30.5 * S, "idle_heartbeat": 15.25 * S}),
+        ({"expires": 90}, {"expires": 90 * S, "idle_heartbeat": 30 * S}),
+        ({"expires": 90, "heartbeat": 0}, {"expires": 90 * S}),
+        ({"expires": 0.001}, {"expires": S // 1000}),
+        ({"expires": 1, "heartbeat": 0.5}, {"expires": S, "idle_heartbeat": S // 2}),
+        ({"expires": 0.1, "heartbeat": 0.01}, {"expires": S // 10, "idle_heartbeat": S // 100}),
+        ({"no_wait": True}, {"no_wait": True}),
+        ({"no_wait": True, "expires": 90}, {"no_wait": True}),
+        ({"group": "A", "min_pending": 1}, {"expires": 30 * S, "group": "A", "min_pending": 1}),
+        ({"group": "", "priority": None}, {"expires": 30 * S}),
+    ],
+)
+def test_fetch(options, body):
+    template = fetch(**options)
+    assert json.loads(template.body(1, 0, "")) == {"batch": 1, **body}
+    assert template.heartbeat * S == body.get("idle_heartbeat", 0)
+    assert (template.subject, template.pinned) == (b"next", True)
+    assert template.expires == (0.0 if "no_wait" in body else options.get("expires", 30.0))
+
+
+@pytest.mark.rule("CONSUME-20")
+@pytest.mark.rule("PULL-5")
+@pytest.mark.parametrize(
+    ("options", "heartbeat"),
+    [
+        ({}, 15.0),
+        ({"expires": 1}, 0.5),
+        ({"expires": 1.000000001}, 0.5),
+        ({"expires": 60}, 30.0),
+        ({"expires": 3600}, 30.0),
+        ({"expires": 60, "heartbeat": 30}, 30.0),
+        ({"expires": 5, "heartbeat": 0.5}, 0.5),
+    ],
+)
+def test_consume(options, heartbeat):
+    template = consume(**options)
+    body = json.loads(template.body(1, 0, ""))
+    assert template.heartbeat == pytest.approx(heartbeat)
+    assert body["idle_heartbeat"] == pytest.approx(heartbeat * S)
+    assert 2 * body["idle_heartbeat"] <= body["expires"]
+    assert (template.expires, template.pinned) == (options.get("expires", 30.0), False)
+
+
+@pytest.mark.rule("PULL-6")
+def test_priority():
+    body = json.loads(
+        consume(group="a/Z9_=-", min_pending=1, min_ack_pending=2**63 - 1, priority=0).body(
+            1, 0, ""
+        )
+    )
+    assert body["group"] == "a/Z9_=-"
+    assert (body["min_pending"], body["min_ack_pending"], body["priority"]) == (1, 2**63 - 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "rule"),
+    [
+        pytest.param(fetch, {"expires": 0}, "PULL-4", marks=pytest.mark.rule("PULL-4")),
+        (fetch, {"expires": NAN}, "PULL-4"),
+        (fetch, {"expires": INF}, "PULL-4"),
+        (fetch, {"expires": "1"}, "PULL-4"),
+        (fetch, {"expires": True}, "PULL-4"),
+        (consume, {"expires": 0.99}, "PULL-4"),
+        (consume, {"heartbeat": 0.49}, "PULL-4"),
+        (fetch, {"expires": 10, "heartbeat": 5.1}, "PULL-5"),
+        (fetch, {"expires": 100, "heartbeat": 31}, "PULL-5"),
+        (fetch, {"no_wait": True, "heartbeat": 1}, "PULL-5"),
+        (consume, {"expires": 100, "heartbeat": 31}, "PULL-5"),
+        (consume, {"expires": 10, "heartbeat": 5.1}, "PULL-5"),
+        (consume, {"priority": 1}, "PULL-6"),
+        (consume, {"group": "A", "priority": 10}, "PULL-6"),
+        (consume, {"group": "A", "priority": -1}, "PULL-6"),
+        (consume, {"group": "A", "min_pending": 0}, "PULL-6"),
+        (consume, {"group": "A", "min_ack_pending": 1.0}, "PULL-6"),
+        (consume, {"group": "A", "min_ack_pending": True}, "PULL-6"),
+        (consume, {"group": "x" * 17}, "PULL-6"),
+        (consume, {"group": "a b"}, "PULL-6"),
+        (consume, {"group": 5}, "PULL-6"),
+        (consume, {"grup": "A"}, ""),
+    ],
+)
+def test_refused(make, options, rule):
+    with pytest.raises(InvalidValue) as caught:
+        make(**options)
+    assert caught.value.rule == rule
+
+
+@pytest.mark.rule("PULL-3")
+@pytest.mark.parametrize("value", [0, -1, 1.0, True, "1", 2**63])
+def test_counts(value):
+    assert check_count("max_messages", 1) == 1
+    with pytest.raises(InvalidValue, match=r"max_messages .* from 1"):
+        check_count("max_messages", value)
+
+
+@pytest.mark.rule("CONSUME-3")
+@pytest.mark.rule("CONSUME-4")
+@pytest.mark.parametrize(
+    ("value", "limit", "found"),
+    [(None, 1, 1), (None, 2, 1), (None, 3, 2), (None, 500, 250), (1, 500, 1), (500, 500, 500)],
+)
+def test_threshold(value, limit, found):
+    assert threshold("threshold_messages", value, limit) == found
+
+
+@pytest.mark.rule("CONSUME-3")
+def test_threshold_above_the_limit():
+    with pytest.raises(InvalidValue, match="above the limit 10"):
+        threshold("threshold_messages", 11, 10)
