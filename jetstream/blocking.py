@@ -14,14 +14,22 @@ from . import consumer as _consumer
 from . import publisher as _publisher
 from . import stream as _stream
 from . import window as _window
+from .blocking_pull import Batch as Batch
+from .blocking_pull import JsMsg as JsMsg
+from .blocking_pull import Messages as Messages
+from .blocking_pull import PullEvents as PullEvents
+from .blocking_pull import facade_or_none
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from natsproto.blocking import Client
     from natsproto.errors import NatsError
     from natsproto.port import BlockingPort
 
     from .info import ConsumerInfo, PubAck, StreamInfo
+    from .pull_options import PriorityOptions
 
 
 class Consumer:
@@ -46,6 +54,34 @@ class Consumer:
 
     info = blocking(_consumer.Consumer.info)
     delete = blocking(_consumer.Consumer.delete)
+    fetch = blocking_to(Batch, _consumer.Consumer.fetch)
+    next = blocking_to(facade_or_none, _consumer.Consumer.next)
+
+    def consume(
+        self,
+        *,
+        max_messages: int | None = None,
+        max_bytes: int | None = None,
+        expires: float = 30.0,
+        heartbeat: float | None = None,
+        threshold_messages: int | None = None,
+        threshold_bytes: int | None = None,
+        stop_after: int | None = None,
+        **priority: Unpack[PriorityOptions],
+    ) -> Messages:
+        """As Consumer.consume: `with consumer.consume() as messages`, then iterate."""
+        with self.port.lock:
+            inner = self.inner.consume(
+                max_messages=max_messages,
+                max_bytes=max_bytes,
+                expires=expires,
+                heartbeat=heartbeat,
+                threshold_messages=threshold_messages,
+                threshold_bytes=threshold_bytes,
+                stop_after=stop_after,
+                **priority,
+            )
+            return Messages(inner, self.port)
 
     def __repr__(self) -> str:
         return repr(self.inner)

@@ -1,4 +1,4 @@
-"""A blocking client, subscription or event list, seen as its asynchronous twin.
+"""A blocking client, subscription or event list, or a blocking JetStream, seen as its async twin.
 
 The methods that are coroutines there are coroutines here as well, which do the blocking call and
 never suspend. `natsproto.port.run_sync` is enough to run what awaits them.
@@ -6,49 +6,93 @@ never suspend. `natsproto.port.run_sync` is enough to run what awaits them.
 
 from __future__ import annotations
 
+import functools
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from natsproto.client import Client, Events
 from natsproto.subscription import Subscription
 
-_TWINS: dict[str, type] = {"Client": Client, "Events": Events, "Subscription": Subscription}
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from jetstream import JetStream
+
+
+@functools.cache
+def _twins() -> dict[str, type]:
+    # Imported here: natsproto does without JetStream.
+    import jetstream
+    from jetstream import consuming
+
+    twins = [
+        *(Client, Events, Subscription),
+        *(jetstream.JetStream, jetstream.Stream, jetstream.Consumer, jetstream.JsMsg),
+        *(jetstream.PublishWindow, jetstream.Publication, jetstream.AtomicBatch),
+        *(consuming.Batch, consuming.Messages, consuming.PullEvents),
+    ]
+    return {twin.__name__: twin for twin in twins}
 
 
 def view_of(inner: Any) -> Any:
-    """The view, if it is one of those objects; else the object itself."""
-    twin = _TWINS.get(type(inner).__name__)
-    return inner if twin is None or isinstance(inner, twin) else _View(inner, twin)
+    """The view, if it is one of those objects, or a list of them; else the object itself."""
+    if isinstance(inner, list):
+        return [view_of(each) for each in inner]  # pyright: ignore[reportUnknownVariableType]
+    twin = _twins().get(type(inner).__name__)
+    return inner if twin is None else _View(inner, twin)
+
+
+def jetstream_of(client: Client, **options: Any) -> JetStream:
+    """JetStream on this client; for the view of a blocking client the view of a blocking one."""
+    import jetstream
+    import jetstream.blocking
+
+    if isinstance(client, _View):
+        js: JetStream = view_of(jetstream.blocking.JetStream(client.inner, **options))
+        return js
+    return jetstream.JetStream(client, **options)
 
 
 class _View:
     def __init__(self, inner: Any, twin: type) -> None:
-        self._inner = inner
+        self.inner = inner
         self._twin = twin
 
     def __getattr__(self, name: str) -> Any:
-        value = getattr(self._inner, name)
-        if not inspect.iscoroutinefunction(getattr(self._twin, name, None)):
+        value = getattr(self.inner, name)
+        if not inspect.ismethod(value):
             return view_of(value)
 
-        async def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
             return view_of(value(*args, **kwargs))
 
-        return call
+        async def async_call(*args: Any, **kwargs: Any) -> Any:
+            return call(*args, **kwargs)
+
+        return async_call if inspect.iscoroutinefunction(getattr(self._twin, name)) else call
 
     async def __aenter__(self) -> Any:
-        return view_of(self._inner.__enter__())
+        return view_of(self.inner.__enter__())
 
     async def __aexit__(self, *exc: object) -> None:
-        self._inner.__exit__(*exc)
+        self.inner.__exit__(*exc)
 
     def __aiter__(self) -> _View:
         return self
 
     async def __anext__(self) -> Any:
-        for item in self._inner:
-            return item
+        for item in self.inner:
+            return view_of(item)
         raise StopAsyncIteration
 
+    def __iter__(self) -> Iterator[Any]:
+        return iter([view_of(item) for item in self.inner])
+
+    def __len__(self) -> int:
+        return len(self.inner)
+
+    def __getitem__(self, index: int) -> Any:
+        return view_of(self.inner[index])
+
     def __repr__(self) -> str:
-        return repr(self._inner)
+        return repr(self.inner)

@@ -38,7 +38,7 @@ class Cluster:
         self._binary = binary
         try:
             self._start(n, config)
-            self._wait_formed(timeout)
+            self.wait_formed(timeout)
         except BaseException:
             self.stop()
             raise
@@ -92,7 +92,8 @@ class Cluster:
             binary=self._binary,
         )
 
-    def _wait_formed(self, timeout: float) -> None:
+    def wait_formed(self, timeout: float = 30.0) -> None:
+        """Until it is ready, as after its start; for when a member came back."""
         deadline = time.monotonic() + timeout
         while not (self._routed() and (not self._jetstream or self._led())):
             if time.monotonic() > deadline:

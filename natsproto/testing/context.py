@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from natsproto.errors import NatsError
 
+from .blocking_view import jetstream_of
 from .certificates import Certificates
 from .cluster import Cluster
 from .server import Server
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from jetstream import JetStream
     from natsproto.client import Client
     from natsproto.events import Event
     from natsproto.options import OptionsDict, ServersLike
@@ -49,6 +51,7 @@ class Servers:
         self.binary = binary
         self.directory = Path(tempfile.mkdtemp(prefix="nats-checks-"))
         self._servers: dict[str, Server] = {}
+        self._cluster: Cluster | None = None
 
     @property
     def version(self) -> tuple[int, ...]:
@@ -65,9 +68,17 @@ class Servers:
             self._servers[key] = Server(config=config, binary=self.binary)
         return self._servers[key]
 
+    def cluster(self) -> Cluster:
+        """A cluster of three with JetStream, to be left as it is found: complete."""
+        if self._cluster is None:
+            self._cluster = Cluster(3, binary=self.binary)
+        return self._cluster
+
     def stop(self) -> None:
         for server in self._servers.values():
             server.stop()
+        if self._cluster is not None:
+            self._cluster.stop()
         self._servers.clear()
         shutil.rmtree(self.directory, ignore_errors=True)
 
@@ -120,6 +131,10 @@ class Context:
         cluster = Cluster(n, jetstream=False, config=config, binary=self._servers.binary)
         return self._own.enter_context(cluster)
 
+    def shared_cluster(self) -> Cluster:
+        """A cluster with JetStream that others use, too: members that are stopped are restarted."""
+        return self._servers.cluster()
+
     def enter(self, resource: Any) -> Any:
         """Enter a context that ends with the check, after the clients are closed."""
         return self._own.enter_context(resource)
@@ -143,6 +158,10 @@ class Context:
         """Two clients of the same server."""
         server = server or self.server
         return await self.connect(server), await self.connect(server)
+
+    def jetstream(self, client: Client, **options: Any) -> JetStream:
+        """JetStream on this client, with the options of jetstream.JetStream."""
+        return jetstream_of(client, **options)
 
     def start(self, work: Callable[..., Coroutine[Any, Any, Result]], *args: Any) -> Task[Result]:
         """Run it next to the check: a task, or a thread. Its waits are to be bounded.

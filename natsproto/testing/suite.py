@@ -51,17 +51,25 @@ class Check:
     """One check: a coroutine function whose docstring says what it proves.
 
     `since` is the server version that it needs, `needs` are the modules. `shares` says that several
-    threads of control use one client at the same time.
+    threads of control use one client at the same time, `slow` that servers keep it waiting.
     """
 
     def __init__(
-        self, function: Function, since: tuple[int, ...], needs: tuple[str, ...], shares: bool
+        self,
+        function: Function,
+        since: tuple[int, ...],
+        needs: tuple[str, ...],
+        shares: bool,
+        slow: bool,
     ) -> None:
         self.function = function
         self.name = function.__name__.removeprefix("check_")
+        #: The module that it is in; those about JetStream start with `js_`.
+        self.group = function.__module__.rpartition(".")[2]
         self.since = since
         self.needs = needs
         self.shares = shares
+        self.slow = slow
 
     @property
     def proves(self) -> str:
@@ -103,12 +111,16 @@ class Check:
 
 
 def check(
-    *, since: tuple[int, ...] = (), needs: tuple[str, ...] = (), shares: bool = False
+    *,
+    since: tuple[int, ...] = (),
+    needs: tuple[str, ...] = (),
+    shares: bool = False,
+    slow: bool = False,
 ) -> Callable[[Function], Function]:
     """Put the function on the list of checks; the arguments are those of Check."""
 
     def register(function: Function) -> Function:
-        one = Check(function, since, needs, shares)
+        one = Check(function, since, needs, shares, slow)
         assert one.name not in CHECKS, one
         CHECKS[one.name] = one
         return function

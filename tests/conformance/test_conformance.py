@@ -1,48 +1,21 @@
-"""Every check of natsproto.testing, on every adapter, against a real nats-server.
+"""Every check of natsproto.testing but those about JetStream, on every adapter, on a real server.
 
 Another server than the installed one: NATS_SERVER=/path/to/nats-server pytest tests/conformance
 """
 
 from __future__ import annotations
 
-import asyncio
 import importlib
-from typing import TYPE_CHECKING
 
 import pytest
 
-from natsproto.testing import CHECKS, AsyncioRunner, BlockingRunner, Runner, Servers, TrioRunner
+from natsproto.testing import CHECKS
+from tests.conformance.runners import RUNNERS
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-
-def uvloop_runner() -> Runner:
-    uvloop = pytest.importorskip("uvloop")
-    return AsyncioRunner(uvloop.new_event_loop)
+NAMES = [name for name, check in CHECKS.items() if not check.group.startswith("js_")]
 
 
-def trio_runner() -> Runner:
-    pytest.importorskip("trio")
-    return TrioRunner()
-
-
-RUNNERS: dict[str, tuple[str, Callable[[], Runner]]] = {
-    "asyncio": ("asyncio", lambda: AsyncioRunner(asyncio.new_event_loop)),
-    "uvloop": ("asyncio", uvloop_runner),
-    "trio": ("trio", trio_runner),
-    "blocking": ("blocking", lambda: BlockingRunner(shares_clients=False)),
-    "threads": ("threads", lambda: BlockingRunner(shares_clients=True)),
-}
-
-
-@pytest.fixture(scope="session")
-def servers() -> Iterator[Servers]:
-    with Servers() as servers:
-        yield servers
-
-
-@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("check", NAMES)
 @pytest.mark.parametrize("adapter", RUNNERS)
 def test_conformance(adapter, check, servers):
     module, make_runner = RUNNERS[adapter]

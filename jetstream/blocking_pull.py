@@ -1,0 +1,187 @@
+"""Pulled messages without async and await: what fetch and consume of jetstream.blocking give."""
+
+from __future__ import annotations
+
+from natsproto.port import blocking, blocking_to
+
+from . import consuming as _consuming
+from . import messages as _messages
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from natsproto._record import Record
+    from natsproto.headers import Headers
+    from natsproto.port import BlockingPort
+
+    from .metadata import Metadata
+
+
+class JsMsg:
+    """A message from JetStream: everything of Msg, its metadata, and its acknowledgements."""
+
+    __slots__ = ("inner", "port")
+
+    def __init__(self, inner: _messages.JsMsg, port: BlockingPort) -> None:
+        self.inner = inner
+        self.port = port
+
+    @property
+    def subject(self) -> str:
+        return self.inner.subject
+
+    @property
+    def reply(self) -> str:
+        """The subject of acknowledgements; opaque."""
+        return self.inner.reply
+
+    @property
+    def sid(self) -> int:
+        return self.inner.sid
+
+    @property
+    def data(self) -> bytes:
+        return self.inner.data
+
+    @property
+    def headers(self) -> Headers | None:
+        return self.inner.headers
+
+    @property
+    def status(self) -> int:
+        return self.inner.status
+
+    @property
+    def description(self) -> str:
+        return self.inner.description
+
+    @property
+    def raw_subject(self) -> bytes:
+        return self.inner.raw_subject
+
+    @property
+    def raw_reply(self) -> bytes:
+        return self.inner.raw_reply
+
+    @property
+    def raw_headers(self) -> bytes | None:
+        return self.inner.raw_headers
+
+    @property
+    def size(self) -> int:
+        return self.inner.size
+
+    @property
+    def metadata(self) -> Metadata:
+        """Stream, consumer, sequences, time; NotJetStreamMessage if the reply says none of it."""
+        return self.inner.metadata
+
+    @property
+    def settled(self) -> bool:
+        """Whether it needs no acknowledgement (any more)."""
+        return self.inner.settled
+
+    ack = blocking(_messages.JsMsg.ack)
+    ack_sync = blocking(_messages.JsMsg.ack_sync)
+    nak = blocking(_messages.JsMsg.nak)
+    term = blocking(_messages.JsMsg.term)
+    in_progress = blocking(_messages.JsMsg.in_progress)
+
+    def __repr__(self) -> str:
+        return repr(self.inner)
+
+
+class Batch:
+    """The messages of a fetch: like a list. `error` says why it ended early, if it did."""
+
+    __slots__ = ("_messages", "error")
+
+    def __init__(self, inner: _consuming.Batch, port: BlockingPort) -> None:
+        self._messages = _facades(list(inner), port)
+        self.error = inner.error
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def __getitem__(self, index: int) -> JsMsg:
+        return self._messages[index]
+
+    def __iter__(self) -> Iterator[JsMsg]:
+        return iter(self._messages)
+
+    def __repr__(self) -> str:
+        return "<Batch of %d, error %r>" % (len(self), self.error)
+
+
+class PullEvents:
+    """What happened to the pulls of a consume()."""
+
+    def __init__(self, inner: _consuming.PullEvents, port: BlockingPort) -> None:
+        self.inner = inner
+        self.port = port
+
+    next = blocking(_consuming.PullEvents.next)
+    _anext = blocking(_consuming.PullEvents.__anext__)
+
+    def __iter__(self) -> PullEvents:
+        return self
+
+    def __next__(self) -> Record:
+        try:
+            return self._anext()
+        except StopAsyncIteration:
+            raise StopIteration from None
+
+
+def _facades(messages: list[_messages.JsMsg], port: BlockingPort) -> list[JsMsg]:
+    return [JsMsg(msg, port) for msg in messages]
+
+
+def facade_or_none(msg: _messages.JsMsg | None, port: BlockingPort) -> JsMsg | None:
+    """For `next`, which may give no message."""
+    return None if msg is None else JsMsg(msg, port)
+
+
+class Messages:
+    """A consume() under way: iterate it. Made by Consumer.consume.
+
+    The iteration ends by `stop`, `drain`, `stop_after` or the end of the client; it raises if the
+    consumer is gone or cannot be pulled from. Everything else is survived, and told by `events`.
+    """
+
+    def __init__(self, inner: _consuming.Messages, port: BlockingPort) -> None:
+        self.inner = inner
+        self.port = port
+        #: What happened to the pulls: PullWarning, Pinned, Unpinned. Iterate, or ask for the next.
+        self.events = PullEvents(inner.events, port)
+
+    @property
+    def pending(self) -> int:
+        """Messages that wait to be taken."""
+        return self.inner.pending
+
+    @property
+    def closed(self) -> bool:
+        """Whether no message will come any more."""
+        return self.inner.closed
+
+    next = blocking_to(JsMsg, _consuming.Messages.next)
+    stop = blocking_to(_facades, _consuming.Messages.stop)
+    drain = blocking(_consuming.Messages.drain)
+    _anext = blocking_to(JsMsg, _consuming.Messages.__anext__)
+
+    def __iter__(self) -> Messages:
+        return self
+
+    def __next__(self) -> JsMsg:
+        try:
+            return self._anext()
+        except StopAsyncIteration:
+            raise StopIteration from None
+
+    def __enter__(self) -> Messages:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
