@@ -5,7 +5,7 @@ from __future__ import annotations
 from .waitable import Waitable
 
 # Larger frames go out alone: joining would copy them once more.
-_LARGE = 64 * 1024
+LARGE = 64 * 1024
 HIGH_WATER = 1024 * 1024
 
 
@@ -16,11 +16,12 @@ class Outbox:
     ready when the adapter has taken them.
     """
 
-    __slots__ = ("_fleeting", "frames", "size", "writable")
+    __slots__ = ("_fleeting", "frames", "large", "size", "writable")
 
     def __init__(self) -> None:
         self.frames: list[bytes] = []
         self.size = 0
+        self.large = False  # whether any of them is
         self.writable = Waitable()
         self._fleeting: set[int] = set()  # places in `frames`
 
@@ -31,6 +32,8 @@ class Outbox:
         """
         if fleeting:
             self._fleeting.add(len(self.frames))
+        if len(frame) > LARGE:
+            self.large = True
         self.frames.append(frame)
         size = self.size
         self.size = size + len(frame)
@@ -38,13 +41,11 @@ class Outbox:
 
     def take(self) -> list[bytes]:
         """Everything: joined, but for large frames, which stay alone."""
-        size = self.size
+        large = self.large
         frames = self.clear()
         if not frames:
             return []
-        if size <= _LARGE or max([len(frame) for frame in frames]) <= _LARGE:
-            return [b"".join(frames)]
-        return _joined(frames)
+        return _joined(frames) if large else [b"".join(frames)]
 
     def only_publishes(self) -> list[bytes]:
         """Take everything, but leave out what only made sense on the transport that is gone."""
@@ -60,6 +61,7 @@ class Outbox:
         frames = self.frames
         self.frames = []
         self.size = 0
+        self.large = False
         self._fleeting = set()
         return frames
 
@@ -69,7 +71,7 @@ def _joined(frames: list[bytes]) -> list[bytes]:
     pieces: list[bytes] = []
     group: list[bytes] = []
     for frame in frames:
-        if len(frame) > _LARGE:
+        if len(frame) > LARGE:
             pieces.append(b"".join(group))
             pieces.append(frame)
             group = []
