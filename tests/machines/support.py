@@ -40,17 +40,33 @@ class Lost:
     """Instead of an answer the connection breaks."""
 
 
+class Digits:
+    """Randomness for names: the first token is all 0, the next one all 1, and so on."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def random(self) -> float:
+        return 0.0
+
+    def randrange(self, limit: int) -> int:
+        self.count += 1
+        return (self.count - 1) // 22 % limit
+
+
 class Stage:
     """Plays the port and the server of a client.
 
     Each publish with a reply subject takes the next of the answers: a dict, which is sent as JSON,
-    bytes, a Status, a Delivery, a list of several, or SILENCE. `asked` has what was published since it was
-    taken, as (subject, body): JSON as what it means, nothing as None. When a caller waits and
-    nothing is to be answered, time goes on to the next deadline.
+    bytes, a Status, a Delivery, a list of several, or SILENCE. `asked` has what was published since
+    it was taken, as (subject, body): JSON as what it means, nothing as None. When a caller waits
+    and nothing is to be answered, time goes on to the next deadline.
     """
 
     def __init__(self, *answers: Any, **info: Any) -> None:
-        self.wire = Wire(ping_interval=1e6).up(**{"jetstream": True, "api_lvl": 5, **info})
+        self.wire = Wire(Digits(), ping_interval=1e6).up(
+            **{"jetstream": True, "api_lvl": 5, **info}
+        )
         self.connection = self.wire.connection
         self.answers = list(answers)
         self.client = Client(self.connection, self)
@@ -113,7 +129,8 @@ class Stage:
             self.lose()
             return True
         answers = answer if isinstance(answer, list) else [answer]
-        sid = [sid for sid, subject in self._subs.items() if subjects.matches(subject, reply)][0]
+        subs = self._subs.items()
+        sid = next(sid for sid, subject in subs if subjects.matches(subject, reply))
         for each in answers:
             if isinstance(each, Delivery):
                 line = "MSG " + each.line % sid

@@ -248,6 +248,6 @@ def test_versions(text, version):
 
 
 def test_the_timeout_is_checked():
+    stage = Stage()
     with pytest.raises(InvalidValue):
-        stage = Stage()
         stage.run(api(stage, timeout=-1).call("INFO"))

@@ -34,7 +34,9 @@ def test_values(text, value):
 
 
 @pytest.mark.rule("COUNT-3")
-@pytest.mark.parametrize("text", ["", "-", "+-5", " 5", "1_000", "٥", "1.5", 5, 5.0, None, True])
+@pytest.mark.parametrize(
+    "text", ["", "-", "+-5", " 5", "1_000", "\u0665", "1.5", 5, 5.0, None, True]
+)
 def test_what_is_no_value(text):
     with pytest.raises(InvalidResponse):
         read_value(text)

@@ -204,8 +204,8 @@ def test_what_is_no_sequence(name, seq):
 def test_an_expected_subject_needs_a_sequence():
     with pytest.raises(InvalidValue, match="needs expect_last_subject_seq"):
         publish_headers({"expect_last_subject": "a"}, Stage().connection)
+    options = {"expect_last_subject": "a..b", "expect_last_subject_seq": 1}
     with pytest.raises(InvalidSubject):
-        options = {"expect_last_subject": "a..b", "expect_last_subject_seq": 1}
         publish_headers(options, Stage().connection)
 
 

@@ -65,7 +65,8 @@ def replies(machine):
 
 
 TABLE = [
-    # rule, what happens to one publish (or that with an id), inputs, result, sent again at, deadline
+    # rule, what happens to one publish, its headers; inputs; result, how often it is sent again,
+    # deadline of the machine
     ("PUB-1", "nothing yet", None, [], None, 0, 5.0),
     ("PUB-1", "acknowledged", None, [("ack", 1, ACK, 0.1)], 7, 0, 5.0),
     ("PUB-8", "a duplicate", ID, [("ack", 1, DUPLICATE, 0.1)], 7, 0, 5.0),
@@ -200,11 +201,8 @@ TABLE = [
 
 @pytest.mark.parametrize(
     ("block", "inputs", "result", "sent", "deadline"),
-    [
-        pytest.param(*row[2:], id=row[1] + (" [id]" if row[2] else ""), marks=pytest.mark.rule(row[0]))
-        for row in TABLE
-    ],
-)  # fmt: skip
+    [pytest.param(*row[2:], id=row[1], marks=pytest.mark.rule(row[0])) for row in TABLE],
+)
 def test_what_may_happen_to_a_publish(block, inputs, result, sent, deadline):
     machine, [publication] = window(block)
     told(machine, inputs)
@@ -374,6 +372,19 @@ def test_who_waits_for_a_result_is_woken_for_this_one():
     assert machine.ready == [b, c]
     assert repr(a) == "<Publication to 's', acknowledged>"
     assert repr(c) == "<Publication to 's', failed>"
+
+
+@pytest.mark.rule("PUB-10")
+def test_who_wants_the_result_waits_for_it():
+    class Port:
+        async def wait(self, waitable):
+            assert waitable is publication
+            machine.receive(answer(1), 0.1)
+
+    machine = Publisher(INBOX, 10, 5.0, 2)
+    publication = Publication(Port(), Publish(b"s", b"", b"", None))
+    machine.submit(publication, 0.0)
+    assert run_sync(publication.result()) == PubAck(stream="S", seq=7)
 
 
 @pytest.mark.rule("PUB-15")

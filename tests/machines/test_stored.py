@@ -95,7 +95,7 @@ GOOD = {"subject": "s.x", "seq": 3, "time": TIME}
 )
 def test_by_the_api_odd_answers(reply):
     stage = Stage(reply)
-    with pytest.raises(InvalidResponse, match="answer to STREAM.MSG.GET is odd"):
+    with pytest.raises(InvalidResponse, match=r"answer to STREAM\.MSG\.GET is odd"):
         stage.run(get_by_api(api(stage), "S", {"seq": 3}))
 
 
@@ -115,7 +115,8 @@ OWN = [
     ("", None),
     ("A: b\r\n", [("A", "b")]),
     (
-        "Nats-Sequence: 999\r\nNats-Stream: OTHER\r\nNats-Subject: evil\r\nNats-Last-Sequence: 7\r\n",
+        "Nats-Sequence: 999\r\nNats-Stream: OTHER\r\n"
+        "Nats-Subject: evil\r\nNats-Last-Sequence: 7\r\n",
         [
             ("Nats-Sequence", "999"),
             ("Nats-Stream", "OTHER"),
@@ -184,7 +185,7 @@ def test_direct_failures(reply, error, text, at):
         Status("", b"x", Nats_Stream="S"),
         answer("x"),
         answer("-1"),
-        answer("٣"),
+        answer("\u0663"),
         answer("9" * 21),
         Status("", b"x", Nats_Stream="S", Nats_Sequence=1, Nats_Time_Stamp="never"),
     ],
@@ -248,8 +249,15 @@ PAGES = [
         [{"seq": 1, "batch": 3}],
         [1],
     ),
-    ("none at all", {"seq": 1, "batch": 3}, 3, [Status("404 Message Not Found")], [{"seq": 1, "batch": 3}], []),
-    ("an end and nothing else", {"seq": 1, "batch": 3}, 3, [eob(5, 0)], [{"seq": 1, "batch": 3}], []),
+    (
+        "none at all",
+        {"seq": 1, "batch": 3},
+        3,
+        [Status("404 Message Not Found")],
+        [{"seq": 1, "batch": 3}],
+        [],
+    ),
+    ("the end alone", {"seq": 1, "batch": 3}, 3, [eob(5, 0)], [{"seq": 1, "batch": 3}], []),
     (
         "large messages",
         {"seq": 1, "batch": 4},
@@ -304,7 +312,7 @@ PAGES = [
         ],
         [3, 8],
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.rule("GET-3", "GET-5", "GET-6")

@@ -97,7 +97,7 @@ def test_flush_tells_of_failures_once():
     window = make(stage)
     made = [stage.run(window.publish("s.a")) for _ in range(4)]
     with pytest.raises(
-        PublishesFailed, match="2 publishes failed, the first one to 's.a'"
+        PublishesFailed, match=r"2 publishes failed, the first one to 's\.a'"
     ) as failed:
         stage.run(window.flush())
     assert failed.value.publications == [made[1], made[3]]

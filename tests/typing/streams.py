@@ -1,0 +1,114 @@
+"""What type checkers know of JetStream, with and without async and await.
+
+Checked, never run: an `assert_type` that is wrong is an error.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+from typing_extensions import assert_type
+
+import jetstream
+from jetstream import blocking as js_blocking
+from jetstream import info as infos
+from jetstream.consuming import Batch, Messages
+from natsproto import Headers, blocking, client
+from natsproto.errors import NatsError
+
+
+async def asynchronous(nc: client.Client) -> None:
+    js = jetstream.JetStream(nc, domain="hub", timeout=1)
+    assert_type(await js.account_info(), infos.AccountInfo)
+    stream = await js.create_stream(name="S", subjects=["s.>"], storage="memory", max_age=1.5)
+    assert_type(stream, jetstream.Stream)
+    assert_type(await js.update_stream(stream.cached_info.config, max_msgs=5), jetstream.Stream)
+    assert_type(await js.create_or_update_stream({"name": "S"}), jetstream.Stream)
+    assert_type(await js.stream("S"), jetstream.Stream)
+    assert_type(await js.streams(), list[infos.StreamInfo])
+    assert_type(await js.stream_names("s.>"), list[str])
+    assert_type(await js.stream_name_by_subject("s.a"), str)
+    assert_type(await js.delete_stream("S"), None)
+    assert_type(await stream.info(subjects_filter=">"), infos.StreamInfo)
+    assert_type(await stream.purge(subject="s.a", keep=1), int)
+    assert_type(await stream.get_msg(1), jetstream.StoredMsg)
+    now = datetime.now(timezone.utc)
+    assert_type(await stream.get_msgs(batch=3, start_time=now), list[jetstream.StoredMsg])
+    assert_type(await stream.get_last_msgs(["s.>"], up_to_seq=3), list[jetstream.StoredMsg])
+    assert_type((await stream.get_msg(last_by_subject="s.a")).headers, Headers | None)
+    assert_type(await stream.get_counter("c"), jetstream.Counter)
+    assert_type(await stream.get_counters(("c.>",)), list[jetstream.Counter])
+    assert_type(await stream.delete_msg(1, secure=True), None)
+    consumer = await stream.create_consumer(durable_name="C", ack_policy="explicit", ack_wait=5)
+    assert_type(consumer, jetstream.Consumer)
+    assert_type(await js.create_consumer("S", filter_subjects=["a", "b"]), jetstream.Consumer)
+    assert_type(await stream.consumer("C"), jetstream.Consumer)
+    assert_type(await js.consumers("S"), list[infos.ConsumerInfo])
+    assert_type(await stream.consumer_names(), list[str])
+    assert_type(await js.pause_consumer("S", "C", "2030-01-01T00:00:00Z"), infos.ConsumerPause)
+    assert_type(await stream.resume_consumer("C"), infos.ConsumerPause)
+    assert_type(await stream.reset_consumer("C", 5), infos.ConsumerInfo)
+    assert_type(await stream.unpin_consumer("C", "g"), None)
+    assert_type(await consumer.info(), infos.ConsumerInfo)
+    assert_type(await js.publish("s.a", b"x", msg_id="1", expect_last_seq=0, ttl=5), infos.PubAck)
+    assert_type(await js.add_to_counter("c", -1), int)
+    assert_type(await js.schedule("s", when="@daily", target="t", ttl="never"), infos.PubAck)
+    async with js.publisher(max_pending=5, ack_timeout=1) as window:
+        assert_type(window, jetstream.PublishWindow)
+        publication = await window.publish("s.a", memoryview(b""), msg_id="1")
+        assert_type(publication, jetstream.Publication)
+        assert_type(await publication.result(), infos.PubAck)
+        assert_type((publication.done, publication.subject), tuple[bool, str])
+        assert_type(publication.ack, infos.PubAck | None)
+        assert_type(publication.error, NatsError | None)
+        assert_type(await window.flush(), None)
+    batch = js.atomic_batch(timeout=1)
+    assert_type(await batch.add("s.a", headers=[("A", "b")]), None)
+    assert_type(await batch.commit("s.b"), infos.PubAck)
+    assert_type(await consumer.fetch(5, no_wait=True), Batch)
+    assert_type(await consumer.next(expires=1), jetstream.JsMsg | None)
+    assert_type(consumer.consume(max_messages=5), Messages)
+    async for msg in consumer.consume():
+        assert_type(msg, jetstream.JsMsg)
+        assert_type(msg.metadata, jetstream.Metadata)
+        assert_type((msg.metadata.stream, msg.metadata.stream_seq), tuple[str, int])
+        assert_type(await msg.ack(), None)
+        assert_type(await msg.nak(delay=1.5), None)
+        assert_type(await msg.ack_sync(timeout=1), None)
+
+
+def synchronous(nc: blocking.Client) -> None:
+    js = js_blocking.JetStream(nc, prefix="my.js")
+    stream = js.create_stream(name="S", subjects=["s.>"])
+    assert_type(stream, js_blocking.Stream)
+    assert_type(js.update_stream({"name": "S"}, max_msgs=5), js_blocking.Stream)
+    assert_type(js.streams(), list[infos.StreamInfo])
+    assert_type(stream.name, str)
+    assert_type(stream.purge(seq=5), int)
+    assert_type(stream.get_msg(1), jetstream.StoredMsg)
+    assert_type(stream.get_counters(["c.>"]), list[jetstream.Counter])
+    consumer = stream.create_consumer(durable_name="C")
+    assert_type(consumer, js_blocking.Consumer)
+    assert_type(js.consumer("S", "C"), js_blocking.Consumer)
+    assert_type(consumer.info(), infos.ConsumerInfo)
+    assert_type(consumer.cached_info, infos.ConsumerInfo)
+    assert_type(js.publish("s.a", b"x", retries=0, expect_stream="S"), infos.PubAck)
+    assert_type(js.add_to_counter("c"), int)
+    with js.publisher(retries=0) as window:
+        assert_type(window, js_blocking.PublishWindow)
+        publication = window.publish("s.a", ttl=5)
+        assert_type(publication, js_blocking.Publication)
+        assert_type(publication.result(), infos.PubAck)
+        assert_type((window.pending, publication.done), tuple[int, bool])
+    batch = js.atomic_batch()
+    assert_type(batch, js_blocking.AtomicBatch)
+    assert_type(batch.commit("s.a"), infos.PubAck)
+    assert_type(consumer.fetch(max_bytes=5), js_blocking.Batch)
+    assert_type(consumer.next(), js_blocking.JsMsg | None)
+    with consumer.consume() as messages:
+        assert_type(messages, js_blocking.Messages)
+        for msg in messages:
+            assert_type(msg, js_blocking.JsMsg)
+            assert_type(msg.term("reason"), None)
+            assert_type(msg.in_progress(), None)
+        assert_type(messages.stop(nak=True), list[js_blocking.JsMsg])
