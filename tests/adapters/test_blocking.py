@@ -12,7 +12,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from natsproto.adapters import blocking, threads
+from natsproto.adapters import _sockets, blocking, threads
 from natsproto.adapters.blocking import connect
 from natsproto.errors import ConnectionClosed, InvalidState, InvalidValue, TimeoutExpired
 from natsproto.testing import Server, free_port
@@ -135,28 +135,55 @@ def test_refusals():
     assert time.monotonic() - begin < 5
 
 
-@pytest.mark.parametrize("call", ["connect", "next"])
-def test_a_server_that_does_not_answer(server, call):
-    """Time-outs hold while the system tries to connect."""
-    with socket.create_server(("127.0.0.1", 0), backlog=0) as deaf:
-        url = "nats://127.0.0.1:%d" % deaf.getsockname()[1]
-        with ExitStack() as stack:
-            for _ in range(3):  # until its queue is full
-                filler = stack.enter_context(socket.socket())
-                filler.setblocking(False)
-                filler.connect_ex(deaf.getsockname())
-            begin = time.monotonic()
-            if call == "connect":
-                with pytest.raises(ConnectionClosed, match="did not give a connection within"):
-                    connect(url, connect_timeout=0.2)
-            else:
-                with connect(server.url, connect_timeout=20, ignore_discovered=True) as client:
-                    client.set_servers(url)
-                    sub = client.subscribe("a")
-                    client.force_reconnect()
-                    with pytest.raises(TimeoutExpired):
-                        sub.next(timeout=0.2)
-            assert 0.2 <= time.monotonic() - begin < 2
+@pytest.fixture
+def deaf_url():
+    """Of a server that lets the system try to connect, and try."""
+    with ExitStack() as stack:
+        deaf = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        for _ in range(3):  # until its queue is full
+            filler = stack.enter_context(socket.socket())
+            filler.setblocking(False)
+            filler.connect_ex(deaf.getsockname())
+        yield "nats://127.0.0.1:%d" % deaf.getsockname()[1]
+
+
+def test_connecting_takes_no_longer_than_it_may(deaf_url):
+    begin = time.monotonic()
+    with pytest.raises(ConnectionClosed, match="did not give a connection within"):
+        connect(deaf_url, connect_timeout=0.2)
+    assert 0.2 <= time.monotonic() - begin < 2
+
+
+def test_other_time_outs_hold_while_it_connects(server, deaf_url):
+    with connect(server.url, connect_timeout=20) as client:
+        client.set_servers(deaf_url)
+        sub = client.subscribe("a")
+        client.force_reconnect()
+        begin = time.monotonic()
+        with pytest.raises(TimeoutExpired):
+            sub.next(timeout=0.2)
+        assert 0.2 <= time.monotonic() - begin < 2
+
+
+def test_connecting_can_be_interrupted(deaf_url):
+    assert interrupted(lambda: connect(deaf_url, connect_timeout=20))
+
+
+@pytest.mark.parametrize("adapter", [blocking, threads])
+def test_waiting_without_poll(server, monkeypatch, adapter):
+    """As on Windows, which has only select."""
+    monkeypatch.setattr(adapter, "wait_for", _sockets._wait_on_windows)
+    with adapter.connect(server.url) as client:
+        sub = client.subscribe("a")
+        client.publish("a", bytes(500_000))
+        assert len(sub.next(timeout=5).data) == 500_000
+        with pytest.raises(TimeoutExpired):
+            sub.next(timeout=0.05)
+        client.force_reconnect()
+        client.flush()
+    with pytest.raises(ConnectionClosed, match="refused"):
+        adapter.connect(f"nats://127.0.0.1:{free_port()}")
+    assert _sockets._wait_on_windows(None, None, 0.01) is False
 
 
 # Signals. The tests run in the main thread, the one that gets them.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -185,3 +187,51 @@ def test_a_crash_of_the_thread_is_told(server, monkeypatch):
             client.flush()
         assert client.state == "CLOSED"
     assert [crash.exc_type for crash in crashes] == [ZeroDivisionError]
+
+
+def test_an_interrupt_ends_a_wait(server):
+    with connect(server.url) as client:
+        sub = client.subscribe("a")
+        main = threading.main_thread().ident
+        timer = threading.Timer(0.1, lambda: signal.pthread_kill(main, signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            sub.next(timeout=10)
+        timer.join()
+        client.publish("a", b"1")
+        assert sub.next(timeout=5).data == b"1"
+        assert client.stats.connects == 1
+
+
+def test_callers_outlive_many_servers(own_server):
+    """Every call ends, one way or the other, and the client works in the end."""
+    with connect(own_server.url, reconnect_wait=0.01, reconnect_wait_max=0.02) as client:
+        sub = client.subscribe("service")
+        over = threading.Event()
+        answers = []
+
+        def serve():
+            for msg in sub:
+                client.publish(msg.reply, msg.data)
+
+        def ask():
+            while not over.is_set():
+                with suppress(NatsError):
+                    answers.append(client.request("service", b"?", timeout=0.5).data)
+
+        def shake():
+            for _ in range(5):
+                time.sleep(0.1)
+                own_server.kill()
+                own_server.restart()
+            over.set()
+
+        service = threading.Thread(target=serve)
+        service.start()
+        run_all([ask, ask, ask, shake])
+        assert client.request("service", b"!", timeout=5).data == b"!"
+        assert client.stats.reconnects == 5
+        assert len(answers) > 10
+        sub.unsubscribe()
+        service.join(5)
+        assert not service.is_alive()
