@@ -8,10 +8,10 @@ from .info import PubAck
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypeAlias
+    from typing import Any, TypeAlias
 
-    # The sequence of the second, if there is one; everything else of the first.
-    Ack: TypeAlias = tuple[PubAck, bytes]
+    # The JSON of an acknowledgement; the digits of the sequence to put in its place, if any.
+    Ack: TypeAlias = tuple[dict[str, Any], bytes]
 
 _MOST_DIGITS = 19  # any number of these fits into a uint64
 _ZERO = 48  # "0"
@@ -20,11 +20,15 @@ _BRACE = 125  # "}"
 
 def read_ack(data: bytes) -> PubAck:
     """The acknowledgement; ApiError if the stream refused, InvalidResponse if it is neither."""
-    ack = PubAck.from_json(read_reply(data))
-    if not ack.stream:
+    return make_ack((_read(data), b""))
+
+
+def _read(data: bytes) -> dict[str, Any]:
+    reply = read_reply(data)
+    if not PubAck.from_json(reply).stream:
         # PUB-1: somebody else answers on this subject, or no stream does.
         raise InvalidResponse("answer is no acknowledgement: %r" % data[:200])
-    return ack
+    return reply
 
 
 class AckReader:
@@ -32,7 +36,7 @@ class AckReader:
 
     Nearly all do. `{"stream":"S","seq":7}` behind `{"stream":"S","seq":6}` is the same object with
     another number, whatever stands before the number. So no JSON is read for it, and the PubAck is
-    made when somebody asks for it: 0.3 us instead of 7.
+    made when somebody asks for it: 0.5 us instead of 7.
     """
 
     __slots__ = ("_head", "_like", "_size")
@@ -40,19 +44,19 @@ class AckReader:
     def __init__(self) -> None:
         self._head = b"\0"  # what no answer begins with
         self._size = 0
-        self._like = PubAck()
+        self._like: dict[str, Any] = {}
 
     def read(self, data: bytes) -> Ack:
         """The acknowledgement in this answer; errors as from `read_ack`."""
         digits = data[self._size : -1]
         if data.startswith(self._head) and _is_sequence(digits) and data[-1] == _BRACE:
             return self._like, digits
-        like = read_ack(data)
+        like = _read(data)
         head = data[: data.rfind(b":") + 1]
         if head.endswith(b'"seq":') and _is_sequence(data[len(head) : -1]):
             self._head = head
             self._size = len(head)
-            self._like = like.copy()  # the user has the other one
+            self._like = like
         return like, b""
 
 
@@ -63,8 +67,4 @@ def _is_sequence(digits: bytes) -> bool:
 
 def make_ack(ack: Ack) -> PubAck:
     like, digits = ack
-    if not digits:
-        return like
-    made = like.copy()
-    made.seq = int(digits)
-    return made
+    return PubAck.from_json(dict(like, seq=int(digits)) if digits else like)

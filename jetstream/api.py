@@ -11,6 +11,7 @@ from natsproto.headers import Headers
 from natsproto.session import check_count, check_seconds
 from natsproto.subjects import check_known_name, check_subscribe
 
+from .acks import AckReader
 from .batch import AtomicBatch
 from .call import Api, read_version
 from .config import ConsumerConfig, StreamConfig
@@ -51,6 +52,7 @@ class JetStream:
         if domain and prefix != "$JS.API":
             raise InvalidValue("domain %r and prefix %r: only one can be given" % (domain, prefix))
         self._api = Api(client.session, domain, prefix, check_seconds("timeout", timeout))
+        self._acks = AckReader()
 
     async def account_info(self) -> AccountInfo:
         """What the account may use of JetStream, and what it uses."""
@@ -235,7 +237,9 @@ class JetStream:
         TimeoutExpired the message may be stored or not.
         """
         headers = publish_headers(options, self._api.session.connection) if options else None
-        return await publish(self._api, subject, data, headers, timeout=timeout, retries=retries)
+        return await publish(
+            self._api, subject, data, headers, self._acks, timeout=timeout, retries=retries
+        )
 
     def publisher(
         self, *, max_pending: int = 1000, ack_timeout: float | None = None, retries: int = 2

@@ -7,7 +7,7 @@ from natsproto.headers import Headers
 from natsproto.session import check_seconds
 from natsproto.subjects import check_publish, check_subscribe
 
-from .acks import read_ack
+from .acks import make_ack
 from .call import require_level
 from .errors import NoStreamResponse
 from .publisher import RETRY_WAIT
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from natsproto.encode import BytesLike
     from natsproto.headers import HeadersLike
 
+    from .acks import AckReader
     from .call import Api
     from .info import PubAck
 
@@ -161,6 +162,7 @@ async def publish(
     subject: str,
     data: BytesLike,
     headers: Headers | None,
+    acks: AckReader,
     *,
     timeout: float | None,
     retries: int,
@@ -193,4 +195,4 @@ async def publish(
             await session.sleep(RETRY_WAIT)
             continue
         assert reply is not None
-        return read_ack(reply.data)
+        return make_ack(acks.read(reply.data))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from jetstream.acks import AckReader
 from jetstream.call import Api
 from jetstream.errors import InvalidResponse, NoStreamResponse, TtlDisabled, WrongLastSequence
 from jetstream.info import PubAck
@@ -23,7 +24,9 @@ ACK = {"stream": "S", "seq": 7}
 
 def send(stage, timeout=None, retries=2, headers=None, api_timeout=5.0):
     api = Api(stage.client.session, "", "$JS.API", api_timeout)
-    return stage.run(publish(api, "s.x", b"data", headers, timeout=timeout, retries=retries))
+    return stage.run(
+        publish(api, "s.x", b"data", headers, AckReader(), timeout=timeout, retries=retries)
+    )
 
 
 @pytest.mark.rule("PUB-1")
