@@ -77,16 +77,20 @@ class Wire:
         self.stage = CONNECTING
         try:
             self._sock = socket.socket(family, kind, proto)
+        except OSError as error:  # the system does not know such addresses
+            self._failed(error)
+            return
+        try:
             self._sock.setblocking(False)
             self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._sock.connect(address)
         except BlockingIOError:
             pass  # on its way
         except OSError as error:
+            self._sock.close()
             self._failed(error)
 
     def _failed(self, error: OSError) -> None:
-        self.close()
         if not self._addresses:
             raise error
         self._next_address()
@@ -95,6 +99,7 @@ class Wire:
         """Go on with connecting; True: done."""
         error = self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if error:
+            self._sock.close()
             self._failed(OSError(error, os.strerror(error)))
             return False
         try:

@@ -233,8 +233,6 @@ class _Link(asyncio.BufferedProtocol):
             self.transport.abort()  # TLS of Python 3.10 takes it for left open otherwise
         if not self.closed.done():
             self.closed.set_result(None)
-        if self.transport is not None:
-            self.transport.abort()  # TLS on Python 3.10 takes it for open else, and warns
         if self._port is not None:
             self._port.link_lost(self, exc)
 
