@@ -136,7 +136,7 @@ async def check_expired_jwt(ctx: Context) -> None:
     assert isinstance(closed.error, AuthorizationFailed)
     with raises(ConnectionClosed) as caught:
         await sub.next(WAIT)
-    assert "expired" in str(caught.error).lower()
+    assert str(closed.error) in str(caught.error)
 
 
 @check(needs=("cryptography",))
