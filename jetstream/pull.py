@@ -100,24 +100,22 @@ class Ledger:
         """A message came. One that no pull asked for, because it was given up, changes nothing."""
         if self.open:
             pull = self.open[0]
-            pull.book(-1, -size)
+            _, rest = pull.book(-1, -size)
             if pull.empty:
                 self._count_out(pull)
+            if rest:
+                self._correct(0, rest)  # it was not for this pull: that has not enough bytes left
 
     def ended(self, token: bytes, status: Status) -> Pull | None:
         """Close the pull of this status; None if it is none of ours, or was closed before."""
-        for pull in self.open:
-            if pull.token == token:
-                self.open.remove(pull)
-                if status.messages is not None:
-                    spare = pull.bytes - (status.bytes or 0) if pull.by_bytes else 0
-                    self._correct(pull.messages - status.messages, spare)
-                return pull
-        for pull in self._counted:
-            if pull.token == token:
-                self._counted.remove(pull)
-                self._correct(-(status.messages or 0), -(status.bytes or 0))
-                return pull
+        for pulls in (self.open, self._counted):
+            for pull in pulls:
+                if pull.token == token:
+                    pulls.remove(pull)
+                    if status.messages is not None:
+                        spare = pull.bytes - (status.bytes or 0) if pull.by_bytes else 0
+                        self._correct(pull.messages - status.messages, spare)
+                    return pull
         return None
 
     def give_up(self, now: float) -> bool:

@@ -1,0 +1,359 @@
+"""A model of a server with one stream and one pull consumer, as far as clients can tell.
+
+Times come from a clock that also runs its timers; bytes go out as nats-server 2.15.1 writes them.
+tests/sim/test_model.py replays the transcripts of a real server against it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Protocol
+
+from natsproto import Parser
+from natsproto.frames import Connect, Ping, Pub, Sub, Unsub
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NANO = 10**9
+INFO = b'INFO {"server_id":"S","version":"2.15.1","headers":true,"max_payload":1048576} \r\n'
+
+
+class Clock(Protocol):
+    now: float
+
+    def at(self, time: float, call: Callable[[], None]) -> None: ...
+
+
+def status_block(line: str, messages: int | None = None, size: int = 0, header: str = "") -> bytes:
+    """The header block of a status; with what its pull will not bring, if that is told."""
+    if messages is not None:
+        header = f"Nats-Pending-Messages: {messages}\r\nNats-Pending-Bytes: {size}\r\n"
+    return f"NATS/1.0 {line}\r\n{header}\r\n".encode()
+
+
+class Stored:
+    """A message of the stream, and how far it is."""
+
+    __slots__ = ("acked", "block", "count", "data", "due", "seq")
+
+    def __init__(self, seq: int, data: bytes, block: bytes | None) -> None:
+        self.seq = seq
+        self.data = data
+        self.block = block
+        self.count = 0  # deliveries
+        self.acked = False
+        self.due = 0.0  # when it is to be delivered again
+
+
+class Request:
+    """A pull that waits."""
+
+    __slots__ = (
+        "at",
+        "beat",
+        "brought",
+        "by_bytes",
+        "bytes",
+        "ends",
+        "heartbeat",
+        "left",
+        "once",
+        "peer",
+        "reply",
+    )
+
+    def __init__(self, peer: Peer | None, reply: bytes, body: dict[str, Any], now: float) -> None:
+        self.peer = peer  # None: another client's
+        self.reply = reply
+        self.left: int = body.get("batch", 1)
+        self.bytes: int = body.get("max_bytes", 0)
+        self.by_bytes = self.bytes > 0
+        self.once = bool(body.get("no_wait"))
+        self.heartbeat = body.get("idle_heartbeat", 0) / NANO
+        self.ends = now + body["expires"] / NANO if "expires" in body else None
+        self.beat = now + self.heartbeat
+        self.at = now
+        self.brought = 0
+
+
+class Peer:
+    """The server's end of one connection."""
+
+    def __init__(self, model: Model, send: Callable[[bytes], None]) -> None:
+        self._model = model
+        self._send = send
+        self._parser = Parser(peer="client")
+        self.subs: dict[int, bytes] = {}
+        self.alive = True
+        send(INFO)
+
+    def receive(self, data: bytes) -> None:
+        for frame in self._parser.feed(data):
+            if isinstance(frame, Ping):
+                self._send(b"PONG\r\n")
+            elif isinstance(frame, Sub):
+                self.subs[frame.sid] = frame.subject.encode()
+            elif isinstance(frame, Unsub):
+                self.subs.pop(frame.sid, None)
+            elif isinstance(frame, Pub):
+                self._model.published(self, frame)
+            else:
+                assert isinstance(frame, Connect), frame
+
+    def sid(self, subject: bytes) -> int:
+        """Of the subscription that a reply goes to; 0 if nobody is interested."""
+        if self.alive:
+            for sid, pattern in self.subs.items():
+                if pattern == subject or subject.startswith(pattern[:-1]):
+                    return sid
+        return 0
+
+    def deliver(
+        self, interest: bytes, subject: bytes, reply: bytes, block: bytes | None, data: bytes
+    ) -> None:
+        sid = self.sid(interest)
+        if not sid:
+            return
+        to = reply + b" " if reply else b""
+        if block is None:
+            self._send(b"MSG %s %d %s%d\r\n%s\r\n" % (subject, sid, to, len(data), data))
+        else:
+            head = (subject, sid, to, len(block), len(block) + len(data), block, data)
+            self._send(b"HMSG %s %d %s%d %d\r\n%s%s\r\n" % head)
+
+
+class Model:
+    """The stream, the consumer, its waiting pulls, and whoever leads them."""
+
+    def __init__(self, clock: Clock, name: str = "S", **config: Any) -> None:
+        self._clock = clock
+        self._subject = f"{name.lower()}.x".encode()
+        self._ack = f"$JS.ACK.{name}.C.".encode()
+        self._next = f"$JS.API.CONSUMER.MSG.NEXT.{name}.C".encode()
+        self._name = name
+        self.max_waiting: int = config.get("max_waiting", 512)
+        self.max_ack_pending: int = config.get("max_ack_pending", 1000)
+        self.max_batch: int = config.get("max_batch", 0)
+        self.max_expires: float = config.get("max_expires", 0.0)
+        self.max_bytes: int = config.get("max_bytes", 0)
+        self.ack_wait: float = config.get("ack_wait", 30.0)
+        self.stored: list[Stored] = []
+        self.unacked = 0
+        self.delivered = 0  # the consumer's sequence
+        self.waiting: list[Request] = []
+        self.leader = True
+        self.frozen = False  # it leads, and does nothing
+        self.stored_leader = True  # somebody stores what is published
+        self.acks: dict[bytes, int] = {}
+        self.ids: dict[bytes, int] = {}
+        self.pulls: list[Request] = []  # all of them
+        self.limbo: list[Request] = []
+
+    # What clients do
+
+    def published(self, peer: Peer, pub: Pub) -> None:
+        subject = pub.raw_subject
+        if subject == self._next:
+            self.pull(peer, pub.raw_reply, pub.data)
+        elif subject.startswith(self._ack):
+            self._acked(subject, pub.data)
+        elif subject == self._subject:
+            self._store(peer, pub)
+        else:
+            raise AssertionError(f"nobody asked for {subject!r}")
+
+    def pull(self, peer: Peer | None, reply: bytes, data: bytes) -> None:
+        body = json.loads(data)
+        request = Request(peer, reply, body, self._clock.now)
+        self.pulls.append(request)
+        if not self.leader:
+            absent = status_block("503", header=f"Nats-Subject: {self._next.decode()}\r\n")
+            self._tell(peer, reply, absent)
+            return
+        if self.frozen:
+            self.limbo.append(request)
+            return
+        refusal = self._refusal(request, body)
+        if refusal is not None:
+            if refusal:
+                self._tell(peer, reply, status_block(refusal))
+            return
+        self.waiting.append(request)
+        self.pump()
+        if request.once and request in self.waiting:
+            full = self._ack_pending() >= self.max_ack_pending
+            self.waiting.remove(request)
+            if not full:
+                self._tell(peer, reply, status_block("404 No Messages"))
+        if request in self.waiting:
+            self._watch(request)
+
+    def _refusal(self, request: Request, body: dict[str, Any]) -> str | None:
+        """The status of a pull that is not taken; "" if the server does not even say so."""
+        expires = body.get("expires", 0)
+        if request.heartbeat and 2 * body["idle_heartbeat"] > expires:
+            return "400 Bad Request - heartbeat value too large"
+        if self.max_batch and request.left > self.max_batch:
+            return f"409 Exceeded MaxRequestBatch of {self.max_batch}"
+        if self.max_expires and expires > self.max_expires * NANO:
+            return f"409 Exceeded MaxRequestExpires of {self.max_expires:g}s"
+        if self.max_bytes and request.bytes > self.max_bytes:
+            return f"409 Exceeded MaxRequestMaxBytes of {self.max_bytes}"
+        if len(self.waiting) >= self.max_waiting:
+            self.waiting = [each for each in self.waiting if self._interest(each)]
+        if len(self.waiting) >= self.max_waiting:
+            return "" if request.heartbeat else "409 Exceeded MaxWaiting"
+        return None
+
+    def _acked(self, subject: bytes, data: bytes) -> None:
+        self.acks[subject] = self.acks.get(subject, 0) + 1
+        message = self.stored[int(subject.split(b".")[5]) - 1]
+        if data == b"+ACK":
+            self.unacked -= 0 if message.acked else 1
+            message.acked = True
+        elif data == b"-NAK":
+            message.due = self._clock.now
+        self.pump()
+
+    def _store(self, peer: Peer, pub: Pub) -> None:
+        if not self.stored_leader:
+            self._tell(peer, pub.raw_reply, status_block("503"))
+            return
+        block = pub.raw_headers or b""
+        key = block.partition(b"Nats-Msg-Id: ")[2].partition(b"\r")[0]
+        seq = self.ids.get(key) if key else None
+        duplicate = ',"duplicate":true' if seq else ""
+        if not seq:
+            seq = self.add(pub.data).seq
+            if key:
+                self.ids[key] = seq
+        answer = f'{{"stream":"{self._name}","seq":{seq}{duplicate}}}'.encode()
+        peer.deliver(pub.raw_reply, pub.raw_reply, b"", None, answer)
+
+    # What the server does
+
+    def add(self, data: bytes, block: bytes | None = None) -> Stored:
+        message = Stored(len(self.stored) + 1, data, block)
+        self.unacked += 1
+        self.stored.append(message)
+        return message
+
+    @property
+    def done(self) -> bool:
+        return self.unacked == 0
+
+    def _interest(self, request: Request) -> bool:
+        return request.peer is None or request.peer.sid(request.reply) > 0
+
+    def _ack_pending(self) -> int:
+        return sum(1 for each in self.stored if each.count and not each.acked)
+
+    def _deliverable(self) -> Stored | None:
+        now = self._clock.now
+        for message in self.stored:
+            if message.count and not message.acked and message.due <= now:
+                return message
+        if self._ack_pending() < self.max_ack_pending:
+            for message in self.stored:
+                if not message.count:
+                    return message
+        return None
+
+    def pump(self) -> None:
+        """Serve the waiting pulls in turn, as long as there is something to deliver."""
+        while self.waiting and self.leader and not self.frozen:
+            message = self._deliverable()
+            if message is None:
+                return
+            request = self.waiting.pop(0)
+            if self._interest(request):
+                self._serve(request, message)
+
+    def _serve(self, request: Request, message: Stored) -> None:
+        now = self._clock.now
+        reply = b"%s%d.%d.%d.1794786870000000000.%d" % (
+            self._ack,
+            message.count + 1,
+            message.seq,
+            self.delivered + 1,
+            sum(1 for each in self.stored if not each.count) - (0 if message.count else 1),
+        )
+        size = len(self._subject) + len(reply) + len(message.block or b"") + len(message.data)
+        if request.by_bytes and size > request.bytes:
+            self._end(request, "409 Message Size Exceeds MaxBytes", pending=True)
+            return
+        message.count += 1
+        message.due = now + self.ack_wait
+        self._clock.at(message.due, self.pump)
+        self.delivered += 1
+        request.left -= 1
+        request.brought += 1
+        request.bytes -= size if request.by_bytes else 0
+        request.beat = now + request.heartbeat
+        if request.peer is not None:
+            request.peer.deliver(request.reply, self._subject, reply, message.block, message.data)
+        if request.left > 0 and not (request.by_bytes and request.bytes == 0):
+            self.waiting.append(request)
+        elif request.by_bytes and request.bytes:
+            self._end(request, "409 Batch Completed", pending=True)
+
+    def _end(self, request: Request, line: str, *, pending: bool = False) -> None:
+        numbers = (request.left, request.bytes) if pending else (None, 0)
+        self._tell(request.peer, request.reply, status_block(line, *numbers))
+
+    def _tell(self, peer: Peer | None, reply: bytes, block: bytes) -> None:
+        if peer is not None:
+            peer.deliver(reply, reply, b"", block, b"")
+
+    def _watch(self, request: Request) -> None:
+        """Heartbeats, and the end of its time."""
+        times = [request.beat] if request.heartbeat else []
+        if request.ends is not None:
+            times.append(request.ends)
+        if times:
+            self._clock.at(min(times), lambda: self._look(request))
+
+    def _look(self, request: Request) -> None:
+        if request not in self.waiting:
+            return
+        now = self._clock.now
+        if self.frozen or not self._interest(request):
+            if not self.frozen:
+                self.waiting.remove(request)
+            return
+        if request.ends is not None and now >= request.ends:
+            self.waiting.remove(request)
+            self._end(request, "408 Request Timeout", pending=True)
+            return
+        if request.heartbeat and now >= request.beat:
+            last = f"Nats-Last-Consumer: {self.delivered}\r\nNats-Last-Stream: {self._last()}\r\n"
+            self._tell(request.peer, request.reply, status_block("100 Idle Heartbeat", header=last))
+            request.beat = now + request.heartbeat
+        self._watch(request)
+
+    def _last(self) -> int:
+        return max([each.seq for each in self.stored if each.count], default=0)
+
+    # What happens to servers
+
+    def step_down(self, statuses: list[str]) -> None:
+        """No leader any more; its pulls are told so, in each of these words."""
+        self.leader = self.frozen = False
+        ended, self.waiting = self.waiting + self.limbo, []
+        self.limbo = []
+        for line in statuses:
+            for request in ended:
+                self._end(request, line, pending=line == "409 Server Shutdown")
+
+    def freeze(self) -> None:
+        """It leads and does nothing: neither beats nor messages, and new pulls are lost."""
+        self.frozen = True
+
+    def elect(self) -> None:
+        """A new leader: the pulls of one that said nothing are ended now, late."""
+        self.step_down(["409 Leadership Change"])
+        self.leader = True
+
+    def delete(self) -> None:
+        self.step_down(["409 Consumer Deleted"])
