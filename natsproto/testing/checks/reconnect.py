@@ -104,7 +104,7 @@ async def check_subscribe_while_down(ctx: Context) -> None:
 
 @check()
 async def check_auto_unsubscribe_over_reconnect(ctx: Context) -> None:
-    """unsubscribe(after=n) counts over a reconnect: n in all."""
+    """unsubscribe(after=n) counts over a reconnect, here and at the server: n in all."""
     server = ctx.own_server()
     client = await ctx.connect(server)
     sub = await client.subscribe(ctx.subject)
@@ -119,6 +119,9 @@ async def check_auto_unsubscribe_over_reconnect(ctx: Context) -> None:
     for n in range(3, 9):
         await client.publish(ctx.subject, b"%d" % n)
     assert [msg.data async for msg in sub] == [b"%d" % n for n in range(5)]
+    await client.flush(WAIT)
+    [connection] = server.monitor("/connz")["connections"]
+    assert connection["subscriptions"] == 0  # the server has counted on, too
 
 
 @check()
