@@ -16,7 +16,7 @@ lint: $(READY)  ## Style, form and the law of imports
 
 types: $(READY)  ## mypy, and pyright if there is Node
 	$(PY) -m mypy
-	@if command -v node >/dev/null; then $(PY) -m pyright; else echo "no Node: pyright left out"; fi
+	@if command -v node >/dev/null; then $(PY) -m pyright --pythonpath $(PY); else echo "no Node: pyright left out"; fi
 
 rules: $(READY)  ## Every rule of spec_notes is named by a test
 	$(PY) -m tests.rules
