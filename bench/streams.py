@@ -58,7 +58,8 @@ def measure(name: str, scenario: Scenario, count: int, server: Server, stream: S
     if last == "absent":
         return {}
     if not last:
-        print(f"{name}: {scenario.name}: no result\n{run.stderr}", file=sys.stderr)
+        why = run.stderr.strip().rpartition("\n")[2]
+        print(f"{name}: {scenario.name}: no result: {why}", file=sys.stderr)
         return {}
     result: Result = json.loads(last)
     warm_up = max(20, count // 20) if scenario.kind == "sequential" else 2 * WINDOW

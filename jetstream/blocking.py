@@ -131,6 +131,8 @@ class Stream:
 class Publication:
     """One publish on its way."""
 
+    __slots__ = ("inner", "port")
+
     def __init__(self, inner: _publisher.Publication, port: BlockingPort) -> None:
         self.inner = inner
         self.port = port

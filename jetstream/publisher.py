@@ -93,7 +93,7 @@ class Trouble:
     __slots__ = ("in_doubt", "refusals", "resting", "started")
 
     def __init__(self, started: float) -> None:
-        self.started = started  # when the first of the tries was made that are counted
+        self.started = started  # when it began, on this connection
         self.refusals = 0  # 503s since then
         self.resting = False  # between a 503 and the next try
         self.in_doubt = False  # a try before that was not answered: it may be stored
@@ -189,8 +189,7 @@ class Publisher(Machine):
     def _refused(self, publication: Publication, now: float) -> None:
         trouble = publication.trouble
         if trouble is None:
-            assert publication.deadline is not None
-            trouble = publication.trouble = Trouble(publication.deadline - self._ack_timeout)
+            trouble = publication.trouble = Trouble(now)
         trouble.refusals += 1
         electing = self._retries and now - trouble.started < self._patience
         if trouble.refusals <= self._retries or electing:
