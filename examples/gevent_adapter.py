@@ -58,7 +58,7 @@ class GeventPort(_shared.Carrier):
         if self._turn_is_over():
             gevent.sleep(0)
 
-    def cork(self) -> None:
+    def cork(self, token: object) -> None:
         pass  # what is published before the next switch goes out together anyway
 
     uncork = cork

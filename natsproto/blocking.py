@@ -177,8 +177,8 @@ class Cork:
 
     def __enter__(self) -> None:
         with self._port.lock:
-            self._port.cork()
+            self._port.cork(self)
 
     def __exit__(self, *exc: object) -> None:
         with self._port.lock:
-            self._port.uncork()
+            self._port.uncork(self)

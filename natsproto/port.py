@@ -69,12 +69,12 @@ if TYPE_CHECKING:
             """Around every call, whatever it waits for: one at a time."""
             ...
 
-        def cork(self) -> None:
-            """Send nothing until `uncork`, but what somebody waits for. Corks are counted."""
+        def cork(self, token: object) -> None:
+            """Send nothing but what somebody waits for, until `uncork` or the token's end."""
             ...
 
-        def uncork(self) -> None:
-            """Take a cork out; the last one lets everything go."""
+        def uncork(self, token: object) -> None:
+            """Take the cork out; the last one lets everything go."""
             ...
 
     class Facade(Protocol[Inner_co]):

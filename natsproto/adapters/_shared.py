@@ -26,7 +26,7 @@ READ_SIZE = 64 * 1024
 # How long the end of a cancelled block may take: enough to send what is on its way.
 GOODBYE = 0.5
 # For how long an iterator that finds messages keeps the loop to itself.
-_TURN = 0.005
+_TURN = 0.02
 # A name that cannot be encoded for DNS is a ValueError; so is one that TLS cannot check.
 FAILURES = (OSError, ValueError)
 

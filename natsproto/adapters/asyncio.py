@@ -64,6 +64,7 @@ class AsyncioPort(shared.Carrier):
         self._rings_at = 0.0  # a timer of uvloop need not know
         self._corked = False  # something was sent, and nothing has come since
         self._uncorking = False  # and a callback will send the rest
+        self._woken = 0  # how many callers are about to run again
         self._closing: list[asyncio.Future[None]] = []
 
     def now(self) -> float:
@@ -71,17 +72,28 @@ class AsyncioPort(shared.Carrier):
 
     async def wait(self, waitable: Waitable) -> None:
         waiter: asyncio.Future[None] = self._loop.create_future()
-        wake = partial(_wake, waiter)
+        wake = partial(self._wake, waiter)
         waitable.waiters.append(wake)
         try:
             await waiter
         finally:
             if wake in waitable.waiters:
                 waitable.waiters.remove(wake)
+            elif not waiter.cancelled():
+                self._woken -= 1
+
+    def _wake(self, waiter: asyncio.Future[None]) -> None:
+        if not waiter.done():
+            waiter.set_result(None)
+            self._woken += 1
 
     async def checkpoint(self) -> None:
         if self._turn_is_over():
-            await asyncio.sleep(0)
+            self._woken += 1
+            try:
+                await asyncio.sleep(0)
+            finally:
+                self._woken -= 1
 
     def flush_soon(self) -> None:
         # The first bytes since a read go out at once, what follows together, at the end of the
@@ -98,6 +110,10 @@ class AsyncioPort(shared.Carrier):
         self.carry_out()
 
     def received(self, data: bytes) -> None:
+        if self._woken and self._link is not None:
+            # They should have run by now: libuv reads up to 32 times, 2 MB, in one turn, more than
+            # the queues hold for them.
+            self._link.pause()
         self._corked = False
         super().received(data)
 
@@ -184,11 +200,6 @@ class AsyncioPort(shared.Carrier):
             self.lost(error)
 
 
-def _wake(waiter: asyncio.Future[None]) -> None:
-    if not waiter.done():
-        waiter.set_result(None)
-
-
 class _Link(asyncio.BufferedProtocol):
     """One transport. Once detached it reports nothing more."""
 
@@ -227,6 +238,17 @@ class _Link(asyncio.BufferedProtocol):
     def receive(self, data: bytes) -> None:
         if self._port is not None:
             self._port.received(data)
+
+    def pause(self) -> None:
+        """Read nothing more in this turn."""
+        assert self.transport is not None
+        self.transport.pause_reading()
+        asyncio.get_running_loop().call_soon(self._resume)
+
+    def _resume(self) -> None:
+        assert self.transport is not None
+        if not self.transport.is_closing():
+            self.transport.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self.transport is not None:

@@ -13,7 +13,9 @@ from __future__ import annotations
 import math
 import signal
 import threading
+import weakref
 from contextlib import suppress
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from natsproto.blocking import Client
@@ -52,9 +54,9 @@ class BlockingPort(SocketCarrier):
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
-        self._in_use = False
-        self._corks = 0
-        self._looked_at = self.now()
+        self._user = 0  # the thread that is in a call
+        self._corks: weakref.WeakSet[object] = weakref.WeakSet()
+        self._look_at = self.now() + _LOOK
         self._torn = False  # something was begun and not ended: an exception came in between
         self._interrupts = Interrupts()
 
@@ -63,30 +65,33 @@ class BlockingPort(SocketCarrier):
         return self
 
     def __enter__(self) -> None:
-        if self._in_use:
+        user = self._user
+        if user not in (0, get_ident()):
             raise InvalidState("one thread at a time: natsproto.adapters.threads is for several")
-        self._in_use = True
         wire = self._wire
-        fresh = self.now() - self._looked_at < _LOOK
-        if fresh and wire is not None and wire.stage is OPEN and not self._torn:
-            return
-        # A look before the call: what is sent to a server that has hung up is lost.
-        try:
-            self._turn(0.0)
-        except BaseException:
-            self._leave()
-            raise
+        # A user who is still there was cut off by an exception, at the very end of a call.
+        if user or wire is None or wire.stage is not OPEN or self.now() > self._look_at:
+            self._look()
+        self._user = get_ident()  # nothing can come between this and the call
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
         try:
             while kind is None and self._wire is not None and self._wire.unsent:
                 self._turn()
         finally:
-            self._leave()
+            if kind is not None:
+                self._look_at = -math.inf
+            self._user = 0
+            self._interrupts.allow()
 
-    def _leave(self) -> None:
-        self._in_use = False
-        self._interrupts.allow()
+    def _look(self) -> None:
+        """Before a call: what is sent to a server that has hung up is lost."""
+        try:
+            self._turn(0.0)
+            self._do(self.carry_out)
+        except BaseException:
+            self._interrupts.allow()
+            raise
 
     async def wait(self, waitable: Waitable) -> None:
         if self._corks:
@@ -100,18 +105,19 @@ class BlockingPort(SocketCarrier):
         if not self._corks or self.connection.congested:
             self._do(self.carry_out)
 
-    def cork(self) -> None:
-        self._corks += 1
+    def cork(self, token: object) -> None:
+        self._corks.add(token)
 
-    def uncork(self) -> None:
-        self._corks -= 1
+    def uncork(self, token: object) -> None:
+        self._corks.discard(token)
         self.flush_soon()
 
     async def aclose(self) -> None:
         self._do(self.carry_out)
 
     def forked(self) -> None:
-        self._in_use = self._torn = False
+        self._user = 0
+        self._torn = False
         self._hang_up()
         self.connection.forked(self.now())
         self.carry_out()
@@ -143,7 +149,7 @@ class BlockingPort(SocketCarrier):
         self._torn = False
 
     def _step(self, ready: bool = True) -> None:
-        self._looked_at = self.now()
+        self._look_at = self.now() + _LOOK
         super()._step(ready)
 
     def _arm(self, deadline: float) -> None:

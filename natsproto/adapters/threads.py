@@ -75,10 +75,10 @@ class ThreadsPort(SocketCarrier):
             self._button.send(b"!")
             self._asleep = False
 
-    def cork(self) -> None:
+    def cork(self, token: object) -> None:
         pass  # the thread collects what comes while it is at work
 
-    def uncork(self) -> None:
+    def uncork(self, token: object) -> None:
         pass
 
     async def aclose(self) -> None:

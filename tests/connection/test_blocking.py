@@ -23,7 +23,7 @@ class ScriptedPort:
         self.script: list[tuple[str, bytes | float]] = []
         self.lock = self
         self.held = 0
-        self.corks = 0
+        self.corks: set[object] = set()
         self.closed = False
         self.dead = False
 
@@ -50,11 +50,13 @@ class ScriptedPort:
         assert self.held == 1
         self.wire.look()
 
-    def cork(self) -> None:
-        self.corks += self.held
+    def cork(self, token: object) -> None:
+        assert self.held == 1
+        self.corks.add(token)
 
-    def uncork(self) -> None:
-        self.corks -= self.held
+    def uncork(self, token: object) -> None:
+        assert self.held == 1
+        self.corks.remove(token)
 
     async def aclose(self) -> None:
         self.closed = True
@@ -168,9 +170,9 @@ def test_in_a_forked_child_there_is_nothing_to_close(nc, port):
 
 
 def test_corked(nc, port):
-    with nc.corked():
-        assert port.corks == 1
-    assert port.corks == 0
+    with nc.corked(), nc.corked():
+        assert len(port.corks) == 2
+    assert port.corks == set()
 
 
 @pytest.mark.parametrize(
