@@ -1,0 +1,217 @@
+"""Client and Events, without a server: what they ask of the connection and the port."""
+
+from __future__ import annotations
+
+import pytest
+
+from natsproto.errors import (
+    ConnectionClosed,
+    InvalidValue,
+    NoResponders,
+    TimeoutExpired,
+)
+from natsproto.events import Closed, Connected, Disconnected
+from natsproto.outbox import HIGH_WATER
+from tests.connection.support import PONG, Wire
+from tests.machines.support import NOBODY, SILENCE, Stage, Status
+
+
+def test_a_new_client_knows_nothing_and_is_nowhere():
+    stage = Stage()
+    fresh = type(stage.client)(Wire().connection, stage)
+    assert (fresh.state, fresh.info, fresh.connected_url) == ("NEW", None, "")
+    assert repr(fresh) == "<Client NEW >"
+
+
+def test_what_a_client_says_of_itself_has_no_credentials():
+    stage = Stage()
+    client = stage.client
+    stage.connection.pool.set_servers(["nats://me:secret@a:4222", "nats://b:4222"])
+    stage.wire.lost(at=9.0).lost().up()
+    assert client.connected_url == "nats://a:4222"
+    assert repr(client) == "<Client CONNECTED nats://a:4222>"
+    assert sorted(client.servers) == ["nats://a:4222", "nats://b:4222"]
+    assert client.info is not None
+    assert client.info.version == "2.15.1"
+    assert (client.stats.connects, client.stats.reconnects) == (2, 1)
+
+
+def test_set_servers_replaces_the_pool():
+    client = Stage().client
+    client.set_servers("nats://z:1")
+    assert client.servers == ["nats://z:1"]
+    with pytest.raises(InvalidValue, match="servers is empty"):
+        client.set_servers([])
+
+
+def test_publish_goes_out_as_it_is():
+    stage = Stage()
+    stage.run(stage.client.publish("a", b"1", reply="r", headers={"K": "v"}))
+    stage.run(stage.client.publish("a", b"2"))
+    first = b"HPUB a r 18 19\r\nNATS/1.0\r\nK: v\r\n\r\n1\r\n"
+    assert stage.wire.sent() == first + b"PUB a 1\r\n2\r\n"
+    assert stage.waits == 0
+
+
+def test_publish_waits_while_too_much_is_on_its_way():
+    stage = Stage()
+    stage.wire.writable = False
+    chunk = b"x" * 65_000
+    taken = []
+
+    async def wait(waitable):
+        taken.append(waitable)
+        stage.wire.writable = True
+        stage.wire.look()
+
+    stage.wait = wait
+    for _ in range(HIGH_WATER // len(chunk) + 2):
+        stage.run(stage.client.publish("a", chunk))
+    assert taken == [stage.connection.writable]
+    assert not stage.connection.congested
+
+
+@pytest.mark.rule("REQ-1")
+def test_a_request_gives_the_answer():
+    stage = Stage(b"yes")
+    assert stage.run(stage.client.request("svc", b"?", headers={"K": "v"})).data == b"yes"
+    (asked,) = stage.pubs
+    assert (asked.subject, asked.data) == ("svc", b"?")
+
+
+REQUESTS = [  # what comes,  the error,      its text
+    (NOBODY, NoResponders, "no responders on subject 'svc'"),
+    (SILENCE, TimeoutExpired, "no answer to the request to 'svc' in time"),
+]
+
+
+@pytest.mark.parametrize(("answer", "error", "text"), REQUESTS)
+def test_a_request_without_an_answer_raises(answer, error, text):
+    stage = Stage(answer)
+    with pytest.raises(error) as raised:
+        stage.run(stage.client.request("svc", timeout=0.5))
+    assert str(raised.value) == text
+    assert stage.now() == (0.5 if answer is SILENCE else 0.0)
+
+
+MANY = [  # what comes,                   options,                                  what is returned
+    ([b"1", b"2"], {}, [b"1", b"2"]),
+    ([b"1", b"2", b"3"], {"max_msgs": 2}, [b"1", b"2"]),
+    ([b"1", b"", b"2"], {"sentinel": lambda msg: not msg.data}, [b"1"]),
+    ([b"1"], {"sentinel": lambda msg: False, "stall": 0.1}, [b"1"]),
+    (SILENCE, {}, []),
+]
+
+
+@pytest.mark.rule("REQ-6")
+@pytest.mark.parametrize(("answer", "options", "expected"), MANY)
+def test_request_many_ends_as_it_was_told(answer, options, expected):
+    stage = Stage(answer)
+    replies = stage.run(stage.client.request_many("svc", timeout=1.0, **options))
+    assert [reply.data for reply in replies] == expected
+    ends_early = "max_msgs" in options or "sentinel" in options
+    assert stage.now() == (options.get("stall", 0.0) if ends_early else 1.0)
+    assert stage.connection._replies is not None
+    assert stage.connection._replies.open == {}
+
+
+def test_request_many_where_nobody_listens_raises():
+    stage = Stage(Status("503"))
+    with pytest.raises(NoResponders):
+        stage.run(stage.client.request_many("svc"))
+
+
+WRONG = [  # the call,                                             what is wrong
+    (lambda c: c.request("a", timeout=-1), "timeout -1 is not from 0"),
+    (lambda c: c.request_many("a", max_msgs=-1), "max_msgs -1 is not a whole number"),
+    (lambda c: c.request_many("a", stall="1"), "stall '1' is not a number of seconds"),
+    (lambda c: c.subscribe("a", max_msgs=True), "max_msgs True is not a whole number"),
+    (lambda c: c.subscribe("a", max_bytes=1.5), "max_bytes 1.5 is not a whole number"),
+    (lambda c: c.flush(timeout=None), "timeout None is not a number of seconds"),
+]
+
+
+@pytest.mark.parametrize(("call", "text"), WRONG, ids=[row[1] for row in WRONG])
+def test_a_wrong_argument_is_refused_before_anything_is_sent(call, text):
+    stage = Stage()
+    with pytest.raises(InvalidValue, match=text):
+        stage.run(call(stage.client))
+    assert stage.wire.sent() == b""
+
+
+def test_subscribe_and_flush():
+    stage = Stage()
+    sub = stage.run(stage.client.subscribe("a.*", queue="q", max_msgs=3, max_bytes=100))
+    assert stage.wire.sent() == b"SUB a.* q 1\r\n"
+    assert (sub._mailbox.max_msgs, sub._mailbox.max_bytes) == (3, 100)
+    stage.run(stage.client.flush())
+    assert stage.now() == 0.0
+
+
+@pytest.mark.rule("DRAIN-3")
+def test_drain_closes_and_a_second_one_has_nothing_to_do():
+    stage = Stage()
+    stage.run(stage.client.subscribe("a"))
+    stage.run(stage.client.drain())
+    assert stage.client.state == "CLOSED"
+    stage.run(stage.client.drain())
+    assert stage.client.state == "CLOSED"
+
+
+def test_close_flushes_and_may_be_repeated():
+    stage = Stage()
+    stage.run(stage.client.publish("a", b"1"))
+    stage.run(stage.client.close())
+    assert [pub.data for pub in stage.pubs] == [b"1"]
+    assert stage.client.state == "CLOSED"
+    stage.run(stage.client.close())
+    with pytest.raises(ConnectionClosed):
+        stage.run(stage.client.publish("a"))
+
+
+def test_close_gives_up_on_a_server_that_does_not_answer():
+    stage = Stage()
+    stage.serve = lambda: False
+    stage.run(stage.client.close(timeout=0.5))
+    assert (stage.now(), stage.client.state) == (0.5, "CLOSED")
+
+
+def test_a_client_is_a_context():
+    stage = Stage()
+
+    async def use():
+        async with stage.client as client:
+            assert client is stage.client
+
+    stage.run(use())
+    assert stage.client.state == "CLOSED"
+
+
+@pytest.mark.rule("RECON-5")
+def test_force_reconnect_dials_at_once():
+    stage = Stage()
+    stage.run(stage.client.force_reconnect())
+    assert stage.client.state == "DIALING"
+
+
+@pytest.mark.rule("EVENT-1", "EVENT-6")
+def test_events_end_with_closed():
+    stage = Stage()
+    stage.wire.lost(at=9.0).greet().data(PONG)
+    stage.run(stage.client.close())
+    seen = []
+
+    async def look():
+        seen.extend([event async for event in stage.client.events])
+
+    stage.run(look())
+    assert [type(event) for event in seen] == [Disconnected, Connected, Closed]
+    with pytest.raises(ConnectionClosed, match="no more events"):
+        stage.run(stage.client.events.next())
+
+
+def test_no_event_in_time():
+    stage = Stage()
+    with pytest.raises(TimeoutExpired, match="no event in time"):
+        stage.run(stage.client.events.next(timeout=0.25))
+    assert stage.now() == 0.25
