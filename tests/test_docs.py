@@ -54,7 +54,7 @@ def label(block: Block) -> str:
 
 @pytest.fixture(scope="module")
 def server():
-    with Server() as server:
+    with Server(jetstream=True) as server:
         yield server
 
 
