@@ -1,0 +1,173 @@
+"""A cluster whose leaders step down, crash, stop or freeze: nothing is lost, nothing gets stuck.
+
+After a crash the others elect a leader in some 4 s, after a freeze in some 8 s. So most of these
+are slow: they are the same machines on every adapter, and are not run on all of them in our tests.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from jetstream.errors import ApiError, JetStreamNotAvailable, NoStreamResponse
+from natsproto.errors import TimeoutExpired
+from natsproto.testing.context import WAIT, Context
+from natsproto.testing.streams import fill, name_of, new_stream, numbers, open_js, until
+from natsproto.testing.suite import check
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jetstream import Consumer, ConsumerInfo, Stream, StreamInfo
+    from jetstream.consuming import Messages
+    from natsproto.testing.cluster import Cluster
+    from natsproto.testing.server import Server
+
+# For an election, and the silence before it.
+_ELECTION = 20.0
+
+
+async def _replicated(ctx: Context, cluster: Cluster) -> tuple[Stream, Consumer]:
+    """A stream and a consumer on all members, with leaders."""
+    client = await ctx.connect(cluster.members[0])
+    js = ctx.jetstream(client)
+
+    async def create() -> bool:
+        try:
+            await new_stream(ctx, js, num_replicas=3)
+        except (ApiError, TimeoutExpired, JetStreamNotAvailable):
+            return False  # a member that came back a moment ago may not be ready for replicas
+        return True
+
+    await until(client, create, _ELECTION)
+    stream = await js.stream(name_of(ctx))
+    consumer = await stream.create_consumer(durable_name="c", ack_wait=2.0)
+    await fill(ctx, js, numbers(40))
+    return stream, consumer
+
+
+def _leader(cluster: Cluster, info: StreamInfo | ConsumerInfo) -> Server:
+    assert info.cluster is not None
+    name = info.cluster.leader
+    return next(member for member in cluster.members if member.name == name)
+
+
+async def _take(messages: Messages, seen: set[bytes], count: int, timeout: float) -> None:
+    """Until so many different messages were seen."""
+    deadline = time.monotonic() + timeout
+    while len(seen) < count:
+        msg = await messages.next(max(0.0, deadline - time.monotonic()))
+        await msg.ack()
+        seen.add(msg.data)
+
+
+async def _survive(
+    ctx: Context, strike: Callable[[Server], object], heal: Callable[[Server], object]
+) -> None:
+    """Consume, by way of another member, while the leader of the consumer is struck."""
+    cluster = ctx.shared_cluster()
+    stream, consumer = await _replicated(ctx, cluster)
+    leader = _leader(cluster, await consumer.info())
+    home = next(member for member in cluster.members if member is not leader)
+    js = await open_js(ctx, home)
+    consumer = await js.consumer(stream.name, "c")
+    seen: set[bytes] = set()
+    try:
+        async with consumer.consume(max_messages=5, expires=3.0, heartbeat=0.5) as messages:
+            await _take(messages, seen, 10, WAIT)
+            strike(leader)
+            await _take(messages, seen, 40, _ELECTION)
+            await _publish_surely(ctx, home, b"after")
+            await _take(messages, seen, 41, WAIT)
+    finally:
+        heal(leader)
+        cluster.wait_formed()
+
+
+async def _publish_surely(ctx: Context, home: Server, payload: bytes) -> None:
+    """Until it is acknowledged: the stream may be without a leader."""
+    js = await open_js(ctx, home)
+
+    async def publish() -> bool:
+        try:
+            await js.publish(ctx.subject + ".x", payload, msg_id=payload.decode(), timeout=1.0)
+        except (TimeoutExpired, NoStreamResponse, ApiError):
+            return False
+        return True
+
+    await until(await ctx.connect(home), publish, _ELECTION)
+
+
+@check()
+async def check_consume_over_step_downs(ctx: Context) -> None:
+    """When the leader of the consumer steps down, three times, consume goes on.
+
+    A pull that meets the step-down may be lost without a word: then heartbeats have to tell.
+    """
+    cluster = ctx.shared_cluster()
+    _, consumer = await _replicated(ctx, cluster)
+    client = await ctx.connect(cluster.members[1])
+    seen: set[bytes] = set()
+    async with consumer.consume(max_messages=5, expires=3.0, heartbeat=0.5) as messages:
+        for turn in (1, 2, 3):
+            await _take(messages, seen, 10 * turn, WAIT)
+            subject = f"$JS.API.CONSUMER.LEADER.STEPDOWN.{consumer.stream}.c"
+            reply = await client.request(subject, timeout=WAIT)
+            assert b'"success":true' in reply.data
+        await _take(messages, seen, 40, 2 * WAIT)
+    assert len(seen) == 40
+
+
+@check(slow=True)
+async def check_consume_over_a_crash_of_the_leader(ctx: Context) -> None:
+    """When the leader of the consumer is killed, consume goes on with the next one."""
+    await _survive(ctx, lambda leader: leader.kill(), lambda leader: leader.restart())
+
+
+@check(slow=True)
+async def check_consume_over_a_stop_of_the_leader(ctx: Context) -> None:
+    """When the leader of the consumer is stopped in good order, likewise."""
+    await _survive(ctx, lambda leader: leader.terminate(), lambda leader: leader.restart())
+
+
+@check(slow=True)
+async def check_consume_over_a_freeze_of_the_leader(ctx: Context) -> None:
+    """When the leader of the consumer freezes, likewise, and its late words mean nothing."""
+    await _survive(ctx, lambda leader: leader.freeze(), lambda leader: leader.thaw())
+
+
+@check(slow=True)
+async def check_consume_over_a_stop_of_its_own_server(ctx: Context) -> None:
+    """When the client's own server is stopped, it goes on with another one."""
+    cluster = ctx.shared_cluster()
+    _, consumer = await _replicated(ctx, cluster)
+    home = cluster.members[0]  # where that consumer's client is
+    seen: set[bytes] = set()
+    try:
+        async with consumer.consume(max_messages=5, expires=3.0, heartbeat=0.5) as messages:
+            await _take(messages, seen, 10, WAIT)
+            home.terminate()
+            await _take(messages, seen, 40, _ELECTION)
+    finally:
+        home.restart()
+        cluster.wait_formed()
+
+
+@check(slow=True)
+async def check_publish_over_a_crash_of_the_leader(ctx: Context) -> None:
+    """While a stream has no leader, publishes are tried again, and none is lost."""
+    cluster = ctx.shared_cluster()
+    stream, _ = await _replicated(ctx, cluster)
+    leader = _leader(cluster, await stream.info())
+    home = next(member for member in cluster.members if member is not leader)
+    js = await open_js(ctx, home, timeout=_ELECTION)
+    try:
+        leader.kill()
+        async with js.publisher() as window:
+            for payload in numbers(100)[40:]:
+                await window.publish(ctx.subject + ".x", payload, msg_id=payload.decode())
+        stream = await js.stream(stream.name)
+        assert stream.cached_info.state.messages == 100
+    finally:
+        leader.restart()
+        cluster.wait_formed()
