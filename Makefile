@@ -35,6 +35,10 @@ fuzz: $(READY)  ## New inputs for FUZZ_SECONDS (60) in all, by atheris where the
 	-$(PY) -m pip install --quiet --disable-pip-version-check --only-binary atheris --editable '.[fuzz]'
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(PY) -m tests.fuzz.run
 
+SEEDS ?= 100000
+sim: $(READY)  ## The simulation with SEEDS (100,000) seeds for each mode
+	$(PY) -m tests.sim --count $(SEEDS)
+
 bench:  ## Parsers and imports against other clients, on python3.13 too if there is one
 	$(PYTHON) bench/run.py $(PYTHON) python3.13
 
@@ -52,4 +56,4 @@ $(READY): pyproject.toml
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-.PHONY: help test lint types rules cover core micropython fuzz bench demo clean
+.PHONY: help test lint types rules cover core micropython fuzz sim bench demo clean

@@ -147,6 +147,7 @@ class Model:
         self.stored_leader = True  # somebody stores what is published
         self.acks: dict[bytes, int] = {}
         self.ids: dict[bytes, int] = {}
+        self.swallowed = 0  # pulls that were refused without a word
         self.pulls: list[Request] = []  # all of them
         self.limbo: list[Request] = []
 
@@ -178,6 +179,8 @@ class Model:
         if refusal is not None:
             if refusal:
                 self._tell(peer, reply, status_block(refusal))
+            else:
+                self.swallowed += 1
             return
         self.waiting.append(request)
         self.pump()

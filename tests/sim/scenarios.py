@@ -1,6 +1,7 @@
 """What the client does in each mode, and what must hold: I1 to I14 of the invariants.
 
-I1   0 <= asked <= the limit, in messages and bytes
+I1   0 <= asked <= the limit, in messages and bytes; when nothing is under way it is exactly what
+     the server owes, unless there were silent faults
 I2   asked and buffered are never above the limit, on the server's side either, unless silent
      faults made the client give up pulls that the server still has
 I3   no reply subject is used for two pulls
@@ -103,6 +104,7 @@ class Pulls(World):
         return not self.left_to_add and self.model.done
 
     def check(self) -> None:
+        self.silent = self.silent or self.model.swallowed > 0
         # I4: enough for the last fault, lost messages, and the handling of all of them.
         rounds = 2 + self.count / min(self.model.max_ack_pending, self.count)
         limit = self.last_fault + 4.0 + rounds * (3.0 + 2.0 + self.count * self.handling) + 12.0
@@ -172,9 +174,10 @@ class Consuming(Pulls):
             await self.messages.drain()
         elif self.how == "close":
             self.connection.close(self.now)
-            self.rest = self.messages.pending
         else:
-            self.rest = len(await self.messages.stop(nak=self.how == "nak"))
+            self.rest = self.messages.pending
+            returned = await self.messages.stop(nak=self.how == "nak")
+            require(len(returned) == (0 if self.how == "nak" else self.rest), "I8: not returned")
 
     @property
     def machine(self) -> Consume:
@@ -208,6 +211,7 @@ class Consuming(Pulls):
         if machine.ended or machine.stopped:
             self._check_end(machine)
             return
+        require(machine._received == self.arrived, "I8: a message was dropped")
         if machine._online:
             alive = bool(ledger.open) or machine._waiting or machine.pending() > 0
             wanted = self.stop_after is None or machine._received < self.stop_after
@@ -223,10 +227,14 @@ class Consuming(Pulls):
             for request in self.model.waiting
             if request.peer is not None and request.peer.sid(request.reply)
         ]
+        left = sum(each.bytes if self.by_bytes else each.left for each in mine)
         if not self.silent:
-            left = sum(each.bytes if self.by_bytes else each.left for each in mine)
             require(left + buffered <= self.limit, lambda: f"I2: the server owes {left} and {buffered}")
         machine = self.machine
+        asked = machine.ledger.size if self.by_bytes else machine.ledger.messages
+        quiet = not (self.in_flight or self.sick or self.silent or self.deleted)
+        if quiet and machine._online and machine._active:
+            require(asked == left, lambda: f"I1: {asked} asked, and the server owes {left}")
         if mine or machine.pending() or self.sick or not machine._online or self.in_flight:
             self.idle_since = self.now
         bound = LONGEST_ABSENCE + 0.6 + (4 * self.heartbeat + self.expires + 1 if self.silent else 0)
@@ -247,6 +255,7 @@ class Consuming(Pulls):
                 require(machine._online, "I6: a missed heartbeat without a connection")
                 require(exact or (late and silence > 2 * self.heartbeat), lambda: f"I6: after {silence} s")
                 require(self.silent or late, "I5: a missed heartbeat, and no silent fault")
+                self.silent = True  # pulls were given up that the server may have
         self.told = len(machine.news)
         self.heard_before = self.heard
 
@@ -270,10 +279,10 @@ class Consuming(Pulls):
     def finally_check(self) -> None:
         super().finally_check()
         machine = self.machine
-        left = machine.pending() if machine.finished or self.how == "close" else 0
         received = machine._received
-        rest = 0 if self.how == "close" else self.rest
-        require(received == self.taken + rest + left, lambda: f"I8: {received} came, {self.taken} taken")
+        require(received <= self.arrived, "I8: more than arrived")
+        rest = self.rest + machine.pending()
+        require(received == self.taken + rest, lambda: f"I8: {received} came, {self.taken} taken")
         if self.stop_after is not None and machine.finished:
             require(self.taken == self.stop_after, lambda: f"CONSUME-16: {self.taken}")
         useless = [request.at for request in self.model.pulls if not request.brought]
@@ -355,9 +364,8 @@ class Fetching(Pulls):
             self._finish()
 
     def _finish(self) -> None:
-        came = sum(request.brought for request in self.model.pulls)
         kept = sum(len(each.messages) for each in self._fetchers())
-        require(self.got + kept <= came, lambda: f"I8: {self.got} got, {kept} kept, {came} delivered")
+        require(self.got + kept == self.arrived, lambda: f"I8: {self.got} got, {kept} kept")
         self.connection.close(self.now)
         self.carry_out()
         self.finished = True

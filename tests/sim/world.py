@@ -98,9 +98,11 @@ class Link:
 
     def up(self, data: bytes) -> None:
         def arrive() -> None:
+            self.world.in_flight -= 1
             if not self.broken and self.peer is not None:
                 self.peer.receive(data)
 
+        self.world.in_flight += 1
         self.world.at(self._when(0), arrive, DATA)
 
     def down(self, data: bytes) -> None:
@@ -114,14 +116,16 @@ class Link:
         world.in_flight -= 1
         if self.broken or world.link is not self:
             return
-        if self.cut_after is not None:
-            if len(data) >= self.cut_after:
-                data = data[: self.cut_after]
-                world.feed(data)
-                self.cut()
-                return
-            self.cut_after -= len(data)
-        world.feed(data)
+        whole = self.cut_after is None or self.cut_after >= len(data)
+        if whole and data.startswith((b"MSG s.x", b"HMSG s.x")):
+            world.arrived += 1
+        if self.cut_after is None:
+            world.feed(data)
+            return
+        world.feed(data[: self.cut_after])
+        self.cut_after -= len(data)
+        if self.cut_after <= 0:
+            self.cut()
 
     def cut(self) -> None:
         """Both ends learn of it at once."""
@@ -178,6 +182,7 @@ class World:
         self.trace: list[str] = []
         self.delay = self.rng.choice((0.001, 0.005, 0.02))
         self.in_flight = 0
+        self.arrived = 0  # messages, whole ones
         self.silent = False  # a fault has happened that nobody told of
         self.sick = 0  # faults under way
         self.healthy_since = 0.0
