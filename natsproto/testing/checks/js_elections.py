@@ -100,10 +100,8 @@ async def _publish_surely(ctx: Context, home: Server, payload: bytes) -> None:
 
 @check()
 async def check_consume_over_step_downs(ctx: Context) -> None:
-    """When the leader of the consumer steps down, three times, consume goes on.
-
-    A pull that meets the step-down may be lost without a word: then heartbeats have to tell.
-    """
+    """When the leader of the consumer steps down, three times, consume goes on."""
+    # A pull that meets the step-down may be lost without a word: then heartbeats have to tell.
     cluster = ctx.shared_cluster()
     _, consumer = await _replicated(ctx, cluster)
     client = await ctx.connect(cluster.members[1])
