@@ -9,12 +9,14 @@ from __future__ import annotations
 from . import client as _client
 from . import subscription as _subscription
 from .errors import ConnectionClosed
-from .port import blocking, blocking_to
+from .port import blocking, blocking_to, run_sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from .encode import BytesLike
     from .events import Event
     from .frames import Info, Msg
+    from .headers import HeadersLike
     from .options import ServersLike
     from .port import BlockingPort
     from .publishing import Stats
@@ -62,6 +64,15 @@ class Subscription:
         return self
 
     def __next__(self) -> Msg:
+        # What nearly every call comes to, without a coroutine: 0.3 us instead of 2.
+        port = self.port
+        if port.alone:
+            msg = _subscription.at_hand(self.inner)
+        else:
+            with port.lock:
+                msg = _subscription.at_hand(self.inner)
+        if msg is not None:
+            return msg
         try:
             return self._anext()
         except StopAsyncIteration:
@@ -106,6 +117,7 @@ class Client:
     def __init__(self, inner: _client.Client, port: BlockingPort) -> None:
         self.inner = inner
         self.port = port
+        self._publish = inner.session.connection.publish
         #: What happens to the connection: iterate, or ask for the next one.
         self.events = Events(inner.events, port)
 
@@ -139,7 +151,24 @@ class Client:
         with self.port.lock:
             self.inner.set_servers(servers)
 
-    publish = blocking(_client.Client.publish)
+    def publish(
+        self,
+        subject: str,
+        data: BytesLike = b"",
+        *,
+        reply: str = "",
+        headers: HeadersLike | None = None,
+    ) -> None:
+        """Send a message. Waits only while too much is on its way out already.
+
+        Without a connection the message waits for one, up to `max_pending_out` bytes in all;
+        then OutBufferFull. LocalError: it cannot be sent, and was not.
+        """
+        # Not blocking(...), which costs 1 us more.
+        with self.port.lock:
+            if self._publish(subject, data, reply, headers):
+                run_sync(self.inner.session.make_room())
+
     request = blocking(_client.Client.request)
     request_many = blocking(_client.Client.request_many)
     subscribe = blocking_to(Subscription, _client.Client.subscribe)

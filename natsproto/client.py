@@ -81,11 +81,8 @@ class Client:
         Without a connection the message waits for one, up to `max_pending_out` bytes in all;
         then OutBufferFull. LocalError: it cannot be sent, and was not.
         """
-        connection = self._connection
-        if connection.publish(subject, data, reply, headers):
-            self._port.flush_soon()
-            while connection.congested:
-                await self._port.wait(connection.writable)
+        if self._connection.publish(subject, data, reply, headers):
+            await self.session.make_room()
 
     async def request(
         self,

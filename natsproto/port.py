@@ -65,6 +65,11 @@ if TYPE_CHECKING:
         """A port that never suspends, and what facades need besides."""
 
         @property
+        def alone(self) -> bool:
+            """Whether nothing happens between calls: what needs no I/O needs no lock then."""
+            ...
+
+        @property
         def lock(self) -> Lock:
             """Around every call, whatever it waits for: one at a time."""
             ...

@@ -42,6 +42,12 @@ class Session:
             raise request.error
         return request.reply
 
+    async def make_room(self) -> None:
+        """Send what was published, and wait while too much of it is on its way."""
+        self.port.flush_soon()
+        while self.connection.congested:
+            await self.port.wait(self.connection.writable)
+
     async def wait(self, waitable: Waitable, deadline: float | None, what: str) -> None:
         """Until it may be ready: look again. TimeoutExpired after the deadline."""
         if deadline is not None:

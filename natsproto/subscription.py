@@ -110,3 +110,13 @@ class Subscription:
 
     def __repr__(self) -> str:
         return "<Subscription %d to %r, %d pending>" % (self.sid, self.subject, self.pending)
+
+
+def at_hand(subscription: Subscription) -> Msg | None:
+    """The next message, if taking it is all there is to do; for those who need not wait for it."""
+    mailbox = subscription._mailbox
+    if not mailbox.batch or mailbox.ended:
+        return None
+    msg = mailbox.batch.pop()
+    mailbox.bytes -= msg.size
+    return msg

@@ -52,6 +52,8 @@ def connect(
 class BlockingPort(SocketCarrier):
     """Does all I/O in the caller's thread; itself the lock around each call."""
 
+    alone = True
+
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self._user = 0  # the thread that is in a call

@@ -42,6 +42,8 @@ def connect(
 class ThreadsPort(SocketCarrier):
     """The core behind a lock; a thread that does its I/O."""
 
+    alone = False
+
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self._mutex = threading.RLock()

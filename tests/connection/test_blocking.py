@@ -10,6 +10,7 @@ from natsproto import blocking, client, subscription
 from natsproto.blocking import Client, Events, Subscription
 from natsproto.errors import ConnectionClosed, InvalidState, TimeoutExpired
 from natsproto.events import Closed, Disconnected
+from natsproto.outbox import HIGH_WATER
 from tests.connection.support import PONG, Wire, msg
 
 INBOX = "_INBOX." + "0" * 22  # what scripted randomness gives
@@ -22,6 +23,7 @@ class ScriptedPort:
         self.wire = wire
         self.script: list[tuple[str, bytes | float]] = []
         self.lock = self
+        self.alone = False
         self.held = 0
         self.corks: set[object] = set()
         self.closed = False
@@ -124,6 +126,27 @@ def test_subscription(nc, port):
     assert list(sub) == []
     with pytest.raises(InvalidState):
         sub.next()
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_messages_that_are_there_need_no_coroutine_and_alone_no_lock(nc, port, alone):
+    port.alone = alone
+    sub = nc.subscribe("a")
+    port.script = [("data", b"".join(msg("a", 1, b"%d" % i) for i in range(200)))]
+    assert next(sub).data == b"0"
+    sub._anext = None  # which would be the coroutine
+    port.dead = alone
+    assert [next(sub).data for _ in range(199)] == [b"%d" % i for i in range(1, 200)]
+    assert sub.pending == 0
+
+
+def test_publish_waits_while_too_much_is_on_its_way(nc, port):
+    port.wire.writable = False
+    port.script = [("room", b"")]
+    port.wire.room = lambda _: (setattr(port.wire, "writable", True), port.wire.look())
+    for _ in range(HIGH_WATER // 65_000 + 2):
+        nc.publish("a", bytes(65_000))
+    assert port.script == []
 
 
 def test_drain_of_a_subscription(nc, port):

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from natsproto.errors import ConnectionClosed, ConnectionLost, InvalidValue, TimeoutExpired
+from natsproto.outbox import HIGH_WATER
 from natsproto.port import run_sync
 from natsproto.session import Session, check_count, check_seconds
 from natsproto.waitable import Request, Waitable
@@ -67,6 +68,19 @@ def test_a_caller_that_is_cancelled_gives_the_request_up():
 
 
 @pytest.mark.rule("CLOCK-1")
+def test_make_room_waits_until_the_transport_has_taken_it():
+    def take():
+        wire.writable = True
+        wire.look()
+
+    wire, session = make(lambda: None, take)
+    wire.writable = False
+    wire.connection.publish("a", bytes(HIGH_WATER))
+    run_sync(session.make_room())
+    assert session.port.steps == []
+    assert not wire.connection.congested
+
+
 def test_wait_with_and_without_a_deadline():
     wire, session = make(1.0, 5.0, lambda: None)
     bell = Waitable()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from natsproto.errors import ConnectionClosed, InvalidState, PermissionDenied, TimeoutExpired
-from natsproto.subscription import _TURN
+from natsproto.subscription import _TURN, at_hand
 from tests.connection.support import err, msg
 from tests.machines.support import Stage
 
@@ -38,6 +38,17 @@ def test_what_it_says_of_itself():
 def test_next_takes_the_oldest():
     stage, sub = subscribed(b"1", b"2")
     assert [stage.run(sub.next()).data, stage.run(sub.next(timeout=0)).data] == [b"1", b"2"]
+
+
+def test_at_hand_is_what_takes_no_more_than_taking():
+    stage, sub = subscribed(b"1", b"2", b"3")
+    assert at_hand(sub) is None  # nobody has asked for any yet
+    stage.run(sub.next())
+    assert at_hand(sub).data == b"2"
+    stage.run(sub.unsubscribe())
+    assert at_hand(sub) is None  # somebody may wait for the last of them to be taken
+    assert rest(stage, sub) == [b"3"]
+    assert sub._mailbox.bytes == 0
 
 
 def test_next_waits_no_longer_than_it_was_told():
