@@ -36,6 +36,7 @@ class GeventPort(_shared.Carrier):
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self.lock = nullcontext()  # greenlets switch only where they wait
+        self.alone = True
         self._link: Link | None = None  # the one in use
         self._alarm = math.inf
         self._earlier = event.Event()
