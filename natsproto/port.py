@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
         @property
         def alone(self) -> bool:
-            """Whether no other thread touches the connection: what never waits needs no lock then."""
+            """Whether no other thread is at work here: what never waits needs no lock then."""
             ...
 
         @property
