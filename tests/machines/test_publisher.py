@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jetstream.errors import (
+    InvalidResponse,
     NoStreamResponse,
     PublishInDoubt,
     WrongStream,
@@ -243,6 +244,26 @@ def test_patience_while_a_cluster_elects(retries, patience, tries):
         count += len(machine.take_orders())
     assert isinstance(publication.error, NoStreamResponse)
     assert (count, now) == (tries, 100.0 + (tries - 1) * 0.25)
+
+
+@pytest.mark.rule("PUB-4")
+def test_patience_begins_anew_on_another_connection():
+    machine, [publication] = window(None, patience=1.0)
+    machine.receive(nobody(1), 0.0)
+    told(machine, [("disconnected", 0.1), ("connected", 100.0)])
+    for now in (100.0, 100.25, 100.5, 100.75):
+        machine.receive(nobody(1), now)
+        assert not publication.done
+        machine.handle_timer(now + 0.25)
+    machine.receive(nobody(1), 101.0)
+    assert isinstance(publication.error, NoStreamResponse)
+
+
+@pytest.mark.rule("PUB-1", "PUB-3")
+def test_a_503_with_a_payload_is_an_odd_answer():
+    machine, [publication] = window(None)
+    machine.receive(answer(1, b"x", b"NATS/1.0 503\r\n\r\n"), 0.1)
+    assert isinstance(publication.error, InvalidResponse)
 
 
 @pytest.mark.rule("PUB-10")

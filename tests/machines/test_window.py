@@ -137,6 +137,15 @@ def test_no_answer():
         stage.run(lost.result())
 
 
+@pytest.mark.rule("PUB-12")
+def test_no_answer_to_anything():
+    stage = Stage(SILENCE)
+    publication = stage.run(make(stage, ack_timeout=1.5).publish("s.a"))
+    with pytest.raises(PublishInDoubt):
+        stage.run(publication.result())
+    assert stage.now() == 1.5
+
+
 @pytest.mark.rule("PUB-4")
 def test_in_a_cluster_it_is_patient():
     stage = Stage(*[NOBODY] * 24, ack(1), cluster="C")
