@@ -78,6 +78,10 @@ class Commands(Publishing):
             self._send_sub(receiver)
         return receiver.sid
 
+    def _receivers(self) -> list[Receiver]:
+        """In the order of their ids, which dicts do not keep on MicroPython."""
+        return [self._subs[sid] for sid in sorted(self._subs)]
+
     def _send_sub(self, receiver: Receiver) -> None:
         # The server counts from this SUB on; so does the maximum of UNSUB.
         receiver.received_before = receiver.received
@@ -121,7 +125,7 @@ class Commands(Publishing):
 
     def start_drain_of_all(self) -> list[Receiver]:
         """The same for every subscription but the inbox of requests; returns them."""
-        receivers = [each for each in self._subs.values() if each is not self._replies]
+        receivers = [each for each in self._receivers() if each is not self._replies]
         self.start_drain_of(receivers, None)
         return receivers
 
@@ -232,7 +236,7 @@ class Commands(Publishing):
 
     def _go_online(self, now: float) -> None:
         self._online = True
-        for receiver in list(self._subs.values()):
+        for receiver in self._receivers():
             self._send_sub(receiver)
             if receiver.after:
                 left = receiver.after - receiver.received
@@ -255,8 +259,8 @@ class Commands(Publishing):
             ):
                 self._ready.append(request)
         self._pings = []
-        self._end_all([each for each in self._subs.values() if each.draining])
-        for receiver in list(self._subs.values()):
+        self._end_all([each for each in self._receivers() if each.draining])
+        for receiver in self._receivers():
             receiver.disconnected(now)
 
     def _go_away(self, reason: str, error: NatsError | None) -> None:
@@ -264,7 +268,7 @@ class Commands(Publishing):
         self.closed = reason
         self._online = False
         self._holding = True
-        for receiver in list(self._subs.values()):
+        for receiver in self._receivers():
             self._end(receiver, None if error is None else ConnectionClosed(reason))
         if self._replies is not None:
             self._replies.fail(ConnectionClosed(reason))
@@ -281,7 +285,7 @@ class Commands(Publishing):
     def _deny(self, error: PermissionDenied, sid: int) -> None:
         """A subscription that the server cancelled, by its id or by subject and queue (ERR-5)."""
         name = (_text.encode(error.subject), _text.encode(error.queue))
-        for receiver in list(self._subs.values()):
+        for receiver in self._receivers():
             if receiver.sid == sid or (not sid and (receiver.subject, receiver.queue) == name):
                 self._end(receiver, error)
                 break

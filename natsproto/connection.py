@@ -114,7 +114,7 @@ class Connection(Link):
         if self._replies is not None:
             self._replies.fail(error)
             self._replies = None  # the next request makes another inbox
-        for receiver in list(self._subs.values()):
+        for receiver in self._receivers():
             if not isinstance(receiver, Mailbox):
                 self._end(receiver, error)
         if self.state not in (NEW, WAITING):

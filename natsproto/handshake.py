@@ -200,7 +200,7 @@ class Handshake(Commands):
         refused_again = self._refusal != "" and self._refusal == server.auth_error
         server.auth_error = self._refusal
         # CONN-17: the same refusal twice in a row; CONN-18: our own mistake.
-        if isinstance(error, LocalError) or (refused_again and self.opened.done):
+        if isinstance(error, LocalError) or refused_again:
             self._shut(error)
         else:
             self._try_next(now)

@@ -187,7 +187,7 @@ class Link(Handshake):
         assert self.info is not None
         websocket = self._dialled.url.is_websocket
         # To a WebSocket a server tells the addresses of WebSockets, as connect_urls.
-        urls = websocket and self.info.ws_connect_urls or self.info.connect_urls
+        urls = (websocket and self.info.ws_connect_urls) or self.info.connect_urls
         new = self.pool.discover(urls, self._dialled)
         if new:
             self._tell(Discovered([str(url) for url in new]))

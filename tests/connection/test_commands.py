@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from natsproto.effects import Publish
 from natsproto.errors import (
     ConnectionClosed,
     ConnectionLost,
@@ -14,7 +15,7 @@ from natsproto.errors import (
     TimeoutExpired,
 )
 from natsproto.events import Closed, ServerError, SlowConsumer
-from natsproto.waitable import Waitable
+from natsproto.waitable import Receiver, Waitable
 from tests.connection.support import PING, PONG, Wire, err, info, msg, texts
 
 INBOX = "_INBOX." + "0" * 22  # what scripted randomness gives
@@ -63,43 +64,19 @@ def test_messages_for_nobody_are_dropped():
     assert wire.connection.stats.in_msgs == 3
 
 
-AUTO = [
-    # what                                    steps (number: messages come; str: command or event)
-    ("before any message", ["after 3", 2], b"SUB a 1\r\nUNSUB 1 1\r\n", 1),
-    ("after some messages", [2, "after 3"], b"SUB a 1\r\nUNSUB 1 1\r\n", 1),
-    ("twice", [2, "after 9", "reconnect", 3], b"SUB a 1\r\nUNSUB 1 4\r\n", 4),
-    ("on the second connection", [2, "reconnect", 1, "after 5"], b"SUB a 1\r\nUNSUB 1 2\r\n", 2),
-    ("while there was none", [2, "lost", "after 5"], b"SUB a 1\r\nUNSUB 1 3\r\n", 3),
-]
-
-
 @pytest.mark.rule("SUB-2", "SUB-3")
-@pytest.mark.parametrize(
-    ("steps", "sent", "left"), [pytest.param(*row[1:], id=row[0]) for row in AUTO]
-)
-def test_the_maximum_over_reconnects(steps, sent, left):
+def test_a_maximum_and_a_reconnect():
     wire = Wire().up()
     mailbox = wire.subscribe("a")
-    for step in steps:
-        if isinstance(step, int):
-            wire.data(msg("a", 1) * step)
-        elif step == "reconnect":
-            reconnect(wire)
-        elif step == "lost":
-            wire.lost()
-        else:
-            wire.connection.unsubscribe(1, after=int(step.split()[1]))
-    if wire.state == "CONNECTED":
-        assert reconnect(wire) == sent
-    else:
-        wire.greet().sent()
-        assert wire.data(PONG).sent() == sent
-    wire.data(msg("a", 1) * (left - 1))
-    assert not mailbox.ended
-    wire.data(msg("a", 1) * 2)  # one more than the maximum
-    assert (mailbox.ended, mailbox.pending()) == (True, mailbox.after)
-    assert mailbox in wire.ready()
-    assert reconnect(wire) == b""
+    wire.connection.unsubscribe(1, after=3)
+    assert wire.sent() == b"SUB a 1\r\nUNSUB 1 3\r\n"
+    wire.data(msg("a", 1))
+    assert reconnect(wire) == b"SUB a 1\r\nUNSUB 1 2\r\n"
+    wire.lost(at=99.0).connection.unsubscribe(1, after=4)
+    wire.greet().sent()
+    assert wire.data(PONG).sent() == b"SUB a 1\r\nUNSUB 1 3\r\n"
+    wire.data(msg("a", 1) * 3)
+    assert (mailbox.ended, reconnect(wire)) == (True, b"")
 
 
 @pytest.mark.rule("SUB-8")
@@ -131,6 +108,34 @@ def test_drops_right_before_the_end_are_told_before_it():
     events = wire.events()
     assert SlowConsumer("a", 1, 2) in events
     assert isinstance(events[-1], Closed)
+
+
+class Machine(Receiver):
+    """Orders a publish at each message, asks to be woken, and leaves behind the second."""
+
+    def receive(self, msg, now):
+        self.leaving = msg.data == b"2"
+        self.deadline = now + 1.0
+        self.busy.append(self)
+        return False
+
+    def take_orders(self):
+        return [Publish(b"pull", b"", b"", None)]
+
+
+@pytest.mark.rule("RECON-9")
+def test_what_a_machine_may_ask_for():
+    wire = Wire()
+    assert not wire.connection.online
+    wire.up().timer(at=6.0)
+    assert wire.connection.online
+    machine = Machine()
+    wire.connection.subscribe("m", machine)
+    wire.sent()
+    wire.data(msg("m", 1, b"1"), at=7.0)
+    assert (wire.sent(), wire.deadline, machine.ended) == (b"PUB pull 0\r\n\r\n", 8.0, False)
+    wire.data(msg("m", 1, b"2"))
+    assert (wire.sent(), machine.ended) == (b"PUB pull 0\r\n\r\nUNSUB 1\r\n", True)
 
 
 # Permissions

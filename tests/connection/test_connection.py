@@ -149,8 +149,13 @@ def test_a_life_with_tls(tls_first):
     wire.lost(at=9.0).opened()
     if not tls_first:
         wire.data(info(tls_required=True))
+    assert wire.state == "SECURING"
     wire.lost(OSError("no common cipher"))
     assert str(wire.events()[-1].error) == "TLS handshake failed: no common cipher"
+    wire.ring().opened()
+    if not tls_first:
+        wire.data(info(tls_required=True))
+    assert wire.secured().state == ("OPENING" if tls_first else "GREETING")
 
 
 @pytest.mark.rule("CONN-21", "EVENT-7")

@@ -13,6 +13,7 @@ from natsproto.errors import (
 )
 from natsproto.events import (
     AttemptFailed,
+    Connected,
     Disconnected,
     Discovered,
     LameDuck,
@@ -252,6 +253,13 @@ def test_what_came_before_garbage_is_delivered_and_nothing_behind_it():
     assert isinstance(wire.events()[0].error, ProtocolError)
 
 
+@pytest.mark.rule("CONN-20", "EVENT-1")
+def test_a_server_that_ends_it_and_talks_on_is_hung_up_on_once():
+    wire = Wire().up().data(err("Stale Connection") + b"garbage\r\n", at=99.0)
+    assert wire.effects() == [Hangup(), Dial("a", 4222, False)]
+    assert (wire.state, names(wire.events())) == ("DIALING", ["Disconnected"])
+
+
 @pytest.mark.rule("ERR-5", "ERR-6")
 def test_permission_errors_go_where_they_belong():
     wire = Wire().up()
@@ -323,6 +331,13 @@ def test_somewhere_to_go_becomes_known_later_or_is_gone_again():
     wire = Wire(Script(0.5)).up(ldm=True, connect_urls=["x:1"])
     wire.connection.pool.set_servers("a")
     assert wire.timer(at=2.0).sent() == b""
+
+
+@pytest.mark.rule("LDM-1")
+def test_the_next_server_may_be_lame_as_well():
+    wire = Wire(servers=ABC[:2]).up(ldm=True).lost(at=9.0)
+    wire.greet(ldm=True).forget().data(PONG)
+    assert wire.events() == [Connected("nats://b:4222", True), LameDuck("nats://b:4222")]
 
 
 @pytest.mark.rule("LDM-4")

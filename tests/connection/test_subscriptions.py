@@ -8,6 +8,51 @@ from natsproto.events import SlowConsumer
 from tests.connection.support import PONG, Wire, hmsg, msg
 
 
+def reconnect(wire):
+    """Lose the transport and get another; returns what is sent behind CONNECT and PING."""
+    wire.lost(at=wire.now + 10).greet().sent()
+    return wire.data(PONG).sent()
+
+
+AUTO = [
+    # what                                    steps (number: messages come; str: command or event)
+    ("before any message", ["after 3", 2], b"SUB a 1\r\nUNSUB 1 1\r\n", 1),
+    ("after some messages", [2, "after 3"], b"SUB a 1\r\nUNSUB 1 1\r\n", 1),
+    ("twice", [2, "after 9", "reconnect", 3], b"SUB a 1\r\nUNSUB 1 4\r\n", 4),
+    ("on the second connection", [2, "reconnect", 1, "after 5"], b"SUB a 1\r\nUNSUB 1 2\r\n", 2),
+    ("while there was none", [2, "lost", "after 5"], b"SUB a 1\r\nUNSUB 1 3\r\n", 3),
+]
+
+
+@pytest.mark.rule("SUB-2", "SUB-3")
+@pytest.mark.parametrize(
+    ("steps", "sent", "left"), [pytest.param(*row[1:], id=row[0]) for row in AUTO]
+)
+def test_the_maximum_over_reconnects(steps, sent, left):
+    wire = Wire().up()
+    mailbox = wire.subscribe("a")
+    for step in steps:
+        if isinstance(step, int):
+            wire.data(msg("a", 1) * step)
+        elif step == "reconnect":
+            reconnect(wire)
+        elif step == "lost":
+            wire.lost()
+        else:
+            wire.connection.unsubscribe(1, after=int(step.split()[1]))
+    if wire.state == "CONNECTED":
+        assert reconnect(wire) == sent
+    else:
+        wire.greet().sent()
+        assert wire.data(PONG).sent() == sent
+    wire.data(msg("a", 1) * (left - 1))
+    assert not mailbox.ended
+    wire.data(msg("a", 1) * 2)  # one more than the maximum
+    assert (mailbox.ended, mailbox.pending()) == (True, mailbox.after)
+    assert mailbox in wire.ready()
+    assert reconnect(wire) == b""
+
+
 @pytest.mark.rule("SUB-2")
 def test_the_maximum_is_told_as_the_server_counts():
     wire = Wire().up()

@@ -114,6 +114,10 @@ def test_rows(python, part, least):
     assert count(python("import harness, rows", f"rows.{part}()", "harness.report()")) >= least
 
 
+def test_lives(python):
+    assert count(python("import harness, lives", "lives.run()", "harness.report()")) >= 35
+
+
 def test_transcripts(python, tree):
     names = streams(tree)
     assert len({stream.partition(".")[0] for stream in names}) == 94
