@@ -229,6 +229,16 @@ def test_a_member_that_the_cluster_tells_of_gets_no_credentials_in_clear():
     assert wire.effects() == [StartTls("a")]  # by the name of the server that told of it
 
 
+@pytest.mark.rule("CONN-11")
+def test_a_connect_that_was_not_taken_dies_with_its_transport():
+    wire = Wire(servers=["nats://joe:hush@a", "tls://b"])
+    wire.writable = False
+    wire.connect().greet().lost().opened()
+    wire.writable = True
+    assert wire.data(info(tls_required=True)).sent() == b""
+    connect_fields(wire.secured())
+
+
 @pytest.mark.rule("CONN-6")
 def test_tls_that_fails():
     wire = Wire(servers=["tls://a", "tls://b"]).connect().greet(tls_required=True)

@@ -125,6 +125,7 @@ def test_each_transport_begins_with_connect_ping_and_all_subscriptions(steps):
     for data in life.transports:
         seen = frames(data)
         assert [type(frame) for frame in seen[:2]] == [Connect, Ping][: len(seen)]
+        assert not [frame for frame in seen[1:] if isinstance(frame, Connect)]
         sids = [frame.sid for frame in seen if isinstance(frame, Sub)]
         assert sids == sorted(set(sids))
     last = frames(life.transports[-1])
