@@ -39,7 +39,7 @@ SEEDS ?= 100000
 sim: $(READY)  ## The simulation with SEEDS (100,000) seeds for each mode
 	$(PY) -m tests.sim --count $(SEEDS)
 
-bench:  ## Parsers and imports against other clients, on python3.13 too if there is one
+bench:  ## All benchmarks, in short, against other clients; on python3.13 too if there is one
 	$(PYTHON) bench/run.py $(PYTHON) python3.13
 
 demo: $(READY)  ## A dialogue with a real server, frame by frame; then three runtimes in one ring

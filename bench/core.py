@@ -33,9 +33,9 @@ from _measure import WARM_UP
 from natsproto.testing import Server
 
 if TYPE_CHECKING:
-    from typing import TypeAlias
+    from typing import Any, TypeAlias
 
-    Result: TypeAlias = dict[str, float]
+    Result: TypeAlias = dict[str, Any]
 
 BASE = "nats-py"
 RAW = "raw socket"
@@ -180,7 +180,8 @@ def run(scenarios: list[Scenario], names: list[str], rounds: int, share: float) 
                         count *= CONTENDERS[name][1]
                     result = measure(name, scenario, count, server, other)
                     if result:
-                        results.append({**result, "round": turn, "who": name, "what": scenario.name})
+                        result.update(round=turn, who=name, what=scenario.name)
+                        results.append(result)
     progress("")
     return results
 
@@ -197,7 +198,8 @@ def summarize(scenario: Scenario, name: str, results: list[Result]) -> list[str]
         return []
 
     def ratio(field: str, to: str = BASE, *, inverse: bool = False) -> str:
-        theirs = {r["round"]: r[field] for r in results if r["what"] == scenario.name and r["who"] == to}
+        rows = [each for each in results if each["what"] == scenario.name and each["who"] == to]
+        theirs = {row["round"]: row[field] for row in rows}
         pairs = [(r[field], theirs[r["round"]]) for r in mine if r["round"] in theirs]
         if not pairs:
             return "-"
@@ -263,9 +265,7 @@ def main() -> None:
 
 def chosen(things: list, names: list[str], words: list[str]) -> list:
     """Those with one of the words in their name; all, if that is none."""
-    found = [
-        thing for thing, name in zip(things, names) if any(word in name for word in words)
-    ]
+    found = [thing for thing, name in zip(things, names) if any(word in name for word in words)]
     return found or things
 
 

