@@ -3,7 +3,8 @@
 Every pull has a reply subject of its own, `<inbox>.<n>` under one wildcard subscription, so every
 status names its pull. Messages do not: they arrive under the subject of the stream, and with two
 pulls open the server serves both in turn. So messages are booked on the oldest open pull, and a
-status that tells what its pull will not bring corrects the others: the sum is always right.
+status that tells what its pull will not bring corrects the others: the sum is always right. Only a
+change of leader does not tell; it ends all pulls.
 
 A pull is closed once. It closes when its messages or bytes have come, by our own counting, for the
 server says nothing then; by its status; or when that is overdue. A second status, or one for a pull
@@ -40,12 +41,13 @@ _PIN_BLOCK = 49
 class Pull(Record):
     """A pull: what it may still bring. `bytes` stays 0 if it is not limited by bytes."""
 
-    __slots__ = ("by_bytes", "bytes", "ends_at", "messages", "pin", "token")
+    __slots__ = ("asked", "by_bytes", "bytes", "ends_at", "messages", "pin", "token")
 
     def __init__(
         self, token: bytes, messages: int, max_bytes: int, ends_at: float, pin: str = ""
     ) -> None:
         self.token = token
+        self.asked = messages, max_bytes
         self.messages = messages
         self.by_bytes = max_bytes > 0
         self.bytes = max_bytes
@@ -112,11 +114,21 @@ class Ledger:
             for pull in pulls:
                 if pull.token == token:
                     pulls.remove(pull)
-                    if status.messages is not None:
-                        spare = pull.bytes - (status.bytes or 0) if pull.by_bytes else 0
-                        self._correct(pull.messages - status.messages, spare)
+                    self._settle(pull, status)
                     return pull
         return None
+
+    def _settle(self, pull: Pull, status: Status) -> None:
+        if status.messages is not None:
+            messages, size = status.messages, status.bytes or 0
+        elif status.refused:
+            messages, size = pull.asked
+        else:
+            # The leader is gone, and all pulls with it. What this one had left is not known, so
+            # neither is what of the others was booked on it.
+            self.clear()
+            return
+        self._correct(pull.messages - messages, pull.bytes - size if pull.by_bytes else 0)
 
     def give_up(self, now: float) -> bool:
         """Close those whose status is overdue; True if there were any."""

@@ -73,6 +73,11 @@ class Status(Record):
         self.messages = _number(msg.raw_headers or b"", PENDING_MESSAGES)
         self.bytes = _number(msg.raw_headers or b"", PENDING_BYTES)
 
+    @property
+    def refused(self) -> bool:
+        """Whether the pull, if it was not told what is left of it, has brought nothing at all."""
+        return self.meaning in (LIMIT, ABSENT, UNPIN)
+
 
 def is_status(msg: Msg) -> bool:
     """Whether what came on our own reply subject is a status; PULL-10."""

@@ -22,7 +22,11 @@ TABLE = [
     ("its rest is free", [(10, 0)], ["m", (1, TIMEOUT, 9, 0)], (0, 0, [])),
     ("a second status", [(5, 0), (7, 0)], [(1, TIMEOUT, 5, 0), (1, TIMEOUT, 5, 0)], (7, 0, [2])),
     ("of no pull", [(5, 0)], [(9, TIMEOUT, 5, 0)], (5, 0, [1])),
-    ("no numbers", [(5, 0), (7, 0)], [(2, LEADER, None, 0)], (5, 0, [1])),
+    ("a new leader", [(5, 0), (7, 0)], [(2, LEADER, None, 0)], (0, 0, [])),
+    ("told by a counted one", [(1, 0), (7, 0)], ["m", (1, LEADER, None, 0)], (0, 0, [])),
+    ("refused", [(5, 0), (7, 0)], [(2, "503", None, 0)], (5, 0, [1])),
+    ("refused bytes", [(5, 100), (7, 90)], [(2, "503", None, 0)], (5, 100, [1])),
+    ("refused, but booked", [(2, 0), (3, 0)], ["m"] * 3 + [(1, "503", None, 0)], (0, 0, [])),
     # Two pulls of 4, served in turn: 2 messages of each, booked on the first.
     ("booked on the oldest", [(4, 0), (4, 0)], ["m"] * 4, (4, 0, [2])),
     ("corrected by the first", [(4, 0), (4, 0)], ["m"] * 4 + [(1, TIMEOUT, 2, 0)], (2, 0, [2])),

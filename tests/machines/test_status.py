@@ -63,6 +63,7 @@ def test_meaning(line, meaning, error):
     assert (found.error.code, found.error.description) == (int(code), description)
     assert (found.code, found.description, str(found.error)) == (int(code), description, line)
     assert (found.messages, found.bytes) == (None, None)
+    assert found.refused is (meaning in (LIMIT, ABSENT, UNPIN))
 
 
 @pytest.mark.rule("PULL-7")

@@ -36,7 +36,7 @@ from jetstream.messages import JsMsg
 from jetstream.publisher import Publication
 from jetstream.pulling import Pulling
 from jetstream.window import PublishWindow
-from natsproto.errors import NatsError, OutBufferFull
+from natsproto.errors import ConnectionClosed, NatsError, OutBufferFull
 from tests.sim.model import Model
 from tests.sim.world import Task, Violation, World
 
@@ -115,7 +115,9 @@ class Pulls(World):
         replies = [request.reply for request in self.model.pulls]
         require(len(replies) == len(set(replies)), "I3: a reply subject was used twice")
         connection: Any = self.connection
-        require(not connection._subs, lambda: f"I13: {len(connection._subs)} subscriptions are left")
+        require(
+            not connection._subs, lambda: f"I13: {len(connection._subs)} subscriptions are left"
+        )
         require(not any(each.has_orders for each in connection._busy), "I13: orders are left")
 
 
@@ -188,11 +190,15 @@ class Consuming(Pulls):
         if b"MSG.NEXT" in data:
             self.heard = self.now
 
-    def received(self, data: bytes) -> None:
-        if b"MSG " in data or self.heard_part:
-            self.heard = self.now
+        self.pulled_at = self.now if b"MSG.NEXT" in data else self.pulled_at
 
-    heard_part = False
+    pulled_at = -1.0
+
+    def received(self, data: bytes) -> None:
+        if b"MSG " in data:
+            self.heard = self.now
+        if b"Leadership Change" in data and self.now - self.pulled_at < 3 * self.delay:
+            self.silent = True  # PULL-7: a pull on its way to the next leader is not counted
 
     def check(self) -> None:
         super().check()
@@ -205,7 +211,9 @@ class Consuming(Pulls):
         require(0 <= asked <= self.limit, lambda: f"I1: {asked} asked of {self.limit}")
         require(all(not pull.empty for pull in ledger.open), "I3: an empty pull is open")
         if not self.silent:
-            require(asked + buffered <= self.limit, lambda: f"I2: {asked} + {buffered} of {self.limit}")
+            require(
+                asked + buffered <= self.limit, lambda: f"I2: {asked} + {buffered} of {self.limit}"
+            )
         self._check_server(buffered)
         self._check_news(machine)
         if machine.ended or machine.stopped:
@@ -229,7 +237,9 @@ class Consuming(Pulls):
         ]
         left = sum(each.bytes if self.by_bytes else each.left for each in mine)
         if not self.silent:
-            require(left + buffered <= self.limit, lambda: f"I2: the server owes {left} and {buffered}")
+            require(
+                left + buffered <= self.limit, lambda: f"I2: the server owes {left} and {buffered}"
+            )
         machine = self.machine
         asked = machine.ledger.size if self.by_bytes else machine.ledger.messages
         quiet = not (self.in_flight or self.sick or self.silent or self.deleted)
@@ -237,7 +247,9 @@ class Consuming(Pulls):
             require(asked == left, lambda: f"I1: {asked} asked, and the server owes {left}")
         if mine or machine.pending() or self.sick or not machine._online or self.in_flight:
             self.idle_since = self.now
-        bound = LONGEST_ABSENCE + 0.6 + (4 * self.heartbeat + self.expires + 1 if self.silent else 0)
+        bound = (
+            LONGEST_ABSENCE + 0.6 + (4 * self.heartbeat + self.expires + 1 if self.silent else 0)
+        )
         active = not (machine.stopped or machine.ended or self.complete)
         if active and (self.stop_after is None or machine._received < self.stop_after):
             since = max(self.idle_since, self.healthy_since)
@@ -253,7 +265,10 @@ class Consuming(Pulls):
                 exact = abs(silence - 2 * self.heartbeat) < 0.001
                 late = self.sick > 0 or self.now - self.last_fault < 4.0
                 require(machine._online, "I6: a missed heartbeat without a connection")
-                require(exact or (late and silence > 2 * self.heartbeat), lambda: f"I6: after {silence} s")
+                require(
+                    exact or (late and silence > 2 * self.heartbeat),
+                    f"I6: after {silence} s",
+                )
                 require(self.silent or late, "I5: a missed heartbeat, and no silent fault")
                 self.silent = True  # pulls were given up that the server may have
         self.told = len(machine.news)
@@ -267,6 +282,8 @@ class Consuming(Pulls):
         error = self.iterating.error
         if self.deleted and error is not None:
             require(isinstance(error, ConsumerDeleted), lambda: f"I10: {error!r}")
+        elif self.ending and self.how == "close" and isinstance(error, ConnectionClosed):
+            pass  # I9: the acknowledgement of a message that came again, after the client's end
         else:
             require(error is None, lambda: f"I10: {error!r}")
             wanted = self.ending or (self.stop_after is not None and machine.finished)
@@ -400,12 +417,16 @@ class Publishing(World):
         self._sick(seconds, back)
 
     async def _publish(self) -> None:
-        window = self.window = PublishWindow(self.session, self.rng.choice((1, 4, 100)), 1.0, self.retries)
+        window = self.window = PublishWindow(
+            self.session, self.rng.choice((1, 4, 100)), 1.0, self.retries
+        )
         for number in range(self.count):
             options: Any = {"msg_id": f"id{number}"} if self.ids else {}
             while True:
                 try:
-                    self.made.append((number, await window.publish("s.x", b"%d" % number, **options)))
+                    self.made.append(
+                        (number, await window.publish("s.x", b"%d" % number, **options))
+                    )
                 except PublishesFailed:
                     continue
                 except OutBufferFull:
@@ -420,7 +441,9 @@ class Publishing(World):
 
     def check(self) -> None:
         limit = self.last_fault + 16.0 + self.count * (self.pause + 3.0)
-        require(self.now < limit, lambda: f"I4: {len(self.made)} of {self.count} after {limit:.1f} s")
+        require(
+            self.now < limit, lambda: f"I4: {len(self.made)} of {self.count} after {limit:.1f} s"
+        )
         if self.window is not None:
             machine = self.window._machine
             require(len(machine.open) <= machine.max_pending, "I1: more than the window takes")
@@ -435,16 +458,16 @@ class Publishing(World):
         stored = [int(message.data) for message in self.model.stored]
         require(len(self.made) + len(self.refused) == self.count, "I8: a publish was forgotten")
         for number, publication in self.made:
-            require(publication.done, lambda: f"I4: publish {number} is not settled")
+            require(publication.done, f"I4: publish {number} is not settled")
             copies = stored.count(number)
             if publication.error is None:
                 assert publication.ack is not None
                 require(stored[publication.ack.seq - 1] == number, "acknowledged as another one")
             elif isinstance(publication.error, NoStreamResponse):
-                require(copies == 0, lambda: f"publish {number} is stored, and was said not to be")
+                require(copies == 0, f"publish {number} is stored, and was said not to be")
             else:
-                require(isinstance(publication.error, PublishInDoubt), lambda: f"{publication.error!r}")
-            require(copies <= 1, lambda: f"publish {number} is stored {copies} times")
+                require(isinstance(publication.error, PublishInDoubt), f"{publication.error!r}")
+            require(copies <= 1, f"publish {number} is stored {copies} times")
         connection: Any = self.connection
         require(not connection._subs, "I13: subscriptions are left")
 

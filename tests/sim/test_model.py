@@ -108,7 +108,10 @@ def test_every_status_of_the_transcripts_byte_by_byte():
                 continue
             (msg,) = Parser().feed(data)
             line = f"{msg.status} {msg.description}".strip()
-            numbers = msg.headers.get("Nats-Pending-Messages"), msg.headers.get("Nats-Pending-Bytes")
+            numbers = (
+                msg.headers.get("Nats-Pending-Messages"),
+                msg.headers.get("Nats-Pending-Bytes"),
+            )
             if numbers[0]:
                 block = status_block(line, int(numbers[0]), int(numbers[1]))
             else:
