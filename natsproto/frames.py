@@ -194,7 +194,7 @@ class Info(Record):
         return self.fields.get(name) is True
 
     def _texts(self, name: str) -> list[str]:
-        value = self.fields.get(name)
+        value: list[Any] = self.fields.get(name) or []
         return [url for url in value if isinstance(url, str)] if isinstance(value, list) else []
 
     def _fields(self) -> list[tuple[str, object]]:

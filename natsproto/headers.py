@@ -19,7 +19,7 @@ from .errors import HeaderError, InvalidHeader
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from typing import TypeAlias
+    from typing import Any, TypeAlias
 
     HeaderValue: TypeAlias = str | list[str] | tuple[str, ...]
     HeadersLike: TypeAlias = (
@@ -131,7 +131,8 @@ class Headers:
 
 def _pairs(items: HeadersLike) -> list[tuple[str, HeaderValue]]:
     try:
-        source = items.items() if hasattr(items, "items") else items
+        listed: Any = getattr(items, "items", None)
+        source: Any = items if listed is None else listed()
         return [(name, value) for name, value in source]
     except (TypeError, ValueError) as error:
         raise InvalidHeader(

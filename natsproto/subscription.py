@@ -114,7 +114,7 @@ class Subscription:
 
 def at_hand(subscription: Subscription) -> Msg | None:
     """The next message, if taking it is all there is to do; for those who need not wait for it."""
-    mailbox = subscription._mailbox
+    mailbox = subscription._mailbox  # pyright: ignore[reportPrivateUsage]
     if not mailbox.batch or mailbox.ended:
         return None
     msg = mailbox.batch.pop()
