@@ -46,6 +46,12 @@ MEANINGS = [
     ("server shutdown", ENDS),
 ]
 _MAX_DIGITS = 18
+_MAX_TEXT = 8192  # twice the longest subject; 256 unread errors are not to keep megabytes
+
+
+def short(text: str) -> str:
+    """As much of it as is kept."""
+    return text[:_MAX_TEXT]
 
 
 def meaning(text: str) -> str:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from . import encode
 from .commands import Commands
+from .complaints import short
 from .effects import Dial, Hangup, StartTls
 from .errors import (
     AuthorizationFailed,
@@ -130,7 +131,7 @@ class Handshake(Commands):
             self._first_info(frame, now)
         elif isinstance(frame, Err):
             # ERR-8: whatever the text, credentials that were not sent were not refused.
-            self._fail(ServerFailed(frame.text), now)
+            self._fail(ServerFailed(short(frame.text)), now)
         else:
             name = type(frame).__name__.upper()
             self._fail(ProtocolError("%s instead of INFO" % name, 0, b""), now)  # CONN-2

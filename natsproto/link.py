@@ -157,6 +157,7 @@ class Link(Handshake):
                 self._ready.append(request)
 
     def _complained(self, text: str, now: float) -> None:
+        text = complaints.short(text)
         error = complaints.as_error(text)
         kind = complaints.meaning(text)
         if kind == complaints.REFUSED:

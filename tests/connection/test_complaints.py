@@ -15,6 +15,7 @@ from natsproto.complaints import (
     denied_sid,
     denies_publish,
     meaning,
+    short,
 )
 from natsproto.errors import AuthorizationFailed, PermissionDenied, ServerFailed
 from natsproto.frames import Err
@@ -100,6 +101,12 @@ def test_the_error_says_what_the_server_said(text, kind):
     error = as_error(text)
     assert type(error) is kind
     assert str(error) == f"server error: {text}"
+
+
+@pytest.mark.rule("CONN-20")
+def test_a_text_without_measure_is_cut():
+    assert short("x" * 8192) == "x" * 8192
+    assert short("x" * 60_000) == "x" * 8192
 
 
 Q = "Permissions Violation for Subscription to "

@@ -60,7 +60,9 @@ def comes_back(wire):
 
 
 def last_error(wire):
-    errors = [e.error for e in wire.events() if isinstance(e, (AttemptFailed, Disconnected))]
+    events = wire.events()
+    assert len(repr(events)) < 20_000
+    errors = [e.error for e in events if isinstance(e, (AttemptFailed, Disconnected))]
     return type(errors[-1]) if errors else None
 
 
