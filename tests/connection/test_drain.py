@@ -128,13 +128,17 @@ def test_a_loss_before_the_flush_and_something_to_send():
 
 
 @pytest.mark.rule("DRAIN-5")
-def test_a_loss_during_the_flush():
+@pytest.mark.parametrize("early", [False, True])
+def test_a_loss_during_the_flush(early):
     wire, mailbox, drain = draining(deadline=99.0)
-    wire.data(msg("a", 1) + PONG)
-    take(wire, mailbox)
-    wire.forget()
+    wire.data(msg("a", 1) + PONG).forget()
     wire.writable = False
-    wire.connection.publish("answer")
+    if early:
+        wire.connection.publish("answer")
+        take(wire, mailbox)
+    else:
+        take(wire, mailbox)
+        wire.connection.publish("answer")
     wire.lost(at=5.0)
     wire.writable = True
     assert not drain.done
