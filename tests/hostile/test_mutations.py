@@ -83,7 +83,7 @@ def live(wire, rng, requests):
 @pytest.mark.rule("CONN-20", "DRAIN-4", "REQ-4")
 @pytest.mark.parametrize("part", range(8))
 def test_damaged_dialogues(part):
-    for seed in range(part * 100, part * 100 + 100):
+    for seed in range(part * 200, part * 200 + 200):
         rng = random.Random(seed)
         wire, _, requests = busy(rng)
         live(wire, rng, requests)
