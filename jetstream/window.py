@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from natsproto import encode, subjects
 from natsproto.effects import Publish
-from natsproto.errors import InvalidState, InvalidValue, NatsError
+from natsproto.errors import ConnectionClosed, InvalidState, InvalidValue, NatsError
 from natsproto.session import check_count, check_seconds
 
 from .errors import PublishesFailed
@@ -96,6 +96,8 @@ class PublishWindow:
             await self._session.port.wait(machine if machine.full else connection.writable)
         if len(machine.failed) >= machine.max_pending:
             self._tell_failures()
+        if connection.closed:
+            raise ConnectionClosed(connection.closed)
         if machine.ended:
             raise machine.error or InvalidState("the publisher is closed")
 

@@ -328,7 +328,7 @@ def test_the_end_of_the_client():
     stage.connection.close(0.0)
     with pytest.raises(PublishesFailed, match="the publisher was closed"):
         stage.run(window.flush())
-    with pytest.raises(InvalidState):
+    with pytest.raises(ConnectionClosed):
         stage.run(window.publish("s.b"))
     with pytest.raises(ConnectionClosed):
         make(stage)
