@@ -8,7 +8,7 @@ help:  ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 test: lint types rules cover  ## Everything that must hold
-	$(PY) -m pytest
+	$(PY) -m pytest -n 2 --dist loadfile
 
 lint: $(READY)  ## Style, form and the law of imports
 	$(PY) -m ruff check .

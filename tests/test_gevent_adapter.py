@@ -18,10 +18,14 @@ from tests.core import ROOT
 ADAPTER = ROOT / "examples" / "gevent_adapter.py"
 
 
-def test_every_check_passes():
+# JetStream is the same code on every adapter, and its checks take a minute more.
+NAMES = [name for name in CHECKS if not CHECKS[name].group.startswith("js_")]
+
+
+def test_every_check_of_the_core_passes():
     pytest.importorskip("gevent")
     run = subprocess.run(
-        [sys.executable, "-W", "error", str(ROOT / "examples" / "gevent_checks.py")],
+        [sys.executable, "-W", "error", str(ROOT / "examples" / "gevent_checks.py"), *NAMES],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
@@ -31,7 +35,7 @@ def test_every_check_passes():
     assert not run.stderr
     told = re.match(r"(\d+) checks passed, (\d+) left out\n", run.stdout)
     assert told, run.stdout
-    assert int(told[1]) + int(told[2]) == len(CHECKS)
+    assert int(told[1]) + int(told[2]) == len(NAMES)
 
 
 def test_it_is_as_short_as_the_others():
