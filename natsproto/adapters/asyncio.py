@@ -1,7 +1,6 @@
 """asyncio, and uvloop unchanged: `async with connect(...) as client`, or `await connect(...)`.
 
-A BufferedProtocol for each transport, one timer, one task while dialling. Bytes are read into a
-buffer of 64 KiB: that halves the cost of a round trip against asyncio.Protocol.
+A Link for each transport, one timer, one task while dialling.
 """
 
 from __future__ import annotations
@@ -9,9 +8,10 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 from socket import SOCK_STREAM
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from . import _shared as shared
+from ._asyncio_link import Link
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -58,7 +58,7 @@ class AsyncioPort(shared.Carrier):
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self._loop = asyncio.get_running_loop()
-        self._link: _Link | None = None  # from the order to dial on
+        self._link: Link | None = None  # from the order to dial on
         self._task: asyncio.Task[None] | None = None  # while it dials or secures
         self._timer: asyncio.TimerHandle | None = None
         self._rings_at = 0.0  # a timer of uvloop need not know
@@ -141,7 +141,7 @@ class AsyncioPort(shared.Carrier):
                 self._link.transport.write(piece)
 
     def _dial(self, order: Dial) -> None:
-        self._link = _Link(self)
+        self._link = Link(self)
         self._task = self._loop.create_task(self._open(self._link, order))
 
     def _start_tls(self, order: StartTls) -> None:
@@ -159,7 +159,7 @@ class AsyncioPort(shared.Carrier):
             self._task.cancel()
         self._link = self._task = None
 
-    async def _open(self, link: _Link, order: Dial) -> None:
+    async def _open(self, link: Link, order: Dial) -> None:
         async def connect(address: Any) -> None:
             await self._loop.create_connection(lambda: link, *address[4][:2])
 
@@ -169,7 +169,7 @@ class AsyncioPort(shared.Carrier):
         except shared.FAILURES as error:
             self.link_lost(link, error)
 
-    async def _secure(self, link: _Link, order: StartTls) -> None:
+    async def _secure(self, link: Link, order: StartTls) -> None:
         assert link.transport is not None
         link.early = []  # what came so far was in clear, and must not be taken for TLS
         try:
@@ -194,74 +194,7 @@ class AsyncioPort(shared.Carrier):
         self._task = None
         self.opened()
 
-    def link_lost(self, link: _Link, error: Exception | None) -> None:
+    def link_lost(self, link: Link, error: Exception | None) -> None:
         if link is self._link:
             self._link = self._task = None
             self.lost(error)
-
-
-class _Link(asyncio.BufferedProtocol):
-    """One transport. Once detached it reports nothing more."""
-
-    def __init__(self, port: AsyncioPort) -> None:
-        self._port: AsyncioPort | None = port
-        self.transport: asyncio.Transport | None = None
-        self._buffer = memoryview(bytearray(shared.READ_SIZE))
-        self.writable = False
-        self.early: list[bytes] | None = None  # what comes while TLS is started
-        self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def detach(self) -> None:
-        self._port = None
-        if self.transport is not None:
-            self.transport.abort()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast("asyncio.Transport", transport)
-        self.writable = True
-        # Not when create_connection returns: uvloop has read from the socket by then.
-        if self._port is not None:
-            self._port.link_made()
-        else:
-            self.transport.abort()
-
-    def get_buffer(self, sizehint: int) -> memoryview:
-        return self._buffer
-
-    def buffer_updated(self, nbytes: int) -> None:
-        data = bytes(self._buffer[:nbytes])
-        if self.early is not None:
-            self.early.append(data)
-        else:
-            self.receive(data)
-
-    def receive(self, data: bytes) -> None:
-        if self._port is not None:
-            self._port.received(data)
-
-    def pause(self) -> None:
-        """Read nothing more in this turn."""
-        assert self.transport is not None
-        self.transport.pause_reading()
-        asyncio.get_running_loop().call_soon(self._resume)
-
-    def _resume(self) -> None:
-        assert self.transport is not None
-        if not self.transport.is_closing():
-            self.transport.resume_reading()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if self.transport is not None:
-            self.transport.abort()  # TLS of Python 3.10 takes it for left open otherwise
-        if not self.closed.done():
-            self.closed.set_result(None)
-        if self._port is not None:
-            self._port.link_lost(self, exc)
-
-    def pause_writing(self) -> None:
-        self.writable = False
-
-    def resume_writing(self) -> None:
-        self.writable = True
-        if self._port is not None:
-            self._port.carry_out()
