@@ -67,6 +67,7 @@ class Handshake(Commands):
         self._parser = new_parser()
         self._websocket: WebSocket | None = None
         self._websocket_bytes: list[bytes] = []  # to send as they are, without a frame around them
+        self._owed = 0  # bytes of PONGs that the adapter has not taken
 
     @property
     def _dialled(self) -> Server:
@@ -181,6 +182,7 @@ class Handshake(Commands):
         self._parser = new_parser()
         self._websocket = None
         self._websocket_bytes = []
+        self._owed = 0
 
     def _fail(self, error: NatsError, now: float, *, hangup: bool = True) -> None:
         """This attempt came to nothing."""

@@ -42,7 +42,6 @@ class Link(Handshake):
         super().__init__(options, rng=rng)
         self._connected_at = 0.0
         self._short_lives = 0  # connections in a row that did not last
-        self._owed = 0  # bytes of PONGs that the adapter has not taken
         self._lame = False  # this server has said so
         self._mover = Waitable()  # when to leave a lame duck
         self._leaving: Request | None = None  # the fence before leaving it
@@ -149,11 +148,13 @@ class Link(Handshake):
             self._welcomed = True
         elif self._pings:
             request = self._pings.pop(0)
+            if request is None:
+                return  # it was to keep alive
             if isinstance(request, Fence):
                 self._end_all(request.receivers)
             if request is self._leaving and any(isinstance(each, Fence) for each in self._pings):
                 self._send_ping(request)  # LDM-5: behind the drains that began meanwhile
-            elif request is not None and request.finish():
+            elif request.finish():
                 self._ready.append(request)
 
     def _complained(self, text: str, now: float) -> None:

@@ -178,6 +178,18 @@ def test_answered_pings_go_on_for_ever_flushes_or_not():
     assert (wire.state, wire.sent()) == ("CONNECTED", (PING + PING) * 49)
 
 
+@pytest.mark.rule("PING-4", "DRAIN-1")
+def test_a_pong_that_keeps_alive_says_nothing_to_a_drain_behind_it():
+    wire = Wire(ping_interval=10.0).up().timer(at=10.0)
+    mailbox = wire.subscribe("a")
+    fence = wire.connection.start_drain_of([mailbox], 99.0)
+    wire.forget().data(PONG)
+    assert (wire.sent(), fence.done) == (b"", False)
+    assert wire.data(PONG).ready() == [mailbox, fence]
+    wire.connection.cancel(wire.connection.start_flush(99.0))
+    assert wire.data(PONG).ready() == []  # nobody waits for it any more
+
+
 @pytest.mark.rule("PING-5", "CONN-20")
 def test_pings_whose_answers_nobody_reads(monkeypatch):
     assert link._MAX_OWED == 1024 * 1024
@@ -188,8 +200,10 @@ def test_pings_whose_answers_nobody_reads(monkeypatch):
         assert wire.data(PING * 100, at=99.0).state == "CONNECTED"
     wire.data(PING)
     assert str(wire.events()[0].error) == "server sends PINGs and reads no PONG"
+    wire.greet()
+    assert wire.state == "GREETING"  # the next one has not earned it
     wire.writable = True
-    wire.up()
+    wire.data(PONG)
     for _ in range(50):  # if they are read, there may be as many as there want to be
         wire.data(PING * 100)
     assert wire.state == "CONNECTED"
