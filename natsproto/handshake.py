@@ -67,7 +67,7 @@ class Handshake(Commands):
         self._parser = new_parser()
         self._websocket: WebSocket | None = None
         self._websocket_bytes: list[bytes] = []  # to send as they are, without a frame around them
-        self._owed = 0  # bytes of PONGs that the adapter has not taken
+        self._owed: int = 0  # bytes of PONGs that the adapter has not taken
 
     @property
     def _dialled(self) -> Server:
