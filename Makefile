@@ -24,8 +24,8 @@ rules: $(READY)  ## Every rule of spec_notes is named by a test
 cover: $(READY)  ## Every core module is covered by its own tests alone
 	$(PY) -m tests.cover
 
-core: $(READY)  ## Only the machines: no I/O, a few seconds
-	$(PY) -m pytest $(wildcard tests/wire tests/connection tests/machines)
+core: $(READY)  ## Only the machines: no I/O and no server
+	$(PY) -m pytest tests/wire tests/connection tests/hostile tests/machines
 
 micropython: $(READY)  ## The core on MicroPython
 	$(PY) -m pytest tests/micropython
