@@ -180,7 +180,7 @@ class Client:
     def corked(self) -> Cork:
         """`with client.corked():` publishes are collected and sent together.
 
-        They go out at the end of the block, when they are about a megabyte, or before a call in it
+        They go out at the end of the block, when they are about 256 KiB, or before a call in it
         waits for anything. Many small messages then cost few system calls.
         """
         return Cork(self.port)

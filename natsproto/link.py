@@ -13,7 +13,6 @@ from .errors import ConnectionLost, NatsError, PermissionDenied, ProtocolError
 from .events import Connected, Disconnected, Discovered, LameDuck, ServerError
 from .frames import Err, Info, Msg, Ping, Pong
 from .handshake import Handshake
-from .outbox import HIGH_WATER
 from .states import CONNECTED, GREETING, OPENING, SECURING, WAITING
 from .waitable import Fence, Request, Waitable
 
@@ -32,7 +31,7 @@ _STABLE = 1.0
 # Clients of a lame duck leave within this time, each at a random moment of it.
 _LAME_DUCK_SPREAD = 1.0
 # Bytes of PONGs that may wait. More than that means: PINGs come, and nobody reads the answers.
-_MAX_OWED = HIGH_WATER
+_MAX_OWED = 1024 * 1024
 
 
 class Link(Handshake):

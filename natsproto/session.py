@@ -44,9 +44,12 @@ class Session:
 
     async def make_room(self) -> None:
         """Send what was published, and wait while too much of it is on its way."""
+        much = self.connection.congested
         self.port.flush_soon()
         while self.connection.congested:
             await self.port.wait(self.connection.writable)
+        if much:
+            await self.port.checkpoint()
 
     async def wait(self, waitable: Waitable, deadline: float | None, what: str) -> None:
         """Until it may be ready: look again. TimeoutExpired after the deadline."""

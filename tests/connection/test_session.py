@@ -18,12 +18,16 @@ class Turns:
     def __init__(self, wire, *steps):
         self.wire = wire
         self.steps = list(steps)
+        self.checkpoints = 0
 
     def now(self):
         return self.wire.now
 
     async def wait(self, waitable):
         self.steps.pop(0)()
+
+    async def checkpoint(self):
+        self.checkpoints += 1
 
     def flush_soon(self):
         self.wire.look()
@@ -74,11 +78,15 @@ def test_make_room_waits_until_the_transport_has_taken_it():
         wire.look()
 
     wire, session = make(lambda: None, take)
+    wire.connection.publish("a", b"little")
+    run_sync(session.make_room())
+    assert session.port.checkpoints == 0
     wire.writable = False
     wire.connection.publish("a", bytes(HIGH_WATER))
     run_sync(session.make_room())
     assert session.port.steps == []
     assert not wire.connection.congested
+    assert session.port.checkpoints == 1  # who publishes much lets others run
 
 
 def test_wait_with_and_without_a_deadline():
