@@ -167,7 +167,7 @@ async def new_message(ctx: Context, consumer: Consumer) -> JsMsg:
     return await _one(consumer)
 
 
-@check()
+@check(since=(2, 10, 4))
 async def check_term(ctx: Context) -> None:
     """What is terminated is never delivered again; advisories tell the reason."""
     js, consumer = await new_consumer(ctx, 2, ack_wait=0.2)

@@ -28,7 +28,7 @@ async def _stream(ctx: Context) -> tuple[JetStream, Stream]:
     return js, await new_stream(ctx, js)
 
 
-@check()
+@check(since=(2, 10))
 async def check_consumer_create(ctx: Context) -> None:
     """A consumer is created as it was told, and found again."""
     js, stream = await _stream(ctx)
@@ -46,7 +46,7 @@ async def check_consumer_create(ctx: Context) -> None:
     assert (consumer.name, consumer.stream) == ("c", stream.name)
 
 
-@check()
+@check(since=(2, 10))
 async def check_consumer_create_twice(ctx: Context) -> None:
     """To create the same durable again is fine; another configuration is in the way."""
     _, stream = await _stream(ctx)
@@ -70,7 +70,7 @@ async def check_consumer_update(ctx: Context) -> None:
         await stream.update_consumer(durable_name="c", deliver_policy="new")
 
 
-@check()
+@check(since=(2, 10))
 async def check_consumer_update_missing(ctx: Context) -> None:
     """What is not there cannot be updated, and is not created by that."""
     _, stream = await _stream(ctx)
@@ -91,7 +91,7 @@ async def check_consumer_create_or_update(ctx: Context) -> None:
         assert consumer.cached_info.config.max_deliver == limit
 
 
-@check()
+@check(since=(2, 10))
 async def check_consumer_ephemeral(ctx: Context) -> None:
     """Without a name it has one of its own, and goes when it is not used."""
     js, stream = await _stream(ctx)
@@ -120,7 +120,7 @@ async def check_consumer_filter(ctx: Context) -> None:
     assert wild.cached_info.num_pending == 4
 
 
-@check()
+@check(since=(2, 10))
 async def check_consumer_filters(ctx: Context) -> None:
     """Several filters, which the server repeats."""
     js, stream = await _stream(ctx)

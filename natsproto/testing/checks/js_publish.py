@@ -133,7 +133,7 @@ async def check_js_publish_expect_last_seq(ctx: Context) -> None:
     assert (caught.error.err_code, caught.error.last_seq) == (10071, 2)
 
 
-@check()
+@check(since=(2, 11))
 async def check_js_publish_expect_last_subject_seq(ctx: Context) -> None:
     """Only if the subject, or another one with wildcards, is at that sequence."""
     js, _ = await _stream(ctx)

@@ -46,7 +46,7 @@ async def check_domain_that_is_not_there(ctx: Context) -> None:
     assert "$JS.elsewhere.API" in str(caught.error)
 
 
-@check()
+@check(since=(2, 11))
 async def check_api_prefix(ctx: Context) -> None:
     """Another prefix is used for every call: that of a domain, for one."""
     server = ctx.shared_server(jetstream={"domain": "hub"})

@@ -26,7 +26,7 @@ _MANY_STREAMS = 300
 _MANY_SUBJECTS = 100_100
 
 
-@check()
+@check(since=(2, 10))
 async def check_account_info(ctx: Context) -> None:
     """The account tells its usage, its limits and the level of the API."""
     js = await open_js(ctx)
@@ -59,7 +59,7 @@ async def check_stream_create(ctx: Context) -> None:
         assert info.created is not None
 
 
-@check()
+@check(since=(2, 10))
 async def check_stream_create_from_info(ctx: Context) -> None:
     """The configuration that the server tells is one to create a stream with."""
     js = await open_js(ctx)
@@ -349,7 +349,7 @@ async def check_stream_refused_by_the_server(ctx: Context) -> None:
         await new_stream(ctx, js, republish={"src": ">", "dest": ctx.subject + ".x"})
 
 
-@check()
+@check(since=(2, 10))
 async def check_stream_metadata(ctx: Context) -> None:
     """Metadata comes back as it was given, beside the server's own."""
     js = await open_js(ctx)

@@ -48,7 +48,7 @@ async def _publish(
     return publications
 
 
-@check()
+@check(since=(2, 11))
 async def check_window_of_five_thousand(ctx: Context) -> None:
     """Five thousand publishes are all stored, once and in order, each with its own place."""
     js, stream = await _stream(ctx)
@@ -140,7 +140,7 @@ async def check_window_without_a_stream(ctx: Context) -> None:
     assert (await stream.info()).state.messages == 1
 
 
-@check()
+@check(since=(2, 11))
 async def check_window_refused_locally(ctx: Context) -> None:
     """What cannot be sent is raised at once and takes no room."""
     js, stream = await _stream(ctx)
@@ -224,7 +224,7 @@ async def _crash(ctx: Context, ids: bool) -> tuple[Stream, list[Publication], bo
     return stream, publications, failed
 
 
-@check()
+@check(since=(2, 11))
 async def check_window_over_a_crash_with_ids(ctx: Context) -> None:
     """With message ids a crash of the server loses nothing and stores nothing twice."""
     stream, publications, failed = await _crash(ctx, ids=True)
@@ -233,7 +233,7 @@ async def check_window_over_a_crash_with_ids(ctx: Context) -> None:
     assert sorted(map(int, await _payloads(stream))) == list(range(1300))
 
 
-@check()
+@check(since=(2, 11))
 async def check_window_over_a_crash_without_ids(ctx: Context) -> None:
     """Without them what was on its way is told to be in doubt; what is acknowledged is stored."""
     stream, publications, failed = await _crash(ctx, ids=False)
