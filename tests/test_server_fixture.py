@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import subprocess
@@ -204,5 +205,7 @@ def test_server_dies_with_its_parent(end):
         address = ("127.0.0.1", int(parent.stdout.readline()))
         with socket.create_connection(address, timeout=5) as sock:
             end(parent)
-            while sock.recv(4096):
-                pass
+            # It dies without a goodbye, which may look like the end or like a reset.
+            with contextlib.suppress(ConnectionResetError):
+                while sock.recv(4096):
+                    pass
