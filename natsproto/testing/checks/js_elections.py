@@ -159,10 +159,7 @@ async def check_consume_over_a_stop_of_its_own_server(ctx: Context) -> None:
 
 @check(slow=True)
 async def check_publish_over_a_crash_of_the_leader(ctx: Context) -> None:
-    """While a stream has no leader, publishes are tried again; those in doubt can be, by their ids.
-
-    What is sent in the moment of the crash may go to the dead leader and get no answer at all.
-    """
+    """While a stream has no leader, publishes are tried again; those in doubt by their ids."""
     cluster = ctx.shared_cluster()
     stream, _ = await _replicated(ctx, cluster)
     leader = _leader(cluster, await stream.info())
@@ -170,6 +167,7 @@ async def check_publish_over_a_crash_of_the_leader(ctx: Context) -> None:
     js = await open_js(ctx, home, timeout=_ELECTION)
     try:
         leader.kill()
+        # What is sent in the moment of the crash may go to the dead leader: nobody answers.
         for _ in range(3):
             try:
                 async with js.publisher(ack_timeout=5.0) as window:
