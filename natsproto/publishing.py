@@ -106,14 +106,14 @@ class Publishing:
             to = subjects.check_publish(reply, "reply") if reply else b""
             block = None if headers is None else self._header_block(headers)
             return self._publish(head[4:-1], data, to, block)
-        # The same as _publish for the plain case, in one call instead of five and joined from what
-        # is known: 0.45 us, not 0.9.
+        # The same as _publish for the plain case, in one call instead of five: 0.5 us, not 0.9. As
+        # pieces, because frames of their own and the bytes that they are joined to are more memory
+        # than the C library keeps: 25 us a message of 16 KiB, most of it page faults, not 8.
         size = self._sizes.get(len(data)) or self._size_of(data)
-        frame = b"".join((head, size, data, b"\r\n"))
         outbox = self._outbox
-        outbox.frames.append(frame)
+        outbox.frames += (head, size, data, b"\r\n")
         waiting = outbox.size
-        outbox.size = waiting + len(frame)
+        outbox.size = waiting + len(head) + len(data) + 8
         self.stats.out_msgs += 1
         return not waiting or waiting > HIGH_WATER
 

@@ -165,6 +165,32 @@ def test_above_high_water_callers_wait_and_the_port_is_told():
     assert publishing.writable is publishing._outbox.writable
 
 
+@pytest.mark.rule("RECON-7")
+def test_what_was_not_taken_is_held_frame_by_frame():
+    publishing = online()
+    publishing.publish("a", b"PUB x ")  # neither this
+    publishing._outbox.add(b"PING\r\n")
+    publishing.publish("b", b"1\n", reply="r")  # nor that looks like what it is not
+    publishing.publish("c", b"HPUB \n")
+    publishing._take_back()
+    assert publishing._held == [
+        b"PUB a 6\r\nPUB x \r\n",
+        b"PUB b r 2\r\n1\n\r\n",
+        b"PUB c 6\r\nHPUB \n\r\n",
+    ]
+
+
+def test_a_large_payload_is_not_copied():
+    publishing = online()
+    large = bytes(64 * 1024 + 1)
+    publishing.publish("a", b"1")
+    publishing.publish("a", large)
+    publishing.publish("a", b"2")
+    pieces = publishing._outbox.take()
+    assert pieces == [b"PUB a 1\r\n1\r\nPUB a 65537\r\n", large, b"\r\nPUB a 1\r\n2\r\n"]
+    assert pieces[1] is large
+
+
 def test_checked_subjects_are_remembered_but_not_for_ever():
     publishing = online()
     for i in range(3000):
