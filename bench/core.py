@@ -218,9 +218,10 @@ def summarize(scenario: Scenario, name: str, results: list[Result]) -> list[str]
     of_raw = ratio("rate", RAW)
     percent = "-" if of_raw == "-" else f"{float(of_raw):.0%}"
     row = [name, f"{middle('rate') / 1000:,.0f}k", ratio("rate"), *cpu, percent]
-    wrong = [int(each["lost"]) for each in mine if each["lost"]]
-    if wrong:
-        row[0] += f" ({sum(wrong):+} lost)"
+    for word, sign in [("lost", 1), ("doubled", -1)]:
+        count = sum(max(0, sign * int(each["lost"])) for each in mine)
+        if count:
+            row[0] += f" ({count} {word})"
     return row
 
 
