@@ -1,0 +1,13 @@
+"""JetStream in Spark: a source and a sink for PySpark 4, in pure Python, without a jar.
+
+    spark.read.format("jetstream").option("stream", "ORDERS").load()
+
+Spark finds the format by itself where this package is installed (see pyspark_jetstream); elsewhere
+`spark.dataSource.register(JetStreamDataSource)` makes it known. Needs the extra `spark`.
+"""
+
+from __future__ import annotations
+
+from .datasource import JetStreamDataSource
+
+__all__ = ["JetStreamDataSource"]

@@ -1,0 +1,133 @@
+"""Connections of Spark's processes: one for each set of options, kept for the next task.
+
+Workers are reused from task to task, and connecting costs more than a small read. A worker has one
+task at a time, so one connection of the blocking adapter serves it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import ssl
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jetstream.blocking import JetStream
+from natsproto.adapters.blocking import connect
+from natsproto.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from natsproto.blocking import Client
+    from natsproto.options import OptionsDict
+
+    from .options import Settings
+
+NAME = "pyspark-jetstream"
+_CONNECTION = [
+    "servers",
+    "credsFile",
+    "nkeySeedFile",
+    "user",
+    "password",
+    "token",
+    "tls",
+    "tlsFirst",
+    "tlsCa",
+    "tlsCert",
+    "tlsKey",
+    "inboxPrefix",
+]
+_clients: dict[tuple[int, str], Client] = {}
+
+
+def jetstream(settings: Settings) -> JetStream:
+    """JetStream as the options say, on this process's connection."""
+    if settings.given("domain"):
+        return JetStream(
+            client(settings),
+            domain=settings.text("domain"),
+            timeout=settings.seconds("requestTimeout"),
+        )
+    return JetStream(
+        client(settings),
+        prefix=settings.text("apiPrefix") or "$JS.API",
+        timeout=settings.seconds("requestTimeout"),
+    )
+
+
+def client(settings: Settings) -> Client:
+    """This process's connection for these options; made if there is none, or if it has ended."""
+    # A child of a fork makes its own: what the parent has is not for it to use, nor to close.
+    key = (os.getpid(), _digest(settings))
+    kept = _clients.get(key)
+    if kept is None or kept.state == "CLOSED":
+        kept = _clients[key] = connect(settings.list("servers"), **_options(settings))
+    return kept
+
+
+def forget(settings: Settings) -> None:
+    """Close this process's connection for these options, if there is one."""
+    kept = _clients.pop((os.getpid(), _digest(settings)), None)
+    if kept is not None:
+        with kept:
+            pass
+
+
+def find_file(settings: Settings, name: str) -> str:
+    """The path in this option, or of the file that was given to Spark under this name."""
+    from pyspark import SparkFiles
+
+    given = settings.text(name)
+    if Path(given).is_file():
+        return given
+    try:
+        shipped = SparkFiles.get(given)
+    except Exception as error:  # outside of Spark it has no directory: AssertionError and others
+        raise _no_file(name, given) from error
+    if not Path(shipped).is_file():
+        raise _no_file(name, given)
+    return shipped
+
+
+def _no_file(name: str, given: str) -> InvalidValue:
+    return InvalidValue(
+        "option %s: there is no file %r here, nor one of SparkContext.addFile" % (name, given)
+    )
+
+
+def _digest(settings: Settings) -> str:
+    # A digest: the key of a dict shows itself in dumps, and there are passwords in it.
+    values = [settings.get(name) for name in _CONNECTION]
+    return hashlib.sha256(pickle.dumps(values)).hexdigest()
+
+
+def _options(settings: Settings) -> OptionsDict:
+    options: dict[str, Any] = {"name": NAME, "inbox_prefix": settings.text("inboxPrefix")}
+    options["connect_timeout"] = settings.seconds("requestTimeout")
+    for name in ("user", "password", "token"):
+        if settings.given(name):
+            options[name] = settings.text(name)
+    if settings.given("credsFile"):
+        options["creds"] = find_file(settings, "credsFile")
+    if settings.given("nkeySeedFile"):
+        path = Path(find_file(settings, "nkeySeedFile"))
+        options["nkey_seed"] = lambda: path.read_text(encoding="ascii").strip()
+    options["tls_first"] = settings.flag("tlsFirst")
+    options["tls"] = _tls(settings)
+    return options  # type: ignore[return-value]
+
+
+def _tls(settings: Settings) -> ssl.SSLContext | None:
+    wanted = settings.flag("tls") or settings.flag("tlsFirst")
+    if not (wanted or settings.given("tlsCa") or settings.given("tlsCert")):
+        return None
+    authorities = find_file(settings, "tlsCa") if settings.given("tlsCa") else None
+    try:
+        context = ssl.create_default_context(cafile=authorities)
+        if settings.given("tlsCert"):
+            paths = [find_file(settings, name) for name in ("tlsCert", "tlsKey")]
+            context.load_cert_chain(*paths)
+    except ssl.SSLError as error:
+        raise InvalidValue("options tlsCa, tlsCert, tlsKey: %s" % error) from None
+    return context

@@ -1,0 +1,384 @@
+"""The options of the source and the sink: one table, and how their texts are read.
+
+Spark hands over texts under names without case. What is unknown, does not apply, contradicts
+something else or is out of range is refused by name before anything is sent. What is secret does
+not show itself: not in repr, and not in the errors made here.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jetstream.timestamp import Timestamp
+from natsproto.errors import InvalidValue, LocalError
+from natsproto.subjects import check_publish, check_subscribe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+# Where an option applies.
+BATCH, STREAM, WRITE = "batch read", "stream read", "write"
+READ = (BATCH, STREAM)
+EVERYWHERE = (BATCH, STREAM, WRITE)
+
+# What Spark itself adds to the options of a write.
+_SPARKS_OWN = {"checkpointlocation"}
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_FLAGS = {"true": True, "false": False}
+_MOST = 2**53  # JSON in other languages counts no further
+
+
+class Option(NamedTuple):
+    """One row: `default` is a text as a user would write it, None for none."""
+
+    name: str
+    default: str | None
+    kind: Kind
+    where: tuple[str, ...]
+    help: str
+
+
+class Kind(NamedTuple):
+    """How a text is read; `read` raises ValueError with what is wanted instead."""
+
+    name: str
+    read: Callable[[str], Any]
+    secret: bool = False
+
+
+def _text(text: str) -> str:
+    if not text:
+        raise ValueError("a text that is not empty")
+    return text
+
+
+def _list(text: str) -> list[str]:
+    parts = [part.strip() for part in text.split(",")]
+    if "" in parts:
+        raise ValueError("names with a comma between each two")
+    return parts
+
+
+def _flag(text: str) -> bool:
+    if text.lower() not in _FLAGS:
+        raise ValueError("true or false")
+    return _FLAGS[text.lower()]
+
+
+def _duration(text: str) -> float:
+    number, unit = text, "s"
+    for each in sorted(_UNITS, key=len, reverse=True):
+        if text.endswith(each):
+            number, unit = text[: -len(each)].strip(), each
+            break
+    if not (number.isascii() and number.replace(".", "", 1).isdigit()):
+        raise ValueError("a duration such as 30, 30s, 500ms, 5m or 1h")
+    return float(number) * _UNITS[unit]
+
+
+def _timestamp(text: str) -> Timestamp:
+    if text.isascii() and text.isdigit() and len(text) < 16:
+        return Timestamp(int(text) * 10**6)
+    try:
+        return Timestamp.parse(text)
+    except InvalidValue:
+        raise ValueError("RFC 3339 such as 2006-01-02T15:04:05Z, or milliseconds") from None
+
+
+def _offsets(text: str) -> int | str | dict[str, int | str]:
+    """A place for all streams, or by stream: "earliest", "latest" or the first sequence to read."""
+    wanted = 'earliest, latest, a sequence, or JSON such as {"ORDERS": 42, "EVENTS": "latest"}'
+    if not text.startswith("{"):
+        return _place(text, wanted)
+    try:
+        read: Any = json.loads(text)
+    except ValueError:
+        raise ValueError(wanted) from None
+    return {str(name): _place(str(place), wanted) for name, place in read.items()}
+
+
+def _place(text: str, wanted: str) -> int | str:
+    if text in ("earliest", "latest"):
+        return text
+    if not _is_number(text, 1, _MOST):
+        raise ValueError(wanted)
+    return int(text)
+
+
+def _is_number(text: str, least: int, most: int) -> bool:
+    return len(text) < 20 and text.isascii() and text.isdigit() and least <= int(text) <= most
+
+
+def _subject(text: str) -> str:
+    check_publish(text)
+    return text
+
+
+def _subjects(text: str) -> list[str]:
+    subjects = _list(text)
+    for subject in subjects:
+        check_subscribe(subject)
+    return subjects
+
+
+def whole(least: int, most: int = _MOST) -> Kind:
+    """A whole number in this range."""
+
+    def read(text: str) -> int:
+        if not _is_number(text, least, most):
+            raise ValueError("a whole number from %d to %d" % (least, most))
+        return int(text)
+
+    return Kind("number", read)
+
+
+def choice(*names: str) -> Kind:
+    """One of these, without case."""
+    known = {name.lower(): name for name in names}
+
+    def read(text: str) -> str:
+        if text.lower() not in known:
+            raise ValueError("one of " + ", ".join(names))
+        return known[text.lower()]
+
+    return Kind(" / ".join(names), read)
+
+
+TEXT = Kind("text", _text)
+SECRET = Kind("secret", _text, secret=True)
+FILE = Kind("file", _text)
+LIST = Kind("list", _list)
+URLS = Kind("list", _list, secret=True)  # a URL may have a password in it
+FLAG = Kind("true / false", _flag)
+DURATION = Kind("duration", _duration)
+TIMESTAMP = Kind("time", _timestamp)
+OFFSETS = Kind("offsets", _offsets)
+SUBJECT = Kind("subject", _subject)
+SUBJECTS = Kind("list", _subjects)
+
+OPTIONS = [
+    # The connection
+    Option("servers", "nats://127.0.0.1:4222", URLS, EVERYWHERE, "URLs of the servers"),
+    Option("credsFile", None, FILE, EVERYWHERE, "a .creds file"),
+    Option("nkeySeedFile", None, FILE, EVERYWHERE, "a file with the seed of an nkey"),
+    Option("user", None, SECRET, EVERYWHERE, "with `password`"),
+    Option("password", None, SECRET, EVERYWHERE, "with `user`"),
+    Option("token", None, SECRET, EVERYWHERE, "a token"),
+    Option("tls", "false", FLAG, EVERYWHERE, "no connection without TLS; implied by the others"),
+    Option("tlsFirst", "false", FLAG, EVERYWHERE, "TLS before the server says anything"),
+    Option("tlsCa", None, FILE, EVERYWHERE, "certificates to trust, instead of the system's"),
+    Option("tlsCert", None, FILE, EVERYWHERE, "our certificate, with `tlsKey`"),
+    Option("tlsKey", None, FILE, EVERYWHERE, "the key of `tlsCert`"),
+    Option("inboxPrefix", "_INBOX", SUBJECT, EVERYWHERE, "first tokens of reply subjects"),
+    Option("domain", None, TEXT, EVERYWHERE, "a JetStream domain"),
+    Option("apiPrefix", None, TEXT, EVERYWHERE, "instead of `$JS.API`"),
+    Option("requestTimeout", "5s", DURATION, EVERYWHERE, "for each answer of the server"),
+    # What is read
+    Option("stream", None, LIST, READ, "one stream or several; required"),
+    Option("filterSubjects", None, SUBJECTS, READ, "read only these, wildcards allowed"),
+    Option(
+        "startingOffsets",
+        None,
+        OFFSETS,
+        READ,
+        'earliest, latest, a sequence, or JSON by stream; default "earliest" for batches,'
+        ' "latest" for queries without a checkpoint',
+    ),
+    Option("startingTimestamp", None, TIMESTAMP, READ, "the first message of that time or later"),
+    Option("endingOffsets", None, OFFSETS, (BATCH,), "the sequence to stop before; default latest"),
+    Option("endingTimestamp", None, TIMESTAMP, (BATCH,), "only messages before that time"),
+    Option("headersOnly", "false", FLAG, READ, "no payloads: `data` is null"),
+    Option("failOnDataLoss", "true", FLAG, READ, "false: warn if messages are gone, and go on"),
+    # How it is read
+    Option("minPartitions", None, whole(1, 100_000), READ, "at least so many tasks, if possible"),
+    Option("maxRecordsPerPartition", None, whole(1), READ, "sequences for one task at most"),
+    Option("fetchMode", "pull", choice("pull", "direct"), READ, "direct: without a consumer"),
+    Option("fetchSize", "10000", whole(1, 1_000_000), READ, "messages asked for at a time"),
+    Option("arrowBatchRows", "10000", whole(1, 1_000_000), READ, "rows of an Arrow batch at most"),
+    # Streaming
+    Option("maxMessagesPerTrigger", None, whole(1), (STREAM,), "limit of a micro-batch"),
+    Option("maxBytesPerTrigger", None, whole(1), (STREAM,), "limit of a micro-batch, about"),
+    Option("minMessagesPerTrigger", None, whole(1), (STREAM,), "wait until there are so many"),
+    Option("maxTriggerDelay", None, DURATION, (STREAM,), "but no longer than this; default 15m"),
+    Option("mode", "sequence", choice("sequence", "consume"), (STREAM,), "how a place is kept"),
+    Option("consumer", None, TEXT, (STREAM,), "the durable pull consumer of mode=consume"),
+    Option("onCommit", "none", choice("none", "purge"), (STREAM,), "purge what is finished"),
+    # The sink's options
+    Option("subject", None, TEXT, EVERYWHERE, "reading: as `filterSubjects`, but one"),
+]
+_BY_NAME = {option.name.lower(): option for option in OPTIONS}
+
+_APART = [  # what is not given together, and why
+    ("credsFile", "nkeySeedFile", "creds have a seed"),
+    ("credsFile", "user", "one kind of credentials is enough"),
+    ("credsFile", "token", "one kind of credentials is enough"),
+    ("nkeySeedFile", "user", "one kind of credentials is enough"),
+    ("nkeySeedFile", "token", "one kind of credentials is enough"),
+    ("user", "token", "the server looks at one of them"),
+    ("domain", "apiPrefix", "a domain is such a prefix"),
+    ("subject", "filterSubjects", "both say what to read"),
+    ("startingOffsets", "startingTimestamp", "both say where to start"),
+    ("endingOffsets", "endingTimestamp", "both say where to end"),
+]
+_NEEDS = [  # what is of no use without the other
+    ("user", "password"),
+    ("password", "user"),
+    ("tlsCert", "tlsKey"),
+    ("tlsKey", "tlsCert"),
+    ("maxTriggerDelay", "minMessagesPerTrigger"),
+]
+_CONSUMERS_OWN = [  # what mode=consume leaves to its consumer
+    "startingOffsets",
+    "startingTimestamp",
+    "filterSubjects",
+    "subject",
+    "headersOnly",
+    "minPartitions",
+    "maxRecordsPerPartition",
+    "minMessagesPerTrigger",
+    "maxBytesPerTrigger",
+]
+
+
+class Settings:
+    """Options that were read. Picklable, as Spark sends them to its workers; repr hides secrets."""
+
+    def __init__(self, values: dict[str, Any], given: set[str]) -> None:
+        self._values = values
+        self._given = given
+
+    def given(self, name: str) -> bool:
+        """Whether the user has set it."""
+        return name in self._given
+
+    def get(self, name: str) -> Any:
+        """The value, read by its kind; None if it was not given and has no default."""
+        return self._values[name]
+
+    def text(self, name: str) -> str:
+        """Likewise, for texts, choices and secrets; "" for none."""
+        value: str | None = self._values[name]
+        return value or ""
+
+    def number(self, name: str) -> int:
+        """Likewise; 0 for none."""
+        value: int | None = self._values[name]
+        return value or 0
+
+    def seconds(self, name: str) -> float:
+        """Likewise, for durations; 0 for none."""
+        value: float | None = self._values[name]
+        return value or 0.0
+
+    def flag(self, name: str) -> bool:
+        value: bool = self._values[name]
+        return value
+
+    def list(self, name: str) -> list[str]:
+        """Likewise; empty for none."""
+        value: list[str] | None = self._values[name]
+        return value or []
+
+    @property
+    def filters(self) -> list[str]:
+        """The subjects to read; empty for all."""
+        return self.list("filterSubjects") or [each for each in [self.text("subject")] if each]
+
+    def __repr__(self) -> str:
+        shown = [
+            "%s=%s" % (name, "***" if _BY_NAME[name.lower()].kind.secret else self._values[name])
+            for name in sorted(self._given)
+        ]
+        return "Settings(%s)" % ", ".join(shown)
+
+
+def read_options(texts: Mapping[str, str], where: str | None) -> Settings:
+    """The settings of a read or write; InvalidValue. None: it is not known yet which it will be."""
+    known = {name.lower(): text for name, text in texts.items()}
+    values: dict[str, Any] = {}
+    given: set[str] = set()
+    for name, text in known.items():
+        option = _BY_NAME.get(name)
+        if option is not None and (where is None or where in option.where):
+            values[option.name] = _value(option, text)
+            given.add(option.name)
+        elif option is not None:
+            places = " and ".join(option.where)
+            raise InvalidValue("option %s is for %s, not for a %s" % (option.name, places, where))
+        elif not (name in _SPARKS_OWN and where in (WRITE, None)):
+            raise _unknown(name, where)
+    for option in OPTIONS:
+        if option.name not in values:
+            values[option.name] = None if option.default is None else _value(option, option.default)
+    settings = Settings(values, given)
+    _check_together(settings)
+    if where in READ:
+        if not settings.given("stream"):
+            raise InvalidValue("option stream is missing: which stream is to be read?")
+        if settings.given("subject"):
+            _value(_BY_NAME["filtersubjects"], settings.text("subject"))
+    if where == STREAM:
+        _check_stream(settings)
+    return settings
+
+
+def _value(option: Option, text: str) -> Any:
+    try:
+        return option.kind.read(text.strip())
+    except ValueError as error:
+        shown = "" if option.kind.secret else " %r" % text
+        raise InvalidValue("option %s%s is not %s" % (option.name, shown, error)) from None
+    except LocalError as error:
+        raise InvalidValue("option %s: %s" % (option.name, error)) from None
+
+
+def _unknown(name: str, where: str | None) -> InvalidValue:
+    names = {
+        option.name.lower(): option.name
+        for option in OPTIONS
+        if where is None or where in option.where
+    }
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = ": did you mean %s?" % names[near[0]] if near else ""
+    return InvalidValue("option %s is unknown%s" % (name, hint))
+
+
+def _check_together(settings: Settings) -> None:
+    for one, other, why in _APART:
+        if settings.given(one) and settings.given(other):
+            raise InvalidValue("options %s and %s exclude each other: %s" % (one, other, why))
+    for one, other in _NEEDS:
+        if settings.given(one) and not settings.given(other):
+            raise InvalidValue("option %s needs option %s" % (one, other))
+    if settings.text("fetchMode") == "direct" and settings.flag("headersOnly"):
+        raise InvalidValue("options fetchMode=direct and headersOnly: direct get has no such mode")
+    streams = settings.list("stream")
+    if len(set(streams)) < len(streams):
+        raise InvalidValue("option stream names one twice: %s" % ",".join(streams))
+    for name in ("startingOffsets", "endingOffsets"):
+        offsets = settings.get(name)
+        if isinstance(offsets, dict) and streams and set(offsets) != set(streams):
+            text = "option %s is for streams %s, option stream for %s"
+            raise InvalidValue(text % (name, ",".join(offsets), ",".join(streams)))
+
+
+def _check_stream(settings: Settings) -> None:
+    least, most = settings.number("minMessagesPerTrigger"), settings.number("maxMessagesPerTrigger")
+    if most and least > most:
+        text = "options minMessagesPerTrigger %d and maxMessagesPerTrigger %d: the least is more"
+        raise InvalidValue(text % (least, most))
+    if settings.text("mode") == "sequence":
+        if settings.given("consumer"):
+            raise InvalidValue("option consumer is for mode=consume")
+        return
+    if not settings.given("consumer"):
+        raise InvalidValue("mode=consume needs option consumer, the name of a durable one")
+    if len(settings.list("stream")) > 1:
+        raise InvalidValue("mode=consume reads one stream, not %s" % settings.list("stream"))
+    for name in [name for name in _CONSUMERS_OWN if settings.given(name)]:
+        raise InvalidValue("option %s and mode=consume: the consumer decides that" % name)
+    if settings.text("fetchMode") == "direct" or settings.text("onCommit") == "purge":
+        text = "mode=consume takes and acknowledges by its consumer: no fetchMode or onCommit"
+        raise InvalidValue(text)

@@ -1,0 +1,52 @@
+"""The columns of the source, and which of them are wanted.
+
+Spark does not prune the columns of a Python source, but a schema that the user gives reaches the
+reader: what is not in it is neither decoded nor, where the server can leave it out, sent.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from natsproto.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+ROWS = {
+    "subject": "STRING",
+    "data": "BINARY",
+    "headers": "MAP<STRING, ARRAY<STRING>>",
+    "stream": "STRING",
+    "sequence": "BIGINT",
+    "timestamp": "TIMESTAMP",
+}
+# Only if asked for by name: Spark's timestamps end at microseconds.
+EXACT = {"timestamp_ns": "BIGINT"}
+CONSUMED = {"consumer": "STRING", "num_delivered": "BIGINT", "num_pending": "BIGINT"}
+
+
+def default_schema(consume: bool) -> str:
+    """All that Spark is told if the user says nothing."""
+    columns = {**ROWS, **(CONSUMED if consume else {})}
+    return ", ".join("%s %s" % column for column in columns.items())
+
+
+def check_schema(schema: StructType, consume: bool) -> list[str]:
+    """The names of the wanted columns; InvalidValue for a column that there is not."""
+    known = {**ROWS, **EXACT, **(CONSUMED if consume else {})}
+    names: list[str] = []
+    for field in schema.fields:
+        wanted = known.get(field.name)
+        if wanted is None:
+            hint = " without mode=consume" if field.name in CONSUMED else ""
+            text = "schema: there is no column %r%s; there are %s"
+            raise InvalidValue(text % (field.name, hint, ", ".join(known)))
+        kind = field.dataType.simpleString().upper().replace(",", ", ")
+        if kind != wanted:
+            text = "schema: column %s is %s, not %s"
+            raise InvalidValue(text % (field.name, wanted, kind))
+        names.append(field.name)
+    if len(set(names)) < len(names):
+        raise InvalidValue("schema: a column is in it twice: %s" % ", ".join(names))
+    return names

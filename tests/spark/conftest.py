@@ -1,0 +1,93 @@
+"""One Spark session and one server for all of these tests: a session takes seconds to start."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from jetstream.blocking import JetStream
+from natsproto.adapters.blocking import connect
+from natsproto.testing import Server
+from tests.core import ROOT
+
+pytest.importorskip("pyspark", reason="needs the extra spark")
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+OLDEST_JAVA = 17
+_numbers = itertools.count(1)
+
+
+def java_version() -> int:
+    """The major version of the Java that Spark would take; 0 if there is none."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else "java"
+    if shutil.which(java) is None:
+        return 0
+    text = subprocess.run([java, "-version"], capture_output=True, text=True, check=True).stderr
+    found = re.search(r'version "(\d+)', text)
+    return int(found[1]) if found else 0
+
+
+def start_session(directory: Path, **settings: str) -> SparkSession:
+    """A session whose workers run this Python and find this repository, and that is quiet."""
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    )
+    builder = SparkSession.builder.master("local[2, 4]")  # two cores; a task may fail three times
+    for name, value in {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.default.parallelism": "2",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.warehouse.dir": str(directory / "warehouse"),
+        "spark.local.dir": str(directory),
+        "spark.log.level": "ERROR",
+        **settings,
+    }.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    version = java_version()
+    if version < OLDEST_JAVA:
+        pytest.skip(f"Spark needs Java {OLDEST_JAVA}; here is {version or 'none'}")
+    session = start_session(tmp_path_factory.mktemp("spark"))
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    with Server(jetstream=True) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def js(server: Server) -> Iterator[JetStream]:
+    with connect(server.url) as client:
+        yield JetStream(client)
+
+
+@pytest.fixture
+def name() -> str:
+    """A name for a stream that no other test has; its subjects may begin with it, too."""
+    return f"S{next(_numbers)}"
