@@ -19,13 +19,26 @@
         ApiError                 the server answered with an error: code, err_code, description
           ...                    one class for each thing that callers handle, see BY_CODE
 
+    LocalError (natsproto)
+      BindRefused                the consumer that there is does not fit what was asked for
+        DuplicateSubscription    it has a subscriber, and no queue group
+        QueueRequired            it is for a queue group, and none was asked for
+        QueueMismatch            it is for another queue group
+        QueueNotServed           it is for no queue group, and one was asked for
+        SubjectMismatch          it filters other subjects
+        PullOfPushConsumer       it delivers to a subject
+        PushOfPullConsumer       it is to be pulled from
+        FlowControlWithQueue     flow control cannot work in a queue group
+        HeartbeatWithQueue       nor can heartbeats
+        ConfigMismatch           a field of its configuration has another value: field
+
 A call that is wrong in itself raises a LocalError of natsproto before anything is sent.
 Never match on a description: the server may change its words. `err_code` stays (ADR-1).
 """
 
 from __future__ import annotations
 
-from natsproto.errors import RemoteError
+from natsproto.errors import LocalError, RemoteError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,6 +122,69 @@ class UnknownStatus(PullFailed):
 
 class HeartbeatMissed(JetStreamError):
     """The server was silent for two heartbeats, though a pull is open."""
+
+
+class BindRefused(LocalError):
+    """The consumer that there is does not fit what was asked for: mend the call or the consumer.
+
+    Nothing was changed. `wanted` and `found` are the values that do not fit, on both sides.
+    """
+
+    def __init__(
+        self, message: str, rule: str, stream: str, consumer: str, wanted: object, found: object
+    ) -> None:
+        super().__init__(message, rule)
+        self.message = message
+        self.stream = stream
+        self.consumer = consumer
+        self.wanted = wanted
+        self.found = found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = (self.message, self.rule, self.stream, self.consumer, self.wanted, self.found)
+        return type(self), values, self.__dict__
+
+
+class DuplicateSubscription(BindRefused):
+    """Somebody is subscribed to the consumer, and it is for no queue group: one is the most."""
+
+
+class QueueRequired(BindRefused):
+    """The consumer is for a queue group: subscribe with its name as `queue`."""
+
+
+class QueueMismatch(BindRefused):
+    """The consumer is for another queue group than this one."""
+
+
+class QueueNotServed(BindRefused):
+    """The consumer is for no queue group: subscribe without `queue`."""
+
+
+class SubjectMismatch(BindRefused):
+    """The consumer filters other subjects than those that were asked for."""
+
+
+class PullOfPushConsumer(BindRefused):
+    """The consumer delivers to a subject: it cannot be pulled from."""
+
+
+class PushOfPullConsumer(BindRefused):
+    """The consumer delivers to no subject: its messages are to be pulled."""
+
+
+class FlowControlWithQueue(BindRefused):
+    """Flow control cannot work in a queue group: each member sees a part of the messages."""
+
+
+class HeartbeatWithQueue(BindRefused):
+    """Heartbeats are of no use in a queue group: each goes to one member."""
+
+
+class ConfigMismatch(BindRefused):
+    """The consumer has another value in this `field` than was asked for; nothing is changed."""
+
+    field = ""
 
 
 class ApiError(JetStreamError):

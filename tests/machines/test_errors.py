@@ -187,6 +187,15 @@ def test_pull_failed():
     assert str(PullFailed(503, "")) == "503"
 
 
+def test_bind_refused():
+    error = errors.ConfigMismatch("it differs", "BIND-10", "S", "c", 3, -1)
+    error.field = "max_deliver"
+    assert (str(error), error.rule) == ("it differs (BIND-10)", "BIND-10")
+    assert isinstance(error, errors.BindRefused)
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(copy), copy.args, vars(copy)) == (str(error), error.args, vars(error))
+
+
 def test_every_exception_says_what_it_means():
     for name, cls in vars(errors).items():
         if isinstance(cls, type) and issubclass(cls, NatsError):
