@@ -40,15 +40,13 @@ class Commands(Publishing):
         self._replies: Replies | None = None
         self._pings: list[Request | None] = []  # who waits for a PONG, oldest first; None: nobody
         self._flushes: list[Request] = []  # flushes that wait for a connection
-        self._dropping: list[Mailbox] = []  # those that dropped a message since the last look
+        self._dropping: list[Receiver] = []  # those that dropped a message since the last look
 
     # Subscriptions
 
     def mailbox(self, max_msgs: int, max_bytes: int) -> Mailbox:
         """A queue to subscribe with; 0 stands for the default of the options."""
-        return Mailbox(
-            max_msgs or self.options.max_msgs, max_bytes or self.options.max_bytes, self._dropping
-        )
+        return Mailbox(max_msgs or self.options.max_msgs, max_bytes or self.options.max_bytes)
 
     def subscribe(self, subject: str, receiver: Receiver, *, queue: str = "") -> int:
         """Have messages of the subject delivered to the receiver; returns the subscription's id."""
@@ -73,6 +71,7 @@ class Commands(Publishing):
         receiver.sid = self._last_sid
         receiver.busy = self._busy
         receiver.ready = self._ready
+        receiver.dropping = self._dropping
         self._subs[receiver.sid] = receiver
         if self._online:
             self._send_sub(receiver)
@@ -301,13 +300,13 @@ class Commands(Publishing):
 
     def _report_drops(self) -> None:
         drops: dict[int, int] = {}
-        for mailbox in self._dropping:
-            drops[mailbox.sid] = drops.get(mailbox.sid, 0) + 1
-        for mailbox in self._dropping:
-            dropped = drops.pop(mailbox.sid, 0)
+        for receiver in self._dropping:
+            drops[receiver.sid] = drops.get(receiver.sid, 0) + 1
+        for receiver in self._dropping:
+            dropped = drops.pop(receiver.sid, 0)
             if dropped:
-                subject = _text.decode(mailbox.subject)
-                self._tell(SlowConsumer(subject, mailbox.sid, dropped))
+                subject = _text.decode(receiver.subject)
+                self._tell(SlowConsumer(subject, receiver.sid, dropped))
         self._dropping.clear()
 
     def _tell(self, event: Event) -> None:

@@ -124,14 +124,15 @@ class Receiver(Waitable):
     `received` counts all messages, `received_before` those before the last SUB; the subscription
     ends when `received` reaches `after`. When `ended`, nothing more will come, and `error` says
     why, if it was not on purpose. A machine adds itself to `busy` when it has orders for the
-    connection, or wants its subscription to end (`leaving`), and to `ready` what else callers may
-    be waiting for.
+    connection, or wants its subscription to end (`leaving`), to `ready` what else callers may be
+    waiting for, and to `dropping` for each message that it had no room for.
     """
 
     __slots__ = (
         "after",
         "busy",
         "draining",
+        "dropping",
         "ended",
         "error",
         "leaving",
@@ -157,6 +158,7 @@ class Receiver(Waitable):
         self.error: NatsError | None = None
         self.busy: list[Receiver] = []
         self.ready: list[Waitable] = []
+        self.dropping: list[Receiver] = []
 
     def receive(self, msg: Msg, now: float) -> bool:
         """Take a message; True: there is something new for those who wait."""
@@ -203,15 +205,14 @@ class Mailbox(Receiver):
     to `_fresh`; when `batch` is used up, `_fresh` is turned round and takes its place.
     """
 
-    __slots__ = ("_dropping", "_fresh", "batch", "bytes", "dropped", "max_bytes", "max_msgs")
+    __slots__ = ("_fresh", "batch", "bytes", "dropped", "max_bytes", "max_msgs")
 
-    def __init__(self, max_msgs: int, max_bytes: int, dropping: list[Mailbox]) -> None:
+    def __init__(self, max_msgs: int, max_bytes: int) -> None:
         super().__init__()
         self.max_msgs = max_msgs
         self.max_bytes = max_bytes
         self.bytes = 0
         self.dropped = 0
-        self._dropping = dropping  # where to leave a note that messages were dropped
         self._fresh: list[Msg] = []
         self.batch: list[Msg] = []
 
@@ -221,7 +222,7 @@ class Mailbox(Receiver):
         size = self.bytes + msg.size
         if size > self.max_bytes or count >= self.max_msgs:
             self.dropped += 1
-            self._dropping.append(self)
+            self.dropping.append(self)
             return False
         self.bytes = size
         fresh.append(msg)

@@ -130,7 +130,7 @@ def test_a_receiver_ends_once_and_keeps_the_first_reason():
 
 @pytest.mark.rule("SUB-7")
 def test_a_mailbox_wakes_its_reader_only_when_it_was_empty():
-    mailbox = Mailbox(10, 1000, [])
+    mailbox = Mailbox(10, 1000)
     assert [mailbox.receive(message(b"%d" % i), 0.0) for i in range(3)] == [True, False, False]
     assert [mailbox.pop().data, mailbox.pop().data] == [b"0", b"1"]
     assert not mailbox.receive(message(b"3"), 0.0)  # "2" was still there: nobody waits
@@ -144,7 +144,7 @@ def test_a_mailbox_wakes_its_reader_only_when_it_was_empty():
 
 @pytest.mark.rule("SUB-7")
 def test_messages_that_come_together_wake_their_reader_once():
-    mailbox = Mailbox(3, 1000, [])
+    mailbox = Mailbox(3, 1000)
     first, second, third, fourth = (message(b"%d" % i) for i in range(4))
     assert mailbox.receive_all([first, second], 0.0)
     assert not mailbox.receive_all([third, fourth], 0.0)
@@ -171,8 +171,7 @@ LIMITS = [
     [pytest.param(*row[1:], id=row[0]) for row in LIMITS],
 )
 def test_the_limits_of_a_mailbox(max_msgs, max_bytes, sizes, kept, together):
-    dropping = []
-    mailbox = Mailbox(max_msgs, max_bytes, dropping)
+    mailbox = Mailbox(max_msgs, max_bytes)
     msgs = [message(size=size) for size in sizes]
     if together:
         assert mailbox.receive_all(msgs, 0.0)
@@ -181,14 +180,14 @@ def test_the_limits_of_a_mailbox(max_msgs, max_bytes, sizes, kept, together):
             mailbox.receive(msg, 0.0)
     assert mailbox.bytes == sum(kept)
     assert mailbox.dropped == len(sizes) - len(kept)
-    assert dropping == [mailbox] * mailbox.dropped
+    assert mailbox.dropping == [mailbox] * mailbox.dropped
     assert [mailbox.pop().size for _ in range(mailbox.pending())] == kept
     assert mailbox.bytes == 0
 
 
 @pytest.mark.rule("SUB-5")
 def test_there_is_room_again_after_a_message_was_taken():
-    mailbox = Mailbox(2, 10, [])
+    mailbox = Mailbox(2, 10)
     for _ in range(1000):
         mailbox.receive(message(size=5), 0.0)
         mailbox.receive(message(size=5), 0.0)

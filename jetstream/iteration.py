@@ -1,0 +1,217 @@
+"""Iteration: taking what a machine has for the user, on every runtime; pull and push alike."""
+
+from __future__ import annotations
+
+from natsproto.errors import ConnectionClosed, InvalidState, TimeoutExpired
+
+from .machine import Alarm, Machine
+from .messages import JsMsg
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from natsproto._record import Record
+    from natsproto.frames import Msg
+    from natsproto.session import Session
+
+# How many messages an iterator gives without letting others run.
+_TURN = 64
+MAX_NEWS = 256
+
+
+class Source(Machine):
+    """A machine with messages and news for the user. `stopped`: it wants no more messages.
+
+    Two lists instead of a deque, as in natsproto.Mailbox: what comes is appended to `_fresh`; when
+    `_batch` is used up, `_fresh` is turned round and takes its place.
+    """
+
+    __slots__ = ("_batch", "_fresh", "_told", "news", "stopped")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._batch: list[Msg] = []
+        self._fresh: list[Msg] = []
+        self._told = 0  # events
+        self.stopped = False
+        self.news: list[Record] = []  # for the user, oldest first
+
+    def pending(self) -> int:
+        return len(self._batch) + len(self._fresh)
+
+    def pop(self, now: float) -> Msg:
+        """The oldest message; there must be one. May leave something to be performed."""
+        if not self._batch:
+            self._batch, self._fresh = self._fresh, self._batch
+            self._batch.reverse()
+        return self._batch.pop()
+
+    @property
+    def unperformed(self) -> bool:
+        """Whether the connection has to look: for orders, a new deadline, or our leaving."""
+        return self.has_orders or (self.leaving and not self.ended)
+
+    @property
+    def finished(self) -> bool:
+        """Whether all that was wanted was taken, before the subscription has ended."""
+        return False
+
+    def stop(self) -> list[Msg]:
+        """Want no more, and leave; returns what was not taken."""
+        self._batch.reverse()
+        rest = self._batch + self._fresh
+        self._batch = []
+        self._fresh = []
+        self.start_draining()
+        self.leave()
+        return rest
+
+    def start_draining(self) -> None:
+        """Want no more; what has come, and what is on its way, can still be taken."""
+        self.stopped = True
+
+    def tell(self, event: Record) -> None:
+        self._told += 1
+        self.news.append(event)
+        if len(self.news) > MAX_NEWS:
+            self.news.pop(0)
+
+
+class Iteration:
+    """What Messages and PushMessages share. `_what` names it in errors."""
+
+    _what = "the iteration"
+
+    def __init__(self, session: Session, machine: Source, ackless: bool) -> None:
+        self._session = session
+        self._machine = machine
+        self._ackless = ackless
+        self._turn = _TURN
+
+    @property
+    def pending(self) -> int:
+        """Messages that wait to be taken."""
+        return 0 if self._machine.finished else self._machine.pending()
+
+    @property
+    def closed(self) -> bool:
+        """Whether no message will come any more."""
+        return not self.pending and (self._machine.ended or self._machine.finished)
+
+    async def next(self, timeout: float | None = None) -> JsMsg:
+        """The next message; TimeoutExpired, or InvalidState when the iteration would have ended."""
+        deadline = None if timeout is None else self._session.deadline(timeout)
+        while not self.pending:
+            if self._over():
+                await self._at_end()
+                raise InvalidState("%s has ended" % self._what)
+            await wait(self._session, self._machine, deadline, "message")
+        return self._take()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> JsMsg:
+        self._turn -= 1
+        if self._turn <= 0:
+            self._turn = _TURN
+            await self._session.port.checkpoint()
+        while not self.pending:
+            if self._over():
+                await self._at_end()
+                raise StopAsyncIteration
+            await self._session.port.wait(self._machine)
+        return self._take()
+
+    def _over(self) -> bool:
+        if self._machine.error is not None:
+            raise self._machine.error  # CONSUME-18
+        return self.closed
+
+    async def _at_end(self) -> None:
+        """Somebody asks for a message, and there will be none."""
+
+    def _take(self) -> JsMsg:
+        session = self._session
+        machine = self._machine
+        msg = machine.pop(session.port.now())
+        if machine.unperformed:
+            session.connection.perform(machine)
+            session.port.flush_soon()
+        elif machine.ended and not machine.pending():
+            session.connection.consumed(session.port.now())  # a drain may wait for that
+            session.port.flush_soon()
+        return JsMsg(msg, session, self._ackless)
+
+    async def stop(self, *, nak: bool = False) -> list[JsMsg]:
+        """End now. Returns the messages that were not taken; nak: give them back to the consumer.
+
+        Otherwise they will be delivered again when their ack wait is over.
+        """
+        session = self._session
+        rest = [JsMsg(msg, session, self._ackless) for msg in self._machine.stop()]
+        session.connection.perform(self._machine)
+        session.connection.consumed(session.port.now())
+        if nak:
+            while rest:
+                await rest[0].nak()
+                rest.pop(0)
+        session.port.flush_soon()
+        return rest
+
+    async def drain(self, timeout: float = 10.0) -> None:
+        """Want no more, but get what is on its way: the iteration ends with the last of it."""
+        session = self._session
+        self._machine.start_draining()
+        fence = session.connection.start_drain_of([self._machine], session.deadline(timeout))
+        await session.settle(fence)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.stop()
+
+
+class MachineEvents:
+    """What a machine has to tell, besides its messages. `_what` names it in errors."""
+
+    _what = "the iteration"
+
+    def __init__(self, session: Session, machine: Source) -> None:
+        self._session = session
+        self._machine = machine
+
+    async def next(self, timeout: float | None = None) -> Record:
+        """The next event; TimeoutExpired, or ConnectionClosed when there will be none."""
+        deadline = None if timeout is None else self._session.deadline(timeout)
+        while not self._machine.news:
+            if self._machine.ended:
+                raise ConnectionClosed("there are no more events: %s has ended" % self._what)
+            await wait(self._session, self._machine, deadline, "event")
+        return self._machine.news.pop(0)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Record:
+        if not self._machine.news and self._machine.ended:
+            raise StopAsyncIteration
+        return await self.next()
+
+
+async def wait(session: Session, machine: Machine, deadline: float | None, what: str) -> None:
+    """Until the machine may be ready: look again. TimeoutExpired after the deadline."""
+    if deadline is None:
+        await session.port.wait(machine)
+        return
+    if session.port.now() >= deadline:
+        raise TimeoutExpired("no %s in time" % what)
+    alarm = Alarm(machine)
+    session.connection.wake_at(alarm, deadline)
+    session.port.flush_soon()
+    try:
+        await session.port.wait(machine)
+    finally:
+        alarm.deadline = None

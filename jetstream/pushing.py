@@ -1,0 +1,76 @@
+"""PushMessages: what a push subscription gives, for every runtime."""
+
+from __future__ import annotations
+
+from natsproto.errors import NatsError
+
+from .iteration import Iteration, MachineEvents
+from .push import Push, PushWarning
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from natsproto.session import Session
+
+    from .messages import JsMsg
+
+
+class PushMessages(Iteration):
+    """A push subscription: iterate it. Made by JetStream.subscribe.
+
+    The iteration ends by `unsubscribe`, `drain` or the end of the client; it raises if the server
+    says that the consumer is gone. Everything else is survived, and told by `events`.
+    """
+
+    _what = "the subscription"
+
+    def __init__(self, session: Session, machine: Push) -> None:
+        super().__init__(session, machine, machine.ackless)
+        self._push = machine
+        #: What happened: PushWarning, Gap, Recounted. Iterate, or ask for the next.
+        self.events = PushEvents(session, machine)
+        # Runs once, when nothing is to come any more and what came was taken.
+        self.on_end: Callable[[], Awaitable[object]] | None = None
+
+    @property
+    def dropped(self) -> int:
+        """Messages that did not fit in the queue, since the start."""
+        return self._push.dropped
+
+    async def stop(self, *, nak: bool = False) -> list[JsMsg]:
+        rest = await super().stop(nak=nak)
+        await self._finish()
+        return rest
+
+    async def unsubscribe(self) -> None:
+        """End now; what was not taken is forgotten. Deletes the consumer if this made it."""
+        await self.stop()
+
+    async def drain(self, timeout: float = 10.0) -> None:
+        """Want no more, but get what is on its way: the iteration ends with the last of it.
+
+        A consumer that was made by this is deleted then: here if nothing waits to be taken,
+        otherwise at the end of the iteration or of the `async with` block.
+        """
+        await super().drain(timeout)
+        if self.closed:
+            await self._finish()
+
+    async def _at_end(self) -> None:
+        try:
+            await self._finish()
+        except NatsError as error:
+            self._push.tell(PushWarning(error))  # ADR-15: nobody waits for this
+
+    async def _finish(self) -> None:
+        call = self.on_end
+        self.on_end = None
+        if call is not None:
+            await call()
+
+
+class PushEvents(MachineEvents):
+    """What happened to a push subscription."""
+
+    _what = "the subscription"
