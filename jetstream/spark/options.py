@@ -123,6 +123,12 @@ def _subjects(text: str) -> list[str]:
     return subjects
 
 
+def _token(text: str) -> str:
+    if "." in text:
+        raise ValueError("one token of a subject, without dots")
+    return _subject(text)
+
+
 def whole(least: int, most: int = _MOST) -> Kind:
     """A whole number in this range."""
 
@@ -157,6 +163,7 @@ TIMESTAMP = Kind("time", _timestamp)
 OFFSETS = Kind("offsets", _offsets)
 SUBJECT = Kind("subject", _subject)
 SUBJECTS = Kind("list", _subjects)
+TOKEN = Kind("token", _token)
 
 OPTIONS = [
     # The connection
@@ -176,7 +183,13 @@ OPTIONS = [
     Option("apiPrefix", None, TEXT, EVERYWHERE, "instead of `$JS.API`"),
     Option("requestTimeout", "5s", DURATION, EVERYWHERE, "for each answer of the server"),
     # What is read
-    Option("stream", None, LIST, READ, "one stream or several; required"),
+    Option(
+        "stream",
+        None,
+        LIST,
+        EVERYWHERE,
+        "one stream or several; required; writing: one, and no message may end up elsewhere",
+    ),
     Option("filterSubjects", None, SUBJECTS, READ, "read only these, wildcards allowed"),
     Option(
         "startingOffsets",
@@ -205,8 +218,44 @@ OPTIONS = [
     Option("mode", "sequence", choice("sequence", "consume"), (STREAM,), "how a place is kept"),
     Option("consumer", None, TEXT, (STREAM,), "the durable pull consumer of mode=consume"),
     Option("onCommit", "none", choice("none", "purge"), (STREAM,), "purge what is finished"),
-    # The sink's options
-    Option("subject", None, TEXT, EVERYWHERE, "reading: as `filterSubjects`, but one"),
+    # What is written
+    Option(
+        "subject",
+        None,
+        TEXT,
+        EVERYWHERE,
+        "reading: as `filterSubjects`, but one; writing: of rows that have none in their column",
+    ),
+    Option(
+        "delivery",
+        "dedup",
+        choice("dedup", "atomic", "fast", "atLeastOnce"),
+        (WRITE,),
+        "what a task that runs again does to rows that are stored",
+    ),
+    Option("maxInFlight", "4096", whole(1, 65_536), (WRITE,), "acknowledgements to wait for"),
+    Option(
+        "writeId",
+        None,
+        TOKEN,
+        (WRITE,),
+        "names this write, so that the same one can be repeated; default: for batches a new one,"
+        " for queries the id in their checkpoint",
+    ),
+    Option(
+        "markerSubject",
+        None,
+        SUBJECT,
+        (WRITE,),
+        "delivery=atomic: the stream takes `<markerSubject>.>`, and it is for nobody else",
+    ),
+    Option(
+        "minDuplicateWindow",
+        "2m",
+        DURATION,
+        (WRITE,),
+        "delivery=dedup: warn if the stream's `duplicate_window` is shorter",
+    ),
 ]
 _BY_NAME = {option.name.lower(): option for option in OPTIONS}
 
@@ -239,6 +288,10 @@ _CONSUMERS_OWN = [  # what mode=consume leaves to its consumer
     "maxRecordsPerPartition",
     "minMessagesPerTrigger",
     "maxBytesPerTrigger",
+]
+_ONE_DELIVERY = [  # what is of no use with another
+    ("markerSubject", "atomic"),
+    ("minDuplicateWindow", "dedup"),
 ]
 
 
@@ -321,6 +374,8 @@ def read_options(texts: Mapping[str, str], where: str | None) -> Settings:
             _value(_BY_NAME["filtersubjects"], settings.text("subject"))
     if where == STREAM:
         _check_stream(settings)
+    if where == WRITE:
+        _check_write(settings)
     return settings
 
 
@@ -382,3 +437,20 @@ def _check_stream(settings: Settings) -> None:
     if settings.text("fetchMode") == "direct" or settings.text("onCommit") == "purge":
         text = "mode=consume takes and acknowledges by its consumer: no fetchMode or onCommit"
         raise InvalidValue(text)
+
+
+def _check_write(settings: Settings) -> None:
+    if settings.given("subject"):
+        _value(_BY_NAME["markersubject"]._replace(name="subject"), settings.text("subject"))
+    if len(settings.list("stream")) > 1:
+        raise InvalidValue("option stream: a write goes to one, not %s" % settings.list("stream"))
+    delivery = settings.text("delivery")
+    if delivery == "fast":
+        text = "delivery=fast: this client has no fast ingest yet; dedup and atomic are exact"
+        raise InvalidValue(text)
+    for name in ("stream", "markerSubject"):
+        if delivery == "atomic" and not settings.given(name):
+            raise InvalidValue("delivery=atomic needs option %s" % name)
+    for name, other in _ONE_DELIVERY:
+        if settings.given(name) and delivery != other:
+            raise InvalidValue("option %s is for delivery=%s, not %s" % (name, other, delivery))
