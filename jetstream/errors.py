@@ -16,6 +16,8 @@
           ConsumerUnavailable    nobody serves the consumer now
           UnknownStatus          a status that this client does not know
         HeartbeatMissed          the server was silent though a pull is open
+        MessagesMissed           messages of an ordered consumer did not arrive
+        ResetFailed              an ordered consumer could not be made anew
         ApiError                 the server answered with an error: code, err_code, description
           ...                    one class for each thing that callers handle, see BY_CODE
 
@@ -185,6 +187,25 @@ class ConfigMismatch(BindRefused):
     """The consumer has another value in this `field` than was asked for; nothing is changed."""
 
     field = ""
+
+
+class MessagesMissed(JetStreamError):
+    """Messages of an ordered consumer did not arrive: it starts anew behind the last that did."""
+
+
+class ResetFailed(JetStreamError):
+    """An ordered consumer was lost, and could not be made anew; `error` is why the last try failed.
+
+    It can be used again: it goes on where it was.
+    """
+
+    def __init__(self, attempts: int, error: Exception) -> None:
+        super().__init__("the consumer was not made anew in %d tries: %s" % (attempts, error))
+        self.attempts = attempts
+        self.error = error
+
+    def __reduce__(self) -> tuple[type[ResetFailed], tuple[int, Exception]]:
+        return type(self), (self.attempts, self.error)
 
 
 class ApiError(JetStreamError):

@@ -18,6 +18,7 @@ from jetstream.errors import (
     NoSuitablePeers,
     PublishesFailed,
     PullFailed,
+    ResetFailed,
     StoreFailed,
     StreamNotFound,
     WrongLastSequence,
@@ -174,6 +175,13 @@ def test_publishes_failed():
     assert str(error) == (
         "2 publishes failed, the first one to 'orders.new': no stream takes subject 'orders.new'"
     )
+
+
+def test_reset_failed():
+    error = ResetFailed(3, StreamNotFound(404, 10059, "stream not found"))
+    assert "in 3 tries: stream not found (404, 10059)" in str(error)
+    again = pickle.loads(pickle.dumps(error))
+    assert (again.attempts, again.error.err_code) == (3, 10059)
 
 
 def test_pull_failed():

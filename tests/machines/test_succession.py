@@ -1,0 +1,414 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from jetstream.errors import (
+    ConsumerExists,
+    InvalidResponse,
+    JetStreamNotAvailable,
+    NoSuitablePeers,
+    ResetFailed,
+    StreamNotFound,
+    TemporarilyUnavailable,
+)
+from jetstream.succession import (
+    ASKED,
+    ENDED,
+    GAP,
+    NEXT,
+    OFFLINE,
+    RESTING,
+    SEEN,
+    STALE,
+    THERE,
+    Lineage,
+    Succession,
+    read_place,
+)
+from natsproto.errors import TimeoutExpired
+from natsproto.frames import Msg
+
+INBOX = b"_INBOX.i"
+WHY = TimeoutExpired("so it goes")
+NOBODY = "503"
+
+
+def lineage(**config):
+    return Lineage("S", "o", {"ack_policy": "none", **config})
+
+
+def created(seq=0, consumer_seq=0):
+    """An answer, in short."""
+    delivered = {"consumer_seq": consumer_seq, "stream_seq": seq}
+    return {"stream_name": "S", "name": "o", "config": {}, "delivered": delivered}
+
+
+def error(code, err_code):
+    return {"error": {"code": code, "err_code": err_code, "description": "no"}}
+
+
+def answer(serial, reply):
+    subject = INBOX + b".c%d" % serial
+    if reply == NOBODY:
+        return Msg(subject, 1, b"", b"", b"NATS/1.0 503\r\n\r\n")
+    data = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
+    return Msg(subject, 1, b"", data, None)
+
+
+def asked(succession):
+    """The serials of the consumers that were asked for, and those deleted, as negative numbers."""
+    found = []
+    for subject, data, reply in succession.take_orders():
+        name = subject.decode().split(".")[5]
+        serial = int(name.split("_")[1])
+        if b"CREATE" in subject:
+            assert subject == b"$JS.API.CONSUMER.CREATE.S.o_%d" % serial
+            assert reply == INBOX + b".c%d" % serial
+            assert json.loads(data)["config"]["name"] == name
+            found.append(serial)
+        else:
+            assert subject == b"$JS.API.CONSUMER.DELETE.S.o_%d" % serial
+            assert (data, reply) == (b"", INBOX + b".x")
+            found.append(-serial)
+    return found
+
+
+def there(**options):
+    """The first consumer is there, and has proved to be of use."""
+    succession = Succession(lineage(), "$JS.API", INBOX, **options)
+    succession.connected(0.0)
+    assert asked(succession) == [1]
+    assert succession.receive(answer(1, created()), 0.0) is None
+    succession.proved()
+    assert succession.state == THERE
+    return succession
+
+
+# The lineage
+
+
+@pytest.mark.rule("ORDERED-2")
+def test_the_first():
+    line = lineage(deliver_policy="new", inactive_threshold=5)
+    endpoint, body = line.successor()
+    assert endpoint == "CONSUMER.CREATE.S.o_1"
+    assert body == {
+        "stream_name": "S",
+        "action": "create",
+        "config": {
+            "ack_policy": "none",
+            "deliver_policy": "new",
+            "inactive_threshold": 5,
+            "name": "o_1",
+        },
+    }
+    assert (line.name, line.serial, line.there, line.info) == ("o_1", 1, False, None)
+    assert line.successor()[0] == "CONSUMER.CREATE.S.o_2"
+
+
+def test_its_filter_is_part_of_the_endpoint():
+    assert lineage(filter_subject="a.>").successor()[0] == "CONSUMER.CREATE.S.o_1.a.>"
+
+
+STARTS = [  # policy, the answer, messages, the next one starts at
+    ({}, created(0), [], 1),
+    ({}, created(0), [7], 8),
+    ({"deliver_policy": "all"}, created(40), [], 41),  # purged
+    ({"deliver_policy": "new"}, created(10), [], 11),
+    ({"deliver_policy": "new"}, created(10), [12, 15], 16),
+    ({"deliver_policy": "last"}, created(9), [], 10),
+    (
+        {"deliver_policy": "by_start_time", "opt_start_time": "2026-01-01T00:00:00Z"},
+        created(4),
+        [],
+        5,
+    ),
+    ({"deliver_policy": "by_start_sequence", "opt_start_seq": 100}, created(99), [], 100),
+    ({"deliver_policy": "last_per_subject", "filter_subject": ">"}, created(4), [], None),
+    ({"deliver_policy": "last_per_subject", "filter_subject": ">"}, created(4), [5], 6),
+]
+
+
+@pytest.mark.rule("ORDERED-5")
+@pytest.mark.rule("ORDERED-6")
+@pytest.mark.parametrize(("config", "reply", "messages", "start"), STARTS)
+def test_where_the_next_one_starts(config, reply, messages, start):
+    line = lineage(**config)
+    line.successor()
+    line.installed(reply)
+    assert line.there
+    assert line.info is not None
+    for number, seq in enumerate(messages, 1):
+        assert line.judge(b"$JS.ACK.S.o_1.1.%d.%d.1794786870000000000.0" % (seq, number)) == NEXT
+    again = line.successor()[1]["config"]
+    if start is None:
+        assert again == {"ack_policy": "none", "name": "o_2", **config}
+        return
+    assert "opt_start_time" not in again
+    assert (again["deliver_policy"], again["opt_start_seq"]) == ("by_start_sequence", start)
+
+
+def test_the_start_is_known_once():
+    line = lineage()
+    line.successor()
+    line.installed(created(0))
+    line.start = 6
+    line.successor()
+    line.installed(created(3))
+    assert line.start == 6
+
+
+@pytest.mark.rule("ORDERED-3")
+def test_a_consumer_of_somebody_else():
+    line = lineage()
+    line.successor()
+    with pytest.raises(ConsumerExists, match="'o_1' was in use"):
+        line.installed(created(7, 3))
+    assert (line.there, line.start) == (False, 0)
+
+
+ACK = b"$JS.ACK.S.o_1.1.%d.%d.1794786870000000000.0"
+DOMAIN = b"$JS.ACK.hub.hash.S.o_1.1.%d.%d.1794786870000000000.0.more"
+JUDGED = [  # reply subjects, and what they are
+    ([ACK % (11, 1), ACK % (12, 2), ACK % (20, 3)], [NEXT, NEXT, NEXT]),
+    ([DOMAIN % (11, 1), DOMAIN % (20, 2)], [NEXT, NEXT]),
+    ([ACK % (11, 1), ACK % (13, 3)], [NEXT, GAP]),
+    ([ACK % (12, 2)], [GAP]),
+    ([ACK % (11, 1), ACK % (11, 1)], [NEXT, GAP]),
+    ([ACK % (10, 1), ACK % (11, 2)], [SEEN, NEXT]),
+    ([ACK.replace(b"o_1", b"o_0") % (11, 1), ACK % (11, 1)], [STALE, NEXT]),
+    ([ACK.replace(b"o_1", b"\xff") % (11, 1)], [STALE]),
+    ([b"", b"a.b", b"$JS.ACK.S.o_1.1.x.1.1.0", b"$JS.ACK.S.o_1.1.11.-1.1.0"], [STALE] * 4),
+    ([b"$JS.ACK.a.S.o_1.1.11.1.1.0", b"x.ACK.S.o_1.1.11.1.1.0"], [STALE] * 2),
+]
+
+
+@pytest.mark.rule("ORDERED-4")
+@pytest.mark.rule("ORDERED-7")
+@pytest.mark.parametrize(("replies", "verdicts"), JUDGED)
+def test_judge(replies, verdicts):
+    line = lineage()
+    line.successor()
+    line.installed(created(10))
+    assert [line.judge(reply) for reply in replies] == verdicts
+
+
+def test_nothing_is_next_without_a_consumer():
+    line = lineage()
+    line.successor()
+    assert line.judge(ACK % (1, 1)) == STALE
+
+
+def test_read_place():
+    assert read_place(ACK % (11, 1)) == (b"o_1", 11, 1)
+    assert read_place(DOMAIN % (12, 2)) == (b"o_1", 12, 2)
+    assert read_place(b"_INBOX.x") is None
+
+
+# The succession: steps are (time, input); inputs are an answer to the last creation, or a name
+
+
+def play(succession, steps):
+    for now, step in steps:
+        if step == "reset":
+            succession.reset(WHY, now)
+        elif step == "timer":
+            succession.handle_timer(now)
+        elif step == "proved":
+            succession.proved()
+        elif step == "disconnected":
+            succession.disconnected()
+        elif step == "connected":
+            succession.connected(now)
+        elif step == "close":
+            succession.close()
+        else:
+            succession.receive(answer(succession.lineage.serial, step), now)
+
+
+BUSY = error(503, 10008)
+TABLE = [  # what happens, steps, orders, state, due
+    ("lost", [(9.0, "reset")], [-1, 2], ASKED, 14.0),
+    ("lost and found", [(9.0, "reset"), (9.1, created())], [-1, 2], THERE, None),
+    ("lost twice at once", [(9.0, "reset"), (9.0, "reset")], [-1, 2], ASKED, 14.0),
+    (
+        "lost, and the next one is of no use",
+        [(9.0, "reset"), (9.1, created()), (9.2, "reset"), (10.1, "timer"), (10.2, "timer")],
+        [-1, 2, -2, 3],
+        ASKED,
+        15.2,
+    ),
+    (
+        "lost, and the next one is of use for a while",
+        [(9.0, "reset"), (9.1, created()), (9.15, "proved"), (9.2, "reset")],
+        [-1, 2, -2, 3],
+        ASKED,
+        14.2,
+    ),
+    ("nobody there", [(9.0, "reset"), (9.1, NOBODY)], [-1, 2], RESTING, 10.1),
+    (
+        "nobody there, again and again",
+        [(0.0, "reset"), (0.0, NOBODY), (1.0, "timer"), (1.0, NOBODY), (3.0, "timer")]
+        + [(3.0, BUSY), (7.0, "timer"), (7.0, NOBODY), (15.0, "timer"), (15.0, b"no JSON")],
+        [-1, 2, 3, 4, 5, 6],
+        RESTING,
+        25.0,
+    ),
+    (
+        "nobody there, and then all is well",
+        [(0.0, "reset"), (0.0, NOBODY), (1.0, "timer"), (1.0, created())]
+        + [(1.5, "proved"), (2.0, "reset")],
+        [-1, 2, 3, -3, 4],
+        ASKED,
+        7.0,
+    ),
+    (
+        "no answer",
+        [(9.0, "reset"), (13.9, "timer"), (14.0, "timer"), (15.0, "timer")],
+        [-1, 2, -2, 3],
+        ASKED,
+        20.0,
+    ),
+    ("the stream is gone", [(9.0, "reset"), (9.1, error(404, 10059))], [-1, 2], ENDED, None),
+    (
+        "the end is the end",
+        [(9.0, "reset"), (9.1, error(404, 10059)), (9.2, "disconnected"), (9.3, "connected")],
+        [-1, 2],
+        ENDED,
+        None,
+    ),
+    ("not to be placed now", [(9.0, "reset"), (9.1, error(400, 10005))], [-1, 2], RESTING, 10.1),
+    (
+        "taken by somebody else",
+        [(9.0, "reset"), (9.1, created(5, 5)), (10.1, "timer")],
+        [-1, 2, 3],
+        ASKED,
+        15.1,
+    ),
+    ("disconnected", [(9.0, "disconnected"), (9.5, "timer")], [], OFFLINE, None),
+    (
+        "disconnected while there is none",
+        [(9.0, "reset"), (9.1, "disconnected"), (9.2, created()), (9.3, "connected")],
+        [-1, 2, -2, 3],
+        ASKED,
+        14.3,
+    ),
+    ("reconnected", [(9.0, "disconnected"), (9.5, "connected")], [-1, 2], ASKED, 14.5),
+    (
+        "reconnected, and nobody there",
+        [(9.0, "disconnected"), (9.5, "connected"), (9.6, NOBODY)],
+        [-1, 2],
+        RESTING,
+        10.6,
+    ),
+    (
+        "disconnected while resting",
+        [(9.0, "reset"), (9.1, NOBODY), (9.2, "disconnected"), (9.3, "connected")],
+        [-1, 2, 3],
+        ASKED,
+        14.3,
+    ),
+    ("connected all the time", [(9.0, "connected")], [], THERE, None),
+    ("closed", [(9.0, "close")], [-1], ENDED, None),
+    ("closed twice", [(9.0, "close"), (9.1, "close"), (9.2, "reset")], [-1], ENDED, None),
+    ("closed on the way", [(9.0, "reset"), (9.1, "close")], [-1, 2, -2], ENDED, None),
+    ("closed while resting", [(9.0, "reset"), (9.1, NOBODY), (9.2, "close")], [-1, 2], ENDED, None),
+]
+
+
+@pytest.mark.rule("ORDERED-8")
+@pytest.mark.rule("ORDERED-9")
+@pytest.mark.rule("ORDERED-10")
+@pytest.mark.rule("ORDERED-12")
+@pytest.mark.parametrize(("what", "steps", "orders", "state", "due"), TABLE)
+def test_succession(what, steps, orders, state, due):
+    succession = there()
+    play(succession, steps)
+    assert asked(succession) == orders
+    assert (succession.state, succession.due) == (state, pytest.approx(due) if due else None)
+    assert succession.lineage.there == (state == THERE)
+    assert (succession.error is not None) == ("error" in str(steps) and state == ENDED)
+
+
+FAILURES = [  # the answer, what is told about it, whether it is the end
+    (created(), None, False),
+    (NOBODY, JetStreamNotAvailable, False),
+    (error(503, 10008), TemporarilyUnavailable, False),
+    (error(400, 10005), NoSuitablePeers, False),
+    (error(400, 10148), ConsumerExists, False),
+    (created(3, 3), ConsumerExists, False),
+    (b"[]", InvalidResponse, False),
+    (error(500, 10999), Exception, False),
+    (error(404, 10059), StreamNotFound, True),
+    (error(400, 10999), Exception, True),
+]
+
+
+@pytest.mark.rule("ORDERED-10")
+@pytest.mark.parametrize(("reply", "told", "end"), FAILURES)
+def test_failures(reply, told, end):
+    succession = there()
+    succession.reset(WHY, 0.0)
+    failure = succession.receive(answer(2, reply), 0.0)
+    assert failure is None if told is None else isinstance(failure, told)
+    assert succession.error is (failure if end else None)
+
+
+def test_what_is_late_means_nothing():
+    succession = there()
+    succession.reset(WHY, 0.0)
+    for token in (b"c1", b"c3", b"x", b"2", b""):
+        msg = Msg(INBOX + b"." + token, 1, b"", json.dumps(created()).encode(), None)
+        assert succession.receive(msg, 0.0) is None
+        assert succession.state == ASKED
+    assert succession.receive(answer(2, created()), 0.0) is None
+    assert succession.receive(answer(2, error(404, 10059)), 0.0) is None
+    assert succession.state == THERE
+
+
+def test_an_overdue_answer_is_told():
+    succession = there(timeout=2.0)
+    succession.reset(WHY, 0.0)
+    assert succession.handle_timer(1.9) is None
+    failure = succession.handle_timer(2.0)
+    assert isinstance(failure, TimeoutExpired)
+    assert "'o_2'" in str(failure)
+
+
+@pytest.mark.rule("ORDERED-11")
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_so_many_tries(most):
+    succession = there(max_attempts=most)
+    succession.reset(WHY, 0.0)
+    for _ in range(most):
+        assert succession.error is None
+        assert succession.state == ASKED
+        succession.receive(answer(succession.lineage.serial, NOBODY), 100.0)
+        succession.handle_timer(200.0)
+    assert isinstance(succession.error, ResetFailed)
+    assert succession.error.attempts == most
+    assert isinstance(succession.error.error, JetStreamNotAvailable)
+    assert succession.state == ENDED
+    assert len(asked(succession)) == 1 + most
+
+
+def test_one_that_is_there():
+    line = lineage()
+    line.successor()
+    line.installed(created())
+    succession = Succession(line, "$JS.API", INBOX)
+    succession.connected(0.0)
+    assert (succession.state, asked(succession)) == (THERE, [])
+
+
+def test_push_consumers_have_subjects_of_their_own():
+    succession = Succession(lineage(), "$JS.hub.API", INBOX, delivers=True)
+    for serial in (1, 2):
+        succession.connected(0.0)
+        (subject, data, _), *_ = reversed(succession.take_orders())
+        assert subject == b"$JS.hub.API.CONSUMER.CREATE.S.o_%d" % serial
+        assert json.loads(data)["config"]["deliver_subject"] == "_INBOX.i.d%d" % serial
+        assert succession.deliver_subject == INBOX + b".d%d" % serial
+        succession.disconnected()
