@@ -59,6 +59,13 @@ class GeventPort(_shared.Carrier):
         if self._turn_is_over():
             gevent.sleep(0)
 
+    async def together(self, workers: list[_shared.Worker]) -> None:
+        greenlets = [gevent.spawn(_shared.run_worker, worker) for worker in workers]
+        try:
+            gevent.joinall(greenlets)
+        finally:  # after a gevent.Timeout or a kill, too
+            gevent.killall(greenlets)
+
     def cork(self, token: object) -> None:
         pass  # what is published before the next switch goes out together anyway
 
@@ -147,19 +154,14 @@ class Link:
 
     def _open(self, order: Dial) -> None:
         addresses = socket.getaddrinfo(order.host, order.port, type=socket.SOCK_STREAM)
-        if order.shuffle:
-            _shared.RANDOM.shuffle(addresses)
-        while True:
-            family, kind, proto, _, address = addresses.pop(0)
-            self._sock = socket.socket(family, kind, proto)
-            self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            try:
-                self._sock.connect(address)
-                return
-            except OSError:
-                self._sock.close()
-                if not addresses:
-                    raise
+        run_sync(_shared.first_answer(addresses, order.shuffle, self._connect))
+
+    async def _connect(self, address: Any) -> None:
+        if self._sock is not None:
+            self._sock.close()
+        self._sock = socket.socket(*address[:3])
+        self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._sock.connect(address[4])
 
     def _read(self) -> None:
         while True:

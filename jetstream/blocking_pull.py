@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from natsproto.port import blocking, blocking_to
+from natsproto.port import blocking, blocking_to, run_sync
 
 from . import consuming as _consuming
 from . import messages as _messages
+from .running import Running, plain_call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from natsproto._record import Record
     from natsproto.headers import Headers
@@ -170,6 +171,20 @@ class Messages:
     stop = blocking_to(_facades, _consuming.Messages.stop)
     drain = blocking(_consuming.Messages.drain)
     _anext = blocking_to(JsMsg, _consuming.Messages.__anext__)
+
+    def run(
+        self, callback: Callable[[JsMsg], object], *, concurrency: int = 1, nak: bool = False
+    ) -> None:
+        """Call `callback(msg)` for each message, at most `concurrency` of them at once: threads.
+
+        Returns when the consume() has ended, as an iteration would, and all callbacks are done.
+        When one of them raises, no other is begun, those at work are waited for, the consume() is
+        stopped, and the error is raised; `nak` as in `stop`.
+        """
+        port = self.port
+        call = plain_call(callback, lambda msg: JsMsg(msg, port))
+        # Not blocking(...): the lock is free during callbacks.
+        run_sync(Running(self.inner, call, nak, port).run(port, concurrency))
 
     def __iter__(self) -> Messages:
         return self

@@ -6,10 +6,11 @@ from natsproto.errors import ConnectionClosed, InvalidState, NatsError, TimeoutE
 
 from .machine import Alarm
 from .messages import JsMsg
+from .running import NoLock, Running, async_call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Awaitable, Callable, Iterator
 
     from natsproto._record import Record
     from natsproto.session import Session
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 # How many messages an iterator gives without letting others run.
 _TURN = 64
+_NO_LOCK = NoLock()
 
 
 class Batch:
@@ -90,6 +92,22 @@ class Messages:
                 raise StopAsyncIteration
             await self._session.port.wait(self._machine)
         return self._take()
+
+    async def run(
+        self,
+        callback: Callable[[JsMsg], Awaitable[object]],
+        *,
+        concurrency: int = 1,
+        nak: bool = False,
+    ) -> None:
+        """Call `callback(msg)` for each message, at most `concurrency` of them at once.
+
+        Returns when the consume() has ended, as an iteration would, and all callbacks are done.
+        When one of them raises, no other is begun, those at work are waited for, the consume() is
+        stopped, and the error is raised; `nak` as in `stop`. Cancelled, it is stopped as well.
+        """
+        running = Running(self, async_call(callback), nak, _NO_LOCK)
+        await running.run(self._session.port, concurrency)
 
     def _over(self) -> bool:
         if self._machine.error is not None:

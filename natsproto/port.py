@@ -45,6 +45,10 @@ if TYPE_CHECKING:
             """Let others run for a moment; a place to be cancelled."""
             ...
 
+        async def together(self, workers: list[Callable[[], Coroutine[Any, Any, None]]]) -> None:
+            """Run all of them at the same time, to their ends; cancelled, cancel all of them."""
+            ...
+
         def flush_soon(self) -> None:
             """Commands were given: carry out effects and send, at once or within this loop turn."""
             ...

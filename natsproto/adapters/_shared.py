@@ -14,12 +14,16 @@ from natsproto.connection import Connection
 from natsproto.effects import Dial, StartTls
 from natsproto.errors import InvalidValue
 from natsproto.options import Options
+from natsproto.port import run_sync
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Coroutine
+    from typing import TypeAlias
 
     from natsproto.options import ServersLike
     from natsproto.port import Port
+
+    Worker: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 RANDOM = random.SystemRandom()
 READ_SIZE = 64 * 1024
@@ -63,6 +67,11 @@ async def open_client(connection: Connection, port: Port) -> Client:
         await port.aclose()
         raise
     return client
+
+
+def run_worker(worker: Worker) -> None:
+    """One worker of `together`, where nothing is async."""
+    run_sync(worker())
 
 
 async def first_answer(

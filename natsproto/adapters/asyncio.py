@@ -95,6 +95,18 @@ class AsyncioPort(shared.Carrier):
             finally:
                 self._woken -= 1
 
+    async def together(self, workers: list[shared.Worker]) -> None:
+        tasks = [self._loop.create_task(worker()) for worker in workers]
+        try:
+            await asyncio.wait(tasks)
+        except asyncio.CancelledError:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+            raise
+        for task in tasks:
+            task.result()
+
     def flush_soon(self) -> None:
         # The first bytes since a read go out at once, what follows together, when it is much or at
         # the end of the turn. Only that takes a callback: without one a request costs 2 turns, not

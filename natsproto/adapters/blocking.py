@@ -19,7 +19,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from natsproto.blocking import Client
-from natsproto.errors import InvalidState
+from natsproto.errors import InvalidState, InvalidValue
 from natsproto.port import run_sync
 
 from ._shared import make_connection, open_client
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from natsproto.connection import Connection
     from natsproto.options import OptionsDict, ServersLike
     from natsproto.waitable import Waitable
+
+    from ._shared import Worker
 
 # How often to read though nobody waits: the server wants its PINGs answered.
 _LOOK = 0.5
@@ -102,6 +104,12 @@ class BlockingPort(SocketCarrier):
 
     async def checkpoint(self) -> None:
         pass  # there are no others
+
+    async def together(self, workers: list[Worker]) -> None:
+        raise InvalidValue(
+            f"{len(workers)} at once: this client is for one thread; natsproto.adapters.threads"
+            " is for several"
+        )
 
     def flush_soon(self) -> None:
         if not self._corks or self.connection.congested:

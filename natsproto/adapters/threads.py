@@ -17,7 +17,7 @@ from natsproto.errors import ConnectionClosed
 from natsproto.port import run_sync
 from natsproto.waitable import Waitable
 
-from ._shared import make_connection, open_client
+from ._shared import make_connection, open_client, run_worker
 from ._sockets import SocketCarrier, look_up, wait_for
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from natsproto.connection import Connection
     from natsproto.options import OptionsDict, ServersLike
     from natsproto.port import Lock
+
+    from ._shared import Worker
 
 
 def connect(
@@ -71,6 +73,19 @@ class ThreadsPort(SocketCarrier):
 
     async def checkpoint(self) -> None:
         pass  # the system lets others run
+
+    async def together(self, workers: list[Worker]) -> None:
+        # Not daemons: a callback that was begun is ended, also if this is the end of the process.
+        first, *others = workers
+        threads = [threading.Thread(target=run_worker, args=[each]) for each in others]
+        try:
+            for thread in threads:
+                thread.start()
+            await first()  # here, where Ctrl-C strikes
+        finally:
+            for thread in threads:
+                if thread.ident is not None:
+                    thread.join()
 
     def flush_soon(self) -> None:
         if self._asleep:

@@ -97,6 +97,15 @@ class TrioPort(shared.Carrier):
         else:
             await trio.lowlevel.checkpoint_if_cancelled()
 
+    async def together(self, workers: list[shared.Worker]) -> None:
+        try:
+            async with trio.open_nursery() as nursery:
+                for worker in workers:
+                    nursery.start_soon(worker)
+        except BaseException:
+            await trio.lowlevel.checkpoint_if_cancelled()  # one Cancelled, not a group of them
+            raise
+
     def flush_soon(self) -> None:
         self.carry_out()
 

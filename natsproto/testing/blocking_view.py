@@ -11,6 +11,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from natsproto.client import Client, Events
+from natsproto.port import run_sync
 from natsproto.subscription import Subscription
 
 if TYPE_CHECKING:
@@ -53,6 +54,13 @@ def jetstream_of(client: Client, **options: Any) -> JetStream:
     return jetstream.JetStream(client, **options)
 
 
+def _plain(argument: Any) -> Any:
+    """A callback of a check, which is async, as a blocking object wants it."""
+    if not inspect.iscoroutinefunction(argument):
+        return argument
+    return lambda *args: run_sync(argument(*[view_of(arg) for arg in args]))
+
+
 class _View:
     def __init__(self, inner: Any, twin: type) -> None:
         self.inner = inner
@@ -64,7 +72,7 @@ class _View:
             return view_of(value)
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            return view_of(value(*args, **kwargs))
+            return view_of(value(*[_plain(arg) for arg in args], **kwargs))
 
         async def async_call(*args: Any, **kwargs: Any) -> Any:
             return call(*args, **kwargs)

@@ -85,6 +85,19 @@ def test_consume_gives_messages_until_it_is_stopped():
     stage.serve()
 
 
+def test_run_calls_for_each_message():
+    _, made = consumer([delivery(1), delivery(2), delivery(3)], SILENCE)
+    seen = []
+
+    def callback(msg):
+        assert isinstance(msg, JsMsg)
+        seen.append(msg.data)
+        msg.ack()
+
+    made.consume(max_messages=3, stop_after=2).run(callback)
+    assert seen == [b"1", b"2"]
+
+
 def test_drain_leaves_what_came_to_be_taken():
     _, made = consumer([delivery(1), delivery(2)], SILENCE)
     messages = made.consume(max_messages=2)

@@ -199,6 +199,19 @@ def test_stop_after():
     assert [msg.metadata.stream_seq for msg in stage.run(consuming.stop())] == [3]
 
 
+@pytest.mark.rule("RUN-3")
+def test_run():
+    stage, consuming = begin(stop_after=2)
+    seen = []
+
+    async def callback(msg):
+        seen.append(msg.metadata.stream_seq)
+        await msg.ack()
+
+    assert stage.run(consuming.run(callback), messages(stage, 1, 2)) is None
+    assert (seen, consuming.closed) == ([1, 2], True)
+
+
 @pytest.mark.rule("CONSUME-18")
 def test_the_end_of_the_client():
     stage, consuming = begin()

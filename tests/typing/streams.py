@@ -75,6 +75,15 @@ async def asynchronous(nc: client.Client) -> None:
         assert_type(await msg.ack(), None)
         assert_type(await msg.nak(delay=1.5), None)
         assert_type(await msg.ack_sync(timeout=1), None)
+    assert_type(await consumer.consume().run(handle, concurrency=3, nak=True), None)
+
+
+async def handle(msg: jetstream.JsMsg) -> bool:
+    return msg.settled
+
+
+def handle_plainly(msg: js_blocking.JsMsg) -> None:
+    assert_type(msg.ack(), None)
 
 
 def synchronous(nc: blocking.Client) -> None:
@@ -112,3 +121,4 @@ def synchronous(nc: blocking.Client) -> None:
             assert_type(msg.term("reason"), None)
             assert_type(msg.in_progress(), None)
         assert_type(messages.stop(nak=True), list[js_blocking.JsMsg])
+        assert_type(messages.run(handle_plainly, concurrency=3), None)

@@ -1,0 +1,148 @@
+"""Running: what Messages.run does. Workers take a message and call, until there is none.
+
+    take      waits for the next message of the consume(); None: it has ended
+    call      the user's callback, in which anything may happen, `stop` and `drain` of this very
+              consume() included
+    stop      once, when a callback or the consume() fails: nobody starts another callback then
+
+A worker does one after the other, so as many workers as there may be callbacks at once. On a loop
+they are tasks, elsewhere threads: the port runs them together. Only `take` and `stop` touch the
+core; where facades have a lock, it is held for these two and never during a callback.
+"""
+
+from __future__ import annotations
+
+from natsproto.errors import InvalidValue, NatsError
+
+from .pull_options import check_count
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from typing import Protocol, TypeVar
+
+    from natsproto.port import Lock, Port
+
+    from .consuming import Messages
+    from .messages import JsMsg
+
+    Facade = TypeVar("Facade")
+
+    class Guard(Protocol):
+        """Whose lock is held around what touches the core."""
+
+        @property
+        def lock(self) -> Lock: ...
+
+
+class NoLock:
+    """Where there is one thread; its own lock, too."""
+
+    @property
+    def lock(self) -> NoLock:
+        return self
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+
+class Running:
+    """One run: its workers, and the first thing that went wrong."""
+
+    __slots__ = ("_call", "_guard", "_messages", "_nak", "failure")
+
+    def __init__(
+        self,
+        messages: Messages,
+        call: Callable[[JsMsg], Awaitable[object]],
+        nak: bool,
+        guard: Guard,
+    ) -> None:
+        self._messages = messages
+        self._call = call
+        self._nak = nak
+        self._guard = guard
+        self.failure: Exception | None = None
+
+    async def run(self, port: Port, concurrency: int) -> None:
+        """To the end of all workers; raises what failed first."""
+        check_count("concurrency", concurrency)
+        if concurrency == 1:
+            await self.work()
+        else:
+            await port.together([self.work for _ in range(concurrency)])
+        if self.failure is not None:
+            raise self.failure
+
+    async def work(self) -> None:
+        """One worker. It raises only what ends its thread of control: cancellation, Ctrl-C."""
+        try:
+            while True:
+                msg = await self._take()
+                if msg is None:
+                    return
+                await self._call(msg)
+        except Exception as error:
+            if self.failure is None:
+                self.failure = error
+            await self._stop()  # RUN-4: those who wait for a message are woken by that
+        except BaseException:
+            await self._stop()
+            raise
+
+    async def _take(self) -> JsMsg | None:
+        with self._guard.lock:
+            try:
+                return await self._messages.__anext__()
+            except StopAsyncIteration:
+                return None
+
+    async def _stop(self) -> None:
+        try:
+            with self._guard.lock:
+                await self._messages.stop(nak=self._nak)
+        except NatsError:
+            pass  # nobody can be told any more; what was not given back comes again by itself
+
+
+def check_callback(callback: object) -> None:
+    """InvalidValue unless it can be called."""
+    if not callable(callback):
+        raise InvalidValue("callback %r cannot be called" % (callback,), "RUN-1")
+
+
+def is_async(result: object) -> bool:
+    """Whether it can be awaited; MicroPython's coroutines are generators."""
+    return hasattr(result, "__await__") or hasattr(result, "send")
+
+
+def async_call(
+    callback: Callable[[JsMsg], Awaitable[object]],
+) -> Callable[[JsMsg], Awaitable[object]]:
+    """The callback; it raises if there is nothing to be awaited."""
+    check_callback(callback)
+
+    def call(msg: JsMsg) -> Awaitable[object]:
+        result = callback(msg)
+        if not is_async(result):
+            raise InvalidValue("callback %r is not async: this client is" % (callback,), "RUN-1")
+        return result
+
+    return call
+
+
+def plain_call(
+    callback: Callable[[Facade], object], make: Callable[[JsMsg], Facade]
+) -> Callable[[JsMsg], Awaitable[object]]:
+    """The same for one that is not async, and is given facades."""
+    check_callback(callback)
+
+    async def call(msg: JsMsg) -> None:
+        result = callback(make(msg))
+        if is_async(result):
+            raise InvalidValue("callback %r is async: this client is not" % (callback,), "RUN-1")
+
+    return call
