@@ -58,7 +58,11 @@ def _plain(argument: Any) -> Any:
     """A callback of a check, which is async, as a blocking object wants it."""
     if not inspect.iscoroutinefunction(argument):
         return argument
-    return lambda *args: run_sync(argument(*[view_of(arg) for arg in args]))
+
+    def call(*args: Any) -> Any:
+        return run_sync(argument(*[view_of(arg) for arg in args]))
+
+    return call
 
 
 class _View:
