@@ -197,7 +197,7 @@ class Push(Source):
             if now - due > LATE and not self._excused:
                 self._excused = True  # PUSH-4: what came meanwhile may still wait to be read
             else:
-                text = "the server was silent for %g s" % (now - self._heard)
+                text = "the server was silent for %.3g s" % (now - self._heard)
                 self.tell(PushWarning(HeartbeatMissed(text)))
         self._set_deadline()
         return self._told > told
@@ -250,8 +250,7 @@ class Push(Source):
             return False
         block = msg.raw_headers or b""
         stalled = header_value(block, STALLED)
-        # PUSH-9: what names the last answer soon after it may have crossed it.
-        if stalled and (stalled != self._answered or now - self._answered_at >= self._heartbeat):
+        if stalled:
             self._request(stalled, now)
         last = header_value(block, LAST)
         if self._queue_group or not last.isdigit() or len(last) > _MOST_DIGITS:
@@ -273,6 +272,8 @@ class Push(Source):
         """Flow control is asked for: not before what has come so far was taken (PUSH-7)."""
         if any(subject == known for known, _ in self._requests):
             return
+        if subject == self._answered and now - self._answered_at < self._heartbeat:
+            return  # PUSH-9: this one may have crossed the answer
         position = self._taken + self.pending()
         if self._requests and self._requests[-1][1] == position:
             self._requests.pop()  # the server knows only the newest
