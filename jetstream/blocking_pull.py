@@ -5,12 +5,15 @@ from __future__ import annotations
 from natsproto.port import blocking, blocking_to, run_sync
 
 from . import consuming as _consuming
+from . import iteration as _iteration
 from . import messages as _messages
 from .running import Running, plain_call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from typing_extensions import Self
 
     from natsproto._record import Record
     from natsproto.headers import Headers
@@ -115,17 +118,17 @@ class Batch:
         return "<Batch of %d, error %r>" % (len(self), self.error)
 
 
-class PullEvents:
-    """What happened to the pulls of a consume()."""
+class MachineEvents:
+    """What a machine has to tell, besides its messages."""
 
-    def __init__(self, inner: _consuming.PullEvents, port: BlockingPort) -> None:
+    def __init__(self, inner: _iteration.MachineEvents, port: BlockingPort) -> None:
         self.inner = inner
         self.port = port
 
-    next = blocking(_consuming.PullEvents.next)
-    _anext = blocking(_consuming.PullEvents.__anext__)
+    next = blocking(_iteration.MachineEvents.next)
+    _anext = blocking(_iteration.MachineEvents.__anext__)
 
-    def __iter__(self) -> PullEvents:
+    def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Record:
@@ -144,18 +147,12 @@ def facade_or_none(msg: _messages.JsMsg | None, port: BlockingPort) -> JsMsg | N
     return None if msg is None else JsMsg(msg, port)
 
 
-class Messages:
-    """A consume() under way: iterate it. Made by Consumer.consume.
+class Iteration:
+    """What Messages and PushMessages share."""
 
-    The iteration ends by `stop`, `drain`, `stop_after` or the end of the client; it raises if the
-    consumer is gone or cannot be pulled from. Everything else is survived, and told by `events`.
-    """
-
-    def __init__(self, inner: _consuming.Messages, port: BlockingPort) -> None:
+    def __init__(self, inner: _iteration.Iteration, port: BlockingPort) -> None:
         self.inner = inner
         self.port = port
-        #: What happened to the pulls: PullWarning, Pinned, Unpinned. Iterate, or ask for the next.
-        self.events = PullEvents(inner.events, port)
 
     @property
     def pending(self) -> int:
@@ -167,18 +164,18 @@ class Messages:
         """Whether no message will come any more."""
         return self.inner.closed
 
-    next = blocking_to(JsMsg, _consuming.Messages.next)
-    stop = blocking_to(_facades, _consuming.Messages.stop)
-    drain = blocking(_consuming.Messages.drain)
-    _anext = blocking_to(JsMsg, _consuming.Messages.__anext__)
+    next = blocking_to(JsMsg, _iteration.Iteration.next)
+    stop = blocking_to(_facades, _iteration.Iteration.stop)
+    drain = blocking(_iteration.Iteration.drain)
+    _anext = blocking_to(JsMsg, _iteration.Iteration.__anext__)
 
     def run(
         self, callback: Callable[[JsMsg], object], *, concurrency: int = 1, nak: bool = False
     ) -> None:
         """Call `callback(msg)` for each message, at most `concurrency` of them at once: threads.
 
-        Returns when the consume() has ended, as an iteration would, and all callbacks are done.
-        When one of them raises, no other is begun, those at work are waited for, the consume() is
+        Returns when it has ended, as an iteration would, and all callbacks are done.
+        When one of them raises, no other is begun, those at work are waited for, it is
         stopped, and the error is raised; `nak` as in `stop`.
         """
         port = self.port
@@ -186,7 +183,7 @@ class Messages:
         # Not blocking(...): the lock is free during callbacks.
         run_sync(Running(self.inner, call, nak, port).run(port, concurrency))
 
-    def __iter__(self) -> Messages:
+    def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> JsMsg:
@@ -195,8 +192,25 @@ class Messages:
         except StopAsyncIteration:
             raise StopIteration from None
 
-    def __enter__(self) -> Messages:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.stop()
+
+
+class Messages(Iteration):
+    """A consume() under way: iterate it. Made by Consumer.consume.
+
+    The iteration ends by `stop`, `drain`, `stop_after` or the end of the client; it raises if the
+    consumer is gone or cannot be pulled from. Everything else is survived, and told by `events`.
+    """
+
+    def __init__(self, inner: _consuming.Messages, port: BlockingPort) -> None:
+        super().__init__(inner, port)
+        #: What happened to the pulls: PullWarning, Pinned, Unpinned. Iterate, or ask for the next.
+        self.events = PullEvents(inner.events, port)
+
+
+class PullEvents(MachineEvents):
+    """What happened to the pulls of a consume()."""

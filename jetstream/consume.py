@@ -28,7 +28,7 @@ from natsproto.errors import TimeoutExpired
 
 from .errors import HeartbeatMissed, PullRefused
 from .fetch import LATE
-from .machine import Machine
+from .iteration import Source
 from .pull import MANY, MARGIN, Ledger, Pull, counted_size, read_pin
 from .status import ABSENT, BEAT, DONE, FAIL, LIMIT, SIZE, UNPIN, Status, is_status
 
@@ -43,7 +43,6 @@ SHORTEST_PAUSE = 0.05
 LONGEST_PAUSE = 10.0
 # For somebody to come back, a leader most of all.
 LONGEST_ABSENCE = 2.0
-MAX_NEWS = 256
 
 
 class PullWarning(Record):
@@ -70,17 +69,15 @@ class Unpinned(Record):
     __slots__ = ()
 
 
-class Consume(Machine):
+class Consume(Source):
     """The buffer and its refill. The API takes messages with `pop`, which may order a pull."""
 
     __slots__ = (
         "_absent",
-        "_batch",
         "_brought",
         "_by_bytes",
         "_count",
         "_excused",
-        "_fresh",
         "_limit",
         "_online",
         "_pause",
@@ -96,14 +93,11 @@ class Consume(Machine):
         "_taken",
         "_template",
         "_threshold",
-        "_told",
         "_too_small",
         "_waiting",
         "buffered_bytes",
         "ledger",
-        "news",
         "pin",
-        "stopped",
     )
 
     def __init__(
@@ -137,28 +131,16 @@ class Consume(Machine):
         self._brought = False  # whether a message came since the last pull
         self._silent_at = 0.0
         self._excused = False
-        self._told = 0  # events
         self._absent = ""  # the last thing that was told about nobody being there
         self._refusals: list[str] = []  # what was told about pulls being refused
-        self._batch: list[Msg] = []
-        self._fresh: list[Msg] = []
         self.buffered_bytes = 0
         self.ledger = Ledger()
         self.pin = ""
-        self.stopped = False
-        self.news: list[Record] = []  # for the user, oldest first
 
     # What the API does
 
-    def pending(self) -> int:
-        return len(self._batch) + len(self._fresh)
-
     def pop(self, now: float) -> Msg:
-        """The oldest message; there must be one. May leave something to be performed."""
-        if not self._batch:
-            self._batch, self._fresh = self._fresh, self._batch
-            self._batch.reverse()
-        msg = self._batch.pop()
+        msg = super().pop(now)
         self._taken += 1
         if self._by_bytes:
             self.buffered_bytes -= counted_size(msg, self._pinned)
@@ -170,8 +152,7 @@ class Consume(Machine):
 
     @property
     def unperformed(self) -> bool:
-        """Whether the connection has to look: for orders, a new deadline, or our leaving."""
-        return self.has_orders or self._waiting or (self.leaving and not self.ended)
+        return self._waiting or super().unperformed
 
     @property
     def finished(self) -> bool:
@@ -179,18 +160,11 @@ class Consume(Machine):
         return self._stop_after > 0 and self._taken >= self._stop_after
 
     def stop(self) -> list[Msg]:
-        """Pull no more and leave; returns what was not taken."""
-        self._batch.reverse()
-        rest = self._batch + self._fresh
-        self._batch = []
-        self._fresh = []
         self.buffered_bytes = 0
-        self._finish()
-        return rest
+        return super().stop()
 
     def start_draining(self) -> None:
-        """Pull no more; what has come, and what is on its way, can still be taken."""
-        self.stopped = True
+        super().start_draining()
         self._waiting = False
         self._set_deadline()
 
@@ -317,28 +291,36 @@ class Consume(Machine):
         if now >= self._silent_at:
             # CONSUME-8: whatever became of these pulls, their answers will not be believed.
             self.ledger.clear()
-            text = "the server was silent for %g s" % self._silence
-            self._tell(PullWarning(HeartbeatMissed(text)))
+            self._missed(HeartbeatMissed("the server was silent for %g s" % self._silence), now)
         elif self.ledger.give_up(now):
             text = "the server did not end a pull in time"
-            self._tell(PullWarning(TimeoutExpired(text)))
+            self.tell(PullWarning(TimeoutExpired(text)))
+
+    def _missed(self, error: NatsError, now: float) -> None:
+        self.tell(PullWarning(error))
 
     def _status(self, msg: Msg, now: float) -> bool:
         status = Status(msg)
         if status.meaning == BEAT:
-            self._absent = ""
-            return False
+            return self._beat(msg, now)
         pull = self.ledger.ended(msg.raw_subject[len(self._prefix) :], status)
         if pull is None or not self._active:
             return False  # PULL-8: late, or a second one: nothing depends on that pull any more
         if status.meaning == FAIL:
-            self._finish()
-            return self.end(status.error)
+            return self._failed(status.error, now)
         told = self._told
         self._ended(pull, status, now)
         self._refill(now)
         self._set_deadline()
         return self._told > told
+
+    def _beat(self, msg: Msg, now: float) -> bool:
+        self._absent = ""
+        return False
+
+    def _failed(self, error: NatsError, now: float) -> bool:
+        self._finish()
+        return self.end(error)
 
     def _ended(self, pull: Pull, status: Status, now: float) -> None:
         """The pull is over, and that is not the end."""
@@ -352,7 +334,7 @@ class Consume(Machine):
         elif meaning == UNPIN:
             if pull.pin == self.pin != "":
                 self.pin = ""
-                self._tell(Unpinned())
+                self.tell(Unpinned())
         else:
             self._warn(status)
         if meaning in (LIMIT, ABSENT, SIZE):
@@ -373,18 +355,12 @@ class Consume(Machine):
             return
         else:
             self._absent = text
-        self._tell(PullWarning(status.error))
-
-    def _tell(self, event: Record) -> None:
-        self._told += 1
-        self.news.append(event)
-        if len(self.news) > MAX_NEWS:
-            self.news.pop(0)
+        self.tell(PullWarning(status.error))
 
     def _note_pin(self, msg: Msg) -> bool:
         pin = read_pin(msg)
         if not pin or pin == self.pin:
             return False
         self.pin = pin
-        self._tell(Pinned(pin))
+        self.tell(Pinned(pin))
         return True

@@ -6,9 +6,12 @@ from natsproto.errors import ConnectionClosed, InvalidState, TimeoutExpired
 
 from .machine import Alarm, Machine
 from .messages import JsMsg
+from .running import NoLock, Running, async_call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from typing_extensions import Self
 
     from natsproto._record import Record
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 
 # How many messages an iterator gives without letting others run.
 _TURN = 64
+_NO_LOCK = NoLock()
 MAX_NEWS = 256
 
 
@@ -72,10 +76,13 @@ class Source(Machine):
         self.stopped = True
 
     def tell(self, event: Record) -> None:
+        """News for the user; of those that nobody takes the newest are kept."""
         self._told += 1
         self.news.append(event)
         if len(self.news) > MAX_NEWS:
             self.news.pop(0)
+
+    _tell = tell
 
 
 class Iteration:
@@ -124,6 +131,22 @@ class Iteration:
             await self._session.port.wait(self._machine)
         return self._take()
 
+    async def run(
+        self,
+        callback: Callable[[JsMsg], Awaitable[object]],
+        *,
+        concurrency: int = 1,
+        nak: bool = False,
+    ) -> None:
+        """Call `callback(msg)` for each message, at most `concurrency` of them at once.
+
+        Returns when it has ended, as an iteration would, and all callbacks are done.
+        When one of them raises, no other is begun, those at work are waited for, it is
+        stopped, and the error is raised; `nak` as in `stop`. Cancelled, it is stopped as well.
+        """
+        running = Running(self, async_call(callback), nak, _NO_LOCK)
+        await running.run(self._session.port, concurrency)
+
     def _over(self) -> bool:
         if self._machine.error is not None:
             raise self._machine.error  # CONSUME-18
@@ -131,6 +154,9 @@ class Iteration:
 
     async def _at_end(self) -> None:
         """Somebody asks for a message, and there will be none."""
+
+    async def _finish(self) -> None:
+        """It is over, by `stop` or by a drain that left nothing to take."""
 
     def _take(self) -> JsMsg:
         session = self._session
@@ -158,6 +184,7 @@ class Iteration:
                 await rest[0].nak()
                 rest.pop(0)
         session.port.flush_soon()
+        await self._finish()
         return rest
 
     async def drain(self, timeout: float = 10.0) -> None:
@@ -166,6 +193,8 @@ class Iteration:
         self._machine.start_draining()
         fence = session.connection.start_drain_of([self._machine], session.deadline(timeout))
         await session.settle(fence)
+        if self.closed:
+            await self._finish()
 
     async def __aenter__(self) -> Self:
         return self

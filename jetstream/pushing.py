@@ -5,7 +5,7 @@ from __future__ import annotations
 from natsproto.errors import NatsError
 
 from .iteration import Iteration, MachineEvents
-from .push import Push, PushWarning
+from .push import PushWarning
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from natsproto.session import Session
 
-    from .messages import JsMsg
+    from .push import Push
 
 
 class PushMessages(Iteration):
@@ -30,7 +30,7 @@ class PushMessages(Iteration):
         self._push = machine
         #: What happened: PushWarning, Gap, Recounted. Iterate, or ask for the next.
         self.events = PushEvents(session, machine)
-        # Runs once, when nothing is to come any more and what came was taken.
+        # PUSH-15: runs once, when nothing is to come any more and what came was taken.
         self.on_end: Callable[[], Awaitable[object]] | None = None
 
     @property
@@ -38,30 +38,15 @@ class PushMessages(Iteration):
         """Messages that did not fit in the queue, since the start."""
         return self._push.dropped
 
-    async def stop(self, *, nak: bool = False) -> list[JsMsg]:
-        rest = await super().stop(nak=nak)
-        await self._finish()
-        return rest
-
     async def unsubscribe(self) -> None:
-        """End now; what was not taken is forgotten. Deletes the consumer if this made it."""
+        """End now; what was not taken is forgotten."""
         await self.stop()
-
-    async def drain(self, timeout: float = 10.0) -> None:
-        """Want no more, but get what is on its way: the iteration ends with the last of it.
-
-        A consumer that was made by this is deleted then: here if nothing waits to be taken,
-        otherwise at the end of the iteration or of the `async with` block.
-        """
-        await super().drain(timeout)
-        if self.closed:
-            await self._finish()
 
     async def _at_end(self) -> None:
         try:
             await self._finish()
         except NatsError as error:
-            self._push.tell(PushWarning(error))  # ADR-15: nobody waits for this
+            self._push.tell(PushWarning(error))  # PUSH-15: nobody waits for it
 
     async def _finish(self) -> None:
         call = self.on_end

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from natsproto.port import Lock, Port
 
-    from .consuming import Messages
+    from .iteration import Iteration
     from .messages import JsMsg
 
     Facade = TypeVar("Facade")
@@ -56,7 +56,7 @@ class Running:
 
     def __init__(
         self,
-        messages: Messages,
+        messages: Iteration,
         call: Callable[[JsMsg], Awaitable[object]],
         nak: bool,
         guard: Guard,

@@ -71,7 +71,7 @@ MUTANTS = [
     ("one token for all pulls", "consume", "        self._count += 1\n", "", "consume"),
     (
         "half of the buffer is lost",
-        "consume",
+        "iteration",
         "rest = self._batch + self._fresh",
         "rest = self._batch",
         "test_consume",
@@ -218,7 +218,7 @@ MUTANTS = [
     ),
     (
         "next waits for ever",
-        "consuming",
+        "iteration",
         "    session.connection.wake_at(alarm, deadline)\n",
         "",
         "test_consuming",
