@@ -98,6 +98,10 @@ class Ledger:
     def add(self, pull: Pull) -> None:
         self.open.append(pull)
 
+    def knows(self, token: bytes) -> bool:
+        """Whether a status of this pull would mean something."""
+        return any(pull.token == token for pull in self.open + self._counted)
+
     def delivered(self, size: int) -> None:
         """A message came. One that no pull asked for, because it was given up, changes nothing."""
         if self.open:

@@ -70,8 +70,8 @@ class Status(Record):
         self.description = msg.description
         self.meaning, error = _look_up(self.code, self.description)
         self.error = error(self.code, self.description)
-        self.messages = _number(msg.raw_headers or b"", PENDING_MESSAGES)
-        self.bytes = _number(msg.raw_headers or b"", PENDING_BYTES)
+        self.messages = header_number(msg.raw_headers or b"", PENDING_MESSAGES)
+        self.bytes = header_number(msg.raw_headers or b"", PENDING_BYTES)
 
     @property
     def refused(self) -> bool:
@@ -92,7 +92,7 @@ def _look_up(code: int, description: str) -> tuple[str, type[PullFailed]]:
     return FAIL, UnknownStatus
 
 
-def _number(block: bytes, name: bytes) -> int | None:
+def header_number(block: bytes, name: bytes) -> int | None:
     """The value of a header, straight from the block; never negative, whatever the server says."""
     start = block.find(name)
     if start < 0:

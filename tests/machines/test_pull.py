@@ -57,6 +57,15 @@ def fill(pulls):
     return ledger
 
 
+@pytest.mark.rule("PULL-8")
+def test_whose_statuses_mean_something():
+    ledger = fill([(1, 0), (5, 0)])
+    ledger.delivered(0)
+    assert [ledger.knows(b"%d" % token) for token in (1, 2, 3)] == [True, True, False]
+    ledger.clear()
+    assert not ledger.knows(b"1")
+
+
 @pytest.mark.rule("PULL-7")
 @pytest.mark.rule("PULL-8")
 @pytest.mark.parametrize(("name", "pulls", "steps", "left"), TABLE, ids=[row[0] for row in TABLE])
