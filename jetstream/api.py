@@ -17,10 +17,12 @@ from .call import Api, read_version
 from .config import ConsumerConfig, StreamConfig
 from .consumer import Consumer
 from .counters import INCREMENT, increment, read_value
-from .errors import FilterIgnored, InvalidResponse, JetStreamError, StreamNotFound
+from .errors import FilterIgnored, InvalidResponse, SeveralStreams, StreamNotFound
 from .info import AccountInfo, ConsumerInfo, ConsumerPause, StreamInfo
 from .publish import publish, publish_headers, schedule_headers
 from .stream import Stream
+from .subscribe import subscribe
+from .subscribe_options import Limits, Wanted
 from .timestamp import Timestamp
 from .window import PublishWindow
 
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from .fields import Fields
     from .info import PubAck
     from .publish import PublishOptions
+    from .pushing import PushMessages
     from .timestamp import TimestampLike
 
     StreamConfigLike: TypeAlias = StreamConfig | dict[str, Any]
@@ -108,13 +111,13 @@ class JetStream:
         return _names(rows)
 
     async def stream_name_by_subject(self, subject: str) -> str:
-        """The one stream that takes the subject; StreamNotFound; JetStreamError if several do."""
+        """The one stream that takes the subject; StreamNotFound; SeveralStreams if several do."""
         check_subscribe(subject)
         names = await self.stream_names(subject)
         if not names:
             raise StreamNotFound(404, 10059, "no stream takes subject %r" % subject)
         if len(names) > 1:
-            raise JetStreamError("subject %r is taken by several streams: %s" % (subject, names))
+            raise SeveralStreams(subject, names)
         return names[0]
 
     # Consumers
@@ -209,6 +212,46 @@ class JetStream:
         """Take the pin of a priority group from the client that holds it."""
         endpoint = "CONSUMER.UNPIN.%s" % _path(stream, name)
         await self._api.call(endpoint, {"group": group}, level=1)
+
+    # Subscribing
+
+    async def subscribe(
+        self,
+        subject: str = "",
+        config: ConsumerConfigLike | None = None,
+        *,
+        stream: str = "",
+        durable: str = "",
+        queue: str = "",
+        bind: bool = False,
+        delete_on_end: bool | None = None,
+        alarm_after: float = 3.0,
+        max_pending_messages: int | None = None,
+        max_pending_bytes: int | None = None,
+        **fields: Unpack[ConsumerConfigDict],
+    ) -> PushMessages:
+        """Messages of this subject as the server pushes them: `async with` it, and iterate.
+
+        stream   where they are; without it the one stream that takes the subject
+        durable  the consumer of this name, which is created if it is not there; likewise `name`,
+                 for one that goes when nobody listens; without either it is this call's own
+        queue    share the messages with all who say the same; it is the durable name as well if
+                 none is given
+        bind     never create a consumer: ConsumerNotFound
+        delete_on_end
+                 delete the consumer at the end of the subscription, if this call created it: by
+                 default only one without durable name and queue
+        alarm_after
+                 how many heartbeats may be missing; only with idle_heartbeat
+        max_pending_messages, max_pending_bytes
+                 what may wait to be taken; more is dropped and told; 0: any
+
+        The other keywords are the fields of a new consumer. One that is there has to have them all:
+        ConfigMismatch, or another BindRefused, if it is not what was asked for.
+        """
+        wanted = Wanted(subject, stream, durable, queue, bind, delete_on_end, config, fields)
+        limits = Limits(alarm_after, max_pending_messages, max_pending_bytes)
+        return await subscribe(self, self._api, wanted, limits)
 
     # Publishing
 

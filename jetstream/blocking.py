@@ -19,6 +19,8 @@ from .blocking_pull import JsMsg as JsMsg
 from .blocking_pull import Messages as Messages
 from .blocking_pull import PullEvents as PullEvents
 from .blocking_pull import facade_or_none
+from .blocking_push import PushEvents as PushEvents
+from .blocking_push import PushMessages as PushMessages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -229,6 +231,7 @@ class JetStream:
     resume_consumer = blocking(_api.JetStream.resume_consumer)
     reset_consumer = blocking(_api.JetStream.reset_consumer)
     unpin_consumer = blocking(_api.JetStream.unpin_consumer)
+    subscribe = blocking_to(PushMessages, _api.JetStream.subscribe)
     publish = blocking(_api.JetStream.publish)
     add_to_counter = blocking(_api.JetStream.add_to_counter)
     schedule = blocking(_api.JetStream.schedule)

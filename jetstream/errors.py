@@ -9,6 +9,7 @@
         PublishesFailed          some of many publishes failed
         NotJetStreamMessage      a message that no consumer delivered
         FilterIgnored            the server is too old for filter_subjects
+        SeveralStreams           more than one stream takes the subject
         PullFailed               a pull ended with a status that is an error: code, description
           ConsumerDeleted        the consumer is gone
           ConsumerIsPush         the consumer cannot be pulled from
@@ -91,6 +92,18 @@ class NotJetStreamMessage(JetStreamError):
 
 class FilterIgnored(JetStreamError):
     """The server took the consumer without its filter_subjects: it is too old for them."""
+
+
+class SeveralStreams(JetStreamError):
+    """More than one stream has messages of this subject: name the one that is meant."""
+
+    def __init__(self, subject: str, streams: list[str]) -> None:
+        super().__init__("subject %r is taken by several streams: %s" % (subject, streams))
+        self.subject = subject
+        self.streams = streams
+
+    def __reduce__(self) -> tuple[type[SeveralStreams], tuple[str, list[str]]]:
+        return type(self), (self.subject, self.streams)
 
 
 class PullFailed(JetStreamError):

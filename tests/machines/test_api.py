@@ -12,6 +12,7 @@ from jetstream.errors import (
     InvalidResponse,
     JetStreamError,
     JetStreamNotAvailable,
+    SeveralStreams,
     StreamNameInUse,
     StreamNotFound,
 )
@@ -342,7 +343,7 @@ def test_create_or_update_updates_first():
     ("names", "raised", "text"),
     [
         ([], StreamNotFound, "no stream takes subject 's.a'"),
-        (["A", "B"], JetStreamError, r"by several streams: \['A', 'B'\]"),
+        (["A", "B"], SeveralStreams, r"by several streams: \['A', 'B'\]"),
     ],
 )
 def test_the_stream_of_a_subject(names, raised, text):
@@ -490,3 +491,16 @@ def test_schedules():
     with pytest.raises(NotSupported):
         old.run(JetStream(old.client).schedule("s.a", when="@daily", target="t"))
     assert old.quiet()
+
+
+@pytest.mark.rule("CALL-13")
+def test_subscribe():
+    stage = Stage({"streams": ["S"], "total": 1}, consumer())
+    js = JetStream(stage.client)
+    messages = stage.run(js.subscribe("s.a", ack_wait=2.5))
+    assert not messages.closed
+    endpoints = [subject for subject, _ in stage.asked]
+    assert endpoints == ["$JS.API.STREAM.NAMES", "$JS.API.CONSUMER.CREATE.S.%s.s.a" % ("1" * 22)]
+    with pytest.raises(InvalidValue):
+        stage.run(js.subscribe())
+    assert stage.quiet()

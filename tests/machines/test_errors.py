@@ -195,6 +195,13 @@ def test_pull_failed():
     assert str(PullFailed(503, "")) == "503"
 
 
+def test_several_streams():
+    error = errors.SeveralStreams("s.*", ["A", "B"])
+    assert str(error) == "subject 's.*' is taken by several streams: ['A', 'B']"
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(copy), copy.subject, copy.streams) == (str(error), "s.*", ["A", "B"])
+
+
 def test_bind_refused():
     error = errors.ConfigMismatch("it differs", "BIND-10", "S", "c", 3, -1)
     error.field = "max_deliver"

@@ -1,0 +1,130 @@
+"""The push subscribe workflow of ADR-15: find or create a consumer, and listen where it delivers.
+
+    stream      as given, or the one that takes the subject
+    a name      durable, name, or the queue: look for that consumer
+      found     check that it fits, then SUB to its deliver_subject
+      not found create it, unless it was to be bound
+    no name     create one, which lives as long as this subscription
+    create      SUB first, so that nothing is delivered to nobody; then CONSUMER.CREATE
+      exists    somebody was faster: look for it, check, and SUB where it delivers instead
+
+Whatever fails or is cancelled on the way leaves no subscription behind, and no consumer that was
+created for it.
+"""
+
+from __future__ import annotations
+
+from natsproto.errors import NatsError
+
+from .binding import bind
+from .cleanup import clean_up
+from .errors import ApiError, ConsumerExists, ConsumerNotFound
+from .push import Push, PushWarning
+from .pushing import PushMessages
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from .api import JetStream
+    from .call import Api
+    from .config import ConsumerConfig
+    from .info import ConsumerInfo
+    from .subscribe_options import Limits, Wanted
+
+
+async def subscribe(js: JetStream, api: Api, wanted: Wanted, limits: Limits) -> PushMessages:
+    """The subscription, in force."""
+    stream = wanted.stream or await js.stream_name_by_subject(wanted.subject)
+    if wanted.name:
+        try:
+            found = await js.consumer(stream, wanted.name)
+        except ConsumerNotFound:
+            if wanted.bind:
+                raise
+        else:
+            return _attach(api, found.cached_info, wanted, limits)
+    return await _create(js, api, stream, wanted, limits)
+
+
+def _attach(api: Api, info: ConsumerInfo, wanted: Wanted, limits: Limits) -> PushMessages:
+    """Subscribe to a consumer that others have made; it is not deleted in the end."""
+    config = wanted.config
+    target = bind(
+        info, subject=wanted.subject, queue=wanted.queue, config=config, given=wanted.given
+    )
+    # JSSUB-9: nobody was listening, so this was the last one; members of a group see but a part.
+    last = None if wanted.queue else info.delivered.consumer_seq
+    machine = _machine(info.config, wanted, limits, last)
+    api.session.connection.subscribe(target, machine, queue=wanted.queue)
+    return _begin(api, machine)
+
+
+async def _create(
+    js: JetStream, api: Api, stream: str, wanted: Wanted, limits: Limits
+) -> PushMessages:
+    connection = api.session.connection
+    name = wanted.name or connection.new_token()
+    target = wanted.target or connection.new_inbox()
+    config = wanted.config_for(name, target)
+    machine = _machine(config, wanted, limits, 0)
+    # JSSUB-2: before the consumer, which would deliver to nobody.
+    sid = connection.subscribe(target, machine, queue=wanted.queue)
+    try:
+        await js.create_consumer(stream, config)
+    except BaseException as error:
+        connection.unsubscribe(sid)
+        api.session.port.flush_soon()
+        if isinstance(error, ConsumerExists) and wanted.name:
+            return await _lost_race(js, api, stream, wanted, limits)
+        if not isinstance(error, ApiError):
+            clean_up(api, stream, name, target)  # JSSUB-12: it may be there
+        raise
+    messages = _begin(api, machine)
+    if wanted.deletes:
+        messages.on_end = _deletion(js, stream, name, machine)
+    return messages
+
+
+async def _lost_race(
+    js: JetStream, api: Api, stream: str, wanted: Wanted, limits: Limits
+) -> PushMessages:
+    # JSSUB-10: it was not there when we looked.
+    found = await js.consumer(stream, wanted.name)
+    return _attach(api, found.cached_info, wanted, limits)
+
+
+def _machine(config: ConsumerConfig, wanted: Wanted, limits: Limits, last: int | None) -> Push:
+    return Push(
+        heartbeat=config.idle_heartbeat,
+        alarm_after=limits.alarm_after,
+        flow_control=config.flow_control,
+        queue=bool(wanted.queue),
+        ackless=config.ack_policy == "none",
+        max_messages=limits.max_messages,
+        max_bytes=limits.max_bytes,
+        last=last,
+    )
+
+
+def _begin(api: Api, machine: Push) -> PushMessages:
+    session = api.session
+    if session.connection.online:
+        machine.connected(session.port.now())
+        session.connection.perform(machine)
+    session.port.flush_soon()
+    return PushMessages(session, machine)
+
+
+def _deletion(
+    js: JetStream, stream: str, name: str, machine: Push
+) -> Callable[[], Awaitable[object]]:
+    async def delete() -> None:
+        try:
+            await js.delete_consumer(stream, name)
+        except ConsumerNotFound:
+            pass  # it went by itself
+        except NatsError as error:
+            machine.tell(PushWarning(error))  # JSSUB-11: the subscription has ended all the same
+
+    return delete
