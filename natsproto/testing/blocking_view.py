@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 def _twins() -> dict[str, type]:
     # Imported here: natsproto does without JetStream.
     import jetstream
-    from jetstream import consuming
+    from jetstream import consuming, pushing
 
     twins = [
         *(Client, Events, Subscription),
         *(jetstream.JetStream, jetstream.Stream, jetstream.Consumer, jetstream.JsMsg),
         *(jetstream.PublishWindow, jetstream.Publication, jetstream.AtomicBatch),
         *(consuming.Batch, consuming.Messages, consuming.PullEvents),
+        *(pushing.PushMessages, pushing.PushEvents),
     ]
     return {twin.__name__: twin for twin in twins}
 
