@@ -1,0 +1,247 @@
+"""delivery=atomic: batches that a stream stores whole, each with a marker that says how far it is.
+
+Every task of a write has a subject for its markers. A marker is the last message of an atomic
+batch, and tells how many rows of the task are stored. It is stored only if the one before it is
+still the last on its subject, so of all attempts at a task one at a time can write:
+
+    an attempt begins    it reads the last marker, skips the rows that are stored, and takes over by
+                         a marker of its own
+    it goes on           each batch expects the marker of the batch before
+    it is an old one     its next batch is refused (10071): somebody took over. It fails.
+    no answer            it reads the last marker: its own means that the batch is stored, the one
+                         before that it is not, and is sent again
+    a later micro-batch  has written to this subject: it fails
+
+No clock and no window is involved: it does not matter how much later an attempt comes, as long as
+the stream keeps the last marker.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from jetstream.batch import BATCH_COMMIT, BATCH_ID, BATCH_SEQUENCE, MAX_BATCH
+from jetstream.call import read_reply, require_level
+from jetstream.errors import (
+    BatchRefused,
+    InvalidResponse,
+    JetStreamError,
+    MessageNotFound,
+    TooManyRequests,
+    WrongLastSequence,
+)
+from jetstream.publish import EXPECTED_LAST_SUBJECT_SEQ
+from natsproto.effects import Publish
+from natsproto.errors import (
+    ConnectionLost,
+    NatsError,
+    NoResponders,
+    TimeoutExpired,
+)
+from natsproto.headers import Headers
+from natsproto.port import run_sync
+
+from .connect import client, jetstream
+from .sending import Tally, WriteFailed
+
+if TYPE_CHECKING:
+    from natsproto.waitable import Request
+
+    from .columns import Piece
+    from .options import Settings
+
+ROWS = MAX_BATCH - 1  # of a batch: the marker is one of its messages
+_TRIES = 6
+_REST = 0.1  # before the second try; doubles
+_UNCLEAR = (TimeoutExpired, ConnectionLost, NoResponders, TooManyRequests)
+_INCOMPLETE = 10176
+
+
+class WriterFenced(JetStreamError):
+    """Another attempt at this task, or a later micro-batch, has taken over: this one must stop."""
+
+
+class Marker:
+    """How far a task is: its write (the number of a micro-batch), and the rows that are stored."""
+
+    def __init__(self, seq: int, owner: str, write: int, rows: int) -> None:
+        self.seq = seq
+        self.owner = owner
+        self.write = write
+        self.rows = rows
+
+    @staticmethod
+    def encode(owner: str, write: int, rows: int) -> bytes:
+        return json.dumps({"owner": owner, "write": write, "rows": rows}).encode()
+
+    @staticmethod
+    def decode(seq: int, data: bytes) -> Marker:
+        try:
+            fields: Any = json.loads(data)
+            return Marker(seq, str(fields["owner"]), int(fields["write"]), int(fields["rows"]))
+        except (ValueError, KeyError, TypeError):
+            text = "message %d on a marker subject is no marker: %r"
+            raise InvalidResponse(text % (seq, data[:200])) from None
+
+
+class AtomicWriter:
+    """One attempt at one task: `take_over` once, then `write` batch after batch."""
+
+    def __init__(self, settings: Settings, subject: str, write: int) -> None:
+        self._js = jetstream(settings)
+        self._stream = self._js.stream("".join(settings.list("stream")))
+        # Markers are asked for from the leader: what a replica has may be old.
+        self._stream.cached_info.config.allow_direct = False
+        self._port = self._js.port
+        self._session = client(settings).inner.session
+        require_level(self._session.connection.info, 2, "delivery=atomic")  # BATCH-6
+        self._subject = subject
+        self._write = write
+        self._timeout = settings.seconds("requestTimeout")
+        self._owner = self._session.connection.new_token()
+        self._last = Marker(0, "", write, 0)
+        self._begun = False  # whether the stream has taken a batch
+        self.tally = Tally()
+
+    def take_over(self) -> int:
+        """Make this the one attempt that may write; returns how many rows are stored already."""
+        for _ in range(_TRIES):
+            last = self._read()
+            if last.write > self._write:
+                raise self._fenced(last)
+            rows = last.rows if last.write == self._write else 0
+            body = Marker.encode(self._owner, self._write, rows)
+            try:
+                ack = self._js.publish(
+                    self._subject,
+                    body,
+                    expect_last_subject_seq=last.seq,
+                    expect_stream=self._stream.name,
+                )
+            except WrongLastSequence:
+                continue  # another one was faster: what it has written is to be read
+            except TimeoutExpired:
+                last = self._read()
+                if last.owner != self._owner:
+                    continue
+                self._last = last
+                return rows
+            self._last = Marker(ack.seq, self._owner, self._write, rows)
+            return rows
+        raise WriterFenced("%s: too many attempts at one task take over" % self._subject)
+
+    def _read(self) -> Marker:
+        try:
+            msg = self._stream.get_msg(last_by_subject=self._subject)
+        except MessageNotFound:
+            return Marker(0, "", -1, 0)
+        return Marker.decode(msg.seq, msg.data)
+
+    def _fenced(self, last: Marker) -> WriterFenced:
+        who = "a later micro-batch" if last.write > self._write else "another attempt"
+        text = "%s: %s has taken over: its marker at %d, ours at %d"
+        return WriterFenced(text % (self._subject, who, last.seq, self._last.seq))
+
+    def new_id(self) -> str:
+        """For the next batch."""
+        return self._session.connection.new_token()
+
+    def write(self, batch_id: str, pieces: list[Piece]) -> None:
+        """Store these rows, ROWS at most, made for the batch of this id; WriteFailed, WriterFenced.
+
+        Nothing of them is stored after WriteFailed.
+        """
+        rows = self._last.rows + len(pieces)
+        for turn in range(_TRIES):
+            try:
+                with self._port.lock:
+                    seq = run_sync(self._store(batch_id, pieces, rows))
+            except (WrongLastSequence, BatchRefused, *_UNCLEAR) as error:
+                last = self._read()
+                if last.owner != self._owner:
+                    raise self._fenced(last) from error
+                if last.rows != self._last.rows:
+                    seq = last.seq  # it is stored, only the answer was lost
+                elif turn + 1 < _TRIES and _may_try_again(error):
+                    self._rest(turn)
+                    old, batch_id = batch_id, self.new_id()
+                    pieces = [_for_batch(piece, old, batch_id) for piece in pieces]
+                    continue
+                else:
+                    raise self._failed(pieces, error) from error
+            except NatsError as error:
+                raise self._failed(pieces, error) from error
+            self._last = Marker(seq, self._owner, self._write, rows)
+            self.tally.count(self._stream.name, seq - len(pieces), seq - 1, len(pieces))
+            return
+
+    def _rest(self, turn: int) -> None:
+        with self._port.lock:
+            run_sync(self._session.sleep(_REST * 2**turn))
+
+    def _failed(self, pieces: list[Piece], error: NatsError) -> WriteFailed:
+        return WriteFailed(self._last.rows, pieces[0][0].decode(errors="replace"), error)
+
+    async def _store(self, batch_id: str, pieces: list[Piece], rows: int) -> int:
+        """Send them as one batch; the sequence of its marker."""
+        connection = self._session.connection
+        port = self._port
+        first = self._request(*pieces[0])
+        if not self._begun:
+            # Only once: a stream that takes no batches says so before anything else is sent.
+            await self._check_begin(first)
+            self._begun = True
+        for subject, data, block in pieces[1:]:
+            if connection.congested:
+                port.flush_soon()
+                while connection.congested:
+                    await port.wait(connection.writable)
+            if not connection.online:
+                raise ConnectionLost("the connection was lost in the middle of a batch")
+            connection.send(Publish(subject, data, b"", block))
+        headers = Headers()
+        headers.set(BATCH_ID, batch_id)
+        headers.set(BATCH_SEQUENCE, str(len(pieces) + 1))
+        headers.set(BATCH_COMMIT, "1")
+        headers.set(EXPECTED_LAST_SUBJECT_SEQ, str(self._last.seq))
+        body = Marker.encode(self._owner, self._write, rows)
+        commit = self._request(self._subject.encode(), body, headers.encode())
+        reply = await self._settle(commit)
+        await self._check_begin(first)
+        ack = read_reply(reply)
+        if ack.get("batch") != batch_id or ack.get("count") != len(pieces) + 1:
+            text = "batch %s of %d messages is acknowledged as %r"
+            raise InvalidResponse(text % (batch_id, len(pieces) + 1, ack))
+        return int(ack["seq"])
+
+    def _request(self, subject: bytes, data: bytes, block: bytes | None) -> Request:
+        return self._session.connection.start_request(
+            subject.decode(),
+            data,
+            deadline=self._session.deadline(self._timeout),
+            headers=None if block is None else Headers.decode(block),
+        )
+
+    async def _settle(self, request: Request) -> bytes:
+        reply = await self._session.settle(request)
+        assert reply is not None
+        return reply.data
+
+    async def _check_begin(self, first: Request) -> None:
+        answer = await self._settle(first)
+        if answer:
+            read_reply(answer)  # raises, if it is a refusal
+            raise InvalidResponse("the stream did not begin a batch: %r" % answer[:200])
+
+
+def _may_try_again(error: NatsError) -> bool:
+    """Whether a batch that is not stored may be the next time: not if the server refused a row."""
+    if isinstance(error, BatchRefused):
+        return error.err_code == _INCOMPLETE  # some of it was lost with a connection or a leader
+    return not isinstance(error, WrongLastSequence)
+
+
+def _for_batch(piece: Piece, old: str, new: str) -> Piece:
+    subject, data, block = piece
+    return subject, data, block and block.replace(old.encode(), new.encode(), 1)

@@ -1,0 +1,205 @@
+"""Rows through the publisher machine: a bounded window of publishes, each acknowledged.
+
+    acknowledged                counted, with its stream and sequence
+    in doubt, or still being    sent again: by its id the stream knows it; without one it may be
+    stored by another attempt   stored twice, which is what at least once means
+    refused                     the task fails with the server's error, and Spark decides
+
+`Sender` works on the blocking adapter. It hands over to the socket what a whole batch has become,
+and waits only while the window is full.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from jetstream.errors import DuplicateInProcess, JetStreamError, PublishInDoubt
+from jetstream.publish import ELECTION, in_cluster
+from jetstream.publisher import Publication, Publisher
+from natsproto.effects import Publish
+from natsproto.errors import ConnectionClosed, NatsError
+from natsproto.port import run_sync
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from natsproto.blocking import Client
+
+    from .columns import Piece
+
+_RETRIES = 8  # of a 503, 250 ms apart: a stream that is restored after a restart answers again
+_TRIES = 4  # of a row in doubt
+
+
+class WriteFailed(JetStreamError):
+    """A row was not stored; `row` is its number in the partition, `error` what was answered.
+
+    Rows before and after it may be stored. A task that runs again stores the others once, if the
+    delivery is dedup or atomic.
+    """
+
+    def __init__(self, row: int, subject: str, error: NatsError) -> None:
+        text = "row %d to %r: %s: %s" % (row, subject, type(error).__name__, error)
+        super().__init__(text)
+        self.row = row
+        self.subject = subject
+        self.error = error
+
+    # By default an exception is pickled as its message alone.
+    def __reduce__(self) -> tuple[type[WriteFailed], tuple[int, str, NatsError]]:
+        return type(self), (self.row, self.subject, self.error)
+
+
+class Tally:
+    """What became of rows: how many, how many were stored before, and where they are.
+
+    `streams` has the first and the last sequence in each stream, those of duplicates included.
+    """
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.duplicates = 0
+        self.streams: dict[str, tuple[int, int]] = {}
+
+    def count(self, stream: str, first: int, last: int, rows: int, duplicates: int = 0) -> None:
+        self.rows += rows
+        self.duplicates += duplicates
+        known = self.streams.get(stream, (first, last))
+        self.streams[stream] = min(known[0], first), max(known[1], last)
+
+    def count_stored(self, rows: int) -> None:
+        """Rows that an attempt before this one has written, nobody asks where."""
+        self.rows += rows
+        self.duplicates += rows
+
+    def add(self, other: Tally) -> None:
+        self.rows += other.rows
+        self.duplicates += other.duplicates
+        for stream, (first, last) in other.streams.items():
+            self.count(stream, first, last, 0)
+
+    def __repr__(self) -> str:
+        places = ["%s %d-%d" % (stream, *place) for stream, place in self.streams.items()]
+        text = "%d rows, %d of them stored before: %s"
+        return text % (self.rows, self.duplicates, ", ".join(places) or "nowhere")
+
+
+class Sender:
+    """One task's window: `send` returns when rows are on their way, `finish` when all are stored.
+
+    `with` it: the subscription for the acknowledgements ends with the block.
+    """
+
+    def __init__(self, client: Client, max_in_flight: int, ack_timeout: float) -> None:
+        self._port = client.port
+        self._connection = connection = client.inner.session.connection
+        inbox = connection.new_inbox()
+        patience = ELECTION if in_cluster(connection) else 0.0
+        self._machine = Publisher(inbox.encode(), max_in_flight, ack_timeout, _RETRIES, patience)
+        self._sent: deque[Publication] = deque()  # in order, from the first that is not counted yet
+        self._first = 0  # the row of that one
+        self._tries: dict[int, int] = {}  # of those in doubt, by their row
+        self.tally = Tally()
+        with self._port.lock:
+            connection.subscribe(inbox + ".*", self._machine)
+
+    def __enter__(self) -> Sender:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        with self._port.lock:
+            self._connection.unsubscribe(self._machine.sid)
+            self._port.flush_soon()
+
+    def send(self, pieces: Iterable[Piece]) -> None:
+        """Have them published; WriteFailed if any row so far was refused."""
+        with self._port.lock:
+            run_sync(self._send(pieces))
+
+    def finish(self) -> None:
+        """Wait until every row is acknowledged; WriteFailed."""
+        with self._port.lock:
+            run_sync(self._finish())
+
+    async def _send(self, pieces: Iterable[Piece]) -> None:
+        machine = self._machine
+        connection = self._connection
+        sent = self._sent
+        now = self._port.now()
+        for subject, data, block in pieces:
+            if machine.full or machine.failed or machine.ended or connection.congested:
+                await self._room()
+                now = self._port.now()
+            publication = Publication(self._port, Publish(subject, data, b"", block))
+            sent.append(publication)
+            self._submit(publication, now)
+        self._port.flush_soon()
+        self._harvest()
+
+    def _submit(self, publication: Publication, now: float) -> None:
+        connection = self._connection
+        online = connection.online
+        if self._machine.submit(publication, now, online):
+            connection.perform(self._machine)
+        if online:
+            try:
+                connection.send(publication.order)
+            except NatsError as error:  # it is too large
+                self._machine.unsent(publication.order, error)
+
+    async def _room(self) -> None:
+        """Wait until half of the window is free, so that many go out at a time."""
+        machine = self._machine
+        connection = self._connection
+        most = machine.max_pending // 2 if machine.full else machine.max_pending
+        while len(machine.open) > most or connection.congested:
+            self._look()
+            self._port.flush_soon()
+            await self._port.wait(machine)
+        self._look()
+        self._harvest()
+
+    async def _finish(self) -> None:
+        while self._sent:
+            self._port.flush_soon()
+            if self._machine.open:
+                await self._port.wait(self._machine)
+            self._look()
+            self._harvest()
+
+    def _look(self) -> None:
+        """See to those that failed: send again what is in doubt, raise what is refused."""
+        for publication in self._machine.take_failed():
+            row = self._first + self._sent.index(publication)
+            error = publication.error
+            assert error is not None
+            tries = self._tries[row] = self._tries.get(row, 1) + 1
+            unclear = isinstance(error, (PublishInDoubt, DuplicateInProcess))
+            if not unclear or tries > _TRIES or self._machine.ended:
+                raise WriteFailed(row, publication.subject, error)
+            again = Publication(self._port, publication.order)
+            self._sent[row - self._first] = again
+            self._submit(again, self._port.now())
+        if self._connection.closed:
+            raise ConnectionClosed(self._connection.closed)
+
+    def _harvest(self) -> None:
+        """Count those at the front that are acknowledged."""
+        sent = self._sent
+        like: Any = None
+        run: list[bytes] = []  # the sequences of those that differ in nothing else
+        while sent and sent[0].answer is not None:
+            fields, digits = sent.popleft().answer or ({}, b"")
+            if fields is not like:
+                self._count(like, run)
+                like, run = fields, []
+            run.append(digits or b"%d" % fields["seq"])
+        self._count(like, run)
+
+    def _count(self, like: Any, run: list[bytes]) -> None:
+        if run:
+            self._first += len(run)
+            sequences = [int(digits) for digits in run]
+            duplicates = len(run) if like.get("duplicate") else 0
+            self.tally.count(like["stream"], min(sequences), max(sequences), len(run), duplicates)

@@ -1,0 +1,258 @@
+"""The sink: what Spark calls to write a DataFrame, or the micro-batches of a query.
+
+A writer is made on the driver, where columns and options are checked, and pickled to the tasks. A
+task that fails runs again from its first row, and a query that restarts repeats its last
+micro-batch. What that does to rows that are stored is the delivery:
+
+    dedup        each row has an id, and the stream drops those that it knows (sending.py)
+    atomic       rows are skipped by what the last marker tells (atomic.py)
+    atLeastOnce  they are stored again
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from pyspark import TaskContext
+from pyspark.sql import datasource as _api
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamWriter,
+    WriterCommitMessage,
+)
+
+from jetstream.call import require_level
+from natsproto.errors import ConnectionClosed, InvalidState, InvalidValue, NatsError, TimeoutExpired
+
+from .atomic import ROWS, AtomicWriter
+from .columns import Encoder, check_columns, to_batches
+from .connect import client, jetstream
+from .sending import Sender, Tally
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import pyarrow as pa
+    from pyspark.sql import Row
+    from pyspark.sql.types import StructType
+
+    from .options import Settings
+
+logger = logging.getLogger("jetstream.spark")
+_checked: set[str] = set()  # the queries whose stream this process has looked at
+
+
+class Written(WriterCommitMessage):
+    """What a task has written; `markers` is the subject of its markers, if it has any."""
+
+    def __init__(self, tally: Tally, markers: str = "") -> None:
+        self.tally = tally
+        self.markers = markers
+
+    def __repr__(self) -> str:
+        return "Written(%r)" % self.tally
+
+
+class Sink:
+    """What the writers share. Picklable; in the tasks, `write` does the work."""
+
+    def __init__(self, settings: Settings, schema: StructType, overwrite: bool) -> None:
+        if overwrite:
+            raise InvalidValue(
+                "a stream is appended to, never overwritten: use mode (of queries: output mode)"
+                " append"
+            )
+        self._settings = settings
+        self._kinds = check_columns(schema, settings)
+        # The same for all attempts at the tasks of a write.
+        self._write_id = settings.text("writeId") or secrets.token_hex(8)
+
+    def write_batches(self, batches: Iterable[pa.RecordBatch], write: int | None) -> Written:
+        """All rows of a task; `write` is the number of the micro-batch, if it is one."""
+        context = _context()
+        if "ttl" in self._kinds:
+            info = client(self._settings).inner.session.connection.info
+            require_level(info, 1, "the TTL of a message")
+        partition = context.partitionId()
+        if self._settings.text("delivery") == "atomic":
+            return self._write_atomic(batches, write or 0, partition)
+        tally = self._send(batches, self._ids(write, partition))
+        if tally.duplicates and "msg_id" not in self._kinds:
+            logger.warning(
+                "partition %d, attempt %d: %d rows were stored before, told by their numbers; that"
+                " is right if the plan gives the rows of a partition in the same order each time",
+                partition,
+                context.attemptNumber(),
+                tally.duplicates,
+            )
+        return Written(tally)
+
+    def _ids(self, write: int | None, partition: int) -> str:
+        """What the ids of this task's rows begin with; "" if they get none."""
+        if self._settings.text("delivery") != "dedup":
+            return ""
+        numbers = [partition] if write is None else [write, partition]
+        return ".".join([self._write_id, *map(str, numbers)])
+
+    def _send(self, batches: Iterable[pa.RecordBatch], ids: str) -> Tally:
+        settings = self._settings
+        encoder = Encoder(settings, ids)
+        timeout = settings.seconds("requestTimeout")
+        with Sender(client(settings), settings.number("maxInFlight"), timeout) as sender:
+            for batch in batches:
+                sender.send(encoder.encode(batch))
+            sender.finish()
+        return sender.tally
+
+    def _write_atomic(
+        self, batches: Iterable[pa.RecordBatch], write: int, partition: int
+    ) -> Written:
+        settings = self._settings
+        encoder = Encoder(settings, "")
+        markers = "%s.%s.%d" % (settings.text("markerSubject"), self._write_id, partition)
+        writer: AtomicWriter | None = None
+        skip = 0
+        for batch in batches:
+            if writer is None:  # not before there is a row: an empty partition leaves no marker
+                writer = AtomicWriter(settings, markers, write)
+                skip = writer.take_over()
+            stored = min(skip, batch.num_rows)
+            skip -= stored
+            encoder.rows += stored
+            writer.tally.count_stored(stored)
+            for part in _parts(batch.slice(stored), ROWS):
+                batch_id = writer.new_id()
+                writer.write(batch_id, encoder.encode(part, batch_id))
+        return Written(Tally()) if writer is None else Written(writer.tally, markers)
+
+    def end(self, messages: list[WriterCommitMessage | None], what: str) -> Tally:
+        """On the driver, when all tasks have written; only the last markers are of use then."""
+        tally = Tally()
+        markers: list[str] = []
+        for message in messages:
+            if isinstance(message, Written):
+                tally.add(message.tally)
+                markers += [message.markers] if message.markers else []
+        logger.info("%s: %r", what, tally)
+        if markers:
+            self._sweep(markers)
+        return tally
+
+    def _sweep(self, markers: list[str]) -> None:
+        try:
+            stream = jetstream(self._settings).stream("".join(self._settings.list("stream")))
+            for subject in markers:
+                stream.purge(subject=subject, keep=1)
+        except NatsError as error:  # they are in nobody's way
+            logger.warning("old markers are left in the stream: %s", error)
+
+
+class BatchWriter(Sink, DataSourceArrowWriter):
+    """Writes a DataFrame."""
+
+    def __init__(self, settings: Settings, schema: StructType, overwrite: bool) -> None:
+        super().__init__(settings, schema, overwrite)
+        check_target(settings, self._write_id, self._kinds)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        return self.write_batches(iterator, None)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        self.end(messages, "written")
+
+
+class StreamWriter(Sink, DataSourceStreamWriter):
+    """Writes micro-batches by rows: all that Spark 4.0 has."""
+
+    def write(self, iterator: Iterator[Row]) -> WriterCommitMessage:
+        return self.write_micro_batch(to_batches(iterator, self._kinds))
+
+    def write_micro_batch(self, batches: Iterable[pa.RecordBatch]) -> WriterCommitMessage:
+        context = _context()
+        query = context.getLocalProperty("sql.streaming.queryId")
+        number = context.getLocalProperty("streaming.sql.batchId")
+        if not query or number is None:
+            raise InvalidState("Spark does not tell the task its query and its micro-batch")
+        if not self._settings.given("writeId"):
+            self._write_id = query  # as it is in the checkpoint
+        if query not in _checked:
+            # In the first task of each worker: Spark makes two writers for each micro-batch on the
+            # driver, in processes of their own, and one of them only to be told of the commit.
+            check_target(self._settings, self._write_id, self._kinds)
+            _checked.add(query)
+        return self.write_batches(batches, int(number))
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        self.end(messages, "micro-batch %d" % batchId)
+
+
+def batch_writer(settings: Settings, schema: StructType, overwrite: bool) -> BatchWriter:
+    return BatchWriter(settings, schema, overwrite)
+
+
+def stream_writer(settings: Settings, schema: StructType, overwrite: bool) -> StreamWriter:
+    if hasattr(_api, "DataSourceStreamArrowWriter"):  # 4.1
+        from .sink_arrow import StreamArrowWriter
+
+        return StreamArrowWriter(settings, schema, overwrite)
+    return StreamWriter(settings, schema, overwrite)
+
+
+def check_target(settings: Settings, write_id: str, kinds: dict[str, str]) -> None:
+    """InvalidValue for what the stream will refuse; a warning where it may forget too early.
+
+    Without a connection nothing is said: a driver may be where there is none.
+    """
+    try:
+        js = jetstream(settings)
+        name = "".join(settings.list("stream"))
+        if not name and settings.given("subject") and "subject" not in kinds:
+            name = js.stream_name_by_subject(settings.text("subject"))
+        if not name:
+            return
+        config = js.stream(name).cached_info.config
+        markers = ""
+        if settings.text("delivery") == "atomic":
+            markers = "%s.%s.0" % (settings.text("markerSubject"), write_id)
+            if not config.allow_atomic:
+                raise InvalidValue("delivery=atomic: stream %s does not have allow_atomic" % name)
+            if js.stream_names(markers) != [name]:
+                text = "option markerSubject: stream %s does not take %r"
+                raise InvalidValue(text % (name, markers))
+    except (ConnectionClosed, TimeoutExpired) as error:
+        logger.warning("the driver does not reach the stream, so nothing is checked: %s", error)
+        return
+    if "ttl" in kinds and not config.allow_msg_ttl:
+        raise InvalidValue("column ttl: stream %s does not have allow_msg_ttl" % name)
+    if settings.text("delivery") == "dedup":
+        _check_window(name, config.duplicate_window, settings.seconds("minDuplicateWindow"))
+
+
+def _check_window(name: str, window: float, least: float) -> None:
+    if window < least:
+        logger.warning(
+            "stream %s has a duplicate_window of %g s: rows that are written again later than that,"
+            " by a task that is retried or a query that restarts, are stored twice. At least %g s"
+            " are wanted (option minDuplicateWindow); delivery=atomic needs no window",
+            name,
+            window,
+            least,
+        )
+
+
+def _context() -> TaskContext:
+    context = TaskContext.get()
+    if context is None:
+        raise InvalidState("rows are written by tasks of Spark, and this is none")
+    return context
+
+
+def _parts(batch: pa.RecordBatch, most: int) -> Iterator[Any]:
+    """Slices of about the same size, so that none of them is tiny."""
+    count = batch.num_rows
+    parts = -(-count // most)
+    for part in range(parts):
+        start, end = count * part // parts, count * (part + 1) // parts
+        yield batch.slice(start, end - start)

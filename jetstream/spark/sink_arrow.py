@@ -1,0 +1,22 @@
+"""The writer of micro-batches by Arrow, which Spark has since 4.1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSourceStreamArrowWriter
+
+from .sink import StreamWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+    from pyspark.sql.datasource import WriterCommitMessage
+
+
+class StreamArrowWriter(StreamWriter, DataSourceStreamArrowWriter):
+    """Writes micro-batches as they are."""
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:  # type: ignore[override]
+        return self.write_micro_batch(iterator)
