@@ -20,6 +20,7 @@ from .counters import INCREMENT, increment, read_value
 from .errors import FilterIgnored, InvalidResponse, SeveralStreams, StreamNotFound
 from .info import AccountInfo, ConsumerInfo, ConsumerPause, StreamInfo
 from .publish import publish, publish_headers, schedule_headers
+from .pull_subscribe import PullWanted, pull_subscribe
 from .stream import Stream
 from .subscribe import subscribe
 from .subscribe_options import Limits, Wanted
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from .fields import Fields
     from .info import PubAck
     from .publish import PublishOptions
+    from .pull_subscribe import PullSubscription
     from .pushing import PushMessages
     from .timestamp import TimestampLike
 
@@ -252,6 +254,29 @@ class JetStream:
         wanted = Wanted(subject, stream, durable, queue, bind, delete_on_end, config, fields)
         limits = Limits(alarm_after, max_pending_messages, max_pending_bytes)
         return await subscribe(self, self._api, wanted, limits)
+
+    async def pull_subscribe(
+        self,
+        subject: str = "",
+        config: ConsumerConfigLike | None = None,
+        *,
+        stream: str = "",
+        durable: str = "",
+        bind: bool = False,
+        **fields: Unpack[ConsumerConfigDict],
+    ) -> PullSubscription:
+        """A pull consumer of this subject, to be fetched from: the older way (ADR-13).
+
+        stream   where they are; without it the one stream that takes the subject
+        durable  the consumer of this name, which is created if it is not there; likewise `name`;
+                 without either it is this call's own, and deleted by `unsubscribe`
+        bind     never create a consumer: ConsumerNotFound
+
+        The other keywords are the fields of a new consumer. One that is there has to have them all:
+        ConfigMismatch, or another BindRefused, if it is not what was asked for.
+        """
+        wanted = PullWanted(subject, stream, durable, bind, config, fields)
+        return await pull_subscribe(self, self._api, wanted)
 
     # Publishing
 

@@ -18,6 +18,7 @@ from .blocking_pull import Batch as Batch
 from .blocking_pull import JsMsg as JsMsg
 from .blocking_pull import Messages as Messages
 from .blocking_pull import PullEvents as PullEvents
+from .blocking_pull import PullSubscription as PullSubscription
 from .blocking_pull import facade_or_none
 from .blocking_push import PushEvents as PushEvents
 from .blocking_push import PushMessages as PushMessages
@@ -232,6 +233,7 @@ class JetStream:
     reset_consumer = blocking(_api.JetStream.reset_consumer)
     unpin_consumer = blocking(_api.JetStream.unpin_consumer)
     subscribe = blocking_to(PushMessages, _api.JetStream.subscribe)
+    pull_subscribe = blocking_to(PullSubscription, _api.JetStream.pull_subscribe)
     publish = blocking(_api.JetStream.publish)
     add_to_counter = blocking(_api.JetStream.add_to_counter)
     schedule = blocking(_api.JetStream.schedule)

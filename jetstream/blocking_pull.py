@@ -7,6 +7,7 @@ from natsproto.port import blocking, blocking_to, run_sync
 from . import consuming as _consuming
 from . import iteration as _iteration
 from . import messages as _messages
+from . import pull_subscribe as _pull_subscribe
 from .running import Running, plain_call
 
 TYPE_CHECKING = False
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from natsproto.headers import Headers
     from natsproto.port import BlockingPort
 
+    from .info import ConsumerInfo
     from .metadata import Metadata
 
 
@@ -116,6 +118,45 @@ class Batch:
 
     def __repr__(self) -> str:
         return "<Batch of %d, error %r>" % (len(self), self.error)
+
+
+class PullSubscription:
+    """A consumer to fetch from. Made by JetStream.pull_subscribe; end it with `unsubscribe`."""
+
+    def __init__(self, inner: _pull_subscribe.PullSubscription, port: BlockingPort) -> None:
+        self.inner = inner
+        self.port = port
+
+    @property
+    def stream(self) -> str:
+        return self.inner.stream
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def cached_info(self) -> ConsumerInfo:
+        """What the server told of the consumer last."""
+        return self.inner.cached_info
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was unsubscribed."""
+        return self.inner.closed
+
+    info = blocking(_pull_subscribe.PullSubscription.info)
+    fetch = blocking_to(Batch, _pull_subscribe.PullSubscription.fetch)
+    unsubscribe = blocking(_pull_subscribe.PullSubscription.unsubscribe)
+
+    def __enter__(self) -> PullSubscription:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.unsubscribe()
+
+    def __repr__(self) -> str:
+        return repr(self.inner)
 
 
 class MachineEvents:

@@ -22,20 +22,22 @@ if TYPE_CHECKING:
     from natsproto.frames import Msg
 
     from .call import Api
+    from .pull import PullTemplate
     from .pull_options import PriorityOptions
 
 
 class Pulling:
-    """The pulls of one consumer handle: its idle fetchers, one subscription each."""
+    """The pulls of one consumer handle: its fetchers, one subscription each."""
 
     def __init__(
         self, api: Api, stream: str, name: str, ackless: bool, pinned: bool = False
     ) -> None:
         self._api = api
-        self._subject = "%s.CONSUMER.MSG.NEXT.%s.%s" % (api.prefix, stream, name)
+        self.subject = "%s.CONSUMER.MSG.NEXT.%s.%s" % (api.prefix, stream, name)
         self._ackless = ackless  # its messages need no acknowledgement
         self._pinned = pinned  # it pins clients, by its priority_policy
         self._idle: list[Fetcher] = []
+        self._busy: list[Fetcher] = []  # somebody waits for them
 
     async def fetch(
         self,
@@ -50,15 +52,18 @@ class Pulling:
             raise InvalidValue("fetch takes either max_messages or max_bytes", "FETCH-2")
         batch = MANY if max_messages is None else check_count("max_messages", max_messages)
         size = 0 if max_bytes is None else check_count("max_bytes", max_bytes)
-        template = fetch_template(
-            self._subject, expires, heartbeat, no_wait, priority, self._pinned
-        )
+        template = fetch_template(self.subject, expires, heartbeat, no_wait, priority, self._pinned)
+        # FETCH-12: without waiting, the server answers at once or not at all.
+        patience = self._api.timeout if no_wait else expires
+        return await self.pull(template, batch, size, patience)
+
+    async def pull(self, template: PullTemplate, batch: int, size: int, patience: float) -> Batch:
+        """One pull, to its end; `patience`: until the server should have ended it."""
         session = self._api.session
         connection = session.connection
         port = session.port
         fetcher = self._fetcher()
-        # FETCH-12: without waiting, the server answers at once or not at all.
-        patience = self._api.timeout if no_wait else expires
+        self._busy.append(fetcher)
         fetcher.start(template, batch, size, patience, port.now(), connection.online)
         connection.perform(fetcher)
         try:
@@ -69,6 +74,7 @@ class Pulling:
             # FETCH-8: also when the caller is cancelled. What came is there for the next fetch.
             fetcher.give_up(port.now())
             connection.perform(fetcher)
+            self._busy.remove(fetcher)
             self._idle.append(fetcher)
         messages = [JsMsg(msg, session, self._ackless) for msg in fetcher.take()]
         if fetcher.ended:
@@ -77,6 +83,19 @@ class Pulling:
         if fetcher.failure is not None and not messages:
             raise fetcher.failure
         return Batch(messages, fetcher.failure)
+
+    def close(self) -> list[JsMsg]:
+        """End all subscriptions: whoever waits gets ConnectionClosed. Returns what nobody took."""
+        session = self._api.session
+        rest: list[JsMsg] = []
+        for fetcher in self._idle:
+            rest += [JsMsg(msg, session, self._ackless) for msg in fetcher.messages]
+            fetcher.messages = []
+        for fetcher in self._busy + self._idle:
+            fetcher.leave()
+            session.connection.perform(fetcher)
+        session.port.flush_soon()
+        return rest
 
     def _fetcher(self) -> Fetcher:
         kept: list[Msg] = []
@@ -113,7 +132,7 @@ class Pulling:
         if unfit is not None or (by_bytes and max_messages is not None):
             text = "consume takes either max_messages or max_bytes, and the threshold to it"
             raise InvalidValue(text, "CONSUME-2")
-        template = consume_template(self._subject, expires, heartbeat, priority, self._pinned)
+        template = consume_template(self.subject, expires, heartbeat, priority, self._pinned)
         if max_bytes is not None:
             limit = check_count("max_bytes", max_bytes)
             refill_at = threshold("threshold_bytes", threshold_bytes, limit)

@@ -24,14 +24,15 @@ if TYPE_CHECKING:
 def _twins() -> dict[str, type]:
     # Imported here: natsproto does without JetStream.
     import jetstream
-    from jetstream import consuming, pushing
+    from jetstream import consuming, pull_subscribe, pushing
 
     twins = [
         *(Client, Events, Subscription),
         *(jetstream.JetStream, jetstream.Stream, jetstream.Consumer, jetstream.JsMsg),
+        jetstream.OrderedConsumer,
         *(jetstream.PublishWindow, jetstream.Publication, jetstream.AtomicBatch),
         *(consuming.Batch, consuming.Messages, consuming.PullEvents),
-        *(pushing.PushMessages, pushing.PushEvents),
+        *(pushing.PushMessages, pushing.PushEvents, pull_subscribe.PullSubscription),
     ]
     return {twin.__name__: twin for twin in twins}
 

@@ -504,3 +504,15 @@ def test_subscribe():
     with pytest.raises(InvalidValue):
         stage.run(js.subscribe())
     assert stage.quiet()
+
+
+@pytest.mark.rule("PSUB-2")
+def test_pull_subscribe():
+    stage = Stage(consumer(durable_name="C"))
+    js = JetStream(stage.client)
+    sub = stage.run(js.pull_subscribe("s.a", stream="S", durable="C"))
+    assert (sub.stream, sub.name) == ("S", "C")
+    assert stage.asked == [("$JS.API.CONSUMER.INFO.S.C", None)]
+    with pytest.raises(InvalidValue):
+        stage.run(js.pull_subscribe())
+    assert stage.quiet()

@@ -12,6 +12,7 @@ from jetstream import (
     consuming,
     messages,
     publisher,
+    pull_subscribe,
     stream,
     window,
 )
@@ -31,6 +32,7 @@ TWINS = [
     (consuming.Batch, blocking.Batch),
     (consuming.Messages, blocking.Messages),
     (consuming.PullEvents, blocking.PullEvents),
+    (pull_subscribe.PullSubscription, blocking.PullSubscription),
 ]
 # What publications have for their machine alone.
 INTERNAL = {"answer", "armed", "deadline", "handle_timer", "order", "told", "trouble", "waiters"}
@@ -54,6 +56,12 @@ def public(cls: type) -> dict[str, object]:
     }
 
 
+def parameters(function):
+    """As text; callbacks are not async in a twin."""
+    found = inspect.signature(function).parameters.values()
+    return [str(each).replace("Awaitable[object]", "object") for each in found]
+
+
 @pytest.mark.rule("CALL-14")
 @pytest.mark.parametrize(("cls", "twin"), TWINS, ids=lambda cls: cls.__name__)
 def test_everything_has_its_twin(cls, twin):
@@ -67,8 +75,7 @@ def test_everything_has_its_twin(cls, twin):
         if isinstance(value, property):
             assert isinstance(other, property), name
         elif callable(value) and not name.startswith("__"):
-            mine, its = inspect.signature(value), inspect.signature(other)
-            assert list(mine.parameters.values()) == list(its.parameters.values()), name
+            assert parameters(value) == parameters(other), name
 
 
 @pytest.mark.rule("CALL-14")

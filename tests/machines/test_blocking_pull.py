@@ -117,3 +117,15 @@ def test_events_tell_of_pulls_and_end_with_them():
     assert list(events) == []
     with pytest.raises(ConnectionClosed):
         events.next()
+
+
+def test_a_pull_subscription():
+    stage = Stage(CONSUMER, [delivery(1)], CONSUMER)
+    with JetStream(stage.blocking).pull_subscribe("s.a", stream="S", name="C") as sub:
+        assert (sub.stream, sub.name, sub.closed) == ("S", "C", False)
+        batch = sub.fetch()
+        assert isinstance(batch, Batch)
+        assert batch[0].data == b"1"
+        assert sub.info() == sub.cached_info
+        assert repr(sub) == repr(sub.inner)
+    assert sub.closed

@@ -225,3 +225,24 @@ def test_consume_without_a_connection():
     assert stage.sent() == ["PING", "SUB", "pull 10"]
     stage.wire.lost(at=10.0).greet().data(PONG)
     assert stage.sent() == ["PING", "SUB", "pull 10"]
+
+
+@pytest.mark.rule("PSUB-9")
+def test_close():
+    stage = Stage()
+    pulling = stage.pulling()
+    stage.run(fetch(pulling, 1), messages(stage, 1, 2, 3))
+    rest = pulling.close()
+    assert [msg.metadata.stream_seq for msg in rest] == [2, 3]
+    assert stage.sent() == ["SUB", "pull 1", "UNSUB"]
+    assert pulling.close() == []
+
+
+@pytest.mark.rule("PSUB-9")
+def test_close_while_a_fetch_waits():
+    stage = Stage()
+    pulling = stage.pulling()
+    ended = stage.run(fetch(pulling, 2), messages(stage, 1), pulling.close)
+    assert [msg.metadata.stream_seq for msg in ended] == [1]
+    assert isinstance(ended.error, ConnectionClosed)
+    assert isinstance(stage.run(fetch(pulling, 2), pulling.close), ConnectionClosed)

@@ -1,0 +1,277 @@
+"""The pull subscribe workflow of ADR-13: find or create a consumer, and fetch from it.
+
+    stream      as given, or the one that takes the subject
+    a name      durable, or name: look for that consumer
+      found     check that it fits (binding.py)
+      not found create it, unless it was to be bound; if somebody was faster, look again
+    no name     create one, which is deleted by `unsubscribe`
+
+A fetch is made of two kinds of pulls:
+
+    no_wait     what there is now; it ends at once, by 404
+    lingering   the rest, until shortly before the time-out of the caller
+
+A fetch of one message is a lingering pull alone: what there is comes at once by that, too.
+"""
+
+from __future__ import annotations
+
+from natsproto.errors import (
+    ConnectionClosed,
+    InvalidState,
+    InvalidValue,
+    NatsError,
+    TimeoutExpired,
+)
+from natsproto.subjects import check_known_name, check_subscribe
+
+from .binding import bind, given_names
+from .config import ConsumerConfig
+from .consuming import Batch
+from .errors import ConsumerExists, ConsumerNotFound
+from .pull import MARGIN
+from .pull_options import check_count, check_time, fetch_template
+from .pulling import Pulling
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from .api import JetStream
+    from .call import Api
+    from .info import ConsumerInfo
+    from .messages import JsMsg
+
+# PSUB-3: what makes a consumer push, or is of use for one that is.
+_PUSH_ONLY = (
+    "deliver_subject",
+    "deliver_group",
+    "flow_control",
+    "idle_heartbeat",
+    "rate_limit_bps",
+)
+_SHORTEST = 0.001  # a pull for less than that is none
+_PAUSE = 0.05  # before the next pull, if one ends early and without a message
+
+
+class PullWanted:
+    """The subscription that a caller asks for: checked as a whole before anything is sent.
+
+    `name` is the consumer to look for, "" for a new one of its own. `given` are the fields of
+    `config` that the caller has set.
+    """
+
+    def __init__(
+        self,
+        subject: str,
+        stream: str,
+        durable: str,
+        bind: bool,
+        config: ConsumerConfig | Mapping[str, Any] | None,
+        fields: Mapping[str, Any],
+    ) -> None:
+        given = given_names(config, fields)
+        made = ConsumerConfig.of(config, fields)
+        self.subject = subject
+        self.stream = stream
+        self.bind = bind
+        self.config = made
+        if subject:
+            check_subscribe(subject)
+        if stream:
+            check_known_name("stream", stream)
+        elif not subject:
+            raise InvalidValue("pull_subscribe needs a subject or a stream", "PSUB-1")
+        self._check_push_only(given)
+        self.durable = self._check_durable(durable)
+        self.name = self.durable or made.name
+        if bind and not self.name:
+            raise InvalidValue("bind needs the name of a consumer: durable or name", "PSUB-2")
+        self._check_filter()
+        if bind:
+            check_known_name("consumer", self.name)
+            given = [name for name in given if name != "durable_name"]
+        else:
+            if durable:
+                made.durable_name = durable
+                given.append("durable_name")
+            made.check()
+        self.given = given
+
+    def _check_push_only(self, given: list[str]) -> None:
+        for name in _PUSH_ONLY:
+            value = getattr(self.config, name)
+            if name in given and value:
+                text = "%s=%r is for push consumers; pull_subscribe makes a pull consumer"
+                raise InvalidValue(text % (name, value), "PSUB-3")
+
+    def _check_durable(self, durable: str) -> str:
+        other = self.config.durable_name
+        if not isinstance(durable, str):
+            raise InvalidValue("durable %r is not a str" % (durable,), "PSUB-2")
+        if durable and other and durable != other:
+            text = "durable %r and durable_name %r: they are the same if both are given"
+            raise InvalidValue(text % (durable, other), "PSUB-2")
+        return durable or other
+
+    def _check_filter(self) -> None:
+        config = self.config
+        if not self.subject or config.filter_subjects:
+            return  # then the subject is there to find the stream by, if at all
+        if config.filter_subject and config.filter_subject != self.subject:
+            text = "subject %r and filter_subject %r: they are the same if both are given"
+            raise InvalidValue(text % (self.subject, config.filter_subject), "PSUB-4")
+        if not self.bind:
+            config.filter_subject = self.subject
+
+    def fits(self, info: ConsumerInfo) -> None:
+        """BindRefused unless the consumer that there is will do."""
+        bind(info, subject=self.subject, config=self.config, given=self.given, pull=True)
+
+
+async def pull_subscribe(js: JetStream, api: Api, wanted: PullWanted) -> PullSubscription:
+    """The subscription, with its consumer."""
+    stream = wanted.stream or await js.stream_name_by_subject(wanted.subject)
+    if wanted.name:
+        try:
+            return await _attach(js, api, stream, wanted)
+        except ConsumerNotFound:
+            if wanted.bind:
+                raise
+    try:
+        made = await js.create_consumer(stream, wanted.config)
+    except ConsumerExists:
+        if not wanted.name:
+            raise
+        return await _attach(js, api, stream, wanted)  # PSUB-2: it was not there when we looked
+    return PullSubscription(js, api, made.cached_info, deletes=not wanted.durable)
+
+
+async def _attach(js: JetStream, api: Api, stream: str, wanted: PullWanted) -> PullSubscription:
+    found = await js.consumer(stream, wanted.name)
+    wanted.fits(found.cached_info)
+    return PullSubscription(js, api, found.cached_info, deletes=False)
+
+
+class PullSubscription:
+    """A consumer to fetch from. Made by JetStream.pull_subscribe; end it with `unsubscribe`."""
+
+    def __init__(self, js: JetStream, api: Api, info: ConsumerInfo, deletes: bool) -> None:
+        self._js = js
+        self._session = api.session
+        self._deletes = deletes
+        #: What the server told of the consumer last.
+        self.cached_info = info
+        #: Whether it was unsubscribed.
+        self.closed = False
+        config = info.config
+        pinned = config.priority_policy == "pinned_client"
+        ackless = config.ack_policy == "none"
+        self._pulling = Pulling(api, info.stream_name, info.name, ackless, pinned)
+        self._subject = self._pulling.subject
+        self._pinned = pinned
+        self._kept: list[JsMsg] = []  # of a fetch that was cancelled
+
+    @property
+    def stream(self) -> str:
+        return self.cached_info.stream_name
+
+    @property
+    def name(self) -> str:
+        return self.cached_info.name
+
+    async def info(self) -> ConsumerInfo:
+        """Configuration and state of the consumer now; ConsumerNotFound if it is gone."""
+        self.cached_info = (await self._js.consumer(self.stream, self.name)).cached_info
+        return self.cached_info
+
+    async def fetch(self, batch: int = 1, timeout: float = 5.0) -> Batch:
+        """Up to `batch` messages: as soon as there are so many, or what there is after `timeout`.
+
+        TimeoutExpired if there is none, as with other clients; Consumer.fetch returns an empty
+        batch instead. If it fails after messages came, the batch has them, and the `error`.
+        """
+        check_count("batch", batch)
+        check_time("timeout", timeout, _SHORTEST)
+        if self.closed:
+            raise InvalidState("the subscription has ended")
+        found, self._kept = self._kept[:batch], self._kept[batch:]
+        try:
+            error = await self._fill(found, batch, timeout)
+        except BaseException:
+            self._kept = found + self._kept  # PSUB-10: nobody else gets them for a while
+            raise
+        if error is None and not found:
+            error = TimeoutExpired("no message within %g s" % timeout)
+        if error is not None and not found:
+            raise error
+        return Batch(found, error)
+
+    async def _fill(self, found: list[JsMsg], batch: int, timeout: float) -> NatsError | None:
+        """Add to what was found until there is enough; returns what went wrong."""
+        port = self._session.port
+        end = port.now() + timeout
+        expire = end - min(timeout / 10, 0.1)  # PSUB-6
+        error: NatsError | None = None
+        if batch - len(found) > 1:
+            # PSUB-5: where the server says nothing to no_wait, there is time for the other.
+            error = await self._pull(found, batch, 0.0, timeout / 2)
+        while error is None and len(found) < batch:
+            now = port.now()
+            if expire - now < _SHORTEST:
+                break
+            error = await self._pull(found, batch, expire - now, end - now)
+        return error
+
+    async def _pull(
+        self, found: list[JsMsg], batch: int, expires: float, longest: float
+    ) -> NatsError | None:
+        template = fetch_template(self._subject, expires, None, not expires, {}, self._pinned)
+        session = self._session
+        end = session.port.now() + longest
+        try:
+            part = await self._pulling.pull(template, batch - len(found), 0, longest - MARGIN)
+            if expires and not len(part):
+                # PSUB-7: it may have ended early, as by a change of the leader.
+                await session.sleep(min(_PAUSE, end - session.port.now()))
+        except TimeoutExpired:
+            return None  # PSUB-8: that the time is over is for the caller to find out
+        except ConnectionClosed as error:
+            if self.closed:
+                return InvalidState("the subscription has ended during the fetch")
+            return error
+        except NatsError as error:
+            return error
+        found += list(part)
+        return None if isinstance(part.error, TimeoutExpired) else part.error
+
+    async def unsubscribe(self) -> None:
+        """End it: a fetch that waits raises. Deletes the consumer if this made it, for itself.
+
+        What was fetched and nobody took, because of a cancellation, is given back to the consumer.
+        """
+        if self.closed:
+            return
+        self.closed = True
+        rest = self._kept + self._pulling.close()
+        self._kept = []
+        if self._session.connection.closed:
+            return  # what was not taken comes again by itself; so does the end of the consumer
+        for msg in rest:
+            await msg.nak()
+        self._session.port.flush_soon()
+        if self._deletes:
+            try:
+                await self._js.delete_consumer(self.stream, self.name)
+            except ConsumerNotFound:
+                pass  # it went by itself
+
+    async def __aenter__(self) -> PullSubscription:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.unsubscribe()
+
+    def __repr__(self) -> str:
+        return "<PullSubscription of consumer %s of %s>" % (self.name, self.stream)
