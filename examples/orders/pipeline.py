@@ -1,0 +1,126 @@
+"""The Spark part: revenue by region and minute, to a stream and to Parquet, and read back."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from jetstream.blocking import JetStream
+from natsproto.adapters.blocking import connect
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+SOURCE, SINK = "ORDERS", "REVENUE"
+WATERMARK = 30  # seconds that an order may be late
+SCHEMA = "number BIGINT, region STRING, item STRING, cents BIGINT, ordered_at TIMESTAMP"
+
+Windows = dict[tuple[datetime, str], int]
+
+
+def start_session() -> SparkSession:
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # the workers need the same packages
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("orders")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.log.level", "ERROR")
+        .getOrCreate()
+    )
+    return session
+
+
+class Pipeline:
+    """Two queries over one stream of orders; each keeps its place in a checkpoint."""
+
+    def __init__(self, spark: SparkSession, url: str, directory: Path) -> None:
+        self._spark = spark
+        self._url = url
+        self._parquet = str(directory / "revenue.parquet")
+        self._checkpoints = directory / "checkpoints"
+        self.rows = 0  # orders that were read
+        self.seconds = 0.0
+
+    def run(self) -> None:
+        """Everything that is in the stream now, in micro-batches."""
+        with connect(self._url) as client:
+            JetStream(client).create_stream(name=SINK, subjects=["revenue.>"])
+        began = time.perf_counter()
+        to_stream = (
+            self.as_messages(self.revenue())
+            .writeStream.format("jetstream")
+            .options(servers=self._url, stream=SINK)
+            .option("checkpointLocation", str(self._checkpoints / "stream"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        to_parquet = (
+            self.revenue()
+            .writeStream.format("parquet")
+            .option("path", self._parquet)
+            .option("checkpointLocation", str(self._checkpoints / "parquet"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        for query in [to_stream, to_parquet]:
+            query.awaitTermination()
+            self.rows += sum(batch["numInputRows"] for batch in query.recentProgress)
+        self.seconds = time.perf_counter() - began
+
+    def revenue(self) -> DataFrame:
+        orders = (
+            self._spark.readStream.format("jetstream")
+            .options(servers=self._url, stream=SOURCE, startingOffsets="earliest")
+            .load()
+            .select(F.from_json(F.col("data").cast("string"), SCHEMA).alias("order"))
+            .select("order.*")
+        )
+        return (
+            orders.withWatermark("ordered_at", f"{WATERMARK} seconds")
+            .groupBy(F.window("ordered_at", "1 minute"), "region")
+            .agg(F.sum("cents").alias("cents"), F.count("*").alias("orders"))
+            .select(F.col("window.start").alias("minute"), "region", "cents", "orders")
+        )
+
+    def as_messages(self, revenue: DataFrame) -> DataFrame:
+        """A row a message; its id makes a row that is written twice one message."""
+        return revenue.select(
+            F.concat(F.lit("revenue."), "region").alias("subject"),
+            F.to_json(F.struct("minute", "region", "cents", "orders")).alias("data"),
+            F.concat_ws(".", "region", F.unix_timestamp("minute")).alias("msg_id"),
+        )
+
+    def stored_in_stream(self) -> Windows:
+        fields = "minute TIMESTAMP, region STRING, cents BIGINT, orders BIGINT"
+        stored = (
+            self._spark.read.format("jetstream")
+            .options(servers=self._url, stream=SINK)
+            .load()
+            .select(F.from_json(F.col("data").cast("string"), fields).alias("row"))
+            .select("row.*")
+        )
+        return collect(stored)
+
+    def stored_in_parquet(self) -> Windows:
+        return collect(self._spark.read.parquet(self._parquet))
+
+
+def collect(revenue: DataFrame) -> Windows:
+    rows = revenue.select(F.unix_timestamp("minute").alias("minute"), "region", "cents").collect()
+    windows: Windows = {}
+    for row in rows:
+        key = datetime.fromtimestamp(row["minute"], timezone.utc), row["region"]
+        if key in windows:
+            raise ValueError(f"{key} was written twice")
+        windows[key] = row["cents"]
+    return windows
