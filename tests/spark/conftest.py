@@ -51,6 +51,7 @@ def start_session(directory: Path, **settings: str) -> SparkSession:
     builder = SparkSession.builder.master("local[2, 4]")  # two cores; a task may fail three times
     for name, value in {
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.default.parallelism": "2",
         "spark.sql.session.timeZone": "UTC",

@@ -1,0 +1,207 @@
+"""Messages as Arrow record batches, column by column; only the columns that are wanted.
+
+Columns cost less than rows: 0.1 us instead of 2 a message. The place of a message in its stream is
+in its reply subject. All replies of one consumer begin alike, so what differs is read as CSV, by
+pyarrow: 0.3 us a message instead of 0.7 for splitting each.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from jetstream.metadata import read_metadata
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql.types import StructType
+
+    from natsproto.frames import Msg
+
+_MICROSECOND = 1000  # nanoseconds
+_SPACE = " \t"
+
+
+class Rows:
+    """Messages on their way into a record batch.
+
+    `sequences` and `times` (nanoseconds) are int64 arrays; `subjects` and `headers` are raw bytes.
+    """
+
+    def __init__(
+        self,
+        stream: str,
+        sequences: Any,
+        times: Any,
+        subjects: Sequence[bytes],
+        data: Sequence[bytes] | None,
+        headers: Sequence[bytes | None],
+    ) -> None:
+        self.stream = stream
+        self.sequences = sequences
+        self.times = times
+        self.subjects = subjects
+        self.data = data  # None: the server was told not to send any
+        self.headers = headers
+        #: More columns, by name.
+        self.more: dict[str, list[Any]] = {}
+
+    def __len__(self) -> int:
+        return len(self.subjects)
+
+
+def arrow_schema(schema: StructType) -> Any:
+    """As Spark wants it, to the letter: since 4.2 the first batch must equal this."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    names = inspect.signature(to_arrow_schema).parameters
+    if "timezone" in names:
+        return to_arrow_schema(schema, timezone="UTC")
+    return to_arrow_schema(schema)  # before 4.2 it is always UTC
+
+
+def record_batch(rows: Rows, schema: Any) -> Any:
+    """The columns of this Arrow schema."""
+    columns = [_column(rows, field) for field in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _column(rows: Rows, field: Any) -> Any:
+    name = field.name
+    if name == "subject":
+        return _strings(rows.subjects, field.type)
+    if name == "data":
+        return pa.nulls(len(rows), field.type) if rows.data is None else _binary(rows, field)
+    if name == "headers":
+        return header_maps(rows.headers, field.type)
+    if name == "stream":
+        return pa.repeat(pa.scalar(rows.stream, field.type), len(rows))
+    if name == "sequence":
+        return rows.sequences
+    if name == "timestamp_ns":
+        return rows.times
+    if name == "timestamp":
+        return pc.divide(rows.times, _MICROSECOND).cast(field.type)
+    return pa.array(rows.more[name], field.type)
+
+
+def _binary(rows: Rows, field: Any) -> Any:
+    return pa.array(rows.data, field.type)
+
+
+def _strings(values: Sequence[bytes], kind: Any) -> Any:
+    try:
+        return pa.array(values, kind)
+    except pa.ArrowInvalid:
+        # Somebody's subject is not UTF-8, and a column of text has no place for that.
+        return pa.array([value.decode(errors="replace") for value in values], kind)
+
+
+def header_maps(blocks: Sequence[bytes | None], kind: Any) -> Any:
+    """Maps of names to lists of values; null where a message has no headers."""
+    if not any(blocks):
+        return pa.nulls(len(blocks), kind)
+    starts: list[int | None] = []
+    names: list[str] = []
+    sizes = [0]
+    values: list[str] = []
+    for block in blocks:
+        if block is None:
+            starts.append(None)
+            continue
+        begin = len(names)
+        starts.append(begin)
+        for line in block.decode(errors="replace").split("\r\n")[1:-2]:
+            name, colon, value = line.partition(":")
+            if not colon or not name:
+                continue
+            if name in names[begin:]:  # rare: once more, by name
+                _regroup(block, begin, names, sizes, values)
+                break
+            names.append(name)
+            values.append(value.strip(_SPACE))
+            sizes.append(len(values))
+    starts.append(len(names))
+    lists = pa.ListArray.from_arrays(
+        pa.array(sizes, pa.int32()), pa.array(values, kind.item_type.value_type)
+    ).cast(kind.item_type)
+    offsets = pa.array(starts, pa.int32())
+    return pa.MapArray.from_arrays(offsets, pa.array(names, kind.key_type), lists).cast(kind)
+
+
+def _regroup(
+    block: bytes, begin: int, names: list[str], sizes: list[int], values: list[str]
+) -> None:
+    """Put the headers of a block that repeats a name where its first ones were put before."""
+    names[begin:] = []
+    values[sizes[begin] :] = []
+    sizes[begin + 1 :] = []
+    for name, group in read_headers(block).items():
+        names.append(name)
+        values += group
+        sizes.append(len(values))
+
+
+def read_headers(block: bytes) -> dict[str, list[str]]:
+    """The headers in a block, as far as they can be read.
+
+    The server does not look into them, and one odd message must not stop a job. So lines without a
+    name are left out here, and what is not UTF-8 is replaced.
+    """
+    headers: dict[str, list[str]] = {}
+    for line in block.decode(errors="replace").split("\r\n")[1:-2]:
+        name, colon, value = line.partition(":")
+        if colon and name:
+            headers.setdefault(name, []).append(value.strip(_SPACE))
+    return headers
+
+
+def pulled_rows(stream: str, messages: list[Msg], bare: bool = False) -> Rows:
+    """What a consumer delivered; `bare`: it was told to leave payloads out."""
+    sequences, times = read_replies([msg.raw_reply for msg in messages])
+    return Rows(
+        stream,
+        sequences,
+        times,
+        [msg.raw_subject for msg in messages],
+        None if bare else [msg.data for msg in messages],
+        [msg.raw_headers for msg in messages],
+    )
+
+
+def read_replies(replies: list[bytes]) -> tuple[Any, Any]:
+    """Sequences and times, in int64 arrays; NotJetStreamMessage if a reply tells none."""
+    first = replies[0].split(b".")
+    # Up to how often it was delivered, which is once. The rest: see jetstream.metadata.
+    fixed = 5 if len(first) == 9 else 7
+    names = [str(i) for i in range(len(first) - fixed)]
+    if len(names) >= 4:
+        start = sum(len(token) + 1 for token in first[:fixed])
+        try:
+            return _read_csv(b"\n".join([reply[start:] for reply in replies]), names)
+        except pa.ArrowInvalid:
+            pass  # one of them has another form: read each
+    places = [read_metadata(reply) for reply in replies]
+    return (
+        pa.array([place.stream_seq for place in places], pa.int64()),
+        pa.array([place.timestamp_ns for place in places], pa.int64()),
+    )
+
+
+def _read_csv(text: bytes, names: list[str]) -> tuple[Any, Any]:
+    table = csv.read_csv(
+        pa.py_buffer(text),
+        read_options=csv.ReadOptions(
+            use_threads=False, column_names=names, block_size=len(text) + 1
+        ),
+        parse_options=csv.ParseOptions(delimiter=".", quote_char=False),
+        convert_options=csv.ConvertOptions(
+            column_types={"0": pa.int64(), "2": pa.int64()}, include_columns=["0", "2"]
+        ),
+    )
+    return table.column(0).combine_chunks(), table.column(1).combine_chunks()

@@ -1,0 +1,134 @@
+"""What the planning side asks the server: the state of streams, and sequences of times.
+
+Answers come from the stream's leader alone. A replica, or a consumer on one, may lag behind it, and
+what it has not got yet would look like a gap.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from jetstream.call import Api
+from jetstream.errors import MessageNotFound
+from jetstream.stored import get_by_api
+from jetstream.timestamp import Timestamp
+from natsproto.errors import InvalidValue, RemoteError
+from natsproto.port import run_sync
+
+from .connect import client, jetstream
+
+if TYPE_CHECKING:
+    from jetstream.blocking import Consumer
+    from jetstream.info import StreamInfo
+    from jetstream.stored import StoredMsg
+
+    from .options import Settings
+
+# Ephemeral consumers of workers that were killed are gone after this time.
+INACTIVE = 60.0
+
+
+class View:
+    """A stream at one moment: sequences `first` to `next` - 1 are, or were, there."""
+
+    def __init__(self, info: StreamInfo) -> None:
+        state = info.state
+        self.name = info.config.name
+        self.created = str(info.created)
+        self.first = max(state.first_seq, 1)
+        self.next = state.last_seq + 1
+        self.average = max(1, state.bytes // max(1, state.messages))
+        self.config = info.config
+
+
+class Lookup:
+    """Questions about one stream."""
+
+    def __init__(self, settings: Settings, stream: str) -> None:
+        self._settings = settings
+        self.stream = stream
+
+    def view(self) -> View:
+        return View(jetstream(self._settings).stream(self.stream).cached_info)
+
+    def next_message(self, seq: int, subject: str = ">") -> StoredMsg | None:
+        """The first message from this sequence on; None if there is none."""
+        session = client(self._settings).inner.session
+        settings = self._settings
+        api = Api(
+            session,
+            settings.text("domain"),
+            settings.text("apiPrefix") or "$JS.API",
+            settings.seconds("requestTimeout"),
+        )
+        body = {"seq": seq, "next_by_subj": subject}
+        with client(settings).port.lock:
+            try:
+                return run_sync(get_by_api(api, self.stream, body))
+            except MessageNotFound:
+                return None
+
+    def is_left(self, start: int, end: int, filters: list[str]) -> bool:
+        """Whether there are messages to read in this range."""
+        for subject in filters or [">"]:
+            msg = self.next_message(start, subject)
+            if msg is not None and msg.seq < end:
+                return True
+        return False
+
+    def sequence_at(self, time: Timestamp, view: View) -> int:
+        """The first sequence of that time or later; view.next if there is none."""
+        low, high = view.first, view.next
+        # What is before `low` is earlier, what is from `high` on is not.
+        while low < high:
+            middle = (low + high) // 2
+            msg = self.next_message(middle)
+            if msg is None or msg.seq >= high:
+                high = middle
+            elif msg.time < time:
+                low = msg.seq + 1
+            else:
+                high = middle
+        return low
+
+    def count(self, start: int, filters: list[str]) -> int:
+        """How many messages of these subjects there are from this sequence on."""
+        consumer = self.consumer(start, filters)
+        with contextlib.suppress(RemoteError):  # it goes by itself, only later
+            consumer.delete()
+        return consumer.cached_info.num_pending
+
+    def consumer(self, start: int, filters: list[str], headers_only: bool = False) -> Consumer:
+        """An ephemeral one that begins at this sequence and needs no acknowledgements."""
+        config: dict[str, Any] = {
+            "deliver_policy": "by_start_sequence",
+            "opt_start_seq": start,
+            "ack_policy": "none",
+            "mem_storage": True,
+            "num_replicas": 1,
+            "inactive_threshold": INACTIVE,
+        }
+        if headers_only:
+            config["headers_only"] = True
+        if len(filters) == 1:
+            config["filter_subject"] = filters[0]
+        elif filters:
+            config["filter_subjects"] = filters
+        return jetstream(self._settings).create_consumer(self.stream, **config)
+
+
+def check_readable(view: View, settings: Settings) -> None:
+    """InvalidValue if this stream cannot be read in this way."""
+    if settings.text("mode") == "consume":
+        return
+    if settings.text("fetchMode") == "direct":
+        if not view.config.allow_direct:
+            raise InvalidValue("fetchMode=direct: stream %s does not allow direct get" % view.name)
+    elif view.config.retention == "workqueue":
+        raise InvalidValue(
+            "stream %s is a work queue, where every consumer takes messages away: fetchMode=direct"
+            " reads without taking, mode=consume takes" % view.name
+        )
+    if settings.text("onCommit") == "purge" and view.config.deny_purge:
+        raise InvalidValue("onCommit=purge: stream %s denies it (deny_purge)" % view.name)

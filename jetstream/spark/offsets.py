@@ -1,0 +1,110 @@
+"""Offsets of a streaming query, and what it means if a stream does not fit them any more.
+
+    {"streams": {"ORDERS": {"next": 42, "created": "2026-01-01T00:00:00Z"}}}
+
+`next` is the first sequence that was not read yet, `created` tells a stream from another one that
+was made under the same name later.
+
+Spark asks for the initial offset again if it starts anew before its first batch was finished, and
+"latest" is another place by then: what came in between would be lost. So the initial offset is
+marked (`"initial": true`), the end of a batch that begins there carries it along (`"init"`), and a
+batch that begins at a marked offset is read from what its end carries.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from jetstream.errors import JetStreamError
+from natsproto.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from .lookup import View
+
+LOG = logging.getLogger("jetstream.spark")
+
+Places = dict[str, "Place"]
+
+
+class DataLost(JetStreamError):
+    """Messages that were to be read are gone; failOnDataLoss=false goes on without them."""
+
+
+class Place:
+    """Where to go on in a stream."""
+
+    __slots__ = ("created", "next")
+
+    def __init__(self, next: int, created: str) -> None:
+        self.next = next
+        self.created = created
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Place):
+            return (self.next, self.created) == (other.next, other.created)
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return "Place(%d, %r)" % (self.next, self.created)
+
+
+def read_places(offset: dict[str, Any], key: str = "streams") -> Places:
+    """The places in an offset; InvalidValue if another source, or another version, wrote it."""
+    try:
+        return {
+            str(name): Place(int(place["next"]), str(place["created"]))
+            for name, place in offset[key].items()
+        }
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise InvalidValue("offset %r is none of this source" % (offset,)) from None
+
+
+def write_places(places: Places) -> dict[str, dict[str, Any]]:
+    return {name: {"next": place.next, "created": place.created} for name, place in places.items()}
+
+
+def initial_offset(places: Places) -> dict[str, Any]:
+    return {"streams": write_places(places), "initial": True}
+
+
+def end_offset(places: Places, start: dict[str, Any]) -> dict[str, Any]:
+    """The end of a batch that begins at `start`."""
+    offset: dict[str, Any] = {"streams": write_places(places)}
+    if start.get("initial"):
+        offset["init"] = start["streams"]
+    return offset
+
+
+def start_places(start: dict[str, Any], end: dict[str, Any]) -> Places:
+    """Where the batch between these offsets begins."""
+    if start.get("initial") and "init" in end:
+        return read_places(end, "init")
+    return read_places(start)
+
+
+def first_to_read(place: Place, view: View, fail: bool) -> int:
+    """Where to go on from this place in the stream as it is; DataLost, or a warning."""
+    if place.created != view.created or place.next > view.next:
+        lose(
+            "stream %s was made anew at %s; the offset is sequence %d of the one of %s"
+            % (view.name, view.created, place.next, place.created),
+            fail,
+        )
+        return view.first
+    if place.next < view.first:
+        lose(
+            "messages %d to %d of stream %s are gone" % (place.next, view.first - 1, view.name),
+            fail,
+        )
+        return view.first
+    return place.next
+
+
+def lose(what: str, fail: bool) -> None:
+    """Raise, or warn and go on."""
+    if fail:
+        raise DataLost("%s (option failOnDataLoss=false goes on without them)" % what)
+    LOG.warning("data lost: %s", what)

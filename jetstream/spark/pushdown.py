@@ -1,0 +1,150 @@
+"""Filters of a query that narrow what is read: on sequence, timestamp and subject.
+
+Spark applies all filters to the rows as well, so reading a little too much is harmless, and nothing
+is left out that might fit.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from jetstream.timestamp import Timestamp
+from natsproto.errors import LocalError
+from natsproto.subjects import check_publish, matches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyspark.sql.datasource import Filter
+
+_FAR = 2**63 - 1
+_MICROSECOND = 1000  # nanoseconds
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+# The clocks of successive leaders differ, so times are in order only so far.
+SKEW = 10 * 10**9
+
+
+class Narrowing:
+    """What the filters leave: sequences `first` to `last`, times likewise (ns), and subjects."""
+
+    def __init__(self) -> None:
+        self.first, self.last = 1, _FAR
+        self.earliest, self.latest = 0, _FAR
+        #: None: all of them.
+        self.subjects: list[str] | None = None
+
+    def add(self, query: Filter) -> None:
+        """Take this filter into account, if it is of any use."""
+        name = type(query).__name__
+        attribute: tuple[str, ...] = getattr(query, "attribute", ())
+        value: Any = getattr(query, "value", None)
+        if attribute == ("sequence",):
+            self._narrow("first", "last", name, value, 1)
+        elif attribute == ("timestamp_ns",):
+            self._narrow("earliest", "latest", name, value, 1)
+        elif attribute == ("timestamp",):
+            values = value if name == "In" else (value,)
+            if all(isinstance(each, datetime) for each in values):
+                moments = tuple(_nanoseconds(each) for each in values)
+                scaled = moments if name == "In" else moments[0]
+                self._narrow("earliest", "latest", name, scaled, _MICROSECOND)
+        elif attribute == ("subject",):
+            self._subjects(name, value)
+
+    def _narrow(self, low: str, high: str, name: str, value: Any, unit: int) -> None:
+        """`unit`: values that are less than this apart look equal to Spark."""
+        values = value if name == "In" else (value,)
+        if not values or not all(type(each) is int for each in values):
+            return
+        least, most = min(values), max(values) + unit - 1
+        if name in ("EqualTo", "EqualNullSafe", "In", "GreaterThanOrEqual"):
+            setattr(self, low, max(getattr(self, low), least))
+        if name in ("EqualTo", "EqualNullSafe", "In", "LessThanOrEqual"):
+            setattr(self, high, min(getattr(self, high), most))
+        if name == "GreaterThan":
+            setattr(self, low, max(getattr(self, low), most + 1))
+        if name == "LessThan":
+            setattr(self, high, min(getattr(self, high), least - 1))
+
+    def _subjects(self, name: str, value: Any) -> None:
+        if name in ("EqualTo", "EqualNullSafe", "In"):
+            values = value if name == "In" else (value,)
+            if all(_is_subject(each) for each in values):
+                self._keep(list(dict.fromkeys(values)))
+        elif name == "StringStartsWith" and isinstance(value, str):
+            # Up to the last dot: what is behind it may be the beginning of a token.
+            tokens = value.rpartition(".")[0]
+            if _is_subject(tokens):
+                self._keep([tokens + ".>"])
+
+    def _keep(self, subjects: list[str]) -> None:
+        self.subjects = intersection(self.subjects, subjects)
+
+    @property
+    def by_time(self) -> tuple[Timestamp | None, Timestamp | None]:
+        """The earliest and, exclusively, the latest time to read, with room for clocks."""
+        earliest = Timestamp(self.earliest - SKEW) if self.earliest > SKEW else None
+        latest = Timestamp(self.latest + 1 + SKEW) if self.latest < _FAR - SKEW else None
+        return earliest, latest
+
+
+def _nanoseconds(value: datetime) -> int:
+    # A naive one is UTC: that is how Spark hands over literals.
+    moment = value if value.tzinfo is not None else value.replace(tzinfo=timezone.utc)
+    difference = moment - _EPOCH
+    microseconds = (difference.days * 86400 + difference.seconds) * 10**6
+    return (microseconds + difference.microseconds) * _MICROSECOND
+
+
+def _is_subject(value: Any) -> bool:
+    """Whether the server can look for it; a replaced character stands for it knows not what."""
+    if not isinstance(value, str) or "\ufffd" in value:
+        return False
+    try:
+        check_publish(value)
+    except LocalError:
+        return False
+    return True
+
+
+def intersection(ours: list[str] | None, theirs: list[str]) -> list[str]:
+    """Filters for what both let pass, or a little more; none of them covers another."""
+    if not ours:
+        return theirs if ours is None else []
+    found: list[str] = []
+    for one in ours:
+        for other in theirs:
+            if matches_all(one, other):
+                found.append(other)
+            elif matches_all(other, one) or _overlap(one, other):
+                found.append(one)
+    return minimal(found)
+
+
+def minimal(subjects: Iterable[str]) -> list[str]:
+    """Without those that another one covers: the server refuses filters that overlap."""
+    unique = list(dict.fromkeys(subjects))
+    return [
+        each
+        for each in unique
+        if not any(other != each and matches_all(other, each) for other in unique)
+    ]
+
+
+def matches_all(pattern: str, other: str) -> bool:
+    """Whether `pattern` gets everything that `other` gets."""
+    if other.endswith(">") and not pattern.endswith(">"):
+        return False
+    return matches(pattern, other)
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether some subject matches both."""
+    ours, theirs = one.split("."), other.split(".")
+    for mine, its in zip(ours, theirs):
+        if ">" in (mine, its):
+            return True
+        if mine != its and "*" not in (mine, its):
+            return False
+    return len(ours) == len(theirs)

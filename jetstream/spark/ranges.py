@@ -1,0 +1,143 @@
+"""Ranges of sequences: how reads are split, and how each part is read.
+
+A task reads the messages of one range by an ephemeral consumer, or by direct get. Whoever reads a
+range, and however often, gets the same rows, as long as the stream keeps its messages. Gaps are
+normal. But an end that is not the end of the range is believed only if the stream's leader says
+that nothing is left, because a consumer may sit on a replica that lags behind.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import InputPartition
+
+from jetstream.errors import (
+    ConsumerDeleted,
+    ConsumerNotFound,
+    ConsumerUnavailable,
+    HeartbeatMissed,
+    JetStreamNotAvailable,
+    MessagesMissed,
+)
+from natsproto.errors import ConnectionClosed, ConnectionLost, TimeoutExpired
+
+from .arrow import Rows
+from .direct import read_direct
+from .lookup import Lookup
+from .offsets import lose
+from .pull import read_pull
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .options import Settings
+
+# Fewer than this are not worth a task of their own, unless the user says so.
+_LEAST = 10_000
+# What a range is begun anew for, behind what was read: tries without a message in between.
+_PASSING = (
+    ConnectionClosed,
+    ConnectionLost,
+    ConsumerDeleted,
+    ConsumerNotFound,
+    ConsumerUnavailable,
+    HeartbeatMissed,
+    JetStreamNotAvailable,
+    MessagesMissed,
+    TimeoutExpired,
+)
+_TRIES = 6
+_PAUSE = 0.1
+
+
+class Range(InputPartition):
+    """Sequences `start` to `end` - 1 of a stream; `average` is the size of its messages."""
+
+    def __init__(
+        self, stream: str, start: int, end: int, filters: list[str], average: int, created: str
+    ) -> None:
+        super().__init__(None)
+        self.stream = stream
+        self.start = start
+        self.end = end
+        self.filters = filters
+        self.average = average
+        self.created = created
+
+
+def split(whole: list[Range], settings: Settings, workers: int) -> list[Range]:
+    """Parts for tasks, in order: minPartitions of them at least, if there are so many sequences."""
+    total = sum(each.end - each.start for each in whole)
+    if settings.given("minPartitions"):
+        wanted = settings.number("minPartitions")
+    else:
+        wanted = max(1, min(workers, total // _LEAST))
+    size = max(1, -(-total // wanted))
+    if settings.given("maxRecordsPerPartition"):
+        size = min(size, settings.number("maxRecordsPerPartition"))
+    parts: list[Range] = []
+    for each in whole:
+        # Equal parts, and as many as the share of this stream asks for.
+        length = each.end - each.start
+        count = -(-length // size)
+        for i in range(count):
+            start = each.start + length * i // count
+            end = each.start + length * (i + 1) // count
+            parts.append(Range(each.stream, start, end, each.filters, each.average, each.created))
+    return parts
+
+
+def read_range(part: Range, settings: Settings, bare: bool) -> Iterator[Rows]:
+    """The rows of a range, in order; `bare`: without payloads, which nobody wants."""
+    read = read_direct if settings.text("fetchMode") == "direct" else read_pull
+    position = part.start
+    missing = part.start  # the first sequence that did not come
+    failures = 0
+    lookup = Lookup(settings, part.stream)
+    while position < part.end:
+        try:
+            for rows in read(lookup, part, position, settings, bare):
+                missing = _first_missing(missing, rows)
+                position = rows.sequences[-1].as_py() + 1
+                failures = 0
+                yield rows
+            if position >= part.end or not lookup.is_left(position, part.end, part.filters):
+                break
+            error: Exception = TimeoutExpired(
+                "stream %s has messages from %d on that nobody delivers" % (part.stream, position)
+            )
+        except _PASSING as caught:
+            error = caught
+        failures += 1
+        if failures >= _TRIES:
+            raise error
+        time.sleep(_PAUSE * 2**failures)
+    if missing < part.end:
+        _check_loss(lookup, part, missing, settings)
+
+
+def _first_missing(missing: int, rows: Rows) -> int:
+    """One behind what came without a gap."""
+    first = rows.sequences[0].as_py()
+    last = rows.sequences[-1].as_py()
+    if first == missing and last - first + 1 == len(rows):
+        return last + 1
+    if first == missing:
+        for seq in rows.sequences.to_pylist():
+            if seq != missing:
+                break
+            missing += 1
+    return missing
+
+
+def _check_loss(lookup: Lookup, part: Range, missing: int, settings: Settings) -> None:
+    """A gap is normal. But if the stream begins behind it now, messages were removed meanwhile."""
+    view = lookup.view()
+    fail = settings.flag("failOnDataLoss")
+    if view.created != part.created:
+        lose("stream %s was made anew while it was read" % part.stream, fail)
+    elif view.first > missing:
+        gone = min(view.first, part.end) - 1
+        lose("messages %d to %d of stream %s are gone" % (missing, gone, part.stream), fail)
