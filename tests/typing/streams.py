@@ -13,6 +13,7 @@ import jetstream
 from jetstream import blocking as js_blocking
 from jetstream import info as infos
 from jetstream.consuming import Batch, Messages
+from jetstream.pull_subscribe import PullSubscription
 from natsproto import Headers, blocking, client
 from natsproto.errors import NatsError
 
@@ -76,6 +77,12 @@ async def asynchronous(nc: client.Client) -> None:
         assert_type(await msg.nak(delay=1.5), None)
         assert_type(await msg.ack_sync(timeout=1), None)
     assert_type(await consumer.consume().run(handle, concurrency=3, nak=True), None)
+    async with await js.pull_subscribe("s.a", durable="C", ack_wait=5) as sub:
+        assert_type(sub, PullSubscription)
+        assert_type(await sub.fetch(10, timeout=1), Batch)
+        assert_type(await sub.info(), infos.ConsumerInfo)
+        assert_type((sub.stream, sub.name, sub.closed), tuple[str, str, bool])
+        assert_type(await sub.unsubscribe(), None)
 
 
 async def handle(msg: jetstream.JsMsg) -> bool:
@@ -122,3 +129,8 @@ def synchronous(nc: blocking.Client) -> None:
             assert_type(msg.in_progress(), None)
         assert_type(messages.stop(nak=True), list[js_blocking.JsMsg])
         assert_type(messages.run(handle_plainly, concurrency=3), None)
+    with js.pull_subscribe("s.a", {"durable_name": "C"}, stream="S", bind=True) as sub:
+        assert_type(sub, js_blocking.PullSubscription)
+        assert_type(sub.fetch(), js_blocking.Batch)
+        assert_type(sub.cached_info, infos.ConsumerInfo)
+        assert_type(sub.unsubscribe(), None)
