@@ -24,6 +24,7 @@ from .errors import ApiError, JetStreamError
 from .info import AccountInfo, ConsumerInfo, ConsumerPause, PubAck, StreamInfo
 from .messages import JsMsg
 from .metadata import Metadata
+from .ordered_consumer import OrderedConsumer
 from .publisher import Publication
 from .stored import StoredMsg
 from .stream import Stream
@@ -45,6 +46,7 @@ __all__ = [
     "JetStreamError",
     "JsMsg",
     "Metadata",
+    "OrderedConsumer",
     "Placement",
     "PubAck",
     "Publication",

@@ -6,14 +6,14 @@ the coroutines await the client's session and each other, nothing else.
 
 from __future__ import annotations
 
-from natsproto.errors import InvalidValue, NotSupported
+from natsproto.errors import InvalidValue
 from natsproto.headers import Headers
 from natsproto.session import check_count, check_seconds
 from natsproto.subjects import check_known_name, check_subscribe
 
 from .acks import AckReader
 from .batch import AtomicBatch
-from .call import Api, read_version
+from .call import Api
 from .config import ConsumerConfig, StreamConfig
 from .consumer import Consumer
 from .counters import INCREMENT, increment, read_value
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from natsproto.encode import BytesLike
 
     from .config import ConsumerConfigDict, StreamConfigDict
-    from .fields import Fields
     from .info import PubAck
     from .publish import PublishOptions
     from .pull_subscribe import PullSubscription
@@ -89,7 +88,7 @@ class JetStream:
 
     async def _put_stream(self, verb: str, config: StreamConfig) -> Stream:
         config.check(new=verb == "CREATE")
-        self._check_since(config)
+        self._api.check_since(config)
         reply = await self._api.call("STREAM.%s.%s" % (verb, config.name), config.to_json())
         return Stream(self, self._api, StreamInfo.from_json(reply))
 
@@ -157,7 +156,7 @@ class JetStream:
     async def _put_consumer(self, stream: str, action: str, config: ConsumerConfig) -> Consumer:
         check_known_name("stream", stream)
         config.check(new=action != "update")
-        self._check_since(config)
+        self._api.check_since(config)
         name = config.name or config.durable_name
         if not name:
             if action == "update":
@@ -365,19 +364,6 @@ class JetStream:
             headers.set(name, value)
         options["headers"] = headers
         return await self.publish(subject, data, **options)
-
-    def _check_since(self, config: Fields) -> None:
-        """CALL-7: an older server does not refuse a field that it does not know: it ignores it."""
-        info = self._api.session.connection.info
-        version = read_version(info.version) if info is not None else ()
-        if info is None or not version:
-            return
-        for field in config.FIELDS:
-            if version < field.since and getattr(config, field.name) != field.kind.zero():
-                since = ".".join([str(number) for number in field.since])
-                raise NotSupported(
-                    "%s needs server %s; this is %s" % (field.name, since, info.version)
-                )
 
 
 def _by_subject(subject: str) -> dict[str, Any]:

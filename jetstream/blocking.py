@@ -14,6 +14,7 @@ from . import consumer as _consumer
 from . import publisher as _publisher
 from . import stream as _stream
 from . import window as _window
+from .blocking_ordered import OrderedConsumer as OrderedConsumer
 from .blocking_pull import Batch as Batch
 from .blocking_pull import JsMsg as JsMsg
 from .blocking_pull import Messages as Messages
@@ -119,6 +120,7 @@ class Stream:
     update_consumer = blocking_to(Consumer, _stream.Stream.update_consumer)
     create_or_update_consumer = blocking_to(Consumer, _stream.Stream.create_or_update_consumer)
     consumer = blocking_to(Consumer, _stream.Stream.consumer)
+    ordered_consumer = blocking_to(OrderedConsumer, _stream.Stream.ordered_consumer)
     delete_consumer = blocking(_stream.Stream.delete_consumer)
     consumers = blocking(_stream.Stream.consumers)
     consumer_names = blocking(_stream.Stream.consumer_names)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from natsproto.frames import Info
     from natsproto.session import Session
 
+    from .fields import Fields
+
 API_LEVEL = "Nats-Required-Api-Level"
 # CALL-6: INFO tells the level since 2.12; 2.11 has 1.
 _FIRST_WITH_LEVEL = (2, 11)
@@ -71,6 +73,19 @@ class Api:
 
     def require_level(self, level: int, what: str) -> None:
         require_level(self.session.connection.info, level, what)
+
+    def check_since(self, config: Fields) -> None:
+        """CALL-7: an older server does not refuse a field that it does not know: it ignores it."""
+        info = self.session.connection.info
+        version = read_version(info.version) if info is not None else ()
+        if info is None or not version:
+            return
+        for field in config.FIELDS:
+            if version < field.since and getattr(config, field.name) != field.kind.zero():
+                since = ".".join([str(number) for number in field.since])
+                raise NotSupported(
+                    "%s needs server %s; this is %s" % (field.name, since, info.version)
+                )
 
 
 def require_level(info: Info | None, level: int, what: str) -> None:

@@ -106,6 +106,30 @@ def threshold(name: str, value: int | None, limit: int) -> int:
     return value
 
 
+def consume_limits(
+    max_messages: int | None,
+    max_bytes: int | None,
+    threshold_messages: int | None,
+    threshold_bytes: int | None,
+    stop_after: int | None,
+) -> dict[str, int]:
+    """Of the machine: one of max_messages and max_bytes, its threshold, and stop_after."""
+    by_bytes = max_bytes is not None
+    unfit = threshold_messages if by_bytes else threshold_bytes
+    if unfit is not None or (by_bytes and max_messages is not None):
+        text = "consume takes either max_messages or max_bytes, and the threshold to it"
+        raise InvalidValue(text, "CONSUME-2")
+    stop_at = 0 if stop_after is None else check_count("stop_after", stop_after)
+    if max_bytes is not None:
+        limit = check_count("max_bytes", max_bytes)
+        refill_at = threshold("threshold_bytes", threshold_bytes, limit)
+        return {"max_bytes": limit, "threshold": refill_at, "stop_after": stop_at}
+    most = DEFAULT_MESSAGES if max_messages is None else max_messages
+    limit = check_count("max_messages", most)
+    refill_at = threshold("threshold_messages", threshold_messages, limit)
+    return {"max_messages": limit, "threshold": refill_at, "stop_after": stop_at}
+
+
 def _priority_fields(priority: PriorityOptions) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for name in priority:

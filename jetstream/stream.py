@@ -8,6 +8,7 @@ from natsproto.subjects import check_subscribe
 from .call import read_number
 from .counters import read_counter
 from .info import StreamInfo
+from .ordered_consumer import INACTIVE, open_ordered, ordered_config
 from .stored import get_by_api, get_direct, get_direct_batch
 from .timestamp import Timestamp
 
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
     from .call import Api
     from .config import ConsumerConfigDict
     from .consumer import Consumer
+    from .consumer_config import DeliverPolicy, ReplayPolicy
     from .counters import Counter
     from .info import ConsumerInfo, ConsumerPause
+    from .ordered_consumer import OrderedConsumer
     from .stored import StoredMsg
     from .timestamp import TimestampLike
 
@@ -190,6 +193,38 @@ class Stream:
     async def consumer(self, name: str) -> Consumer:
         """As JetStream.consumer."""
         return await self._js.consumer(self.name, name)
+
+    async def ordered_consumer(
+        self,
+        *,
+        filter_subjects: str | Sequence[str] | None = None,
+        deliver_policy: DeliverPolicy = "all",
+        opt_start_seq: int | None = None,
+        opt_start_time: TimestampLike | None = None,
+        replay_policy: ReplayPolicy = "instant",
+        headers_only: bool = False,
+        inactive_threshold: float = INACTIVE,
+        name_prefix: str = "",
+        metadata: dict[str, str] | None = None,
+        max_reset_attempts: int | None = None,
+    ) -> OrderedConsumer:
+        """The messages of the stream, each once, in order, without gaps, to be read by one client.
+
+        It is kept in the memory of one server and made anew when it is lost: there is nothing to
+        acknowledge, and nothing that stays. `max_reset_attempts` in a row are the last; None: it
+        is tried for ever. Its consumers are called `<name_prefix>_1` and so on.
+        """
+        config = ordered_config(
+            filter_subjects,
+            deliver_policy,
+            opt_start_seq,
+            opt_start_time,
+            replay_policy,
+            headers_only,
+            inactive_threshold,
+            metadata,
+        )
+        return await open_ordered(self._api, self.name, name_prefix, config, max_reset_attempts)
 
     async def delete_consumer(self, name: str) -> None:
         """As JetStream.delete_consumer."""

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jetstream.call import Api, encode_json, read_number, read_reply, read_version, require_level
+from jetstream.config import ConsumerConfig
 from jetstream.errors import (
     ApiError,
     InvalidResponse,
@@ -251,3 +252,19 @@ def test_the_timeout_is_checked():
     stage = Stage()
     with pytest.raises(InvalidValue):
         stage.run(api(stage, timeout=-1).call("INFO"))
+
+
+@pytest.mark.rule("CALL-7")
+@pytest.mark.parametrize(
+    ("version", "refused"), [("2.9.10", True), ("2.10.0", False), ("?", False), (None, False)]
+)
+def test_fields_that_are_newer_than_the_server(version, refused):
+    stage = Stage(version=version or "2.9.10")
+    if version is None:
+        stage.connection.info = None
+    config = ConsumerConfig(filter_subjects=["a", "b"], mem_storage=True)
+    if refused:
+        with pytest.raises(NotSupported, match=r"filter_subjects needs server 2.10; this is 2.9"):
+            api(stage).check_since(config)
+    else:
+        api(stage).check_since(config)

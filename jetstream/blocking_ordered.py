@@ -1,0 +1,72 @@
+"""Ordered consumers without async and await, for Stream.ordered_consumer of jetstream.blocking."""
+
+from __future__ import annotations
+
+from natsproto.port import blocking, blocking_to
+
+from . import ordered_consumer as _ordered
+from .blocking_pull import Batch, Messages, facade_or_none
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from natsproto.port import BlockingPort
+
+    from .info import ConsumerInfo
+
+
+class OrderedConsumer:
+    """An ordered consumer. Made by Stream.ordered_consumer.
+
+    A handle is used by one consume() or fetch at a time. Each goes on behind the last message that
+    was taken from the one before.
+    """
+
+    def __init__(self, inner: _ordered.OrderedConsumer, port: BlockingPort) -> None:
+        self.inner = inner
+        self.port = port
+
+    @property
+    def name(self) -> str:
+        """Of the present consumer, or the last one."""
+        return self.inner.name
+
+    @property
+    def stream(self) -> str:
+        return self.inner.stream
+
+    @property
+    def cached_info(self) -> ConsumerInfo:
+        """What was last told about a consumer."""
+        return self.inner.cached_info
+
+    info = blocking(_ordered.OrderedConsumer.info)
+    delete = blocking(_ordered.OrderedConsumer.delete)
+    fetch = blocking_to(Batch, _ordered.OrderedConsumer.fetch)
+    next = blocking_to(facade_or_none, _ordered.OrderedConsumer.next)
+
+    def consume(
+        self,
+        *,
+        max_messages: int | None = None,
+        max_bytes: int | None = None,
+        expires: float = 30.0,
+        heartbeat: float | None = None,
+        threshold_messages: int | None = None,
+        threshold_bytes: int | None = None,
+        stop_after: int | None = None,
+    ) -> Messages:
+        """As OrderedConsumer.consume: `with consumer.consume() as messages`, then iterate."""
+        with self.port.lock:
+            inner = self.inner.consume(
+                max_messages=max_messages,
+                max_bytes=max_bytes,
+                expires=expires,
+                heartbeat=heartbeat,
+                threshold_messages=threshold_messages,
+                threshold_bytes=threshold_bytes,
+                stop_after=stop_after,
+            )
+            return Messages(inner, self.port)
+
+    def __repr__(self) -> str:
+        return repr(self.inner)

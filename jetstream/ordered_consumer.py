@@ -1,0 +1,309 @@
+"""OrderedConsumer: the messages of a stream, each once, in order, without gaps (ADR-17).
+
+There is one use at a time: a consume(), or a fetch. Between them lies the Lineage: where the next
+one goes on. consume() is a machine that makes its consumers itself (ordered.py). A fetch is short:
+it makes one by a call of the API, if there is none, and once more if it was gone.
+"""
+
+from __future__ import annotations
+
+from natsproto.errors import InvalidState, InvalidValue
+from natsproto.subjects import check_new_name
+
+from .config import ConsumerConfig
+from .consuming import Batch, Messages
+from .errors import (
+    ConsumerDeleted,
+    ConsumerExists,
+    ConsumerUnavailable,
+    JetStreamError,
+    MessagesMissed,
+)
+from .info import ConsumerInfo
+from .ordered import Ordered
+from .pull import MANY
+from .pull_options import (
+    check_count,
+    check_time,
+    consume_limits,
+    consume_template,
+    fetch_template,
+)
+from .pulling import Pulling
+from .succession import GAP, NEXT, Lineage, Succession
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .call import Api
+    from .config import ConsumerConfigDict
+    from .consumer_config import DeliverPolicy, ReplayPolicy
+    from .messages import JsMsg
+    from .timestamp import TimestampLike
+
+
+INACTIVE = 300.0
+HEARTBEAT = 5.0
+_TRIES = 5  # to find a name that nobody uses
+_TOO_LATE = 0.05  # no second pull for so short a time
+
+
+def ordered_config(
+    filter_subjects: str | Sequence[str] | None,
+    deliver_policy: DeliverPolicy,
+    opt_start_seq: int | None,
+    opt_start_time: TimestampLike | None,
+    replay_policy: ReplayPolicy,
+    headers_only: bool,
+    inactive_threshold: float,
+    metadata: dict[str, str] | None,
+) -> ConsumerConfig:
+    """What all consumers of an ordered one have in common, checked (ORDERED-1)."""
+    check_time("inactive_threshold", inactive_threshold, 0.001)
+    fields: ConsumerConfigDict = {
+        "ack_policy": "none",
+        "mem_storage": True,
+        "num_replicas": 1,
+        "inactive_threshold": inactive_threshold,
+        "deliver_policy": deliver_policy,
+        "replay_policy": replay_policy,
+        "headers_only": headers_only,
+        "metadata": metadata or {},
+    }
+    if filter_subjects is None:
+        # ORDERED-20: the server demands a filter for this policy.
+        filter_subjects = [">"] if deliver_policy == "last_per_subject" else []
+    elif not filter_subjects:
+        text = "filter_subjects %r is empty; None means all subjects"
+        raise InvalidValue(text % (filter_subjects,), "ORDERED-18")
+    filters = [filter_subjects] if isinstance(filter_subjects, str) else list(filter_subjects)
+    if len(filters) == 1:
+        fields["filter_subject"] = filters[0]
+    else:
+        fields["filter_subjects"] = filters
+    if opt_start_seq is not None:
+        fields["opt_start_seq"] = opt_start_seq
+    if opt_start_time is not None:
+        fields["opt_start_time"] = opt_start_time
+    config = ConsumerConfig(**fields)
+    config.check()
+    return config
+
+
+async def open_ordered(
+    api: Api, stream: str, prefix: str, config: ConsumerConfig, most: int | None
+) -> OrderedConsumer:
+    """The handle, with its first consumer."""
+    api.check_since(config)
+    prefix = prefix or api.session.connection.new_token()
+    ordered = OrderedConsumer(api, stream, prefix, config, most)
+    await ordered._create()
+    return ordered
+
+
+class OrderedConsumer:
+    """An ordered consumer. Made by Stream.ordered_consumer.
+
+    A handle is used by one consume() or fetch at a time. Each goes on behind the last message that
+    was taken from the one before.
+    """
+
+    def __init__(
+        self, api: Api, stream: str, prefix: str, config: ConsumerConfig, most: int | None
+    ) -> None:
+        check_new_name("name_prefix", prefix + "_1")
+        self._api = api
+        self._lineage = Lineage(stream, prefix, config.to_json())
+        self._max_attempts = 0 if most is None else check_count("max_reset_attempts", most)
+        self._machine: Ordered | None = None
+        self._pulling: Pulling | None = None
+        self._fetching = False
+        self.stream = stream
+
+    @property
+    def name(self) -> str:
+        """Of the present consumer, or the last one."""
+        return self._lineage.name
+
+    @property
+    def cached_info(self) -> ConsumerInfo:
+        """What was last told about a consumer."""
+        assert self._lineage.info is not None
+        return self._lineage.info
+
+    async def info(self) -> ConsumerInfo:
+        """Configuration and state of the present consumer; ConsumerNotFound if there is none."""
+        reply = await self._api.call("CONSUMER.INFO.%s.%s" % (self.stream, self.name))
+        self._lineage.info = ConsumerInfo.from_json(reply)
+        return self._lineage.info
+
+    async def delete(self) -> None:
+        """Delete the present consumer; the next consume() or fetch makes another one."""
+        self._claim()
+        self._lineage.there = False
+        self._close_pulling()
+        await self._api.call("CONSUMER.DELETE.%s.%s" % (self.stream, self.name))
+
+    async def fetch(
+        self,
+        max_messages: int | None = None,
+        *,
+        max_bytes: int | None = None,
+        expires: float = 30.0,
+        heartbeat: float | None = None,
+        no_wait: bool = False,
+    ) -> Batch:
+        """The next messages, as Consumer.fetch. If the consumer is gone, another one is made."""
+        if (max_messages is None) == (max_bytes is None):
+            raise InvalidValue("fetch takes either max_messages or max_bytes", "FETCH-2")
+        batch = MANY if max_messages is None else check_count("max_messages", max_messages)
+        size = 0 if max_bytes is None else check_count("max_bytes", max_bytes)
+        fetch_template("", expires, heartbeat, no_wait, {}, False)
+        self._claim()
+        self._fetching = True
+        try:
+            return await self._fetch(batch, size, expires, heartbeat, no_wait)
+        except BaseException:
+            self._forget()  # ORDERED-22: whatever was on its way comes again
+            raise
+        finally:
+            self._fetching = False
+
+    async def next(self, *, expires: float = 30.0, heartbeat: float | None = None) -> JsMsg | None:
+        """The next message; None if there is none within `expires`."""
+        batch = await self.fetch(1, expires=expires, heartbeat=heartbeat)
+        return batch[0] if len(batch) else None
+
+    def consume(
+        self,
+        *,
+        max_messages: int | None = None,
+        max_bytes: int | None = None,
+        expires: float = 30.0,
+        heartbeat: float | None = None,
+        threshold_messages: int | None = None,
+        threshold_bytes: int | None = None,
+        stop_after: int | None = None,
+    ) -> Messages:
+        """Messages without end, as Consumer.consume: each once, in order, without gaps.
+
+        If the consumer is lost, or a message is, another one is made, which goes on behind the last
+        message: `events` tells (ConsumerReset). It raises when that cannot succeed any more, as
+        when the stream is gone.
+        """
+        limits = consume_limits(
+            max_messages, max_bytes, threshold_messages, threshold_bytes, stop_after
+        )
+        if heartbeat is None and isinstance(expires, (int, float)):
+            heartbeat = min(HEARTBEAT, expires / 2)  # ORDERED-21
+        subject = "%s.CONSUMER.MSG.NEXT.%s." % (self._api.prefix, self.stream)
+        template = consume_template(subject, expires, heartbeat, {}, False)
+        self._claim()
+        self._close_pulling()
+        session = self._api.session
+        connection = session.connection
+        inbox = connection.new_inbox()
+        succession = Succession(
+            self._lineage,
+            self._api.prefix,
+            inbox.encode(),
+            timeout=self._api.timeout,
+            max_attempts=self._max_attempts,
+        )
+        machine = Ordered(inbox.encode(), template, succession, **limits)
+        connection.subscribe(inbox + ".*", machine)
+        self._machine = machine
+        if connection.online:
+            machine.connected(session.port.now())
+            connection.perform(machine)
+        session.port.flush_soon()
+        return Messages(session, machine, True)
+
+    def __repr__(self) -> str:
+        return "<OrderedConsumer %s of %s>" % (self.name, self.stream)
+
+    # How it works
+
+    def _claim(self) -> None:
+        """InvalidState if it is in use; else go on where the last use ended."""
+        machine = self._machine
+        if self._fetching or (machine is not None and not machine.ended):
+            text = "ordered consumer %r is in use: one consume() or fetch at a time"
+            raise InvalidState(text % self.name, "ORDERED-23")
+        if machine is not None:
+            machine.rewind()
+            self._machine = None
+
+    async def _create(self) -> Pulling:
+        """Make the next consumer by a call of the API."""
+        for tries in range(_TRIES):
+            endpoint, body = self._lineage.successor()
+            try:
+                self._lineage.installed(await self._api.call(endpoint, body))
+            except ConsumerExists:
+                if tries == _TRIES - 1:
+                    raise
+            else:
+                break
+        self._close_pulling()
+        self._pulling = Pulling(self._api, self.stream, self.name, True)
+        return self._pulling
+
+    async def _fetch(
+        self, batch: int, size: int, expires: float, heartbeat: float | None, no_wait: bool
+    ) -> Batch:
+        port = self._api.session.port
+        deadline = port.now() + expires
+        failure: JetStreamError | None = None
+        while True:
+            left = deadline - port.now()
+            if failure is not None and left < _TOO_LATE and not no_wait:
+                raise failure
+            pulling = self._pulling if self._lineage.there else None
+            if pulling is None:
+                pulling = await self._create()
+            beat = heartbeat if not heartbeat or 2 * heartbeat <= left else None
+            template = fetch_template(pulling.subject, left, beat, no_wait, {}, False)
+            patience = self._api.timeout if no_wait else left
+            try:
+                found = await pulling.pull(template, batch, size, patience)
+            except (ConsumerDeleted, ConsumerUnavailable) as error:
+                lost: JetStreamError = error
+            else:
+                messages, gap = self._sift(found)
+                if gap or found.error is not None:
+                    self._forget()
+                if messages or not gap:
+                    return Batch(messages, found.error)
+                lost = MessagesMissed("consumer %r has skipped messages" % self.name)
+            if failure is not None:
+                raise lost
+            failure = lost
+            self._forget()
+
+    def _sift(self, found: Batch) -> tuple[list[JsMsg], bool]:
+        """The messages up to a gap, and whether there is one."""
+        messages: list[JsMsg] = []
+        for msg in found:
+            verdict = self._lineage.judge(msg.raw_reply)
+            if verdict == GAP:
+                return messages, True
+            if verdict == NEXT:
+                messages.append(msg)
+        return messages, False
+
+    def _forget(self) -> None:
+        """The consumer is of no use any more. Whatever it still sends is for nobody."""
+        connection = self._api.session.connection
+        if self._lineage.there and connection.online:
+            # ORDERED-12: nobody waits for the answer.
+            path = (self._api.prefix, self.stream, self.name)
+            connection.publish("%s.CONSUMER.DELETE.%s.%s" % path, reply=connection.new_inbox())
+        self._lineage.there = False
+        self._close_pulling()
+
+    def _close_pulling(self) -> None:
+        if self._pulling is not None:
+            self._pulling.close()
+            self._pulling = None
