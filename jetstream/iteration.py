@@ -82,8 +82,6 @@ class Source(Machine):
         if len(self.news) > MAX_NEWS:
             self.news.pop(0)
 
-    _tell = tell
-
 
 class Iteration:
     """What Messages and PushMessages share. `_what` names it in errors."""

@@ -180,14 +180,17 @@ class Push(Source):
         return new
 
     def receive(self, msg: Msg, now: float) -> bool:
-        self._heard = now
-        if self._extra:
-            self._extra = 0.0
-            self._excused = False
-        # The deadline is left as it is: it rings too early, once, instead of being set each time.
+        self._hear(now)
         if msg.raw_headers is not None and not msg.data and msg.status:
             return self._control(msg, now)
-        return self._enqueue(msg)
+        if not self._has_room(msg):
+            return False
+        new = False
+        if not self._queue_group:
+            number = consumer_seq(msg.raw_reply)
+            if number is not None:
+                new = self._note(number, number - 1)
+        return self._keep(msg) or new
 
     def handle_timer(self, now: float) -> bool:
         told = self._told
@@ -198,36 +201,46 @@ class Push(Source):
                 self._excused = True  # PUSH-4: what came meanwhile may still wait to be read
             else:
                 text = "the server was silent for %.3g s" % (now - self._heard)
-                self.tell(PushWarning(HeartbeatMissed(text)))
+                self._alarm(HeartbeatMissed(text), now)
         self._set_deadline()
         return self._told > told
 
     # How it works
 
     @property
+    def _active(self) -> bool:
+        return not (self.stopped or self.draining or self.ended)
+
+    @property
     def _watching(self) -> bool:
-        active = not (self.stopped or self.draining or self.ended)
-        return active and self._online and self._heartbeat > 0
+        return self._active and self._online and self._heartbeat > 0
 
     def _set_deadline(self) -> None:
         self.deadline = self._heard + self._silence + self._extra if self._watching else None
 
-    def _enqueue(self, msg: Msg) -> bool:
-        size = self._bytes + msg.size
-        count = self.pending()
-        if 0 < self._max_messages <= count or 0 < self._max_bytes < size:
-            # PUSH-11: it shows as a gap as soon as something else comes.
+    def _hear(self, now: float) -> None:
+        """A sign of life. The deadline is left as it is: it rings too early, once."""
+        self._heard = now
+        if self._extra:
+            self._extra = 0.0
+            self._excused = False
+
+    def _alarm(self, error: NatsError, now: float) -> None:
+        self.tell(PushWarning(error))
+
+    def _has_room(self, msg: Msg) -> bool:
+        """PUSH-11: what is dropped shows as a gap as soon as something else comes."""
+        full = 0 < self._max_messages <= self.pending()
+        if full or 0 < self._max_bytes < self._bytes + msg.size:
             self.dropped += 1
             self.dropping.append(self)
             return False
-        new = False
-        if not self._queue_group:
-            number = consumer_seq(msg.raw_reply)
-            if number is not None:
-                new = self._note(number, number - 1)
-        self._bytes = size
+        return True
+
+    def _keep(self, msg: Msg) -> bool:
+        self._bytes += msg.size
         self._fresh.append(msg)
-        return new or not count
+        return self.pending() == 1
 
     def _note(self, number: int, expected: int) -> bool:
         """The consumer is at this sequence; `expected` was the last one if nothing was missed."""
@@ -244,7 +257,7 @@ class Push(Source):
     def _control(self, msg: Msg, now: float) -> bool:
         """A status is never for the user, whatever it says."""
         if msg.status != IDLE:
-            return self._fail(Status(msg))
+            return self._status(Status(msg), now)
         if msg.raw_reply:
             self._request(msg.raw_reply, now)
             return False
@@ -253,17 +266,22 @@ class Push(Source):
         if stalled:
             self._request(stalled, now)
         last = header_value(block, LAST)
-        if self._queue_group or not last.isdigit() or len(last) > _MOST_DIGITS:
+        if not last.isdigit() or len(last) > _MOST_DIGITS:
             return False
-        return self._note(int(last), int(last))
+        return self._beat(int(last), now)
 
-    def _fail(self, status: Status) -> bool:
-        error: NatsError = status.error
+    def _beat(self, last: int, now: float) -> bool:
+        return not self._queue_group and self._note(last, last)
+
+    def _status(self, status: Status, now: float) -> bool:
         if status.meaning == RETRY:
-            self.tell(PushWarning(error))
+            self.tell(PushWarning(status.error))
             return True
-        if not isinstance(error, (ConsumerDeleted, ConsumerUnavailable)):
-            error = UnknownStatus(status.code, status.description)
+        if isinstance(status.error, (ConsumerDeleted, ConsumerUnavailable)):
+            return self._fail(status.error)
+        return self._fail(UnknownStatus(status.code, status.description))
+
+    def _fail(self, error: NatsError) -> bool:
         self.start_draining()
         self.leave()
         return self.end(error)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from natsproto.errors import NatsError
+from natsproto.errors import NatsError, TimeoutExpired
 
-from .iteration import Iteration, MachineEvents
-from .push import PushWarning
+from .iteration import Iteration, MachineEvents, wait
+from .ordered import ConsumerReset
+from .ordered_push import HEARTBEAT, OrderedPush, ordered_config
+from .push import ALARM_AFTER, PushWarning
+from .succession import Lineage, Succession
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from typing import Any
 
     from natsproto.session import Session
 
+    from .call import Api
     from .push import Push
 
 
@@ -59,3 +64,57 @@ class PushEvents(MachineEvents):
     """What happened to a push subscription."""
 
     _what = "the subscription"
+
+
+async def subscribe_ordered(
+    api: Api,
+    stream: str,
+    config: dict[str, Any],
+    *,
+    heartbeat: float = HEARTBEAT,
+    alarm_after: float = ALARM_AFTER,
+    max_messages: int | None = None,
+    max_bytes: int | None = None,
+) -> PushMessages:
+    """An ordered push subscription (ADR-17), once its first consumer is there.
+
+    `config` is the server's JSON: filters and where to start; the rest is forced.
+    """
+    session = api.session
+    connection = session.connection
+    inbox = connection.new_inbox()
+    lineage = Lineage(stream, connection.new_token(), ordered_config(config, heartbeat))
+    succession = Succession(lineage, api.prefix, inbox.encode(), timeout=api.timeout, delivers=True)
+    machine = OrderedPush(
+        inbox.encode(),
+        succession,
+        heartbeat=heartbeat,
+        alarm_after=alarm_after,
+        max_messages=max_messages,
+        max_bytes=max_bytes,
+    )
+    connection.subscribe(inbox + ".d1", machine)
+    if connection.online:
+        machine.connected(session.port.now())
+        connection.perform(machine)
+    session.port.flush_soon()
+    messages = PushMessages(session, machine)
+    try:
+        await _begun(session, machine, session.deadline(api.timeout))
+    except BaseException:
+        await messages.stop()
+        raise
+    return messages
+
+
+async def _begun(session: Session, machine: OrderedPush, deadline: float) -> None:
+    while not machine.begun:
+        if machine.error is not None:
+            raise machine.error
+        try:
+            await wait(session, machine, deadline, "ordered consumer")
+        except TimeoutExpired:
+            for event in machine.news:
+                if isinstance(event, ConsumerReset):
+                    raise event.error from None  # ORDPUSH-9: what went wrong says more
+            raise

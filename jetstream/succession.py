@@ -178,7 +178,8 @@ class Succession:
     """Makes the next consumer. A machine passes on what it is told, and publishes the orders.
 
     `due` is when to call handle_timer; `error` is why there will be no consumer any more.
-    With `delivers` they are push consumers, each to a subject of its own: `<inbox>.d<serial>`.
+    With `delivers` they are push consumers, each to a subject of its own: `<inbox>.d<serial>`. It
+    gets the answer as well: the machine is subscribed to that alone, before the orders go out.
     """
 
     __slots__ = (
@@ -186,6 +187,7 @@ class Succession:
         "_delivers",
         "_doomed",
         "_inbox",
+        "_letter",
         "_most",
         "_orders",
         "_timeout",
@@ -212,6 +214,7 @@ class Succession:
         self._timeout = timeout
         self._most = max_attempts  # 0: any number
         self._delivers = delivers
+        self._letter = b"d" if delivers else b"c"
         self._orders: list[Order] = []
         self._doomed = ""  # the consumer that is to be deleted
         self.state = THERE if lineage.there else OFFLINE
@@ -261,7 +264,7 @@ class Succession:
         After a good answer `lineage.there` is true.
         """
         token = msg.raw_subject[len(self._inbox) + 1 :]
-        if self.state != ASKED or token != b"c%d" % self.lineage.serial:
+        if self.state != ASKED or token != b"%s%d" % (self._letter, self.lineage.serial):
             return None  # late, or the answer to a deletion
         try:
             if msg.status == NO_RESPONDERS and not msg.data:
@@ -311,7 +314,7 @@ class Succession:
         self._delete()
         deliver = "%s.d%d" % (_text.decode(self._inbox), self.lineage.serial + 1)
         endpoint, body = self.lineage.successor(deliver if self._delivers else "")
-        reply = b"%s.c%d" % (self._inbox, self.lineage.serial)
+        reply = b"%s.%s%d" % (self._inbox, self._letter, self.lineage.serial)
         subject = "%s.%s" % (self._api, endpoint)
         self._orders.append((_text.encode(subject), encode_json(body), reply))
         self.state = ASKED

@@ -61,6 +61,11 @@ class Commands(Publishing):
         return not self._holding
 
     def perform(self, receiver: Receiver) -> None:
+        if receiver.moving:
+            receiver.moving = False
+            if self._online and receiver.sid in self._subs:
+                self._outbox.add(encode.unsub(receiver.sid))
+                self._send_sub(receiver)
         super().perform(receiver)
         if receiver.leaving:
             self.unsubscribe(receiver.sid)

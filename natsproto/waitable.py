@@ -124,8 +124,9 @@ class Receiver(Waitable):
     `received` counts all messages, `received_before` those before the last SUB; the subscription
     ends when `received` reaches `after`. When `ended`, nothing more will come, and `error` says
     why, if it was not on purpose. A machine adds itself to `busy` when it has orders for the
-    connection, or wants its subscription to end (`leaving`), to `ready` what else callers may be
-    waiting for, and to `dropping` for each message that it had no room for.
+    connection, or wants its subscription to end (`leaving`) or to be one to its new `subject`
+    (`moving`), to `ready` what else callers may be waiting for, and to `dropping` for each message
+    that it had no room for.
     """
 
     __slots__ = (
@@ -136,6 +137,7 @@ class Receiver(Waitable):
         "ended",
         "error",
         "leaving",
+        "moving",
         "queue",
         "ready",
         "received",
@@ -154,6 +156,7 @@ class Receiver(Waitable):
         self.after = 0
         self.draining = False
         self.leaving = False
+        self.moving = False
         self.ended = False
         self.error: NatsError | None = None
         self.busy: list[Receiver] = []

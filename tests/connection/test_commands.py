@@ -449,3 +449,28 @@ def test_a_receiver_that_wants_to_leave():
     wire.connection.perform(mailbox)
     assert wire.sent() == b"SUB a 1\r\nUNSUB 1\r\n"
     assert mailbox.ended
+
+
+@pytest.mark.rule("SUB-9")
+def test_a_receiver_that_wants_another_subject():
+    wire = Wire().up()
+    machine = Machine()
+    connection = wire.connection
+    connection.subscribe("a", machine)
+    machine.subject, machine.moving = b"b", True
+    connection.perform(machine)
+    assert wire.sent() == b"SUB a 1\r\nUNSUB 1\r\nSUB b 1\r\nPUB pull 0\r\n\r\n"
+    connection.perform(machine)
+    assert wire.sent() == b"PUB pull 0\r\n\r\n"
+    wire.lost()
+    machine.subject, machine.moving = b"c", True
+    connection.perform(machine)
+    assert (wire.greet().data(PONG).sent().partition(b"SUB")[2], machine.moving) == (
+        b" c 1\r\n",
+        False,
+    )
+    connection.unsubscribe(1)
+    wire.sent()
+    machine.moving = True
+    connection.perform(machine)
+    assert wire.sent() == b"PUB pull 0\r\n\r\n"

@@ -407,8 +407,9 @@ def test_push_consumers_have_subjects_of_their_own():
     succession = Succession(lineage(), "$JS.hub.API", INBOX, delivers=True)
     for serial in (1, 2):
         succession.connected(0.0)
-        (subject, data, _), *_ = reversed(succession.take_orders())
+        (subject, data, reply), *_ = reversed(succession.take_orders())
         assert subject == b"$JS.hub.API.CONSUMER.CREATE.S.o_%d" % serial
+        assert reply == succession.deliver_subject
         assert json.loads(data)["config"]["deliver_subject"] == "_INBOX.i.d%d" % serial
         assert succession.deliver_subject == INBOX + b".d%d" % serial
         succession.disconnected()
