@@ -101,6 +101,7 @@ class AtomicWriter:
         self._timeout = settings.seconds("requestTimeout")
         self._owner = self._session.connection.new_token()
         self._last = Marker(0, "", write, 0)
+        self._connects = 0  # which connection it is that the batch is sent on
         self._begun = False  # whether the stream has taken a batch
         self.tally = Tally()
 
@@ -187,6 +188,7 @@ class AtomicWriter:
         """Send them as one batch; the sequence of its marker."""
         connection = self._session.connection
         port = self._port
+        self._connects = connection.stats.connects
         first = self._request(*pieces[0])
         if not self._begun:
             # Only once: a stream that takes no batches says so before anything else is sent.
@@ -224,9 +226,21 @@ class AtomicWriter:
         )
 
     async def _settle(self, request: Request) -> bytes:
-        reply = await self._session.settle(request)
-        assert reply is not None
-        return reply.data
+        """As Session.settle, but not beyond the connection that the batch was sent on."""
+        connection = self._session.connection
+        self._port.flush_soon()
+        try:
+            while not request.done:
+                await self._port.wait(request)
+                if connection.stats.connects != self._connects or not connection.online:
+                    raise ConnectionLost("the connection was lost before a batch was answered")
+        except BaseException:
+            connection.cancel(request)
+            raise
+        if request.error is not None:
+            raise request.error
+        assert request.reply is not None
+        return request.reply.data
 
     async def _check_begin(self, first: Request) -> None:
         answer = await self._settle(first)
