@@ -18,7 +18,7 @@ from natsproto.errors import NatsError
 
 from .binding import bind
 from .cleanup import clean_up
-from .errors import ApiError, ConsumerExists, ConsumerNotFound
+from .errors import ApiError, ConsumerExists, ConsumerNotFound, StreamNotFound
 from .push import Push, PushWarning
 from .pushing import PushMessages
 
@@ -122,8 +122,8 @@ def _deletion(
     async def delete() -> None:
         try:
             await js.delete_consumer(stream, name)
-        except ConsumerNotFound:
-            pass  # it went by itself
+        except (ConsumerNotFound, StreamNotFound):
+            pass  # it went before
         except NatsError as error:
             machine.tell(PushWarning(error))  # JSSUB-11: the subscription has ended all the same
 

@@ -383,7 +383,12 @@ def test_who_deletes_the_consumer(name, asked, answers, deletes, end):
 @pytest.mark.rule("JSSUB-11")
 @pytest.mark.parametrize(
     ("answer", "events"),
-    [(ABSENT, []), (DENIED, ["TemporarilyUnavailable"]), (SILENCE, ["TimeoutExpired"])],
+    [
+        (ABSENT, []),
+        (NO_STREAM, []),
+        (DENIED, ["TemporarilyUnavailable"]),
+        (SILENCE, ["TimeoutExpired"]),
+    ],
 )
 def test_a_deletion_that_fails_is_told(answer, events):
     stage, messages, _ = begin(OURS, stream="S")
