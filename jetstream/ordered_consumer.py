@@ -68,8 +68,6 @@ def ordered_config(
         "inactive_threshold": inactive_threshold,
         "deliver_policy": deliver_policy,
         "replay_policy": replay_policy,
-        "headers_only": headers_only,
-        "metadata": metadata or {},
     }
     if filter_subjects is None:
         # ORDERED-20: the server demands a filter for this policy.
@@ -80,8 +78,12 @@ def ordered_config(
     filters = [filter_subjects] if isinstance(filter_subjects, str) else list(filter_subjects)
     if len(filters) == 1:
         fields["filter_subject"] = filters[0]
-    else:
+    elif filters:
         fields["filter_subjects"] = filters
+    if headers_only:
+        fields["headers_only"] = headers_only
+    if metadata:
+        fields["metadata"] = metadata
     if opt_start_seq is not None:
         fields["opt_start_seq"] = opt_start_seq
     if opt_start_time is not None:
@@ -95,11 +97,26 @@ async def open_ordered(
     api: Api, stream: str, prefix: str, config: ConsumerConfig, most: int | None
 ) -> OrderedConsumer:
     """The handle, with its first consumer."""
-    api.check_since(config)
     prefix = prefix or api.session.connection.new_token()
-    ordered = OrderedConsumer(api, stream, prefix, config, most)
-    await ordered._create()
-    return ordered
+    check_new_name("name_prefix", prefix + "_1")
+    attempts = 0 if most is None else check_count("max_reset_attempts", most)
+    api.check_since(config)
+    lineage = Lineage(stream, prefix, config.to_json())
+    await _create(api, lineage)
+    return OrderedConsumer(api, lineage, attempts)
+
+
+async def _create(api: Api, lineage: Lineage) -> None:
+    """Make the next consumer by a call of the API, if there is none."""
+    tries = 0
+    while not lineage.there:
+        tries += 1
+        endpoint, body = lineage.successor()
+        try:
+            lineage.installed(await api.call(endpoint, body))
+        except ConsumerExists:
+            if tries == _TRIES:
+                raise
 
 
 class OrderedConsumer:
@@ -109,17 +126,14 @@ class OrderedConsumer:
     was taken from the one before.
     """
 
-    def __init__(
-        self, api: Api, stream: str, prefix: str, config: ConsumerConfig, most: int | None
-    ) -> None:
-        check_new_name("name_prefix", prefix + "_1")
+    def __init__(self, api: Api, lineage: Lineage, max_attempts: int) -> None:
         self._api = api
-        self._lineage = Lineage(stream, prefix, config.to_json())
-        self._max_attempts = 0 if most is None else check_count("max_reset_attempts", most)
+        self._lineage = lineage
+        self._max_attempts = max_attempts
         self._machine: Ordered | None = None
         self._pulling: Pulling | None = None
         self._fetching = False
-        self.stream = stream
+        self.stream = lineage.stream
 
     @property
     def name(self) -> str:
@@ -235,21 +249,6 @@ class OrderedConsumer:
             machine.rewind()
             self._machine = None
 
-    async def _create(self) -> Pulling:
-        """Make the next consumer by a call of the API."""
-        for tries in range(_TRIES):
-            endpoint, body = self._lineage.successor()
-            try:
-                self._lineage.installed(await self._api.call(endpoint, body))
-            except ConsumerExists:
-                if tries == _TRIES - 1:
-                    raise
-            else:
-                break
-        self._close_pulling()
-        self._pulling = Pulling(self._api, self.stream, self.name, True)
-        return self._pulling
-
     async def _fetch(
         self, batch: int, size: int, expires: float, heartbeat: float | None, no_wait: bool
     ) -> Batch:
@@ -260,9 +259,10 @@ class OrderedConsumer:
             left = deadline - port.now()
             if failure is not None and left < _TOO_LATE and not no_wait:
                 raise failure
-            pulling = self._pulling if self._lineage.there else None
-            if pulling is None:
-                pulling = await self._create()
+            await _create(self._api, self._lineage)
+            if self._pulling is None:
+                self._pulling = Pulling(self._api, self.stream, self.name, True)
+            pulling = self._pulling
             beat = heartbeat if not heartbeat or 2 * heartbeat <= left else None
             template = fetch_template(pulling.subject, left, beat, no_wait, {}, False)
             patience = self._api.timeout if no_wait else left

@@ -9,13 +9,7 @@ from .consuming import Batch, Messages
 from .fetch import Fetcher
 from .messages import JsMsg
 from .pull import MANY
-from .pull_options import (
-    DEFAULT_MESSAGES,
-    check_count,
-    consume_template,
-    fetch_template,
-    threshold,
-)
+from .pull_options import check_count, consume_limits, consume_template, fetch_template
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -127,31 +121,14 @@ class Pulling:
         stop_after: int | None,
         priority: PriorityOptions,
     ) -> Messages:
-        by_bytes = max_bytes is not None
-        unfit = threshold_messages if by_bytes else threshold_bytes
-        if unfit is not None or (by_bytes and max_messages is not None):
-            text = "consume takes either max_messages or max_bytes, and the threshold to it"
-            raise InvalidValue(text, "CONSUME-2")
+        limits = consume_limits(
+            max_messages, max_bytes, threshold_messages, threshold_bytes, stop_after
+        )
         template = consume_template(self.subject, expires, heartbeat, priority, self._pinned)
-        if max_bytes is not None:
-            limit = check_count("max_bytes", max_bytes)
-            refill_at = threshold("threshold_bytes", threshold_bytes, limit)
-        else:
-            most = DEFAULT_MESSAGES if max_messages is None else max_messages
-            limit = check_count("max_messages", most)
-            refill_at = threshold("threshold_messages", threshold_messages, limit)
-        stop_at = 0 if stop_after is None else check_count("stop_after", stop_after)
         session = self._api.session
         connection = session.connection
         inbox = connection.new_inbox()
-        machine = Consume(
-            inbox.encode(),
-            template,
-            max_messages=0 if by_bytes else limit,
-            max_bytes=limit if by_bytes else 0,
-            threshold=refill_at,
-            stop_after=stop_at,
-        )
+        machine = Consume(inbox.encode(), template, **limits)
         connection.subscribe(inbox + ".*", machine)
         if connection.online:
             machine.connected(session.port.now())

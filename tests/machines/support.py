@@ -129,6 +129,8 @@ class Stage:
             self.lose()
             return True
         answers = answer if isinstance(answer, list) else [answer]
+        if not answers:
+            return False
         subs = self._subs.items()
         sid = next(sid for sid, subject in subs if subjects.matches(subject, reply))
         for each in answers:
@@ -145,7 +147,7 @@ class Stage:
             if not block:
                 head = f"MSG {reply} {sid} {len(data)}"
             self.wire.data(head.encode() + b"\r\n" + block + data + b"\r\n")
-        return bool(answers)
+        return True
 
     def lose(self) -> None:
         """The connection breaks, and the next one is there at once."""

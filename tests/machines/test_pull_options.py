@@ -4,7 +4,13 @@ import json
 
 import pytest
 
-from jetstream.pull_options import check_count, consume_template, fetch_template, threshold
+from jetstream.pull_options import (
+    check_count,
+    consume_limits,
+    consume_template,
+    fetch_template,
+    threshold,
+)
 from natsproto.errors import InvalidValue
 
 S = 10**9
@@ -136,3 +142,33 @@ def test_threshold(value, limit, found):
 def test_threshold_above_the_limit():
     with pytest.raises(InvalidValue, match="above the limit 10"):
         threshold("threshold_messages", 11, 10)
+
+
+@pytest.mark.rule("CONSUME-2")
+@pytest.mark.rule("CONSUME-3")
+@pytest.mark.parametrize(
+    ("given", "limits"),  # max_messages, max_bytes, their thresholds, stop_after
+    [
+        ((None, None, None, None, None), ("max_messages", 500, 250, 0)),
+        ((10, None, None, None, 7), ("max_messages", 10, 5, 7)),
+        ((1, None, None, None, None), ("max_messages", 1, 1, 0)),
+        ((10, None, 3, None, None), ("max_messages", 10, 3, 0)),
+        ((None, 1000, None, None, None), ("max_bytes", 1000, 500, 0)),
+        ((None, 1000, None, 100, 7), ("max_bytes", 1000, 100, 7)),
+        ((10, 1000, None, None, None), None),
+        ((10, None, None, 5, None), None),
+        ((None, 1000, 5, None, None), None),
+        ((0, None, None, None, None), None),
+        ((None, 0, None, None, None), None),
+        ((10, None, 11, None, None), None),
+        ((10, None, None, None, 0), None),
+    ],
+)
+def test_consume_limits(given, limits):
+    if limits is None:
+        with pytest.raises(InvalidValue):
+            consume_limits(*given)
+        return
+    name, limit, refill_at, stop_after = limits
+    expected = {name: limit, "threshold": refill_at, "stop_after": stop_after}
+    assert consume_limits(*given) == expected

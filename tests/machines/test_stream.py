@@ -316,3 +316,26 @@ def test_delete():
     stage = Stage({"success": True})
     stage.run(make(stage).delete())
     assert stage.asked == [("$JS.API.STREAM.DELETE.S", None)]
+
+
+@pytest.mark.rule("ORDERED-1")
+def test_ordered_consumer():
+    stage = Stage({"name": "o_1", "config": {}, "delivered": {}})
+    made = make(stage).ordered_consumer(name_prefix="o", deliver_policy="new", metadata={"a": "b"})
+    ordered = stage.run(made)
+    assert (ordered.name, ordered.stream) == ("o_1", "S")
+    [(subject, body)] = stage.asked
+    assert subject == "$JS.API.CONSUMER.CREATE.S.o_1"
+    assert body["config"] == {
+        "name": "o_1",
+        "ack_policy": "none",
+        "deliver_policy": "new",
+        "inactive_threshold": 300 * 10**9,
+        "mem_storage": True,
+        "metadata": {"a": "b"},
+        "num_replicas": 1,
+        "replay_policy": "instant",
+    }
+    with pytest.raises(InvalidValue):
+        stage.run(make(stage).ordered_consumer(opt_start_seq=3))
+    assert stage.quiet()
