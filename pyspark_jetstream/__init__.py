@@ -7,8 +7,8 @@ PySpark there is no DefaultSource, and nobody who would miss it. The work is in 
 from __future__ import annotations
 
 try:
-    from jetstream.spark.datasource import JetStreamDataSource as DefaultSource
-except ImportError:  # PySpark or pyarrow is not there, or too old: then this is no source
-    __all__: list[str] = []
+    from jetstream.spark.datasource import JetStreamDataSource
+except ImportError:  # PySpark is not there, or too old: then this is no source
+    pass
 else:
-    __all__ = ["DefaultSource"]
+    DefaultSource = JetStreamDataSource

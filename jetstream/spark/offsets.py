@@ -87,13 +87,19 @@ def start_places(start: dict[str, Any], end: dict[str, Any]) -> Places:
 
 def first_to_read(place: Place, view: View, fail: bool) -> int:
     """Where to go on from this place in the stream as it is; DataLost, or a warning."""
-    if place.created != view.created or place.next > view.next:
+    if place.created != view.created:
         lose(
             "stream %s was made anew at %s; the offset is sequence %d of the one of %s"
             % (view.name, view.created, place.next, place.created),
             fail,
         )
         return view.first
+    if place.next > view.next:
+        lose(
+            "stream %s ends before sequence %d, and was read up to %d"
+            % (view.name, view.next, place.next - 1),
+            fail,
+        )
     if place.next < view.first:
         lose(
             "messages %d to %d of stream %s are gone" % (place.next, view.first - 1, view.name),

@@ -295,6 +295,9 @@ _ONE_DELIVERY = [  # what is of no use with another
 ]
 
 
+Names = list[str]  # in the class below `list` is a method
+
+
 class Settings:
     """Options that were read. Picklable, as Spark sends them to its workers; repr hides secrets."""
 
@@ -335,7 +338,7 @@ class Settings:
         return value or []
 
     @property
-    def filters(self) -> list[str]:
+    def filters(self) -> Names:
         """The subjects to read; empty for all."""
         return self.list("filterSubjects") or [each for each in [self.text("subject")] if each]
 
@@ -413,7 +416,7 @@ def _check_together(settings: Settings) -> None:
     if len(set(streams)) < len(streams):
         raise InvalidValue("option stream names one twice: %s" % ",".join(streams))
     for name in ("startingOffsets", "endingOffsets"):
-        offsets = settings.get(name)
+        offsets: int | str | dict[str, int | str] | None = settings.get(name)
         if isinstance(offsets, dict) and streams and set(offsets) != set(streams):
             text = "option %s is for streams %s, option stream for %s"
             raise InvalidValue(text % (name, ",".join(offsets), ",".join(streams)))

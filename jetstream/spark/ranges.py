@@ -120,8 +120,8 @@ def read_range(part: Range, settings: Settings, bare: bool) -> Iterator[Rows]:
 
 def _first_missing(missing: int, rows: Rows) -> int:
     """One behind what came without a gap."""
-    first = rows.sequences[0].as_py()
-    last = rows.sequences[-1].as_py()
+    first: int = rows.sequences[0].as_py()
+    last: int = rows.sequences[-1].as_py()
     if first == missing and last - first + 1 == len(rows):
         return last + 1
     if first == missing:
@@ -138,6 +138,9 @@ def _check_loss(lookup: Lookup, part: Range, missing: int, settings: Settings) -
     fail = settings.flag("failOnDataLoss")
     if view.created != part.created:
         lose("stream %s was made anew while it was read" % part.stream, fail)
+    elif view.next < part.end:
+        text = "stream %s ends before sequence %d, and was to be read up to %d"
+        lose(text % (part.stream, view.next, part.end - 1), fail)
     elif view.first > missing:
         gone = min(view.first, part.end) - 1
         lose("messages %d to %d of stream %s are gone" % (missing, gone, part.stream), fail)

@@ -1,0 +1,134 @@
+"""How much goes into a micro-batch: the limits of the options, on several streams together.
+
+Messages are counted by their sequences, which is exact where a stream has no gaps. With filters
+that would make batches with hardly a message in them, so there the server counts: each probe is a
+consumer that is made, asked what is pending for it, and deleted; half a millisecond.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .lookup import Lookup, View
+    from .options import Settings
+
+_NAMES = ("maxMessagesPerTrigger", "maxBytesPerTrigger", "minMessagesPerTrigger")
+
+
+class Limits:
+    """What the options allow."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.most = settings.number("maxMessagesPerTrigger")
+        self.most_bytes = settings.number("maxBytesPerTrigger")
+        self.least = settings.number("minMessagesPerTrigger")
+        self.patience = settings.seconds("maxTriggerDelay")
+        self.filters = settings.filters
+        self.by_server = bool(self.filters) and settings.text("fetchMode") == "pull"
+        self._given = [name for name in _NAMES if settings.given(name)]
+        self._waits_since: float | None = None
+
+    def ignore(self) -> None:
+        """PySpark before 4.2 has no way to ask for less than everything."""
+        if self._given:
+            names = ", ".join(self._given)
+            warnings.warn("%s: ignored, PySpark is older than 4.2" % names, stacklevel=2)
+        self.most = self.most_bytes = self.least = 0
+
+    def apply(
+        self,
+        begins: dict[str, int],
+        ends: dict[str, int],
+        views: dict[str, View],
+        lookups: dict[str, Lookup],
+        waiting: bool,
+    ) -> dict[str, int]:
+        """The ends that are allowed now: no further than `ends`; `begins` if it is to wait."""
+        counts = {
+            name: self._count(lookups[name], begin, ends[name]) for name, begin in begins.items()
+        }
+        if waiting and self._is_too_early(sum(counts.values())):
+            return begins
+        shares = self._shares(counts, views)
+        return {
+            name: ends[name]
+            if shares[name] >= counts[name]
+            else self._end(lookups[name], begin, ends[name], counts[name], shares[name])
+            for name, begin in begins.items()
+        }
+
+    def _count(self, lookup: Lookup, begin: int, end: int) -> int:
+        if begin >= end or not self.by_server:
+            return max(0, end - begin)
+        return max(0, lookup.count(begin, self.filters) - self._behind(lookup, end))
+
+    def _behind(self, lookup: Lookup, end: int) -> int:
+        return lookup.count(end, self.filters)
+
+    def _is_too_early(self, count: int) -> bool:
+        if not self.least or count >= self.least or not count:
+            self._waits_since = None
+            return False
+        now = time.monotonic()
+        if self._waits_since is None:
+            self._waits_since = now
+        if now - self._waits_since < self.patience:
+            return True
+        self._waits_since = None
+        return False
+
+    def _shares(self, counts: dict[str, int], views: dict[str, View]) -> dict[str, int]:
+        """Of each stream so much of what is allowed in all as it has of what there is in all."""
+        total = sum(counts.values())
+        part = 1.0
+        if self.most and total > self.most:
+            part = self.most / total
+        if self.most_bytes:
+            size = sum(count * views[name].average for name, count in counts.items())
+            if size > self.most_bytes:
+                part = min(part, self.most_bytes / size)
+        if part == 1.0:
+            return counts
+        # At least one of a stream that has any: otherwise nothing would ever be read.
+        return {name: max(1, int(count * part)) for name, count in counts.items()}
+
+    def _end(self, lookup: Lookup, begin: int, end: int, count: int, wanted: int) -> int:
+        """Behind so many of the `count` messages between begin and end."""
+        if not self.by_server:
+            return begin + wanted
+        behind = self._behind(lookup, end) + count - wanted
+        low, high = begin + 1, end
+        # The first place with no more than `behind` messages from it on.
+        while low < high:
+            middle = (low + high) // 2
+            if lookup.count(middle, self.filters) <= behind:
+                high = middle
+            else:
+                low = middle + 1
+        return low
+
+
+def default_read_limit(settings: Settings) -> Any:
+    """What Spark hands back to latestOffset; it tells limited queries from unlimited ones."""
+    from pyspark.sql.streaming.datasource import (
+        ReadAllAvailable,
+        ReadMaxBytes,
+        ReadMaxRows,
+        ReadMinRows,
+    )
+
+    if settings.given("maxMessagesPerTrigger"):
+        return ReadMaxRows(settings.number("maxMessagesPerTrigger"))
+    if settings.given("maxBytesPerTrigger"):
+        return ReadMaxBytes(settings.number("maxBytesPerTrigger"))
+    if settings.given("minMessagesPerTrigger"):
+        return ReadMinRows(settings.number("minMessagesPerTrigger"))
+    return ReadAllAvailable()
+
+
+def is_unlimited(limit: Any) -> bool:
+    """ReadAllAvailable comes also if Spark overrides the options, as for Trigger.Once."""
+    return type(limit).__name__ == "ReadAllAvailable"

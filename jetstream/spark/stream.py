@@ -1,0 +1,246 @@
+"""StreamReader: a streaming query's view of streams, by sequence.
+
+Spark calls it in one long-lived process on the driver: initialOffset, then latestOffset, partitions
+and commit for each micro-batch. What is finished can be told in two ways only: `commit(end)`, which
+comes when the batch behind it is planned, and `start` of latestOffset, which comes even if there is
+no such batch (since 4.2). So both finalise.
+
+Without a trigger interval Spark asks a hundred times a second. While nothing is new, an answer is
+put off until the last look at the server is half a second old (for each stream): that is all the
+load of an idle query.
+
+PySpark 4.0 and 4.1 call latestOffset() without arguments and know no limits: all there is, then.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceStreamReader
+
+from natsproto.errors import InvalidValue
+
+from .compat import LIMITED, SupportsTriggerAvailableNow
+from .connect import jetstream
+from .limits import Limits, default_read_limit, is_unlimited
+from .lookup import Lookup, View, check_readable
+from .offsets import (
+    Place,
+    end_offset,
+    first_to_read,
+    initial_offset,
+    lose,
+    read_places,
+    start_places,
+    write_places,
+)
+from .ranges import Range, split
+from .schema import check_schema
+from .source import default_parallelism, read_rows, starting_sequence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql.datasource import InputPartition
+    from pyspark.sql.types import StructType
+
+    from .offsets import Places
+    from .options import Settings
+
+_POLL = 0.5
+
+
+def stream_reader(settings: Settings, schema: StructType) -> DataSourceStreamReader:
+    """The reader for this mode."""
+    if settings.text("mode") == "consume":
+        from .consume import ConsumeReader
+
+        return ConsumeReader(settings, schema)
+    return StreamReader(settings, schema)
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """mode=sequence. Pickled to the workers as it is made; what changes stays on the driver."""
+
+    def __init__(self, settings: Settings, schema: StructType) -> None:
+        self.settings = settings
+        self.schema = schema
+        self.columns = check_schema(schema, consume=False)
+        self.limits = Limits(settings)
+        self.fail = settings.flag("failOnDataLoss")
+        self._initial: dict[str, Any] | None = None
+        self._views: dict[str, View] = {}
+        self._looked_at = 0.0
+        self._target: dict[str, View] | None = None  # of AvailableNow
+        self._told: dict[str, Any] = {}  # before 4.2: the last answer
+        self._purged: dict[str, int] = {}
+        _check_purge(settings)
+        if not LIMITED:
+            self.limits.ignore()
+
+    # What Spark calls on the driver
+
+    def initialOffset(self) -> dict[str, Any]:
+        if self._initial is None:
+            places: Places = {}
+            for name, view in self._look().items():
+                start = starting_sequence(self._lookup(name), view, self.settings, "latest")
+                if start > view.next:
+                    text = "option startingOffsets: stream %s ends before sequence %d, not %d"
+                    raise InvalidValue(text % (name, view.next, start))
+                if start < view.first:
+                    gone = "messages %d to %d of stream %s are gone"
+                    lose(gone % (start, view.first - 1, name), self.fail)
+                places[name] = Place(max(start, view.first), view.created)
+            self._initial = initial_offset(places)
+        return self._initial
+
+    def latestOffset(
+        self, start: dict[str, Any] | None = None, limit: Any = None
+    ) -> dict[str, Any]:
+        if start is None:
+            return self._all_there_is()
+        if not start.get("initial"):
+            self._finish(start)
+        limited = not is_unlimited(limit)
+        places = self._next_places(start, limited)
+        if places is None and not start.get("initial") and self._target is None:
+            self._wait()
+            places = self._next_places(start, limited)
+        if places is None:
+            # The first batch has an end of its own even if it is empty: see offsets.py.
+            return end_offset(read_places(start), start) if start.get("initial") else start
+        return end_offset(places, start)
+
+    def _all_there_is(self) -> dict[str, Any]:
+        """Before 4.2: also asked for before the initial offset, and never told where it starts."""
+        offset = end_offset(self._latest(), self.initialOffset())
+        if offset == self._told:
+            self._wait()
+            offset = end_offset(self._latest(), self.initialOffset())
+        self._told = offset
+        return offset
+
+    def _latest(self) -> Places:
+        views = self._look() if self._is_stale() else self._views
+        return {name: Place(view.next, view.created) for name, view in views.items()}
+
+    def _next_places(self, start: dict[str, Any], limited: bool) -> Places | None:
+        """The end of the next batch; None if it is not time for one."""
+        places = read_places(start)
+        self._check_streams(places)
+        views = self._target or self._views
+        if self._target is None and (not views or self._is_stale()):
+            views = self._look()
+        begins = {name: first_to_read(places[name], views[name], self.fail) for name in places}
+        ends = {name: max(begins[name], views[name].next) for name in places}
+        if limited:
+            waiting = self._target is None
+            lookups = {name: self._lookup(name) for name in places}
+            ends = self.limits.apply(begins, ends, views, lookups, waiting)
+        result = {name: Place(ends[name], views[name].created) for name in places}
+        return None if result == places else result
+
+    def getDefaultReadLimit(self) -> Any:
+        return default_read_limit(self.settings)
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        """For the metrics of lag: what the last look has told."""
+        if not self._views:
+            return None
+        places = {name: Place(view.next, view.created) for name, view in self._views.items()}
+        return {"streams": write_places(places)}
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._target = dict(self._look())
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        begins = start_places(start, end)
+        ends = read_places(end)
+        self._check_streams(begins)
+        self._check_streams(ends)
+        whole: list[Range] = []
+        views = self._look() if self._is_stale() else self._views
+        for name, place in ends.items():
+            view = views[name]
+            if view.created != place.created or view.next < place.next:
+                view = self._look()[name]
+            if begins[name] == place:
+                continue
+            first = first_to_read(begins[name], view, self.fail)
+            # If it was made anew since, nothing of what was to be read is there.
+            if first < place.next and place.created == view.created:
+                filters = self.settings.filters
+                whole.append(Range(name, first, place.next, filters, view.average, view.created))
+        return list(split(whole, self.settings, default_parallelism()))
+
+    def commit(self, end: dict[str, Any]) -> None:
+        self._finish(end)
+
+    def stop(self) -> None:
+        pass  # the process ends, and its connection with it
+
+    # What it calls on workers
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        return read_rows(partition, self.settings, self.schema, self.columns)
+
+    # How it works
+
+    def _lookup(self, stream: str) -> Lookup:
+        return Lookup(self.settings, stream)
+
+    def _look(self) -> dict[str, View]:
+        """Ask the server for the streams as they are now."""
+        views = {name: self._lookup(name).view() for name in self.settings.list("stream")}
+        if not self._views:
+            for view in views.values():
+                check_readable(view, self.settings)
+        self._views = views
+        self._looked_at = time.monotonic()
+        return views
+
+    @property
+    def _interval(self) -> float:
+        return _POLL * len(self.settings.list("stream"))
+
+    def _is_stale(self) -> bool:
+        return time.monotonic() - self._looked_at >= self._interval
+
+    def _wait(self) -> None:
+        """Until it is time to look again; then look."""
+        rest = self._looked_at + self._interval - time.monotonic()
+        if rest > 0:
+            time.sleep(rest)
+        self._look()
+
+    def _check_streams(self, places: Places) -> None:
+        known = self.settings.list("stream")
+        if set(places) != set(known):
+            raise InvalidValue(
+                "the checkpoint is for streams %s, option stream for %s"
+                % (",".join(sorted(places)), ",".join(known))
+            )
+
+    def _finish(self, offset: dict[str, Any]) -> None:
+        """Everything below this offset is done with."""
+        if self.settings.text("onCommit") != "purge":
+            return
+        for name, place in read_places(offset).items():
+            if place.next <= self._purged.get(name, 1):
+                continue
+            stream = jetstream(self.settings).stream(name)
+            if str(stream.cached_info.created) == place.created:
+                for subject in self.settings.filters or [">"]:
+                    stream.purge(subject=subject, seq=place.next)
+            self._purged[name] = place.next
+
+
+def _check_purge(settings: Settings) -> None:
+    if settings.text("onCommit") == "purge":
+        start = settings.get("startingOffsets")
+        if start != "earliest":
+            raise InvalidValue(
+                "onCommit=purge deletes all below what was read: it needs startingOffsets=earliest"
+            )
