@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from jetstream import Consumer, JetStream, Stream
+    from jetstream.pushing import PushMessages
     from natsproto.client import Client
 
     from .server import Server
@@ -62,6 +63,42 @@ async def new_consumer(ctx: Context, count: int = 0, **config: Any) -> tuple[Jet
     await fill(ctx, js, numbers(count))
     settings: dict[str, Any] = {"durable_name": "c", **config}
     return js, await stream.create_consumer(**settings)
+
+
+async def filled_stream(ctx: Context, count: int = 0) -> tuple[JetStream, str]:
+    """JetStream with a stream of that many messages, and the subject of all of them."""
+    js = await open_js(ctx)
+    await new_stream(ctx, js)
+    await fill(ctx, js, numbers(count))
+    return js, f"{ctx.subject}.x"
+
+
+async def take_pushed(messages: PushMessages, count: int) -> list[bytes]:
+    """The payloads of the next messages of a subscription, acknowledged."""
+    taken: list[bytes] = []
+    for _ in range(count):
+        msg = await messages.next(WAIT)
+        await msg.ack_sync()
+        taken.append(msg.data)
+    return taken
+
+
+async def nothing_pushed(messages: PushMessages, seconds: float = 0.05) -> None:
+    """No message comes."""
+    try:
+        msg = await messages.next(seconds)
+    except TimeoutExpired:
+        return
+    raise AssertionError(f"nobody expects {msg!r}")
+
+
+async def unbound(ctx: Context, js: JetStream, name: str) -> None:
+    """Until the server knows that nobody listens to this push consumer any more."""
+
+    async def look() -> bool:
+        return not (await js.consumer(name_of(ctx), name)).cached_info.push_bound
+
+    await until(await ctx.connect(js_server(ctx)), look)
 
 
 def numbers(count: int) -> list[bytes]:
