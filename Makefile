@@ -39,6 +39,10 @@ SEEDS ?= 100000
 sim: $(READY)  ## The simulation with SEEDS (100,000) seeds for each mode
 	$(PY) -m tests.sim --count $(SEEDS)
 
+SOAK ?= --messages 100000 --faults 10
+soak: $(READY)  ## Publishers and consumers while servers crash, freeze and restart; SOAK has its arguments
+	$(PY) -m tests.soak $(SOAK)
+
 bench:  ## All benchmarks, in short, against other clients; on python3.13 too if there is one
 	$(PYTHON) bench/run.py $(PYTHON) python3.13
 
@@ -56,4 +60,4 @@ $(READY): pyproject.toml
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-.PHONY: help test lint types rules cover core micropython fuzz sim bench demo clean
+.PHONY: help test lint types rules cover core micropython fuzz sim soak bench demo clean

@@ -260,6 +260,7 @@ class Publisher(Machine):
 
     def end(self, error: NatsError | None = None) -> bool:
         self._give_up(self._in_order(), str(error or "the publisher was closed"))
+        self.deadline = None  # else it would be kept until then
         return super().end(error)
 
     def _token(self, order: Publish) -> bytes:

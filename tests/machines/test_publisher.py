@@ -195,8 +195,8 @@ TABLE = [
         3,
         9.0,
     ),
-    ("PUB-17", "the end", None, [("end",)], PublishInDoubt, 0, 5.0),
-    ("PUB-17", "the end, with an id", ID, [("end",), ("end",)], PublishInDoubt, 0, 5.0),
+    ("PUB-17", "the end", None, [("end",)], PublishInDoubt, 0, None),
+    ("PUB-17", "the end, with an id", ID, [("end",), ("end",)], PublishInDoubt, 0, None),
 ]
 
 
@@ -447,6 +447,7 @@ def test_the_end_settles_everything(error, text):
     assert [str(publication.error) for publication in made] == [text, text]
     assert machine.ready == made
     assert (machine.ended, machine.error, machine.pending()) == (True, error, 0)
+    assert machine.deadline is None  # nothing keeps it
     assert machine.end() is False
 
 

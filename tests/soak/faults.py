@@ -1,0 +1,122 @@
+"""Where a soak runs, and what may happen there. All of it blocks: to be called in a thread."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from natsproto.adapters.blocking import connect
+from natsproto.errors import NatsError
+from natsproto.testing import Cluster, Server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from random import Random
+
+# A lame duck closes its clients after the grace period, one after the other.
+CONFIG: dict[str, Any] = {"lame_duck_grace_period": "1s", "lame_duck_duration": "30s"}
+FREEZE = 1.0
+DUCK = 1.5
+
+
+class Single:
+    """One server; its stream is in files, so that a crash costs nothing."""
+
+    replicas = 1
+
+    def __init__(self, rng: Random) -> None:
+        self._rng = rng
+        self._server = Server(jetstream=True, config=CONFIG)
+        self.urls = [self._server.url]
+        self.faults: dict[str, Callable[[], None]] = {
+            "kill": self._kill,
+            "terminate": self._terminate,
+            "freeze": self._freeze,
+            "lame duck": self._lame_duck,
+            "restart": self._server.restart,
+        }
+
+    def _kill(self) -> None:
+        self._server.kill()
+        self._server.restart()
+
+    def _terminate(self) -> None:
+        self._server.terminate()
+        time.sleep(self._rng.random())
+        self._server.restart()
+
+    def _freeze(self) -> None:
+        self._server.freeze()
+        time.sleep(FREEZE * (0.5 + self._rng.random()))
+        self._server.thaw()
+
+    def _lame_duck(self) -> None:
+        self._server.lame_duck()
+        time.sleep(DUCK)
+        self._server.terminate()
+        self._server.restart()
+
+    def stop(self) -> None:
+        self._server.stop()
+
+
+class ThreeNodes:
+    """A cluster of three; any one member may be in trouble."""
+
+    replicas = 3
+
+    def __init__(self, rng: Random) -> None:
+        self._rng = rng
+        self._cluster = Cluster(3, config=CONFIG)
+        self.urls = self._cluster.urls
+        self.faults: dict[str, Callable[[], None]] = {
+            "kill": lambda: self._with_one(Server.kill, 0.0),
+            "terminate": lambda: self._with_one(Server.terminate, 1.0),
+            "freeze": self._freeze,
+            "lame duck": lambda: self._with_one(Server.lame_duck, DUCK),
+            "restart": lambda: self._with_one(Server.terminate, 0.0),
+            "stream step-down": lambda: self._step_down("STREAM.LEADER.STEPDOWN.SOAK"),
+            "consumer step-down": lambda: self._step_down("CONSUMER.LEADER.STEPDOWN.SOAK.c"),
+            "meta step-down": lambda: self._step_down("META.LEADER.STEPDOWN"),
+        }
+
+    def _with_one(self, strike: Callable[[Server], None], longest: float) -> None:
+        member = self._rng.choice(self._cluster.members)
+        strike(member)
+        time.sleep(longest)
+        member.restart()
+        self._cluster.wait_formed()
+
+    def _freeze(self) -> None:
+        member = self._rng.choice(self._cluster.members)
+        member.freeze()
+        time.sleep(FREEZE * (0.5 + self._rng.random()))
+        member.thaw()
+        self._cluster.wait_formed()
+
+    def _step_down(self, endpoint: str) -> None:
+        # While there is no leader nobody answers: then there is nobody to step down, either.
+        with connect(self.urls) as client:
+            try:
+                client.request("$JS.API." + endpoint, timeout=2.0)
+            except NatsError:
+                return
+        self._cluster.wait_formed()
+
+    def stop(self) -> None:
+        self._cluster.stop()
+
+
+PLACES: dict[str, type[Single] | type[ThreeNodes]] = {"single": Single, "cluster": ThreeNodes}
+# What happens to clients, not to servers.
+RECONNECT = "reconnect"
+
+
+def plan(place: Single | ThreeNodes, count: int, rng: Random) -> list[str]:
+    """Names of faults in a random order: all of them, before any comes again."""
+    names: list[str] = []
+    while len(names) < count:
+        each = [*place.faults, RECONNECT]
+        rng.shuffle(each)
+        names += each
+    return names[:count]

@@ -1,0 +1,109 @@
+"""The short form of the soak; `make soak` runs it long. And that it would find what goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.soak.__main__ import main
+from tests.soak.faults import PLACES
+from tests.soak.ledger import Ledger
+from tests.soak.load import Soak
+
+# Seeds whose faults are: a crash and a freeze; a stop of a member and a leader that steps down.
+SHORT = [("single", 3, {"kill", "freeze"}), ("cluster", 3, {"terminate", "stream step-down"})]
+
+
+@pytest.mark.parametrize(("where", "seed", "faults"), SHORT)
+def test_nothing_is_lost(where, seed, faults):
+    soak = Soak(where, 3000, 2, seed)
+    complaints = asyncio.run(soak.run())
+    assert not complaints, soak.told()
+    assert set(soak.names) == faults
+    assert len(soak.ledger.faults) == 2
+
+
+def good(count: int = 100) -> Ledger:
+    ledger = Ledger(count)
+    for number in range(count):
+        ledger.note_published(number)
+        ledger.note_delivered(number, 1, float(number))
+        ledger.note_acked(number)
+        ledger.note_stored(number)
+    return ledger
+
+
+def unsaid(ledger):
+    ledger.confirmed[5] = 0
+
+
+def lost(ledger):
+    ledger.stored[5] = 0
+
+
+def doubled(ledger):
+    ledger.note_stored(5)
+
+
+def undelivered(ledger):
+    ledger.delivered[5] = 0
+
+
+def unacknowledged(ledger):
+    ledger.acked[5] = 0
+
+
+def confirmed_twice(ledger):
+    ledger.note_published(5)
+
+
+def as_new(ledger):
+    ledger.note_delivered(5, 1, 50.0)
+    ledger.faults.append(("kill", 0.0, 4.0))
+    ledger.faults.append(("kill", 51.0, 60.0))
+
+
+def leaking(ledger):
+    ledger.rss = [(number, number << 20) for number in range(100)]
+
+
+BAD = [
+    (unsaid, "1 stored and not confirmed, as [5]"),
+    (lost, "1 confirmed to the publisher and not stored, as [5]"),
+    (doubled, "1 stored more than once, as [5]"),
+    (undelivered, "1 stored and not delivered, as [5]"),
+    (unacknowledged, "1 never acknowledged, as [5]"),
+    (confirmed_twice, "5 was confirmed twice"),
+    (as_new, "1 delivered again as new, without a fault, as [5]"),
+    (leaking, "RSS grew from 50 to 99 MB in the second half"),
+]
+
+
+def test_a_good_ledger():
+    ledger = good()
+    ledger.note_delivered(5, 2, 50.0)  # its delivery count says so
+    ledger.note_delivered(6, 1, 50.0)  # a server died meanwhile
+    ledger.faults.append(("kill", 49.0, 60.0))
+    assert ledger.complaints() == []
+    assert ledger.again == 2
+
+
+@pytest.mark.parametrize(("harm", "complaint"), BAD)
+def test_a_bad_ledger(harm, complaint):
+    ledger = good()
+    harm(ledger)
+    assert complaint in ledger.complaints()
+
+
+def test_the_command(monkeypatch, capsys):
+    assert sorted(PLACES) == ["cluster", "single"]
+
+    async def run(self):
+        return ["so it goes"]
+
+    monkeypatch.setattr(Soak, "run", run)
+    assert main(["--messages", "10", "--faults", "1", "--seed", "7", "--where", "single"]) == 1
+    told = capsys.readouterr().out
+    assert "so it goes" in told
+    assert "python -m tests.soak --messages 10 --faults 1 --seed 7 --where single" in told
