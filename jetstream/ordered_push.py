@@ -58,7 +58,14 @@ def ordered_config(config: dict[str, Any], heartbeat: float = HEARTBEAT) -> dict
 class OrderedPush(Push):
     """`succession` makes the consumers, for this inbox. To be subscribed to `subject`."""
 
-    __slots__ = ("_early", "_early_bytes", "_lineage", "_prefix", "_succession")
+    __slots__ = (
+        "_early",
+        "_early_bytes",
+        "_lineage",
+        "_prefix",
+        "_succession",
+        "last_failure",
+    )
 
     def __init__(
         self,
@@ -83,6 +90,8 @@ class OrderedPush(Push):
         self._lineage = succession.lineage
         self._early: list[Msg] = []  # of a consumer whose creation is not yet answered
         self._early_bytes = 0
+        #: Why the last try to make a consumer had no success.
+        self.last_failure: NatsError | None = None
 
     @property
     def begun(self) -> bool:
@@ -198,6 +207,7 @@ class OrderedPush(Push):
         """Do what the succession wants, and tell why it had no success, if so."""
         self._order_all()
         if failure is not None:
+            self.last_failure = failure
             self.tell(ConsumerReset(failure))
         if self._succession.error is not None:
             return self._fail(self._succession.error)

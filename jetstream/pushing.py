@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from natsproto.errors import NatsError, TimeoutExpired
+from natsproto.errors import ConnectionClosed, NatsError, TimeoutExpired
 
 from .iteration import Iteration, MachineEvents, wait
-from .ordered import ConsumerReset
 from .ordered_push import HEARTBEAT, OrderedPush, ordered_config
 from .push import ALARM_AFTER, PushWarning
 from .succession import Lineage, Succession
@@ -109,12 +108,10 @@ async def subscribe_ordered(
 
 async def _begun(session: Session, machine: OrderedPush, deadline: float) -> None:
     while not machine.begun:
-        if machine.error is not None:
-            raise machine.error
+        if machine.ended:
+            raise machine.error or ConnectionClosed(session.connection.closed)
         try:
             await wait(session, machine, deadline, "ordered consumer")
         except TimeoutExpired:
-            for event in machine.news:
-                if isinstance(event, ConsumerReset):
-                    raise event.error from None  # ORDPUSH-9: what went wrong says more
-            raise
+            # ORDPUSH-9: what went wrong says more.
+            raise machine.last_failure or TimeoutExpired("no ordered consumer in time") from None

@@ -1,0 +1,42 @@
+"""The facades of push subscriptions: each says what its inner object says."""
+
+from __future__ import annotations
+
+import pytest
+
+from jetstream.blocking_pull import JsMsg
+from jetstream.blocking_push import PushEvents, PushMessages
+from jetstream.push import Gap
+from natsproto.errors import ConnectionClosed
+from tests.machines.api import messages
+from tests.machines.test_pushing import begin
+
+
+class Port:
+    """A port whose lock is itself."""
+
+    lock = property(lambda self: self)
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *exc):
+        pass
+
+
+@pytest.mark.rule("CALL-14")
+def test_a_subscription():
+    stage, inner = begin(max_messages=2)
+    subscription = PushMessages(inner, Port())
+    messages(stage, 2, 3, 4)()
+    assert (subscription.pending, subscription.dropped, subscription.closed) == (2, 1, False)
+    assert isinstance(subscription.events, PushEvents)
+    assert subscription.events.next() == Gap(1, 1)
+    msg = next(subscription)
+    assert isinstance(msg, JsMsg)
+    assert msg.metadata.stream_seq == 2
+    with subscription as entered:
+        entered.unsubscribe()
+    assert (subscription.closed, list(subscription), list(subscription.events)) == (True, [], [])
+    with pytest.raises(ConnectionClosed):
+        subscription.events.next()
