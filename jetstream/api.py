@@ -22,8 +22,8 @@ from .info import AccountInfo, ConsumerInfo, ConsumerPause, StreamInfo
 from .publish import publish, publish_headers, schedule_headers
 from .pull_subscribe import PullWanted, pull_subscribe
 from .stream import Stream
-from .subscribe import subscribe
-from .subscribe_options import Limits, Wanted
+from .subscribe import subscribe, subscribe_in_order
+from .subscribe_options import Limits, Wanted, WantedInOrder
 from .timestamp import Timestamp
 from .window import PublishWindow
 
@@ -224,6 +224,7 @@ class JetStream:
         stream: str = "",
         durable: str = "",
         queue: str = "",
+        ordered: bool = False,
         bind: bool = False,
         delete_on_end: bool | None = None,
         alarm_after: float = 3.0,
@@ -238,6 +239,8 @@ class JetStream:
                  for one that goes when nobody listens; without either it is this call's own
         queue    share the messages with all who say the same; it is the durable name as well if
                  none is given
+        ordered  each message once and in order, by consumers of its own that are made anew when
+                 anything is missing (ADR-17); nothing is acknowledged
         bind     never create a consumer: ConsumerNotFound
         delete_on_end
                  delete the consumer at the end of the subscription, if this call created it: by
@@ -250,9 +253,11 @@ class JetStream:
         The other keywords are the fields of a new consumer. One that is there has to have them all:
         ConfigMismatch, or another BindRefused, if it is not what was asked for.
         """
-        wanted = Wanted(subject, stream, durable, queue, bind, delete_on_end, config, fields)
         limits = Limits(alarm_after, max_pending_messages, max_pending_bytes)
-        return await subscribe(self, self._api, wanted, limits)
+        asked = (subject, stream, durable, queue, bind, delete_on_end, config, fields)
+        if ordered:
+            return await subscribe_in_order(self, self._api, WantedInOrder(*asked), limits)
+        return await subscribe(self, self._api, Wanted(*asked), limits)
 
     async def pull_subscribe(
         self,

@@ -20,7 +20,7 @@ from .binding import bind
 from .cleanup import clean_up
 from .errors import ApiError, ConsumerExists, ConsumerNotFound, StreamNotFound
 from .push import Push, PushWarning
-from .pushing import PushMessages
+from .pushing import PushMessages, subscribe_ordered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .call import Api
     from .config import ConsumerConfig
     from .info import ConsumerInfo
-    from .subscribe_options import Limits, Wanted
+    from .subscribe_options import Limits, Wanted, WantedInOrder
 
 
 async def subscribe(js: JetStream, api: Api, wanted: Wanted, limits: Limits) -> PushMessages:
@@ -45,6 +45,23 @@ async def subscribe(js: JetStream, api: Api, wanted: Wanted, limits: Limits) -> 
         else:
             return _attach(api, found.cached_info, wanted, limits)
     return await _create(js, api, stream, wanted, limits)
+
+
+async def subscribe_in_order(
+    js: JetStream, api: Api, wanted: WantedInOrder, limits: Limits
+) -> PushMessages:
+    """The ordered one: its machine makes its consumers, one after the other."""
+    api.check_since(wanted.config)
+    stream = wanted.stream or await js.stream_name_by_subject(wanted.subject)
+    return await subscribe_ordered(
+        api,
+        stream,
+        wanted.config.to_json(),
+        heartbeat=wanted.heartbeat,
+        alarm_after=limits.alarm_after,
+        max_messages=limits.max_messages,
+        max_bytes=limits.max_bytes,
+    )
 
 
 def _attach(api: Api, info: ConsumerInfo, wanted: Wanted, limits: Limits) -> PushMessages:

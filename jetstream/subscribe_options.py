@@ -8,6 +8,7 @@ from natsproto.subjects import check_known_name, check_new_name, check_queue, ch
 
 from .binding import check_queue_use, given_names
 from .config import ConsumerConfig
+from .ordered_push import HEARTBEAT, ordered_config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,13 +56,8 @@ class Wanted:
         self.config = made
         self.name = _one_of("durable", self.durable, "name", made.name)
         self.target = made.deliver_subject
-        if subject:
-            check_subscribe(subject)
-        if stream:
-            check_known_name("stream", stream)
-        elif not subject:
-            raise InvalidValue("subscribe needs a subject or a stream", "JSSUB-1")
-        self._check_pull_only(given)
+        _check_where(subject, stream)
+        _check_pull_only(made, given)
         if self.queue:
             check_queue(self.queue)
             check_queue_use(self.queue, made, stream, self.name)
@@ -73,31 +69,14 @@ class Wanted:
             if durable:
                 given.append("durable_name")
         self.given = [name for name in given if not (bind and name == "durable_name")]
-        self._check_filter()
+        _set_filter(made, subject)
         self._check_new()
-
-    def _check_pull_only(self, given: list[str]) -> None:
-        for name in _PULL_ONLY:
-            value = getattr(self.config, name)
-            if name in given and value and value != "none":
-                text = "%s=%r is for pull consumers; subscribe makes a push consumer"
-                raise InvalidValue(text % (name, value), "JSSUB-4")
 
     def _name_by_queue(self) -> None:
         # JSSUB-6: else each member would get a consumer of its own, and so every message.
         if self.queue and not self.name:
             (check_known_name if self.bind else check_new_name)("queue as durable", self.queue)
             self.name = self.durable = self.queue
-
-    def _check_filter(self) -> None:
-        config = self.config
-        if not self.subject or config.filter_subjects:
-            return  # then the subject is there to find the stream by, if at all
-        if config.filter_subject and config.filter_subject != self.subject:
-            text = "subject %r and filter_subject %r: they are the same if both are given"
-            raise InvalidValue(text % (self.subject, config.filter_subject), "JSSUB-7")
-        if not self.bind:
-            config.filter_subject = self.subject
 
     def _check_new(self) -> None:
         """What the server would refuse is refused now, not after the look for the consumer."""
@@ -149,21 +128,67 @@ def _one_of(name: str, value: str, field: str, other: str) -> str:
     return value or other
 
 
-def refuse_ordered(
-    durable: str,
-    queue: str,
-    bind: bool,
-    delete_on_end: bool | None,
-    config: ConsumerConfig,
-    given: list[str],
-) -> None:
-    """InvalidValue for what an ordered consumer cannot have (ADR-17)."""
-    values = {"durable": durable, "queue": queue, "bind": bind, "delete_on_end": delete_on_end}
-    for name, applies, why in _NOT_ORDERED:
-        value = values[name] if name in values else getattr(config, name)
-        if (name in values or name in given) and applies(value):
-            text = "ordered with %s=%r: %s"
-            raise InvalidValue(text % (name, value, why), "JSSUB-14")
+class WantedInOrder:
+    """The ordered subscription that a caller asks for: what can be chosen of its consumers."""
+
+    def __init__(
+        self,
+        subject: str,
+        stream: str,
+        durable: str,
+        queue: str,
+        bind: bool,
+        delete_on_end: bool | None,
+        config: ConsumerConfig | Mapping[str, Any] | None,
+        fields: Mapping[str, Any],
+    ) -> None:
+        given = given_names(config, fields)
+        made = ConsumerConfig.of(config, fields)
+        asked = {"durable": durable, "queue": queue, "bind": bind, "delete_on_end": delete_on_end}
+        for name, applies, why in _NOT_ORDERED:
+            value = asked[name] if name in asked else getattr(made, name)
+            if (name in asked or name in given) and applies(value):
+                text = "ordered with %s=%r: %s"
+                raise InvalidValue(text % (name, value, why), "JSSUB-14")
+        _check_where(subject, stream)
+        _check_pull_only(made, given)
+        _set_filter(made, subject)
+        if made.deliver_policy == "last_per_subject" and not made.filter_subjects:
+            made.filter_subject = made.filter_subject or ">"
+        self.subject = subject
+        self.stream = stream
+        self.heartbeat = made.idle_heartbeat or HEARTBEAT
+        made.ack_policy = "none"
+        self.config = made
+        full = ConsumerConfig.from_json(ordered_config(made.to_json(), self.heartbeat))
+        full.deliver_subject = "inbox"
+        full.check()
+
+
+def _check_where(subject: str, stream: str) -> None:
+    if subject:
+        check_subscribe(subject)
+    if stream:
+        check_known_name("stream", stream)
+    elif not subject:
+        raise InvalidValue("subscribe needs a subject or a stream", "JSSUB-1")
+
+
+def _check_pull_only(config: ConsumerConfig, given: list[str]) -> None:
+    for name in _PULL_ONLY:
+        value = getattr(config, name)
+        if name in given and value and value != "none":
+            text = "%s=%r is for pull consumers; subscribe makes a push consumer"
+            raise InvalidValue(text % (name, value), "JSSUB-4")
+
+
+def _set_filter(config: ConsumerConfig, subject: str) -> None:
+    if not subject or config.filter_subjects:
+        return  # then the subject is there to find the stream by, if at all
+    if config.filter_subject and config.filter_subject != subject:
+        text = "subject %r and filter_subject %r: they are the same if both are given"
+        raise InvalidValue(text % (subject, config.filter_subject), "JSSUB-7")
+    config.filter_subject = subject
 
 
 def _set(value: Any) -> bool:
@@ -183,5 +208,8 @@ _NOT_ORDERED: list[tuple[str, Callable[[Any], bool], str]] = [
     ("ack_policy", lambda value: value != "none", "order makes acknowledgements needless"),
     ("max_deliver", lambda value: value != 1, "what comes again would be out of order"),
     ("backoff", _set, "nothing is delivered again"),
+    ("ack_wait", _set, "nothing is acknowledged"),
+    ("num_replicas", lambda value: value > 1, "one that is lost is made anew"),
+    ("mem_storage", lambda value: not value, "one that is lost is made anew"),
     ("flow_control", lambda value: not value, "it needs flow control"),
 ]

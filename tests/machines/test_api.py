@@ -503,6 +503,8 @@ def test_subscribe():
     assert endpoints == ["$JS.API.STREAM.NAMES", "$JS.API.CONSUMER.CREATE.S.%s.s.a" % ("1" * 22)]
     with pytest.raises(InvalidValue):
         stage.run(js.subscribe())
+    with pytest.raises(InvalidValue, match="ordered with durable='d'"):
+        stage.run(js.subscribe("s.a", ordered=True, durable="d"))
     assert stage.quiet()
 
 

@@ -12,6 +12,7 @@ from natsproto.errors import (
     InvalidState,
     InvalidSubject,
     NatsError,
+    NotSupported,
     TimeoutExpired,
 )
 from natsproto.frames import Pub, Sub, Unsub
@@ -445,6 +446,27 @@ def test_what_needs_no_acknowledgement():
     stage, messages, _ = begin(OURS, stream="S", ack_policy="none")
     stage.deliver(FIRST, 1)
     assert stage.run(messages.next()).settled
+
+
+@pytest.mark.rule("JSSUB-1", "JSSUB-14")
+@pytest.mark.parametrize("stream", ["", "S"])
+def test_an_ordered_one(stream):
+    answers = [consumer(deliver_subject="d")] if stream else [streams("S"), consumer()]
+    _, messages, log = begin(*answers, ordered=True, stream=stream, deliver_policy="new")
+    assert not isinstance(messages, Exception), messages
+    created = [line for line in log if line.startswith("CONSUMER.CREATE.S.")]
+    assert len(created) == 1
+    assert created[0].endswith(".s.a")
+    assert (log[0] == "STREAM.NAMES") is (not stream)
+
+
+@pytest.mark.rule("JSSUB-14")
+def test_an_ordered_one_on_a_server_that_is_too_old():
+    stage = Listener(version="2.9.10")
+    js = JetStream(stage.client)
+    with pytest.raises(NotSupported, match=r"filter_subjects needs server 2\.10"):
+        stage.run(js.subscribe(stream="S", ordered=True, filter_subjects=["a", "b"]))
+    assert stage.quiet()
 
 
 @pytest.mark.rule("JSSUB-2")

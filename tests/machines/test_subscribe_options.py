@@ -4,7 +4,7 @@ import pytest
 
 from jetstream.config import ConsumerConfig
 from jetstream.errors import FlowControlWithQueue, HeartbeatWithQueue
-from jetstream.subscribe_options import Limits, Wanted, refuse_ordered
+from jetstream.subscribe_options import Limits, Wanted, WantedInOrder
 from natsproto.errors import InvalidName, InvalidSubject, InvalidValue, LocalError
 
 ASKED = {
@@ -183,28 +183,81 @@ NOT_ORDERED = [
     {"ack_policy": "all"},
     {"max_deliver": 3},
     {"backoff": [1.0]},
+    {"ack_wait": 5.0},
+    {"num_replicas": 3},
+    {"mem_storage": False},
     {"flow_control": False},
 ]
 
 
-def check_ordered(asked):
-    rest = dict(asked)
-    call = [rest.pop("durable", ""), rest.pop("queue", "")]
-    call += [rest.pop("bind", False), rest.pop("delete_on_end", None)]
-    refuse_ordered(*call, ConsumerConfig(**rest), list(rest))
+def in_order(**asked):
+    fields = {name: asked.pop(name) for name in list(asked) if name not in ASKED}
+    return WantedInOrder(**{**ASKED, **asked}, fields=fields)
 
 
 @pytest.mark.rule("JSSUB-14")
 @pytest.mark.parametrize("asked", NOT_ORDERED)
 def test_what_an_ordered_one_cannot_have(asked):
     with pytest.raises(InvalidValue) as caught:
-        check_ordered(asked)
+        in_order(**asked)
     [(name, value)] = asked.items()
     assert f"ordered with {name}={value!r}: " in str(caught.value)
 
 
+ORDERED = [  # what is asked for; what is chosen of the consumers
+    ({}, {"filter_subject": "s.a"}),
+    ({"subject": "", "stream": "S"}, {}),
+    (
+        {"ack_policy": "none", "max_deliver": 1, "flow_control": True, "mem_storage": True},
+        {"filter_subject": "s.a", "max_deliver": 1, "flow_control": True, "mem_storage": True},
+    ),
+    (
+        {"deliver_policy": "new", "headers_only": True, "delete_on_end": True},
+        {"filter_subject": "s.a", "deliver_policy": "new", "headers_only": True},
+    ),
+    ({"filter_subjects": ["s.b", "s.c"]}, {"filter_subjects": ["s.b", "s.c"]}),
+    (
+        {"subject": "", "stream": "S", "deliver_policy": "last_per_subject"},
+        {"filter_subject": ">", "deliver_policy": "last_per_subject"},
+    ),
+    (
+        {"deliver_policy": "last_per_subject", "config": {"description": "d"}},
+        {"filter_subject": "s.a", "deliver_policy": "last_per_subject", "description": "d"},
+    ),
+    (
+        {"deliver_policy": "last_per_subject", "filter_subjects": ["s.b", "s.c"]},
+        {"filter_subjects": ["s.b", "s.c"], "deliver_policy": "last_per_subject"},
+    ),
+]
+
+
+@pytest.mark.rule("JSSUB-7", "JSSUB-14")
+@pytest.mark.parametrize(("asked", "config"), ORDERED)
+def test_what_an_ordered_one_can_have(asked, config):
+    made = in_order(**asked)
+    assert made.config.to_json() == {"ack_policy": "none", **config}
+    assert made.heartbeat == 5.0
+
+
 @pytest.mark.rule("JSSUB-14")
-def test_what_an_ordered_one_can_have():
-    check_ordered({})
-    check_ordered({"ack_policy": "none", "max_deliver": 1, "flow_control": True, "queue": ""})
-    check_ordered({"deliver_policy": "new", "headers_only": True, "delete_on_end": True})
+def test_the_heartbeat_of_an_ordered_one_can_be_another():
+    assert in_order(idle_heartbeat=2.0).heartbeat == 2.0
+
+
+@pytest.mark.rule("JSSUB-1", "JSSUB-4", "JSSUB-7", "JSSUB-14")
+@pytest.mark.parametrize(
+    ("asked", "error", "text"),
+    [
+        ({"subject": ""}, InvalidValue, "(JSSUB-1)"),
+        ({"subject": "a b"}, InvalidSubject, "'a b'"),
+        ({"max_batch": 5}, InvalidValue, "(JSSUB-4)"),
+        ({"filter_subject": "s.b"}, InvalidValue, "(JSSUB-7)"),
+        ({"idle_heartbeat": 0.01}, InvalidValue, "(CONS-13)"),
+        ({"max_ack_pending": 5}, InvalidValue, "(CONS-12)"),
+        ({"deliver_policy": "by_start_sequence"}, InvalidValue, "(CONS-7)"),
+    ],
+)
+def test_what_else_is_refused_of_an_ordered_one(asked, error, text):
+    with pytest.raises(error) as caught:
+        in_order(**asked)
+    assert text in str(caught.value)

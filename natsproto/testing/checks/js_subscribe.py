@@ -281,3 +281,68 @@ async def check_subscribe_by_dict_and_object(ctx: Context) -> None:
             assert (await js.consumer(stream, "c")).cached_info.config.ack_wait == 2.5
     with raises(InvalidValue):
         await js.subscribe(subject, {"ack_wait": "soon"})
+
+
+@check()
+async def check_subscribe_ordered(ctx: Context) -> None:
+    """With ordered=True: each message once, in order, and nothing is left in the end."""
+    js, subject = await filled_stream(ctx, 500)
+    async with await js.subscribe(subject, ordered=True) as messages:
+        for payload in numbers(500):
+            msg = await messages.next(WAIT)
+            assert (msg.data, msg.settled) == (payload, True)
+        [info] = await js.consumers(name_of(ctx))
+        config = info.config
+        assert (config.ack_policy, config.max_deliver, config.mem_storage) == ("none", 1, True)
+        assert (config.flow_control, config.idle_heartbeat) == (True, 5.0)
+        await fill(ctx, js, [b"later"])
+        assert (await messages.next(WAIT)).data == b"later"
+
+    async def gone() -> bool:
+        return await js.consumer_names(name_of(ctx)) == []
+
+    await until(await ctx.connect(js_server(ctx)), gone)
+
+
+@check()
+async def check_subscribe_ordered_goes_on(ctx: Context) -> None:
+    """Its consumer is deleted, its connection lost: no message is missed, none comes twice."""
+    client = await ctx.connect(js_server(ctx))
+    js = ctx.jetstream(client)
+    await new_stream(ctx, js)
+    other = await open_js(ctx)
+    await fill(ctx, other, numbers(20))
+    asked: dict[str, Any] = {"idle_heartbeat": 0.2, "ordered": True}
+    async with await js.subscribe(f"{ctx.subject}.x", **asked) as messages:
+        assert [(await messages.next(WAIT)).data for _ in range(20)] == numbers(20)
+        [name] = await other.consumer_names(name_of(ctx))
+        await other.delete_consumer(name_of(ctx), name)
+        await fill(ctx, other, [b"a", b"b"])
+        assert [(await messages.next(WAIT)).data for _ in range(2)] == [b"a", b"b"]
+        await client.force_reconnect()
+        await fill(ctx, other, [b"c", b"d"])
+        assert [(await messages.next(WAIT)).data for _ in range(2)] == [b"c", b"d"]
+
+
+@check()
+async def check_subscribe_ordered_refused_locally(ctx: Context) -> None:
+    """What an ordered consumer cannot have is refused, each with the reason."""
+    client = await ctx.connect(js_server(ctx))
+    js = ctx.jetstream(client)
+    wrong: list[dict[str, Any]] = [
+        {"durable": "d"},
+        {"name": "n"},
+        {"queue": "q"},
+        {"bind": True},
+        {"deliver_subject": "to.me"},
+        {"ack_policy": "explicit"},
+        {"max_deliver": 2},
+        {"flow_control": False},
+    ]
+    sent = client.stats.out_msgs
+    for asked in wrong:
+        with raises(InvalidValue) as caught:
+            await js.subscribe(f"{ctx.subject}.x", ordered=True, **asked)
+        [(name, value)] = asked.items()
+        assert f"ordered with {name}={value!r}: " in str(caught.error)
+    assert client.stats.out_msgs == sent
