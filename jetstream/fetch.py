@@ -48,6 +48,7 @@ class Fetcher(Machine):
         "_token",
         "done",
         "failure",
+        "lost",
         "messages",
         "pin",
     )
@@ -69,6 +70,7 @@ class Fetcher(Machine):
         self.pin = ""
         self.done = True
         self.failure: NatsError | None = None
+        self.lost = 0  # messages that the server has sent, by the status of the pull
         self.messages: list[Msg] = []
 
     def start(
@@ -86,6 +88,7 @@ class Fetcher(Machine):
         """
         self._template = template
         self.failure = None
+        self.lost = 0
         self.done = False
         self._left = batch
         self._bytes_left = max_bytes or None
@@ -153,6 +156,8 @@ class Fetcher(Machine):
             return False
         if status.meaning == UNPIN:
             self.pin = ""
+        if status.messages is not None:
+            self.lost = max(0, self._left - status.messages)
         # FETCH-9: a first message that does not fit would be in the way of every fetch to come.
         fine = status.meaning in (DONE, RETRY, UNPIN) or (status.meaning == SIZE and self._mine)
         self._finish(None if fine else status.error, now)

@@ -272,6 +272,7 @@ class OrderedConsumer:
                 lost: JetStreamError = error
             else:
                 messages, gap = self._sift(found)
+                gap = gap or pulling.lost > 0
                 if gap or found.error is not None:
                     self._forget()
                 if messages or not gap:

@@ -32,6 +32,7 @@ class Pulling:
         self._pinned = pinned  # it pins clients, by its priority_policy
         self._idle: list[Fetcher] = []
         self._busy: list[Fetcher] = []  # somebody waits for them
+        self.lost = 0  # of the last pull: messages that were sent and did not come
 
     async def fetch(
         self,
@@ -70,6 +71,7 @@ class Pulling:
             connection.perform(fetcher)
             self._busy.remove(fetcher)
             self._idle.append(fetcher)
+        self.lost = fetcher.lost
         messages = [JsMsg(msg, session, self._ackless) for msg in fetcher.take()]
         if fetcher.ended:
             connection.consumed(port.now())

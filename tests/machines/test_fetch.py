@@ -108,6 +108,25 @@ def test_table(name, steps, done, count, failure, deadline):
     assert not fetcher.has_orders
 
 
+LOST = [  # inputs, how many messages the server says it has sent in vain
+    ([(1.0, A), (30.0, status(1, TIMEOUT, 2))], 0),
+    ([(1.0, A), (30.0, status(1, TIMEOUT, 1))], 1),
+    ([(30.0, status(1, TIMEOUT, 0))], 3),
+    ([(1.0, A), (30.0, status(1, TIMEOUT, 9))], 0),
+    ([(1.0, A), (30.0, status(1, "404 No Messages"))], 0),
+]
+
+
+@pytest.mark.rule("ORDERED-24")
+@pytest.mark.parametrize(("steps", "lost"), LOST)
+def test_lost(steps, lost):
+    fetcher = fetching()
+    play(fetcher, steps)
+    assert fetcher.lost == lost
+    fetcher.start(template(), 3, 0, 30.0, 50.0)
+    assert fetcher.lost == 0
+
+
 @pytest.mark.rule("FETCH-5")
 def test_without_heartbeats_there_is_one_deadline():
     fetcher = fetching(heartbeat=0.0)

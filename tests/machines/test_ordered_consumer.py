@@ -271,6 +271,8 @@ def test_the_stream_is_gone():
 GAPS = [  # what the first consumer gives, what the fetch gives, and the next one
     ([delivery(1, 1, 1), delivery(1, 3, 3), TIMEOUT], [1], [2]),
     ([delivery(1, 1, 1), DELETED], [1], [2]),
+    ([delivery(1, 1, 1), Status("408 x", Nats_Pending_Messages=1)], [1], [2]),
+    ([delivery(1, 1, 1), Status("408 x", Nats_Pending_Messages=2)], [1], None),
     ([Delivery("s.a", "reply", b"9"), delivery(1, 1, 1), TIMEOUT], [1], None),
 ]
 

@@ -6,7 +6,7 @@ import argparse
 import sys
 import time
 
-from tests.sim.scenarios import MODES
+from tests.sim.modes import MODES
 
 
 def replay(mode: str, seed: int) -> str:

@@ -77,10 +77,17 @@ class Request:
         self.brought = 0
 
 
+class Server(Protocol):
+    """What serves clients."""
+
+    def published(self, peer: Peer, pub: Pub) -> None: ...
+    def subscribed(self, peer: Peer) -> None: ...
+
+
 class Peer:
     """The server's end of one connection."""
 
-    def __init__(self, model: Model, send: Callable[[bytes], None]) -> None:
+    def __init__(self, model: Server, send: Callable[[bytes], None]) -> None:
         self._model = model
         self._send = send
         self._parser = Parser(peer="client")
@@ -94,6 +101,7 @@ class Peer:
                 self._send(b"PONG\r\n")
             elif isinstance(frame, Sub):
                 self.subs[frame.sid] = frame.subject.encode()
+                self._model.subscribed(self)
             elif isinstance(frame, Unsub):
                 self.subs.pop(frame.sid, None)
             elif isinstance(frame, Pub):
@@ -105,7 +113,9 @@ class Peer:
         """Of the subscription that a reply goes to; 0 if nobody is interested."""
         if self.alive:
             for sid, pattern in self.subs.items():
-                if pattern == subject or subject.startswith(pattern[:-1]):
+                if pattern == subject or (
+                    pattern[-1:] == b"*" and subject.startswith(pattern[:-1])
+                ):
                     return sid
         return 0
 
@@ -152,6 +162,9 @@ class Model:
         self.limbo: list[Request] = []
 
     # What clients do
+
+    def subscribed(self, peer: Peer) -> None:
+        """Interest is looked for when there is something to deliver."""
 
     def published(self, peer: Peer, pub: Pub) -> None:
         subject = pub.raw_subject
@@ -273,6 +286,10 @@ class Model:
             if self._interest(request):
                 self._serve(request, message)
 
+    def _left_behind(self, message: Stored) -> int:
+        """How many messages there are still to be delivered after this one."""
+        return sum(1 for each in self.stored if not each.count) - (0 if message.count else 1)
+
     def _serve(self, request: Request, message: Stored) -> None:
         now = self._clock.now
         reply = b"%s%d.%d.%d.1794786870000000000.%d" % (
@@ -280,7 +297,7 @@ class Model:
             message.count + 1,
             message.seq,
             self.delivered + 1,
-            sum(1 for each in self.stored if not each.count) - (0 if message.count else 1),
+            self._left_behind(message),
         )
         size = len(self._subject) + len(reply) + len(message.block or b"") + len(message.data)
         if request.by_bytes and size > request.bytes:

@@ -470,12 +470,3 @@ class Publishing(World):
             require(copies <= 1, f"publish {number} is stored {copies} times")
         connection: Any = self.connection
         require(not connection._subs, "I13: subscriptions are left")
-
-
-MODES: dict[str, type[World]] = {
-    "consume": Consuming,
-    "bytes": ConsumingBytes,
-    "fetch": Fetching,
-    "next": Next,
-    "publish": Publishing,
-}

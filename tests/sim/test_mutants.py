@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from _pytest.mark import ParameterSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,8 +43,8 @@ MUTANTS = [
     (
         "pulls survive silence",
         "consume",
-        "            self.ledger.clear()\n            text =",
-        "            text =",
+        "            self.ledger.clear()\n            self._missed(",
+        "            self._missed(",
         "consume",
     ),
     (
@@ -237,6 +238,132 @@ MUTANTS = [
         "if on_its_way:",
         "publish",
     ),
+    (
+        "the next one skips a message",
+        "succession",
+        'config["opt_start_seq"] = self.start',
+        'config["opt_start_seq"] = self.start + 1',
+        "ordered",
+    ),
+    (
+        "the next one starts as the first did",
+        "succession",
+        "        if self.start:\n",
+        "        if False:\n",
+        "ordered",
+    ),
+    (
+        "nobody knows where the first one started",
+        "succession",
+        "            self.start = info.delivered.stream_seq + 1  # ORDERED-6\n",
+        "            pass\n",
+        "ordered",
+    ),
+    (
+        "messages of any consumer",
+        "succession",
+        "if _text.decode(name) != self.name:",
+        "if False:",
+        "test_succession",
+    ),
+    (
+        "gaps are overlooked",
+        "succession",
+        "if consumer_seq != self.consumer_seq + 1:",
+        "if False:",
+        "ordered",
+    ),
+    (
+        "an answer may take for ever",
+        "succession",
+        "        self.due = now + self._timeout\n",
+        "        self.due = None\n",
+        "ordered",
+    ),
+    (
+        "no rest between tries",
+        "succession",
+        "self.due = now + min(pause, LONGEST_REST)",
+        "self.due = now",
+        "ordered",
+    ),
+    (
+        "of no use, and it does not count",
+        "succession",
+        "        self.failures += 1\n",
+        "",
+        "test_succession",
+    ),
+    (
+        "nothing passes",
+        "succession",
+        "error.code < 500 and not isinstance(error, _PASSING)",
+        "True",
+        "ordered",
+    ),
+    (
+        "the consumer survives the connection",
+        "ordered",
+        "        self._succession.disconnected()\n",
+        "",
+        "test_ordered",
+    ),
+    (
+        "heartbeats tell of no gap",
+        "ordered",
+        "last > self._lineage.consumer_seq:",
+        "last > 10**9:",
+        "ordered",
+    ),
+    (
+        "a consumer that is not there is pulled from",
+        "ordered",
+        "if shutdown or status.meaning == ABSENT:",
+        "if shutdown:",
+        "ordered",
+    ),
+    (
+        "silence is no reason",
+        "ordered",
+        "        self._reset(error, now)\n\n    def _beat",
+        "        pass\n\n    def _beat",
+        "ordered",
+    ),
+    (
+        "what was not taken is skipped",
+        "ordered",
+        "            self._lineage.start = place[1]\n",
+        "            pass\n",
+        "ordered",
+    ),
+    (
+        "pulls survive their consumer",
+        "ordered",
+        "        self.ledger.clear()\n        self.tell",
+        "        self.tell",
+        "test_ordered",
+    ),
+    (
+        "nothing is pulled from the next one",
+        "ordered",
+        "        self._refill(now)\n        self._set_deadline()\n        return failure",
+        "        self._set_deadline()\n        return failure",
+        "ordered",
+    ),
+    (
+        "a fetch that misses the last message",
+        "ordered_consumer",
+        "gap = gap or pulling.lost > 0",
+        "pass",
+        "ordered_fetch",
+    ),
+    (
+        "a fetch after a gap goes on",
+        "ordered_consumer",
+        "            if verdict == GAP:\n                return messages, True\n",
+        "",
+        "test_ordered_consumer",
+    ),
 ]
 
 
@@ -287,7 +414,7 @@ def cases(test: Any) -> list[dict[str, Any]]:
     for mark in getattr(test, "pytestmark", []):
         if mark.name == "parametrize":
             names = [mark.args[0]] if isinstance(mark.args[0], str) else list(mark.args[0])
-            rows = [getattr(row, "values", row) for row in mark.args[1]]
+            rows = [row.values if isinstance(row, ParameterSet) else row for row in mark.args[1]]
             if isinstance(mark.args[0], str):
                 rows = [row if isinstance(row, tuple) else (row,) for row in rows]
             found = [{**one, **dict(zip(names, row))} for one in found for row in rows]
@@ -302,7 +429,7 @@ def run_tables(name: str) -> None:
 
 
 def run_seeds(mode: str) -> None:
-    modes = importlib.import_module("tests.sim.scenarios").MODES
+    modes = importlib.import_module("tests.sim.modes").MODES
     for seed in range(SEEDS):
         modes[mode](seed).run()
 
@@ -324,4 +451,6 @@ def test_mutant(module, old, new, finder, mutate):
 def test_without_a_mutation_all_is_well(mutate):
     mutate(Mutation("consume", "SHORTEST_PAUSE = 0.05", "SHORTEST_PAUSE = 0.050"))
     for name in ("test_consume", "test_consuming", "test_fetch", "test_status"):
+        run_tables(name)
+    for name in ("test_succession", "test_ordered", "test_ordered_consumer"):
         run_tables(name)

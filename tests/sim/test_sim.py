@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.sim.__main__ import failure, main
-from tests.sim.scenarios import MODES
+from tests.sim.modes import MODES
 
 SEEDS = 2000
 

@@ -1,0 +1,20 @@
+"""All modes of the simulation, by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.sim import ordered, scenarios
+
+if TYPE_CHECKING:
+    from tests.sim.world import World
+
+MODES: dict[str, type[World]] = {
+    "consume": scenarios.Consuming,
+    "bytes": scenarios.ConsumingBytes,
+    "fetch": scenarios.Fetching,
+    "next": scenarios.Next,
+    "publish": scenarios.Publishing,
+    "ordered": ordered.OrderedConsuming,
+    "ordered_fetch": ordered.OrderedFetching,
+}
