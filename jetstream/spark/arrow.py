@@ -204,4 +204,6 @@ def _read_csv(text: bytes, names: list[str]) -> tuple[Any, Any]:
             column_types={"0": pa.int64(), "2": pa.int64()}, include_columns=["0", "2"]
         ),
     )
+    if table.num_rows != text.count(b"\n") + 1:
+        raise pa.ArrowInvalid("an empty line")  # which is skipped otherwise
     return table.column(0).combine_chunks(), table.column(1).combine_chunks()

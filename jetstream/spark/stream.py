@@ -6,7 +6,7 @@ comes when the batch behind it is planned, and `start` of latestOffset, which co
 no such batch (since 4.2). So both finalise.
 
 Without a trigger interval Spark asks a hundred times a second. While nothing is new, an answer is
-put off until the last look at the server is half a second old (for each stream): that is all the
+put off until the last look at the server is some time old (0.6 s for each stream): that is all the
 load of an idle query.
 
 PySpark 4.0 and 4.1 call latestOffset() without arguments and know no limits: all there is, then.
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from .offsets import Places
     from .options import Settings
 
-_POLL = 0.5
+_POLL = 0.6
 
 
 def stream_reader(settings: Settings, schema: StructType) -> DataSourceStreamReader:

@@ -1,0 +1,165 @@
+"""Messages as Arrow: every column, odd messages, and the fast way against the plain one."""
+
+from __future__ import annotations
+
+import datetime
+import json
+
+import pyarrow as pa
+import pytest
+
+from jetstream.errors import NotJetStreamMessage
+from jetstream.spark.arrow import (
+    arrow_schema,
+    pulled_rows,
+    read_headers,
+    read_replies,
+    record_batch,
+)
+from jetstream.spark.offsets import (
+    DataLost,
+    Place,
+    end_offset,
+    first_to_read,
+    initial_offset,
+    read_places,
+    start_places,
+)
+from natsproto.errors import InvalidValue
+from natsproto.frames import Msg
+from tests.spark.support import ROWS, schema
+
+TIME = 1_700_000_000_123_456_789
+OLD = "$JS.ACK.S.c.%d.%d.%d.%d.9"
+NEW = "$JS.ACK._.hash.S.c.%d.%d.%d.%d.9.token"
+
+
+def reply(seq: int, form: str = OLD, delivered: int = 1) -> bytes:
+    return (form % (delivered, seq, seq, TIME + seq)).encode()
+
+
+def batch_of(*messages: Msg, columns: tuple[str, ...] = ROWS, bare: bool = False) -> list[dict]:
+    wanted = arrow_schema(schema(*columns))
+    batch = record_batch(pulled_rows("S", list(messages), bare), wanted)
+    batch.validate(full=True)
+    assert batch.schema.equals(wanted)
+    return batch.to_pylist()
+
+
+@pytest.mark.parametrize("form", [OLD, NEW])
+def test_replies_are_read_as_csv(form):
+    sequences, times = read_replies([reply(seq, form) for seq in (1, 5, 99999999999)])
+    assert sequences.to_pylist() == [1, 5, 99999999999]
+    assert times.to_pylist() == [TIME + 1, TIME + 5, TIME + 99999999999]
+
+
+def test_replies_of_another_form_are_read_one_by_one():
+    replies = [reply(1), reply(2, delivered=2), reply(3, delivered=100), reply(4, NEW)]
+    assert read_replies(replies)[0].to_pylist() == [1, 2, 3, 4]
+    with pytest.raises(NotJetStreamMessage):
+        read_replies([b"inbox.1"])
+    with pytest.raises(NotJetStreamMessage):
+        read_replies([reply(1), b"inbox.1"])
+
+
+def test_all_columns():
+    block = b"NATS/1.0\r\nA: 1\r\nB:  two \r\nA: 3\r\n\r\n"
+    columns = (*ROWS, "timestamp_ns")
+    first, second = batch_of(
+        Msg(b"a.b", 1, reply(7), b"data", block), Msg(b"a.c", 1, reply(9)), columns=columns
+    )
+    at = datetime.datetime(2023, 11, 14, 22, 13, 20, 123456, tzinfo=datetime.timezone.utc)
+    assert first == {
+        "subject": "a.b",
+        "data": b"data",
+        "headers": [("A", ["1", "3"]), ("B", ["two"])],
+        "stream": "S",
+        "sequence": 7,
+        "timestamp": at,
+        "timestamp_ns": TIME + 7,
+    }
+    assert (second["headers"], second["data"], second["sequence"]) == (None, b"", 9)
+
+
+def test_columns_come_in_the_order_of_the_schema():
+    (row,) = batch_of(Msg(b"a", 1, reply(1), b"x"), columns=("sequence", "data"))
+    assert list(row.items()) == [("sequence", 1), ("data", b"x")]
+
+
+def test_without_payloads_data_is_null():
+    (row,) = batch_of(Msg(b"a", 1, reply(1), b""), columns=("data",), bare=True)
+    assert row["data"] is None
+
+
+def test_one_odd_message_stops_nothing():
+    rows = batch_of(
+        Msg(b"a.\xff", 1, reply(1), b"\xff"),
+        Msg(b"b", 1, reply(2), b"", b"NATS/1.0 503 Odd\r\nno colon\r\n: none\r\nK\xff: v\r\n\r\n"),
+        Msg(b"c", 1, reply(3), b"", b"garbage"),
+        Msg(b"d", 1, reply(4), b"", b"NATS/1.0\r\n\r\n"),
+        Msg(b"e", 1, reply(5), b"", b"NATS/1.0\r\nX: 1\r\nY: 2\r\nX: 3\r\nZ: 4\r\n\r\n"),
+        Msg(b"f", 1, reply(6), b"", b"NATS/1.0\r\nW: 5\r\n\r\n"),
+    )
+    assert [row["subject"] for row in rows] == ["a.\ufffd", "b", "c", "d", "e", "f"]
+    assert [row["headers"] for row in rows] == [
+        None,
+        [("K\ufffd", ["v"])],
+        [],
+        [],
+        [("X", ["1", "3"]), ("Y", ["2"]), ("Z", ["4"])],
+        [("W", ["5"])],
+    ]
+
+
+def test_the_plain_way_to_read_headers():
+    block = b"NATS/1.0\r\nX: 1\r\nY: 2\r\nX: 3\r\n\r\n"
+    assert read_headers(block) == {"X": ["1", "3"], "Y": ["2"]}
+
+
+def test_the_batch_has_the_types_that_spark_wants():
+    assert arrow_schema(schema("timestamp")).field("timestamp").type == pa.timestamp("us", "UTC")
+
+
+# Offsets
+
+
+class Here:
+    name, created, first, next = "S", "then", 5, 10
+
+
+def test_an_offset_is_json_and_comes_back():
+    places = {"S": Place(4, "then"), "T": Place(1, "now")}
+    assert read_places(json.loads(json.dumps(initial_offset(places)))) == places
+    for odd in ({}, {"streams": 3}, {"streams": {"S": {"next": 1}}}, {"streams": {"S": 1}}):
+        with pytest.raises(InvalidValue, match="is none of this source"):
+            read_places(odd)
+
+
+def test_the_first_batch_begins_where_its_end_says():
+    early, late = {"S": Place(4, "then")}, {"S": Place(9, "then")}
+    end = end_offset(late, initial_offset(early))
+    assert start_places(initial_offset({"S": Place(8, "then")}), end) == early
+    # Later batches begin where the one before them ended, whatever that one carries.
+    assert start_places(end, end_offset({"S": Place(12, "then")}, end)) == late
+    assert "init" not in end_offset(late, end)
+
+
+@pytest.mark.parametrize(
+    ("place", "message", "first"),
+    [
+        (Place(7, "then"), None, 7),
+        (Place(5, "then"), None, 5),
+        (Place(10, "then"), None, 10),
+        (Place(3, "then"), "messages 3 to 4 of stream S are gone", 5),
+        (Place(7, "before"), "stream S was made anew at then", 5),
+        (Place(12, "then"), "stream S ends before sequence 10, and was read up to 11", 12),
+    ],
+)
+def test_what_is_lost_raises_or_warns(place, message, first, caplog):
+    if message is None:
+        assert first_to_read(place, Here, True) == first
+    else:
+        with pytest.raises(DataLost, match=message):
+            first_to_read(place, Here, True)
+        assert first_to_read(place, Here, False) == first
+        assert message in caplog.text

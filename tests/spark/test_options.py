@@ -1,0 +1,156 @@
+"""Options of the source and of connections: what is read, and what is refused by name."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from jetstream.spark.options import BATCH, OPTIONS, STREAM, WRITE, read_options
+from jetstream.spark.schema import check_schema, default_schema
+from jetstream.timestamp import Timestamp
+from natsproto.errors import InvalidValue
+from tests.spark.support import schema
+
+S = {"stream": "S"}
+
+READ = [  # name, text, value
+    ("stream", "A, B", ["A", "B"]),
+    ("filterSubjects", "a.*,b.>", ["a.*", "b.>"]),
+    ("startingOffsets", "earliest", "earliest"),
+    ("startingOffsets", "42", 42),
+    ("startingOffsets", '{"S": "latest"}', {"S": "latest"}),
+    ("startingOffsets", '{"S": 7}', {"S": 7}),
+    ("startingTimestamp", "2026-01-02T03:04:05Z", Timestamp.parse("2026-01-02T03:04:05Z")),
+    ("startingTimestamp", "1000", Timestamp(10**9)),
+    ("failOnDataLoss", "FALSE", False),
+    ("fetchMode", "DIRECT", "direct"),
+    ("fetchSize", "17", 17),
+    ("requestTimeout", "500ms", 0.5),
+    ("requestTimeout", "2", 2.0),
+    ("requestTimeout", "1.5 m", 90.0),
+    ("requestTimeout", "1h", 3600.0),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "value"), READ)
+def test_texts_are_read_by_kind_without_case(name, text, value):
+    for spelling in (name, name.lower(), name.upper()):
+        assert read_options({"stream": "S", spelling: text}, BATCH).get(name) == value
+
+
+REFUSED = [  # where, options, what the error says
+    (BATCH, {}, "option stream is missing"),
+    (BATCH, {"streem": "S"}, "option streem is unknown: did you mean stream?"),
+    (BATCH, {**S, "startingoffset": "1"}, "did you mean startingOffsets?"),
+    (BATCH, {**S, "qqq": "1"}, "option qqq is unknown"),
+    (BATCH, {**S, "mode": "consume"}, "option mode is for stream read, not for a batch read"),
+    (STREAM, {**S, "endingOffsets": "1"}, "option endingOffsets is for batch read"),
+    (BATCH, {"stream": "A,"}, "option stream 'A,' is not names"),
+    (BATCH, {"stream": "A,A"}, "option stream names one twice: A,A"),
+    (BATCH, {**S, "fetchSize": "0"}, "option fetchSize '0' is not a whole number from 1"),
+    (BATCH, {**S, "fetchSize": "1e3"}, "option fetchSize '1e3' is not"),
+    (BATCH, {**S, "fetchSize": "9" * 5000}, "is not a whole number"),
+    (BATCH, {**S, "fetchMode": "push"}, "option fetchMode 'push' is not one of pull, direct"),
+    (BATCH, {**S, "failOnDataLoss": "no"}, "is not true or false"),
+    (BATCH, {**S, "requestTimeout": "soon"}, "is not a duration"),
+    (BATCH, {**S, "requestTimeout": "1.2.3s"}, "is not a duration"),
+    (BATCH, {**S, "startingTimestamp": "yesterday"}, "is not RFC 3339"),
+    (BATCH, {**S, "startingOffsets": "first"}, "is not earliest, latest, a sequence"),
+    (BATCH, {**S, "startingOffsets": "0"}, "is not earliest, latest, a sequence"),
+    (BATCH, {**S, "startingOffsets": '{"S": true}'}, "is not earliest, latest, a sequence"),
+    (BATCH, {**S, "startingOffsets": "{"}, "is not earliest, latest, a sequence"),
+    (BATCH, {**S, "startingOffsets": '{"T": 1}'}, "is for streams T, option stream for S"),
+    (BATCH, {**S, "filterSubjects": "a..b"}, "option filterSubjects: subject 'a..b'"),
+    (BATCH, {**S, "subject": "a b"}, "subject 'a b' contains a space"),
+    (BATCH, {**S, "inboxPrefix": "a.*"}, "option inboxPrefix"),
+    (BATCH, {**S, "domain": ""}, "option domain '' is not a text"),
+    (BATCH, {**S, "subject": "a", "filterSubjects": "b"}, "subject and filterSubjects exclude"),
+    (BATCH, {**S, "domain": "d", "apiPrefix": "p"}, "domain and apiPrefix exclude"),
+    (BATCH, {**S, "startingOffsets": "1", "startingTimestamp": "1"}, "both say where to start"),
+    (BATCH, {**S, "endingOffsets": "1", "endingTimestamp": "1"}, "both say where to end"),
+    (BATCH, {**S, "credsFile": "a", "token": "b"}, "credsFile and token exclude"),
+    (BATCH, {**S, "credsFile": "a", "nkeySeedFile": "b"}, "credsFile and nkeySeedFile exclude"),
+    (BATCH, {**S, "user": "a"}, "option user needs option password"),
+    (BATCH, {**S, "tlsKey": "a"}, "option tlsKey needs option tlsCert"),
+    (
+        BATCH,
+        {**S, "fetchMode": "direct", "headersOnly": "true"},
+        "fetchMode=direct and headersOnly",
+    ),
+    (STREAM, {**S, "maxTriggerDelay": "1s"}, "maxTriggerDelay needs option minMessagesPerTrigger"),
+    (
+        STREAM,
+        {**S, "minMessagesPerTrigger": "2", "maxMessagesPerTrigger": "1"},
+        "minMessagesPerTrigger 2 and maxMessagesPerTrigger 1",
+    ),
+    (STREAM, {**S, "consumer": "c"}, "option consumer is for mode=consume"),
+    (STREAM, {**S, "mode": "consume"}, "mode=consume needs option consumer"),
+    (STREAM, {"stream": "A,B", "mode": "consume", "consumer": "c"}, "mode=consume reads one"),
+    (STREAM, {**S, "mode": "consume", "consumer": "c", "subject": "a"}, "the consumer decides"),
+    (STREAM, {**S, "mode": "consume", "consumer": "c", "onCommit": "purge"}, "acknowledges by"),
+    (WRITE, {"fetchSize": "1"}, "option fetchSize is for batch read and stream read"),
+]
+
+
+@pytest.mark.parametrize(("where", "texts", "message"), REFUSED)
+def test_what_cannot_work_is_refused_by_name(where, texts, message):
+    with pytest.raises(InvalidValue) as caught:
+        read_options(texts, where)
+    assert message in str(caught.value)
+
+
+def test_every_option_has_a_help_and_a_default_that_reads():
+    names = [option.name for option in OPTIONS]
+    assert len({name.lower() for name in names}) == len(names)
+    for option in OPTIONS:
+        assert option.help
+        assert option.where
+        if option.default is not None:
+            option.kind.read(option.default)
+
+
+@pytest.mark.parametrize("name", ["password", "token", "user", "servers"])
+def test_secrets_do_not_show(name):
+    secret = "nats://u:hunter2@127.0.0.1"
+    texts = {**S, name: secret}
+    if name in ("user", "password"):
+        texts = {**S, "user": secret, "password": secret}
+    settings = read_options(texts, BATCH)
+    assert "hunter2" not in repr(settings)
+    assert secret in str(settings.get(name))
+    # Spark sends it to its workers.
+    assert pickle.loads(pickle.dumps(settings)).get(name) == settings.get(name)
+
+
+def test_a_secret_that_is_wrong_does_not_show_either():
+    with pytest.raises(InvalidValue) as caught:
+        read_options({**S, "servers": "hunter2,,"}, BATCH)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_before_it_is_known_what_for_all_options_are_known():
+    assert read_options({"mode": "consume"}, None).text("mode") == "consume"
+    with pytest.raises(InvalidValue, match="did you mean stream"):
+        read_options({"streem": "S"}, None)
+
+
+def test_columns_that_there_are():
+    assert default_schema(False).startswith("subject STRING, data BINARY, headers MAP<")
+    assert "num_delivered" not in default_schema(False)
+    assert "num_delivered" in default_schema(True)
+    names = ["data", "headers", "timestamp", "timestamp_ns", "stream", "subject", "sequence"]
+    assert check_schema(schema(*names), False) == names
+
+
+def test_columns_that_there_are_not_are_refused_by_name():
+    from pyspark.sql.types import IntegerType, StructType
+
+    with pytest.raises(InvalidValue, match="no column 'key'; there are subject, data"):
+        check_schema(StructType().add("key", IntegerType()), False)
+    with pytest.raises(InvalidValue, match="column sequence is BIGINT, not INT"):
+        check_schema(StructType().add("sequence", IntegerType()), False)
+    with pytest.raises(InvalidValue, match="'consumer' without mode=consume"):
+        check_schema(schema("consumer"), False)
+    with pytest.raises(InvalidValue, match="twice"):
+        check_schema(schema("data", "data"), False)

@@ -1,0 +1,368 @@
+"""Reading without Spark: ranges, where they start and end, and what happens on the way."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import tracemalloc
+
+import pytest
+from pyspark.sql.datasource import InputPartition
+
+from jetstream.blocking import JetStream
+from jetstream.spark import pull, ranges
+from jetstream.spark.connect import client
+from jetstream.spark.lookup import Lookup
+from jetstream.spark.offsets import DataLost
+from jetstream.spark.options import BATCH, read_options
+from jetstream.spark.ranges import Range, split
+from jetstream.timestamp import Timestamp
+from natsproto.adapters.blocking import connect
+from natsproto.errors import ConnectionLost, InvalidValue, NatsError
+from natsproto.testing import Server
+from tests.spark.support import batch_reader, make, rows_of, sequences
+
+
+def lengths(options: dict[str, str], *whole: tuple[int, int], workers: int = 4) -> list:
+    settings = read_options({"stream": "S", **options}, BATCH)
+    parts = [Range(f"S{i}", start, end, [], 1, "") for i, (start, end) in enumerate(whole)]
+    return [(part.stream, part.start, part.end) for part in split(parts, settings, workers)]
+
+
+def test_ranges_are_split_into_equal_parts():
+    assert lengths({}, (1, 100)) == [("S0", 1, 100)]  # too few for several
+    assert len(lengths({}, (1, 100_001))) == 4
+    assert lengths({"minPartitions": "3"}, (1, 11)) == [("S0", 1, 4), ("S0", 4, 7), ("S0", 7, 11)]
+    assert len(lengths({"minPartitions": "30"}, (1, 11))) == 10  # not more than sequences
+    assert lengths({"maxRecordsPerPartition": "6"}, (1, 11)) == [("S0", 1, 6), ("S0", 6, 11)]
+    assert len(lengths({"maxRecordsPerPartition": "6", "minPartitions": "5"}, (1, 11))) == 5
+    # Two streams: every part is of one of them, and all sequences are in one part.
+    parts = lengths({"minPartitions": "4"}, (1, 31), (5, 15))
+    assert [end - start for name, start, end in parts if name == "S0"] == [10, 10, 10]
+    assert [end - start for name, start, end in parts if name == "S1"] == [10]
+    assert lengths({}) == []
+
+
+def test_a_stream_is_read_in_order_however_it_is_cut(server, js, name):
+    make(js, name, 100, subjects=3)
+    for options in (
+        {},
+        {"minPartitions": 7},
+        {"maxRecordsPerPartition": 1},
+        {"fetchSize": 1},
+        {"fetchSize": 7},
+        {"arrowBatchRows": 3},
+        {"fetchSize": 9, "arrowBatchRows": 4, "minPartitions": 2},
+        {"fetchMode": "direct"},
+        {"fetchMode": "direct", "fetchSize": 7},
+    ):
+        if options.get("fetchMode") == "direct":
+            js.update_stream(name=name, subjects=[f"{name}.>"], allow_direct=True)
+        reader = batch_reader(server, ("sequence", "subject", "data"), stream=name, **options)
+        rows = rows_of(reader)
+        assert [row["sequence"] for row in rows] == list(range(1, 101))
+        assert [row["data"] for row in rows] == [b"%08d" % i for i in range(100)]
+        assert [row["subject"] for row in rows] == [f"{name}.{i % 3}" for i in range(100)]
+
+
+def test_arrow_batches_have_no_more_rows_than_allowed(server, js, name):
+    make(js, name, 25)
+    reader = batch_reader(server, stream=name, arrowBatchRows=10)
+    assert [len(batch) for part in reader.partitions() for batch in reader.read(part)] == [
+        10,
+        10,
+        5,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "first", "last"),
+    [
+        ({}, 1, 50),
+        ({"startingOffsets": "latest"}, 1, 0),
+        ({"startingOffsets": "10"}, 10, 50),
+        ({"endingOffsets": "10"}, 1, 9),
+        ({"endingOffsets": "1000"}, 1, 50),
+        ({"startingOffsets": "1000"}, 1, 0),
+        ({"endingOffsets": "earliest"}, 1, 0),
+        ({"startingOffsets": "20", "endingOffsets": "30"}, 20, 29),
+        ({"startingOffsets": "30", "endingOffsets": "20"}, 1, 0),
+        ({"startingTimestamp": "1000"}, 1, 50),
+        ({"startingTimestamp": "2200-01-01T00:00:00Z"}, 1, 0),
+        ({"endingTimestamp": "2200-01-01T00:00:00Z"}, 1, 50),
+        ({"endingTimestamp": "1000"}, 1, 0),
+    ],
+)
+def test_where_a_read_starts_and_ends(server, js, fifty, options, first, last):
+    reader = batch_reader(server, stream=fifty, **options)
+    assert sequences(reader) == list(range(first, last + 1))
+
+
+@pytest.fixture(scope="module")
+def fifty(js):
+    make(js, "FIFTY", 50, allow_direct=True)
+    return "FIFTY"
+
+
+def test_times_are_exact_and_gaps_do_not_matter(server, js, name):
+    stream = make(js, name, 40)
+    for seq in (*range(10, 20), 30):
+        stream.delete_msg(seq)
+    rows = rows_of(batch_reader(server, ("sequence", "timestamp_ns"), stream=name))
+    lookup = Lookup(read_options({"servers": server.url, "stream": name}, BATCH), name)
+    view = lookup.view()
+    for row in rows:
+        for later in (0, 1):
+            found = lookup.sequence_at(Timestamp(row["timestamp_ns"] + later), view)
+            rest = [each for each in rows if each["timestamp_ns"] >= row["timestamp_ns"] + later]
+            assert [each for each in rows if each["sequence"] >= found] == rest
+
+
+def test_gaps_are_normal(server, js, name):
+    stream = make(js, name, 30)
+    gone = {5, 6, 7, 14, 15, 16, 28, 29, 30}
+    for seq in gone:
+        stream.delete_msg(seq)
+    js.update_stream(name=name, subjects=[f"{name}.>"], allow_direct=True)
+    for options in ({}, {"minPartitions": 10}, {"fetchSize": 4}, {"fetchMode": "direct"}):
+        reader = batch_reader(server, stream=name, **options)
+        assert sequences(reader) == [seq for seq in range(1, 31) if seq not in gone]
+
+
+def test_empty_streams_and_empty_ranges(server, js, name):
+    stream = make(js, name, 0)
+    assert sequences(batch_reader(server, stream=name)) == []
+    made_up = InputPartition(None)  # by Spark, which wants one at least
+    assert list(batch_reader(server, stream=name).read(made_up)) == []
+    js.publish(f"{name}.x", b"")
+    stream.purge()
+    assert sequences(batch_reader(server, stream=name)) == []
+
+
+@pytest.mark.parametrize("mode", ["pull", "direct"])
+def test_filters(server, js, name, mode):
+    make(js, name, 90, subjects=9, allow_direct=True)
+    for options, kept in (
+        ({"subject": f"{name}.4"}, [4]),
+        ({"filterSubjects": f"{name}.4,{name}.7"}, [4, 7]),
+        ({"filterSubjects": f"{name}.*"}, list(range(9))),
+        ({"subject": f"{name}.none"}, []),
+    ):
+        reader = batch_reader(server, stream=name, minPartitions=3, fetchMode=mode, **options)
+        assert sequences(reader) == [i + 1 for i in range(90) if i % 9 in kept]
+
+
+def test_several_streams(server, js, name):
+    make(js, name, 10)
+    other = name + "B"
+    make(js, other, 20)
+    places = json.dumps({name: 5, other: "earliest"})
+    reader = batch_reader(
+        server, ("stream", "sequence"), stream=f"{name},{other}", startingOffsets=places
+    )
+    found = [(row["stream"], row["sequence"]) for row in rows_of(reader)]
+    assert found == [(name, i) for i in range(5, 11)] + [(other, i) for i in range(1, 21)]
+
+
+def test_headers_only(server, js, name):
+    make(js, name, 3)
+    js.publish(f"{name}.h", b"12345", headers={"A": "b"})
+    columns = ("data", "headers", "sequence")
+    rows = rows_of(batch_reader(server, columns, stream=name, headersOnly=True))
+    assert [row["data"] for row in rows] == [None] * 4
+    assert dict(rows[3]["headers"]) == {"A": ["b"], "Nats-Msg-Size": ["5"]}
+
+
+def test_what_nobody_asks_for_is_not_sent(server, js, name):
+    js.create_stream(name=name, subjects=[f"{name}.>"])
+    for _ in range(20):
+        js.publish(f"{name}.x", bytes(10_000))
+
+    def sent(*columns: str) -> int:
+        reader = batch_reader(server, columns, stream=name)
+        settings = reader.settings
+        before = client(settings).stats.in_bytes
+        assert len(rows_of(reader)) == 20
+        return client(settings).stats.in_bytes - before
+
+    assert sent("subject", "sequence", "timestamp") < 20_000
+    assert sent("data") > 200_000
+
+
+def test_a_range_is_repeatable_and_picklable(server, js, name):
+    make(js, name, 20)
+    reader = batch_reader(server, stream=name)
+    partitions = reader.partitions()
+    for _ in range(20):
+        js.publish(f"{name}.x", b"later")
+    copy, parts = pickle.loads(pickle.dumps((reader, partitions)))
+    for _ in range(2):
+        assert sequences(copy, parts) == list(range(1, 21))
+
+
+def test_consumers_are_gone_afterwards(server, js, name):
+    make(js, name, 20)
+    for options in ({}, {"minPartitions": 3}, {"subject": f"{name}.none"}):
+        rows_of(batch_reader(server, stream=name, **options))
+    reader = batch_reader(server, stream=name, fetchSize=2, arrowBatchRows=2)
+    batches = reader.read(reader.partitions()[0])
+    next(batches)
+    batches.close()  # as Spark does when a limit is reached
+    assert js.consumer_names(name) == []
+
+
+# What goes wrong
+
+
+def test_a_work_queue_is_not_emptied_by_reading_it(server, js, name):
+    stream = make(js, name, 10, retention="workqueue", allow_direct=True)
+    with pytest.raises(InvalidValue, match=r"is a work queue.*fetchMode=direct.*mode=consume"):
+        batch_reader(server, stream=name).partitions()
+    reader = batch_reader(server, stream=name, fetchMode="direct")
+    assert sequences(reader) == list(range(1, 11))
+    assert stream.info().state.messages == 10
+
+
+def test_direct_get_must_be_allowed(server, js, name):
+    make(js, name, 1)
+    with pytest.raises(InvalidValue, match="does not allow direct get"):
+        batch_reader(server, stream=name, fetchMode="direct").partitions()
+
+
+def test_a_stream_that_is_not_there(server):
+    with pytest.raises(NatsError, match="stream not found"):
+        batch_reader(server, stream="NOWHERE").partitions()
+
+
+def test_what_was_asked_for_and_is_gone(server, js, name, caplog):
+    stream = make(js, name, 20)
+    stream.purge(seq=11)
+    with pytest.raises(DataLost, match="messages 5 to 10 of stream"):
+        batch_reader(server, stream=name, startingOffsets=5).partitions()
+    reader = batch_reader(server, stream=name, startingOffsets=5, failOnDataLoss=False)
+    assert sequences(reader) == list(range(11, 21))
+    assert "messages 5 to 10" in caplog.text
+    assert sequences(batch_reader(server, stream=name)) == list(range(11, 21))
+
+
+@pytest.mark.parametrize("fail", [True, False])
+def test_what_goes_between_planning_and_reading(server, js, name, fail, caplog):
+    stream = make(js, name, 20)
+    reader = batch_reader(server, stream=name, failOnDataLoss=fail)
+    partitions = reader.partitions()
+    stream.purge(seq=11)
+    if fail:
+        with pytest.raises(DataLost, match="messages 1 to 10 of stream"):
+            sequences(reader, partitions)
+    else:
+        assert sequences(reader, partitions) == list(range(11, 21))
+        assert "messages 1 to 10" in caplog.text
+
+
+def test_what_goes_at_the_end_of_the_range_is_a_gap(server, js, name):
+    stream = make(js, name, 20)
+    reader = batch_reader(server, stream=name)
+    partitions = reader.partitions()
+    for seq in (18, 19, 20):
+        stream.delete_msg(seq)
+    assert sequences(reader, partitions) == list(range(1, 18))
+
+
+def test_a_stream_that_is_made_anew_between_planning_and_reading(server, js, name):
+    stream = make(js, name, 20)
+    reader = batch_reader(server, stream=name)
+    partitions = reader.partitions()
+    stream.delete()
+    make(js, name, 5)
+    with pytest.raises(DataLost, match="was made anew while it was read"):
+        sequences(reader, partitions)
+
+
+def test_a_consumer_that_is_deleted_meanwhile(server, js, name):
+    make(js, name, 50)
+    reader = batch_reader(server, stream=name, fetchSize=5, arrowBatchRows=5)
+    batches = reader.read(reader.partitions()[0])
+    found = next(batches).to_pylist()
+    for each in js.consumer_names(name):
+        js.delete_consumer(name, each)
+    for batch in batches:
+        found += batch.to_pylist()
+    assert [row["sequence"] for row in found] == list(range(1, 51))
+
+
+def test_a_server_that_restarts_meanwhile(name):
+    with Server(jetstream=True) as server, connect(server.url) as admin:
+        make(JetStream(admin), name, 50)
+        reader = batch_reader(server, stream=name, fetchSize=5, arrowBatchRows=5)
+        batches = reader.read(reader.partitions()[0])
+        found = next(batches).to_pylist()
+        server.kill()
+        server.restart()
+        for batch in batches:
+            found += batch.to_pylist()
+        assert [row["sequence"] for row in found] == list(range(1, 51))
+
+
+def test_a_server_that_is_gone_for_good(name, monkeypatch):
+    monkeypatch.setattr(ranges, "_PAUSE", 0.0)
+    with Server(jetstream=True) as server, connect(server.url) as admin:
+        make(JetStream(admin), name, 50)
+        reader = batch_reader(
+            server, stream=name, fetchSize=5, arrowBatchRows=5, requestTimeout="50ms"
+        )
+        batches = reader.read(reader.partitions()[0])
+        next(batches)
+        server.kill()
+        with pytest.raises(NatsError):
+            list(batches)
+
+
+def test_deliveries_that_are_missing_are_noticed(server, js, name, monkeypatch):
+    """A pull that loses a message on its way: the range is begun anew behind what came."""
+    make(js, name, 30)
+    take = pull.Pulls.take
+    lost = []
+
+    def lossy(self):
+        messages, failure = take(self)
+        if not lost:
+            lost.append(messages.pop(3))
+            messages.pop()
+        return messages, failure
+
+    monkeypatch.setattr(pull.Pulls, "take", lossy)
+    monkeypatch.setattr(ranges, "_PAUSE", 0.0)
+    reader = batch_reader(server, stream=name, fetchSize=10)
+    assert sequences(reader) == list(range(1, 31))
+    assert lost
+
+
+def test_a_connection_that_breaks_again_and_again_is_an_error(server, js, name, monkeypatch):
+    make(js, name, 5)
+
+    def broken(self):
+        return [], ConnectionLost("again")
+
+    monkeypatch.setattr(pull.Pulls, "take", broken)
+    monkeypatch.setattr(ranges, "_PAUSE", 0.0)
+    with pytest.raises(ConnectionLost, match="again"):
+        sequences(batch_reader(server, stream=name))
+
+
+def test_memory_does_not_grow_with_the_stream(server, js, name):
+    """200 messages of 256 KiB are 50 MiB; a pull asks for 16 MiB, and two are under way."""
+    js.create_stream(name=name, subjects=[f"{name}.>"])
+    with js.publisher(max_pending=20) as publisher:
+        for _ in range(200):
+            publisher.publish(f"{name}.x", bytes(256 * 1024))
+    reader = batch_reader(server, ("data", "sequence"), stream=name, minPartitions=1)
+    tracemalloc.start()
+    try:
+        count = 0
+        for part in reader.partitions():
+            for batch in reader.read(part):
+                count += len(batch)
+        assert count == 200
+        assert tracemalloc.get_traced_memory()[1] < 45 * 1024 * 1024
+    finally:
+        tracemalloc.stop()
