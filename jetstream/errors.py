@@ -10,6 +10,7 @@
         NotJetStreamMessage      a message that no consumer delivered
         FilterIgnored            the server is too old for filter_subjects
         SeveralStreams           more than one stream takes the subject
+        ConsumerMoved            a push consumer delivers to another subject now
         PullFailed               a pull ended with a status that is an error: code, description
           ConsumerDeleted        the consumer is gone
           ConsumerIsPush         the consumer cannot be pulled from
@@ -104,6 +105,20 @@ class SeveralStreams(JetStreamError):
 
     def __reduce__(self) -> tuple[type[SeveralStreams], tuple[str, list[str]]]:
         return type(self), (self.subject, self.streams)
+
+
+class ConsumerMoved(JetStreamError):
+    """The push consumer delivers to another subject now: somebody else has taken it."""
+
+    def __init__(self, stream: str, consumer: str, target: str) -> None:
+        text = "consumer %r of stream %r delivers to %r now"
+        super().__init__(text % (consumer, stream, target))
+        self.stream = stream
+        self.consumer = consumer
+        self.target = target
+
+    def __reduce__(self) -> tuple[type[ConsumerMoved], tuple[str, str, str]]:
+        return type(self), (self.stream, self.consumer, self.target)
 
 
 class PullFailed(JetStreamError):

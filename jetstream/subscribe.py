@@ -19,8 +19,9 @@ from natsproto.errors import NatsError
 from .binding import bind
 from .cleanup import clean_up
 from .errors import ApiError, ConsumerExists, ConsumerNotFound, StreamNotFound
-from .push import Push, PushWarning
+from .push import PushWarning
 from .pushing import PushMessages, subscribe_ordered
+from .watch import Watch, WatchedPush
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from .call import Api
     from .config import ConsumerConfig
     from .info import ConsumerInfo
+    from .push import Push
     from .subscribe_options import Limits, Wanted, WantedInOrder
 
 
@@ -72,8 +74,7 @@ def _attach(api: Api, info: ConsumerInfo, wanted: Wanted, limits: Limits) -> Pus
     )
     # JSSUB-9: nobody was listening, so this was the last one; members of a group see but a part.
     last = None if wanted.queue else info.delivered.consumer_seq
-    machine = _machine(info.config, wanted, limits, last)
-    api.session.connection.subscribe(target, machine, queue=wanted.queue)
+    machine = _listen(api, info.stream_name, info.name, target, info.config, wanted, limits, last)
     return _begin(api, machine)
 
 
@@ -84,13 +85,13 @@ async def _create(
     name = wanted.name or connection.new_token()
     target = wanted.target or connection.new_inbox()
     config = wanted.config_for(name, target)
-    machine = _machine(config, wanted, limits, 0)
     # JSSUB-2: before the consumer, which would deliver to nobody.
-    sid = connection.subscribe(target, machine, queue=wanted.queue)
+    machine = _listen(api, stream, name, target, config, wanted, limits, 0)
     try:
         await js.create_consumer(stream, config)
     except BaseException as error:
-        connection.unsubscribe(sid)
+        connection.unsubscribe(machine.sid)
+        connection.consumed(api.session.port.now())
         api.session.port.flush_soon()
         if isinstance(error, ConsumerExists) and wanted.name:
             return await _lost_race(js, api, stream, wanted, limits)
@@ -111,8 +112,22 @@ async def _lost_race(
     return _attach(api, found.cached_info, wanted, limits)
 
 
-def _machine(config: ConsumerConfig, wanted: Wanted, limits: Limits, last: int | None) -> Push:
-    return Push(
+def _listen(
+    api: Api,
+    stream: str,
+    name: str,
+    target: str,
+    config: ConsumerConfig,
+    wanted: Wanted,
+    limits: Limits,
+    last: int | None,
+) -> Push:
+    """A machine that is subscribed to what the consumer delivers, and one that watches over it."""
+    connection = api.session.connection
+    inbox = connection.new_inbox()
+    watch = Watch(api.prefix, stream, name, target, inbox)
+    machine = WatchedPush(
+        watch,
         heartbeat=config.idle_heartbeat,
         alarm_after=limits.alarm_after,
         flow_control=config.flow_control,
@@ -122,6 +137,9 @@ def _machine(config: ConsumerConfig, wanted: Wanted, limits: Limits, last: int |
         max_bytes=limits.max_bytes,
         last=last,
     )
+    connection.subscribe(inbox, watch)
+    connection.subscribe(target, machine, queue=wanted.queue)
+    return machine
 
 
 def _begin(api: Api, machine: Push) -> PushMessages:

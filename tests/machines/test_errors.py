@@ -202,6 +202,13 @@ def test_several_streams():
     assert (str(copy), copy.subject, copy.streams) == (str(error), "s.*", ["A", "B"])
 
 
+def test_consumer_moved():
+    error = errors.ConsumerMoved("S", "c", "t")
+    assert str(error) == "consumer 'c' of stream 'S' delivers to 't' now"
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(copy), copy.stream, copy.consumer, copy.target) == (str(error), "S", "c", "t")
+
+
 def test_bind_refused():
     error = errors.ConfigMismatch("it differs", "BIND-10", "S", "c", 3, -1)
     error.field = "max_deliver"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from jetstream import JetStream, errors
@@ -33,21 +35,30 @@ class Cancelled(BaseException):
 
 
 class Noting:
-    """A parser that notes what it reads, in short."""
+    """A parser that notes what it reads, in short; not the inbox of requests, and no watch.
+
+    A watch is subscribed right before what it watches over.
+    """
 
     def __init__(self, log):
         self._parser = Parser(peer="client")
         self._log = log
+        self._watches = []
 
     def feed(self, data):
         frames = self._parser.feed(data)
+        subs = [each for each in frames if isinstance(each, Sub) and each.subject[-1] != "*"]
+        pairs = itertools.pairwise(subs)
+        self._watches += [sub.sid for sub, after in pairs if after.sid == sub.sid + 1]
         for frame in frames:
-            if isinstance(frame, Sub) and not frame.subject.endswith("*"):
+            if isinstance(frame, Pub):
+                self._log.append(frame.subject.replace("$JS.API.", ""))
+            elif getattr(frame, "sid", 0) in self._watches:
+                pass
+            elif frame in subs:
                 self._log.append(f"SUB {frame.subject} {frame.queue}".strip())
             elif isinstance(frame, Unsub):
                 self._log.append("UNSUB")
-            elif isinstance(frame, Pub):
-                self._log.append(frame.subject.replace("$JS.API.", ""))
         return frames
 
 

@@ -7,8 +7,10 @@ from contextlib import suppress
 from typing import Any
 
 from jetstream import Timestamp
+from jetstream.errors import ConsumerDeleted, ConsumerMoved, HeartbeatMissed
+from jetstream.push import PushWarning
 from natsproto.errors import TimeoutExpired
-from natsproto.testing.context import WAIT, Context
+from natsproto.testing.context import WAIT, Context, raises
 from natsproto.testing.streams import (
     fill,
     filled_stream,
@@ -27,15 +29,15 @@ from natsproto.testing.suite import check
 @check()
 async def check_push(ctx: Context) -> None:
     """All that is there, in order, and what comes later; acknowledged, to the last one."""
-    js, subject = await filled_stream(ctx, 1000)
+    js, subject = await filled_stream(ctx, 200)
     async with await js.subscribe(subject, durable="c") as messages:
-        assert await take_pushed(messages, 1000) == numbers(1000)
+        assert await take_pushed(messages, 200) == numbers(200)
         await fill(ctx, js, [b"later"])
         assert await take_pushed(messages, 1) == [b"later"]
 
         async def acked() -> bool:
             info = (await js.consumer(name_of(ctx), "c")).cached_info
-            return info.ack_floor.stream_seq == 1001 and not info.num_ack_pending
+            return info.ack_floor.stream_seq == 201 and not info.num_ack_pending
 
         await until(await ctx.connect(js_server(ctx)), acked)
         assert not messages.closed
@@ -265,3 +267,75 @@ async def check_push_in_a_domain(ctx: Context) -> None:
             msg = await messages.next(WAIT)
             assert msg.data == payload
             await msg.ack_sync()
+
+
+@check()
+async def check_push_consumer_gone_meanwhile(ctx: Context) -> None:
+    """A consumer that is gone after a reconnect: whoever waits for messages is told so."""
+    client = await ctx.connect(js_server(ctx))
+    js = ctx.jetstream(client)
+    await new_stream(ctx, js)
+    other = await open_js(ctx)
+    await fill(ctx, other, numbers(2))
+    async with await js.subscribe(f"{ctx.subject}.x", name="c") as messages:
+        assert (await messages.next(WAIT)).data == b"0"
+        await other.delete_consumer(name_of(ctx), "c")
+        await client.force_reconnect()
+        assert (await messages.next(WAIT)).data == b"1"  # it was here before
+        with raises(ConsumerDeleted):
+            await messages.next(WAIT)
+        assert messages.closed
+
+
+@check()
+async def check_push_consumer_gone_by_heartbeat(ctx: Context) -> None:
+    """With heartbeats that is noticed at any time: first the silence, then why."""
+    js, subject = await filled_stream(ctx)
+    async with await js.subscribe(subject, name="c", idle_heartbeat=0.1) as messages:
+        await js.delete_consumer(name_of(ctx), "c")
+        with raises(ConsumerDeleted):
+            await messages.next(WAIT)
+        event = await messages.events.next(WAIT)
+        assert isinstance(event, PushWarning)
+        assert isinstance(event.error, HeartbeatMissed)
+
+
+@check()
+async def check_push_consumer_moved(ctx: Context) -> None:
+    """A consumer that delivers to somebody else since: likewise."""
+    client = await ctx.connect(js_server(ctx))
+    js = ctx.jetstream(client)
+    await new_stream(ctx, js)
+    other = await open_js(ctx)
+    stream = name_of(ctx)
+    async with await js.subscribe(f"{ctx.subject}.x", durable="c") as messages:
+        config = (await other.consumer(stream, "c")).cached_info.config
+        config.deliver_subject = f"{stream}.to.me"
+        await other.delete_consumer(stream, "c")  # the server moves none that has a subscriber
+        await other.create_consumer(stream, config)
+        await client.force_reconnect()
+        with raises(ConsumerMoved) as caught:
+            await messages.next(WAIT)
+        assert caught.error.target == f"{stream}.to.me"
+
+
+@check()
+async def check_push_nothing_left(ctx: Context) -> None:
+    """Subscriptions that have ended leave nothing behind, on the server either."""
+    server = js_server(ctx)
+    client = await ctx.connect(server, name=ctx.subject)
+    js = ctx.jetstream(client)
+    await new_stream(ctx, js)
+    for asked in ("stop", "drain", "block"):
+        messages = await js.subscribe(f"{ctx.subject}.x", durable=asked)
+        if asked == "stop":
+            await messages.stop()
+        elif asked == "drain":
+            await messages.drain()
+        else:
+            async with messages:
+                pass
+    await client.flush(WAIT)
+    connections = server.monitor("/connz?limit=10000")["connections"]
+    [ours] = [each for each in connections if each.get("name") == ctx.subject]
+    assert ours["subscriptions"] == 1  # answers
