@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _ELECTION = 20.0
 
 
-async def _replicated(ctx: Context, cluster: Cluster) -> tuple[Stream, Consumer]:
+async def replicated(ctx: Context, cluster: Cluster) -> tuple[Stream, Consumer]:
     """A stream and a consumer on all members, with leaders."""
     client = await ctx.connect(cluster.members[0])
     js = ctx.jetstream(client)
@@ -72,7 +72,7 @@ async def _survive(
 ) -> None:
     """Consume, by way of another member, while the leader of the consumer is struck."""
     cluster = ctx.shared_cluster()
-    stream, consumer = await _replicated(ctx, cluster)
+    stream, consumer = await replicated(ctx, cluster)
     leader = _leader(cluster, await consumer.info())
     home = next(member for member in cluster.members if member is not leader)
     js = await open_js(ctx, home)
@@ -109,7 +109,7 @@ async def check_consume_over_step_downs(ctx: Context) -> None:
     """When the leader of the consumer steps down, three times, consume goes on."""
     # A pull that meets the step-down may be lost without a word: then heartbeats have to tell.
     cluster = ctx.shared_cluster()
-    _, consumer = await _replicated(ctx, cluster)
+    _, consumer = await replicated(ctx, cluster)
     client = await ctx.connect(cluster.members[1])
     seen: set[bytes] = set()
     async with consumer.consume(max_messages=5, expires=3.0, heartbeat=0.5) as messages:
@@ -144,7 +144,7 @@ async def check_consume_over_a_freeze_of_the_leader(ctx: Context) -> None:
 async def check_consume_over_a_stop_of_its_own_server(ctx: Context) -> None:
     """When the client's own server is stopped, it goes on with another one."""
     cluster = ctx.shared_cluster()
-    _, consumer = await _replicated(ctx, cluster)
+    _, consumer = await replicated(ctx, cluster)
     home = cluster.members[0]  # where that consumer's client is
     seen: set[bytes] = set()
     try:
@@ -158,10 +158,26 @@ async def check_consume_over_a_stop_of_its_own_server(ctx: Context) -> None:
 
 
 @check(slow=True)
+async def check_consume_over_a_rolling_restart(ctx: Context) -> None:
+    """All members are restarted, one after the other, and nothing is lost."""
+    cluster = ctx.shared_cluster()
+    _, consumer = await replicated(ctx, cluster)
+    seen: set[bytes] = set()
+    async with consumer.consume(max_messages=5, expires=3.0, heartbeat=0.5) as messages:
+        await _take(messages, seen, 20, WAIT)
+        for turn, member in enumerate(cluster.members, 1):
+            member.terminate()
+            member.restart()
+            cluster.wait_formed()
+            await _publish_surely(ctx, member, b"after %d" % turn)
+            await _take(messages, seen, 40 + turn, _ELECTION)
+
+
+@check(slow=True)
 async def check_publish_over_a_crash_of_the_leader(ctx: Context) -> None:
     """While a stream has no leader, publishes are tried again; those in doubt by their ids."""
     cluster = ctx.shared_cluster()
-    stream, _ = await _replicated(ctx, cluster)
+    stream, _ = await replicated(ctx, cluster)
     leader = _leader(cluster, await stream.info())
     home = next(member for member in cluster.members if member is not leader)
     js = await open_js(ctx, home, timeout=_ELECTION)
