@@ -25,6 +25,16 @@ class PushMessages(Iteration):
         self.events = PushEvents(inner.events, port)
 
     @property
+    def stream(self) -> str:
+        """Where its messages come from."""
+        return self._push.stream
+
+    @property
+    def name(self) -> str:
+        """Its consumer; "" for an ordered one, which has one after the other."""
+        return self._push.name
+
+    @property
     def dropped(self) -> int:
         """Messages that did not fit in the queue, since the start."""
         return self._push.dropped

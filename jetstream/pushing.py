@@ -32,6 +32,10 @@ class PushMessages(Iteration):
     def __init__(self, session: Session, machine: Push) -> None:
         super().__init__(session, machine, machine.ackless)
         self._push = machine
+        #: Where its messages come from.
+        self.stream = ""
+        #: Its consumer; "" for an ordered one, which has one after the other.
+        self.name = ""
         #: What happened: PushWarning, Gap, Recounted. Iterate, or ask for the next.
         self.events = PushEvents(session, machine)
         # PUSH-15: runs once, when nothing is to come any more and what came was taken.
@@ -98,6 +102,7 @@ async def subscribe_ordered(
         connection.perform(machine)
     session.port.flush_soon()
     messages = PushMessages(session, machine)
+    messages.stream = stream
     try:
         await _begun(session, machine, session.deadline(api.timeout))
     except BaseException:

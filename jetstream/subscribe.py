@@ -75,7 +75,7 @@ def _attach(api: Api, info: ConsumerInfo, wanted: Wanted, limits: Limits) -> Pus
     # JSSUB-9: nobody was listening, so this was the last one; members of a group see but a part.
     last = None if wanted.queue else info.delivered.consumer_seq
     machine = _listen(api, info.stream_name, info.name, target, info.config, wanted, limits, last)
-    return _begin(api, machine)
+    return _begin(api, machine, info.stream_name, info.name)
 
 
 async def _create(
@@ -98,7 +98,7 @@ async def _create(
         if not isinstance(error, ApiError):
             clean_up(api, stream, name, target)  # JSSUB-12: it may be there
         raise
-    messages = _begin(api, machine)
+    messages = _begin(api, machine, stream, name)
     if wanted.deletes:
         messages.on_end = _deletion(js, stream, name, machine)
     return messages
@@ -142,13 +142,16 @@ def _listen(
     return machine
 
 
-def _begin(api: Api, machine: Push) -> PushMessages:
+def _begin(api: Api, machine: Push, stream: str, name: str) -> PushMessages:
     session = api.session
     if session.connection.online:
         machine.connected(session.port.now())
         session.connection.perform(machine)
     session.port.flush_soon()
-    return PushMessages(session, machine)
+    messages = PushMessages(session, machine)
+    messages.stream = stream
+    messages.name = name
+    return messages
 
 
 def _deletion(

@@ -13,6 +13,7 @@ from jetstream import (
     messages,
     publisher,
     pull_subscribe,
+    pushing,
     stream,
     window,
 )
@@ -33,6 +34,8 @@ TWINS = [
     (consuming.Messages, blocking.Messages),
     (consuming.PullEvents, blocking.PullEvents),
     (pull_subscribe.PullSubscription, blocking.PullSubscription),
+    (pushing.PushMessages, blocking.PushMessages),
+    (pushing.PushEvents, blocking.PushEvents),
 ]
 # What publications have for their machine alone.
 INTERNAL = {"answer", "armed", "deadline", "handle_timer", "order", "told", "trouble", "waiters"}

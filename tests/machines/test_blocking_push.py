@@ -27,7 +27,9 @@ class Port:
 @pytest.mark.rule("CALL-14")
 def test_a_subscription():
     stage, inner = begin(max_messages=2)
+    inner.stream, inner.name = "S", "C"
     subscription = PushMessages(inner, Port())
+    assert (subscription.stream, subscription.name) == ("S", "C")
     messages(stage, 2, 3, 4)()
     assert (subscription.pending, subscription.dropped, subscription.closed) == (2, 1, False)
     assert isinstance(subscription.events, PushEvents)

@@ -203,6 +203,8 @@ def test_the_ways_to_a_subscription(name, asked, answers, sent):
     target = sent[-1].split()[1] if sent[-1].startswith("SUB") else sent[-2].split()[1]
     stage.deliver(target, 1)
     assert stage.run(messages.next()).metadata.consumer_seq == 1
+    paths = [line.split(".") for line in log if line.startswith("CONSUMER")]
+    assert (messages.stream, messages.name) == tuple(paths[-1][2:4])
 
 
 @pytest.mark.rule("JSSUB-2", "JSSUB-7", "JSSUB-15")

@@ -22,6 +22,9 @@ async def asynchronous(nc: client.Client, js: jetstream.JetStream) -> None:
     await stream.get_msgs()  # type: ignore[call-arg]
     await stream.delete_msg("1")  # type: ignore[arg-type]
     stream.info()  # type: ignore[unused-coroutine]
+    await js.subscribe("s", ack_policy="sometimes")  # type: ignore[arg-type]
+    await js.subscribe("s", "S")  # type: ignore[arg-type]
+    await js.subscribe("s", qeue="q")  # type: ignore[call-arg]
     with js.publisher():  # type: ignore[attr-defined]
         pass
 
@@ -40,3 +43,5 @@ def synchronous(nc: blocking.Client, js: js_blocking.JetStream) -> None:
     consumer.fetch(5, 5)  # type: ignore[call-arg]
     consumer.next().ack()  # type: ignore[union-attr]
     js.publisher().publish("s", msgid="1")  # type: ignore[call-arg]
+    js.subscribe("s", qeue="q")  # type: ignore[call-arg]
+    js.subscribe("s").next("1")  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ from jetstream import blocking as js_blocking
 from jetstream import info as infos
 from jetstream.consuming import Batch, Messages
 from jetstream.pull_subscribe import PullSubscription
+from jetstream.pushing import PushMessages
 from natsproto import Headers, blocking, client
 from natsproto.errors import NatsError
 
@@ -85,6 +86,19 @@ async def asynchronous(nc: client.Client) -> None:
         assert_type(await sub.unsubscribe(), None)
 
 
+async def pushed(js: jetstream.JetStream) -> None:
+    async with await js.subscribe("s.a", durable="C", queue="q", ack_wait=5) as messages:
+        assert_type(messages, PushMessages)
+        assert_type((messages.stream, messages.name), tuple[str, str])
+        assert_type((messages.pending, messages.dropped, messages.closed), tuple[int, int, bool])
+        async for msg in messages:
+            assert_type(msg, jetstream.JsMsg)
+        assert_type(await messages.next(timeout=1), jetstream.JsMsg)
+        assert_type(await messages.drain(timeout=1), None)
+        assert_type(await messages.unsubscribe(), None)
+    assert_type(await js.subscribe("s.a", ordered=True, deliver_policy="new"), PushMessages)
+
+
 async def handle(msg: jetstream.JsMsg) -> bool:
     return msg.settled
 
@@ -134,3 +148,10 @@ def synchronous(nc: blocking.Client) -> None:
         assert_type(sub.fetch(), js_blocking.Batch)
         assert_type(sub.cached_info, infos.ConsumerInfo)
         assert_type(sub.unsubscribe(), None)
+    with js.subscribe("s.a", {"ack_wait": 5}, stream="S", bind=True, name="C") as pushes:
+        assert_type(pushes, js_blocking.PushMessages)
+        assert_type((pushes.stream, pushes.name, pushes.dropped), tuple[str, str, int])
+        for msg in pushes:
+            assert_type(msg, js_blocking.JsMsg)
+        assert_type(pushes.next(timeout=None), js_blocking.JsMsg)
+        assert_type(pushes.unsubscribe(), None)
