@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.sim import ordered, scenarios
+from tests.sim import ordered, ordered_pushing, pushing, scenarios
 
 if TYPE_CHECKING:
     from tests.sim.world import World
@@ -17,4 +17,7 @@ MODES: dict[str, type[World]] = {
     "publish": scenarios.Publishing,
     "ordered": ordered.OrderedConsuming,
     "ordered_fetch": ordered.OrderedFetching,
+    "push": pushing.Pushing,
+    "push_fc": pushing.PushingWithFlowControl,
+    "ordered_push": ordered_pushing.OrderedPushing,
 }

@@ -1,0 +1,320 @@
+"""A model of a server with one stream and push consumers, as far as clients can tell.
+
+Flow control as in nats-server: a request when the window is half full, nothing more when it is
+full, and the window doubles with each answer. tests/sim/test_push_model.py replays the transcripts
+of a real server against it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from tests.sim.model import NANO, Stored, status_block
+
+if TYPE_CHECKING:
+    from natsproto.frames import Pub
+    from tests.sim.model import Clock, Peer
+
+WINDOW = 2 * 1024 * 1024
+MOST_WINDOW = 32 * 1024 * 1024
+
+
+class Copy:
+    """What a consumer knows of a message."""
+
+    __slots__ = ("acked", "count", "due")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.acked = False
+        self.due = 0.0
+
+
+class PushConsumer:
+    """One consumer; it beats and delivers while somebody listens to just its subject."""
+
+    def __init__(self, model: PushModel, name: str, config: dict[str, Any]) -> None:
+        self._model = model
+        self.name = name
+        self.config = config
+        self.target: bytes = config["deliver_subject"].encode()
+        self.heartbeat = config.get("idle_heartbeat", 0) / NANO
+        self.acks = config.get("ack_policy", "explicit") != "none"
+        self.ack_wait = config.get("ack_wait", 30 * NANO) / NANO
+        self.start: int = config.get("opt_start_seq", 1)
+        self.next = self.start  # of the stream
+        self.delivered = 0
+        self.copies: dict[int, Copy] = {}
+        self.window = model.window if config.get("flow_control") else 0
+        self.pending = 0  # bytes that are not known to be taken
+        self.request = b""
+        self.requested = 0
+        self.beat = 0.0
+        self.beating = False
+        self.gone = False
+
+    # What it sends
+
+    def _send(self, reply: bytes, block: bytes | None, data: bytes, subject: bytes = b"") -> None:
+        peer = self._model.listener(self.target)
+        if peer is not None:
+            peer.deliver(self.target, subject or self.target, reply, block, data)
+
+    @property
+    def stalled(self) -> bool:
+        return self.window > 0 and self.pending > self.window
+
+    def _deliverable(self) -> Stored | None:
+        model = self._model
+        for seq, copy in self.copies.items():
+            if copy.count and not copy.acked and copy.due <= model.now:
+                return model.stored[seq - 1]
+        return model.stored[self.next - 1] if self.next <= len(model.stored) else None
+
+    def pump(self) -> None:
+        while not (self.gone or self._model.frozen):
+            if self._model.listener(self.target) is None:
+                return
+            if not self.beating and self.heartbeat:
+                self._start_beating()
+            message = self._deliverable()
+            if message is None or self.stalled:
+                return
+            self._deliver(message)
+
+    def _deliver(self, message: Stored) -> None:
+        model = self._model
+        if message.seq == self.next:
+            self.next += 1
+        copy = self.copies.setdefault(message.seq, Copy())
+        copy.count += 1
+        copy.acked = not self.acks
+        copy.due = model.now + self.ack_wait
+        if self.acks:
+            model.clock.at(copy.due, self.pump)
+        self.delivered += 1
+        left = len(model.stored) - self.next + 1
+        reply = b"$JS.ACK.%s%s.%s.%d.%d.%d.1794786870000000000.%d" % (
+            *(model.domain, model.name, self.name.encode()),
+            *(copy.count, message.seq, self.delivered, left),
+        )
+        model.replies[reply] = model.replies.get(reply, 0) + 1
+        self.beat = model.now + self.heartbeat
+        if model.lose_messages:
+            model.lose_messages -= 1
+            model.lost += 1
+        else:
+            self._send(reply, message.block, message.data, model.subject)
+        block = message.block or b""
+        self.pending += len(model.subject) + len(reply) + len(block) + len(message.data)
+        if self.window and not self.request and self.pending > self.window // 2:
+            self._ask_for_flow_control()
+
+    def _ask_for_flow_control(self) -> None:
+        model = self._model
+        model.requests += 1
+        name = (model.domain, model.name, self.name.encode(), model.requests)
+        self.request = b"$JS.FC.%s%s.%s.%04d" % name
+        self.requested = self.pending
+        model.asked(self.request)
+        if model.lose_requests:
+            model.lose_requests -= 1
+        else:
+            self._send(self.request, status_block("100 FlowControl Request"), b"")
+
+    def _start_beating(self) -> None:
+        self.beating = True
+        self.beat = max(self.beat, self._model.now + self.heartbeat)
+        self._model.clock.at(self.beat, self._look)
+
+    def _look(self) -> None:
+        if self.gone or self._model.listener(self.target) is None:
+            self.beating = False
+            return
+        if self._model.now >= self.beat:
+            self.beat = self._model.now + self.heartbeat
+            if not self._model.frozen:
+                self._send(b"", status_block("100 Idle Heartbeat", header=self._news()), b"")
+        self._model.clock.at(self.beat, self._look)
+
+    def _news(self) -> str:
+        last = max(self.copies, default=self.start - 1)
+        text = f"Nats-Last-Consumer: {self.delivered}\r\nNats-Last-Stream: {last}\r\n"
+        if self.request:
+            text += f"Nats-Consumer-Stalled: {self.request.decode()}\r\n"
+        return text
+
+    # What happens to it
+
+    def answered(self, subject: bytes) -> None:
+        if subject == self.request:
+            self.window = min(2 * self.window, self._model.most_window)
+            self.pending = max(0, self.pending - self.requested)
+            self.request, self.requested = b"", 0
+            self.pump()
+
+    def acked(self, seq: int, data: bytes) -> None:
+        copy = self.copies.get(seq)
+        if copy is None:
+            return
+        if data == b"-NAK":
+            copy.due = self._model.now
+        else:
+            copy.acked = True
+        self.pump()
+
+    def reset(self) -> None:
+        """ADR-60: it counts anew, and delivers all that is not acknowledged."""
+        self.delivered = 0
+        for copy in self.copies.values():
+            copy.due = 0.0
+        self.pump()
+
+    def forget(self, count: int) -> None:
+        """A new leader knows less: the last deliveries never happened."""
+        self.request, self.requested, self.pending = b"", 0, 0
+        for seq in sorted(self.copies)[::-1][:count]:
+            copy = self.copies[seq]
+            if copy.count == 1 and seq == self.next - 1 and self.delivered:
+                del self.copies[seq]
+                self.next -= 1
+                self.delivered -= 1
+        self.pump()
+
+    @property
+    def done(self) -> bool:
+        model = self._model
+        return self.next > len(model.stored) and all(each.acked for each in self.copies.values())
+
+
+class PushModel:
+    """The stream, its push consumers, and whoever leads them."""
+
+    def __init__(self, clock: Clock, name: str = "S", **config: Any) -> None:
+        self.clock = clock
+        self.name = name.encode()
+        self.subject: bytes = config.get("subject", f"{name.lower()}.x").encode()
+        self.domain: bytes = config.get("domain", "").encode()
+        self.window: int = config.get("window", WINDOW)
+        self.most_window: int = config.get("most_window", MOST_WINDOW)
+        self.stored: list[Stored] = []
+        self.consumers: dict[str, PushConsumer] = {}
+        self.peers: list[Peer] = []
+        self.frozen = False
+        self.leader = True
+        self.refuse = ""  # how creations are answered: "503", "error", "silence"
+        self.late_answers = False  # the first messages are faster than the answer
+        self.lose_messages = 0
+        self.lose_requests = 0
+        self.lose_answers = 0
+        self.lost = 0
+        self.requests = 0
+        self.creations: list[float] = []
+        self.acks: dict[bytes, int] = {}
+        self.replies: dict[bytes, int] = {}  # deliveries
+        self.answers: list[tuple[float, bytes]] = []
+
+    @property
+    def now(self) -> float:
+        return self.clock.now
+
+    def listener(self, subject: bytes) -> Peer | None:
+        """Who listens to just that subject; a wildcard does not count."""
+        for peer in self.peers:
+            if peer.alive and subject in peer.subs.values():
+                return peer
+        return None
+
+    # What clients do
+
+    def subscribed(self, peer: Peer) -> None:
+        self.peers = [each for each in self.peers if each.alive and each is not peer]
+        self.peers.append(peer)
+        self.pump()
+
+    def published(self, peer: Peer, pub: Pub) -> None:
+        subject = pub.raw_subject
+        words = subject.split(b".")
+        if subject.startswith(b"$JS.API.CONSUMER.CREATE."):
+            self._create(peer, pub)
+        elif subject.startswith(b"$JS.API.CONSUMER.DELETE."):
+            self.delete(words[5].decode())
+        elif subject.startswith(b"$JS.ACK."):
+            self.acks[subject] = self.acks.get(subject, 0) + 1
+            consumer = self.consumers.get(words[-6].decode())
+            if consumer is not None and not self.frozen:
+                consumer.acked(int(words[-4]), pub.data)
+        elif subject.startswith(b"$JS.FC."):
+            self._answered(subject, pub)
+        else:
+            raise AssertionError(f"nobody asked for {subject!r}")
+
+    def _answered(self, subject: bytes, pub: Pub) -> None:
+        assert not pub.data, "an answer is empty"
+        self.answers.append((self.now, subject))
+        if self.lose_answers or self.frozen:
+            self.lose_answers = max(0, self.lose_answers - 1)
+            return
+        for consumer in list(self.consumers.values()):
+            consumer.answered(subject)
+
+    def _create(self, peer: Peer, pub: Pub) -> None:
+        self.creations.append(self.now)
+        if self.frozen or self.refuse == "silence":
+            return
+        reply = pub.raw_reply
+        if self.refuse == "503" or not self.leader:
+            peer.deliver(reply, reply, b"", status_block("503"), b"")
+            return
+        if self.refuse:
+            error = {"code": 503, "err_code": 10008, "description": "temporarily unavailable"}
+            peer.deliver(reply, reply, b"", None, json.dumps({"error": error}).encode())
+            return
+        config = json.loads(pub.data)["config"]
+        consumer = self.add_consumer(config["name"], config)
+        delivered = {"consumer_seq": 0, "stream_seq": consumer.start - 1}
+        info = {"name": consumer.name, "config": config, "delivered": delivered}
+        answer = json.dumps(info).encode()
+        if self.late_answers:
+            consumer.pump()
+        peer.deliver(reply, reply, b"", None, answer)
+        consumer.pump()
+
+    # What the server does
+
+    def add_consumer(self, name: str, config: dict[str, Any]) -> PushConsumer:
+        consumer = self.consumers[name] = PushConsumer(self, name, config)
+        return consumer
+
+    def add(self, data: bytes, block: bytes | None = None) -> Stored:
+        message = Stored(len(self.stored) + 1, data, block)
+        self.stored.append(message)
+        return message
+
+    def pump(self) -> None:
+        for consumer in list(self.consumers.values()):
+            consumer.pump()
+
+    def asked(self, request: bytes) -> None:
+        """Flow control was asked for."""
+
+    # What happens to servers
+
+    def delete(self, name: str) -> None:
+        consumer = self.consumers.pop(name, None)
+        if consumer is not None:
+            consumer.gone = True
+
+    def freeze(self) -> None:
+        """It leads and does nothing."""
+        self.frozen = True
+
+    def elect(self) -> None:
+        self.frozen = False
+        self.leader = True
+        self.pump()
+
+    def step_down(self, statuses: list[str]) -> None:
+        """No leader: push consumers are told nothing of it."""
+        self.frozen = True
