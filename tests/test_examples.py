@@ -19,7 +19,7 @@ EXAMPLES = [
 
 @pytest.fixture(scope="module")
 def server():
-    with Server() as server:
+    with Server(jetstream=True) as server:
         yield server
 
 
