@@ -88,7 +88,12 @@ class JsMsg:
         """Whether it needs no acknowledgement (any more)."""
         return self.inner.settled
 
-    ack = blocking(_messages.JsMsg.ack)
+    def ack(self) -> None:
+        """Done: it will not be delivered again."""
+        # Not blocking(...), which costs 0.6 us more.
+        with self.port.lock:
+            self.inner.ack_soon()
+
     ack_sync = blocking(_messages.JsMsg.ack_sync)
     nak = blocking(_messages.JsMsg.nak)
     term = blocking(_messages.JsMsg.term)
@@ -228,6 +233,15 @@ class Iteration:
         return self
 
     def __next__(self) -> JsMsg:
+        # What nearly every call comes to, without a coroutine.
+        port = self.port
+        if port.alone:
+            msg = self.inner.at_hand()
+        else:
+            with port.lock:
+                msg = self.inner.at_hand()
+        if msg is not None:
+            return JsMsg(msg, port)
         try:
             return self._anext()
         except StopAsyncIteration:

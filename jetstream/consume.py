@@ -89,6 +89,8 @@ class Consume(Source):
         "_resume_at",
         "_silence",
         "_silent_at",
+        "_simple",
+        "_spare",
         "_stop_after",
         "_taken",
         "_template",
@@ -119,6 +121,9 @@ class Consume(Source):
         self._limit = max_bytes or max_messages
         self._threshold = threshold
         self._stop_after = stop_after  # 0: never
+        # Whether messages are no more than counted: heirs look at each of them.
+        self._simple = type(self) is Consume and not self._by_bytes and not self._pinned
+        self._spare = 0  # how many can be taken before there is anything to be done
         self._received = 0
         self._taken = 0
         self._count = 0
@@ -150,6 +155,13 @@ class Consume(Source):
             self._refill(now)
         return msg
 
+    def at_hand(self) -> Msg | None:
+        if self._spare <= 0 or not self._batch:
+            return None
+        self._spare -= 1
+        self._taken += 1
+        return self._batch.pop()
+
     @property
     def unperformed(self) -> bool:
         return self._waiting or super().unperformed
@@ -166,6 +178,7 @@ class Consume(Source):
     def start_draining(self) -> None:
         super().start_draining()
         self._waiting = False
+        self._spare = 0
         self._set_deadline()
 
     def _finish(self) -> None:
@@ -187,10 +200,12 @@ class Consume(Source):
         # CONSUME-9: the pulls are gone with the connection, and silence is no news without one.
         self._online = False
         self._waiting = False
+        self._spare = 0
         self.ledger.clear()
         self._set_deadline()
 
     def end(self, error: NatsError | None = None) -> bool:
+        self._spare = 0  # the last message taken is news then
         self.ledger.clear()
         new = super().end(error)
         self._set_deadline()
@@ -218,6 +233,23 @@ class Consume(Source):
         # The deadline is left as it is: it rings too early, once, instead of being set each time.
         return new or self.pending() == 1
 
+    def receive_all(self, msgs: list[Msg], now: float) -> bool:
+        # What has a reply subject is no status. 0.2 us a message, not 0.7.
+        if not self._simple or [msg for msg in msgs if not msg.raw_reply]:
+            return super().receive_all(msgs, now)
+        new = not self.pending()
+        self._silent_at = now + self._silence
+        self._excused = False
+        self.ledger.delivered_all(len(msgs))
+        self._received += len(msgs)
+        self._brought = True
+        self._pause = 0.0
+        self._absent = ""
+        self._fresh += msgs
+        if not self.ledger.open:
+            self._refill(now)
+        return new
+
     def handle_timer(self, now: float) -> bool:
         told = self._told
         if self.ledger.open and self._active:
@@ -243,11 +275,16 @@ class Consume(Source):
 
     def _refill(self, now: float) -> None:
         self._waiting = False
+        self._spare = 0
         if not self._online or not self._active:
             return
         level = self._level()
         missing = self._limit - level
         if level >= self._threshold or missing <= self._too_small:
+            if not self._by_bytes:
+                self._spare = level - self._threshold
+                if self._stop_after:
+                    self._spare = min(self._spare, self._stop_after - self._taken - 1)
             return
         batch = MANY if self._by_bytes else missing
         if self._stop_after:

@@ -112,6 +112,15 @@ class Ledger:
             if rest:
                 self._correct(0, rest)  # it was not for this pull: that has not enough bytes left
 
+    def delivered_all(self, count: int) -> None:
+        """The same for several, where bytes do not count."""
+        while count and self.open:
+            pull = self.open[0]
+            left, _ = pull.book(-count, 0)
+            count = -left
+            if pull.empty:
+                self._count_out(pull)
+
     def ended(self, token: bytes, status: Status) -> Pull | None:
         """Close the pull of this status; None if it is none of ours, or was closed before."""
         for pulls in (self.open, self._counted):

@@ -148,7 +148,16 @@ class Publishing:
         """Publish to a reply subject as it came, which is opaque; True as from `publish`."""
         if not reply:
             raise InvalidSubject("the message has no reply subject: nobody wants an answer")
-        return self._publish(reply, data, b"", None)
+        if self._holding or len(data) > min(_MAX_REMEMBERED, self._max_payload):
+            return self._publish(reply, data, b"", None)
+        # An acknowledgement, mostly: in one call instead of five.
+        frame = b"PUB %s %d\r\n%s\r\n" % (reply, len(data), data)
+        outbox = self._outbox
+        waiting = outbox.size
+        outbox.frames.append(frame)
+        outbox.size = waiting + len(frame)
+        self.stats.out_msgs += 1
+        return not waiting or waiting > HIGH_WATER
 
     def perform(self, receiver: Receiver) -> None:
         """Carry out what a machine has ordered since it was asked last.

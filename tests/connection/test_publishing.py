@@ -205,6 +205,19 @@ def test_a_reply_subject_is_opaque():
     assert taken(publishing) == b"PUB $JS.ACK.\xff.* 4\r\n+ACK\r\n"
 
 
+@pytest.mark.rule("CONN-24")
+def test_an_answer_of_any_size():
+    publishing = online()
+    large = b"x" * 5000
+    assert publishing.respond(b"r", b"") is True
+    assert publishing.respond(b"r", large) is False
+    assert taken(publishing) == b"PUB r 0\r\n\r\nPUB r 5000\r\n" + large + b"\r\n"
+    publishing._max_payload = 10
+    with pytest.raises(PayloadTooLarge):
+        publishing.respond(b"r", b"x" * 11)
+    assert taken(publishing) == b""
+
+
 def test_nothing_is_sent_to_nobody():
     publishing = online()
     with pytest.raises(InvalidSubject, match="no reply subject"):

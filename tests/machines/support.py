@@ -79,6 +79,7 @@ class Stage:
     # The port
 
     lock = property(lambda self: self)
+    alone = True
 
     def __enter__(self) -> None:
         pass

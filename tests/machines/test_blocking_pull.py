@@ -68,6 +68,20 @@ def test_a_batch_is_like_a_list():
     assert repr(batch) == f"<Batch of 2, error {batch.error!r}>"
 
 
+@pytest.mark.parametrize("alone", [True, False])
+def test_what_is_at_hand(alone):
+    stage, made = consumer([delivery(number) for number in range(1, 7)], SILENCE)
+    stage.alone = alone
+    messages = made.consume(max_messages=6, threshold_messages=1)
+    found = [next(messages) for _ in range(6)]
+    assert [msg.data for msg in found] == [b"1", b"2", b"3", b"4", b"5", b"6"]
+    for msg in found:
+        msg.ack()
+        msg.ack()
+        assert msg.settled
+    assert [pub.data for pub in stage.pubs if pub.subject.startswith("$JS.ACK")] == [b"+ACK"] * 6
+
+
 def test_consume_gives_messages_until_it_is_stopped():
     stage, made = consumer([delivery(1), delivery(2), delivery(3)], SILENCE)
     with made.consume(max_messages=3) as messages:

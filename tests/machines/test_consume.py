@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from jetstream.consume import Consume, Pinned, PullWarning, Unpinned
@@ -507,3 +509,85 @@ def test_errors_carry_code_and_text():
     first, second = [event.error for event in machine.news]
     assert (first.code, first.description) == (409, BATCH[4:])
     assert (type(second), second.code, second.description) == (ConsumerUnavailable, 503, "")
+
+
+@pytest.mark.rule("CONSUME-1")
+@pytest.mark.rule("CONSUME-3")
+@pytest.mark.rule("CONSUME-16")
+@pytest.mark.parametrize("stop_after", [0, 40])
+@pytest.mark.parametrize("seed", range(50))
+def test_the_short_ways_lead_to_the_same(seed, stop_after):
+    """Several messages at once, and those that are at hand: as one by one, pull for pull."""
+    rng = random.Random(seed)
+    one = consuming(20, rng.choice([1, 7, 20]), stop_after=stop_after)
+    other = consuming(20, one._threshold, stop_after=stop_after)
+    number = 0
+    for step in range(60):
+        now = float(step) / 10
+        count = rng.randint(0, one.ledger.messages)
+        news = [message(60, number + index) for index in range(count)]
+        number += count
+        woken = [one.receive(msg, now) for msg in news]
+        if news:
+            assert other.receive_all(news, now) is any(woken)
+        if rng.random() < 0.2 and one.ledger.open:
+            token, rest = int(one.ledger.open[0].token), one.ledger.open[0].messages
+            for machine in (one, other):
+                machine.receive(status(token, TIMEOUT, rest), now)
+        elif rng.random() < 0.1:
+            for machine in (one, other):
+                machine.disconnected(now)
+                machine.connected(now)
+        for _ in range(rng.randint(0, one.pending())):
+            msg = other.at_hand()
+            assert (msg or other.pop(now)) is one.pop(now)
+            if one.finished:
+                break
+        assert ordered(one) == ordered(other)
+        assert (one.finished, one.leaving) == (other.finished, other.leaving)
+        assert one.ledger.open == other.ledger.open
+        if one.finished:
+            break
+
+
+@pytest.mark.rule("CONSUME-1")
+def test_what_is_at_hand():
+    machine = consuming(10, 5)
+    assert machine.at_hand() is None
+    machine.receive_all([A] * 8, 1.0)
+    assert machine.at_hand() is None  # what came is to be looked at first
+    machine.pop(1.0)
+    assert [machine.at_hand() for _ in range(5)] == [A] * 4 + [None]  # then a pull is due
+    machine.pop(1.0)
+    assert batches(machine) == [6]
+
+
+@pytest.mark.rule("CONSUME-15")
+@pytest.mark.parametrize("what", ["disconnected", "draining", "end"])
+def test_nothing_is_at_hand_when_things_have_changed(what):
+    machine = consuming(10, 2)
+    machine.receive_all([A] * 8, 1.0)
+    machine.pop(1.0)
+    if what == "disconnected":
+        machine.disconnected(1.0)
+    elif what == "draining":
+        machine.start_draining()
+    else:
+        machine.end()
+    assert machine.at_hand() is None
+    assert machine.pop(1.0) is A
+
+
+@pytest.mark.rule("PULL-10")
+def test_a_status_among_messages():
+    machine = consuming(10, 5)
+    assert machine.receive_all([A, status(1, TIMEOUT, 9), A], 1.0) is True
+    assert (machine.pending(), batches(machine)) == (2, [9])
+
+
+@pytest.mark.rule("CONSUME-5")
+def test_more_than_was_asked_for():
+    machine = consuming(10, 5)
+    assert machine.receive_all([A] * 12, 1.0) is True
+    assert machine.receive_all([A], 1.0) is False
+    assert (machine.pending(), machine.ledger.open, batches(machine)) == (13, [], [])

@@ -182,3 +182,27 @@ def test_the_newest_events_are_kept():
     for number in range(MAX_NEWS + 3):
         machine.tell(number)
     assert machine.news == list(range(3, MAX_NEWS + 3))
+
+
+class AtHand(Plain):
+    """Every other message has no consequences."""
+
+    calls = 0
+
+    def at_hand(self):
+        self.calls += 1
+        return self.pop(0.0) if self.calls % 2 and self.pending() else None
+
+
+@pytest.mark.rule("CONSUME-1")
+def test_what_is_at_hand():
+    stage = Stage()
+    machine = AtHand()
+    stage.wire.connection.subscribe("d", machine)
+    iteration = Iteration(stage.session, machine, True)
+    messages(stage, *range(200))()
+    msg = iteration.at_hand()
+    assert (msg.metadata.stream_seq, msg.settled) == (0, True)
+    assert iteration.at_hand() is None
+    assert stage.run(numbers(iteration, 199)) == list(range(1, 200))
+    assert stage.checkpoints == 3

@@ -183,3 +183,14 @@ def test_pin(block, pin):
 )  # fmt: skip
 def test_size(msg, is_pinned, size):
     assert counted_size(msg, is_pinned) == size
+
+
+@pytest.mark.rule("PULL-7")
+@pytest.mark.parametrize("count", range(8))
+def test_several_at_once(count):
+    one, other = fill([(2, 0), (3, 0)]), fill([(2, 0), (3, 0)])
+    for _ in range(count):
+        one.delivered(0)
+    other.delivered_all(count)
+    assert other.open == one.open
+    assert [other.knows(b"%d" % token) for token in (1, 2)] == [True, True]
