@@ -42,6 +42,7 @@ IDLE = 100
 LAST = b"\r\nNats-Last-Consumer: "
 STALLED = b"\r\nNats-Consumer-Stalled: "
 _MOST_DIGITS = 20  # of a uint64
+_LONGEST_SUBJECT = 2048
 
 
 class PushWarning(Record):
@@ -263,7 +264,8 @@ class Push(Source):
             return False
         block = msg.raw_headers or b""
         stalled = header_value(block, STALLED)
-        if stalled:
+        # Anybody may have written this: it must do in a PUB.
+        if len(stalled.split()) == 1 and len(stalled) <= _LONGEST_SUBJECT:
             self._request(stalled, now)
         last = header_value(block, LAST)
         if not last.isdigit() or len(last) > _MOST_DIGITS:

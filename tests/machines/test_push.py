@@ -214,7 +214,8 @@ B = "$JS.FC.hub.szMpdrwD.S.C.bbbb"
 # fmt: off
 FLOW = [  # what happens, inputs, what is answered
     ("nothing waits", [(1.0, flow(A))], [A]),
-    ("odd subjects", [(1.0, flow("any.thing at*all"))], ["any.thing at*all"]),
+    ("odd subjects", [(1.0, flow("any.thing-at*all"))], ["any.thing-at*all"]),
+    ("stalled at no subject", [(1.0, beat(0, "a b")), (1.0, beat(0, "a" * 2049))], []),
     ("one waits", [(1.0, M[1]), (1.0, flow(A))], []),
     ("one was taken", [(1.0, M[1]), (1.0, flow(A)), ("pop", 2.0)], [A]),
     ("one of two was taken", [(1.0, M[1]), (1.0, M[2]), (1.0, flow(A)), ("pop", 2.0)], []),

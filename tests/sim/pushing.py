@@ -193,8 +193,10 @@ class Pushing(World):
         if machine.ended or machine.stopped or self.iterating.done:
             self._check_end()
         else:
+            quiet = self.now - max(self.alarm_due, self.stall_until)
             require(
-                machine.deadline is not None or not machine._online, "P3: connected, no deadline"
+                not machine._online or (machine.deadline is not None and quiet < 1.5 * HEARTBEAT),
+                "P3: no alarm",
             )
             if self.complete and not self.ending:
                 self.ending = True
