@@ -1,0 +1,60 @@
+"""A source whose first tasks fail in the middle of their range; workers import it by this name."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jetstream.spark import JetStreamDataSource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def fail_once(name: str, how: str) -> None:
+    flag = Path(name)
+    if not flag.exists():
+        flag.touch()
+        if how == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        raise RuntimeError("a task that fails once")
+
+
+def failing(reader: Any, flag: str, how: str) -> Any:
+    """The reader with a `read` that fails behind its first record batch, once a partition."""
+
+    class Failing(type(reader)):  # type: ignore[misc]
+        def read(self, partition: Any) -> Iterator[Any]:
+            for number, batch in enumerate(super().read(partition)):
+                if number == 1:
+                    fail_once(f"{flag}-{partition.start}", how)
+                yield batch
+
+    reader.__class__ = Failing
+    return reader
+
+
+class FailingDataSource(JetStreamDataSource):
+    """The options `flag` and `how` are its own."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "failing_jetstream"
+
+    def schema(self) -> str:
+        return self._without()[0].schema()
+
+    def _without(self) -> tuple[JetStreamDataSource, str, str]:
+        options = {key.lower(): value for key, value in self.options.items()}
+        flag, how = options.pop("flag"), options.pop("how")
+        return JetStreamDataSource(options), flag, how
+
+    def reader(self, schema: Any) -> Any:
+        source, flag, how = self._without()
+        return failing(source.reader(schema), flag, how)
+
+    def streamReader(self, schema: Any) -> Any:
+        source, flag, how = self._without()
+        return failing(source.streamReader(schema), flag, how)

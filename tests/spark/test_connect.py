@@ -1,0 +1,148 @@
+"""Connections: credentials, TLS, files, one for each set of options and process."""
+
+from __future__ import annotations
+
+import os
+import traceback
+
+import pytest
+
+from jetstream.spark.connect import client, find_file, forget, jetstream
+from jetstream.spark.options import BATCH, read_options
+from natsproto import nkeys
+from natsproto.errors import AuthorizationFailed, ConnectFailed, InvalidValue, NatsError
+from natsproto.testing import Server, jwts
+from natsproto.testing.certificates import Certificates
+
+SECRET = "hunter2"
+
+
+def settings(server, **options):
+    return read_options({"servers": server.url, "stream": "S", **options}, BATCH)
+
+
+def answers(made) -> bool:
+    """Whether the server takes these options."""
+    client(made).flush()
+    forget(made)
+    return True
+
+
+def test_a_connection_is_kept_for_the_same_options(server):
+    one = client(settings(server))
+    assert client(settings(server, fetchSize="7")) is one  # it makes no difference to it
+    other = client(settings(server, inboxPrefix="_MINE"))
+    assert other is not one
+    assert one.info.client_id != other.info.client_id
+    one.close()
+    assert client(settings(server)) is not one  # it was closed
+    forget(settings(server))
+    forget(settings(server))
+    forget(settings(server, inboxPrefix="_MINE"))
+
+
+def test_a_fork_has_a_connection_of_its_own(server):
+    mine = client(settings(server)).info.client_id
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            theirs = client(settings(server))
+            theirs.flush()
+            os.write(writing, b"%d" % theirs.info.client_id)
+        finally:
+            os._exit(0)
+    os.waitpid(pid, 0)
+    assert int(os.read(reading, 100)) != mine
+    client(settings(server)).flush()
+    assert client(settings(server)).info.client_id == mine
+    os.close(reading)
+    os.close(writing)
+
+
+def test_user_and_password_and_token():
+    with Server(config={"authorization": {"user": "joe", "password": SECRET}}) as server:
+        assert answers(settings(server, user="joe", password=SECRET))
+        with pytest.raises(AuthorizationFailed) as caught:
+            client(settings(server, user="joe", password="wrong-" + SECRET))
+        assert SECRET not in "".join(traceback.format_exception(caught.value))
+        url = server.url.replace("nats://", f"nats://joe:{SECRET}@")
+        assert answers(settings(server, servers=url))
+    with Server(config={"authorization": {"token": SECRET}}) as server:
+        assert answers(settings(server, token=SECRET))
+        with pytest.raises(AuthorizationFailed):
+            client(settings(server))
+
+
+def test_a_url_with_a_password_that_cannot_be_reached_does_not_show_it(server):
+    with pytest.raises(NatsError) as caught:
+        client(settings(server, servers=f"nats://joe:{SECRET}@127.0.0.1:1"))
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+
+
+def test_nkeys(tmp_path):
+    seed = nkeys.encode_seed("U", bytes(range(32)))
+    path = tmp_path / "user.nk"
+    path.write_text(seed + "\n")
+    users = [{"nkey": nkeys.public_key(seed)}]
+    with Server(config={"authorization": {"users": users}}) as server:
+        assert answers(settings(server, nkeySeedFile=str(path)))
+
+
+def test_creds(tmp_path):
+    path = tmp_path / "user.creds"
+    path.write_text(jwts.creds(jwts.user_jwt(jwts.USER), jwts.USER))
+    with Server(config=jwts.server_config()) as server:
+        assert answers(settings(server, credsFile=str(path)))
+
+
+def test_tls(tmp_path):
+    certificates = Certificates(tmp_path)
+    ca = str(tmp_path / "ca.pem")
+    block = certificates.server("127.0.0.1", verify=True)
+    certificates.client(certificate=True)  # writes the files
+    ours = {"tlsCert": str(tmp_path / "client.pem"), "tlsKey": str(tmp_path / "client.key")}
+    with Server(config={"tls": block}) as server:
+        assert answers(settings(server, tlsCa=ca, **ours))
+        with pytest.raises(NatsError):
+            client(settings(server, tlsCa=ca))  # the server wants to see a certificate
+        with pytest.raises(ConnectFailed, match="CERTIFICATE_VERIFY_FAILED"):
+            client(settings(server, tlsCa=str(tmp_path / "stranger.pem"), **ours))
+        with pytest.raises(ConnectFailed, match="CERTIFICATE_VERIFY_FAILED"):
+            client(settings(server, tls="true", **ours))  # the system does not trust it
+    first = {**certificates.server("127.0.0.1"), "handshake_first": True}
+    with Server(config={"tls": first}) as server:
+        assert answers(settings(server, tlsCa=ca, tlsFirst="true"))
+
+
+def test_no_credentials_without_tls_where_it_is_wanted(server):
+    with pytest.raises(ConnectFailed, match="TLS is wanted"):
+        client(settings(server, tls="true", token=SECRET))
+
+
+def test_files_that_are_not_there_or_no_certificates(server, tmp_path):
+    for name in ("credsFile", "nkeySeedFile", "tlsCa"):
+        with pytest.raises(InvalidValue, match=f"option {name}: there is no file '/no/such'"):
+            client(settings(server, **{name: "/no/such"}))
+    odd = tmp_path / "odd.pem"
+    odd.write_text("nothing")
+    with pytest.raises(InvalidValue, match="options tlsCa, tlsCert, tlsKey"):
+        client(settings(server, tlsCa=str(odd)))
+
+
+def test_a_file_may_come_with_the_job(spark, tmp_path, server):
+    path = tmp_path / "shipped.creds"
+    path.write_text("x")
+    spark.sparkContext.addFile(str(path))
+    made = settings(server, credsFile="shipped.creds")
+    with open(find_file(made, "credsFile")) as file:
+        assert file.read() == "x"
+
+
+def test_domains_and_prefixes():
+    with Server(jetstream=True, config={"jetstream": {"domain": "hub"}}) as server:
+        for options in ({}, {"domain": "hub"}, {"apiPrefix": "$JS.hub.API"}):
+            assert jetstream(settings(server, **options)).account_info().domain == "hub"
+        with pytest.raises(NatsError, match=r"no JetStream answers to \$JS\.no\.API"):
+            jetstream(settings(server, domain="no")).account_info()
+        forget(settings(server))
