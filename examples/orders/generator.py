@@ -17,6 +17,9 @@ DISORDER = 5.0  # an order comes up to so many seconds late
 WINDOW = 60
 
 
+Windows = dict[tuple[datetime, str], int]  # cents by minute and region
+
+
 class Order(NamedTuple):
     number: int
     region: str
@@ -77,7 +80,7 @@ class Totals:
             self.latest = max(self.latest, order.ordered_at)
             self.by_window[order.window, order.region] += order.cents
 
-    def closed(self, watermark: float) -> dict[tuple[datetime, str], int]:
+    def closed(self, watermark: float) -> Windows:
         """The windows that are over for whoever allows orders to be `watermark` seconds late."""
         end = self.latest - timedelta(seconds=watermark + WINDOW)
         return {key: cents for key, cents in self.by_window.items() if key[0] <= end}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+import warnings
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,32 +13,41 @@ from typing import TYPE_CHECKING
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from examples.orders.generator import Windows
 from jetstream.blocking import JetStream
 from natsproto.adapters.blocking import connect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.streaming import StreamingQuery
 
 SOURCE, SINK = "ORDERS", "REVENUE"
 WATERMARK = 30  # seconds that an order may be late
+BATCH = 25_000  # orders of a micro-batch
 SCHEMA = "number BIGINT, region STRING, item STRING, cents BIGINT, ordered_at TIMESTAMP"
 
-Windows = dict[tuple[datetime, str], int]
 
-
-def start_session() -> SparkSession:
+def start_session(log: Path) -> SparkSession:
+    """Its Java process writes to `log` what it has to say."""
     os.environ["PYSPARK_PYTHON"] = sys.executable  # the workers need the same packages
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    session = (
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")
+    builder = (
         SparkSession.builder.master("local[2]")
         .appName("orders")
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.log.level", "ERROR")
-        .getOrCreate()
     )
-    return session
+    errors = os.dup(2)
+    with log.open("w") as file:
+        os.dup2(file.fileno(), 2)  # which the process inherits
+    try:
+        return builder.getOrCreate()
+    finally:
+        os.dup2(errors, 2)
+        os.close(errors)
 
 
 class Pipeline:
@@ -48,21 +58,22 @@ class Pipeline:
         self._url = url
         self._parquet = str(directory / "revenue.parquet")
         self._checkpoints = directory / "checkpoints"
-        self.rows = 0  # orders that were read
+        self._queries: list[StreamingQuery] = []
+        self._began = 0.0
+        self.rows = 0  # orders that were read, by both queries together
         self.seconds = 0.0
 
-    def run(self) -> None:
+    def start(self) -> None:
         """Everything that is in the stream now, in micro-batches."""
         with connect(self._url) as client:
             JetStream(client).create_stream(name=SINK, subjects=["revenue.>"])
-        began = time.perf_counter()
+        self._began = time.perf_counter()
         to_stream = (
             self.as_messages(self.revenue())
             .writeStream.format("jetstream")
             .options(servers=self._url, stream=SINK)
             .option("checkpointLocation", str(self._checkpoints / "stream"))
             .trigger(availableNow=True)
-            .start()
         )
         to_parquet = (
             self.revenue()
@@ -70,17 +81,22 @@ class Pipeline:
             .option("path", self._parquet)
             .option("checkpointLocation", str(self._checkpoints / "parquet"))
             .trigger(availableNow=True)
-            .start()
         )
-        for query in [to_stream, to_parquet]:
-            query.awaitTermination()
-            self.rows += sum(batch["numInputRows"] for batch in query.recentProgress)
-        self.seconds = time.perf_counter() - began
+        self._queries = [to_stream.start(), to_parquet.start()]
+
+    def over(self, patience: float) -> bool:
+        """Whether both queries are through; waits so long at most. Raises what ended a query."""
+        over = all(query.awaitTermination(patience) for query in self._queries)
+        batches = [batch for query in self._queries for batch in query.recentProgress]
+        self.rows = sum(batch["numInputRows"] for batch in batches)
+        self.seconds = time.perf_counter() - self._began
+        return over
 
     def revenue(self) -> DataFrame:
         orders = (
             self._spark.readStream.format("jetstream")
             .options(servers=self._url, stream=SOURCE, startingOffsets="earliest")
+            .option("maxMessagesPerTrigger", BATCH)
             .load()
             .select(F.from_json(F.col("data").cast("string"), SCHEMA).alias("order"))
             .select("order.*")

@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from examples.orders.generator import Windows
+
 console = Console(highlight=False)
 WIDTH = 40  # of a bar
 EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -38,7 +40,7 @@ def bar(share: float) -> str:
     return "█" * whole + EIGHTHS[part].strip()
 
 
-def chart(windows: dict[tuple[datetime, str], int], most: int = 12) -> None:
+def chart(windows: Windows, most: int = 12) -> None:
     """Revenue by minute, as bars; the last `most` minutes."""
     minutes: Counter[datetime] = Counter()
     for (minute, _), cents in windows.items():
