@@ -286,6 +286,9 @@ class Model:
             if self._interest(request):
                 self._serve(request, message)
 
+    def _delivered_block(self, message: Stored) -> bytes | None:
+        return message.block
+
     def _left_behind(self, message: Stored) -> int:
         """How many messages there are still to be delivered after this one."""
         return sum(1 for each in self.stored if not each.count) - (0 if message.count else 1)
@@ -312,7 +315,8 @@ class Model:
         request.bytes -= size if request.by_bytes else 0
         request.beat = now + request.heartbeat
         if request.peer is not None:
-            request.peer.deliver(request.reply, self._subject, reply, message.block, message.data)
+            block = self._delivered_block(message)
+            request.peer.deliver(request.reply, self._subject, reply, block, message.data)
         if request.left > 0 and not (request.by_bytes and request.bytes == 0):
             self.waiting.append(request)
         elif request.by_bytes and request.bytes:

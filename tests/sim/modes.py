@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.sim import ordered, ordered_pushing, pushing, scenarios
+from tests.sim import ordered, ordered_pushing, pins, pushing, scenarios
 
 if TYPE_CHECKING:
     from tests.sim.world import World
@@ -15,6 +15,7 @@ MODES: dict[str, type[World]] = {
     "fetch": scenarios.Fetching,
     "next": scenarios.Next,
     "publish": scenarios.Publishing,
+    "pinned": pins.ConsumingPinned,
     "ordered": ordered.OrderedConsuming,
     "ordered_fetch": ordered.OrderedFetching,
     "push": pushing.Pushing,

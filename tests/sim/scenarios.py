@@ -66,8 +66,7 @@ class Pulls(World):
         self.count = rng.randrange(1, 13)
         self.expires = rng.choice((1.0, 2.0, 4.0))
         self.handling = rng.choice((0.0, 0.0, 0.01, 0.2))
-        self.model = Model(
-            self,
+        self.model = self.make_model(
             ack_wait=3.0,
             max_ack_pending=rng.choice((2, 5, 1000)),
             max_waiting=rng.choice((1, 2, 512, 512)),
@@ -75,12 +74,19 @@ class Pulls(World):
         for _ in range(self.count):
             self.at(rng.choice((0.0, rng.uniform(0.0, 3.0))), self._add)
         self.left_to_add = self.count
-        self.pulling = Pulling(self, "S", "C", False)  # type: ignore[arg-type]
+        self.pulling = Pulling(self, "S", "C", False, self.pinned)  # type: ignore[arg-type]
         self.taken = 0
         self.acked = 0
         faults = ANNOUNCED if rng.random() < 0.5 else ANNOUNCED + SILENT
+        faults = faults + 2 * list(self.faults)
         self.plan(faults, rng.randrange(4), 4.0)
         self.set_up()
+
+    pinned = False
+    faults: tuple[str, ...] = ()  # besides
+
+    def make_model(self, **config: Any) -> Model:
+        return Model(self, **config)
 
     def set_up(self) -> None:
         raise NotImplementedError
@@ -125,6 +131,7 @@ class Consuming(Pulls):
     """consume() and its iteration."""
 
     by_bytes = False
+    priority: Any = {}
 
     def set_up(self) -> None:
         rng = self.rng
@@ -165,7 +172,7 @@ class Consuming(Pulls):
             limits.get("threshold_messages"),
             limits.get("threshold_bytes"),
             self.stop_after,
-            {},
+            self.priority,
         )
         async for msg in self.messages:
             await self.handle(msg)
