@@ -11,7 +11,13 @@ from jetstream.errors import (
     WorkQueueConflict,
 )
 from jetstream.push import PushWarning
-from natsproto.errors import InvalidState, InvalidValue, LocalError, PermissionDenied
+from natsproto.errors import (
+    InvalidState,
+    InvalidValue,
+    LocalError,
+    PermissionDenied,
+    TimeoutExpired,
+)
 from natsproto.testing.context import WAIT, Context, raises
 from natsproto.testing.streams import (
     fill,
@@ -30,6 +36,7 @@ from natsproto.testing.suite import check
 if TYPE_CHECKING:
     from jetstream import JetStream
     from jetstream.pushing import PushMessages
+    from natsproto.subscription import Subscription
 
 _DENIED = {
     "jetstream": "enabled",
@@ -264,6 +271,31 @@ async def check_subscribe_failure_leaves_nothing(ctx: Context) -> None:
         [ours] = [each for each in connections if each.get("name") == ctx.subject]
         assert ours["subscriptions"] <= 3  # answers, and what the first one has
     assert await js.consumer_names(name_of(ctx)) == ["first"]
+
+
+@check()
+async def check_subscribe_in_doubt(ctx: Context) -> None:
+    """No answer to the creation: TimeoutExpired, and what was created all the same is deleted."""
+    server = ctx.own_server(jetstream="enabled")
+    other = await ctx.connect(server)
+    await new_stream(ctx, ctx.jetstream(other))
+    events: list[Subscription] = []
+    for kind in ("CREATED", "DELETED"):
+        subject = f"$JS.EVENT.ADVISORY.CONSUMER.{kind}.{name_of(ctx)}.*"
+        events.append(await other.subscribe(subject))
+    await other.flush(WAIT)
+    client = await ctx.connect(server)
+    js = ctx.jetstream(client, timeout=0.2)
+    server.freeze()
+    with raises(TimeoutExpired):
+        await js.subscribe(f"{ctx.subject}.x", stream=name_of(ctx))
+    server.thaw()
+
+    async def created_and_deleted() -> bool:
+        await other.flush(WAIT)
+        return all(sub.pending for sub in events)
+
+    await until(client, created_and_deleted)  # a blocking client works when it is called
 
 
 @check()
