@@ -92,7 +92,7 @@ class JsMsg:
         """Done: it will not be delivered again."""
         # Not blocking(...), which costs 0.6 us more.
         with self.port.lock:
-            self.inner.ack_soon()
+            _messages.ack_now(self.inner)
 
     ack_sync = blocking(_messages.JsMsg.ack_sync)
     nak = blocking(_messages.JsMsg.nak)
@@ -236,10 +236,10 @@ class Iteration:
         # What nearly every call comes to, without a coroutine.
         port = self.port
         if port.alone:
-            msg = self.inner.at_hand()
+            msg = _iteration.at_hand(self.inner)
         else:
             with port.lock:
-                msg = self.inner.at_hand()
+                msg = _iteration.at_hand(self.inner)
         if msg is not None:
             return JsMsg(msg, port)
         try:

@@ -199,8 +199,8 @@ class Consume(Source):
     def disconnected(self, now: float) -> None:
         # CONSUME-9: the pulls are gone with the connection, and silence is no news without one.
         self._online = False
-        self._waiting = False
         self._spare = 0
+        self._waiting = False
         self.ledger.clear()
         self._set_deadline()
 

@@ -121,18 +121,8 @@ class Iteration:
     def __aiter__(self) -> Self:
         return self
 
-    def at_hand(self) -> JsMsg | None:
-        """The next message, if that is all there is to it: nearly always while there are some."""
-        # One call instead of a dozen: 0.4 us, not 1.6.
-        self._turn -= 1
-        if self._turn > 0:
-            msg = self._machine.at_hand()
-            if msg is not None:
-                return JsMsg(msg, self._session, self._ackless)
-        return None
-
     async def __anext__(self) -> JsMsg:
-        msg = self.at_hand()
+        msg = at_hand(self)
         if msg is not None:
             return msg
         if self._turn <= 0:
@@ -215,6 +205,18 @@ class Iteration:
 
     async def __aexit__(self, *exc: object) -> None:
         await self.stop()
+
+
+def at_hand(iteration: Iteration) -> JsMsg | None:
+    """The next message, if taking it is all there is to do; for those who need not wait for it."""
+    # One call instead of a dozen: 0.4 us, not 1.6.
+    iteration._turn -= 1  # pyright: ignore[reportPrivateUsage]
+    if iteration._turn > 0:  # pyright: ignore[reportPrivateUsage]
+        msg = iteration._machine.at_hand()  # pyright: ignore[reportPrivateUsage]
+        if msg is not None:
+            session = iteration._session  # pyright: ignore[reportPrivateUsage]
+            return JsMsg(msg, session, iteration._ackless)  # pyright: ignore[reportPrivateUsage]
+    return None
 
 
 class MachineEvents:

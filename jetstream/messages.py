@@ -93,16 +93,7 @@ class JsMsg:
 
     async def ack(self) -> None:
         """Done: it will not be delivered again."""
-        self.ack_soon()
-
-    def ack_soon(self) -> None:
-        """The same; like `ack`, it does not wait for anything."""
-        # As _settle does it, in one call instead of three.
-        if not self.settled:
-            session = self._session
-            if session.connection.respond(self._msg.raw_reply, ACK):
-                session.port.flush_soon()
-            self.settled = True
+        ack_now(self)
 
     async def ack_sync(self, timeout: float = 5.0) -> None:
         """The same, and wait until the server has it; TimeoutExpired leaves it unsettled.
@@ -157,3 +148,14 @@ class JsMsg:
 
     def __repr__(self) -> str:
         return "JsMsg(subject=%r, data=%r, reply=%r)" % (self.subject, self.data, self.reply)
+
+
+def ack_now(msg: JsMsg) -> None:
+    """What `ack` does, for those who are not async."""
+    # As _settle does it, in one call instead of three.
+    if not msg.settled:
+        session = msg._session  # pyright: ignore[reportPrivateUsage]
+        raw_reply = msg._msg.raw_reply  # pyright: ignore[reportPrivateUsage]
+        if session.connection.respond(raw_reply, ACK):
+            session.port.flush_soon()
+        msg.settled = True

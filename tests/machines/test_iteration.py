@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jetstream.errors import UnknownStatus
-from jetstream.iteration import MAX_NEWS, Iteration, MachineEvents, Source
+from jetstream.iteration import MAX_NEWS, Iteration, MachineEvents, Source, at_hand
 from natsproto.errors import ConnectionClosed, InvalidState, TimeoutExpired
 from natsproto.port import run_sync
 from tests.connection.support import PONG
@@ -201,8 +201,8 @@ def test_what_is_at_hand():
     stage.wire.connection.subscribe("d", machine)
     iteration = Iteration(stage.session, machine, True)
     messages(stage, *range(200))()
-    msg = iteration.at_hand()
+    msg = at_hand(iteration)
     assert (msg.metadata.stream_seq, msg.settled) == (0, True)
-    assert iteration.at_hand() is None
+    assert at_hand(iteration) is None
     assert stage.run(numbers(iteration, 199)) == list(range(1, 200))
     assert stage.checkpoints == 3
