@@ -8,7 +8,8 @@ help:  ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 test: lint types rules cover  ## Everything that must hold
-	$(PY) -m pytest -n 2 --dist loadfile
+	$(PY) -m pytest -n 2 --dist loadfile --ignore tests/spark
+	$(PY) -m pytest tests/spark
 
 lint: $(READY)  ## Style, form and the law of imports
 	$(PY) -m ruff check .
@@ -26,6 +27,9 @@ cover: $(READY)  ## Every core module is covered by its own tests alone
 
 core: $(READY)  ## Only the machines: no I/O and no server
 	$(PY) -m pytest tests/wire tests/connection tests/hostile tests/machines
+
+spark: $(READY)  ## The source and the sink in a local Spark, where there is Java 17
+	$(PY) -m pytest tests/spark
 
 micropython: $(READY)  ## The core on MicroPython
 	$(PY) -m pytest tests/micropython
@@ -46,10 +50,8 @@ soak: $(READY)  ## Publishers and consumers while servers crash, freeze and rest
 bench:  ## All benchmarks, in short, against other clients; on python3.13 too if there is one
 	$(PYTHON) bench/run.py $(PYTHON) python3.13
 
-demo: $(READY)  ## A dialogue with a real server, frame by frame; then three runtimes in one ring
-	$(PY) examples/wire_dialogue.py
-	@echo
-	$(PY) examples/three_runtimes.py
+demo: $(READY)  ## Orders through a real server: three runtimes live, then Spark if there is Java
+	$(PY) -m examples.orders
 
 clean:  ## Remove all that is not source
 	rm -rf .venv .tox .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
@@ -60,4 +62,4 @@ $(READY): pyproject.toml
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-.PHONY: help test lint types rules cover core micropython fuzz sim soak bench demo clean
+.PHONY: help test lint types rules cover core spark micropython fuzz sim soak bench demo clean

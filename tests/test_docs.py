@@ -45,6 +45,8 @@ def blocks_of(page: Path) -> list[Block]:
     ]
 
 
+# tests/spark runs the code of these, in its Spark session.
+IN_SPARK = {"spark.md"}
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 
 
@@ -58,7 +60,10 @@ def server():
         yield server
 
 
-@pytest.mark.parametrize("block", [each for each in BLOCKS if not each.source], ids=label)
+RUN_HERE = [each for each in BLOCKS if not each.source and each.page.name not in IN_SPARK]
+
+
+@pytest.mark.parametrize("block", RUN_HERE, ids=label)
 def test_code_runs(block, server):
     # Empty lines in front, so that a traceback shows the line of the page.
     text = "\n" * block.line + block.code.replace(USUAL, server.url)
@@ -112,6 +117,13 @@ def test_the_table_of_options_is_up_to_date():
     made = runpy.run_path(str(ROOT / "docs" / "options.py"))
     page = ROOT / "docs" / "client.md"
     assert page.read_text(encoding="utf-8") == made["page"](), "run `python docs/options.py`"
+
+
+def test_the_table_of_options_of_spark_is_up_to_date():
+    pytest.importorskip("pyspark", reason="needs the extra spark")
+    made = runpy.run_path(str(ROOT / "docs" / "spark_options.py"))
+    page = ROOT / "docs" / "spark.md"
+    assert page.read_text(encoding="utf-8") == made["page"](), "run `python docs/spark_options.py`"
 
 
 @pytest.mark.parametrize(
