@@ -14,16 +14,24 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from jetstream.errors import DuplicateInProcess, JetStreamError, PublishInDoubt
-from jetstream.publish import ELECTION, in_cluster
+from jetstream.errors import (
+    DuplicateInProcess,
+    JetStreamError,
+    MessageNotFound,
+    PublishInDoubt,
+    WrongLastSequence,
+)
+from jetstream.publish import ELECTION, EXPECTED_LAST_SUBJECT_SEQ, MSG_ID, in_cluster
 from jetstream.publisher import Publication, Publisher
 from natsproto.effects import Publish
 from natsproto.errors import ConnectionClosed, NatsError
+from natsproto.headers import Headers
 from natsproto.port import run_sync
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from jetstream.blocking import JetStream
     from natsproto.blocking import Client
 
     from .columns import Piece
@@ -91,8 +99,11 @@ class Sender:
     `with` it: the subscription for the acknowledgements ends with the block.
     """
 
-    def __init__(self, client: Client, max_in_flight: int, ack_timeout: float) -> None:
+    def __init__(
+        self, client: Client, js: JetStream, max_in_flight: int, ack_timeout: float
+    ) -> None:
         self._port = client.port
+        self._js = js.inner
         self._connection = connection = client.inner.session.connection
         inbox = connection.new_inbox()
         patience = ELECTION if in_cluster(connection) else 0.0
@@ -154,10 +165,10 @@ class Sender:
         connection = self._connection
         most = machine.max_pending // 2 if machine.full else machine.max_pending
         while len(machine.open) > most or connection.congested:
-            self._look()
+            await self._look()
             self._port.flush_soon()
             await self._port.wait(machine)
-        self._look()
+        await self._look()
         self._harvest()
 
     async def _finish(self) -> None:
@@ -165,10 +176,10 @@ class Sender:
             self._port.flush_soon()
             if self._machine.open:
                 await self._port.wait(self._machine)
-            self._look()
+            await self._look()
             self._harvest()
 
-    def _look(self) -> None:
+    async def _look(self) -> None:
         """See to those that failed: send again what is in doubt, raise what is refused."""
         for publication in self._machine.take_failed():
             row = self._first + self._sent.index(publication)
@@ -176,6 +187,8 @@ class Sender:
             assert error is not None
             tries = self._tries[row] = self._tries.get(row, 1) + 1
             unclear = isinstance(error, (PublishInDoubt, DuplicateInProcess))
+            if isinstance(error, WrongLastSequence) and await self._is_stored(publication):
+                continue
             if not unclear or tries > _TRIES or self._machine.ended:
                 raise WriteFailed(row, publication.subject, error)
             again = Publication(self._port, publication.order)
@@ -183,6 +196,28 @@ class Sender:
             self._submit(again, self._port.now())
         if self._connection.closed:
             raise ConnectionClosed(self._connection.closed)
+
+    async def _is_stored(self, publication: Publication) -> bool:
+        """Whether the message that breaks an expectation is this one, stored by another attempt.
+
+        A stream looks at expectations before it looks at ids. So a row that is sent again is
+        refused because of itself: then it is what follows the expected sequence.
+        """
+        headers = Headers.decode(publication.order.block or b"\r\n\r\n")
+        expected = headers.get(EXPECTED_LAST_SUBJECT_SEQ)
+        if MSG_ID not in headers or not expected:
+            return False
+        subject = publication.subject
+        stream = await self._js.stream(await self._js.stream_name_by_subject(subject))
+        stream.cached_info.config.allow_direct = False  # the leader's word: a replica may be behind
+        try:
+            msg = await stream.get_msg(int(expected) + 1, next_by_subject=subject)
+        except MessageNotFound:
+            return False
+        if msg.headers is None or msg.headers.get(MSG_ID) != headers[MSG_ID]:
+            return False
+        publication.answer = {"stream": stream.name, "seq": msg.seq, "duplicate": True}, b""
+        return True
 
     def _harvest(self) -> None:
         """Count those at the front that are acknowledged."""

@@ -100,7 +100,8 @@ class Sink:
         settings = self._settings
         encoder = Encoder(settings, ids)
         timeout = settings.seconds("requestTimeout")
-        with Sender(client(settings), settings.number("maxInFlight"), timeout) as sender:
+        js = jetstream(settings)
+        with Sender(client(settings), js, settings.number("maxInFlight"), timeout) as sender:
             for batch in batches:
                 sender.send(encoder.encode(batch))
             sender.finish()

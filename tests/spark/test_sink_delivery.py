@@ -15,7 +15,7 @@ from jetstream.errors import InvalidResponse, NoStreamResponse, StreamNotFound
 from jetstream.spark.atomic import AtomicWriter, WriterFenced
 from jetstream.spark.columns import Encoder
 from jetstream.spark.connect import client as client_of
-from jetstream.spark.connect import forget
+from jetstream.spark.connect import forget, jetstream
 from jetstream.spark.options import WRITE, read_options
 from jetstream.spark.sending import Sender, Tally, WriteFailed
 from jetstream.spark.sink import BatchWriter, batch_writer
@@ -67,7 +67,7 @@ def settings(server, name):
 
 def send(settings, *batches, ids="w.0", window=100):
     encoder = Encoder(settings, ids)
-    with Sender(client_of(settings), window, 5.0) as sender:
+    with Sender(client_of(settings), jetstream(settings), window, 5.0) as sender:
         for batch in batches:
             sender.send(encoder.encode(batch))
         sender.finish()
@@ -103,6 +103,16 @@ def test_without_ids_it_is_stored_again(js, name, make, settings):
     make()
     send(settings, make_batch(0, 300), ids="")
     assert seen(send(settings, make_batch(0, 1000), ids="")) == (1000, 0, {name: (301, 1300)})
+
+
+def test_rows_that_expect_a_sequence_are_stored_once(js, name, make, settings):
+    make()
+    batch = make_batch(0, 5, expected_last_subject_sequence=lambda number: number)
+    send(settings, batch.slice(0, 3))
+    assert seen(send(settings, batch)) == (5, 3, {name: (1, 5)})
+    with pytest.raises(WriteFailed, match="WrongLastSequence: wrong last"):
+        send(settings, batch, ids="another")
+    assert stored(js, name) == list(range(5))
 
 
 def test_tallies_add_up():
@@ -194,7 +204,7 @@ def test_a_server_that_restarts(name, end, ids):
         js.create_stream(name=name, subjects=[f"{name}.>"], allow_direct=True)
         settings = read_options({"servers": server.url, "subject": f"{name}.a"}, WRITE)
         encoder = Encoder(settings, ids)
-        with Sender(client_of(settings), 500, 5.0) as sender:
+        with Sender(client_of(settings), jetstream(settings), 500, 5.0) as sender:
             sender.send(encoder.encode(make_batch(0, 3000)))
             getattr(server, end)()
             server.restart()
@@ -221,7 +231,7 @@ def test_memory_stays_flat(js, name, make, settings):
 
     sizes = []
     encoder = Encoder(settings, "w.0")
-    with Sender(client_of(settings), 4096, 5.0) as sender:
+    with Sender(client_of(settings), jetstream(settings), 4096, 5.0) as sender:
         for each in batches():
             sender.send(encoder.encode(each))
         sender.finish()
