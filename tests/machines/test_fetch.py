@@ -254,3 +254,41 @@ def test_readiness():
     other = fetching(2)
     assert other.receive(status(1, "404 No Messages"), 1.0) is True
     assert other.receive(status(1, "404 No Messages"), 1.0) is False
+
+
+@pytest.mark.rule("FETCH-1")
+@pytest.mark.rule("FETCH-8")
+@pytest.mark.parametrize("size", [0, 250])
+@pytest.mark.parametrize("kept", [0, 1])
+@pytest.mark.parametrize("pins", [False, True])
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        [[A], [B], [C]],
+        [[A, B], [C]],
+        [[A, B, C]],
+        [[A, B, C, A]],
+        [[A, B], [C, A, B]],
+        [[A, status(1, TIMEOUT, 2)]],
+        [[A, beat(), B]],
+        [[A, B], [status(1, DELETED)], [C]],
+    ],
+)
+def test_several_at_once_are_as_one_by_one(chunks, pins, kept, size):
+    one, other = Fetcher(INBOX), Fetcher(INBOX)
+    for fetcher in (one, other):
+        fetcher.messages = [A] * kept
+        fetcher.start(template(pinned=pins), 3, size, 30.0, 0.0)
+    for number, chunk in enumerate(chunks, 1):
+        woken = [one.receive(msg, float(number)) for msg in chunk]
+        assert other.receive_all(chunk, float(number)) is any(woken)
+        for name in ("done", "deadline", "messages", "_mine", "_left", "_excused"):
+            assert getattr(one, name) == getattr(other, name), name
+    assert type(one.failure) is type(other.failure)
+
+
+@pytest.mark.rule("FETCH-8")
+def test_several_while_nobody_fetches():
+    fetcher = Fetcher(INBOX)
+    assert fetcher.receive_all([A, B], 1.0) is False
+    assert fetcher.messages == [A, B]
