@@ -24,12 +24,16 @@ class PinningModel(Model):
     def __init__(self, clock: Clock, name: str = "S", **config: Any) -> None:
         super().__init__(clock, name, **config)
         self.pin = ""
-        self.issued: list[str] = config.get("pins", [])[:]
+        self.priority_timeout: float = config.get("priority_timeout", 120.0)
+        self.issued: list[str] = []
         self._names: list[str] = config.get("pins", [])
+        self._silent_at = 0.0
         self._ids: dict[bytes, str] = {}  # what waiting pulls name, by their reply subjects
 
     def pull(self, peer: Peer | None, reply: bytes, data: bytes) -> None:
-        self._ids[reply] = json.loads(data).get("id", "")
+        name = self._ids[reply] = json.loads(data).get("id", "")
+        if name and name == self.pin:
+            self._used()
         super().pull(peer, reply, data)
 
     def _refusal(self, request: Request, body: dict[str, Any]) -> str | None:
@@ -58,15 +62,32 @@ class PinningModel(Model):
                 self._end(request, "423 Nats-Wrong-Pin-Id", pending=True)
             elif name or not self.pin:
                 self.waiting.remove(request)
-                if not name:
-                    self._pin(request)
                 return request
         return None
 
-    def _pin(self, request: Request) -> None:
-        self.pin = self._names.pop(0) if self._names else f"P{len(self.issued):021d}"
-        self.issued.append(self.pin)
+    def _serve(self, request: Request, message: Stored) -> None:
+        brought = request.brought
+        before = self.pin
+        if not before:
+            self.pin = self._names[0] if self._names else f"P{len(self.issued):021d}"
+        super()._serve(request, message)
+        if request.brought == brought:
+            self.pin = before  # it did not fit: nobody is pinned by that
+            return
         self._ids[request.reply] = self.pin
+        if not before:
+            self.issued.append(self.pin)
+            self._names = self._names[1:]
+        self._used()
+
+    def _used(self) -> None:
+        """The client with the pin is there: it may be silent for so long from now on."""
+        self._silent_at = self._clock.now + self.priority_timeout
+        self._clock.at(self._silent_at, self._look_for_it)
+
+    def _look_for_it(self) -> None:
+        if self.pin != RIVAL and self._clock.now >= self._silent_at:
+            self.unpin()
 
     def _delivered_block(self, message: Stored) -> bytes | None:
         # Measured: it is the last line, and was not there yet when the bytes were counted.
@@ -89,7 +110,7 @@ class ConsumingPinned(Consuming):
         self.by_bytes = self.rng.random() < 0.3
         self.priority = {"group": "A"}
         self.last_told: type | None = None
-        return PinningModel(self, **config)
+        return PinningModel(self, priority_timeout=5.0, **config)
 
     def fault_rival(self, seconds: float) -> None:
         """Another client is pinned for a while, and takes nothing."""

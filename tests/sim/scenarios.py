@@ -131,7 +131,7 @@ class Consuming(Pulls):
     """consume() and its iteration."""
 
     by_bytes = False
-    priority: Any = {}
+    priority: Any = None
 
     def set_up(self) -> None:
         rng = self.rng
@@ -172,7 +172,7 @@ class Consuming(Pulls):
             limits.get("threshold_messages"),
             limits.get("threshold_bytes"),
             self.stop_after,
-            self.priority,
+            self.priority or {},
         )
         async for msg in self.messages:
             await self.handle(msg)

@@ -12,6 +12,7 @@ import pytest
 from natsproto import Parser
 from natsproto.frames import Msg
 from tests.sim.model import Model, Peer, status_block
+from tests.sim.pins import PinningModel
 
 VECTORS = Path(__file__).parent.parent / "vectors"
 
@@ -154,3 +155,27 @@ def test_a_stop_and_an_election():
 
 def answers(name):
     return [base64.b64decode(frame["b64"]) for frame in read(name) if frame["dir"] == "<"]
+
+
+def test_a_pinned_client():
+    """Transcript 43: the client is pinned, refused with another id, waits without one, unpinned."""
+    clock = Clock()
+    name = "7VYBCKhjZNPReeeRtnh3D7"
+    model = PinningModel(clock, "PIN", pins=[name])
+    for number in (1, 2, 3):
+        model.add(b"m%d..." % number)
+    sent = []
+    peer = Peer(model, sent.append)
+    for frame in read("43"):
+        data = base64.b64decode(frame.get("b64", ""))
+        now = frame["t_ms"] / 1000
+        if b"423 Nats-Wrong-Pin-Id" in data and model.pin:
+            model.unpin()
+            model.add(b"m4...")
+            clock.run(now)
+            model.pump()
+        if frame["dir"] == ">" and data.startswith((b"SUB", b"PUB $JS.API.CONSUMER.MSG.NEXT")):
+            clock.run(now)
+            peer.receive(data)
+    clock.run(clock.now + 0.1)
+    assert shape(b"".join(sent)) == shape(b"".join(answers("43")))
