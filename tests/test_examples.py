@@ -8,12 +8,15 @@ import sys
 
 import pytest
 
+from examples.orders.__main__ import java_version
 from natsproto.testing import Server
 from tests.core import ROOT
 
-# The others are those of gevent, which tests/test_gevent_adapter.py runs.
+# The others are run by tests/test_gevent_adapter.py and tests/spark/test_examples.py.
 EXAMPLES = [
-    path for path in sorted(ROOT.glob("examples/*.py")) if not path.name.startswith("gevent_")
+    path
+    for path in sorted(ROOT.glob("examples/*.py"))
+    if not path.name.startswith(("gevent_", "spark_"))
 ]
 
 
@@ -35,3 +38,44 @@ def test_example_runs(path, server):
     assert run.returncode == 0, run.stdout + run.stderr
     assert run.stdout
     assert not run.stderr
+
+
+def test_orders_without_spark():
+    run = subprocess.run(
+        [sys.executable, "-m", "examples.orders", "--events", "3000", "--spark", "no"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "All found what was ordered: 3,000 orders of" in run.stdout
+
+
+@pytest.mark.parametrize(("spark", "status"), [("auto", 0), ("yes", 1)])
+def test_orders_without_java(spark, status, tmp_path):
+    """What was asked for and cannot be done is a failure; what is left out by itself is not."""
+    run = subprocess.run(
+        [sys.executable, "-m", "examples.orders", "--events", "100", "--spark", spark],
+        cwd=ROOT,
+        env={**os.environ, "JAVA_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert run.returncode == status, run.stdout + run.stderr
+    assert "Spark needs Java 17" in run.stdout
+    assert "100 orders" in run.stdout
+
+
+JAVAS = [
+    ('openjdk version "17.0.15" 2025-04-15', 17),
+    ('java version "1.8.0_292"', 1),
+    ('openjdk version "21" 2023-09-19', 21),
+    ("no such file", 0),
+]
+
+
+@pytest.mark.parametrize(("said", "version"), JAVAS)
+def test_orders_know_which_java(said, version):
+    assert java_version(said) == version

@@ -38,13 +38,17 @@ then run this again. The Spark part is left out."""
 
 def has_java() -> bool:
     home = os.environ.get("JAVA_HOME")
-    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    java = shutil.which(str(Path(home, "bin", "java")) if home else "java")
     if java is None:
         return False
-    # "version 17.0.2", or "version 1.8.0" before Java 9
     said = subprocess.run([java, "-version"], capture_output=True, text=True).stderr
-    version = said.partition('version "')[2].partition(".")[0].partition('"')[0]
-    return version.isdigit() and int(version) >= JAVA
+    return java_version(said) >= JAVA
+
+
+def java_version(said: str) -> int:
+    """17 of `version "17.0.2"`; 1 of all before Java 9; 0 of something else."""
+    version = said.partition('version "')[2].partition('"')[0].partition(".")[0]
+    return int(version) if version.isdigit() else 0
 
 
 def run_live(url: str, events: int, seed: int) -> Live:

@@ -1,0 +1,25 @@
+"""The demo's pipeline finds what its generator knows."""
+
+from __future__ import annotations
+
+from examples.orders.generator import Totals, orders
+from examples.orders.live import STREAM, Work, publish
+from examples.orders.pipeline import SINK, WATERMARK, Pipeline
+
+EVENTS = 6_000  # two minutes and a half
+
+
+def test_revenue_in_both_places_is_the_generators(spark, server, js, tmp_path):
+    js.create_stream(name=STREAM, subjects=["orders.>"])
+    publish(server.url, 11, Work("publish", EVENTS))
+    pipeline = Pipeline(spark, server.url, tmp_path)
+    pipeline.start()
+    while not pipeline.over(1.0):
+        pass
+    expected = Totals(orders(EVENTS, 11)).closed(WATERMARK)
+    assert len(expected) == 5, "the first minute, in five regions"
+    assert pipeline.stored_in_stream() == expected
+    assert pipeline.stored_in_parquet() == expected
+    assert pipeline.rows == 2 * EVENTS
+    js.delete_stream(STREAM)
+    js.delete_stream(SINK)
