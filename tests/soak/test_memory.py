@@ -1,0 +1,19 @@
+"""The short form of the measurement of memory; `make soak` runs it with a gigabyte."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.soak import memory
+
+
+@pytest.mark.rule("PUSH-11")
+def test_far_more_is_offered_than_is_taken():
+    assert memory.measure(64) == []
+
+
+def test_it_would_find_what_is_wrong(monkeypatch, capsys):
+    monkeypatch.setattr(memory, "LIMITS", {"flow_control": -memory.MARGIN})
+    monkeypatch.setattr("sys.argv", ["memory", "--megabytes", "8"])
+    assert memory.main() == 1
+    assert "limit -32 + 32" in capsys.readouterr().out
