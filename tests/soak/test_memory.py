@@ -13,7 +13,7 @@ def test_far_more_is_offered_than_is_taken():
 
 
 def test_it_would_find_what_is_wrong(monkeypatch, capsys):
-    monkeypatch.setattr(memory, "LIMITS", {"flow_control": -memory.MARGIN})
-    monkeypatch.setattr("sys.argv", ["memory", "--megabytes", "8"])
+    monkeypatch.setattr(memory, "LIMITS", {"flow_control": -1 - memory.MARGIN})
+    monkeypatch.setattr("sys.argv", ["memory", "--megabytes", "1"])
     assert memory.main() == 1
-    assert "limit -32 + 32" in capsys.readouterr().out
+    assert "limit -33 + 32" in capsys.readouterr().out
