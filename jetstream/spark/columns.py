@@ -259,7 +259,7 @@ class Encoder:
             unfit = pc.fill_null(unfit, True)
         if pc.any(unfit).as_py():
             why = "cannot be sent: null, CR, LF or NUL in it, or white space around it"
-            place = pc.index(unfit, True).as_py()
+            place: int = pc.index(unfit, True).as_py()
             row = place if rows is None else rows[place]
             text = "row %d: %s: value %r %s"
             raise InvalidValue(text % (self.rows + row, what, values[place].as_py(), why))
@@ -288,7 +288,8 @@ def _pairs(column: Any) -> tuple[list[int], Any, Any]:
     rows = [row for row, (start, end) in enumerate(pairwise(offsets)) for _ in range(end - start)]
     if pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
         owners = pc.list_parent_indices(values)
-        rows = [rows[owner] for owner in owners.to_pylist()]
+        parents: list[int] = owners.to_pylist()
+        rows = [rows[parent] for parent in parents]
         names, values = names.take(owners), pc.list_flatten(values)
     return rows, names, values
 

@@ -157,7 +157,7 @@ class BatchWriter(Sink, DataSourceArrowWriter):
         super().__init__(settings, schema, overwrite)
         check_target(settings, self._write_id, self._kinds)
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+    def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:  # of RecordBatch
         return self.write_batches(iterator, None)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:

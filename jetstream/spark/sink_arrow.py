@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamArrowWriter
 
@@ -11,12 +11,11 @@ from .sink import StreamWriter
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import pyarrow as pa
     from pyspark.sql.datasource import WriterCommitMessage
 
 
 class StreamArrowWriter(StreamWriter, DataSourceStreamArrowWriter):
     """Writes micro-batches as they are."""
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:  # type: ignore[override]
+    def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:  # of RecordBatch
         return self.write_micro_batch(iterator)

@@ -1,0 +1,101 @@
+"""What workers of Spark run for spark.py, and what it compares with. Imported by them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from jetstream.blocking import JetStream
+from natsproto.adapters.blocking import connect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SCHEMA = "subject STRING, data BINARY, sequence BIGINT, timestamp TIMESTAMP"
+FETCH = 10_000
+
+
+def plain_read(url: str, stream: str, count: int) -> int:
+    """The public API, without Arrow: every message is looked at as a row would be."""
+    from datetime import datetime, timezone
+
+    seen = 0
+    with connect(url) as client:
+        consumer = JetStream(client).create_consumer(stream, ack_policy="none", mem_storage=True)
+        while seen < count:
+            for msg in consumer.fetch(min(FETCH, count - seen), expires=5.0):
+                told = msg.metadata
+                stamp = datetime.fromtimestamp(told.timestamp_ns / 1e9, timezone.utc)
+                row = (msg.subject, msg.data, told.stream_seq, stamp)
+                seen += len(row) // 4
+        consumer.delete()
+    return seen
+
+
+class Tuples(DataSource):
+    """The same stream by the same client, as a source that yields tuples."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "jetstream_tuples"
+
+    def schema(self) -> str:
+        return SCHEMA
+
+    def reader(self, schema: Any) -> DataSourceReader:
+        return TuplesReader(self.options["servers"], int(self.options["count"]))
+
+
+class TuplesReader(DataSourceReader):
+    def __init__(self, url: str, count: int) -> None:
+        self._url = url
+        self._count = count
+
+    def partitions(self) -> list[InputPartition]:
+        return [InputPartition(0)]
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+        from datetime import datetime, timezone
+
+        left = self._count
+        with connect(self._url) as client:
+            consumer = JetStream(client).create_consumer("IN", ack_policy="none", mem_storage=True)
+            while left:
+                batch = consumer.fetch(min(FETCH, left), expires=5.0)
+                left -= len(batch)
+                for msg in batch:
+                    told = msg.metadata
+                    stamp = datetime.fromtimestamp(told.timestamp_ns / 1e9, timezone.utc)
+                    yield msg.subject, msg.data, told.stream_seq, stamp
+            consumer.delete()
+
+
+def nats_py(url: str, count: int) -> Any:
+    """For mapInArrow: what there is without a connector."""
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            yield asyncio.run(fetch())
+
+    async def fetch() -> pa.RecordBatch:
+        import nats
+        from nats.js.api import AckPolicy, ConsumerConfig
+
+        client = await nats.connect(url)
+        config = ConsumerConfig(ack_policy=AckPolicy.NONE, mem_storage=True)
+        pull = await client.jetstream().pull_subscribe("in", stream="IN", config=config)
+        columns: list[list[Any]] = [[], [], [], []]
+        while len(columns[0]) < count:
+            for msg in await pull.fetch(min(1000, count - len(columns[0])), timeout=5):
+                row = (msg.subject, msg.data, msg.metadata.sequence.stream, msg.metadata.timestamp)
+                for column, value in zip(columns, row):
+                    column.append(value)
+        await client.close()
+        kinds = [pa.string(), pa.binary(), pa.int64(), pa.timestamp("us", "UTC")]
+        arrays = [pa.array(column, kind) for column, kind in zip(columns, kinds)]
+        return pa.RecordBatch.from_arrays(arrays, ["subject", "data", "sequence", "timestamp"])
+
+    return read

@@ -1,0 +1,303 @@
+"""The source and the sink in a local Spark, against plain Python and against nats-py.
+
+    python bench/spark.py [--quick] [--rounds N] [--markdown]
+
+Messages of 128 B, a stream in a file, one server, all on this machine. Each figure is a slope: what
+a large run takes more than a small one, a row, so that starting processes and planning are not in
+it. CPU is that of the Python processes and of the server, from /proc, system time included. In each
+round every scenario runs once; figures are medians of the rounds, ratios those of the same round.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from core import print_table, progress, versions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HERE = Path(__file__).parent
+SIZE = 128
+TICKS = os.sysconf("SC_CLK_TCK")
+IDLE = 5.0  # seconds
+
+
+class Cost(NamedTuple):
+    """What something takes: seconds, and those of the CPU in Python and in the server."""
+
+    wall: float
+    python: float
+    server: float
+
+
+class Bench:
+    """One session, one server, and a stream to read from."""
+
+    def __init__(self, count: int) -> None:
+        from pyspark.sql import SparkSession
+
+        from jetstream.blocking import JetStream
+        from natsproto.adapters.blocking import connect
+        from natsproto.testing import Server
+
+        self.count = count
+        self.small = count // 5
+        self.server = Server(jetstream=True)
+        self.client = connect(self.server.url)
+        self.js = JetStream(self.client)
+        self.js.create_stream(name="IN", subjects=["in"], allow_direct=True)
+        self.out = self.js.create_stream(name="OUT", subjects=["out", "m.>"], allow_atomic=True)
+        with self.js.publisher(max_pending=4096) as publisher, self.client.corked():
+            for _ in range(count):
+                publisher.publish("in", bytes(SIZE))
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+        os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE), str(HERE.parent)])
+        builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+        builder = builder.config("spark.log.level", "ERROR")
+        self.spark = builder.config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()
+
+    def close(self) -> None:
+        self.spark.stop()
+        self.client.close()
+        self.server.stop()
+
+    # Scenarios: each does it for so many rows
+
+    def plain_arrow(self, count: int) -> None:
+        """The source's own reader, without Spark."""
+        from _spark import SCHEMA
+        from pyspark.sql.types import StructType
+
+        from jetstream.spark.options import BATCH, read_options
+        from jetstream.spark.source import BatchReader
+
+        settings = read_options(self.reading(count), BATCH)
+        reader = BatchReader(settings, StructType.fromDDL(SCHEMA))
+        rows = 0
+        for partition in reader.partitions():
+            rows += sum(batch.num_rows for batch in reader.read(partition))
+        assert rows == count
+
+    def plain_api(self, count: int) -> None:
+        from _spark import plain_read
+
+        assert plain_read(self.server.url, "IN", count) == count
+
+    def reading(self, count: int) -> dict[str, str]:
+        options = {"servers": self.server.url, "stream": "IN", "minPartitions": "1"}
+        return {**options, "maxRecordsPerPartition": "100000000", "endingOffsets": str(count + 1)}
+
+    def spark_arrow(self, count: int) -> None:
+        from _spark import SCHEMA
+
+        frame = self.spark.read.format("jetstream").schema(SCHEMA).options(**self.reading(count))
+        frame.load().write.format("noop").mode("overwrite").save()
+
+    def spark_tuples(self, count: int) -> None:
+        from _spark import Tuples
+
+        self.spark.dataSource.register(Tuples)
+        reader = self.spark.read.format("jetstream_tuples").option("servers", self.server.url)
+        reader.option("count", count).load().write.format("noop").mode("overwrite").save()
+
+    def spark_nats_py(self, count: int) -> None:
+        from _spark import SCHEMA, nats_py
+
+        frame = self.spark.range(0, 1, 1, 1).mapInArrow(nats_py(self.server.url, count), SCHEMA)
+        frame.write.format("noop").mode("overwrite").save()
+
+    def publish(self, count: int) -> None:
+        with self.js.publisher(max_pending=4096) as publisher, self.client.corked():
+            for _ in range(count):
+                publisher.publish("out", bytes(SIZE))
+
+    def publish_ids(self, count: int) -> None:
+        run = os.urandom(4).hex()
+        with self.js.publisher(max_pending=4096) as publisher, self.client.corked():
+            for number in range(count):
+                publisher.publish("out", bytes(SIZE), msg_id="%s.%d" % (run, number))
+
+    def sink(self, count: int, **options: str) -> None:
+        from pyspark.sql import functions as F
+
+        frame = self.spark.range(0, count, 1, 1).select(F.lit(bytes(SIZE)).alias("data"))
+        writer = frame.write.format("jetstream").mode("append").options(**options)
+        writer.options(servers=self.server.url, subject="out", stream="OUT").save()
+        self.out.purge()
+
+    def sink_dedup(self, count: int) -> None:
+        self.sink(count)
+
+    def sink_at_least_once(self, count: int) -> None:
+        self.sink(count, delivery="atLeastOnce")
+
+    def sink_atomic(self, count: int) -> None:
+        self.sink(count, delivery="atomic", markerSubject="m")
+
+    # Measuring
+
+    def cost(self, scenario: Callable[[int], None], share: float = 1.0) -> Cost:
+        """Of a row, in microseconds."""
+        large, small = int(self.count * share), int(self.small * share)
+        more, less = [self._run(scenario, count) for count in (large, small)]
+        return Cost(*[(a - b) / (large - small) * 1e6 for a, b in zip(more, less)])
+
+    def _run(self, scenario: Callable[[int], None], count: int) -> Cost:
+        before = self._read()
+        scenario(count)
+        return Cost(*[b - a for a, b in zip(before, self._read())])
+
+    def _read(self) -> Cost:
+        return Cost(time.perf_counter(), python_time(), cpu_time(self.server.pid))
+
+    def idle_messages(self) -> float:
+        """What an idle query with the default trigger sends to the server in a second."""
+        reader = self.spark.readStream.format("jetstream").options(servers=self.server.url)
+        frame = reader.options(stream="IN", startingOffsets="latest").load()
+        with tempfile.TemporaryDirectory() as directory:
+            writer = frame.writeStream.format("noop").option("checkpointLocation", directory)
+            query = writer.start()
+            while query.lastProgress is None:
+                time.sleep(0.1)
+            before, start = self.server.monitor("/varz")["in_msgs"], time.perf_counter()
+            time.sleep(IDLE)
+            sent = self.server.monitor("/varz")["in_msgs"] - before
+            seconds = time.perf_counter() - start
+            query.stop()
+        return sent / seconds
+
+
+def python_time() -> float:
+    """Of this process and of all Pythons that it has started, directly or not."""
+    parents: dict[int, int] = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (path / "stat").read_text()
+        except OSError:
+            continue  # it has ended
+        if fields.partition("(")[2].startswith(("python", "java")):
+            parents[int(path.name)] = int(fields.rpartition(")")[2].split()[1])
+    ours = {os.getpid()}
+    while True:
+        more = {pid for pid, parent in parents.items() if parent in ours} - ours
+        if not more:
+            break
+        ours |= more
+    return sum(cpu_time(pid, children=True) for pid in ours if is_python(pid))
+
+
+def is_python(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().partition("(")[2].startswith("python")
+    except OSError:
+        return False
+
+
+def cpu_time(pid: int, children: bool = False) -> float:
+    """Seconds of a process; with those of its children that have ended, if they are asked for."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(int(field) for field in fields[11 : 15 if children else 13]) / TICKS
+
+
+# Name, method of Bench, share of the rows
+SCENARIOS = [
+    ("read: the API, no Spark", "plain_api", 1.0),
+    ("read: Arrow, no Spark", "plain_arrow", 1.0),
+    ("read: Spark, Arrow", "spark_arrow", 1.0),
+    ("read: Spark, tuples", "spark_tuples", 0.5),
+    ("read: Spark, nats-py in mapInArrow", "spark_nats_py", 0.1),
+    ("write: the API, no ids", "publish", 0.5),
+    ("write: the API, ids", "publish_ids", 0.5),
+    ("write: Spark, atLeastOnce", "sink_at_least_once", 0.5),
+    ("write: Spark, dedup", "sink_dedup", 0.5),
+    ("write: Spark, atomic", "sink_atomic", 0.5),
+]
+# What is compared, of what, with what, the target
+RATIOS: list[tuple[str, str, str, str, str]] = [
+    ("Spark, Arrow / no Spark, Arrow", "python", "spark_arrow", "plain_arrow", "<= 1.15"),
+    ("Spark, Arrow / tuples", "python", "spark_arrow", "spark_tuples", "<= 0.5"),
+    ("nats-py / Spark, Arrow", "python", "spark_nats_py", "spark_arrow", ">= 15"),
+    ("Spark, dedup / API, no ids", "python", "sink_dedup", "publish", "<= 1.5"),
+    ("Spark, dedup / API, ids", "python", "sink_dedup", "publish_ids", ""),
+    ("rate of atomic / dedup", "wall", "sink_dedup", "sink_atomic", ">= 0.5"),
+]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--count", type=int)
+    parser.add_argument("--markdown", action="store_true")
+    options = parser.parse_args()
+    try:
+        import pyspark
+    except ImportError:
+        print("no PySpark: the benchmark of Spark is left out")
+        return
+    if shutil.which("java") is None or not Path("/proc/self/stat").exists():
+        print("no Java or no /proc: the benchmark of Spark is left out")
+        return
+    rounds = options.rounds or (1 if options.quick else 3)
+    bench = Bench(options.count or (100_000 if options.quick else 500_000))
+    print(
+        f"{versions()}, PySpark {pyspark.__version__}, load {os.getloadavg()[0]:.1f}\n", flush=True
+    )
+    try:
+        results = run(bench, rounds)
+        idle = bench.idle_messages()
+    finally:
+        bench.close()
+    show(results, idle, markdown=options.markdown)
+
+
+def run(bench: Bench, rounds: int) -> list[dict[str, Cost]]:
+    for _, method, share in SCENARIOS:  # workers start, files are in the cache
+        progress(f"warming up: {method}")
+        getattr(bench, method)(int(bench.small * share * 0.5))
+    results: list[dict[str, Cost]] = []
+    for turn in range(rounds):
+        found: dict[str, Cost] = {}
+        for name, method, share in SCENARIOS:
+            progress(f"round {turn + 1} of {rounds}: {name}")
+            found[method] = bench.cost(getattr(bench, method), share)
+        results.append(found)
+    progress("")
+    return results
+
+
+def show(results: list[dict[str, Cost]], idle: float, *, markdown: bool) -> None:
+    table = [["us a row", "Python CPU", "server CPU", "wall", "rows/s"]]
+    for name, method, _ in SCENARIOS:
+        wall, python, server = [
+            statistics.median(getattr(each[method], field) for each in results)
+            for field in ("wall", "python", "server")
+        ]
+        cells = [f"{number:.2f}" for number in (python, server, wall)]
+        table.append([name, *cells, f"{1000 / wall:,.0f}k" if wall > 0 else "-"])
+    print_table(table, markdown=markdown)
+    table = [["ratio", "here", "target"]]
+    for name, field, one, other, target in RATIOS:
+        values: list[Any] = [
+            getattr(each[one], field) / getattr(each[other], field) for each in results
+        ]
+        table.append([name, f"{statistics.median(values):.2f}", target])
+    table.append(["idle query, messages to the server a second", f"{idle:.1f}", "<= 2"])
+    print_table(table, markdown=markdown)
+    print(f"load at the end {os.getloadavg()[0]:.1f}")
+
+
+if __name__ == "__main__":
+    main()
