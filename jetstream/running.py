@@ -12,7 +12,7 @@ core; where facades have a lock, it is held for these two and never during a cal
 
 from __future__ import annotations
 
-from natsproto.errors import InvalidValue, NatsError
+from natsproto.errors import InvalidValue, LocalError, NatsError
 
 from .pull_options import check_count
 
@@ -73,9 +73,18 @@ class Running:
         if concurrency == 1:
             await self.work()
         else:
-            await port.together([self.work for _ in range(concurrency)])
+            await self._work_together(port, concurrency)
         if self.failure is not None:
             raise self.failure
+
+    async def _work_together(self, port: Port, concurrency: int) -> None:
+        try:
+            await port.together([self.work for _ in range(concurrency)])
+        except LocalError:
+            raise  # RUN-9: refused, and nothing was begun
+        except BaseException:
+            await self._stop()  # not all of them may have begun
+            raise
 
     async def work(self) -> None:
         """One worker. It raises only what ends its thread of control: cancellation, Ctrl-C."""

@@ -78,14 +78,13 @@ class ThreadsPort(SocketCarrier):
         # Not daemons: a callback that was begun is ended, also if this is the end of the process.
         first, *others = workers
         threads = [threading.Thread(target=run_worker, args=[each]) for each in others]
+        for thread in threads:
+            thread.start()
         try:
-            for thread in threads:
-                thread.start()
             await first()  # here, where Ctrl-C strikes
         finally:
             for thread in threads:
-                if thread.ident is not None:
-                    thread.join()
+                thread.join()
 
     def flush_soon(self) -> None:
         if self._asleep:

@@ -211,3 +211,25 @@ def test_a_blocking_client_has_one_thread(js_server):
             messages.run(lambda msg: msg.ack(), concurrency=2)
         messages.run(lambda msg: msg.ack())
         assert consumer.info().num_pending == 0
+
+
+def test_a_system_without_threads(js_server, monkeypatch):
+    """Those that were begun end; nobody waits for those that were not."""
+    started = []
+
+    class Thread(threading.Thread):
+        def start(self):
+            if len(started) == 2:
+                raise RuntimeError("can't start new thread")
+            super().start()
+            started.append(self)
+
+    with blocking_ten(with_threads, js_server) as consumer:
+        messages = consumer.consume()
+        monkeypatch.setattr(threading, "Thread", Thread)
+        with pytest.raises(RuntimeError, match="new thread"):
+            messages.run(lambda msg: msg.ack(), concurrency=5)
+        for thread in started:
+            thread.join(5)
+            assert not thread.is_alive()
+        assert messages.closed

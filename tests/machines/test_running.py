@@ -365,3 +365,16 @@ def test_a_slow_callback_is_not_silence():
 
     stage.run(consuming.run(Work(on_1=slow)), messages(stage, 1), messages(stage, 2))
     assert consuming._machine.news == []
+
+
+@pytest.mark.rule("RUN-6")
+def test_a_port_that_cannot_begin():
+    stage, consuming = begin()
+
+    async def together(workers):
+        raise RuntimeError("can't start new thread")
+
+    stage.together = together
+    with pytest.raises(RuntimeError, match="new thread"):
+        stage.run(consuming.run(Work(), concurrency=2))
+    assert consuming.closed
