@@ -40,10 +40,25 @@ def java_version() -> int:
     return int(found[1]) if found else 0
 
 
+def lean_home(home: Path) -> Path:
+    """Spark's directory without the zip of its Python code: workers take what is installed.
+
+    Code from a zip is compiled anew by every process: 1.8 s instead of 0.6.
+    """
+    import pyspark
+
+    home.mkdir(parents=True)
+    for path in Path(pyspark.__file__).parent.iterdir():
+        if path.name != "python":
+            (home / path.name).symlink_to(path)
+    return home
+
+
 def start_session(directory: Path, **settings: str) -> SparkSession:
     """A session whose workers run this Python and find this repository, and that is quiet."""
     from pyspark.sql import SparkSession
 
+    os.environ["SPARK_HOME"] = str(lean_home(directory / "home"))
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYTHONPATH"] = os.pathsep.join(
         [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
