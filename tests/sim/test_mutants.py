@@ -312,7 +312,7 @@ MUTANTS = [
         "no rest between tries",
         "succession",
         "self.due = now + min(pause, LONGEST_REST)",
-        "self.due = now",
+        "self.due = now + 0.01",
         "ordered",
     ),
     (

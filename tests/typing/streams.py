@@ -68,6 +68,10 @@ async def asynchronous(nc: client.Client) -> None:
     assert_type(await batch.add("s.a", headers=[("A", "b")]), None)
     assert_type(await batch.commit("s.b"), infos.PubAck)
     assert_type(await consumer.fetch(5, no_wait=True), Batch)
+    ordered = await stream.ordered_consumer(filter_subjects="s.>", deliver_policy="new")
+    assert_type(ordered, jetstream.OrderedConsumer)
+    assert_type(await ordered.next(), jetstream.JsMsg | None)
+    assert_type(ordered.consume(stop_after=3), Messages)
     assert_type(await consumer.next(expires=1), jetstream.JsMsg | None)
     assert_type(consumer.consume(max_messages=5), Messages)
     async for msg in consumer.consume():
@@ -134,6 +138,10 @@ def synchronous(nc: blocking.Client) -> None:
     assert_type(batch, js_blocking.AtomicBatch)
     assert_type(batch.commit("s.a"), infos.PubAck)
     assert_type(consumer.fetch(max_bytes=5), js_blocking.Batch)
+    ordered = stream.ordered_consumer(opt_start_seq=5, deliver_policy="by_start_sequence")
+    assert_type(ordered, js_blocking.OrderedConsumer)
+    assert_type(ordered.fetch(5), js_blocking.Batch)
+    assert_type(ordered.consume(), js_blocking.Messages)
     assert_type(consumer.next(), js_blocking.JsMsg | None)
     with consumer.consume() as messages:
         assert_type(messages, js_blocking.Messages)
