@@ -119,6 +119,8 @@ class Sender:
         return self
 
     def __exit__(self, *exc: object) -> None:
+        if self._connection.closed:
+            return
         with self._port.lock:
             self._connection.unsubscribe(self._machine.sid)
             self._port.flush_soon()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+import time
 from typing import TYPE_CHECKING, Any
 
 from pyspark import TaskContext
@@ -24,7 +25,14 @@ from pyspark.sql.datasource import (
 )
 
 from jetstream.call import require_level
-from natsproto.errors import ConnectionClosed, InvalidState, InvalidValue, NatsError, TimeoutExpired
+from natsproto.errors import (
+    ConnectionClosed,
+    InvalidState,
+    InvalidValue,
+    NatsError,
+    PermissionDenied,
+    TimeoutExpired,
+)
 
 from .atomic import ROWS, AtomicWriter
 from .columns import Encoder, check_columns, to_batches
@@ -41,6 +49,7 @@ if TYPE_CHECKING:
     from .options import Settings
 
 logger = logging.getLogger("jetstream.spark")
+_SLOW = 0.5  # seconds from batch to batch
 _checked: set[str] = set()  # the queries whose stream this process has looked at
 
 
@@ -102,8 +111,15 @@ class Sink:
         timeout = settings.seconds("requestTimeout")
         js = jetstream(settings)
         with Sender(client(settings), js, settings.number("maxInFlight"), timeout) as sender:
+            asked = time.monotonic()
             for batch in batches:
+                # Nobody reads acknowledgements while Spark makes the next rows. If that takes long,
+                # as far as the first batch and the last wait tell, none are left open meanwhile.
+                slow = not encoder.rows or time.monotonic() - asked > _SLOW
                 sender.send(encoder.encode(batch))
+                if slow:
+                    sender.finish()
+                asked = time.monotonic()
             sender.finish()
         return sender.tally
 
@@ -116,6 +132,8 @@ class Sink:
         writer: AtomicWriter | None = None
         skip = 0
         for batch in batches:
+            if batch.num_rows == 0:
+                continue
             if writer is None:  # not before there is a row: an empty partition leaves no marker
                 writer = AtomicWriter(settings, markers, write)
                 skip = writer.take_over()
@@ -204,7 +222,7 @@ def stream_writer(settings: Settings, schema: StructType, overwrite: bool) -> St
 def check_target(settings: Settings, write_id: str, kinds: dict[str, str]) -> None:
     """InvalidValue for what the stream will refuse; a warning where it may forget too early.
 
-    Without a connection nothing is said: a driver may be where there is none.
+    Without a connection, or the permission to ask, nothing is said: a driver may have none.
     """
     try:
         js = jetstream(settings)
@@ -222,8 +240,8 @@ def check_target(settings: Settings, write_id: str, kinds: dict[str, str]) -> No
             if js.stream_names(markers) != [name]:
                 text = "option markerSubject: stream %s does not take %r"
                 raise InvalidValue(text % (name, markers))
-    except (ConnectionClosed, TimeoutExpired) as error:
-        logger.warning("the driver does not reach the stream, so nothing is checked: %s", error)
+    except (ConnectionClosed, PermissionDenied, TimeoutExpired) as error:
+        logger.warning("the stream cannot be asked, so nothing is checked: %s", error)
         return
     if "ttl" in kinds and not config.allow_msg_ttl:
         raise InvalidValue("column ttl: stream %s does not have allow_msg_ttl" % name)
