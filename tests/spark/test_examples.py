@@ -1,0 +1,35 @@
+"""The examples for Spark run to their end and say what they should, in the shared session."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+from natsproto.testing import Server
+from tests.core import ROOT
+
+SAY = {
+    "spark_batch_read": ["|  asia|   333|16650.0|", "10 orders from sequence 991 on"],
+    "spark_stream_checkpoint": ["first run: 5 messages", "second run: 7 messages", "'click 11']"],
+    "spark_stream_to_stream": ['minutes.cellar {"minute":"00:00","mean":2.75}'],
+    "spark_sink": ["3 messages by ids", "6 messages with those of atomic batches"],
+    "spark_notebook": ["|logs.error|      10|", "10 errors", "|logs.error|   10|"],
+}
+
+
+@pytest.fixture(scope="module")
+def server():
+    with Server(jetstream=True) as server:
+        yield server
+
+
+def test_none_is_forgotten():
+    assert {path.stem for path in ROOT.glob("examples/spark_*.py")} == set(SAY)
+
+
+@pytest.mark.parametrize("name", SAY)
+def test_it_says(name, spark, server, capsys):
+    importlib.import_module(f"examples.{name}").main(spark, server.url)
+    said = capsys.readouterr().out
+    assert [text for text in SAY[name] if text not in said] == [], said
