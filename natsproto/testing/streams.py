@@ -83,6 +83,13 @@ async def take_pushed(messages: PushMessages, count: int) -> list[bytes]:
     return taken
 
 
+async def give_back(messages: PushMessages) -> None:
+    """End the subscription; what came and was not taken is delivered again to the next one."""
+    await messages.drain()
+    async for msg in messages:
+        await msg.nak()
+
+
 async def nothing_pushed(messages: PushMessages, seconds: float = 0.05) -> None:
     """No message comes."""
     try:

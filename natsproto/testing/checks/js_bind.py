@@ -24,6 +24,7 @@ from jetstream.errors import (
 from natsproto.testing.context import Context, raises
 from natsproto.testing.streams import (
     filled_stream,
+    give_back,
     js_server,
     name_of,
     new_stream,
@@ -38,13 +39,14 @@ from natsproto.testing.suite import check
 async def check_bind_twice(ctx: Context) -> None:
     """A consumer without queue group has one subscriber at a time."""
     js, subject = await filled_stream(ctx, 4)
-    one: dict[str, Any] = {"durable": "c", "max_ack_pending": 1, "ack_wait": 0.3}
+    one: dict[str, Any] = {"durable": "c", "max_ack_pending": 1}
     async with await js.subscribe(subject, **one) as messages:
         assert await take_pushed(messages, 2) == numbers(2)
         for bound in (True, False):
             with raises(DuplicateSubscription) as caught:
                 await js.subscribe(subject, durable="c", bind=bound)
         assert (caught.error.stream, caught.error.consumer) == (name_of(ctx), "c")
+        await give_back(messages)
     await unbound(ctx, js, "c")
     async with await js.subscribe(subject, **one) as messages:
         assert await take_pushed(messages, 2) == numbers(4)[2:]

@@ -22,6 +22,7 @@ from natsproto.testing.context import WAIT, Context, raises
 from natsproto.testing.streams import (
     fill,
     filled_stream,
+    give_back,
     js_server,
     name_of,
     new_stream,
@@ -125,10 +126,10 @@ async def check_subscribe_goes_on(ctx: Context) -> None:
     """A durable consumer remembers where it was: the next subscription goes on there."""
     js, subject = await filled_stream(ctx, 10)
     for n in range(5):
-        asked: dict[str, Any] = {"durable": "c", "ack_wait": 0.3, "max_ack_pending": 1}
+        asked: dict[str, Any] = {"durable": "c", "max_ack_pending": 1}
         async with await js.subscribe(subject, **asked) as messages:
             assert await take_pushed(messages, 2) == numbers(10)[2 * n : 2 * n + 2]
-            await messages.stop(nak=True)
+            await give_back(messages)
         await unbound(ctx, js, "c")
 
 
