@@ -45,9 +45,9 @@ def blocks_of(page: Path) -> list[Block]:
     ]
 
 
-# tests/spark runs the code of these, in its Spark session.
-IN_SPARK = {"spark.md"}
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
+# tests/spark runs these, in its Spark session.
+IN_SPARK = [each for each in BLOCKS if not each.source and "pyspark" in each.code]
 
 
 def label(block: Block) -> str:
@@ -60,7 +60,7 @@ def server():
         yield server
 
 
-RUN_HERE = [each for each in BLOCKS if not each.source and each.page.name not in IN_SPARK]
+RUN_HERE = [each for each in BLOCKS if not each.source and each not in IN_SPARK]
 
 
 @pytest.mark.parametrize("block", RUN_HERE, ids=label)

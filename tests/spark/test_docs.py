@@ -1,13 +1,11 @@
-"""The code on the page about Spark runs, block by block, in the session of these tests."""
+"""The code about Spark in the documentation runs, block by block, in the session of these tests."""
 
 from __future__ import annotations
 
 import pytest
 
 from natsproto.testing import Server
-from tests.test_docs import BLOCKS, IN_SPARK, USUAL, label
-
-PAGE = [each for each in BLOCKS if not each.source and each.page.name in IN_SPARK]
+from tests.test_docs import IN_SPARK, USUAL, label
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +15,7 @@ def server():
         yield server
 
 
-@pytest.mark.parametrize("block", PAGE, ids=label)
+@pytest.mark.parametrize("block", IN_SPARK, ids=label)
 def test_code_runs(block, spark, server):
     text = "\n" * block.line + block.code.replace(USUAL, server.url)
     exec(compile(text, str(block.page), "exec"), {"__name__": "docs"})
