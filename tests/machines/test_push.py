@@ -14,6 +14,8 @@ from natsproto.errors import ConnectionClosed
 from natsproto.frames import Msg
 from tests.machines.pushes import beat, flow, message, status
 
+A = "$JS.FC.S.C.aaaa"
+B = "$JS.FC.hub.szMpdrwD.S.C.bbbb"
 M = [message(number) for number in range(20)]
 INPUTS = {
     "tick": "handle_timer",
@@ -182,11 +184,53 @@ def test_gaps(last, msgs, events, now):
 
 
 @pytest.mark.rule("PUSH-5")
-def test_in_a_queue_group_nothing_is_checked():
+@pytest.mark.rule("PUSH-6")
+@pytest.mark.parametrize(
+    ("last", "msgs", "events", "now"), [pytest.param(*row[1:], id=row[0]) for row in GAPS]
+)
+def test_gaps_in_what_comes_together(last, msgs, events, now):
+    machine = pushing(last=last)
+    messages = [msg for msg in msgs if msg.data]
+    assert machine.receive_all(msgs, 1.0) == bool(events or messages)
+    assert (told(machine), machine._last, machine._heard) == (events, now, 1.0)
+    assert [machine.pop(1.0) for _ in range(machine.pending())] == messages
+    assert machine._bytes == 0
+
+
+@pytest.mark.rule("PUSH-5")
+@pytest.mark.parametrize("together", [False, True])
+def test_in_a_queue_group_nothing_is_checked(together):
     machine = pushing(queue=True)
-    for msg in (M[1], M[5], beat(9), M[2]):
-        machine.receive(msg, 1.0)
+    msgs = [M[1], M[5], beat(9), M[2]]
+    if together:
+        machine.receive_all(msgs, 1.0)
+    else:
+        for msg in msgs:
+            machine.receive(msg, 1.0)
     assert (machine.pending(), machine.news) == (3, [])
+
+
+def test_what_comes_together_wakes_once():
+    machine = pushing()
+    assert machine.receive_all([M[1], M[2]], 1.0)
+    assert not machine.receive_all([M[3], M[4]], 1.0)
+    assert machine.receive_all([M[6], M[7]], 1.0)
+    assert told(machine) == [Gap(5, 5)]
+
+
+@pytest.mark.rule("PUSH-7")
+def test_at_hand_is_what_has_no_consequences():
+    machine = pushing()
+    assert machine.at_hand() is None
+    machine.receive_all(M[1:4], 1.0)
+    assert (machine.at_hand(), machine.pop(1.0), machine.at_hand()) == (None, M[1], M[2])
+    assert (machine.pending(), machine._bytes, machine._taken) == (1, 1, 2)
+    machine.receive(flow(A), 1.0)
+    assert (machine.at_hand(), machine.pop(1.0), answers(machine)) == (None, M[3], [A])
+    machine.receive_all(M[4:7], 1.0)
+    machine.pop(1.0)
+    machine.end()
+    assert (machine.at_hand(), machine.pending()) == (None, 2)
 
 
 @pytest.mark.rule("PUSH-10")
@@ -209,8 +253,6 @@ def test_the_sequence_in_a_reply_subject(reply, number):
     assert consumer_seq(reply) == number
 
 
-A = "$JS.FC.S.C.aaaa"
-B = "$JS.FC.hub.szMpdrwD.S.C.bbbb"
 # fmt: off
 FLOW = [  # what happens, inputs, what is answered
     ("nothing waits", [(1.0, flow(A))], [A]),
@@ -288,10 +330,15 @@ def test_requests_do_not_pile_up():
         ({"max_messages": 3, "flow_control": True}, [1] * 5, 3),
     ],
 )
-def test_limits(options, sizes, kept):
+@pytest.mark.parametrize("together", [False, True])
+def test_limits(options, sizes, kept, together):
     machine = pushing(**options)
-    for number, size in enumerate(sizes, 1):
-        machine.receive(message(number, b"x" * size), 0.0)
+    msgs = [message(number, b"x" * size) for number, size in enumerate(sizes, 1)]
+    if together:
+        machine.receive_all(msgs, 0.0)
+    else:
+        for msg in msgs:
+            machine.receive(msg, 0.0)
     assert (machine.pending(), machine.dropped) == (kept, len(sizes) - kept)
     assert machine.dropping == [machine] * machine.dropped
     while machine.pending():
