@@ -263,7 +263,7 @@ class Messages(Iteration):
 
     def __init__(self, inner: _consuming.Messages, port: BlockingPort) -> None:
         super().__init__(inner, port)
-        #: What happened to the pulls: PullWarning, Pinned, Unpinned. Iterate, or ask for the next.
+        #: What happened: PullWarning, Pinned, Unpinned, ConsumerReset. Iterate, or ask for next.
         self.events = PullEvents(inner.events, port)
 
 

@@ -48,7 +48,7 @@ class Messages(Iteration):
 
     def __init__(self, session: Session, machine: Consume, ackless: bool) -> None:
         super().__init__(session, machine, ackless)
-        #: What happened to the pulls: PullWarning, Pinned, Unpinned. Iterate, or ask for the next.
+        #: What happened: PullWarning, Pinned, Unpinned, ConsumerReset. Iterate, or ask for next.
         self.events = PullEvents(session, machine)
 
 

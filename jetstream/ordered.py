@@ -177,6 +177,7 @@ class Ordered(Consume):
             super()._refill(now)
         else:
             self._waiting = False
+            self._spare = 0
 
     def _pull(self, batch: int, size: int, now: float) -> None:
         self._template.subject = self._subject + self._lineage.name.encode()

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 INACTIVE = 300.0
 HEARTBEAT = 5.0
+_SERIAL_DIGITS = 10  # of the names of consumers
 _TRIES = 5  # to find a name that nobody uses
 _TOO_LATE = 0.05  # no second pull for so short a time
 
@@ -75,11 +76,14 @@ def ordered_config(
     elif not filter_subjects:
         text = "filter_subjects %r is empty; None means all subjects"
         raise InvalidValue(text % (filter_subjects,), "ORDERED-18")
-    filters = [filter_subjects] if isinstance(filter_subjects, str) else list(filter_subjects)
+    filters = [filter_subjects] if isinstance(filter_subjects, str) else filter_subjects
+    if not isinstance(filters, (list, tuple)):
+        text = "filter_subjects %r is neither a subject nor a list of them"
+        raise InvalidValue(text % (filters,), "ORDERED-18")
     if len(filters) == 1:
         fields["filter_subject"] = filters[0]
     elif filters:
-        fields["filter_subjects"] = filters
+        fields["filter_subjects"] = list(filters)
     if headers_only:
         fields["headers_only"] = headers_only
     if metadata:
@@ -98,7 +102,8 @@ async def open_ordered(
 ) -> OrderedConsumer:
     """The handle, with its first consumer."""
     prefix = prefix or api.session.connection.new_token()
-    check_new_name("name_prefix", prefix + "_1")
+    check_new_name("name_prefix", prefix)
+    check_new_name("consumer", "%s_%s" % (prefix, "9" * _SERIAL_DIGITS))
     attempts = 0 if most is None else check_count("max_reset_attempts", most)
     api.check_since(config)
     lineage = Lineage(stream, prefix, config.to_json())

@@ -132,6 +132,11 @@ def test_config(options, fields):
     [
         ({"filter_subjects": []}, InvalidValue),
         ({"filter_subjects": ""}, InvalidValue),
+        ({"filter_subjects": 5}, InvalidValue),
+        ({"filter_subjects": {"a": 1}}, InvalidValue),
+        ({"filter_subjects": ["a", 5]}, InvalidValue),
+        ({"metadata": ["a"]}, InvalidValue),
+        ({"headers_only": "no"}, InvalidValue),
         ({"filter_subjects": "a..b"}, InvalidSubject),
         ({"filter_subjects": ["a", "b c"]}, InvalidSubject),
         ({"deliver_policy": "by_start_sequence"}, InvalidValue),
@@ -153,7 +158,14 @@ def test_refused_options(options, error):
 @pytest.mark.rule("ORDERED-18")
 @pytest.mark.parametrize(
     ("prefix", "most", "error"),
-    [("a.b", None, InvalidName), ("é", None, InvalidName), ("o", 0, InvalidValue)],
+    [
+        ("a.b", None, InvalidName),
+        ("é", None, InvalidName),
+        (5, None, InvalidName),
+        ("o" * 250, None, InvalidName),
+        ("o", 0, InvalidValue),
+        ("o", "3", InvalidValue),
+    ],
 )
 def test_refused_handles(prefix, most, error):
     stage = Stage()
