@@ -17,7 +17,7 @@
           PullRefused            the request or a limit of the consumer is to be changed
           ConsumerUnavailable    nobody serves the consumer now
           UnknownStatus          a status that this client does not know
-        HeartbeatMissed          the server was silent though a pull is open
+        HeartbeatMissed          the server was silent though it was to send heartbeats
         MessagesMissed           messages of an ordered consumer did not arrive
         ResetFailed              an ordered consumer could not be made anew
         ApiError                 the server answered with an error: code, err_code, description
@@ -151,7 +151,7 @@ class UnknownStatus(PullFailed):
 
 
 class HeartbeatMissed(JetStreamError):
-    """The server was silent for two heartbeats, though a pull is open."""
+    """The server was silent: two heartbeats with a pull open, three on a push subscription."""
 
 
 class BindRefused(LocalError):
