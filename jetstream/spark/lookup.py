@@ -17,6 +17,7 @@ from natsproto.errors import InvalidValue, RemoteError
 from natsproto.port import run_sync
 
 from .connect import client, jetstream
+from .retry import ask
 
 if TYPE_CHECKING:
     from jetstream.blocking import Consumer
@@ -50,10 +51,13 @@ class Lookup:
         self.stream = stream
 
     def view(self) -> View:
-        return View(jetstream(self._settings).stream(self.stream).cached_info)
+        return View(ask(lambda: jetstream(self._settings).stream(self.stream).cached_info))
 
     def next_message(self, seq: int, subject: str = ">") -> StoredMsg | None:
         """The first message from this sequence on; None if there is none."""
+        return ask(lambda: self._next_message(seq, subject))
+
+    def _next_message(self, seq: int, subject: str) -> StoredMsg | None:
         session = client(self._settings).inner.session
         settings = self._settings
         api = Api(

@@ -117,10 +117,19 @@ def read_pull(
     pulls = Pulls(client(settings), prefix, consumer)
     try:
         yield from _read(pulls, part, start, settings, bare)
-    finally:
+    except RemoteError:
         pulls.close()
-        with contextlib.suppress(RemoteError):  # it goes by itself, only later
-            consumer.delete()
+        raise  # whatever it was, the consumer goes by itself
+    except GeneratorExit:
+        _clean_up(pulls, consumer)
+        raise
+    _clean_up(pulls, consumer)
+
+
+def _clean_up(pulls: Pulls, consumer: Consumer) -> None:
+    pulls.close()
+    with contextlib.suppress(RemoteError):  # it goes by itself, only later
+        consumer.delete()
 
 
 def _read(pulls: Pulls, part: Range, start: int, settings: Settings, bare: bool) -> Iterator[Rows]:

@@ -8,26 +8,18 @@ that nothing is left, because a consumer may sit on a replica that lags behind.
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
 
-from jetstream.errors import (
-    ConsumerDeleted,
-    ConsumerNotFound,
-    ConsumerUnavailable,
-    HeartbeatMissed,
-    JetStreamNotAvailable,
-    MessagesMissed,
-)
-from natsproto.errors import ConnectionClosed, ConnectionLost, TimeoutExpired
+from natsproto.errors import TimeoutExpired
 
 from .arrow import Rows
 from .direct import read_direct
 from .lookup import Lookup
 from .offsets import lose
 from .pull import read_pull
+from .retry import PASSING, Patience
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,20 +28,6 @@ if TYPE_CHECKING:
 
 # Fewer than this are not worth a task of their own, unless the user says so.
 _LEAST = 10_000
-# What a range is begun anew for, behind what was read: tries without a message in between.
-_PASSING = (
-    ConnectionClosed,
-    ConnectionLost,
-    ConsumerDeleted,
-    ConsumerNotFound,
-    ConsumerUnavailable,
-    HeartbeatMissed,
-    JetStreamNotAvailable,
-    MessagesMissed,
-    TimeoutExpired,
-)
-_TRIES = 6
-_PAUSE = 0.1
 
 
 class Range(InputPartition):
@@ -94,26 +72,23 @@ def read_range(part: Range, settings: Settings, bare: bool) -> Iterator[Rows]:
     read = read_direct if settings.text("fetchMode") == "direct" else read_pull
     position = part.start
     missing = part.start  # the first sequence that did not come
-    failures = 0
+    patience = Patience()
     lookup = Lookup(settings, part.stream)
     while position < part.end:
         try:
             for rows in read(lookup, part, position, settings, bare):
                 missing = _first_missing(missing, rows)
                 position = rows.sequences[-1].as_py() + 1
-                failures = 0
+                patience.progress()
                 yield rows
             if position >= part.end or not lookup.is_left(position, part.end, part.filters):
                 break
             error: Exception = TimeoutExpired(
                 "stream %s has messages from %d on that nobody delivers" % (part.stream, position)
             )
-        except _PASSING as caught:
+        except PASSING as caught:
             error = caught
-        failures += 1
-        if failures >= _TRIES:
-            raise error
-        time.sleep(_PAUSE * 2**failures)
+        patience.failed(error)
     if missing < part.end:
         _check_loss(lookup, part, missing, settings)
 

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from .options import Settings
 
 _POLL = 0.6
+_LONGEST_WAIT = 1.0
 
 
 def stream_reader(settings: Settings, schema: StructType) -> DataSourceStreamReader:
@@ -209,11 +210,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return time.monotonic() - self._looked_at >= self._interval
 
     def _wait(self) -> None:
-        """Until it is time to look again; then look."""
+        """Until it is time to look again; then look. Not for long: a query may be stopped."""
         rest = self._looked_at + self._interval - time.monotonic()
         if rest > 0:
-            time.sleep(rest)
-        self._look()
+            time.sleep(min(rest, _LONGEST_WAIT))
+        if rest <= _LONGEST_WAIT:
+            self._look()
 
     def _check_streams(self, places: Places) -> None:
         known = self.settings.list("stream")

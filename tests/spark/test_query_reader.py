@@ -6,10 +6,13 @@ import json
 
 import pytest
 
+from jetstream.blocking import JetStream
 from jetstream.spark import stream as stream_module
 from jetstream.spark.limits import is_unlimited
 from jetstream.spark.offsets import DataLost
+from natsproto.adapters.blocking import connect
 from natsproto.errors import InvalidValue
+from natsproto.testing import Server
 from tests.spark.support import fill, make, query_reader, sequences
 
 streaming = pytest.importorskip("pyspark.sql.streaming.datasource", reason="needs PySpark 4.2")
@@ -279,6 +282,17 @@ def test_a_stream_that_was_made_anew_after_planning(server, js, name):
         query_reader(server, stream=name).partitions(query.start, end)
     query.start = end
     assert query.batch() == [1, 2, 3, 4]
+
+
+def test_a_server_that_restarts_between_batches(name):
+    with Server(jetstream=True) as server, connect(server.url) as admin:
+        js = JetStream(admin)
+        query = started(server, js, name)
+        server.kill()
+        server.restart()
+        with connect(server.url) as other:
+            fill(JetStream(other), name, 3)
+        assert query.batch() == [11, 12, 13]
 
 
 # onCommit

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql.datasource import InputPartition
 
 from jetstream.blocking import JetStream
-from jetstream.spark import pull, ranges
+from jetstream.spark import pull, retry
 from jetstream.spark.connect import client
 from jetstream.spark.lookup import Lookup
 from jetstream.spark.offsets import DataLost
@@ -304,7 +304,7 @@ def test_a_server_that_restarts_meanwhile(name):
 
 
 def test_a_server_that_is_gone_for_good(name, monkeypatch):
-    monkeypatch.setattr(ranges, "_PAUSE", 0.0)
+    monkeypatch.setattr(retry, "_PAUSE", 0.0)
     with Server(jetstream=True) as server, connect(server.url) as admin:
         make(JetStream(admin), name, 50)
         reader = batch_reader(
@@ -331,7 +331,7 @@ def test_deliveries_that_are_missing_are_noticed(server, js, name, monkeypatch):
         return messages, failure
 
     monkeypatch.setattr(pull.Pulls, "take", lossy)
-    monkeypatch.setattr(ranges, "_PAUSE", 0.0)
+    monkeypatch.setattr(retry, "_PAUSE", 0.0)
     reader = batch_reader(server, stream=name, fetchSize=10)
     assert sequences(reader) == list(range(1, 31))
     assert lost
@@ -344,7 +344,7 @@ def test_a_connection_that_breaks_again_and_again_is_an_error(server, js, name, 
         return [], ConnectionLost("again")
 
     monkeypatch.setattr(pull.Pulls, "take", broken)
-    monkeypatch.setattr(ranges, "_PAUSE", 0.0)
+    monkeypatch.setattr(retry, "_PAUSE", 0.0)
     with pytest.raises(ConnectionLost, match="again"):
         sequences(batch_reader(server, stream=name))
 

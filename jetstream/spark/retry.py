@@ -1,0 +1,65 @@
+"""What passes: failures of servers and connections that a query or a task should outlive."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, TypeVar
+
+from jetstream.errors import (
+    ConsumerDeleted,
+    ConsumerNotFound,
+    ConsumerUnavailable,
+    HeartbeatMissed,
+    JetStreamNotAvailable,
+    MessagesMissed,
+)
+from natsproto.errors import ConnectionClosed, ConnectionLost, TimeoutExpired
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Answer = TypeVar("Answer")
+
+#: What a range is begun anew for, behind what was read.
+PASSING = (
+    ConnectionClosed,
+    ConnectionLost,
+    ConsumerDeleted,
+    ConsumerNotFound,
+    ConsumerUnavailable,
+    HeartbeatMissed,
+    JetStreamNotAvailable,
+    MessagesMissed,
+    TimeoutExpired,
+)
+_ASK_AGAIN = (ConnectionClosed, ConnectionLost, JetStreamNotAvailable, TimeoutExpired)
+_TRIES = 6
+_PAUSE = 0.1
+
+
+class Patience:
+    """How often in a row something may fail."""
+
+    def __init__(self) -> None:
+        self._failures = 0
+
+    def progress(self) -> None:
+        self._failures = 0
+
+    def failed(self, error: Exception) -> None:
+        """Wait a little, ever longer; raise the error if it was the last of too many."""
+        self._failures += 1
+        if self._failures >= _TRIES:
+            raise error
+        time.sleep(_PAUSE * 2**self._failures)
+
+
+def ask(question: Callable[[], Answer]) -> Answer:
+    """The answer to something that may be asked twice."""
+    patience = Patience()
+    while True:
+        try:
+            return question()
+        except _ASK_AGAIN as caught:
+            error = caught
+        patience.failed(error)
