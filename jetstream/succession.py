@@ -43,6 +43,7 @@ from .errors import (
     TemporarilyUnavailable,
     TooManyRequests,
 )
+from .fetch import LATE
 from .info import ConsumerInfo
 
 TYPE_CHECKING = False
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 
 SHORTEST_REST = 1.0
 LONGEST_REST = 10.0
+GRACE = 1.0
 
 THERE = "there"
 ASKED = "asked"
@@ -186,6 +188,7 @@ class Succession:
         "_api",
         "_delivers",
         "_doomed",
+        "_excused",
         "_inbox",
         "_letter",
         "_most",
@@ -217,6 +220,7 @@ class Succession:
         self._letter = b"d" if delivers else b"c"
         self._orders: list[Order] = []
         self._doomed = ""  # the consumer that is to be deleted
+        self._excused = False
         self.state = THERE if lineage.there else OFFLINE
         self.due: float | None = None
         self.failures = 0  # in a row, resets included
@@ -285,6 +289,11 @@ class Succession:
         if self.state == RESTING:
             self._ask(now)
             return None
+        if now - self.due > LATE and not self._excused:
+            # ORDERED-25: the timer rings late; the answer may still wait to be read.
+            self._excused = True
+            self.due = now + GRACE
+            return None
         error = TimeoutExpired("no answer to the creation of consumer %r" % self.lineage.name)
         self._abandon()  # it may be there all the same
         self._failed(error, now)
@@ -319,6 +328,7 @@ class Succession:
         self._orders.append((_text.encode(subject), encode_json(body), reply))
         self.state = ASKED
         self.due = now + self._timeout
+        self._excused = False
 
     def _failed(self, error: NatsError, now: float) -> None:
         if isinstance(error, ApiError) and error.code < 500 and not isinstance(error, _PASSING):

@@ -377,6 +377,22 @@ def test_an_overdue_answer_is_told():
     assert "'o_2'" in str(failure)
 
 
+@pytest.mark.rule("ORDERED-25")
+def test_a_timer_that_rings_late():
+    succession = there(timeout=2.0)
+    succession.reset(WHY, 0.0)
+    assert succession.handle_timer(2.2) is None
+    assert (succession.state, succession.due) == (ASKED, 3.2)
+    assert succession.handle_timer(3.1) is None
+    assert isinstance(succession.handle_timer(3.4), TimeoutExpired)  # once
+    assert (succession.state, succession.due) == (RESTING, 4.4)
+    succession.handle_timer(9.0)
+    assert (succession.state, succession.due) == (ASKED, 11.0)
+    assert succession.handle_timer(12.0) is None
+    assert succession.receive(answer(3, created()), 12.0) is None
+    assert succession.state == THERE
+
+
 @pytest.mark.rule("ORDERED-11")
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_so_many_tries(most):
