@@ -241,9 +241,11 @@ class MachineEvents:
         return self
 
     async def __anext__(self) -> Record:
-        if not self._machine.news and self._machine.ended:
-            raise StopAsyncIteration
-        return await self.next()
+        while not self._machine.news:
+            if self._machine.ended:
+                raise StopAsyncIteration
+            await self._session.port.wait(self._machine)
+        return self._machine.news.pop(0)
 
 
 async def wait(session: Session, machine: Machine, deadline: float | None, what: str) -> None:

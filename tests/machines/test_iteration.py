@@ -161,7 +161,7 @@ def test_what_is_left_to_be_performed():
 
 @pytest.mark.rule("CONSUME-17")
 def test_events():
-    stage, machine, _ = begin()
+    stage, machine, iteration = begin()
     events = MachineEvents(stage.session, machine)
     assert stage.run(events.next(), messages(stage, 9)).startswith(b"$JS.ACK")
     result = stage.run(events.next(timeout=1.0), timer(stage, 1.0))
@@ -171,8 +171,9 @@ def test_events():
         return [event async for event in events]
 
     machine.tell("a")
-    machine.end()
-    assert stage.run(all_of_them()) == ["a"]
+    stop = lambda: run_sync(iteration.stop())  # noqa: E731
+    assert len(stage.run(all_of_them(), messages(stage, 9), stop)) == 2
+    assert stage.run(all_of_them()) == []
     assert isinstance(stage.run(events.next()), ConnectionClosed)
 
 
