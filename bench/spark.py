@@ -4,8 +4,8 @@
 
 Messages of 128 B, a stream in a file, one server, all on this machine. Each figure is a slope: what
 a large run takes more than a small one, a row, so that starting processes and planning are not in
-it. CPU is that of the Python processes and of the server, from /proc, system time included. In each
-round every scenario runs once; figures are medians of the rounds, ratios those of the same round.
+it. CPU is that of Spark's workers, or of this process, and of the server, system time included. In
+each round every scenario runs once; figures are medians of the rounds, ratios those of a round.
 """
 
 from __future__ import annotations
@@ -177,29 +177,24 @@ class Bench:
 
 
 def python_time() -> float:
-    """Of this process and of all Pythons that it has started, directly or not."""
+    """Of this process and of Spark's workers, those that have ended included."""
+    # Processes that only plan have names of their own. Workers are forks of their daemon, and named
+    # like it; other sessions of Spark on this machine have other parents.
     parents: dict[int, int] = {}
+    workers: set[int] = set()
     for path in Path("/proc").glob("[0-9]*"):
         try:
             fields = (path / "stat").read_text()
+            command = (path / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue  # it has ended
-        if fields.partition("(")[2].startswith(("python", "java")):
-            parents[int(path.name)] = int(fields.rpartition(")")[2].split()[1])
+        parents[int(path.name)] = int(fields.rpartition(")")[2].split()[1])
+        if b"pyspark.worker" in command:
+            workers.add(int(path.name))
     ours = {os.getpid()}
-    while True:
-        more = {pid for pid, parent in parents.items() if parent in ours} - ours
-        if not more:
-            break
-        ours |= more
-    return sum(cpu_time(pid, children=True) for pid in ours if is_python(pid))
-
-
-def is_python(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().partition("(")[2].startswith("python")
-    except OSError:
-        return False
+    for _ in range(4):  # the JVM, perhaps through a shell; the daemon; the workers
+        ours |= {pid for pid, parent in parents.items() if parent in ours}
+    return sum(cpu_time(pid, children=True) for pid in ours & workers) + cpu_time(os.getpid())
 
 
 def cpu_time(pid: int, children: bool = False) -> float:
