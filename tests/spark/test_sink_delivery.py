@@ -373,6 +373,26 @@ def test_a_batch_in_doubt(js, name, make, atomic, kind):
     assert stored(js, name) == list(range(1000))
 
 
+class Patient(Attempt):
+    """While it waits for its turn, others finish."""
+
+    others = ()
+
+    def _rest(self, turn):
+        self.others.pop().commit(f"{self.settings.list('stream')[0]}.b", b"1")
+
+
+def test_the_server_takes_fifty_batches_at_a_time(js, name, make, atomic):
+    make(allow_atomic=True)
+    attempt = Patient(atomic)
+    attempt.others = [js.atomic_batch() for _ in range(50)]
+    for other in attempt.others:
+        other.add(f"{name}.b", b"0")
+    attempt.put(make_batch(2, 10))
+    assert len(attempt.others) == 49
+    assert stored(js, name) == [0, 1, *range(2, 10)]
+
+
 def test_atomic_on_a_server_that_restarts(name):
     with Server(jetstream=True) as server, connect(server.url) as other:
         js = JetStream(other)
