@@ -108,6 +108,19 @@ async def check_push_flow_control_v2(ctx: Context) -> None:
         await _nothing_told(messages)
 
 
+@check(since=(2, 14))
+async def check_ordered_push_v2(ctx: Context) -> None:
+    """An ordered subscription there: stalled, taken, in order, and none is made anew."""
+    client = await ctx.connect(ctx.shared_server(**_V2))
+    js = ctx.jetstream(client, domain="hub")
+    await new_stream(ctx, js)
+    await fill(ctx, js, [_BLOCK] * 96)
+    async with await js.subscribe(f"{ctx.subject}.x", ordered=True, idle_heartbeat=0.2) as messages:
+        assert await _quiet(client, messages) == _FIRST_WINDOW
+        await _take_all(messages, 96)
+        await _nothing_told(messages, 0.3)
+
+
 @check(slow=True)
 async def check_push_flow_control_bounds_memory(ctx: Context) -> None:
     """64 MiB for a handler that takes a rest now and then: never more than the server's window."""
