@@ -52,6 +52,7 @@ class ThreadsPort(SocketCarrier):
         self.lock: Lock = self._mutex
         self._bell, self._button = socket.socketpair()
         self._bell.setblocking(False)
+        self._button.setblocking(False)
         self._asleep = False
         self._running = False
         self._ended = Waitable()
@@ -88,7 +89,10 @@ class ThreadsPort(SocketCarrier):
 
     def flush_soon(self) -> None:
         if self._asleep:
-            self._button.send(b"!")
+            # The bell is silenced only when nothing else is to be done: it may be full of rings.
+            # Then one more is needless, and to wait for room would be for ever: we have the lock.
+            with suppress(BlockingIOError):
+                self._button.send(b"!")
             self._asleep = False
 
     def cork(self, token: object) -> None:
@@ -134,7 +138,7 @@ class ThreadsPort(SocketCarrier):
 
     def _silence_the_bell(self) -> None:
         with suppress(BlockingIOError):
-            self._bell.recv(64)
+            self._bell.recv(4096)
 
     def _end(self) -> None:
         with self._mutex:

@@ -235,3 +235,21 @@ def test_callers_outlive_many_servers(own_server):
         sub.unsubscribe()
         service.join(5)
         assert not service.is_alive()
+
+
+def test_a_bell_that_nobody_silences(server):
+    """While there is always something to read, the bell is not: it must not fill up and block."""
+    with connect(server.url) as client:
+        port = client.port
+
+        def ring():
+            with port.lock:
+                for _ in range(10_000):
+                    port._asleep = True
+                    port.flush_soon()
+
+        ringing = threading.Thread(target=ring, daemon=True)
+        ringing.start()
+        ringing.join(10)
+        assert not ringing.is_alive()
+        client.flush(5.0)
