@@ -159,7 +159,7 @@ class NatsJetStream(Puller, core.NatsCore):
         async for msg in self._messages:
             data = msg.data
             if header:
-                assert msg.headers[HEADER]
+                assert msg.headers.get(HEADER)
             if ack:
                 await msg.ack()
             count -= 1
