@@ -49,13 +49,15 @@ _FIRST_WINDOW = 32
 _LARGEST_WINDOW = 512
 
 
-async def _quiet(client: Client, messages: PushMessages) -> int:
-    """How many messages wait when no more come."""
-    before = -1
-    while messages.pending != before:
-        before = messages.pending
-        await pause(client, 0.1)
-    return before
+async def _stalled(client: Client, messages: PushMessages) -> None:
+    """Until the first window is full; and then no more comes."""
+
+    async def full() -> bool:
+        return messages.pending >= _FIRST_WINDOW
+
+    await until(client, full)
+    await pause(client, 0.15)
+    assert messages.pending == _FIRST_WINDOW
 
 
 async def _flow(
@@ -92,7 +94,7 @@ async def check_push_flow_control(ctx: Context) -> None:
     """The server stops at its window while nobody takes anything, and then goes on."""
     client, _, messages = await _flow(ctx, 128)
     async with messages:
-        assert await _quiet(client, messages) == _FIRST_WINDOW
+        await _stalled(client, messages)
         await _take_all(messages, 128)
         assert messages.dropped == 0
         await _nothing_told(messages)
@@ -103,7 +105,7 @@ async def check_push_flow_control_v2(ctx: Context) -> None:
     """Likewise with a server whose flow control subjects have a domain and an account."""
     client, _, messages = await _flow(ctx, 96, ctx.shared_server(**_V2), domain="hub")
     async with messages:
-        assert await _quiet(client, messages) == _FIRST_WINDOW
+        await _stalled(client, messages)
         await _take_all(messages, 96)
         await _nothing_told(messages)
 
@@ -116,7 +118,7 @@ async def check_ordered_push_v2(ctx: Context) -> None:
     await new_stream(ctx, js)
     await fill(ctx, js, [_BLOCK] * 96)
     async with await js.subscribe(f"{ctx.subject}.x", ordered=True, idle_heartbeat=0.2) as messages:
-        assert await _quiet(client, messages) == _FIRST_WINDOW
+        await _stalled(client, messages)
         await _take_all(messages, 96)
         await _nothing_told(messages, 0.3)
 
@@ -129,7 +131,7 @@ async def check_push_flow_control_bounds_memory(ctx: Context) -> None:
     async with messages:
         for number in range(1, 1025):
             if number % 256 == 1:
-                most = max(most, await _quiet(client, messages))
+                await pause(client, 0.3)
             most = max(most, messages.pending)
             assert (await messages.next(WAIT)).metadata.stream_seq == number
         await _nothing_told(messages)
