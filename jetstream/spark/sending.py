@@ -3,7 +3,7 @@
     acknowledged                counted, with its stream and sequence
     in doubt, or still being    sent again: by its id the stream knows it; without one it may be
     stored by another attempt   stored twice, which is what at least once means
-    refused                     the task fails with the server's error, and Spark decides
+    refused, or not permitted   the task fails with the server's error, and Spark decides
 
 `Sender` works on the blocking adapter. It hands over to the socket what a whole batch has become,
 and waits only while the window is full.
@@ -24,7 +24,8 @@ from jetstream.errors import (
 from jetstream.publish import ELECTION, EXPECTED_LAST_SUBJECT_SEQ, MSG_ID, in_cluster
 from jetstream.publisher import Publication, Publisher
 from natsproto.effects import Publish
-from natsproto.errors import ConnectionClosed, NatsError
+from natsproto.errors import ConnectionClosed, NatsError, PermissionDenied
+from natsproto.events import ServerError
 from natsproto.headers import Headers
 from natsproto.port import run_sync
 
@@ -196,8 +197,20 @@ class Sender:
             again = Publication(self._port, publication.order)
             self._sent[row - self._first] = again
             self._submit(again, self._port.now())
+        self._listen()
         if self._connection.closed:
             raise ConnectionClosed(self._connection.closed)
+
+    def _listen(self) -> None:
+        """What may not be published is not answered: the server only complains."""
+        event = self._connection.events.pop()
+        while event is not None:
+            error = event.error if isinstance(event, ServerError) else None
+            if isinstance(error, PermissionDenied):
+                for place, publication in enumerate(self._sent):
+                    if publication.subject == error.subject:
+                        raise WriteFailed(self._first + place, error.subject, error)
+            event = self._connection.events.pop()
 
     async def _is_stored(self, publication: Publication) -> bool:
         """Whether the message that breaks an expectation is this one, stored by another attempt.

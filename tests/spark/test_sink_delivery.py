@@ -196,6 +196,18 @@ def test_another_stream_than_the_wanted_one(name, make, server):
         send(settings, make_batch(0, 3))
 
 
+def test_what_may_not_be_published(name):
+    user = {"user": "joe", "password": "pw", "permissions": {"publish": {"deny": f"{name}.a"}}}
+    config = {"authorization": {"users": [user]}}
+    with Server(jetstream=True, config=config) as server:
+        settings = read_options(
+            {"servers": server.url, "subject": f"{name}.a", "user": "joe", "password": "pw"}, WRITE
+        )
+        with pytest.raises(WriteFailed, match=r"row 0 to .* PermissionDenied: "):
+            send(settings, make_batch(0, 3))
+        forget(settings)
+
+
 @pytest.mark.parametrize("ids", ["w.0", ""], ids=["ids", "no ids"])
 @pytest.mark.parametrize("end", ["kill", "terminate"])
 def test_a_server_that_restarts(name, end, ids):
