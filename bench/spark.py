@@ -152,12 +152,12 @@ class Bench:
         return Cost(*[(a - b) / (large - small) * 1e6 for a, b in zip(more, less)])
 
     def _run(self, scenario: Callable[[int], None], count: int) -> Cost:
-        before = self._read()
+        python, server, start = python_times(), cpu_time(self.server.pid), time.perf_counter()
         scenario(count)
-        return Cost(*[b - a for a, b in zip(before, self._read())])
-
-    def _read(self) -> Cost:
-        return Cost(time.perf_counter(), python_time(), cpu_time(self.server.pid))
+        wall = time.perf_counter() - start
+        # A daemon may have ended meanwhile, by Spark's own decision: it is left out.
+        more = sum(now - python.get(pid, 0.0) for pid, now in python_times().items())
+        return Cost(wall, more, cpu_time(self.server.pid) - server)
 
     def idle_messages(self) -> float:
         """What an idle query with the default trigger sends to the server in a second."""
@@ -176,8 +176,8 @@ class Bench:
         return sent / seconds
 
 
-def python_time() -> float:
-    """Of this process and of Spark's workers, those that have ended included."""
+def python_times() -> dict[int, float]:
+    """Of this process and of Spark's workers; of their daemons, with workers that have ended."""
     # Processes that only plan have names of their own. Workers are forks of their daemon, and named
     # like it; other sessions of Spark on this machine have other parents.
     parents: dict[int, int] = {}
@@ -194,7 +194,8 @@ def python_time() -> float:
     ours = {os.getpid()}
     for _ in range(4):  # the JVM, perhaps through a shell; the daemon; the workers
         ours |= {pid for pid, parent in parents.items() if parent in ours}
-    return sum(cpu_time(pid, children=True) for pid in ours & workers) + cpu_time(os.getpid())
+    times = {pid: cpu_time(pid, children=True) for pid in ours & workers}
+    return {**times, os.getpid(): cpu_time(os.getpid())}
 
 
 def cpu_time(pid: int, children: bool = False) -> float:
