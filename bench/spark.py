@@ -177,7 +177,7 @@ class Bench:
 
 
 def python_times() -> dict[int, float]:
-    """Of this process and of Spark's workers; of their daemons, with workers that have ended."""
+    """Of this process, and of each daemon of Spark with all its workers, ended ones included."""
     # Processes that only plan have names of their own. Workers are forks of their daemon, and named
     # like it; other sessions of Spark on this machine have other parents.
     parents: dict[int, int] = {}
@@ -194,8 +194,11 @@ def python_times() -> dict[int, float]:
     ours = {os.getpid()}
     for _ in range(4):  # the JVM, perhaps through a shell; the daemon; the workers
         ours |= {pid for pid, parent in parents.items() if parent in ours}
-    times = {pid: cpu_time(pid, children=True) for pid in ours & workers}
-    return {**times, os.getpid(): cpu_time(os.getpid())}
+    times = {os.getpid(): cpu_time(os.getpid())}
+    for pid in ours & workers:
+        daemon = parents[pid] if parents[pid] in workers else pid
+        times[daemon] = times.get(daemon, 0.0) + cpu_time(pid, children=True)
+    return times
 
 
 def cpu_time(pid: int, children: bool = False) -> float:
