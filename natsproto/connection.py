@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from . import states
 from .drain import Drain
+from .effects import Hangup
 from .errors import (
     ConnectionClosed,
     ConnectionLost,
@@ -52,7 +53,7 @@ class Connection(Link):
         self._after(now)
 
     def transport_opened(self, now: float) -> None:
-        if states.check(self.state, states.OPENED):
+        if self._concerns(states.OPENED):
             url = self._dialled.url
             if url.wants_tls if url.is_websocket else self.options.tls_first:
                 self._start_tls()  # CONN-14: before INFO
@@ -61,7 +62,7 @@ class Connection(Link):
             self._after(now)
 
     def tls_started(self, now: float) -> None:
-        if states.check(self.state, states.SECURED):
+        if self._concerns(states.SECURED):
             self._secured = True
             self._parser = new_parser()  # CONN-13: whatever came in clear is not looked at
             if self._greeted is None:
@@ -72,7 +73,7 @@ class Connection(Link):
 
     def receive_data(self, data: bytes, now: float) -> None:
         """Never raises for what the server sent: hangs up and says why."""
-        if not states.check(self.state, states.DATA):
+        if not self._concerns(states.DATA):
             return
         self.stats.in_bytes += len(data)
         parser = self._parser
@@ -89,7 +90,7 @@ class Connection(Link):
         self._after(now)
 
     def transport_closed(self, now: float, error: BaseException | None = None) -> None:
-        if not states.check(self.state, states.LOST):
+        if not self._concerns(states.LOST):
             return
         reason = "server closed the connection" if error is None else _describe(error)
         if self.state == CONNECTED:
@@ -99,6 +100,13 @@ class Connection(Link):
         else:
             self._fail(self._complaint or ConnectionLost(reason), now, hangup=False)
         self._after(now)
+
+    def _concerns(self, happened: str) -> bool:
+        """Whether to act on what an adapter reports about its transport; InvalidState."""
+        # CONN-25: what is told before the order to hang up was taken is about that transport.
+        if self._effects and any(isinstance(effect, Hangup) for effect in self._effects):
+            return False
+        return states.check(self.state, happened)
 
     def forked(self, now: float) -> None:
         """This process is a copy of the one that owns the transport: make one of our own.

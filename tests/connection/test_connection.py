@@ -99,6 +99,21 @@ def test_force_reconnect():
     assert (wire.state, wire.effects()) == ("DIALING", [])
 
 
+@pytest.mark.rule("CONN-25")
+@pytest.mark.parametrize(
+    ("happened", "told"),
+    [("receive_data", [b"PING\r\n"]), ("transport_closed", []), ("tls_started", [])],
+)
+def test_what_comes_before_the_order_to_hang_up_was_taken(happened, told):
+    connection = Wire().up().connection
+    connection.force_reconnect(2.0)
+    getattr(connection, happened)(*told, 2.0)
+    assert connection.state == "DIALING"
+    assert names(connection.take_effects()) == ["Hangup", "Dial"]
+    connection.transport_opened(2.0)
+    assert connection.state == "OPENING"
+
+
 @pytest.mark.rule("RECON-12")
 def test_whoever_waits_for_room_is_woken():
     wire = Wire().up()

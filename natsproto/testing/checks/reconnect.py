@@ -339,6 +339,23 @@ async def check_force_reconnect(ctx: Context) -> None:
 
 
 @check()
+async def check_force_reconnect_while_data_flows(ctx: Context) -> None:
+    """However much is on its way in, and however often: nothing goes wrong, only some is lost."""
+    client = await ctx.connect(ctx.server)
+    sub = await client.subscribe(ctx.subject)
+    for _ in range(20):
+        for _ in range(200):
+            await client.publish(ctx.subject, b"x" * 1000)
+        await take(sub, 1)
+        await client.force_reconnect()
+        await client.flush(WAIT)
+    await client.publish(ctx.subject, b"last")
+    while (await sub.next(WAIT)).data != b"last":
+        pass
+    assert client.stats.connects == 21
+
+
+@check()
 async def check_set_servers(ctx: Context) -> None:
     """set_servers replaces the servers to reconnect to."""
     old, new = ctx.own_server(), ctx.own_server()
