@@ -5,6 +5,8 @@
 
 Nine tokens, or eleven and more from servers with domains in it; the domain `_` means none. The
 subject itself is opaque: acknowledgements go to it byte for byte.
+
+Machines look at every message, and need little of it: `read_place` and `read_consumer_seq`.
 """
 
 from __future__ import annotations
@@ -71,7 +73,7 @@ def read_metadata(reply: bytes) -> Metadata:
         domain = _text.decode(tokens[2])
         stream, consumer, *numbers = tokens[4:11]
     for token in numbers:
-        if not token.isdigit() or len(token) > _MOST_DIGITS:
+        if not is_number(token):
             raise NotJetStreamMessage("reply %r has %r where a number belongs" % (reply, token))
     return Metadata(
         _text.decode(stream),
@@ -79,3 +81,31 @@ def read_metadata(reply: bytes) -> Metadata:
         "" if domain == "_" else domain,
         *[int(token) for token in numbers],
     )
+
+
+def read_place(reply: bytes) -> tuple[bytes, int, int] | None:
+    """Consumer, stream sequence and consumer sequence; None if it is no subject of theirs."""
+    tokens = reply.split(b".")
+    count = len(tokens)
+    if tokens[:2] != [b"$JS", b"ACK"] or count < 9 or count == 10:
+        return None
+    first = 3 if count == 9 else 5
+    stream_seq, consumer_seq = tokens[first + 2], tokens[first + 3]
+    if not is_number(stream_seq) or not is_number(consumer_seq):
+        return None
+    return tokens[first], int(stream_seq), int(consumer_seq)
+
+
+def read_consumer_seq(reply: bytes) -> int | None:
+    """The number of this delivery by its consumer; None if it is no subject of theirs."""
+    tokens = reply.split(b".")
+    count = len(tokens)
+    if tokens[:2] != [b"$JS", b"ACK"] or count < 9 or count == 10:
+        return None
+    number = tokens[6 if count == 9 else 8]
+    return int(number) if is_number(number) else None
+
+
+def is_number(token: bytes) -> bool:
+    """Whether it is one that fits in 64 bits, or nearly."""
+    return token.isdigit() and len(token) <= _MOST_DIGITS

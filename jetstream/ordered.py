@@ -24,9 +24,10 @@ from natsproto.errors import ConnectionLost
 
 from .consume import Consume
 from .errors import ConsumerDeleted, MessagesMissed
+from .metadata import read_place
 from .pull import counted_size
 from .status import ABSENT, RETRY, header_number
-from .succession import GAP, NEXT, SEEN, read_place
+from .succession import GAP, NEXT, SEEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

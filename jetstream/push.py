@@ -26,6 +26,7 @@ from natsproto._record import Record
 from .errors import ConsumerDeleted, ConsumerUnavailable, HeartbeatMissed, UnknownStatus
 from .fetch import LATE
 from .iteration import Source
+from .metadata import is_number, read_consumer_seq
 from .status import RETRY, Status
 
 TYPE_CHECKING = False
@@ -41,7 +42,6 @@ MAX_BYTES = 64 * 1024 * 1024
 IDLE = 100
 LAST = b"\r\nNats-Last-Consumer: "
 STALLED = b"\r\nNats-Consumer-Stalled: "
-_MOST_DIGITS = 20  # of a uint64
 _LONGEST_SUBJECT = 2048
 
 
@@ -199,7 +199,7 @@ class Push(Source):
             return False
         new = False
         if not self._queue_group:
-            number = consumer_seq(msg.raw_reply)
+            number = read_consumer_seq(msg.raw_reply)
             if number is not None:
                 new = self._note(number, number - 1)
         return self._keep(msg) or new
@@ -214,7 +214,7 @@ class Push(Source):
         self._hear(now)
         told = self._told
         for msg in msgs:
-            number = consumer_seq(msg.raw_reply)
+            number = read_consumer_seq(msg.raw_reply)
             if number is not None:
                 if number - 1 == self._last:
                     self._last = number
@@ -299,7 +299,7 @@ class Push(Source):
         if len(stalled.split()) == 1 and len(stalled) <= _LONGEST_SUBJECT:
             self._request(stalled, now)
         last = header_value(block, LAST)
-        if not last.isdigit() or len(last) > _MOST_DIGITS:
+        if not is_number(last):
             return False
         return self._beat(int(last), now)
 
@@ -337,16 +337,6 @@ class Push(Source):
             self._answered_at = now
             if not self.ended:
                 self.order(self._answered, b"", b"")
-
-
-def consumer_seq(reply: bytes) -> int | None:
-    """The consumer's sequence in the reply subject of a delivered message; None: it has none."""
-    tokens = reply.split(b".")
-    count = len(tokens)
-    if count < 9 or count == 10 or tokens[1] != b"ACK" or tokens[0] != b"$JS":
-        return None
-    number = tokens[6 if count == 9 else 8]
-    return int(number) if number.isdigit() and len(number) <= _MOST_DIGITS else None
 
 
 def header_value(block: bytes, name: bytes) -> bytes:

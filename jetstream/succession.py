@@ -45,6 +45,7 @@ from .errors import (
 )
 from .fetch import LATE
 from .info import ConsumerInfo
+from .metadata import read_place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -158,22 +159,6 @@ class Lineage:
             return SEEN  # ORDERED-7
         self.start = stream_seq + 1
         return NEXT
-
-
-def read_place(reply: bytes) -> tuple[bytes, int, int] | None:
-    """Consumer, stream sequence and consumer sequence; None if it is no subject of theirs.
-
-    As metadata.py reads it, but only what is needed for every message.
-    """
-    tokens = reply.split(b".")
-    count = len(tokens)
-    if tokens[0] != b"$JS" or count < 9 or count == 10:
-        return None
-    first = 3 if count == 9 else 5
-    stream_seq, consumer_seq = tokens[first + 2], tokens[first + 3]
-    if not stream_seq.isdigit() or not consumer_seq.isdigit():
-        return None
-    return tokens[first], int(stream_seq), int(consumer_seq)
 
 
 class Succession:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from jetstream.errors import NotJetStreamMessage
-from jetstream.metadata import Metadata, read_metadata
+from jetstream.metadata import Metadata, read_consumer_seq, read_metadata, read_place
 from natsproto import Msg, Parser
 from tests.core import ROOT
 
@@ -92,3 +92,24 @@ def test_names_and_numbers_of_any_kind():
 def test_other_shapes_are_refused(reply):
     with pytest.raises(NotJetStreamMessage, match="reply b"):
         read_metadata(reply)
+
+
+PLACES = [
+    (b"$JS.ACK.S.C.1.2.3.4.5", (b"C", 2, 3)),
+    (b"$JS.ACK._.h.S.C.1.2.3.4.5", (b"C", 2, 3)),
+    (b"$JS.ACK._.h.S.C.1.2.3.4.5.more.and.more", (b"C", 2, 3)),
+    (b"$JS.ACK.h.S.C.1.2.3.4.5", None),
+    (b"$JS.ACK.C.1.2.3.4.5", None),
+    (b"$JS.ACK.S.C.1.2.x.4.5", None),
+    (b"$JS.ACK.S.C.1.2.%s.4.5" % (b"3" * 21), None),
+    (b"$JS.FC.S.C.1.2.3.4.5", None),
+    (b"_INBOX.a", None),
+    (b"", None),
+]
+
+
+@pytest.mark.rule("PUSH-10", "ORDERED-4")
+@pytest.mark.parametrize(("reply", "place"), PLACES)
+def test_what_machines_read_of_it(reply, place):
+    assert read_place(reply) == place
+    assert read_consumer_seq(reply) == (place and place[2])

@@ -8,7 +8,7 @@ from jetstream.errors import (
     HeartbeatMissed,
     UnknownStatus,
 )
-from jetstream.push import MAX_BYTES, MAX_MESSAGES, Gap, Push, PushWarning, Recounted, consumer_seq
+from jetstream.push import MAX_BYTES, MAX_MESSAGES, Gap, Push, PushWarning, Recounted
 from natsproto.effects import Publish
 from natsproto.errors import ConnectionClosed
 from natsproto.frames import Msg
@@ -231,26 +231,6 @@ def test_at_hand_is_what_has_no_consequences():
     machine.pop(1.0)
     machine.end()
     assert (machine.at_hand(), machine.pending()) == (None, 2)
-
-
-@pytest.mark.rule("PUSH-10")
-@pytest.mark.parametrize(
-    ("reply", "number"),
-    [
-        (b"$JS.ACK.S.C.1.2.3.4.5", 3),
-        (b"$JS.ACK._.h.S.C.1.2.3.4.5", 3),
-        (b"$JS.ACK._.h.S.C.1.2.3.4.5.more.and.more", 3),
-        (b"$JS.ACK.h.S.C.1.2.3.4.5", None),
-        (b"$JS.ACK.C.1.2.3.4.5", None),
-        (b"$JS.ACK.S.C.1.2.x.4.5", None),
-        (b"$JS.ACK.S.C.1.2.%s.4.5" % (b"3" * 21), None),
-        (b"$JS.FC.S.C.1.2.3.4.5", None),
-        (b"_INBOX.a", None),
-        (b"", None),
-    ],
-)
-def test_the_sequence_in_a_reply_subject(reply, number):
-    assert consumer_seq(reply) == number
 
 
 # fmt: off

@@ -25,7 +25,6 @@ from jetstream.succession import (
     THERE,
     Lineage,
     Succession,
-    read_place,
 )
 from natsproto.errors import TimeoutExpired
 from natsproto.frames import Msg
@@ -199,12 +198,6 @@ def test_nothing_is_next_without_a_consumer():
     line = lineage()
     line.successor()
     assert line.judge(ACK % (1, 1)) == STALE
-
-
-def test_read_place():
-    assert read_place(ACK % (11, 1)) == (b"o_1", 11, 1)
-    assert read_place(DOMAIN % (12, 2)) == (b"o_1", 12, 2)
-    assert read_place(b"_INBOX.x") is None
 
 
 # The succession: steps are (time, input); inputs are an answer to the last creation, or a name

@@ -15,7 +15,8 @@ from __future__ import annotations
 from typing import Any
 
 from jetstream.errors import HeartbeatMissed
-from jetstream.push import Gap, Push, PushWarning, Recounted, consumer_seq
+from jetstream.metadata import read_consumer_seq
+from jetstream.push import Gap, Push, PushWarning, Recounted
 from jetstream.pushing import PushMessages
 from natsproto import Parser
 from natsproto.errors import ConnectionClosed
@@ -155,7 +156,7 @@ class Pushing(World):
             self.asked_after.setdefault(name, self.arrivals)
         elif reply.startswith(b"$JS.ACK"):
             self.arrivals += 1
-            self.number = consumer_seq(reply) or 0
+            self.number = read_consumer_seq(reply) or 0
 
     def sent(self, data: bytes) -> None:
         for line in data.split(b"\r\n"):
