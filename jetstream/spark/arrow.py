@@ -54,6 +54,18 @@ class Rows:
     def __len__(self) -> int:
         return len(self.subjects)
 
+    def take(self, rows: list[int]) -> Rows:
+        """Those at these positions."""
+        data = self.data
+        return Rows(
+            self.stream,
+            self.sequences.take(rows),
+            self.times.take(rows),
+            [self.subjects[i] for i in rows],
+            None if data is None else [data[i] for i in rows],
+            [self.headers[i] for i in rows],
+        )
+
 
 def arrow_schema(schema: StructType) -> Any:
     """As Spark wants it, to the letter: since 4.2 the first batch must equal this."""

@@ -58,20 +58,21 @@ class Lookup:
         return ask(lambda: self._next_message(seq, subject))
 
     def _next_message(self, seq: int, subject: str) -> StoredMsg | None:
-        session = client(self._settings).inner.session
+        with client(self._settings).port.lock:
+            try:
+                body = {"seq": seq, "next_by_subj": subject}
+                return run_sync(get_by_api(self.api(), self.stream, body))
+            except MessageNotFound:
+                return None
+
+    def api(self) -> Api:
         settings = self._settings
-        api = Api(
-            session,
+        return Api(
+            client(settings).inner.session,
             settings.text("domain"),
             settings.text("apiPrefix") or "$JS.API",
             settings.seconds("requestTimeout"),
         )
-        body = {"seq": seq, "next_by_subj": subject}
-        with client(settings).port.lock:
-            try:
-                return run_sync(get_by_api(api, self.stream, body))
-            except MessageNotFound:
-                return None
 
     def is_left(self, start: int, end: int, filters: list[str]) -> bool:
         """Whether there are messages to read in this range."""

@@ -111,10 +111,7 @@ def read_pull(
         with contextlib.suppress(RemoteError):
             consumer.delete()
         return
-    prefix = settings.text("apiPrefix") or "$JS.API"
-    if settings.given("domain"):
-        prefix = "$JS.%s.API" % settings.text("domain")
-    pulls = Pulls(client(settings), prefix, consumer)
+    pulls = Pulls(client(settings), lookup.api().prefix, consumer)
     try:
         yield from _read(pulls, part, start, settings, bare)
     except RemoteError:

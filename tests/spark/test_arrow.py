@@ -8,7 +8,7 @@ import json
 import pyarrow as pa
 import pytest
 
-from jetstream.errors import NotJetStreamMessage
+from jetstream.errors import InvalidResponse, NotJetStreamMessage
 from jetstream.spark.arrow import (
     arrow_schema,
     pulled_rows,
@@ -16,6 +16,7 @@ from jetstream.spark.arrow import (
     read_replies,
     record_batch,
 )
+from jetstream.spark.direct import direct_rows, read_times
 from jetstream.spark.offsets import (
     DataLost,
     Place,
@@ -25,6 +26,7 @@ from jetstream.spark.offsets import (
     read_places,
     start_places,
 )
+from jetstream.timestamp import Timestamp
 from natsproto.errors import InvalidValue
 from natsproto.frames import Msg
 from tests.spark.support import ROWS, schema
@@ -118,6 +120,46 @@ def test_the_plain_way_to_read_headers():
 
 def test_the_batch_has_the_types_that_spark_wants():
     assert arrow_schema(schema("timestamp")).field("timestamp").type == pa.timestamp("us", "UTC")
+
+
+# Direct get
+
+
+PLACE = (
+    "\r\nNats-Stream: S\r\nNats-Subject: a.b\r\nNats-Sequence: %d\r\nNats-Time-Stamp: %s\r\n\r\n"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-11-15T23:55:50.071146522Z",
+        "2026-11-15T23:55:50.0711465Z",
+        "2026-11-15T23:55:50.1Z",
+        "2026-11-15T23:55:50Z",
+        "1970-01-01T00:00:00Z",
+        "2026-11-15T23:55:50.071146522+01:00",
+    ],
+)
+def test_times_in_columns_are_the_same_as_one_by_one(text):
+    assert read_times([text.encode()]).to_pylist() == [Timestamp.parse(text).ns]
+
+
+def test_messages_of_direct_get():
+    when = "2026-11-15T23:55:50.071146522Z"
+    plain = ("NATS/1.0" + PLACE % (7, when)).encode()
+    # A republished message has such headers of its own; the server's are the last ones.
+    own = "NATS/1.0\r\nA: 1\r\nNats-Stream: OLD\r\nNats-Subject: x\r\nNats-Sequence: 1"
+    other = (own + PLACE % (9, when)).encode()
+    rows = direct_rows("S", [Msg(b"i", 1, b"", b"d", plain), Msg(b"i", 1, b"", b"e", other)])
+    assert rows.sequences.to_pylist() == [7, 9]
+    assert rows.times.to_pylist() == [Timestamp.parse(when).ns] * 2
+    assert rows.subjects == [b"a.b", b"a.b"]
+    assert rows.headers == [None, own.encode() + b"\r\n\r\n"]
+    assert rows.take([1]).sequences.to_pylist() == [9]
+    for odd in (None, b"NATS/1.0\r\n\r\n", b"NATS/1.0\r\nNats-Stream: S\r\n\r\n"):
+        with pytest.raises(InvalidResponse, match="is no stored message"):
+            direct_rows("S", [Msg(b"i", 1, b"", b"", odd)])
 
 
 # Offsets
