@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 VERSION = b"NATS/1.0"
 _SPACE = b" \t"
+_NONE: tuple[()] = ()
 
 
 class Headers:
@@ -39,9 +40,11 @@ class Headers:
 
     __slots__ = ("_pairs",)
 
-    def __init__(self, items: HeadersLike = ()) -> None:
+    def __init__(self, items: HeadersLike = _NONE) -> None:
         # A list of pairs, because dicts have no order on MicroPython and names may repeat.
         self._pairs: list[tuple[str, str]] = []
+        if items is _NONE:
+            return
         for name, value in _pairs(items):
             for single in value if isinstance(value, (list, tuple)) else (value,):
                 self.append(name, single)
@@ -51,13 +54,24 @@ class Headers:
         """Read a whole block, the final empty line included; HeaderError if it is none."""
         if not block.endswith(b"\r\n\r\n"):
             raise HeaderError("header block does not end with an empty line: %r" % block[-64:])
-        lines = block[:-4].split(b"\r\n")
-        # What follows the version is a status or nothing; a bare LF would hide a header in it.
-        if not (lines[0] + b" ").startswith(VERSION + b" ") or b"\n" in lines[0]:
+        first, *lines = block[:-4].split(b"\r\n")
+        # What follows the version is a status or nothing.
+        if first != VERSION and not first.startswith(VERSION + b" "):
             raise HeaderError("header block does not start with NATS/1.0: %r" % block[:64])
+        # ADR-4: a lone LF or CR is no line end; it would hide a header. Counted in the whole block,
+        # because that is cheaper than looking for them in each line.
+        if block.count(b"\r") + block.count(b"\n") != 2 * len(lines) + 4:
+            raise HeaderError("header block with a bare CR or LF: %r" % block[:256])
         headers = cls()
-        for line in lines[1:]:
-            headers._pairs.append(_decode_line(line))
+        for line in lines:
+            name, colon, value = line.partition(b":")
+            if not colon or not name:
+                raise HeaderError("header line without a name and a colon: %r" % line)
+            # ADR-4: no folding and no space before the colon.
+            if name != name.strip(_SPACE):
+                raise HeaderError("header name with white space around it: %r" % line)
+            pair = (_text.decode(name), _text.decode(value.strip(_SPACE)))
+            headers._pairs.append(pair)
         return headers
 
     def encode(self) -> bytes:
@@ -138,18 +152,6 @@ def _pairs(items: HeadersLike) -> list[tuple[str, HeaderValue]]:
         raise InvalidHeader(
             "headers %r are neither a mapping nor pairs" % (items,), "HDR-9"
         ) from error
-
-
-def _decode_line(line: bytes) -> tuple[str, str]:
-    name, colon, value = line.partition(b":")
-    if not colon or not name:
-        raise HeaderError("header line without a name and a colon: %r" % line)
-    # ADR-4: no folding and no space before the colon; and a lone LF or CR is no line end.
-    if name[:1] in (b" ", b"\t") or name[-1:] in (b" ", b"\t"):
-        raise HeaderError("header name with white space around it: %r" % line)
-    if b"\n" in line or b"\r" in line:
-        raise HeaderError("header line with a bare CR or LF: %r" % line)
-    return _text.decode(name), _text.decode(value.strip(_SPACE))
 
 
 def read_status(block: bytes) -> tuple[int, str]:
