@@ -287,7 +287,7 @@ def test_a_stream_that_was_made_anew_after_planning(server, js, name):
 def test_a_server_that_restarts_between_batches(name):
     with Server(jetstream=True) as server, connect(server.url) as admin:
         js = JetStream(admin)
-        query = started(server, js, name)
+        query = started(server, js, name, requestTimeout="1s")
         server.kill()
         server.restart()
         with connect(server.url) as other:
