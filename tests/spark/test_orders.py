@@ -6,7 +6,7 @@ from examples.orders.generator import Totals, orders
 from examples.orders.live import STREAM, Work, publish
 from examples.orders.pipeline import SINK, WATERMARK, Pipeline
 
-EVENTS = 6_000  # two minutes and a half
+EVENTS = 5_000  # a little more than two minutes
 
 
 def test_revenue_in_both_places_is_the_generators(spark, server, js, tmp_path):
