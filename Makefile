@@ -8,7 +8,7 @@ help:  ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 test: lint types rules cover  ## Everything that must hold
-	$(PY) -m pytest -n 2 --dist loadfile --ignore tests/spark
+	$(PY) -m pytest -n 3 --dist loadgroup --ignore tests/spark
 	$(PY) -m pytest tests/spark
 
 lint: $(READY)  ## Style, form and the law of imports

@@ -222,6 +222,8 @@ async def check_pull_subscribe_the_consumer_goes(ctx: Context) -> None:
     js = await _begin(ctx, 1)
     other = await open_js(ctx)
     looker = await ctx.connect(js_server(ctx))
+    pulls = await looker.subscribe("$JS.API.CONSUMER.MSG.NEXT.%s.e" % name_of(ctx))
+    await looker.flush(WAIT)
     for count, expected in ((1, [b"0"]), (2, [])):
         sub: PullSubscription = await js.pull_subscribe(ctx.subject + ".x", name="e")
 
@@ -229,6 +231,8 @@ async def check_pull_subscribe_the_consumer_goes(ctx: Context) -> None:
             async def look() -> bool:
                 return (await other.consumer(name_of(ctx), "e")).cached_info.num_waiting > 0
 
+            assert b"no_wait" in (await pulls.next(WAIT)).data
+            assert b"no_wait" not in (await pulls.next(WAIT)).data  # the one that lingers
             await until(looker, look)
             await other.delete_consumer(name_of(ctx), "e")
 
