@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
 
 VERSION = b"NATS/1.0"
-_SPACE = b" \t"
+_SPACE = " \t"
 _NONE: tuple[()] = ()
 
 
@@ -64,14 +64,13 @@ class Headers:
             raise HeaderError("header block with a bare CR or LF: %r" % block[:256])
         headers = cls()
         for line in lines:
-            name, colon, value = line.partition(b":")
+            name, colon, value = _text.decode(line).partition(":")
             if not colon or not name:
                 raise HeaderError("header line without a name and a colon: %r" % line)
             # ADR-4: no folding and no space before the colon.
             if name != name.strip(_SPACE):
                 raise HeaderError("header name with white space around it: %r" % line)
-            pair = (_text.decode(name), _text.decode(value.strip(_SPACE)))
-            headers._pairs.append(pair)
+            headers._pairs.append((name, value.strip(_SPACE)))
         return headers
 
     def encode(self) -> bytes:
@@ -175,7 +174,7 @@ def check_header(name: str, value: str) -> None:
     for char in ("\r", "\n", "\0"):
         if char in value:
             raise InvalidHeader("value %r of header %r contains %r" % (value, name, char), "HDR-10")
-    if value != value.strip(" \t"):
+    if value != value.strip(_SPACE):
         raise InvalidHeader(
             "value %r of header %r has white space around it" % (value, name), "HDR-10"
         )
