@@ -36,24 +36,6 @@ BUDGET = 16 * 1024 * 1024
 _PATIENCE = 60.0
 
 
-class BulkFetcher(Fetcher):
-    """A Fetcher that books the messages of one read together: 0.1 us each instead of 1."""
-
-    __slots__ = ()
-
-    def receive_all(self, msgs: list[Msg], now: float) -> bool:
-        count = len(msgs)
-        # A status has no reply; what is left over belongs to nobody.
-        if self.done or count > self._left or not all(msg.raw_reply for msg in msgs):
-            return super().receive_all(msgs, now)
-        self.messages += msgs
-        self._mine += count
-        self._left -= count
-        if not self._left:
-            self._finish(None, now)
-        return self.done
-
-
 class Pulls:
     """Pulls of one consumer, one ahead of what is taken."""
 
@@ -62,8 +44,8 @@ class Pulls:
         self._session = client.inner.session
         subject = "%s.CONSUMER.MSG.NEXT.%s.%s" % (prefix, consumer.stream, consumer.name)
         self._template = fetch_template(subject, 1.0, None, True, {}, False)
-        self._open: list[BulkFetcher] = []
-        self._idle: list[BulkFetcher] = []
+        self._open: list[Fetcher] = []
+        self._idle: list[Fetcher] = []
 
     def ask(self, count: int) -> None:
         """Send a pull for so many messages, of those that are there now."""
@@ -75,7 +57,7 @@ class Pulls:
                 fetcher = self._idle.pop(0)
             else:
                 inbox = connection.new_inbox()
-                fetcher = BulkFetcher(inbox.encode())
+                fetcher = Fetcher(inbox.encode())
                 connection.subscribe(inbox + ".*", fetcher)
             self._open.append(fetcher)
             now = self._port.now()
