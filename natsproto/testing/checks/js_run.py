@@ -25,6 +25,7 @@ from natsproto.testing.suite import check
 
 if TYPE_CHECKING:
     from jetstream import Consumer, JetStream, JsMsg
+    from jetstream.consuming import Messages
     from natsproto.client import Client
 
 
@@ -62,6 +63,14 @@ async def _acked(ctx: Context, consumer: Consumer, floor: int) -> None:
         return info.ack_floor.stream_seq == floor and not info.num_ack_pending
 
     await until(await ctx.connect(js_server(ctx)), look)
+
+
+async def _all_here(messages: Messages, count: int) -> None:
+    """Until so many wait to be taken: what is still on its way is not given back by a stop."""
+    deadline = time.monotonic() + WAIT
+    while messages.pending < count and time.monotonic() < deadline:
+        with suppress(TimeoutExpired):
+            await messages.events.next(timeout=0.02)
 
 
 @check()
@@ -110,6 +119,7 @@ async def check_run_stop_in_a_callback(ctx: Context) -> None:
     async def callback(msg: JsMsg) -> None:
         await work.note(msg)
         if len(work.seen) == 3:
+            await _all_here(messages, 7)
             await messages.stop(nak=True)
 
     await messages.run(callback)
@@ -174,11 +184,7 @@ async def check_run_a_callback_fails(ctx: Context) -> None:
 
     async def callback(msg: JsMsg) -> None:
         if msg.data == b"2":
-            # All six have come, so that all of them are given back.
-            deadline = time.monotonic() + WAIT
-            while messages.pending < 3 and time.monotonic() < deadline:
-                with suppress(TimeoutExpired):
-                    await messages.events.next(timeout=0.02)
+            await _all_here(messages, 3)
             raise _Failed
         await work.note(msg)
 
