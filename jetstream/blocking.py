@@ -6,7 +6,7 @@ asynchronous twin (see natsproto/port.py).
 
 from __future__ import annotations
 
-from natsproto.port import blocking, blocking_to
+from natsproto.port import blocking, blocking_to, locked_to
 
 from . import api as _api
 from . import batch as _batch
@@ -26,14 +26,11 @@ from .blocking_push import PushMessages as PushMessages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
     from natsproto.blocking import Client
     from natsproto.errors import NatsError
     from natsproto.port import BlockingPort
 
     from .info import ConsumerInfo, PubAck, StreamInfo
-    from .pull_options import PriorityOptions
 
 
 class Consumer:
@@ -60,32 +57,7 @@ class Consumer:
     delete = blocking(_consumer.Consumer.delete)
     fetch = blocking_to(Batch, _consumer.Consumer.fetch)
     next = blocking_to(facade_or_none, _consumer.Consumer.next)
-
-    def consume(
-        self,
-        *,
-        max_messages: int | None = None,
-        max_bytes: int | None = None,
-        expires: float = 30.0,
-        heartbeat: float | None = None,
-        threshold_messages: int | None = None,
-        threshold_bytes: int | None = None,
-        stop_after: int | None = None,
-        **priority: Unpack[PriorityOptions],
-    ) -> Messages:
-        """As Consumer.consume: `with consumer.consume() as messages`, then iterate."""
-        with self.port.lock:
-            inner = self.inner.consume(
-                max_messages=max_messages,
-                max_bytes=max_bytes,
-                expires=expires,
-                heartbeat=heartbeat,
-                threshold_messages=threshold_messages,
-                threshold_bytes=threshold_bytes,
-                stop_after=stop_after,
-                **priority,
-            )
-            return Messages(inner, self.port)
+    consume = locked_to(Messages, _consumer.Consumer.consume)
 
     def __repr__(self) -> str:
         return repr(self.inner)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from natsproto.port import blocking, blocking_to
+from natsproto.port import blocking, blocking_to, locked_to
 
 from . import ordered_consumer as _ordered
 from .blocking_pull import Batch, Messages, facade_or_none
@@ -43,30 +43,7 @@ class OrderedConsumer:
     delete = blocking(_ordered.OrderedConsumer.delete)
     fetch = blocking_to(Batch, _ordered.OrderedConsumer.fetch)
     next = blocking_to(facade_or_none, _ordered.OrderedConsumer.next)
-
-    def consume(
-        self,
-        *,
-        max_messages: int | None = None,
-        max_bytes: int | None = None,
-        expires: float = 30.0,
-        heartbeat: float | None = None,
-        threshold_messages: int | None = None,
-        threshold_bytes: int | None = None,
-        stop_after: int | None = None,
-    ) -> Messages:
-        """As OrderedConsumer.consume: `with consumer.consume() as messages`, then iterate."""
-        with self.port.lock:
-            inner = self.inner.consume(
-                max_messages=max_messages,
-                max_bytes=max_bytes,
-                expires=expires,
-                heartbeat=heartbeat,
-                threshold_messages=threshold_messages,
-                threshold_bytes=threshold_bytes,
-                stop_after=stop_after,
-            )
-            return Messages(inner, self.port)
+    consume = locked_to(Messages, _ordered.OrderedConsumer.consume)
 
     def __repr__(self) -> str:
         return repr(self.inner)

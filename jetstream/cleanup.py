@@ -89,7 +89,4 @@ def clean_up(api: Api, stream: str, name: str, target: str) -> None:
     inbox = connection.new_inbox()
     machine = Cleanup(api.prefix, "%s.%s" % (stream, name), target, inbox)
     connection.subscribe(inbox, machine)
-    if connection.online:
-        machine.connected(api.session.port.now())
-        connection.perform(machine)
-    api.session.port.flush_soon()
+    api.session.begin(machine)

@@ -21,12 +21,12 @@ from .errors import (
 )
 from .info import ConsumerInfo
 from .ordered import Ordered
-from .pull import MANY
 from .pull_options import (
     check_count,
     check_time,
     consume_limits,
     consume_template,
+    fetch_limits,
     fetch_template,
 )
 from .pulling import Pulling
@@ -174,10 +174,7 @@ class OrderedConsumer:
         no_wait: bool = False,
     ) -> Batch:
         """The next messages, as Consumer.fetch. If the consumer is gone, another one is made."""
-        if (max_messages is None) == (max_bytes is None):
-            raise InvalidValue("fetch takes either max_messages or max_bytes", "FETCH-2")
-        batch = MANY if max_messages is None else check_count("max_messages", max_messages)
-        size = 0 if max_bytes is None else check_count("max_bytes", max_bytes)
+        batch, size = fetch_limits(max_messages, max_bytes)
         fetch_template("", expires, heartbeat, no_wait, {}, False)
         self._claim()
         self._fetching = True
@@ -233,10 +230,7 @@ class OrderedConsumer:
         machine = Ordered(inbox.encode(), template, succession, **limits)
         connection.subscribe(inbox + ".*", machine)
         self._machine = machine
-        if connection.online:
-            machine.connected(session.port.now())
-            connection.perform(machine)
-        session.port.flush_soon()
+        session.begin(machine)
         return Messages(session, machine, True)
 
     def __repr__(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from natsproto.errors import InvalidValue
 
-from .pull import PullTemplate
+from .pull import MANY, PullTemplate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,6 +104,14 @@ def threshold(name: str, value: int | None, limit: int) -> int:
     if check_count(name, value) > limit:
         raise InvalidValue("%s %d is above the limit %d" % (name, value, limit), "CONSUME-3")
     return value
+
+
+def fetch_limits(max_messages: int | None, max_bytes: int | None) -> tuple[int, int]:
+    """Batch and bytes of the pull: one of them is given."""
+    if (max_messages is None) == (max_bytes is None):
+        raise InvalidValue("fetch takes either max_messages or max_bytes", "FETCH-2")
+    batch = MANY if max_messages is None else check_count("max_messages", max_messages)
+    return batch, 0 if max_bytes is None else check_count("max_bytes", max_bytes)
 
 
 def consume_limits(

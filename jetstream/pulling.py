@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from natsproto.errors import InvalidValue
-
 from .consume import Consume
 from .consuming import Batch, Messages
 from .fetch import Fetcher
 from .messages import JsMsg
-from .pull import MANY
-from .pull_options import check_count, consume_limits, consume_template, fetch_template
+from .pull_options import consume_limits, consume_template, fetch_limits, fetch_template
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,10 +40,7 @@ class Pulling:
         no_wait: bool,
         priority: PriorityOptions,
     ) -> Batch:
-        if (max_messages is None) == (max_bytes is None):
-            raise InvalidValue("fetch takes either max_messages or max_bytes", "FETCH-2")
-        batch = MANY if max_messages is None else check_count("max_messages", max_messages)
-        size = 0 if max_bytes is None else check_count("max_bytes", max_bytes)
+        batch, size = fetch_limits(max_messages, max_bytes)
         template = fetch_template(self.subject, expires, heartbeat, no_wait, priority, self._pinned)
         # FETCH-12: without waiting, the server answers at once or not at all.
         patience = self._api.timeout if no_wait else expires
@@ -132,8 +126,5 @@ class Pulling:
         inbox = connection.new_inbox()
         machine = Consume(inbox.encode(), template, **limits)
         connection.subscribe(inbox + ".*", machine)
-        if connection.online:
-            machine.connected(session.port.now())
-            connection.perform(machine)
-        session.port.flush_soon()
+        session.begin(machine)
         return Messages(session, machine, self._ackless)

@@ -97,10 +97,7 @@ async def subscribe_ordered(
         max_bytes=max_bytes,
     )
     connection.subscribe(inbox + ".d1", machine)
-    if connection.online:
-        machine.connected(session.port.now())
-        connection.perform(machine)
-    session.port.flush_soon()
+    session.begin(machine)
     messages = PushMessages(session, machine)
     messages.stream = stream
     try:

@@ -144,10 +144,7 @@ def _listen(
 
 def _begin(api: Api, machine: Push, stream: str, name: str) -> PushMessages:
     session = api.session
-    if session.connection.online:
-        machine.connected(session.port.now())
-        session.connection.perform(machine)
-    session.port.flush_soon()
+    session.begin(machine)
     messages = PushMessages(session, machine)
     messages.stream = stream
     messages.name = name

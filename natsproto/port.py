@@ -131,6 +131,18 @@ def blocking_to(
     return _dressed(call, method)
 
 
+def locked_to(
+    make: Callable[[R, BlockingPort], S], method: Callable[Concatenate[Inner, P], R]
+) -> Callable[Concatenate[Facade[Inner], P], S]:
+    """Likewise, for a method that is no coroutine."""
+
+    def call(__self: Facade[Inner], *args: P.args, **kwargs: P.kwargs) -> S:
+        with __self.port.lock:
+            return make(method(__self.inner, *args, **kwargs), __self.port)
+
+    return _dressed(call, method)
+
+
 def _dressed(call: R, method: object) -> R:
     """With the name and the docstring of the method, and for `help` its signature."""
     try:

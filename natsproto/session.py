@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .connection import Connection
     from .frames import Msg
     from .port import Port
-    from .waitable import Request
+    from .waitable import Receiver, Request
 
 LONGEST = 10**9  # seconds: 31 years
 
@@ -27,6 +27,13 @@ class Session:
     def deadline(self, timeout: float) -> float:
         """The time that is `timeout` seconds from now."""
         return self.port.now() + check_seconds("timeout", timeout)
+
+    def begin(self, receiver: Receiver) -> None:
+        """Set one going that is subscribed by now: a connection that is there already is told."""
+        if self.connection.online:
+            receiver.connected(self.port.now())
+            self.connection.perform(receiver)
+        self.port.flush_soon()
 
     async def settle(self, request: Request) -> Msg | None:
         """Wait for the answer; the request is given up if the caller is cancelled."""

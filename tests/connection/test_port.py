@@ -8,7 +8,7 @@ import pytest
 
 from natsproto import port
 from natsproto.errors import InvalidState
-from natsproto.port import blocking, blocking_to, run_sync
+from natsproto.port import blocking, blocking_to, locked_to, run_sync
 
 
 class Suspends:
@@ -22,6 +22,11 @@ class Inner:
 
     async def add(self, one: int, *, two: int = 2) -> int:
         """One and two."""
+        self.log.append("add")
+        return one + two
+
+    def add_now(self, one: int, *, two: int = 2) -> int:
+        """At once."""
         self.log.append("add")
         return one + two
 
@@ -60,6 +65,7 @@ class Facade:
     fail = blocking(Inner.fail)
     suspend = blocking(Inner.suspend)
     sum = blocking_to(Sum, Inner.add)
+    sum_now = locked_to(Sum, Inner.add_now)
 
     def __init__(self) -> None:
         self.inner = Inner()
@@ -70,6 +76,15 @@ def test_a_call_holds_the_lock():
     facade = Facade()
     assert facade.add(1) == 3
     assert facade.inner.log == ["locked", "add", "released"]
+
+
+def test_a_method_that_is_no_coroutine():
+    facade = Facade()
+    made = facade.sum_now(1, two=5)
+    assert isinstance(made, Sum)
+    assert made.port is facade.port
+    assert facade.inner.log == ["locked", "add", "released"]
+    assert facade.sum_now.__doc__ == "At once."
 
 
 def test_arguments_are_passed_on():

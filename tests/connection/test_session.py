@@ -4,11 +4,12 @@ import math
 
 import pytest
 
+from natsproto.effects import Publish
 from natsproto.errors import ConnectionClosed, ConnectionLost, InvalidValue, TimeoutExpired
 from natsproto.outbox import HIGH_WATER
 from natsproto.port import run_sync
 from natsproto.session import Session, check_count, check_seconds
-from natsproto.waitable import Request, Waitable
+from natsproto.waitable import Receiver, Request, Waitable
 from tests.connection.support import PONG, Wire
 
 
@@ -40,6 +41,41 @@ def make(*steps):
         (lambda at=step: wire.timer(at=at)) if isinstance(step, float) else step for step in steps
     ]
     return wire, Session(wire.connection, Turns(wire, *turns))
+
+
+class Told(Receiver):
+    """Notes when it is told of a connection, and wants something to be said."""
+
+    __slots__ = ("times",)
+
+    def __init__(self):
+        super().__init__()
+        self.times = []
+
+    def connected(self, now):
+        self.times.append(now)
+
+    def take_orders(self):
+        return [Publish(b"hello", b"", b"", None)]
+
+
+def test_begin_tells_of_the_connection_that_is_there():
+    wire, session = make()
+    told = Told()
+    wire.connection.subscribe("a", told)
+    wire.now = 3.0
+    session.begin(told)
+    assert told.times == [3.0]
+    assert wire.sent() == b"SUB a 1\r\nPUB hello 0\r\n\r\n"
+
+
+def test_begin_without_a_connection_leaves_it_for_later():
+    wire, session = make()
+    wire.lost()
+    told = Told()
+    wire.connection.subscribe("a", told)
+    session.begin(told)
+    assert told.times == []
 
 
 def test_settle_waits_until_the_answer_is_there_however_often_it_is_woken():

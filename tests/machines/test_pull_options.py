@@ -8,6 +8,7 @@ from jetstream.pull_options import (
     check_count,
     consume_limits,
     consume_template,
+    fetch_limits,
     fetch_template,
     threshold,
 )
@@ -172,3 +173,15 @@ def test_consume_limits(given, limits):
     name, limit, refill_at, stop_after = limits
     expected = {name: limit, "threshold": refill_at, "stop_after": stop_after}
     assert consume_limits(*given) == expected
+
+
+@pytest.mark.rule("FETCH-2")
+def test_fetch_limits():
+    assert fetch_limits(5, None) == (5, 0)
+    assert fetch_limits(None, 4096) == (1_000_000, 4096)
+    for given in [(None, None), (5, 4096)]:
+        with pytest.raises(InvalidValue, match="either max_messages or max_bytes"):
+            fetch_limits(*given)
+    for given in [(0, None), (None, 0)]:
+        with pytest.raises(InvalidValue, match="not a whole number from 1"):
+            fetch_limits(*given)
