@@ -6,6 +6,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from jetstream.errors import ApiError, JetStreamNotAvailable, NoStreamResponse
 from natsproto.errors import TimeoutExpired
 
 from .context import WAIT, Context
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from natsproto.client import Client
 
     from .server import Server
+
+#: How long a cluster may take to find another leader.
+ELECTION = 20.0
 
 #: The configuration of the server that the checks of JetStream share.
 JETSTREAM: dict[str, Any] = {"jetstream": "enabled"}
@@ -127,3 +131,26 @@ async def until(client: Client, look: Callable[[], Awaitable[bool]], timeout: fl
     while not await look():
         assert time.monotonic() < deadline, f"it did not happen within {timeout} s"
         await pause(client, 0.02)
+
+
+async def settled(ctx: Context, consumer: Consumer, floor: int) -> None:
+    """Until the server has worked off the acknowledgements up to that message of the stream."""
+
+    async def look() -> bool:
+        info = await consumer.info()
+        return info.ack_floor.stream_seq == floor and not info.num_ack_pending
+
+    await until(await ctx.connect(js_server(ctx)), look)
+
+
+async def publish_surely(client: Client, js: JetStream, subject: str, payload: bytes) -> None:
+    """Until it is acknowledged: the stream may be without a leader."""
+
+    async def publish() -> bool:
+        try:
+            await js.publish(subject, payload, msg_id=payload.decode(), timeout=1.0)
+        except (TimeoutExpired, NoStreamResponse, JetStreamNotAvailable, ApiError):
+            return False
+        return True
+
+    await until(client, publish, ELECTION)

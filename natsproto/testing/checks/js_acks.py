@@ -16,6 +16,7 @@ from natsproto.testing.streams import (
     new_stream,
     numbers,
     open_js,
+    settled,
     until,
 )
 from natsproto.testing.suite import check
@@ -25,17 +26,6 @@ if TYPE_CHECKING:
     from natsproto.client import Client
 
 _V2 = {"jetstream": "enabled", "feature_flags": {"js_ack_fc_v2": True}}
-
-
-async def _settled(ctx: Context, consumer: Consumer, floor: int) -> None:
-    """Until the server has the acknowledgements up to that message of the stream."""
-    client = await ctx.connect(js_server(ctx))
-
-    async def look() -> bool:
-        info = await consumer.info()
-        return info.ack_floor.stream_seq == floor and not info.num_ack_pending
-
-    await until(client, look)
 
 
 async def _one(consumer: Consumer, expires: float = SOON) -> JsMsg:
@@ -66,7 +56,7 @@ async def check_ack(ctx: Context) -> None:
         assert not msg.settled
         await msg.ack()
         assert msg.settled
-    await _settled(ctx, consumer, 3)
+    await settled(ctx, consumer, 3)
     assert len(await consumer.fetch(3, expires=0.4)) == 0
 
 

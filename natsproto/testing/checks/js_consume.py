@@ -16,6 +16,7 @@ from natsproto.testing.streams import (
     new_stream,
     numbers,
     open_js,
+    settled,
     until,
 )
 from natsproto.testing.suite import check
@@ -35,16 +36,6 @@ async def _take(messages: Messages, count: int) -> list[bytes]:
     return taken
 
 
-async def _acked(ctx: Context, consumer: Consumer, floor: int) -> None:
-    """Until the server has worked off all acknowledgements."""
-
-    async def look() -> bool:
-        info = await consumer.info()
-        return info.ack_floor.stream_seq == floor and not info.num_ack_pending
-
-    await until(await ctx.connect(js_server(ctx)), look)
-
-
 @check()
 async def check_consume(ctx: Context) -> None:
     """Without options: all that is there, in order, and what comes later."""
@@ -55,7 +46,7 @@ async def check_consume(ctx: Context) -> None:
         assert await _take(messages, 1) == [b"later"]
         assert not messages.closed
     assert messages.closed
-    await _acked(ctx, consumer, 1201)
+    await settled(ctx, consumer, 1201)
 
 
 @check()
@@ -70,7 +61,7 @@ async def check_consume_by_iteration(ctx: Context) -> None:
             if len(seen) == 5000:
                 break
     assert seen == numbers(5000)
-    await _acked(ctx, consumer, 5000)
+    await settled(ctx, consumer, 5000)
     assert (await consumer.info()).num_redelivered == 0
 
 
@@ -228,7 +219,7 @@ async def check_consume_drain(ctx: Context) -> None:
             seen.append(msg.data)
         assert messages.closed
     assert seen == numbers(50)[: len(seen)]
-    await _acked(ctx, consumer, len(seen))
+    await settled(ctx, consumer, len(seen))
     info = await consumer.info()
     assert (info.num_waiting, info.num_pending) == (0, 50 - len(seen))
 
@@ -244,7 +235,7 @@ async def check_consume_stop_after(ctx: Context) -> None:
         seen.append(msg.data)
     assert seen == numbers(25)
     assert messages.closed
-    await _acked(ctx, consumer, 25)
+    await settled(ctx, consumer, 25)
     info = await consumer.info()
     assert (info.num_pending, info.num_waiting) == (25, 0)
 

@@ -12,13 +12,21 @@ from typing import TYPE_CHECKING
 from jetstream.errors import (
     ApiError,
     JetStreamNotAvailable,
-    NoStreamResponse,
     PublishesFailed,
     PublishInDoubt,
 )
 from natsproto.errors import TimeoutExpired
 from natsproto.testing.context import WAIT, Context
-from natsproto.testing.streams import fill, name_of, new_stream, numbers, open_js, until
+from natsproto.testing.streams import (
+    ELECTION,
+    fill,
+    name_of,
+    new_stream,
+    numbers,
+    open_js,
+    publish_surely,
+    until,
+)
 from natsproto.testing.suite import check
 
 if TYPE_CHECKING:
@@ -30,7 +38,6 @@ if TYPE_CHECKING:
     from natsproto.testing.server import Server
 
 # For an election, and the silence before it.
-_ELECTION = 20.0
 
 
 async def replicated(ctx: Context, cluster: Cluster) -> tuple[Stream, Consumer]:
@@ -45,7 +52,7 @@ async def replicated(ctx: Context, cluster: Cluster) -> tuple[Stream, Consumer]:
             return False  # a member that came back a moment ago may not be ready for replicas
         return True
 
-    await until(client, create, _ELECTION)
+    await until(client, create, ELECTION)
     stream = await js.stream(name_of(ctx))
     consumer = await stream.create_consumer(durable_name="c", ack_wait=2.0)
     await fill(ctx, js, numbers(40))
@@ -82,26 +89,17 @@ async def _survive(
         async with consumer.consume(max_messages=5, expires=3.0, heartbeat=0.5) as messages:
             await _take(messages, seen, 10, WAIT)
             strike(leader)
-            await _take(messages, seen, 40, _ELECTION)
-            await _publish_surely(ctx, home, b"after")
+            await _take(messages, seen, 40, ELECTION)
+            await _publish(ctx, home, b"after")
             await _take(messages, seen, 41, WAIT)
     finally:
         heal(leader)
         cluster.wait_formed()
 
 
-async def _publish_surely(ctx: Context, home: Server, payload: bytes) -> None:
-    """Until it is acknowledged: the stream may be without a leader."""
-    js = await open_js(ctx, home)
-
-    async def publish() -> bool:
-        try:
-            await js.publish(ctx.subject + ".x", payload, msg_id=payload.decode(), timeout=1.0)
-        except (TimeoutExpired, NoStreamResponse, ApiError):
-            return False
-        return True
-
-    await until(await ctx.connect(home), publish, _ELECTION)
+async def _publish(ctx: Context, home: Server, payload: bytes) -> None:
+    client = await ctx.connect(home)
+    await publish_surely(client, ctx.jetstream(client), ctx.subject + ".x", payload)
 
 
 @check()
@@ -151,7 +149,7 @@ async def check_consume_over_a_stop_of_its_own_server(ctx: Context) -> None:
         async with consumer.consume(max_messages=5, expires=3.0, heartbeat=0.5) as messages:
             await _take(messages, seen, 10, WAIT)
             home.terminate()
-            await _take(messages, seen, 40, _ELECTION)
+            await _take(messages, seen, 40, ELECTION)
     finally:
         home.restart()
         cluster.wait_formed()
@@ -169,8 +167,8 @@ async def check_consume_over_a_rolling_restart(ctx: Context) -> None:
             member.terminate()
             member.restart()
             cluster.wait_formed()
-            await _publish_surely(ctx, member, b"after %d" % turn)
-            await _take(messages, seen, 40 + turn, _ELECTION)
+            await _publish(ctx, member, b"after %d" % turn)
+            await _take(messages, seen, 40 + turn, ELECTION)
 
 
 @check(slow=True)
@@ -180,7 +178,7 @@ async def check_publish_over_a_crash_of_the_leader(ctx: Context) -> None:
     stream, _ = await replicated(ctx, cluster)
     leader = _leader(cluster, await stream.info())
     home = next(member for member in cluster.members if member is not leader)
-    js = await open_js(ctx, home, timeout=_ELECTION)
+    js = await open_js(ctx, home, timeout=ELECTION)
     try:
         leader.kill()
         # What is sent in the moment of the crash may go to the dead leader: nobody answers.

@@ -11,8 +11,6 @@ from jetstream.errors import (
     ConsumerDeleted,
     ConsumerLimitReached,
     ConsumerNotFound,
-    JetStreamNotAvailable,
-    NoStreamResponse,
     ResetFailed,
     StreamNotFound,
 )
@@ -22,6 +20,7 @@ from natsproto.testing.checks.js_elections import replicated
 from natsproto.testing.checks.js_ordered import new_ordered, take
 from natsproto.testing.context import SOON, WAIT, Context, raises
 from natsproto.testing.streams import (
+    ELECTION,
     JETSTREAM,
     fill,
     js_server,
@@ -29,6 +28,7 @@ from natsproto.testing.streams import (
     new_stream,
     numbers,
     open_js,
+    publish_surely,
     until,
 )
 from natsproto.testing.suite import check
@@ -36,13 +36,11 @@ from natsproto.testing.suite import check
 if TYPE_CHECKING:
     from jetstream import OrderedConsumer, Stream
     from jetstream.consuming import Messages
-    from natsproto.client import Client
     from natsproto.testing.server import Server
 
 # Older servers are silent when there is no such consumer: a reset takes two heartbeats there.
 _TELLS = (2, 10)
 # For an election, and the silence before it.
-_ELECTION = 20.0
 
 
 async def _reset_of(messages: Messages) -> NatsError:
@@ -293,19 +291,6 @@ async def check_ordered_over_a_crash(ctx: Context) -> None:
 # A cluster of three
 
 
-async def _publish_surely(client: Client, js: Any, subject: str, payload: bytes) -> None:
-    """Until it is acknowledged: the stream may be without a leader."""
-
-    async def publish() -> bool:
-        try:
-            await js.publish(subject, payload, msg_id=payload.decode(), timeout=1.0)
-        except (TimeoutExpired, NoStreamResponse, JetStreamNotAvailable, ApiError):
-            return False
-        return True
-
-    await until(client, publish, _ELECTION)
-
-
 async def _in_order(messages: Messages, seen: list[int], last: int, timeout: float) -> None:
     """Until the message of this sequence came; all before it came, each once."""
     deadline = time.monotonic() + timeout
@@ -336,7 +321,7 @@ async def check_ordered_over_step_downs(ctx: Context) -> None:
     async with ordered.consume(max_messages=5, expires=3.0, heartbeat=0.5) as messages:
         for turn in (1, 2, 3):
             await _in_order(messages, seen, 10 * turn, 2 * WAIT)
-            await until(client, step_down, _ELECTION)
+            await until(client, step_down, ELECTION)
         await _in_order(messages, seen, 40, 2 * WAIT)
 
 
@@ -347,10 +332,10 @@ async def _strike(ctx: Context, stream: Stream, home: Server, victim: Server) ->
     async with ordered.consume(max_messages=5, expires=3.0, heartbeat=0.5) as messages:
         await _in_order(messages, seen, 10, WAIT)
         victim.kill()
-        await _in_order(messages, seen, 40, _ELECTION)
+        await _in_order(messages, seen, 40, ELECTION)
         other = await ctx.connect(home)
-        await _publish_surely(other, ctx.jetstream(other), ctx.subject + ".x", b"after")
-        await _in_order(messages, seen, 41, _ELECTION)
+        await publish_surely(other, ctx.jetstream(other), ctx.subject + ".x", b"after")
+        await _in_order(messages, seen, 41, ELECTION)
 
 
 @check(slow=True)
@@ -385,5 +370,5 @@ async def check_ordered_over_a_rolling_restart(ctx: Context) -> None:
             member.terminate()
             member.restart()
             cluster.wait_formed()
-            await _publish_surely(publisher, js, ctx.subject + ".x", b"after %d" % turn)
-            await _in_order(messages, seen, 40 + turn, _ELECTION)
+            await publish_surely(publisher, js, ctx.subject + ".x", b"after %d" % turn)
+            await _in_order(messages, seen, 40 + turn, ELECTION)

@@ -6,15 +6,13 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from jetstream.errors import (
-    ApiError,
     HeartbeatMissed,
-    JetStreamNotAvailable,
-    NoStreamResponse,
 )
 from jetstream.push import Gap, PushWarning, Recounted
 from natsproto.errors import NoResponders, TimeoutExpired
 from natsproto.testing.context import WAIT, Context
 from natsproto.testing.streams import (
+    ELECTION,
     fill,
     filled_stream,
     js_server,
@@ -23,6 +21,7 @@ from natsproto.testing.streams import (
     numbers,
     open_js,
     pause,
+    publish_surely,
     until,
 )
 from natsproto.testing.suite import check
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
     from natsproto.testing.server import Server
 
 # For an election, and the silence before it.
-_ELECTION = 20.0
 _V2: dict[str, Any] = {
     "jetstream": {"domain": "hub"},
     "feature_flags": {"js_ack_fc_v2": True},
@@ -257,19 +255,6 @@ async def check_push_reset_is_no_gap(ctx: Context) -> None:
 # A cluster of three
 
 
-async def _publish_surely(client: Client, js: JetStream, subject: str, payload: bytes) -> None:
-    """Until it is acknowledged: the stream may be without a leader."""
-
-    async def publish() -> bool:
-        try:
-            await js.publish(subject, payload, msg_id=payload.decode(), timeout=1.0)
-        except (TimeoutExpired, NoStreamResponse, JetStreamNotAvailable, ApiError):
-            return False
-        return True
-
-    await until(client, publish, _ELECTION)
-
-
 async def _take(messages: PushMessages, seen: set[bytes], count: int, timeout: float) -> None:
     """Until so many different messages were seen."""
     deadline = time.monotonic() + timeout
@@ -308,7 +293,7 @@ async def check_push_over_step_downs(ctx: Context) -> None:
     async with await js.subscribe(stream=stream.name, durable="p", **asked) as messages:
         for turn in (1, 2, 3):
             await _take(messages, seen, 10 * turn, 2 * WAIT)
-            await until(client, step_down, _ELECTION)
+            await until(client, step_down, ELECTION)
         await _take(messages, seen, 40, 2 * WAIT)
 
 
@@ -336,11 +321,11 @@ async def _survive(
         other = next(each for each in cluster.members if each is not leader)
         try:
             strike(leader)
-            await _take(messages, seen, 40, _ELECTION)
+            await _take(messages, seen, 40, ELECTION)
             publisher = await ctx.connect(other)
             js = ctx.jetstream(publisher)
-            await _publish_surely(publisher, js, ctx.subject + ".x", b"after")
-            await _take(messages, seen, 41, _ELECTION)
+            await publish_surely(publisher, js, ctx.subject + ".x", b"after")
+            await _take(messages, seen, 41, ELECTION)
         finally:
             heal(leader)
             cluster.wait_formed()
@@ -374,8 +359,8 @@ async def check_ordered_push_over_a_crash(ctx: Context) -> None:
         await _in_order(messages, seen, 40, WAIT)
         try:
             victim.kill()
-            await _publish_surely(client, js, ctx.subject + ".x", b"after")
-            await _in_order(messages, seen, 41, _ELECTION)
+            await publish_surely(client, js, ctx.subject + ".x", b"after")
+            await _in_order(messages, seen, 41, ELECTION)
         finally:
             victim.restart()
             cluster.wait_formed()
@@ -400,6 +385,6 @@ async def check_ordered_push_over_step_downs(ctx: Context) -> None:
     async with await js.subscribe(stream=stream.name, ordered=True, idle_heartbeat=0.5) as messages:
         for turn in (1, 2):
             await _in_order(messages, seen, 39 + turn, 2 * WAIT)
-            await until(client, step_down, _ELECTION)
-            await _publish_surely(client, js, ctx.subject + ".x", b"after %d" % turn)
+            await until(client, step_down, ELECTION)
+            await publish_surely(client, js, ctx.subject + ".x", b"after %d" % turn)
         await _in_order(messages, seen, 42, 2 * WAIT)

@@ -19,6 +19,7 @@ from natsproto.testing.streams import (
     numbers,
     open_js,
     pause,
+    settled,
     until,
 )
 from natsproto.testing.suite import check
@@ -55,16 +56,6 @@ async def _new(ctx: Context, count: int, **config: Any) -> tuple[Client, JetStre
     return client, js, await stream.create_consumer(durable_name="c", **config)
 
 
-async def _acked(ctx: Context, consumer: Consumer, floor: int) -> None:
-    """Until the server has worked off all acknowledgements."""
-
-    async def look() -> bool:
-        info = await consumer.info()
-        return info.ack_floor.stream_seq == floor and not info.num_ack_pending
-
-    await until(await ctx.connect(js_server(ctx)), look)
-
-
 async def _all_here(messages: Messages, count: int) -> None:
     """Until so many wait to be taken: what is still on its way is not given back by a stop."""
     deadline = time.monotonic() + WAIT
@@ -82,7 +73,7 @@ async def check_run(ctx: Context) -> None:
     await messages.run(work.note)
     assert work.seen == numbers(900)
     assert messages.closed
-    await _acked(ctx, consumer, 900)
+    await settled(ctx, consumer, 900)
     info = await consumer.info()
     assert (info.num_pending, info.num_waiting, info.num_redelivered) == (100, 0, 0)
 
@@ -106,7 +97,7 @@ async def check_run_several_at_once(ctx: Context) -> None:
     await consumer.consume(stop_after=20).run(meet, concurrency=4)
     assert sorted(work.seen, key=int) == numbers(20)
     assert (work.most, work.at_once) == (4, 0)
-    await _acked(ctx, consumer, 20)
+    await settled(ctx, consumer, 20)
 
 
 @check()
@@ -142,7 +133,7 @@ async def check_run_drain_in_a_callback(ctx: Context) -> None:
 
     await messages.run(callback)
     assert work.seen == numbers(50)[: len(work.seen)]
-    await _acked(ctx, consumer, len(work.seen))
+    await settled(ctx, consumer, len(work.seen))
     info = await consumer.info()
     assert (info.num_waiting, info.num_pending) == (0, 50 - len(work.seen))
 

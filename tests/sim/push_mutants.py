@@ -1,12 +1,6 @@
-"""Mistakes that somebody might make in push subscriptions, as in test_mutants.py."""
+"""Mistakes that somebody might make in push subscriptions; see test_mutants.py."""
 
 from __future__ import annotations
-
-import pytest
-
-from tests.sim.test_mutants import Mutation, mutate, run_seeds, run_tables
-
-__all__ = ["mutate"]
 
 # name, module, what is replaced, by what, and who finds it: a mode of the simulation, or a table
 MUTANTS = [
@@ -151,23 +145,3 @@ MUTANTS = [
         "ordered_push",
     ),
 ]
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize(
-    ("module", "old", "new", "finder"),
-    [row[1:] for row in MUTANTS],
-    ids=[row[0] for row in MUTANTS],
-)
-def test_mutant(module, old, new, finder, mutate):
-    mutate(Mutation(module, old, new))
-    with pytest.raises(Exception) as found:  # noqa: PT011 - whatever it is, it was found
-        run_tables(finder) if finder.startswith("test_") else run_seeds(finder)
-    assert not isinstance(found.value, ImportError), found.value
-
-
-def test_without_a_mutation_all_is_well(mutate):
-    mutate(Mutation("push", "ALARM_AFTER = 3", "ALARM_AFTER = 3 + 0"))
-    for name in ("test_push", "test_ordered_push"):
-        run_tables(name)
