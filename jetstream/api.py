@@ -12,12 +12,13 @@ from natsproto.session import check_count, check_seconds
 from natsproto.subjects import check_known_name, check_subscribe
 
 from .acks import AckReader
+from .api_errors import StreamNotFound
 from .batch import AtomicBatch
 from .call import Api
 from .config import ConsumerConfig, StreamConfig
 from .consumer import Consumer
 from .counters import INCREMENT, increment, read_value
-from .errors import FilterIgnored, InvalidResponse, SeveralStreams, StreamNotFound
+from .errors import FilterIgnored, InvalidResponse, SeveralStreams
 from .info import AccountInfo, ConsumerInfo, ConsumerPause, StreamInfo
 from .publish import publish, publish_headers, schedule_headers
 from .pull_subscribe import PullWanted, pull_subscribe

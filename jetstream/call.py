@@ -5,7 +5,8 @@ from __future__ import annotations
 from natsproto.errors import NoResponders, NotSupported
 from natsproto.subjects import check_known_name, check_publish
 
-from .errors import InvalidResponse, JetStreamNotAvailable, api_error
+from .api_errors import api_error
+from .errors import InvalidResponse, JetStreamNotAvailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

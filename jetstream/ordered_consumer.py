@@ -10,15 +10,10 @@ from __future__ import annotations
 from natsproto.errors import InvalidState, InvalidValue
 from natsproto.subjects import check_new_name
 
+from .api_errors import ConsumerExists
 from .config import ConsumerConfig
 from .consuming import Batch, Messages
-from .errors import (
-    ConsumerDeleted,
-    ConsumerExists,
-    ConsumerUnavailable,
-    JetStreamError,
-    MessagesMissed,
-)
+from .errors import ConsumerDeleted, ConsumerUnavailable, JetStreamError, MessagesMissed
 from .info import ConsumerInfo
 from .ordered import Ordered
 from .pull_options import (

@@ -25,10 +25,10 @@ from natsproto.errors import (
 )
 from natsproto.subjects import check_known_name, check_subscribe
 
+from .api_errors import ConsumerExists, ConsumerNotFound
 from .binding import bind, given_names
 from .config import ConsumerConfig
 from .consuming import Batch
-from .errors import ConsumerExists, ConsumerNotFound
 from .pull import MARGIN
 from .pull_options import check_count, check_time, fetch_template
 from .pulling import Pulling

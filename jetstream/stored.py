@@ -11,8 +11,9 @@ from natsproto._record import Record
 from natsproto.errors import InvalidValue, NoResponders, NotSupported, TimeoutExpired
 from natsproto.headers import VERSION, Headers
 
+from .api_errors import MessageNotFound
 from .call import encode_json
-from .errors import InvalidResponse, JetStreamError, MessageNotFound
+from .errors import InvalidResponse, JetStreamError
 from .timestamp import Timestamp
 
 TYPE_CHECKING = False

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from natsproto.errors import NatsError
 
+from .api_errors import ApiError, ConsumerExists, ConsumerNotFound, StreamNotFound
 from .binding import bind
 from .cleanup import clean_up
-from .errors import ApiError, ConsumerExists, ConsumerNotFound, StreamNotFound
 from .push import PushWarning
 from .pushing import PushMessages, subscribe_ordered
 from .watch import Watch, WatchedPush

@@ -30,19 +30,18 @@ from natsproto import _text
 from natsproto.errors import NatsError, TimeoutExpired
 from natsproto.waitable import NO_RESPONDERS
 
-from .call import encode_json, read_reply
-from .errors import (
+from .api_errors import (
     ApiError,
     AssetOffline,
     ConsumerExists,
     ConsumerLimitReached,
     InsufficientResources,
-    JetStreamNotAvailable,
     JetStreamNotEnabled,
-    ResetFailed,
     TemporarilyUnavailable,
     TooManyRequests,
 )
+from .call import encode_json, read_reply
+from .errors import JetStreamNotAvailable, ResetFailed
 from .fetch import LATE
 from .info import ConsumerInfo
 from .metadata import read_place

@@ -17,15 +17,9 @@ there was nothing to come. So the consumer is looked for when there is a reason 
 
 from __future__ import annotations
 
+from .api_errors import ConsumerNotFound, StreamNotFound
 from .call import read_reply
-from .errors import (
-    ConsumerDeleted,
-    ConsumerMoved,
-    ConsumerNotFound,
-    JetStreamError,
-    JetStreamNotAvailable,
-    StreamNotFound,
-)
+from .errors import ConsumerDeleted, ConsumerMoved, JetStreamError, JetStreamNotAvailable
 from .info import ConsumerInfo
 from .machine import Machine
 from .push import Push, PushWarning
