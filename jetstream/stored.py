@@ -90,9 +90,18 @@ async def get_by_api(api: Api, stream: str, body: dict[str, Any]) -> StoredMsg:
 
 async def get_direct(api: Api, stream: str, body: dict[str, Any]) -> StoredMsg:
     """One message from any replica; MessageNotFound."""
+    return await _get_one(api, stream, _endpoint(api, stream), encode_json(body))
+
+
+async def get_direct_last(api: Api, stream: str, subject: str) -> StoredMsg:
+    """The last one of a subject; permissions can be granted by it, for it is in the endpoint."""
+    return await _get_one(api, stream, "%s.%s" % (_endpoint(api, stream), subject), b"")
+
+
+async def _get_one(api: Api, stream: str, endpoint: str, payload: bytes) -> StoredMsg:
     session = api.session
     request = session.connection.start_request(
-        _endpoint(api, stream), encode_json(body), deadline=session.deadline(api.timeout)
+        endpoint, payload, deadline=session.deadline(api.timeout)
     )
     try:
         reply = await session.settle(request)

@@ -7,7 +7,13 @@ import pytest
 
 from jetstream.call import Api
 from jetstream.errors import InvalidResponse, JetStreamError, MessageNotFound, StreamNotFound
-from jetstream.stored import StoredMsg, get_by_api, get_direct, get_direct_batch
+from jetstream.stored import (
+    StoredMsg,
+    get_by_api,
+    get_direct,
+    get_direct_batch,
+    get_direct_last,
+)
 from jetstream.timestamp import Timestamp
 from natsproto.errors import (
     ConnectionClosed,
@@ -108,6 +114,19 @@ def test_direct(prefix):
     stage = Stage(answer(3, b"m3"))
     assert stage.run(get_direct(api(stage, prefix), "S", {"seq": 3})) == stored(3, b"m3")
     assert stage.asked == [(prefix + ".DIRECT.GET.S", {"seq": 3})]
+
+
+@pytest.mark.rule("GET-10")
+@pytest.mark.parametrize("prefix", ["$JS.API", "my.js"])
+def test_direct_by_subject(prefix):
+    stage = Stage(answer(3, b"m3"), Status("404 Message Not Found"), NOBODY)
+    ask = [get_direct_last(api(stage, prefix), "S", "s.x") for _ in range(3)]
+    assert stage.run(ask[0]) == stored(3, b"m3")
+    with pytest.raises(MessageNotFound):
+        stage.run(ask[1])
+    with pytest.raises(NotSupported):
+        stage.run(ask[2])
+    assert stage.asked == [(prefix + ".DIRECT.GET.S.s.x", None)] * 3
 
 
 OWN = [
