@@ -20,6 +20,7 @@ from .consumer import Consumer
 from .counters import INCREMENT, increment, read_value
 from .errors import FilterIgnored, InvalidResponse, SeveralStreams
 from .info import AccountInfo, ConsumerInfo, ConsumerPause, StreamInfo
+from .kv_manager import KeyValueManager
 from .publish import publish, publish_headers, schedule_headers
 from .pull_subscribe import PullWanted, pull_subscribe
 from .stream import Stream
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     ConsumerConfigLike: TypeAlias = ConsumerConfig | dict[str, Any]
 
 
-class JetStream:
+class JetStream(KeyValueManager):
     """The JetStream of a client's account. `domain` or `prefix` reach another one."""
 
     def __init__(

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from natsproto.errors import NatsError
     from natsproto.port import BlockingPort
 
+    from . import kv as _kv
+    from .blocking_kv import KeyValue
     from .info import ConsumerInfo, PubAck, StreamInfo
 
 
@@ -177,6 +179,13 @@ class AtomicBatch:
     commit = blocking(_batch.AtomicBatch.commit)
 
 
+def _bucket(inner: _kv.KeyValue, port: BlockingPort) -> KeyValue:
+    # Here, as in kv_manager.py: many programs have no buckets.
+    from .blocking_kv import KeyValue
+
+    return KeyValue(inner, port)
+
+
 class JetStream:
     """The JetStream of a client's account. `domain` or `prefix` reach another one."""
 
@@ -206,6 +215,13 @@ class JetStream:
     resume_consumer = blocking(_api.JetStream.resume_consumer)
     reset_consumer = blocking(_api.JetStream.reset_consumer)
     unpin_consumer = blocking(_api.JetStream.unpin_consumer)
+    create_key_value = blocking_to(_bucket, _api.JetStream.create_key_value)
+    update_key_value = blocking_to(_bucket, _api.JetStream.update_key_value)
+    create_or_update_key_value = blocking_to(_bucket, _api.JetStream.create_or_update_key_value)
+    key_value = blocking_to(_bucket, _api.JetStream.key_value)
+    delete_key_value = blocking(_api.JetStream.delete_key_value)
+    key_value_names = blocking(_api.JetStream.key_value_names)
+    key_values = blocking(_api.JetStream.key_values)
     subscribe = blocking_to(PushMessages, _api.JetStream.subscribe)
     pull_subscribe = blocking_to(PullSubscription, _api.JetStream.pull_subscribe)
     publish = blocking(_api.JetStream.publish)

@@ -22,6 +22,13 @@
         ResetFailed              an ordered consumer could not be made anew
         ApiError                 the server answered with an error: code, err_code, description
           ...                    one class for each thing that callers handle, see api_errors.py
+          BucketNotFound         there is no such bucket: a StreamNotFound
+          BucketExists           there is one with another configuration: a StreamNameInUse
+          KeyNotFound            the bucket does not have this key: a MessageNotFound
+            KeyDeleted           it was deleted: entry
+          KeyExists              it cannot be created: a WrongLastSequence
+          WrongLastRevision      somebody else has changed it: a WrongLastSequence
+        NotABucket               a stream that only has the name of one
 
     LocalError (natsproto)
       BindRefused                the consumer that there is does not fit what was asked for
@@ -82,6 +89,15 @@ from .api_errors import (
     WrongLastSequence as WrongLastSequence,
     WrongStream as WrongStream,
     api_error as api_error,
+)
+from .kv_errors import (
+    BucketExists as BucketExists,
+    BucketNotFound as BucketNotFound,
+    KeyDeleted as KeyDeleted,
+    KeyExists as KeyExists,
+    KeyNotFound as KeyNotFound,
+    NotABucket as NotABucket,
+    WrongLastRevision as WrongLastRevision,
 )
 # isort: on
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def _twins() -> dict[str, type]:
     # Imported here: natsproto does without JetStream.
     import jetstream
-    from jetstream import consuming, pull_subscribe, pushing
+    from jetstream import consuming, kv, kv_watch, pull_subscribe, pushing
 
     twins = [
         *(Client, Events, Subscription),
@@ -33,6 +33,7 @@ def _twins() -> dict[str, type]:
         *(jetstream.PublishWindow, jetstream.Publication, jetstream.AtomicBatch),
         *(consuming.Batch, consuming.Messages, consuming.PullEvents),
         *(pushing.PushMessages, pushing.PushEvents, pull_subscribe.PullSubscription),
+        *(kv.KeyValue, kv.KeyWatcher, kv.KeyLister, kv_watch.InitialEntries),
     ]
     return {twin.__name__: twin for twin in twins}
 

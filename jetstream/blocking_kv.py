@@ -1,0 +1,154 @@
+"""The key-value store without async and await, for the buckets of jetstream.blocking."""
+
+from __future__ import annotations
+
+from natsproto.port import blocking, blocking_to, locked_to
+
+from . import kv as _kv
+from . import kv_watch as _watch
+from .blocking_pull import PullEvents
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from natsproto.port import BlockingPort
+
+    from .kv_entry import KeyValueEntry
+    from .timestamp import Timestamp
+
+
+class InitialEntries:
+    """The initial values of a watch: iterate it."""
+
+    def __init__(self, inner: _watch.InitialEntries, port: BlockingPort) -> None:
+        self.inner = inner
+        self.port = port
+
+    _anext = blocking(_watch.InitialEntries.__anext__)
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> KeyValueEntry:
+        try:
+            return self._anext()
+        except StopAsyncIteration:
+            raise StopIteration from None
+
+
+class KeyWatcher:
+    """Entries as they come: iterate it. Made by KeyValue.watch; end it with `stop`.
+
+    `initial` gives what is there now and ends; iterating the watcher gives all that was not taken
+    by then, and each change, without end. It raises if the bucket is gone. Everything else is
+    survived, and told by `events`.
+    """
+
+    def __init__(self, inner: _watch.KeyWatcher, port: BlockingPort) -> None:
+        self.inner = inner
+        self.port = port
+        #: What happened to its consumer: ConsumerReset. Iterate, or ask for next.
+        self.events = PullEvents(inner.events, port)
+
+    @property
+    def began(self) -> Timestamp | None:
+        """When it began, by the server's clock."""
+        return self.inner.began
+
+    @property
+    def initialized(self) -> bool:
+        """Whether all initial values were taken, or there were none."""
+        return self.inner.initialized
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing will come any more."""
+        return self.inner.closed
+
+    next = blocking(_watch.KeyWatcher.next)
+    next_initial = blocking(_watch.KeyWatcher.next_initial)
+    initial = locked_to(InitialEntries, _watch.KeyWatcher.initial)
+    stop = blocking(_watch.KeyWatcher.stop)
+    _anext = blocking(_watch.KeyWatcher.__anext__)
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> KeyValueEntry:
+        try:
+            return self._anext()
+        except StopAsyncIteration:
+            raise StopIteration from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return repr(self.inner)
+
+
+class KeyLister:
+    """The keys of a bucket, as they come: iterate it. Made by KeyValue.list_keys.
+
+    Nothing is collected, so a key that changes meanwhile may come twice.
+    """
+
+    def __init__(self, inner: _watch.KeyLister, port: BlockingPort) -> None:
+        self.inner = inner
+        self.port = port
+
+    stop = blocking(_watch.KeyLister.stop)
+    _anext = blocking(_watch.KeyLister.__anext__)
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> str:
+        try:
+            return self._anext()
+        except StopAsyncIteration:
+            raise StopIteration from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
+
+
+class KeyValue:
+    """A bucket. Made by the calls of JetStream.
+
+    Reads are answered by any replica, and by mirrors: shortly after a write they may still give
+    what was there before. What is written with an expectation is checked by the leader.
+    """
+
+    def __init__(self, inner: _kv.KeyValue, port: BlockingPort) -> None:
+        self.inner = inner
+        self.port = port
+
+    @property
+    def bucket(self) -> str:
+        return self.inner.bucket
+
+    get = blocking(_kv.KeyValue.get)
+    history = blocking(_kv.KeyValue.history)
+    keys = blocking(_kv.KeyValue.keys)
+    list_keys = blocking_to(KeyLister, _kv.KeyValue.list_keys)
+    watch = blocking_to(KeyWatcher, _kv.KeyValue.watch)
+    watch_all = blocking_to(KeyWatcher, _kv.KeyValue.watch_all)
+    put = blocking(_kv.KeyValue.put)
+    create = blocking(_kv.KeyValue.create)
+    update = blocking(_kv.KeyValue.update)
+    delete = blocking(_kv.KeyValue.delete)
+    purge = blocking(_kv.KeyValue.purge)
+    purge_deletes = blocking(_kv.KeyValue.purge_deletes)
+    status = blocking(_kv.KeyValue.status)
+    info = blocking(_kv.KeyValue.info)
+
+    def __repr__(self) -> str:
+        return repr(self.inner)

@@ -1,0 +1,92 @@
+"""Buckets: how JetStream makes, finds and lists them (ADR-8)."""
+
+from __future__ import annotations
+
+from natsproto.errors import InvalidValue, NotSupported
+
+from .api_errors import StreamNameInUse, StreamNotFound
+from .kv import KeyValue
+from .kv_config import KeyValueConfig, KeyValueStatus
+from .kv_errors import BucketExists, BucketNotFound, NotABucket
+from .kv_names import STREAM, stream_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from .api import JetStream
+    from .call import Api
+    from .config import StreamConfig
+    from .stream import Stream
+
+
+class Buckets:
+    """What the calls of KeyValueManager do."""
+
+    def __init__(self, js: JetStream, api: Api) -> None:
+        self._js = js
+        self._api = api
+
+    async def create(self, config: KeyValueConfig | None, fields: Mapping[str, Any]) -> KeyValue:
+        stream = await self._stream_config(config, fields)
+        try:
+            return self._bucket(await self._js.create_stream(stream))
+        except StreamNameInUse:
+            raise BucketExists(stream.name[len(STREAM) :]) from None
+
+    async def update(self, config: KeyValueConfig | None, fields: Mapping[str, Any]) -> KeyValue:
+        stream = await self._stream_config(config, fields)
+        try:
+            return self._bucket(await self._js.update_stream(stream))
+        except StreamNotFound:
+            raise BucketNotFound(stream.name[len(STREAM) :]) from None
+
+    async def create_or_update(
+        self, config: KeyValueConfig | None, fields: Mapping[str, Any]
+    ) -> KeyValue:
+        stream = await self._stream_config(config, fields)
+        return self._bucket(await self._js.create_or_update_stream(stream))
+
+    async def find(self, bucket: str) -> KeyValue:
+        try:
+            stream = await self._js.stream(stream_of(bucket))
+        except StreamNotFound:
+            raise BucketNotFound(bucket) from None
+        if stream.cached_info.config.max_msgs_per_subject < 1:
+            raise NotABucket(bucket)
+        return self._bucket(stream)
+
+    async def delete(self, bucket: str) -> None:
+        try:
+            await self._js.delete_stream(stream_of(bucket))
+        except StreamNotFound:
+            raise BucketNotFound(bucket) from None
+
+    async def names(self) -> list[str]:
+        # KV-17: by name, as a mirror has no subjects.
+        names = await self._js.stream_names()
+        return [name[len(STREAM) :] for name in names if name.startswith(STREAM)]
+
+    async def statuses(self) -> list[KeyValueStatus]:
+        infos = await self._js.streams()
+        return [KeyValueStatus(info) for info in infos if info.config.name.startswith(STREAM)]
+
+    def _bucket(self, stream: Stream) -> KeyValue:
+        return KeyValue(self._js, self._api, stream)
+
+    async def _stream_config(
+        self, given: KeyValueConfig | None, fields: Mapping[str, Any]
+    ) -> StreamConfig:
+        if given is not None and not isinstance(given, KeyValueConfig):
+            raise InvalidValue("%r is no KeyValueConfig" % (given,), "KV-14")
+        config = KeyValueConfig.of(given, fields)
+        stream = config.to_stream()
+        self._api.check_since(config)
+        if config.limit_marker_ttl:
+            # KV-9: whoever answers for this JetStream may be another server than ours.
+            level = (await self._js.account_info()).api.level
+            if level < 1:
+                text = "limit_marker_ttl needs JetStream API level 1; this one has %d"
+                raise NotSupported(text % level)
+        return stream

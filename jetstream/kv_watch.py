@@ -1,0 +1,250 @@
+"""KeyWatcher: what happens to keys, as it happens; KeyLister: which keys there are.
+
+A watch is an ordered consumer of the bucket's stream (ordered_consumer.py), whose messages become
+entries. First come the initial values: what was there when the watch began. They end
+
+    at once                               if there were none, or none are wanted
+    with a message that says so           none is pending behind it
+    after as many as there were           though others came meanwhile
+    after a second without any            if the consumer, when asked, has nothing left: values that
+                                          went meanwhile, by their age for one, never come (KV-36)
+
+Then each change comes, over lost connections and restarts as well.
+"""
+
+from __future__ import annotations
+
+from natsproto.errors import InvalidValue, RemoteError, TimeoutExpired
+from natsproto.session import check_count
+
+from .api_errors import StreamNotFound
+from .kv_entry import delivered_entry
+from .kv_errors import BucketNotFound
+from .kv_names import check_filters
+from .ordered_consumer import caught_up
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from typing_extensions import Self
+
+    from natsproto.session import Session
+
+    from .consumer_config import DeliverPolicy
+    from .consuming import Messages, PullEvents
+    from .kv_entry import KeyValueEntry
+    from .messages import JsMsg
+    from .ordered_consumer import OrderedConsumer
+    from .stream import Stream
+
+_PATIENCE = 1.0  # for the next of the initial values
+
+
+class WatchOptions:
+    """What is to be watched, checked before anything is sent."""
+
+    __slots__ = ("filters", "ignore_deletes", "meta_only", "policy", "start")
+
+    def __init__(
+        self,
+        keys: str | Sequence[str],
+        include_history: bool,
+        ignore_deletes: bool,
+        meta_only: bool,
+        updates_only: bool,
+        resume_from_revision: int | None,
+    ) -> None:
+        self.filters = check_filters(keys)
+        resumed = resume_from_revision is not None
+        wanted: list[tuple[str, DeliverPolicy, bool]] = [
+            ("include_history", "all", include_history),
+            ("updates_only", "new", updates_only),
+            ("resume_from_revision", "by_start_sequence", resumed),
+        ]
+        wanted = [each for each in wanted if each[2]]
+        if len(wanted) > 1:
+            names = " and ".join([name for name, _, _ in wanted])
+            raise InvalidValue("%s: only one of them can be given" % names, "KV-33")
+        if resume_from_revision is not None and not check_count(
+            "resume_from_revision", resume_from_revision
+        ):
+            raise InvalidValue("resume_from_revision 0: revisions begin with 1", "KV-33")
+        self.policy: DeliverPolicy = wanted[0][1] if wanted else "last_per_subject"
+        self.start = resume_from_revision
+        self.ignore_deletes = ignore_deletes
+        self.meta_only = meta_only
+
+
+async def open_watch(
+    session: Session, stream: Stream, bucket: str, prefix: str, options: WatchOptions
+) -> KeyWatcher:
+    """The watcher, whose consumer is there; `prefix` is what subjects of keys start with."""
+    try:
+        ordered = await stream.ordered_consumer(
+            filter_subjects=[prefix + each for each in options.filters],
+            deliver_policy=options.policy,
+            opt_start_seq=options.start,
+            headers_only=options.meta_only,
+        )
+    except StreamNotFound:
+        raise BucketNotFound(bucket) from None
+    return KeyWatcher(session, ordered, bucket, prefix, options)
+
+
+class KeyWatcher:
+    """Entries as they come: iterate it. Made by KeyValue.watch; end it with `stop`.
+
+    `initial` gives what is there now and ends; iterating the watcher gives all that was not taken
+    by then, and each change, without end. It raises if the bucket is gone. Everything else is
+    survived, and told by `events`.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        ordered: OrderedConsumer,
+        bucket: str,
+        prefix: str,
+        options: WatchOptions,
+    ) -> None:
+        self._session = session
+        self._ordered = ordered
+        self._bucket = bucket
+        self._prefix = prefix
+        self._ignore_deletes = options.ignore_deletes
+        info = ordered.cached_info
+        #: When it began, by the server's clock.
+        self.began = info.created
+        self._left = 0 if options.policy == "new" else info.num_pending
+        self._messages: Messages = ordered.consume()
+        #: What happened to its consumer: ConsumerReset. Iterate, or ask for next.
+        self.events: PullEvents = self._messages.events
+
+    @property
+    def initialized(self) -> bool:
+        """Whether all initial values were taken, or there were none."""
+        return self._left <= 0
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing will come any more."""
+        return self._messages.closed
+
+    async def next(self, timeout: float | None = None) -> KeyValueEntry:
+        """The next entry; TimeoutExpired, or InvalidState when it was stopped."""
+        deadline = None if timeout is None else self._session.deadline(timeout)
+        while True:
+            left = None if deadline is None else max(0.0, deadline - self._session.port.now())
+            entry = self._read(await self._take(left))
+            if entry is not None:
+                return entry
+
+    def initial(self) -> InitialEntries:
+        """The initial values that were not taken yet: iterate it. It ends with the last one."""
+        return InitialEntries(self)
+
+    async def next_initial(self) -> KeyValueEntry | None:
+        """The next of the initial values; None if there are no more."""
+        while not self.initialized:
+            try:
+                msg = await self._take(_PATIENCE)
+            except TimeoutExpired:
+                await self._look()
+                continue
+            entry = self._read(msg)
+            if entry is not None:
+                return entry
+        return None
+
+    async def stop(self) -> None:
+        """End now."""
+        await self._messages.stop()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> KeyValueEntry:
+        while True:
+            try:
+                msg = await self._messages.__anext__()
+            except StreamNotFound:
+                raise BucketNotFound(self._bucket) from None
+            entry = self._read(msg)
+            if entry is not None:
+                return entry
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.stop()
+
+    def __repr__(self) -> str:
+        return "<KeyWatcher of %s>" % self._bucket
+
+    async def _take(self, timeout: float | None) -> JsMsg:
+        try:
+            return await self._messages.next(timeout)
+        except StreamNotFound:
+            raise BucketNotFound(self._bucket) from None
+
+    def _read(self, msg: JsMsg) -> KeyValueEntry | None:
+        """The entry; None if it is not wanted."""
+        entry = delivered_entry(msg, self._bucket, self._prefix)
+        self._left = self._left - 1 if entry.delta else 0
+        return None if self._ignore_deletes and entry.deleted else entry
+
+    async def _look(self) -> None:
+        """Whether what is missing of the initial values will ever come."""
+        try:
+            if await caught_up(self._ordered) and not self._messages.pending:
+                self._left = 0
+        except RemoteError:
+            pass  # it is being made anew, or nobody answers now: the next look may tell
+
+
+class InitialEntries:
+    """The initial values of a watch: iterate it."""
+
+    def __init__(self, watcher: KeyWatcher) -> None:
+        self._watcher = watcher
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> KeyValueEntry:
+        entry = await self._watcher.next_initial()
+        if entry is None:
+            raise StopAsyncIteration
+        return entry
+
+
+class KeyLister:
+    """The keys of a bucket, as they come: iterate it. Made by KeyValue.list_keys.
+
+    Nothing is collected, so a key that changes meanwhile may come twice.
+    """
+
+    def __init__(self, watcher: KeyWatcher) -> None:
+        self._watcher = watcher
+
+    async def stop(self) -> None:
+        """End now; at the end of the keys it does so by itself."""
+        await self._watcher.stop()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> str:
+        entry = await self._watcher.next_initial()
+        if entry is None:
+            await self.stop()
+            raise StopAsyncIteration
+        return entry.key
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.stop()
