@@ -21,6 +21,7 @@ from .config import (
 from .consumer import Consumer
 from .counters import Counter
 from .errors import ApiError, JetStreamError
+from .fast import FastBatch
 from .info import AccountInfo, ConsumerInfo, ConsumerPause, PubAck, StreamInfo
 from .messages import JsMsg
 from .metadata import Metadata
@@ -42,6 +43,7 @@ __all__ = [
     "ConsumerPause",
     "Counter",
     "ExternalStream",
+    "FastBatch",
     "JetStream",
     "JetStreamError",
     "JsMsg",

@@ -11,6 +11,7 @@ from natsproto.port import blocking, blocking_to, locked_to
 from . import api as _api
 from . import batch as _batch
 from . import consumer as _consumer
+from . import fast as _fast
 from . import publisher as _publisher
 from . import stream as _stream
 from . import window as _window
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from . import kv as _kv
     from .blocking_kv import KeyValue
     from .info import ConsumerInfo, PubAck, StreamInfo
+    from .ingest import Loss
 
 
 class Consumer:
@@ -179,6 +181,45 @@ class AtomicBatch:
     commit = blocking(_batch.AtomicBatch.commit)
 
 
+class FastBatch:
+    """Messages that a stream stores in order as they come. Made by JetStream.fast_batch()."""
+
+    def __init__(self, inner: _fast.FastBatch, port: BlockingPort) -> None:
+        self.inner = inner
+        self.port = port
+
+    @property
+    def size(self) -> int:
+        """How many messages were added."""
+        return self.inner.size
+
+    @property
+    def stored(self) -> int:
+        """So many of the first are acknowledged: stored, but for those that `take_losses` tells."""
+        return self.inner.stored
+
+    @property
+    def lost(self) -> int:
+        """How many messages were lost or refused, as far as the server has told."""
+        return self.inner.lost
+
+    def take_losses(self) -> list[Loss]:
+        """As FastBatch.take_losses."""
+        with self.port.lock:
+            return self.inner.take_losses()
+
+    add = blocking(_fast.FastBatch.add)
+    commit = blocking(_fast.FastBatch.commit)
+    close = blocking(_fast.FastBatch.close)
+    _exit = blocking(_fast.FastBatch.__aexit__)
+
+    def __enter__(self) -> FastBatch:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
+        self._exit(kind, *exc)
+
+
 def _bucket(inner: _kv.KeyValue, port: BlockingPort) -> KeyValue:
     # Here, as in kv_manager.py: many programs have no buckets.
     from .blocking_kv import KeyValue
@@ -242,3 +283,18 @@ class JetStream:
         """As JetStream.atomic_batch."""
         with self.port.lock:
             return AtomicBatch(self.inner.atomic_batch(timeout=timeout), self.port)
+
+    def fast_batch(
+        self,
+        *,
+        allow_gaps: bool = False,
+        flow: int = 500,
+        max_acks: int = 2,
+        ack_timeout: float | None = None,
+    ) -> FastBatch:
+        """As JetStream.fast_batch: `with js.fast_batch() as batch`."""
+        with self.port.lock:
+            inner = self.inner.fast_batch(
+                allow_gaps=allow_gaps, flow=flow, max_acks=max_acks, ack_timeout=ack_timeout
+            )
+            return FastBatch(inner, self.port)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from natsproto.frames import Info
     from natsproto.session import Session
 
+    from .api_errors import ApiError
     from .fields import Fields
 
 API_LEVEL = "Nats-Required-Api-Level"
@@ -123,6 +124,15 @@ def encode_json(body: object) -> bytes:
 
 def read_reply(data: bytes) -> dict[str, Any]:
     """The JSON object; ApiError if it tells an error, InvalidResponse if it is none."""
+    answer = read_object(data)
+    error = read_error(answer)
+    if error is not None:
+        raise error
+    return answer
+
+
+def read_object(data: bytes) -> dict[str, Any]:
+    """The JSON object; InvalidResponse if it is none."""
     import json
 
     try:
@@ -131,13 +141,17 @@ def read_reply(data: bytes) -> dict[str, Any]:
         raise InvalidResponse("answer is no JSON: %r" % data[:200]) from None
     if not isinstance(reply, dict):
         raise InvalidResponse("answer is no JSON object: %r" % data[:200])
-    answer: dict[str, Any] = reply  # pyright: ignore[reportUnknownVariableType] - JSON keys are str
-    error = answer.get("error")
-    if error:
-        if not isinstance(error, dict):
-            raise InvalidResponse("answer has an odd error: %r" % data[:200])
-        raise api_error(error)  # pyright: ignore[reportUnknownArgumentType] - as above
-    return answer
+    return reply  # pyright: ignore[reportUnknownVariableType] - JSON keys are str
+
+
+def read_error(answer: dict[str, Any]) -> ApiError | None:
+    """The error that an answer tells, if any."""
+    error: Any = answer.get("error")
+    if not error:
+        return None
+    if not isinstance(error, dict):
+        raise InvalidResponse("answer has an odd error: %s" % repr(error)[:200])
+    return api_error(error)  # pyright: ignore[reportUnknownArgumentType] - as above
 
 
 def _rows(reply: dict[str, Any], key: str) -> list[Any]:

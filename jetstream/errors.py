@@ -7,6 +7,7 @@
         NoStreamResponse         no stream takes the subject that was published to
         PublishInDoubt           a publish was not acknowledged: it may be stored or not
         PublishesFailed          some of many publishes failed
+        FastBatchFailed          a fast batch ended before all of it was stored
         NotJetStreamMessage      a message that no consumer delivered
         FilterIgnored            the server is too old for filter_subjects
         SeveralStreams           more than one stream takes the subject
@@ -105,6 +106,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from natsproto.errors import NatsError
+
     from .publisher import Publication
 
 
@@ -138,6 +141,32 @@ class PublishesFailed(JetStreamError):
             % (len(publications), first.subject, first.error)
         )
         self.publications = publications
+
+
+class FastBatchFailed(JetStreamError):
+    """A fast batch ended before all of it was stored. Its first `stored` messages are.
+
+    The others, up to number `sent`, are not, or if `in_doubt` may be. `cause` is the error that
+    began it, if there was one.
+    """
+
+    def __init__(self, stored: int, sent: int, in_doubt: bool, cause: NatsError | None) -> None:
+        super().__init__(
+            "%d of %d messages of the batch are stored, the others %s: %s"
+            % (
+                stored,
+                sent,
+                "may be stored or not" if in_doubt else "are not",
+                cause or ("no answer" if in_doubt else "some were lost on the way"),
+            )
+        )
+        self.stored = stored
+        self.sent = sent
+        self.in_doubt = in_doubt
+        self.cause = cause
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.stored, self.sent, self.in_doubt, self.cause)
 
 
 class NotJetStreamMessage(JetStreamError):

@@ -59,6 +59,24 @@ _OPTIONS = (
 )
 _MOST_SECONDS = 2**63 // 10**9  # that a duration of the server holds
 _MOST_SEQUENCE = 2**64 - 1
+_MAX_SUBJECTS = 1024
+
+
+class CheckedSubjects:
+    """Subjects that were checked before are `known`, with what is sent of them."""
+
+    __slots__ = ("known",)
+
+    def __init__(self) -> None:
+        self.known: dict[str, bytes] = {}
+
+    def check(self, subject: str) -> bytes:
+        """What is sent of this one from now on; InvalidSubject."""
+        raw = check_publish(subject)
+        if len(self.known) >= _MAX_SUBJECTS:
+            self.known.clear()
+        self.known[subject] = raw
+        return raw
 
 
 def publish_headers(options: PublishOptions, connection: Connection) -> Headers | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from natsproto import encode, subjects
+from natsproto import encode
 from natsproto.effects import Publish
 from natsproto.errors import ConnectionClosed, InvalidState, InvalidValue, NatsError
 from natsproto.session import check_count, check_seconds
 
 from .errors import PublishesFailed
-from .publish import ELECTION, in_cluster, publish_headers
+from .publish import ELECTION, CheckedSubjects, in_cluster, publish_headers
 from .publisher import Publication, Publisher
 
 TYPE_CHECKING = False
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from natsproto.session import Session
 
     from .publish import PublishOptions
-
-_MAX_SUBJECTS = 1024
 
 
 class PublishWindow:
@@ -41,7 +39,7 @@ class PublishWindow:
             check_count("retries", retries),
             ELECTION if in_cluster(connection) else 0.0,
         )
-        self._checked: dict[str, bytes] = {}  # subjects that were checked before
+        self._subjects = CheckedSubjects()
         connection.subscribe(inbox + ".*", self._machine)
 
     @property
@@ -63,9 +61,9 @@ class PublishWindow:
         connection = session.connection
         machine = self._machine
         try:
-            raw = self._checked[subject]
+            raw = self._subjects.known[subject]
         except (KeyError, TypeError):  # TypeError: not even a key, let alone a subject
-            raw = self._check(subject)
+            raw = self._subjects.check(subject)
         if not isinstance(data, bytes):
             data = encode.check_data(data)
         block = None
@@ -100,13 +98,6 @@ class PublishWindow:
             raise ConnectionClosed(connection.closed)
         if machine.ended:
             raise machine.error or InvalidState("the publisher is closed")
-
-    def _check(self, subject: str) -> bytes:
-        raw = subjects.check_publish(subject)
-        if len(self._checked) >= _MAX_SUBJECTS:
-            self._checked.clear()
-        self._checked[subject] = raw
-        return raw
 
     def _tell_failures(self) -> None:
         failed = self._machine.take_failed()

@@ -8,6 +8,7 @@ from jetstream.errors import (
     ConsumerDoesNotExist,
     ConsumerExists,
     ConsumerNotFound,
+    FastBatchFailed,
     FilterIgnored,
     InvalidResponse,
     JetStreamError,
@@ -441,6 +442,20 @@ def test_an_atomic_batch():
     assert stage.now() == 0.5
     with pytest.raises(NotSupported):
         JetStream(Stage(version="2.11.0", api_lvl=0).client).atomic_batch()
+
+
+@pytest.mark.rule("FAST-12")
+def test_a_fast_batch():
+    stage = Stage({"stream": "S", "seq": 1, "batch": TOKEN, "count": 1}, SILENCE)
+    js = JetStream(stage.client, timeout=0.5)
+    assert stage.run(js.fast_batch().commit("s.a")).count == 1
+    for timeout, at in [(None, 0.5), (0.25, 0.75)]:
+        with pytest.raises(FastBatchFailed):
+            stage.run(js.fast_batch(ack_timeout=timeout).commit("s.a"))
+        assert stage.now() == at
+        stage.answers = [SILENCE]
+    with pytest.raises(NotSupported):
+        JetStream(Stage(version="2.12.0", api_lvl=3).client).fast_batch()
 
 
 @pytest.mark.rule("COUNT-1", "COUNT-2", "COUNT-3")

@@ -10,6 +10,7 @@ from jetstream import (
     blocking,
     consumer,
     consuming,
+    fast,
     messages,
     publisher,
     pull_subscribe,
@@ -29,6 +30,7 @@ TWINS = [
     (publisher.Publication, blocking.Publication),
     (window.PublishWindow, blocking.PublishWindow),
     (batch.AtomicBatch, blocking.AtomicBatch),
+    (fast.FastBatch, blocking.FastBatch),
     (messages.JsMsg, blocking.JsMsg),
     (consuming.Batch, blocking.Batch),
     (consuming.Messages, blocking.Messages),
@@ -138,6 +140,17 @@ def test_a_batch_of_messages():
     batch.add("s.a")
     assert batch.size == 1
     assert batch.commit("s.b").count == 2
+
+
+def test_a_fast_batch():
+    begun = {"type": "ack", "seq": 0, "msgs": 2}
+    end = {"stream": "S", "seq": 2, "batch": "0" * 22, "count": 2}
+    stage = Stage(begun, [{"type": "gap", "last_seq": 2, "seq": 3}], end)
+    with blocking.JetStream(stage.blocking).fast_batch(allow_gaps=True) as batch:
+        assert (batch.add("s.a"), batch.add("s.b")) == (1, 2)
+        assert batch.close().count == 2
+    assert (batch.size, batch.stored, batch.lost) == (2, 2, 1)
+    assert [loss.first for loss in batch.take_losses()] == [2]
 
 
 def delivery(seq):

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
 import pickle
+import re
+
+import pytest
 
 from jetstream import api_errors, errors
 from jetstream.errors import (
+    ApiError,
     ConsumerDeleted,
+    FastBatchFailed,
     NoStreamResponse,
     PublishesFailed,
     PullFailed,
@@ -37,6 +42,22 @@ def test_publishes_failed():
     assert str(error) == (
         "2 publishes failed, the first one to 'orders.new': no stream takes subject 'orders.new'"
     )
+
+
+@pytest.mark.parametrize(
+    ("failure", "text"),
+    [
+        ((2, 5, False, None), "2 of 5 messages of the batch are stored, the others are not: some"),
+        ((2, 5, True, None), "2 of 5 .* the others may be stored or not: no answer"),
+        ((0, 1, False, ApiError(400, 10071, "x")), "0 of 1 .* are not: x"),
+    ],
+)
+def test_fast_batch_failed(failure, text):
+    error = FastBatchFailed(*failure)
+    assert re.match(text, str(error))
+    again = pickle.loads(pickle.dumps(error))
+    assert (again.stored, again.sent, again.in_doubt) == failure[:3]
+    assert str(again) == str(error)
 
 
 def test_reset_failed():

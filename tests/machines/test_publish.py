@@ -6,7 +6,14 @@ from jetstream.acks import AckReader
 from jetstream.call import Api
 from jetstream.errors import InvalidResponse, NoStreamResponse, TtlDisabled, WrongLastSequence
 from jetstream.info import PubAck
-from jetstream.publish import in_cluster, publish, publish_headers, schedule_headers, time_to_live
+from jetstream.publish import (
+    CheckedSubjects,
+    in_cluster,
+    publish,
+    publish_headers,
+    schedule_headers,
+    time_to_live,
+)
 from natsproto.errors import (
     ConnectionClosed,
     InvalidHeader,
@@ -299,3 +306,14 @@ def test_what_is_a_cluster():
     assert not in_cluster(stage.connection)
     stage.connection.info = None
     assert not in_cluster(stage.connection)
+
+
+def test_checked_subjects():
+    subjects = CheckedSubjects()
+    assert subjects.check("s.é") == "s.é".encode()
+    assert subjects.known == {"s.é": "s.é".encode()}
+    with pytest.raises(InvalidSubject):
+        subjects.check("s..a")
+    for number in range(1024):
+        subjects.check("s.%d" % number)
+    assert subjects.known == {"s.1023": b"s.1023"}  # not more and more of them

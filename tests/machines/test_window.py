@@ -357,5 +357,5 @@ def test_nothing_grows():
     stage.run(window.flush())
     connection = stage.connection
     assert (connection._busy, connection._ready, len(connection._subs)) == ([], [], 1)
-    assert len(window._checked) <= 1024
+    assert len(window._subjects.known) <= 1024
     assert len(connection._timers._heap) < 64

@@ -67,6 +67,11 @@ async def asynchronous(nc: client.Client) -> None:
     batch = js.atomic_batch(timeout=1)
     assert_type(await batch.add("s.a", headers=[("A", "b")]), None)
     assert_type(await batch.commit("s.b"), infos.PubAck)
+    async with js.fast_batch(allow_gaps=True, flow=100) as fast:
+        assert_type(await fast.add("s.a", b"", msg_id="1"), int)
+        assert_type(await fast.commit("s.a"), infos.PubAck)
+        assert_type(await fast.close(), infos.PubAck | None)
+        assert_type((fast.size, fast.stored, fast.lost), tuple[int, int, int])
     assert_type(await consumer.fetch(5, no_wait=True), Batch)
     ordered = await stream.ordered_consumer(filter_subjects="s.>", deliver_policy="new")
     assert_type(ordered, jetstream.OrderedConsumer)
@@ -137,6 +142,11 @@ def synchronous(nc: blocking.Client) -> None:
     batch = js.atomic_batch()
     assert_type(batch, js_blocking.AtomicBatch)
     assert_type(batch.commit("s.a"), infos.PubAck)
+    with js.fast_batch() as fast:
+        assert_type(fast, js_blocking.FastBatch)
+        assert_type(fast.add("s.a", b"", msg_id="1"), int)
+        assert_type(fast.close(), infos.PubAck | None)
+        assert_type(fast.take_losses()[0].first, int)
     assert_type(consumer.fetch(max_bytes=5), js_blocking.Batch)
     ordered = stream.ordered_consumer(opt_start_seq=5, deliver_policy="by_start_sequence")
     assert_type(ordered, js_blocking.OrderedConsumer)

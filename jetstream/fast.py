@@ -1,0 +1,182 @@
+"""FastBatch: the API of the Ingest machine."""
+
+from __future__ import annotations
+
+from natsproto import encode
+from natsproto.effects import Publish
+from natsproto.errors import ConnectionClosed, InvalidState, InvalidValue
+from natsproto.session import check_count, check_seconds
+
+from .ingest import APPEND, COMMIT, END, ENDING, NEW, OVER, START, STARTING, Ingest
+from .publish import ELECTION, CheckedSubjects, in_cluster, publish_headers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from natsproto.encode import BytesLike
+    from natsproto.session import Session
+
+    from .info import PubAck
+    from .ingest import Loss
+    from .publish import PublishOptions
+
+MOST_FLOW = 65535
+MOST_ACKS = 3
+
+
+class FastBatch:
+    """Messages to one stream, which needs allow_batched. Made by JetStream.fast_batch().
+
+    `add` as many as there are; they are stored as they come, in order. Then `commit` with the last
+    one, or `close`; both return when all are stored. `async with` closes it.
+
+    Without `allow_gaps` the first message that is lost or refused ends the batch: FastBatchFailed
+    tells how many are stored. With it the batch goes on, and `take_losses` tells of them.
+    A call that is wrong in itself raises a LocalError and leaves the batch as it was.
+    """
+
+    def __init__(
+        self, session: Session, allow_gaps: bool, flow: int, max_acks: int, ack_timeout: float
+    ) -> None:
+        if not 1 <= check_count("flow", flow) <= MOST_FLOW:
+            raise InvalidValue("flow %d is not from 1 to %d" % (flow, MOST_FLOW), "FAST-3")
+        if not 1 <= check_count("max_acks", max_acks) <= MOST_ACKS:
+            raise InvalidValue("max_acks %d is not from 1 to %d" % (max_acks, MOST_ACKS), "FAST-3")
+        patience = check_seconds("ack_timeout", ack_timeout)
+        connection = session.connection
+        if in_cluster(connection):
+            patience = max(patience, ELECTION)
+        inbox = connection.new_inbox()
+        self._session = session
+        self._subjects = CheckedSubjects()
+        self._machine = Ingest(inbox.encode(), flow, max_acks, allow_gaps, patience)
+        connection.subscribe(inbox + ".>", self._machine)
+        session.begin(self._machine)
+
+    @property
+    def size(self) -> int:
+        """How many messages were added."""
+        return self._machine.sent
+
+    @property
+    def stored(self) -> int:
+        """So many of the first are acknowledged: stored, but for those that `take_losses` tells."""
+        return self._machine.stored
+
+    @property
+    def lost(self) -> int:
+        """How many messages were lost or refused, as far as the server has told."""
+        return self._machine.lost
+
+    def take_losses(self) -> list[Loss]:
+        """Those of the messages that are lost since the last call; of very many the last ones."""
+        losses = self._machine.losses
+        self._machine.losses = []
+        return losses
+
+    async def add(
+        self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]
+    ) -> int:
+        """Another message, with the options of JetStream.publish; returns its number, from 1.
+
+        Waits while too many are not acknowledged, and for the answer to the first one.
+        """
+        try:
+            raw = self._subjects.known[subject]
+        except (KeyError, TypeError):  # TypeError: not even a key, let alone a subject
+            raw = self._subjects.check(subject)
+        if not isinstance(data, bytes):
+            data = encode.check_data(data)
+        block = self._block(options) if options else None
+        machine = self._machine
+        session = self._session
+        if machine.sent >= machine.limit or session.connection.congested:
+            await self._room()
+        first = machine.state == NEW
+        operation = START if first else APPEND
+        session.connection.send(Publish(raw, data, machine.reply(operation), block))
+        number = machine.sent + 1
+        if number < machine.limit:
+            machine.sent = number
+            session.port.flush_soon()
+        else:
+            self._note_sent(operation, raw)
+        while first and machine.state == STARTING:
+            await session.port.wait(machine)
+        if machine.failure is not None:
+            raise machine.failure
+        return number
+
+    async def commit(
+        self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]
+    ) -> PubAck:
+        """The last message; returns when all are stored."""
+        raw = self._subjects.check(subject)
+        data = encode.check_data(data)
+        block = self._block(options) if options else None
+        await self._room()
+        order = Publish(raw, data, self._machine.reply(COMMIT), block)
+        self._session.connection.send(order)
+        return await self._finish(COMMIT, raw)
+
+    async def close(self) -> PubAck | None:
+        """There is no other message; returns when all are stored. None if there was none at all."""
+        if self._machine.state == NEW:
+            self._leave()
+            return None
+        await self._room()
+        return await self._finish(END, b"")
+
+    def _block(self, options: PublishOptions) -> bytes | None:
+        headers = publish_headers(options, self._session.connection)
+        return None if headers is None else headers.encode()
+
+    async def _room(self) -> None:
+        """Wait until another one may be sent; raises if none may."""
+        machine = self._machine
+        connection = self._session.connection
+        while True:
+            if machine.failure is not None:
+                raise machine.failure
+            if machine.state in (ENDING, OVER):
+                raise InvalidState("the batch is over: a new one is needed", "FAST-13")
+            if machine.ended:
+                raise ConnectionClosed(connection.closed or "the batch is closed")
+            if machine.sent >= machine.limit:
+                await self._session.port.wait(machine)
+            elif connection.congested:
+                await self._session.port.wait(connection.writable)
+            else:
+                return
+
+    def _note_sent(self, operation: int, subject: bytes) -> None:
+        session = self._session
+        self._machine.note_sent(operation, subject, session.port.now())
+        session.connection.perform(self._machine)
+        session.port.flush_soon()
+
+    async def _finish(self, operation: int, subject: bytes) -> PubAck:
+        machine = self._machine
+        self._note_sent(operation, subject)
+        while machine.state != OVER:
+            await self._session.port.wait(machine)
+        if machine.failure is not None:
+            raise machine.failure
+        assert machine.ack is not None
+        return machine.ack
+
+    def _leave(self) -> None:
+        self._session.connection.unsubscribe(self._machine.sid)
+        self._session.port.flush_soon()
+
+    async def __aenter__(self) -> FastBatch:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *exc: object) -> None:
+        machine = self._machine
+        committed = machine.state == OVER and machine.failure is None
+        if kind is None and not committed:
+            await self.close()
+        else:
+            self._leave()
