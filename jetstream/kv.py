@@ -280,9 +280,9 @@ class KeyValue:
     ) -> int:
         if last is None:
             return await self._publish(key, value, **options)
-        _check_revision("last", last, 0)
+        options["expect_last_subject_seq"] = _check_revision("last", last, 0)
         try:
-            return await self._publish(key, value, expect_last_subject_seq=last, **options)
+            return await self._publish(key, value, **options)
         except WrongLastSequence as error:
             raise WrongLastRevision(self.bucket, key, last, error) from None
 

@@ -166,7 +166,8 @@ class KeyValueConfig(Fields):
             stream.mirror_direct = True
         else:
             stream.subjects = [prefix_of(self.bucket) + ALL_KEYS]
-            stream.sources = [self._source(source) for source in self.sources]
+            if self.sources:
+                stream.sources = [self._source(source) for source in self.sources]
         return stream
 
     def _source(self, source: StreamSource) -> StreamSource:

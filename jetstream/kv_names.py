@@ -44,13 +44,12 @@ def check_key(key: str, *, write: bool = False) -> str:
 
 def check_filters(filters: str | Sequence[str]) -> list[str]:
     """One or several of them, as a list; InvalidName, InvalidValue (KV-4)."""
-    given: object = filters
-    if isinstance(given, str):
-        given = [filters]
-    if not isinstance(given, (list, tuple)) or not given:
+    if isinstance(filters, str):
+        return [_check_filter(filters)]
+    if not isinstance(filters, (list, tuple)) or not filters:
         text = "keys %r is neither a filter of keys nor a list of them; '>' is all"
         raise InvalidValue(text % (filters,), "KV-4")
-    return [_check_filter(each) for each in given]
+    return [_check_filter(each) for each in filters]
 
 
 def _check_filter(pattern: str) -> str:

@@ -31,9 +31,11 @@ SILENCE: list[Any] = []
 class Delivery:
     """A message of a stream, as a consumer delivers it: under its own subject."""
 
-    def __init__(self, subject: str, ack: str, data: bytes = b"") -> None:
-        self.line = f"{subject} %d {ack} {len(data)}"
-        self.data = data
+    def __init__(self, subject: str, ack: str, data: bytes = b"", block: bytes = b"") -> None:
+        size = len(block) + len(data)
+        sizes = f"{len(block)} {size}" if block else f"{size}"
+        self.line = f"{'HMSG' if block else 'MSG'} {subject} %d {ack} {sizes}"
+        self.data = block + data
 
 
 class Lost:
@@ -136,7 +138,7 @@ class Stage:
         sid = next(sid for sid, subject in subs if subjects.matches(subject, reply))
         for each in answers:
             if isinstance(each, Delivery):
-                line = "MSG " + each.line % sid
+                line = each.line % sid
                 self.wire.data(line.encode() + b"\r\n" + each.data + b"\r\n")
                 continue
             block, data = b"", each
