@@ -29,6 +29,7 @@ from .acks import read_ack
 from .call import read_error, read_number, read_object
 from .errors import FastBatchFailed, InvalidResponse, JetStreamError, NoStreamResponse
 from .machine import Machine
+from .publisher import RETRY_WAIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class Ingest(Machine):
     """
 
     __slots__ = (
-        "_asked",
+        "_ask_at",
         "_base",
         "_checking",
         "_flow",
@@ -119,7 +120,7 @@ class Ingest(Machine):
         self._checking = False  # a new connection: whether all has come is not known
         self._trouble: NatsError | None = None  # what was wrong first
         self._news = 0.0  # when the batch last came on
-        self._asked = 0.0  # the last ping
+        self._ask_at = 0.0  # the next ping, while somebody waits
         self._kept = 0  # `sent` when the batch was last kept alive
         self.state = NEW
         self.limit = 0
@@ -155,7 +156,7 @@ class Ingest(Machine):
 
     def _await_answer(self, now: float) -> None:
         self._news = now
-        self._asked = now
+        self._ask_at = now + PING_WAIT
         self._settle(now)
 
     # What happens
@@ -230,7 +231,9 @@ class Ingest(Machine):
     def _refused(self, number: int, operation: int, error: NatsError, now: float) -> None:
         """An error instead of an answer, or nobody was there."""
         if operation == PING:
-            if not isinstance(error, NoStreamResponse):  # there may be somebody later
+            if isinstance(error, NoStreamResponse):
+                self._ask_at = now + RETRY_WAIT  # there may be somebody later
+            else:
                 self._give_up(self._trouble or error, in_doubt=True)
         elif number == 1:
             self._give_up(error)
@@ -247,7 +250,7 @@ class Ingest(Machine):
         if self.state != FAILING:
             self.state = FAILING
             self._news = now
-            self._asked = now
+            self._ask_at = now + PING_WAIT
 
     def _finished(self, ack: PubAck, operation: int) -> None:
         if ack.batch != self._id or not self.stored <= ack.count <= self.sent:
@@ -290,7 +293,7 @@ class Ingest(Machine):
         return self.state == OVER
 
     def _ping(self, now: float) -> None:
-        self._asked = now
+        self._ask_at = now + PING_WAIT
         self.order(self._subject, b"", b"%s%d.%d.$FI" % (self._base, self.sent, PING))
 
     def _order_end(self) -> None:
@@ -311,7 +314,7 @@ class Ingest(Machine):
         else:
             self.deadline = self._news + self._patience
             if self.state != STARTING:  # FAST-8: a ping as the first might begin another batch
-                self.deadline = min(self._asked + PING_WAIT, self.deadline)
+                self.deadline = min(self._ask_at, self.deadline)
 
     def disconnected(self, now: float) -> None:
         self._online = False

@@ -401,6 +401,19 @@ def test_who_waits_has_pings_sent():
 
 
 @pytest.mark.rule("FAST-8")
+def test_nobody_is_there_for_a_ping():
+    batch = Batch(3)
+    machine = batch.machine
+    batch.answer(3, APPEND, NOBODY, 10.0)
+    batch.answer(3, 4, NOBODY, 10.1)
+    assert machine.deadline == 10.35
+    assert not machine.handle_timer(10.35)
+    assert (batch.orders(), machine.deadline) == (["3.4", "3.4"], 11.35)
+    assert batch.answer(3, 4, final(2), 10.4)
+    assert batch.outcome == (2, 3, False, NoStreamResponse)
+
+
+@pytest.mark.rule("FAST-8")
 @pytest.mark.parametrize(
     ("last", "outcome"), [(APPEND, (0, 4)), (COMMIT, (0, 4)), (END, (0, 3)), (None, (0, 3))]
 )
