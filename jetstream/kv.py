@@ -11,6 +11,7 @@ KeyWatcher and KeyLister.
 from __future__ import annotations
 
 from natsproto.errors import InvalidValue, NotSupported
+from natsproto.session import check_seconds
 
 from .api_errors import MessageNotFound, StreamNotFound, WrongLastSequence
 from .kv_config import KeyValueConfig as KeyValueConfig
@@ -192,8 +193,7 @@ class KeyValue:
 
         Returns how many messages were removed. What happens to a key meanwhile stays.
         """
-        if not isinstance(older_than, (int, float)) or not older_than >= 0:
-            raise InvalidValue("older_than %r is not a number of seconds" % (older_than,), "KV-31")
+        check_seconds("older_than", older_than)
         markers: list[KeyValueEntry] = []
         async with await self.watch(meta_only=True) as watcher:
             async for entry in watcher.initial():

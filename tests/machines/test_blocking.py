@@ -8,6 +8,7 @@ from jetstream import (
     api,
     batch,
     blocking,
+    blocking_kv,
     consumer,
     consuming,
     fast,
@@ -102,6 +103,14 @@ def test_a_jetstream():
         "$JS.hub.API.CONSUMER.INFO.S.C",
         "$JS.hub.API.STREAM.DELETE.S",
     ]
+
+
+@pytest.mark.rule("CALL-14")
+def test_a_bucket():
+    stage = Stage({"config": {"name": "KV_b", "max_msgs_per_subject": 1}}, {"streams": ["KV_b"]})
+    js = blocking.JetStream(stage.blocking)
+    assert isinstance(js.key_value("b"), blocking_kv.KeyValue)
+    assert js.key_value_names() == ["b"]
 
 
 @pytest.mark.rule("CALL-14")

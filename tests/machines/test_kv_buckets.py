@@ -1,0 +1,148 @@
+"""How buckets are made, found and listed, on a server that is scripted."""
+
+from __future__ import annotations
+
+import pytest
+
+from jetstream import JetStream
+from jetstream.errors import (
+    BucketExists,
+    BucketNotFound,
+    NotABucket,
+    StreamNameInUse,
+    StreamNotFound,
+    SubjectOverlap,
+)
+from jetstream.kv import KeyValue, KeyValueConfig, KeyValueStatus
+from jetstream.kv_buckets import Buckets
+from natsproto.errors import InvalidName, InvalidValue, NotSupported
+
+from .kvs import NO_STREAM, stream
+from .support import Stage
+
+IN_USE = {"error": {"code": 400, "err_code": 10058, "description": "name in use"}}
+OVERLAP = {"error": {"code": 400, "err_code": 10065, "description": "subjects overlap"}}
+
+
+def make(*answers, **info):
+    stage = Stage(*answers, **info)
+    js = JetStream(stage.client)
+    return stage, Buckets(js, js._api)
+
+
+@pytest.mark.rule("KV-15")
+@pytest.mark.parametrize(
+    ("call", "verb"),
+    [("create", "CREATE"), ("update", "UPDATE"), ("create_or_update", "UPDATE")],
+)
+def test_make(call, verb):
+    stage, buckets = make(stream(), stream())
+    kv = stage.run(getattr(buckets, call)(KeyValueConfig(bucket="b", history=5), {}))
+    assert isinstance(kv, KeyValue)
+    assert kv.bucket == "b"
+    kv = stage.run(getattr(buckets, call)(KeyValueConfig(bucket="x", ttl=60), {"bucket": "b"}))
+    [(first, body), (second, other)] = stage.asked
+    assert first == second == "$JS.API.STREAM.%s.KV_b" % verb
+    assert (body["subjects"], body["max_msgs_per_subject"]) == (["$KV.b.>"], 5)
+    assert (other["name"], other["max_age"]) == ("KV_b", 60 * 10**9)
+
+
+@pytest.mark.rule("KV-15")
+@pytest.mark.parametrize(
+    ("call", "answers", "error", "also"),
+    [
+        ("create", [IN_USE], BucketExists, StreamNameInUse),
+        ("create", [OVERLAP], SubjectOverlap, SubjectOverlap),
+        ("update", [NO_STREAM], BucketNotFound, StreamNotFound),
+        ("create_or_update", [NO_STREAM, OVERLAP], SubjectOverlap, SubjectOverlap),
+    ],
+)
+def test_not_made(call, answers, error, also):
+    stage, buckets = make(*answers)
+    with pytest.raises(error) as caught:
+        stage.run(getattr(buckets, call)(None, {"bucket": "b"}))
+    assert isinstance(caught.value, also)
+    assert getattr(caught.value, "bucket", "b") == "b"
+
+
+@pytest.mark.rule("KV-14")
+@pytest.mark.parametrize("given", [{"bucket": "b"}, "b", 7])
+def test_what_is_no_configuration(given):
+    stage, buckets = make()
+    with pytest.raises(InvalidValue, match="is no KeyValueConfig"):
+        stage.run(buckets.create(given, {}))
+    assert stage.quiet()
+
+
+@pytest.mark.rule("KV-9")
+@pytest.mark.parametrize(("level", "fine"), [(0, False), (1, True)])
+def test_limit_markers_need_a_level(level, fine):
+    stage, buckets = make({"api": {"level": level}}, stream())
+    call = buckets.create(None, {"bucket": "b", "limit_marker_ttl": 60})
+    if fine:
+        stage.run(call)
+        assert [subject for subject, _ in stage.asked] == [
+            "$JS.API.INFO",
+            "$JS.API.STREAM.CREATE.KV_b",
+        ]
+    else:
+        with pytest.raises(NotSupported, match="limit_marker_ttl needs JetStream API level 1"):
+            stage.run(call)
+        assert stage.asked == [("$JS.API.INFO", None)]
+
+
+@pytest.mark.rule("KV-10")
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"compression": True}, "compression needs server 2.10; this is 2.9.10"),
+        ({"metadata": {"a": "b"}}, "metadata needs server 2.10"),
+        ({"sources": [{"name": "a"}]}, "sources needs server 2.10"),
+        ({"limit_marker_ttl": 60}, "limit_marker_ttl needs server 2.11"),
+    ],
+)
+def test_old_servers(fields, text):
+    stage, buckets = make(version="2.9.10", api_lvl=0)
+    with pytest.raises(NotSupported, match=text):
+        stage.run(buckets.create(None, {"bucket": "b", **fields}))
+    assert stage.quiet()
+
+
+@pytest.mark.rule("KV-15", "KV-16")
+def test_find():
+    stage, buckets = make(stream(), NO_STREAM, stream(max_msgs_per_subject=-1))
+    assert stage.run(buckets.find("b")).bucket == "b"
+    with pytest.raises(BucketNotFound):
+        stage.run(buckets.find("b"))
+    with pytest.raises(NotABucket):
+        stage.run(buckets.find("b"))
+    assert stage.asked == [("$JS.API.STREAM.INFO.KV_b", None)] * 3
+
+
+@pytest.mark.rule("KV-15")
+def test_delete():
+    stage, buckets = make({"success": True}, NO_STREAM)
+    stage.run(buckets.delete("b"))
+    with pytest.raises(BucketNotFound):
+        stage.run(buckets.delete("b"))
+    assert stage.asked == [("$JS.API.STREAM.DELETE.KV_b", None)] * 2
+
+
+@pytest.mark.rule("KV-1")
+@pytest.mark.parametrize("call", ["find", "delete"])
+def test_no_names(call):
+    stage, buckets = make()
+    with pytest.raises(InvalidName):
+        stage.run(getattr(buckets, call)("a.b"))
+    assert stage.quiet()
+
+
+@pytest.mark.rule("KV-17")
+def test_lists():
+    names = ["KV_a", "ORDERS", "KV_m"]
+    infos = [stream("a"), {"config": {"name": "ORDERS"}}, stream("m", mirror={"name": "KV_a"})]
+    stage, buckets = make({"streams": names, "total": 3}, {"streams": infos, "total": 3})
+    assert stage.run(buckets.names()) == ["a", "m"]
+    found = stage.run(buckets.statuses())
+    assert [type(status) for status in found] == [KeyValueStatus] * 2
+    assert [status.bucket for status in found] == ["a", "m"]
