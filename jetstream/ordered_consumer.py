@@ -65,20 +65,11 @@ def ordered_config(
         "deliver_policy": deliver_policy,
         "replay_policy": replay_policy,
     }
-    if filter_subjects is None:
-        # ORDERED-20: the server demands a filter for this policy.
-        filter_subjects = [">"] if deliver_policy == "last_per_subject" else []
-    elif not filter_subjects:
-        text = "filter_subjects %r is empty; None means all subjects"
-        raise InvalidValue(text % (filter_subjects,), "ORDERED-18")
-    filters = [filter_subjects] if isinstance(filter_subjects, str) else filter_subjects
-    if not isinstance(filters, (list, tuple)):
-        text = "filter_subjects %r is neither a subject nor a list of them"
-        raise InvalidValue(text % (filters,), "ORDERED-18")
+    filters = _list_of_filters(filter_subjects, deliver_policy)
     if len(filters) == 1:
         fields["filter_subject"] = filters[0]
     elif filters:
-        fields["filter_subjects"] = list(filters)
+        fields["filter_subjects"] = filters
     if headers_only:
         fields["headers_only"] = headers_only
     if metadata:
@@ -90,6 +81,23 @@ def ordered_config(
     config = ConsumerConfig(**fields)
     config.check()
     return config
+
+
+def _list_of_filters(
+    subjects: str | Sequence[str] | None, deliver_policy: DeliverPolicy
+) -> list[str]:
+    """As they were given in one of several ways; an empty list for all subjects."""
+    if subjects is None:
+        # ORDERED-20: the server demands a filter for this policy.
+        return [">"] if deliver_policy == "last_per_subject" else []
+    if not subjects:
+        text = "filter_subjects %r is empty; None means all subjects"
+        raise InvalidValue(text % (subjects,), "ORDERED-18")
+    filters = [subjects] if isinstance(subjects, str) else subjects
+    if not isinstance(filters, (list, tuple)):
+        text = "filter_subjects %r is neither a subject nor a list of them"
+        raise InvalidValue(text % (filters,), "ORDERED-18")
+    return list(filters)
 
 
 async def open_ordered(
@@ -213,17 +221,9 @@ class OrderedConsumer:
         self._claim()
         self._close_pulling()
         session = self._api.session
-        connection = session.connection
-        inbox = connection.new_inbox()
-        succession = Succession(
-            self._lineage,
-            self._api.prefix,
-            inbox.encode(),
-            timeout=self._api.timeout,
-            max_attempts=self._max_attempts,
-        )
-        machine = Ordered(inbox.encode(), template, succession, **limits)
-        connection.subscribe(inbox + ".*", machine)
+        inbox = session.connection.new_inbox()
+        machine = Ordered(inbox.encode(), template, self._succession(inbox), **limits)
+        session.connection.subscribe(inbox + ".*", machine)
         self._machine = machine
         session.begin(machine)
         return Messages(session, machine, True)
@@ -242,6 +242,16 @@ class OrderedConsumer:
         if machine is not None:
             machine.rewind()
             self._machine = None
+
+    def _succession(self, inbox: str) -> Succession:
+        """The consumers of one consume(): their answers come to this inbox."""
+        return Succession(
+            self._lineage,
+            self._api.prefix,
+            inbox.encode(),
+            timeout=self._api.timeout,
+            max_attempts=self._max_attempts,
+        )
 
     async def _fetch(
         self, batch: int, size: int, expires: float, heartbeat: float | None, no_wait: bool
