@@ -174,14 +174,14 @@ async def check_fast_batches_at_once(ctx: Context) -> None:
     """Several of them share the server: each is in order, and nothing is lost."""
     _, stream = await _stream(ctx)
 
-    async def load(name: str) -> None:
-        js = await open_js(ctx)
+    async def load(js: JetStream, name: str) -> None:
         async with js.fast_batch() as batch:
             for payload in numbers(600):
                 await batch.add(f"{ctx.subject}.{name}", payload)
 
     names = ["a", "b", "c", "d"]
-    for task in [ctx.start(load, name) for name in names]:
+    clients = [await open_js(ctx) for _ in names]
+    for task in [ctx.start(load, *each) for each in zip(clients, names, strict=True)]:
         await task.result()
     msgs = await stream.get_msgs(batch=2400)
     for name in names:
