@@ -1,4 +1,4 @@
-"""What an import costs: milliseconds and megabytes over an interpreter that has only started.
+"""What an import costs: milliseconds of CPU and megabytes over an interpreter just started.
 
     python bench/imports.py [--rounds N]
 
@@ -29,9 +29,9 @@ def resident():
 
 resident()
 before = resident()
-start = time.perf_counter()
+start = time.process_time()
 import {module}
-taken = time.perf_counter() - start
+taken = time.process_time() - start
 print(taken, resident() - before)
 """
 

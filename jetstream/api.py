@@ -214,8 +214,8 @@ class JetStream(KeyValueManager):
         endpoint = "CONSUMER.UNPIN.%s" % _path(stream, name)
         await self._api.call(endpoint, {"group": group}, level=1)
 
-    # Subscribing. Many programs never do, so these methods import what they need: it is a fifth of
-    # the time that importing jetstream would take.
+    # Subscribing. Many programs never do, so these methods import what they need: it is a seventh
+    # of the time that importing jetstream would take.
 
     async def subscribe(
         self,

@@ -39,6 +39,8 @@ HEAVY = {
     "threading",
     "typing",
 }
+# Imported by the methods that need them.
+LATER = {"jetstream.kv", "jetstream.pull_subscribe", "jetstream.push", "jetstream.subscribe"}
 
 
 def imports(source: str, package: str) -> Iterator[str]:
@@ -96,4 +98,4 @@ def test_importing_a_package_stays_cheap(package):
     run = subprocess.run(
         [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True
     )
-    assert HEAVY.isdisjoint(run.stdout.split())
+    assert (HEAVY | LATER).isdisjoint(run.stdout.split())
