@@ -12,21 +12,29 @@ from natsproto import nkeys
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-OPERATOR, ACCOUNT, USER, STRANGER = (
+OPERATOR, ACCOUNT, USER, STRANGER, SYSTEM = (
     nkeys.encode_seed(kind, bytes([number]) * 32)
-    for number, kind in enumerate(["O", "A", "U", "U"], 1)
+    for number, kind in enumerate(["O", "A", "U", "U", "A"], 1)
 )
 _UNLIMITED = {"subs": -1, "data": -1, "payload": -1}
+_JETSTREAM = {"mem_storage": -1, "disk_storage": -1, "streams": -1, "consumer": -1}
 
 
-def server_config() -> dict[str, object]:
+def server_config(*, jetstream: bool = False) -> dict[str, object]:
     """The configuration of a server that knows the operator and the account."""
     limits = {**_UNLIMITED, "conn": -1, "imports": -1, "exports": -1}
+    system = _encode("account", SYSTEM, OPERATOR, {"limits": limits})
+    if jetstream:
+        limits.update(_JETSTREAM)
     account = _encode("account", ACCOUNT, OPERATOR, {"limits": limits})
     return {
         "operator": _encode("operator", OPERATOR, OPERATOR, {}),
+        "system_account": nkeys.public_key(SYSTEM),  # JetStream needs one
         "resolver": "MEMORY",
-        "resolver_preload": {nkeys.public_key(ACCOUNT): account},
+        "resolver_preload": {
+            nkeys.public_key(ACCOUNT): account,
+            nkeys.public_key(SYSTEM): system,
+        },
     }
 
 
