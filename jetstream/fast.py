@@ -12,6 +12,8 @@ from .publish import ELECTION, CheckedSubjects, in_cluster, publish_headers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from typing_extensions import Unpack
 
     from natsproto.encode import BytesLike
@@ -90,23 +92,43 @@ class FastBatch:
             data = encode.check_data(data)
         block = self._block(options) if options else None
         machine = self._machine
-        session = self._session
-        if machine.sent >= machine.limit or session.connection.congested:
+        if machine.sent >= machine.limit or self._session.connection.congested:
             await self._room()
-        first = machine.state == NEW
-        operation = START if first else APPEND
-        session.connection.send(Publish(raw, data, machine.reply(operation), block))
+        self._send(raw, data, block)
+        self._session.port.flush_soon()
+        if machine.state == STARTING:
+            await self._begun()
+        return machine.sent
+
+    async def add_encoded(self, messages: Iterable[tuple[bytes, bytes, bytes | None]]) -> None:
+        """Many: subject, payload, and block of headers if any, all of it checked by the caller."""
+        machine = self._machine
+        connection = self._session.connection
+        for raw, data, block in messages:
+            if machine.sent >= machine.limit or connection.congested:
+                await self._room()
+            self._send(raw, data, block)
+            if machine.state == STARTING:
+                await self._begun()
+        self._session.port.flush_soon()
+
+    def _send(self, raw: bytes, data: bytes, block: bytes | None) -> None:
+        machine = self._machine
+        operation = START if machine.state == NEW else APPEND
+        self._session.connection.send(Publish(raw, data, machine.reply(operation), block))
         number = machine.sent + 1
         if number < machine.limit:
             machine.sent = number
-            session.port.flush_soon()
         else:
             self._note_sent(operation, raw)
-        while first and machine.state == STARTING:
-            await session.port.wait(machine)
+
+    async def _begun(self) -> None:
+        """Wait for the answer to the first message."""
+        machine = self._machine
+        while machine.state == STARTING:
+            await self._session.port.wait(machine)
         if machine.failure is not None:
             raise machine.failure
-        return number
 
     async def commit(
         self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]
@@ -143,12 +165,11 @@ class FastBatch:
                 raise InvalidState("the batch is over: a new one is needed", "FAST-13")
             if machine.ended:
                 raise ConnectionClosed(connection.closed or "the batch is closed")
-            if machine.sent >= machine.limit:
-                await self._session.port.wait(machine)
-            elif connection.congested:
-                await self._session.port.wait(connection.writable)
-            else:
+            full = machine.sent >= machine.limit
+            if not full and not connection.congested:
                 return
+            self._session.port.flush_soon()
+            await self._session.port.wait(machine if full else connection.writable)
 
     def _note_sent(self, operation: int, subject: bytes) -> None:
         session = self._session

@@ -289,6 +289,7 @@ _CONSUMERS_OWN = [  # what mode=consume leaves to its consumer
     "minMessagesPerTrigger",
     "maxBytesPerTrigger",
 ]
+_NEEDED = {"atomic": ("stream", "markerSubject"), "fast": ("stream",)}  # by the delivery
 _ONE_DELIVERY = [  # what is of no use with another
     ("markerSubject", "atomic"),
     ("minDuplicateWindow", "dedup"),
@@ -448,12 +449,9 @@ def _check_write(settings: Settings) -> None:
     if len(settings.list("stream")) > 1:
         raise InvalidValue("option stream: a write goes to one, not %s" % settings.list("stream"))
     delivery = settings.text("delivery")
-    if delivery == "fast":
-        text = "delivery=fast: this client has no fast ingest yet; dedup and atomic are exact"
-        raise InvalidValue(text)
-    for name in ("stream", "markerSubject"):
-        if delivery == "atomic" and not settings.given(name):
-            raise InvalidValue("delivery=atomic needs option %s" % name)
+    for name in _NEEDED.get(delivery, ()):
+        if not settings.given(name):
+            raise InvalidValue("delivery=%s needs option %s" % (delivery, name))
     for name, other in _ONE_DELIVERY:
         if settings.given(name) and delivery != other:
             raise InvalidValue("option %s is for delivery=%s, not %s" % (name, other, delivery))

@@ -30,10 +30,11 @@ from natsproto.headers import Headers
 from natsproto.port import run_sync
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from jetstream.blocking import JetStream
     from natsproto.blocking import Client
+    from natsproto.connection import Connection
 
     from .columns import Piece
 
@@ -92,6 +93,16 @@ class Tally:
         places = ["%s %d-%d" % (stream, *place) for stream, place in self.streams.items()]
         text = "%d rows, %d of them stored before: %s"
         return text % (self.rows, self.duplicates, ", ".join(places) or "nowhere")
+
+
+def complaints(connection: Connection) -> Iterator[PermissionDenied]:
+    """What the server did not let us publish, as far as it has said so since the last call."""
+    event = connection.events.pop()
+    while event is not None:
+        error = event.error if isinstance(event, ServerError) else None
+        if isinstance(error, PermissionDenied):
+            yield error
+        event = connection.events.pop()
 
 
 class Sender:
@@ -203,14 +214,10 @@ class Sender:
 
     def _listen(self) -> None:
         """What may not be published is not answered: the server only complains."""
-        event = self._connection.events.pop()
-        while event is not None:
-            error = event.error if isinstance(event, ServerError) else None
-            if isinstance(error, PermissionDenied):
-                for place, publication in enumerate(self._sent):
-                    if publication.subject == error.subject:
-                        raise WriteFailed(self._first + place, error.subject, error)
-            event = self._connection.events.pop()
+        for error in complaints(self._connection):
+            for place, publication in enumerate(self._sent):
+                if publication.subject == error.subject:
+                    raise WriteFailed(self._first + place, error.subject, error)
 
     async def _is_stored(self, publication: Publication) -> bool:
         """Whether the message that breaks an expectation is this one, stored by another attempt.

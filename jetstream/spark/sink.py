@@ -7,6 +7,7 @@ micro-batch. What that does to rows that are stored is the delivery:
     dedup        each row has an id, and the stream drops those that it knows (sending.py)
     atomic       rows are skipped by what the last marker tells (atomic.py)
     atLeastOnce  they are stored again
+    fast         so they are, at the least cost (fast.py)
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from natsproto.errors import (
 from .atomic import ROWS, AtomicWriter
 from .columns import Encoder, check_columns, to_batches
 from .connect import client, jetstream
+from .fast import FastSender
 from .sending import Sender, Tally
 
 if TYPE_CHECKING:
@@ -106,11 +108,8 @@ class Sink:
         return ".".join([self._write_id, *map(str, numbers)])
 
     def _send(self, batches: Iterable[pa.RecordBatch], ids: str) -> Tally:
-        settings = self._settings
-        encoder = Encoder(settings, ids)
-        timeout = settings.seconds("requestTimeout")
-        js = jetstream(settings)
-        with Sender(client(settings), js, settings.number("maxInFlight"), timeout) as sender:
+        encoder = Encoder(self._settings, ids)
+        with self._sender() as sender:
             asked = time.monotonic()
             for batch in batches:
                 # Nobody reads acknowledgements while Spark makes the next rows. If that takes long,
@@ -122,6 +121,14 @@ class Sink:
                 asked = time.monotonic()
             sender.finish()
         return sender.tally
+
+    def _sender(self) -> Sender | FastSender:
+        settings = self._settings
+        timeout = settings.seconds("requestTimeout")
+        if settings.text("delivery") == "fast":
+            return FastSender(client(settings), jetstream(settings), timeout)
+        window = settings.number("maxInFlight")
+        return Sender(client(settings), jetstream(settings), window, timeout)
 
     def _write_atomic(
         self, batches: Iterable[pa.RecordBatch], write: int, partition: int
@@ -232,8 +239,11 @@ def check_target(settings: Settings, write_id: str, kinds: dict[str, str]) -> No
         if not name:
             return
         config = js.stream(name).cached_info.config
+        delivery = settings.text("delivery")
+        if delivery == "fast" and not config.allow_batched:
+            raise InvalidValue("delivery=fast: stream %s does not have allow_batched" % name)
         markers = ""
-        if settings.text("delivery") == "atomic":
+        if delivery == "atomic":
             markers = "%s.%s.0" % (settings.text("markerSubject"), write_id)
             if not config.allow_atomic:
                 raise InvalidValue("delivery=atomic: stream %s does not have allow_atomic" % name)
@@ -245,7 +255,7 @@ def check_target(settings: Settings, write_id: str, kinds: dict[str, str]) -> No
         return
     if "ttl" in kinds and not config.allow_msg_ttl:
         raise InvalidValue("column ttl: stream %s does not have allow_msg_ttl" % name)
-    if settings.text("delivery") == "dedup":
+    if delivery == "dedup":
         _check_window(name, config.duplicate_window, settings.seconds("minDuplicateWindow"))
 
 

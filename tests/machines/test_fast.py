@@ -66,6 +66,22 @@ def test_a_batch():
     assert stage._subs == {}
 
 
+@pytest.mark.rule("FAST-1", "FAST-3")
+def test_messages_that_are_encoded():
+    stage = Stage(ack(0), SILENCE, SILENCE, ack(4), SILENCE, final(5))
+    batch = make(stage)
+    block = b"NATS/1.0\r\nA: b\r\n\r\n"
+    stage.run(batch.add_encoded([(b"s.a", b"%d" % n, block if n == 2 else None) for n in range(5)]))
+    assert stage.run(batch.close()).count == 5
+    sent = [(pub.data, pub.headers is not None) for pub in stage.pubs]
+    assert sent == [(b"0", False), (b"1", False), (b"2", True), (b"3", False), (b"4", False)] + [
+        (b"", False)
+    ]
+    stage = Stage(error(10205))
+    with pytest.raises(BatchRefused):
+        stage.run(make(stage).add_encoded([(b"s.a", b"", None)]))
+
+
 @pytest.mark.rule("FAST-1", "FAST-11")
 def test_close():
     stage = Stage(ack(0), SILENCE, final(2))

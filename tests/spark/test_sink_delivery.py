@@ -491,6 +491,7 @@ WRONG_TARGETS = [
         "does not have allow_atomic",
         {"delivery": "atomic", "markerSubject": "NAME.mark", "stream": "NAME"},
     ),
+    (InvalidValue, "does not have allow_batched", {"delivery": "fast", "stream": "NAME"}),
     (InvalidValue, "never overwritten", {"overwrite": True}),
     (InvalidValue, "column ttl: stream NAME does not have allow_msg_ttl", {"ttl": True}),
 ]
@@ -517,7 +518,7 @@ def test_markers_go_to_the_same_stream(server, name, make):
 
 
 WRONG_OPTIONS = [
-    ({"delivery": "fast"}, "delivery=fast: this client has no fast ingest yet"),
+    ({"delivery": "fast"}, "delivery=fast needs option stream"),
     ({"delivery": "twice"}, "option delivery 'twice' is not one of dedup, atomic, fast"),
     ({"delivery": "atomic", "stream": "S"}, "delivery=atomic needs option markerSubject"),
     ({"delivery": "atomic", "markerSubject": "m"}, "delivery=atomic needs option stream"),

@@ -72,7 +72,9 @@ async def check_fast_batch_commit(ctx: Context) -> None:
     assert (ack.seq, ack.count) == (4, 1)
     assert await js.fast_batch().close() is None
     assert await _payloads(stream) == numbers(4)
-    assert (await stream.get_msg(1)).headers["Key"] == "value"
+    headers = (await stream.get_msg(1)).headers
+    assert headers is not None
+    assert headers["Key"] == "value"
     assert (await stream.get_msg(2)).subject == ctx.subject + ".y"
 
 

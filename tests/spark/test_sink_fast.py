@@ -1,0 +1,215 @@
+"""delivery=fast: rows by fast batches, against a real server, without Spark and with it."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import functions as F
+
+from jetstream.blocking import JetStream
+from jetstream.spark.columns import Encoder
+from jetstream.spark.connect import client as client_of
+from jetstream.spark.connect import forget, jetstream
+from jetstream.spark.fast import FastSender
+from jetstream.spark.options import WRITE, read_options
+from jetstream.spark.sending import WriteFailed
+from natsproto.adapters.blocking import connect
+from natsproto.testing import Cluster, Server
+
+from .test_sink_delivery import REFUSED, make_batch, stored
+
+
+@pytest.fixture
+def make(js, name):
+    """Makes the stream."""
+
+    def make(**config):
+        settings = {"storage": "memory", "allow_direct": True, "allow_batched": True, **config}
+        return js.create_stream(name=name, subjects=[f"{name}.>"], **settings)
+
+    return make
+
+
+def options(server, name, **more):
+    texts = {"servers": server.url, "subject": f"{name}.a", "stream": name, "delivery": "fast"}
+    return read_options({**texts, **more}, WRITE)
+
+
+def send(settings, *batches, strike=None):
+    encoder = Encoder(settings, "")
+    with FastSender(client_of(settings), jetstream(settings), 5.0) as sender:
+        for number, batch in enumerate(batches):
+            sender.send(encoder.encode(batch))
+            if number == 0 and strike is not None:
+                strike()
+        sender.finish()
+    return sender.tally
+
+
+def test_every_row_once_and_in_order(js, server, name, make):
+    make()
+    parts = [(0, 1), (1, 2001), (2001, 2001), (2001, 5000)]
+    tally = send(options(server, name), *[make_batch(*part) for part in parts])
+    assert stored(js, name) == list(range(5000))
+    assert (tally.rows, tally.duplicates, tally.streams) == (5000, 0, {name: (1, 5000)})
+    assert seen(send(options(server, name), make_batch(0, 0))) == (0, {})
+
+
+def seen(tally):
+    return tally.rows, tally.streams
+
+
+def test_with_ids_it_is_stored_once(js, server, name, make):
+    make()
+    for count in (10, 20):
+        assert send(options(server, name), make_batch(0, count, msg_id=str)).rows == count
+    assert stored(js, name) == list(range(20))
+
+
+def test_without_ids_it_is_stored_again(js, server, name, make):
+    make()
+    for _ in range(2):
+        send(options(server, name), make_batch(0, 3))
+    assert stored(js, name) == [0, 1, 2, 0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("config", "batch", "row", "why"),
+    [each[1:] for each in REFUSED],
+    ids=[each[0] for each in REFUSED],
+)
+def test_what_the_server_refuses_fails_the_task(js, server, name, make, config, batch, row, why):
+    make(**config)
+    with pytest.raises(WriteFailed) as caught:
+        send(options(server, name), batch)
+    assert str(caught.value).startswith(f"row {row} to '{name}.a': {why}")
+    assert js.stream(name).cached_info.state.messages == row
+
+
+def test_a_row_for_another_stream(js, server, name, make):
+    make()
+    js.create_stream(name=f"{name}-2", subjects=["elsewhere." + name], allow_batched=True)
+    batch = make_batch(0, 4, subject=lambda n: "elsewhere." + name if n == 2 else f"{name}.a")
+    with pytest.raises(WriteFailed, match="row 2 to 'elsewhere"):
+        send(options(server, name), batch)
+    assert stored(js, name) == [0, 1]
+    assert stored(js, f"{name}-2") == []
+
+
+def test_a_row_for_no_stream(js, server, name, make):
+    make()
+    batch = make_batch(0, 4, subject=lambda n: "nowhere" if n == 2 else f"{name}.a")
+    with pytest.raises(WriteFailed, match="row 2 to 'nowhere': NoStreamResponse"):
+        send(options(server, name), batch)
+    assert stored(js, name) == [0, 1]
+
+
+def test_batches_are_not_allowed(js, server, name, make):
+    make(allow_batched=False)
+    with pytest.raises(WriteFailed, match=r"row 0 .* BatchRefused"):
+        send(options(server, name), make_batch(0, 4))
+
+
+def test_what_may_not_be_published(name):
+    user = {"user": "joe", "password": "pw", "permissions": {"publish": {"deny": f"{name}.no"}}}
+    config = {"authorization": {"users": [user]}}
+    with Server(jetstream=True, config=config) as server:
+        settings = options(server, name, user="joe", password="pw", requestTimeout="1s")
+        jetstream(settings).create_stream(
+            name=name, subjects=[f"{name}.>"], allow_batched=True, allow_direct=True
+        )
+        batch = make_batch(0, 4, subject=lambda n: f"{name}.no" if n == 2 else f"{name}.a")
+        with pytest.raises(WriteFailed, match=r"row 2 to .* PermissionDenied: "):
+            send(settings, batch)
+        forget(settings)
+
+
+@pytest.mark.parametrize("end", ["kill", "terminate"])
+def test_a_server_that_restarts(name, end):
+    with Server(jetstream=True) as server:
+        settings = options(server, name)
+        with connect(server.url) as client:
+            JetStream(client).create_stream(
+                name=name, subjects=[f"{name}.>"], allow_direct=True, allow_batched=True
+            )
+
+        def strike():
+            getattr(server, end)()
+            server.restart()
+
+        tally = send(settings, make_batch(0, 3000), make_batch(3000, 6000), strike=strike)
+        with connect(server.url) as client:
+            numbers = stored(JetStream(client), name)
+        forget(settings)
+    assert tally.rows == 6000
+    assert sorted(set(numbers)) == list(range(6000))
+
+
+def test_leaders_that_step_down(name):
+    """What the batch tells to be stored is not sent again: nothing is there twice, without ids."""
+    with Cluster(3, jetstream=True) as cluster:
+        cluster.wait_formed()
+        settings = options(cluster.members[0], name)
+        with connect(cluster.members[1].url) as client:
+            js = JetStream(client)
+            js.create_stream(
+                name=name,
+                subjects=[f"{name}.>"],
+                num_replicas=3,
+                allow_direct=True,
+                allow_batched=True,
+            )
+
+            def step_down():
+                client.request(f"$JS.API.STREAM.LEADER.STEPDOWN.{name}", timeout=5)
+
+            rows = [(b"%s.a" % name.encode(), b"%d" % number, None) for number in range(3000)]
+            with FastSender(client_of(settings), jetstream(settings), 5.0) as sender:
+                for start in range(0, 3000, 1000):
+                    sender.send(Struck(rows[start : start + 1000], step_down))
+            assert sender.tally.rows == 3000
+            assert stored(js, name) == list(range(3000))
+        forget(settings)
+
+
+class Struck(list):
+    """Rows that something happens amid, the first time that they are gone through."""
+
+    def __init__(self, rows, strike):
+        super().__init__(rows)
+        self.strike = strike
+
+    def __iter__(self):
+        for number, row in enumerate(super().__iter__()):
+            if number == len(self) // 2:
+                self.strike()
+            yield row
+
+
+@pytest.fixture
+def spark_options(server, name, make):
+    make(storage="file")
+    return {"servers": server.url, "subject": f"{name}.a", "stream": name, "delivery": "fast"}
+
+
+def test_a_frame(spark, js, name, spark_options):
+    frame = spark.range(0, 20_000, 1, 2).select(F.col("id").cast("string").alias("data"))
+    frame.write.format("jetstream").mode("append").options(**spark_options).save()
+    assert sorted(stored(js, name)) == list(range(20_000))
+
+
+def test_a_query(spark, js, name, spark_options, tmp_path):
+    (tmp_path / "in").mkdir()
+    for part in range(2):
+        lines = [str(row) for row in range(part * 500, part * 500 + 500)]
+        (tmp_path / "in" / f"{part}.txt").write_text("\n".join(lines))
+    query = (
+        spark.readStream.schema("data STRING")
+        .text(str(tmp_path / "in"))
+        .writeStream.format("jetstream")
+        .options(**spark_options)
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    assert sorted(stored(js, name)) == list(range(1000))
