@@ -7,6 +7,7 @@ pyarrow: 0.3 us a message instead of 0.7 for splitting each.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from typing import TYPE_CHECKING, Any
 
@@ -88,7 +89,11 @@ def _column(rows: Rows, field: Any) -> Any:
     if name == "subject":
         return _strings(rows.subjects, field.type)
     if name == "data":
-        return pa.nulls(len(rows), field.type) if rows.data is None else _binary(rows, field)
+        return (
+            pa.nulls(len(rows), field.type)
+            if rows.data is None
+            else pa.array(rows.data, field.type)
+        )
     if name == "headers":
         return header_maps(rows.headers, field.type)
     if name == "stream":
@@ -100,10 +105,6 @@ def _column(rows: Rows, field: Any) -> Any:
     if name == "timestamp":
         return pc.divide(rows.times, _MICROSECOND).cast(field.type)
     return pa.array(rows.more[name], field.type)
-
-
-def _binary(rows: Rows, field: Any) -> Any:
-    return pa.array(rows.data, field.type)
 
 
 def _strings(values: Sequence[bytes], kind: Any) -> Any:
@@ -189,15 +190,15 @@ def pulled_rows(stream: str, messages: list[Msg], bare: bool = False) -> Rows:
 def read_replies(replies: list[bytes]) -> tuple[Any, Any]:
     """Sequences and times, in int64 arrays; NotJetStreamMessage if a reply tells none."""
     first = replies[0].split(b".")
-    # Up to how often it was delivered, which is once. The rest: see jetstream.metadata.
+    # Up to how often it was delivered. The rest: see jetstream.metadata.
     fixed = 5 if len(first) == 9 else 7
     names = [str(i) for i in range(len(first) - fixed)]
     if len(names) >= 4:
-        start = sum(len(token) + 1 for token in first[:fixed])
-        try:
-            return _read_csv(b"\n".join([reply[start:] for reply in replies]), names)
-        except pa.ArrowInvalid:
-            pass  # one of them has another form: read each
+        same = b".".join(first[:fixed]) + b"."
+        # What does not begin alike, as what is delivered again, stays whole: then it is no such row.
+        rest = b"\n".join([reply.removeprefix(same) for reply in replies])
+        with contextlib.suppress(pa.ArrowInvalid):
+            return _read_csv(rest, names)
     places = [read_metadata(reply) for reply in replies]
     return (
         pa.array([place.stream_seq for place in places], pa.int64()),
