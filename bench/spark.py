@@ -55,7 +55,9 @@ class Bench:
         self.client = connect(self.server.url)
         self.js = JetStream(self.client)
         self.js.create_stream(name="IN", subjects=["in"], allow_direct=True)
-        self.out = self.js.create_stream(name="OUT", subjects=["out", "m.>"], allow_atomic=True)
+        self.out = self.js.create_stream(
+            name="OUT", subjects=["out", "m.>"], allow_atomic=True, allow_batched=True
+        )
         with self.js.publisher(max_pending=4096) as publisher, self.client.corked():
             for _ in range(count):
                 publisher.publish("in", bytes(SIZE))
@@ -143,6 +145,9 @@ class Bench:
     def sink_atomic(self, count: int) -> None:
         self.sink(count, delivery="atomic", markerSubject="m")
 
+    def sink_fast(self, count: int) -> None:
+        self.sink(count, delivery="fast")
+
     # Measuring
 
     def cost(self, scenario: Callable[[int], None], share: float = 1.0) -> Cost:
@@ -222,6 +227,7 @@ SCENARIOS = [
     ("write: Spark, atLeastOnce", "sink_at_least_once", 0.5),
     ("write: Spark, dedup", "sink_dedup", 0.5),
     ("write: Spark, atomic", "sink_atomic", 0.5),
+    ("write: Spark, fast", "sink_fast", 0.5),
 ]
 # What is compared, of what, with what, the target
 RATIOS: list[tuple[str, str, str, str, str]] = [
@@ -231,6 +237,7 @@ RATIOS: list[tuple[str, str, str, str, str]] = [
     ("Spark, dedup / API, no ids", "python", "sink_dedup", "publish", "<= 1.5"),
     ("Spark, dedup / API, ids", "python", "sink_dedup", "publish_ids", ""),
     ("rate of atomic / dedup", "wall", "sink_dedup", "sink_atomic", ">= 0.5"),
+    ("rate of fast / atLeastOnce", "wall", "sink_at_least_once", "sink_fast", ""),
 ]
 
 
