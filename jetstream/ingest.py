@@ -26,6 +26,7 @@ from natsproto import _text
 from natsproto.waitable import NO_RESPONDERS
 
 from .acks import read_ack
+from .api_errors import TooManyRequests
 from .call import read_error, read_number, read_object
 from .errors import FastBatchFailed, InvalidResponse, JetStreamError, NoStreamResponse
 from .machine import Machine
@@ -231,8 +232,8 @@ class Ingest(Machine):
     def _refused(self, number: int, operation: int, error: NatsError, now: float) -> None:
         """An error instead of an answer, or nobody was there."""
         if operation == PING:
-            if isinstance(error, NoStreamResponse):
-                self._ask_at = now + RETRY_WAIT  # there may be somebody later
+            if isinstance(error, (NoStreamResponse, TooManyRequests)):
+                self._ask_at = now + RETRY_WAIT  # there may be somebody later who has time
             else:
                 self._give_up(self._trouble or error, in_doubt=True)
         elif number == 1:

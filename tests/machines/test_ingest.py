@@ -400,12 +400,13 @@ def test_who_waits_has_pings_sent():
     assert (batch.orders(), machine.deadline) == (["4.4"], 16.5)
 
 
-@pytest.mark.rule("FAST-8")
-def test_nobody_is_there_for_a_ping():
+@pytest.mark.rule("FAST-7", "FAST-8")
+@pytest.mark.parametrize("answer", [NOBODY, wrong(10167)])
+def test_nobody_is_there_for_a_ping(answer):
     batch = Batch(3)
     machine = batch.machine
     batch.answer(3, APPEND, NOBODY, 10.0)
-    batch.answer(3, 4, NOBODY, 10.1)
+    batch.answer(3, 4, answer, 10.1)
     assert machine.deadline == 10.35
     assert not machine.handle_timer(10.35)
     assert (batch.orders(), machine.deadline) == (["3.4", "3.4"], 11.35)
