@@ -114,7 +114,7 @@ class Peer:
         if self.alive:
             for sid, pattern in self.subs.items():
                 if pattern == subject or (
-                    pattern[-1:] == b"*" and subject.startswith(pattern[:-1])
+                    pattern[-1:] in b"*>" and subject.startswith(pattern[:-1])
                 ):
                     return sid
         return 0

@@ -1,0 +1,361 @@
+"""Fast batches: a program that adds messages and goes on behind what is stored, and what must hold.
+
+F1   the messages of a batch are stored in order, and none of them twice
+F2   what is acknowledged is stored, but for losses that were told
+F3   without gaps and without doubt: the first `stored` are stored, and no other ever is
+F4   a commit or close that returns: everything is stored, but for losses that were told
+F5   with ids everything is stored once in the end; without them, too, if nothing was in doubt
+F6   without a fault no batch fails but for a message that was refused, and nothing is lost
+F7   numbers go up one by one, and never beyond the acknowledgements that are due
+F8   on a new connection nothing is sent before a ping is answered; nothing after a failure
+F9   who waits is answered, or told after the patience; deadlines are not in the past
+F10  pings and timers are few
+F11  no loss is told twice by one leader, nor for a message that is stored (ids: which was known)
+I10, I12 and I13 as in scenarios.py
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from jetstream.errors import (
+    ApiError,
+    FastBatchFailed,
+    MessageTooLarge,
+    NoStreamResponse,
+    WrongLastSequence,
+)
+from jetstream.fast import FastBatch
+from jetstream.ingest import NEW, OVER, Ingest
+from natsproto import Parser
+from natsproto.errors import NatsError
+from tests.sim.fast_model import COMMIT, END, PING, FastModel
+from tests.sim.scenarios import require
+from tests.sim.world import Task, World
+
+FAULTS = ["cut", "silence", "hole", "late", "stall", "freeze", "refusal"]
+GENTLE = ["load", "load", "slow"]
+MAX_SIZE = 100
+PLACE = re.compile(rb"\.(\w+)\.\d+\.(?:ok|fail)\.(\d+)\.(\d)\.\$FI|SUB [\w.]+?\.(\w+)\.> ")
+LINGER = 4.0  # after the last message: what is late comes, too
+
+
+class Seen:
+    """One batch, as the wire shows it at the client's end."""
+
+    def __init__(self) -> None:
+        self.sent = 0
+        self.acked = 0
+        self.flow = 0
+        self.failed = False
+        self.asking = False
+
+
+class Attempt:
+    """One batch of the program: what it was to store, and what came of it."""
+
+    def __init__(self, todo: list[int], batch: FastBatch, begun: float) -> None:
+        self.todo = todo
+        self.machine: Ingest = batch._machine
+        self.id = self.machine._id
+        self.begun = begun
+        self.healthy = False
+        self.error: NatsError | None = None
+        self.lost: set[int] = set()
+
+    @property
+    def in_doubt(self) -> bool:
+        return isinstance(self.error, FastBatchFailed) and self.error.in_doubt
+
+
+class Ingesting(World):
+    """FastBatch, by a program that wants everything stored."""
+
+    model: FastModel  # type: ignore[assignment]
+
+    def begin(self) -> None:
+        rng = self.rng
+        self.count = rng.randrange(1, 25)
+        self.gaps = rng.random() < 0.4
+        self.ids = rng.random() < 0.5
+        self.flow = rng.randrange(1, 6)
+        self.max_acks = rng.randrange(1, 4)
+        self.patience = rng.choice((2.0, 4.0, 6.0))
+        self.pause = rng.choice((0.0, 0.0, 0.0, 0.01, 0.3))
+        self.idle_at = rng.randrange(self.count) if rng.random() < 0.2 else -1
+        self.idle = rng.choice((5.0, 9.0, 15.0, 25.0))
+        self.commits = rng.random() < 0.5
+        refusals = rng.choice((0, 0, 0, 1, 2))
+        self.bad = {rng.randrange(self.count): rng.random() < 0.5 for _ in range(refusals)}
+        self.refusals = len(self.bad)
+        self.model = FastModel(
+            self,
+            max_size=MAX_SIZE,
+            delay=rng.choice((0.0, 0.0, 0.01, 0.3)),
+            replicated=rng.random() < 0.5,
+            pings_begin=rng.random() < 0.2,
+        )
+        self.seen: dict[bytes, Seen] = {}
+        self.pings: list[float] = []
+        self.rings = 0
+        self.attempts: list[Attempt] = []
+        self.waiting: object = None
+        self.waiting_since = 0.0
+        faults = FAULTS + 2 * (["election"] if self.model.replicated else ["crash"])
+        self.faults = rng.randrange(4)
+        self.plan(faults, self.faults, 4.0)
+        if rng.random() < 0.5:
+            self.plan(GENTLE, rng.randrange(3), 4.0)
+        self.running = Task(self, self._run())
+
+    # The program
+
+    async def _run(self) -> None:
+        todo = list(range(self.count))
+        while todo:
+            batch = FastBatch(self.session, self.gaps, self.flow, self.max_acks, self.patience)
+            attempt = Attempt(todo, batch, self.now)
+            self.attempts.append(attempt)
+            todo = await self._attempt(attempt, batch)
+            if isinstance(attempt.error, NoStreamResponse):
+                await self.sleep(0.25)
+        await self.sleep(LINGER)
+
+    async def _attempt(self, attempt: Attempt, batch: FastBatch) -> list[int]:
+        """Add them all; what is left."""
+        begun = self.now
+        well = not self.sick
+        try:
+            await self._add(attempt.todo, batch)
+        except FastBatchFailed as error:
+            attempt.error = error
+            require(batch.stored == error.stored, "F2: the error says something else")
+        except (NoStreamResponse, ApiError) as error:
+            attempt.error = error
+            require(batch.stored == 0, "FAST-2: refused at the first")
+        attempt.healthy = well and not self.sick and self.last_fault < begun
+        losses = batch.take_losses()
+        self.note(f"{attempt.id}: {batch.stored} of {batch.size}, {attempt.error!r}, {losses}")
+        numbers = [number for loss in losses for number in range(loss.first, loss.last + 1)]
+        attempt.lost = set(numbers)
+        require(batch.lost == len(numbers), "F11: lost is not what was told")
+        twice = len(numbers) > len(attempt.lost)
+        require(not twice or self.model.era > 0, lambda: f"F11: told twice: {losses}")
+        self._check_outcome(attempt, batch)
+        left = attempt.todo[batch.stored :]
+        return [attempt.todo[number - 1] for number in sorted(attempt.lost)] + [
+            each for each in left if attempt.todo.index(each) + 1 not in attempt.lost
+        ]
+
+    async def _add(self, todo: list[int], batch: FastBatch) -> None:
+        for index, number in enumerate(todo):
+            options: Any = {"msg_id": f"id{number}"} if self.ids else {}
+            data = b"%d" % number
+            large = self.bad.pop(number, None)  # the next time it is a good one
+            if large:
+                data += b" " * MAX_SIZE
+            elif large is not None:
+                options["expect_last_seq"] = 1000
+            if number == self.idle_at:
+                self.idle_at = -1
+                await self.sleep(self.idle)
+            if self.commits and index == len(todo) - 1:
+                await batch.commit("s.x", data, **options)
+                return
+            require(await batch.add("s.x", data, **options) == index + 1, "F7: another number")
+            if self.pause:
+                await self.sleep(self.pause)
+        await batch.close()
+
+    def _check_outcome(self, attempt: Attempt, batch: FastBatch) -> None:
+        error = attempt.error
+        if error is None:
+            rest = set(range(batch.stored + 1, len(attempt.todo) + 1))
+            require(not rest - attempt.lost, lambda: f"F4: {rest} are not stored")
+        elif attempt.healthy:
+            require(not attempt.in_doubt, "F6: in doubt, without a fault")
+            cause = error.cause if isinstance(error, FastBatchFailed) else error
+            wanted = isinstance(cause, (MessageTooLarge, WrongLastSequence))
+            require(wanted, lambda: f"F6: {error!r}")
+        if attempt.healthy:
+            require(len(attempt.lost) <= self.refusals, lambda: f"F6: {attempt.lost} lost")
+
+    # Faults
+
+    def fault_election(self, seconds: float) -> None:
+        model = self.model
+        if model.leader and not model.frozen:
+            model.step_down(self.rng.randrange(4), self.rng.random() < 0.3)
+            self._sick(seconds, model.elect)
+
+    def fault_crash(self, seconds: float) -> None:
+        """The server is gone, and with it what it knew of batches."""
+        self.model.crash(self.rng.randrange(4))
+        self.down_until = self.now + seconds
+        if self.link is not None:
+            self.link.cut()
+        self._sick(seconds, lambda: None)
+
+    def fault_freeze(self, seconds: float) -> None:
+        if self.model.leader and not self.model.frozen:
+            self.model.freeze()
+            self._sick(seconds, self.model.thaw)
+
+    def fault_refusal(self, seconds: float) -> None:
+        """Messages are refused, each by itself, and pings as well."""
+        self.model.refusing = True
+
+        def accept() -> None:
+            self.model.refusing = False
+
+        self._sick(min(seconds, 0.3), accept)
+
+    def fault_late(self, seconds: float) -> None:
+        """The connection is lost, but what was sent comes, maybe behind what the next one sends."""
+        link = self.link
+        if link is None:
+            return
+        link.frozen_until = self.now + self.rng.choice((0.0, 0.2, 0.5, 1.0))
+
+        def lose() -> None:
+            if self.link is link and link.open:
+                self.link = None
+                if link.peer is not None:
+                    link.peer.alive = False
+                self.connection.transport_closed(self.now, None)
+                self.carry_out()
+
+        self.at(self.now + self.rng.uniform(0.0, 0.3), lose)
+        self._sick(1.0, lambda: None)
+
+    def fault_load(self, seconds: float) -> None:
+        """Other batches come and go: the flow changes."""
+        self.model.capacity = self.rng.choice((1, 2, 3, 5, 500))
+
+    def fault_slow(self, seconds: float) -> None:
+        delay = self.model.delay
+        self.model.delay = min(self.rng.choice((0.5, 1.5, 3.5)), self.patience - 0.5)
+
+        def recover() -> None:
+            self.model.delay = delay
+
+        self.at(self.now + seconds, recover)
+
+    # What must hold on the wire
+
+    def sent(self, data: bytes) -> None:
+        for name, number, operation, subscribed in PLACE.findall(data):
+            seen = self.seen.setdefault(name or subscribed, Seen())
+            if subscribed:
+                seen.asking = seen.sent > 0
+                continue
+            self._check_sent(seen, int(number), int(operation))
+
+    def _check_sent(self, seen: Seen, number: int, operation: int) -> None:
+        if operation == PING:
+            require(number == seen.sent > 0, "FAST-1: a ping has the last number")
+            self.pings.append(self.now)
+            require(
+                len(self.pings) < 10 or self.now - self.pings[-10] > 1.0, "F10: a storm of pings"
+            )
+            return
+        require(number == seen.sent + 1, "F7: a number is left out, or used twice")
+        require(not seen.asking or operation == END, "F8: sent before it was asked what came")
+        require(not seen.failed, "F8: sent after the failure")
+        if operation != END:
+            most = max(1, seen.acked + seen.flow * self.max_acks)
+            require(number <= most, lambda: f"F7: {number} is sent of {most}")
+            seen.sent = number
+
+    def received(self, data: bytes) -> None:
+        if not data.startswith((b"MSG ", b"HMSG ")):
+            return
+        for msg in Parser().feed(data):  # none, if it is cut
+            assert not isinstance(msg, bytes)
+            found = PLACE.search(data)
+            assert found is not None
+            self._observe(self.seen[found[1]], int(found[2]), int(found[3]), data)
+
+    def _observe(self, seen: Seen, number: int, operation: int, data: bytes) -> None:
+        ack = re.search(rb'"type":"ack","seq":(\d+),"msgs":(\d+)', data)
+        if ack:
+            seen.acked = max(seen.acked, int(ack[1]))
+            seen.flow = int(ack[2])
+            if operation == PING and number == seen.sent:
+                seen.asking = False
+        elif operation not in (PING, END) and not self.gaps:
+            seen.failed = True
+
+    def check(self) -> None:
+        limit = self.last_fault + 40.0 + self.idle + self.count * (self.pause + 1.0)
+        require(self.now < limit, lambda: f"I4: {len(self.model.stored)} after {limit:.1f} s")
+        if self.attempts:
+            self._check_patience(self.attempts[-1].machine)
+        if self.running.done:
+            require(self.running.error is None, lambda: f"I10: {self.running.error!r}")
+            self.connection.close(self.now)
+            self.carry_out()
+            self.finished = True
+
+    def _check_patience(self, machine: Ingest) -> None:
+        stalled = self.now <= self.stall_until
+        past = machine.deadline is not None and machine.deadline < self.now
+        require(stalled or not past, lambda: f"F9: {machine.deadline=}")
+        waiting = machine.state not in (NEW, OVER) and machine.sent >= machine.limit
+        if waiting and machine._online:
+            require(machine.deadline is not None, "F9: nobody looks at the time")
+            state = (machine.state, machine.stored, machine.sent, machine._checking, machine._flow)
+        else:
+            state = ()
+        if state != self.waiting or stalled:
+            self.waiting, self.waiting_since = state, self.now
+        if state:
+            waited = self.now - self.waiting_since
+            require(waited <= self.patience + 0.001, lambda: f"F9: waits for {waited:.1f} s")
+
+    def _ring(self) -> None:
+        stalled = self.now < self.stall_until
+        super()._ring()
+        if not stalled and self.attempts:
+            deadline = self.attempts[-1].machine.deadline
+            require(deadline is None or deadline > self.now, "F9: again at the same time")
+            self.rings += 1
+            require(self.rings < 20 + 12 * self.now, "F10: too many timers")
+
+    # What must hold in the end
+
+    def finally_check(self) -> None:
+        stored = self.model.stored
+        values = [int(message.data) for message in stored]
+        for attempt in self.attempts:
+            self._check_stored(attempt, set(values))
+        once = len(values) == len(set(values))
+        doubtful = any(attempt.in_doubt for attempt in self.attempts)
+        require(set(values) == set(range(self.count)), "F5: not everything is stored")
+        if self.ids or not (self.gaps or doubtful):
+            require(once, lambda: f"F5: stored twice: {values}")
+        if not self.gaps:
+            first = list(dict.fromkeys(values))
+            require(first == sorted(first), lambda: f"F1: stored out of order: {values}")
+        connection: Any = self.connection
+        require(not connection._subs, "I13: subscriptions are left")
+        require(not any(each.has_orders for each in connection._busy), "I13: orders are left")
+
+    def _check_stored(self, attempt: Attempt, values: set[int]) -> None:
+        mine = [message for message in self.model.stored if message.id == attempt.id]
+        numbers = [message.number for message in mine]
+        require(numbers == sorted(set(numbers)), lambda: f"F1: {numbers} of a batch are stored")
+        for message in mine:
+            require(int(message.data) == attempt.todo[message.number - 1], "F1: another one")
+        known = set(numbers)
+        if self.ids:
+            known |= {at for at, value in enumerate(attempt.todo, 1) if value in values}
+        told = set(range(1, attempt.machine.stored + 1))
+        missing = told - known - attempt.lost
+        require(not missing, lambda: f"F2: {missing} are not stored")
+        if not self.gaps and not attempt.in_doubt:
+            require(not set(numbers) - told, lambda: f"F3: {numbers} are stored")
+        if attempt.error is None and not self.ids and not self.model.pings_begin:
+            false = attempt.lost & set(numbers)
+            require(not false, lambda: f"F11: {false} were said to be lost")
