@@ -195,7 +195,7 @@ def read_replies(replies: list[bytes]) -> tuple[Any, Any]:
     names = [str(i) for i in range(len(first) - fixed)]
     if len(names) >= 4:
         same = b".".join(first[:fixed]) + b"."
-        # What does not begin alike, as what is delivered again, stays whole: then it is no such row.
+        # What begins in another way, as what is delivered again, stays whole: that is no such row.
         rest = b"\n".join([reply.removeprefix(same) for reply in replies])
         with contextlib.suppress(pa.ArrowInvalid):
             return _read_csv(rest, names)

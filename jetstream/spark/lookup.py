@@ -10,7 +10,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from jetstream.call import Api
-from jetstream.errors import MessageNotFound
+from jetstream.errors import MessageNotFound, StreamNotFound
 from jetstream.stored import get_by_api
 from jetstream.timestamp import Timestamp
 from natsproto.errors import InvalidValue, RemoteError
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 # Ephemeral consumers of workers that were killed are gone after this time.
 INACTIVE = 60.0
+_BIGINT = 2**63 - 1
 
 
 class View:
@@ -51,7 +52,12 @@ class Lookup:
         self.stream = stream
 
     def view(self) -> View:
-        return View(ask(lambda: jetstream(self._settings).stream(self.stream).cached_info))
+        try:
+            return View(ask(lambda: jetstream(self._settings).stream(self.stream).cached_info))
+        except StreamNotFound as error:
+            # Of several, which?
+            text = "%s: %s" % (error.description, self.stream)
+            raise StreamNotFound(error.code, error.err_code, text) from None
 
     def next_message(self, seq: int, subject: str = ">") -> StoredMsg | None:
         """The first message from this sequence on; None if there is none."""
@@ -99,7 +105,7 @@ class Lookup:
 
     def count(self, start: int, filters: list[str]) -> int:
         """How many messages of these subjects there are from this sequence on."""
-        consumer = self.consumer(start, filters)
+        consumer = ask(lambda: self.consumer(start, filters))
         with contextlib.suppress(RemoteError):  # it goes by itself, only later
             consumer.delete()
         return consumer.cached_info.num_pending
@@ -125,8 +131,9 @@ class Lookup:
 
 def check_readable(view: View, settings: Settings) -> None:
     """InvalidValue if this stream cannot be read in this way."""
-    if settings.text("mode") == "consume":
-        return
+    if view.next > _BIGINT:
+        text = "stream %s is at sequence %d, which does not fit into a BIGINT"
+        raise InvalidValue(text % (view.name, view.next - 1))
     if settings.text("fetchMode") == "direct":
         if not view.config.allow_direct:
             raise InvalidValue("fetchMode=direct: stream %s does not allow direct get" % view.name)

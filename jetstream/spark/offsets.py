@@ -51,15 +51,24 @@ class Place:
         return "Place(%d, %r)" % (self.next, self.created)
 
 
-def read_places(offset: dict[str, Any], key: str = "streams") -> Places:
-    """The places in an offset; InvalidValue if another source, or another version, wrote it."""
+def read_places(offset: Any, key: str = "streams") -> Places:
+    """The places in an offset; InvalidValue if it is none of this reader's."""
     try:
         return {
-            str(name): Place(int(place["next"]), str(place["created"]))
+            name: Place(_sequence(place["next"]), str(place["created"]))
             for name, place in offset[key].items()
         }
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise InvalidValue("offset %r is none of this source" % (offset,)) from None
+        raise InvalidValue(
+            "offset %r in the checkpoint is none of mode=sequence: another mode or source wrote it,"
+            " or it was changed; a query of another kind needs a checkpoint of its own" % (offset,)
+        ) from None
+
+
+def _sequence(value: Any) -> int:
+    if type(value) is not int or value < 1:
+        raise ValueError
+    return value
 
 
 def write_places(places: Places) -> dict[str, dict[str, Any]]:
@@ -70,17 +79,21 @@ def initial_offset(places: Places) -> dict[str, Any]:
     return {"streams": write_places(places), "initial": True}
 
 
+def is_initial(offset: dict[str, Any]) -> bool:
+    return bool(offset.get("initial"))
+
+
 def end_offset(places: Places, start: dict[str, Any]) -> dict[str, Any]:
     """The end of a batch that begins at `start`."""
     offset: dict[str, Any] = {"streams": write_places(places)}
-    if start.get("initial"):
+    if is_initial(start):
         offset["init"] = start["streams"]
     return offset
 
 
 def start_places(start: dict[str, Any], end: dict[str, Any]) -> Places:
     """Where the batch between these offsets begins."""
-    if start.get("initial") and "init" in end:
+    if is_initial(start) and "init" in end:
         return read_places(end, "init")
     return read_places(start)
 
@@ -100,13 +113,15 @@ def first_to_read(place: Place, view: View, fail: bool) -> int:
             % (view.name, view.next, place.next - 1),
             fail,
         )
+        return view.next  # its next messages get these sequences again
     if place.next < view.first:
-        lose(
-            "messages %d to %d of stream %s are gone" % (place.next, view.first - 1, view.name),
-            fail,
-        )
+        lose(gone(place.next, view.first - 1, view.name), fail)
         return view.first
     return place.next
+
+
+def gone(first: int, last: int, stream: str) -> str:
+    return "messages %d to %d of stream %s are gone" % (first, last, stream)
 
 
 def lose(what: str, fail: bool) -> None:

@@ -1,7 +1,8 @@
-"""Reading a range by pulls: as fast as the server and the parser can.
+"""Reading by pulls: as fast as the server and the parser can.
 
 The next pull is sent before the messages of the last one are looked at, so that server and client
-are at work at the same time. Two pulls of a consumer are served one after the other.
+are at work at the same time. A pull is limited by bytes as well as by messages: memory must not
+depend on how large messages are.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from jetstream.errors import MessagesMissed
+from jetstream.errors import MessagesMissed, PullRefused
 from jetstream.fetch import Fetcher
 from jetstream.metadata import read_metadata
+from jetstream.pull import PullTemplate
 from jetstream.pull_options import fetch_template
-from natsproto.errors import RemoteError
+from natsproto.errors import PermissionDenied, RemoteError
+from natsproto.events import ServerError
 from natsproto.port import run_sync
 
 from .arrow import Rows, pulled_rows
@@ -30,58 +33,88 @@ if TYPE_CHECKING:
     from .options import Settings
     from .ranges import Range
 
-# What one pull asks for at most: memory must not depend on the size of messages.
+# What one pull brings at most, but for a single message that is larger.
 BUDGET = 16 * 1024 * 1024
 # For a whole pull of that size, on a slow line.
 _PATIENCE = 60.0
 
 
 class Pulls:
-    """Pulls of one consumer, one ahead of what is taken."""
+    """Pulls of one consumer, one after the other: `ask`, then `take` what came."""
 
     def __init__(self, client: Client, prefix: str, consumer: Consumer) -> None:
         self._port = client.port
         self._session = client.inner.session
-        subject = "%s.CONSUMER.MSG.NEXT.%s.%s" % (prefix, consumer.stream, consumer.name)
-        self._template = fetch_template(subject, 1.0, None, True, {}, False)
-        self._open: list[Fetcher] = []
-        self._idle: list[Fetcher] = []
+        self._subject = "%s.CONSUMER.MSG.NEXT.%s.%s" % (prefix, consumer.stream, consumer.name)
+        config = consumer.cached_info.config
+        self._most = config.max_batch or 0  # 0: as many as are asked for
+        self._longest = config.max_expires or 0.0
+        size = min(BUDGET, config.max_bytes or BUDGET)
+        # Not the fetcher's own max_bytes: it would look at each message, 0.7 us.
+        fields = {"no_wait": True, "max_bytes": size}
+        self._limited = PullTemplate(self._subject.encode(), fields, 0.0, 0.0)
+        self._fetcher: Fetcher | None = None
 
     def ask(self, count: int) -> None:
         """Send a pull for so many messages, of those that are there now."""
+        self._start(self._limited, min(count, self._most or count), _PATIENCE)
+
+    def ask_for_one(self, wait: float = 0.0) -> None:
+        """Send a pull for one message, however large; `wait`: it may come so much later."""
+        wait = min(wait, self._longest or wait)
+        template = fetch_template(self._subject, wait, None, not wait, {}, False)
+        self._start(template, 1, wait or _PATIENCE)
+
+    def _start(self, template: PullTemplate, count: int, patience: float) -> None:
         connection = self._session.connection
         with self._port.lock:
-            while self._idle and (self._idle[0].ended or self._idle[0].leaving):
-                self._idle.pop(0)  # it was idle for long
-            if self._idle:
-                fetcher = self._idle.pop(0)
-            else:
+            fetcher = self._fetcher
+            if fetcher is None or fetcher.ended or fetcher.leaving:  # it was idle for long
                 inbox = connection.new_inbox()
-                fetcher = Fetcher(inbox.encode())
+                fetcher = self._fetcher = Fetcher(inbox.encode())
                 connection.subscribe(inbox + ".*", fetcher)
-            self._open.append(fetcher)
-            now = self._port.now()
-            fetcher.start(self._template, count, 0, _PATIENCE, now, connection.online)
+            fetcher.start(template, count, 0, patience, self._port.now(), connection.online)
             connection.perform(fetcher)
             self._port.flush_soon()
 
     def take(self) -> tuple[list[Msg], RemoteError | None]:
-        """The messages of the oldest pull, and why it ended early if something failed."""
-        fetcher = self._open.pop(0)
+        """The messages of the last pull, and why it ended early if something failed."""
+        messages, failure = self._take()
+        if not messages and _is_too_large(failure):
+            self.ask_for_one()
+            return self._take()
+        return messages, failure
+
+    def _take(self) -> tuple[list[Msg], RemoteError | None]:
+        fetcher = self._fetcher
+        assert fetcher is not None
         with self._port.lock:
             while not fetcher.done:
                 run_sync(self._port.wait(fetcher))
-        self._idle.append(fetcher)
+                self._listen()
         failure = fetcher.failure
         assert failure is None or isinstance(failure, RemoteError)
         return fetcher.take(), failure
 
+    def _listen(self) -> None:
+        """A pull that is not allowed is not answered: the server only complains."""
+        events = self._session.connection.events
+        while (event := events.pop()) is not None:
+            error = event.error if isinstance(event, ServerError) else None
+            if isinstance(error, PermissionDenied) and error.subject == self._subject:
+                raise error
+
     def close(self) -> None:
-        with self._port.lock:
-            for fetcher in self._open + self._idle:
+        fetcher, self._fetcher = self._fetcher, None
+        if fetcher is not None:
+            with self._port.lock:
                 fetcher.leave()
                 self._session.connection.perform(fetcher)
-            self._port.flush_soon()
+                self._port.flush_soon()
+
+
+def _is_too_large(failure: RemoteError | None) -> bool:
+    return isinstance(failure, PullRefused) and "size exceeds" in failure.description.lower()
 
 
 def read_pull(
@@ -113,9 +146,8 @@ def _clean_up(pulls: Pulls, consumer: Consumer) -> None:
 
 def _read(pulls: Pulls, part: Range, start: int, settings: Settings, bare: bool) -> Iterator[Rows]:
     most = settings.number("fetchSize")
-    average = part.average
     delivered = 0
-    pulls.ask(_size(most, average, part.end - start))
+    pulls.ask(min(most, part.end - start))
     while True:
         messages, failure = pulls.take()
         more = False
@@ -125,19 +157,14 @@ def _read(pulls: Pulls, part: Range, start: int, settings: Settings, bare: bool)
             if last.consumer_seq != delivered:
                 text = "consumer of stream %s: delivery %d came as number %d"
                 raise MessagesMissed(text % (part.stream, last.consumer_seq, delivered))
-            average = max(1, sum([len(msg.data) for msg in messages]) // len(messages))
             more = failure is None and last.pending > 0 and last.stream_seq < part.end - 1
             if more:
-                pulls.ask(_size(most, average, part.end - 1 - last.stream_seq))
+                pulls.ask(min(most, part.end - 1 - last.stream_seq))
             yield from _chunks(messages, part, settings, bare)
         if failure is not None:
             raise failure
         if not more:
             return
-
-
-def _size(most: int, average: int, left: int) -> int:
-    return max(1, min(most, BUDGET // average, left))
 
 
 def _chunks(messages: list[Msg], part: Range, settings: Settings, bare: bool) -> Iterator[Rows]:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
 
-from natsproto.errors import TimeoutExpired
+from natsproto.errors import InvalidValue, TimeoutExpired
 
 from .arrow import Rows
 from .direct import read_direct
 from .lookup import Lookup
-from .offsets import lose
+from .offsets import gone, lose
 from .pull import read_pull
 from .retry import PASSING, Patience
 
@@ -28,20 +28,19 @@ if TYPE_CHECKING:
 
 # Fewer than this are not worth a task of their own, unless the user says so.
 _LEAST = 10_000
+# More tasks than this take longer to plan than to run.
+_MOST_PARTS = 100_000
 
 
 class Range(InputPartition):
-    """Sequences `start` to `end` - 1 of a stream; `average` is the size of its messages."""
+    """Sequences `start` to `end` - 1 of the stream that was created then."""
 
-    def __init__(
-        self, stream: str, start: int, end: int, filters: list[str], average: int, created: str
-    ) -> None:
+    def __init__(self, stream: str, start: int, end: int, filters: list[str], created: str) -> None:
         super().__init__(None)
         self.stream = stream
         self.start = start
         self.end = end
         self.filters = filters
-        self.average = average
         self.created = created
 
 
@@ -55,6 +54,9 @@ def split(whole: list[Range], settings: Settings, workers: int) -> list[Range]:
     size = max(1, -(-total // wanted))
     if settings.given("maxRecordsPerPartition"):
         size = min(size, settings.number("maxRecordsPerPartition"))
+        if total // size > _MOST_PARTS:
+            text = "option maxRecordsPerPartition %d cuts %d sequences into more than %d tasks"
+            raise InvalidValue(text % (size, total, _MOST_PARTS))
     parts: list[Range] = []
     for each in whole:
         # Equal parts, and as many as the share of this stream asks for.
@@ -63,7 +65,7 @@ def split(whole: list[Range], settings: Settings, workers: int) -> list[Range]:
         for i in range(count):
             start = each.start + length * i // count
             end = each.start + length * (i + 1) // count
-            parts.append(Range(each.stream, start, end, each.filters, each.average, each.created))
+            parts.append(Range(each.stream, start, end, each.filters, each.created))
     return parts
 
 
@@ -117,5 +119,4 @@ def _check_loss(lookup: Lookup, part: Range, missing: int, settings: Settings) -
         text = "stream %s ends before sequence %d, and was to be read up to %d"
         lose(text % (part.stream, view.next, part.end - 1), fail)
     elif view.first > missing:
-        gone = min(view.first, part.end) - 1
-        lose("messages %d to %d of stream %s are gone" % (missing, gone, part.stream), fail)
+        lose(gone(missing, min(view.first, part.end) - 1, part.stream), fail)

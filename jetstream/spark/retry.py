@@ -12,6 +12,9 @@ from jetstream.errors import (
     HeartbeatMissed,
     JetStreamNotAvailable,
     MessagesMissed,
+    NoSuitablePeers,
+    TemporarilyUnavailable,
+    TooManyRequests,
 )
 from natsproto.errors import ConnectionClosed, ConnectionLost, TimeoutExpired
 
@@ -20,19 +23,25 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-#: What a range is begun anew for, behind what was read.
-PASSING = (
+#: What a question is asked again for. The API errors are those of a cluster amid an election.
+UNANSWERED = (
     ConnectionClosed,
     ConnectionLost,
+    JetStreamNotAvailable,
+    NoSuitablePeers,
+    TemporarilyUnavailable,
+    TimeoutExpired,
+    TooManyRequests,
+)
+#: What a range is begun anew for, behind what was read.
+PASSING = (
+    *UNANSWERED,
     ConsumerDeleted,
     ConsumerNotFound,
     ConsumerUnavailable,
     HeartbeatMissed,
-    JetStreamNotAvailable,
     MessagesMissed,
-    TimeoutExpired,
 )
-_ASK_AGAIN = (ConnectionClosed, ConnectionLost, JetStreamNotAvailable, TimeoutExpired)
 _TRIES = 6
 _PAUSE = 0.1
 
@@ -60,6 +69,6 @@ def ask(question: Callable[[], Answer]) -> Answer:
     while True:
         try:
             return question()
-        except _ASK_AGAIN as caught:
+        except UNANSWERED as caught:
             error = caught
         patience.failed(error)

@@ -23,17 +23,22 @@ ROWS = {
 }
 # Only if asked for by name: Spark's timestamps end at microseconds.
 EXACT = {"timestamp_ns": "BIGINT"}
+# Without it TIMESTAMP would be what spark.sql.timestampType says.
+_IN_DDL = {"TIMESTAMP": "TIMESTAMP_LTZ"}
 CONSUMED = {"consumer": "STRING", "num_delivered": "BIGINT", "num_pending": "BIGINT"}
 
 
 def default_schema(consume: bool) -> str:
     """All that Spark is told if the user says nothing."""
     columns = {**ROWS, **(CONSUMED if consume else {})}
-    return ", ".join("%s %s" % column for column in columns.items())
+    return ", ".join("%s %s" % (name, _IN_DDL.get(kind, kind)) for name, kind in columns.items())
 
 
-def check_schema(schema: StructType, consume: bool) -> list[str]:
+def check_schema(schema: StructType, consume: bool, headers_only: bool = False) -> list[str]:
     """The names of the wanted columns; InvalidValue for a column that there is not."""
+    if not schema.fields:
+        raise InvalidValue("schema: it has no column, and rows without one cannot be counted")
+    may_be_null = {"headers", "data"} if headers_only else {"headers"}
     known = {**ROWS, **EXACT, **(CONSUMED if consume else {})}
     names: list[str] = []
     for field in schema.fields:
@@ -46,6 +51,8 @@ def check_schema(schema: StructType, consume: bool) -> list[str]:
         if kind != wanted:
             text = "schema: column %s is %s, not %s"
             raise InvalidValue(text % (field.name, wanted, kind))
+        if not field.nullable and field.name in may_be_null:
+            raise InvalidValue("schema: column %s is NOT NULL, but may be null" % field.name)
         names.append(field.name)
     if len(set(names)) < len(names):
         raise InvalidValue("schema: a column is in it twice: %s" % ", ".join(names))

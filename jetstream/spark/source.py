@@ -13,7 +13,7 @@ from pyspark.sql.datasource import DataSourceReader
 
 from .arrow import arrow_schema, record_batch
 from .lookup import Lookup, check_readable
-from .offsets import lose
+from .offsets import gone, lose
 from .pushdown import Narrowing, intersection
 from .ranges import Range, read_range, split
 from .schema import check_schema
@@ -34,7 +34,7 @@ class BatchReader(DataSourceReader):
     def __init__(self, settings: Settings, schema: StructType) -> None:
         self.settings = settings
         self.schema = schema
-        self.columns = check_schema(schema, consume=False)
+        self.columns = check_schema(schema, False, settings.flag("headersOnly"))
         self.narrowing = Narrowing()
         allow_pushdown(self)
 
@@ -62,8 +62,7 @@ class BatchReader(DataSourceReader):
         start = starting_sequence(lookup, view, settings, "earliest")
         end = self._end(lookup, view)
         if start < view.first and settings.given("startingOffsets"):
-            gone = "messages %d to %d of stream %s are gone"
-            lose(gone % (start, view.first - 1, view.name), settings.flag("failOnDataLoss"))
+            lose(gone(start, view.first - 1, view.name), settings.flag("failOnDataLoss"))
         narrowing = self.narrowing
         start = max(start, view.first, narrowing.first)
         end = min(end, view.next, narrowing.last + 1)
@@ -74,7 +73,7 @@ class BatchReader(DataSourceReader):
             end = min(end, lookup.sequence_at(latest, view))
         if start >= end:
             return []
-        return [Range(view.name, start, end, filters, view.average, view.created)]
+        return [Range(view.name, start, end, filters, view.created)]
 
     def _end(self, lookup: Lookup, view: View) -> int:
         if self.settings.given("endingTimestamp"):

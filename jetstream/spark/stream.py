@@ -15,6 +15,7 @@ PySpark 4.0 and 4.1 call latestOffset() without arguments and know no limits: al
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader
@@ -29,13 +30,16 @@ from .offsets import (
     Place,
     end_offset,
     first_to_read,
+    gone,
     initial_offset,
+    is_initial,
     lose,
     read_places,
     start_places,
     write_places,
 )
 from .ranges import Range, split
+from .retry import ask
 from .schema import check_schema
 from .source import default_parallelism, read_rows, starting_sequence
 
@@ -67,7 +71,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, settings: Settings, schema: StructType) -> None:
         self.settings = settings
         self.schema = schema
-        self.columns = check_schema(schema, consume=False)
+        self.columns = check_schema(schema, False, settings.flag("headersOnly"))
         self.limits = Limits(settings)
         self.fail = settings.flag("failOnDataLoss")
         self._initial: dict[str, Any] | None = None
@@ -91,8 +95,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     text = "option startingOffsets: stream %s ends before sequence %d, not %d"
                     raise InvalidValue(text % (name, view.next, start))
                 if start < view.first:
-                    gone = "messages %d to %d of stream %s are gone"
-                    lose(gone % (start, view.first - 1, name), self.fail)
+                    lose(gone(start, view.first - 1, name), self.fail)
                 places[name] = Place(max(start, view.first), view.created)
             self._initial = initial_offset(places)
         return self._initial
@@ -102,16 +105,18 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     ) -> dict[str, Any]:
         if start is None:
             return self._all_there_is()
-        if not start.get("initial"):
-            self._finish(start)
+        begins = self._read(start)
+        first = is_initial(start)
+        if not first:
+            self._finish(begins)
         limited = not is_unlimited(limit)
-        places = self._next_places(start, limited)
-        if places is None and not start.get("initial") and self._target is None:
+        places = self._next_places(begins, limited)
+        if places is None and not first and self._target is None:
             self._wait()
-            places = self._next_places(start, limited)
+            places = self._next_places(begins, limited)
         if places is None:
             # The first batch has an end of its own even if it is empty: see offsets.py.
-            return end_offset(read_places(start), start) if start.get("initial") else start
+            return end_offset(begins, start) if first else start
         return end_offset(places, start)
 
     def _all_there_is(self) -> dict[str, Any]:
@@ -127,10 +132,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         views = self._look() if self._is_stale() else self._views
         return {name: Place(view.next, view.created) for name, view in views.items()}
 
-    def _next_places(self, start: dict[str, Any], limited: bool) -> Places | None:
-        """The end of the next batch; None if it is not time for one."""
-        places = read_places(start)
-        self._check_streams(places)
+    def _next_places(self, places: Places, limited: bool) -> Places | None:
+        """The end of the batch that begins there; None if it is not time for one."""
         views = self._target or self._views
         if self._target is None and (not views or self._is_stale()):
             views = self._look()
@@ -157,10 +160,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target = dict(self._look())
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        begins = start_places(start, end)
-        ends = read_places(end)
-        self._check_streams(begins)
-        self._check_streams(ends)
+        ends = self._read(end)
+        begins = self._check_streams(start_places(start, end))
         whole: list[Range] = []
         views = self._look() if self._is_stale() else self._views
         for name, place in ends.items():
@@ -172,12 +173,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             first = first_to_read(begins[name], view, self.fail)
             # If it was made anew since, nothing of what was to be read is there.
             if first < place.next and place.created == view.created:
-                filters = self.settings.filters
-                whole.append(Range(name, first, place.next, filters, view.average, view.created))
+                whole.append(Range(name, first, place.next, self.settings.filters, view.created))
         return list(split(whole, self.settings, default_parallelism()))
 
     def commit(self, end: dict[str, Any]) -> None:
-        self._finish(end)
+        self._finish(self._read(end))
 
     def stop(self) -> None:
         pass  # the process ends, and its connection with it
@@ -217,26 +217,32 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if rest <= _LONGEST_WAIT:
             self._look()
 
-    def _check_streams(self, places: Places) -> None:
+    def _read(self, offset: dict[str, Any]) -> Places:
+        return self._check_streams(read_places(offset))
+
+    def _check_streams(self, places: Places) -> Places:
         known = self.settings.list("stream")
         if set(places) != set(known):
             raise InvalidValue(
-                "the checkpoint is for streams %s, option stream for %s"
-                % (",".join(sorted(places)), ",".join(known))
+                "the checkpoint is for streams %s, option stream for %s: a query on other streams"
+                " needs a checkpoint of its own" % (",".join(sorted(places)), ",".join(known))
             )
+        return places
 
-    def _finish(self, offset: dict[str, Any]) -> None:
-        """Everything below this offset is done with."""
+    def _finish(self, places: Places) -> None:
+        """Everything below these places is done with."""
         if self.settings.text("onCommit") != "purge":
             return
-        for name, place in read_places(offset).items():
-            if place.next <= self._purged.get(name, 1):
-                continue
-            stream = jetstream(self.settings).stream(name)
-            if str(stream.cached_info.created) == place.created:
-                for subject in self.settings.filters or [">"]:
-                    stream.purge(subject=subject, seq=place.next)
-            self._purged[name] = place.next
+        for name, place in places.items():
+            if place.next > self._purged.get(name, 1):
+                ask(partial(self._purge, name, place))
+                self._purged[name] = place.next
+
+    def _purge(self, name: str, place: Place) -> None:
+        stream = jetstream(self.settings).stream(name)
+        if str(stream.cached_info.created) == place.created:
+            for subject in self.settings.filters or [">"]:
+                stream.purge(subject=subject, seq=place.next)
 
 
 def _check_purge(settings: Settings) -> None:

@@ -175,9 +175,31 @@ class Here:
 def test_an_offset_is_json_and_comes_back():
     places = {"S": Place(4, "then"), "T": Place(1, "now")}
     assert read_places(json.loads(json.dumps(initial_offset(places)))) == places
-    for odd in ({}, {"streams": 3}, {"streams": {"S": {"next": 1}}}, {"streams": {"S": 1}}):
-        with pytest.raises(InvalidValue, match="is none of this source"):
-            read_places(odd)
+
+
+@pytest.mark.parametrize("text", ["0", "-5", "1.5", "true", '"7"', "null", "[1]"])
+def test_an_offset_that_was_changed_by_hand(text):
+    place = '{"streams": {"S": {"next": %s, "created": "then"}}}'
+    assert read_places(json.loads(place % "7")) == {"S": Place(7, "then")}
+    with pytest.raises(InvalidValue, match="is none of mode=sequence"):
+        read_places(json.loads(place % text))
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {},
+        3,
+        None,
+        {"streams": 3},
+        {"streams": {"S": {"next": 1}}},
+        {"streams": {"S": 1}},
+        {"consumer": "S/worker", "batch": 7},
+    ],
+)
+def test_an_offset_of_something_else(odd):
+    with pytest.raises(InvalidValue, match="is none of mode=sequence"):
+        read_places(odd)
 
 
 def test_the_first_batch_begins_where_its_end_says():
@@ -197,7 +219,7 @@ def test_the_first_batch_begins_where_its_end_says():
         (Place(10, "then"), None, 10),
         (Place(3, "then"), "messages 3 to 4 of stream S are gone", 5),
         (Place(7, "before"), "stream S was made anew at then", 5),
-        (Place(12, "then"), "stream S ends before sequence 10, and was read up to 11", 12),
+        (Place(12, "then"), "stream S ends before sequence 10, and was read up to 11", 10),
     ],
 )
 def test_what_is_lost_raises_or_warns(place, message, first, caplog):

@@ -10,7 +10,7 @@ from jetstream.spark.options import BATCH, OPTIONS, STREAM, WRITE, read_options
 from jetstream.spark.schema import check_schema, default_schema
 from jetstream.timestamp import Timestamp
 from natsproto.errors import InvalidValue
-from tests.spark.support import schema
+from tests.spark.support import TYPES, schema
 
 S = {"stream": "S"}
 
@@ -152,5 +152,24 @@ def test_columns_that_there_are_not_are_refused_by_name():
         check_schema(StructType().add("sequence", IntegerType()), False)
     with pytest.raises(InvalidValue, match="'consumer' without mode=consume"):
         check_schema(schema("consumer"), False)
+    with pytest.raises(InvalidValue, match="schema: it has no column"):
+        check_schema(StructType(), False)
     with pytest.raises(InvalidValue, match="twice"):
         check_schema(schema("data", "data"), False)
+
+
+def test_columns_that_may_be_null():
+    from pyspark.sql.types import StructField, StructType
+
+    strict = StructType([StructField(name, TYPES[name], False) for name in TYPES])
+    without = StructType([field for field in strict if field.name != "headers"])
+    assert "data" in check_schema(without, True)
+    with pytest.raises(InvalidValue, match="column data is NOT NULL, but may be null"):
+        check_schema(without, True, headers_only=True)
+    with pytest.raises(InvalidValue, match="column headers is NOT NULL, but may be null"):
+        check_schema(strict, True)
+
+
+def test_the_timestamp_is_one_whatever_spark_takes_the_word_for():
+    """TIMESTAMP alone is without a time zone where spark.sql.timestampType says so."""
+    assert default_schema(False).endswith("timestamp TIMESTAMP_LTZ")

@@ -256,6 +256,20 @@ def test_a_gap_is_no_loss(server, js, name):
     assert query.batch() == [12, 14]
 
 
+def test_a_stream_that_ends_before_the_offset_gives_its_sequences_again(server, js, name, caplog):
+    """As one that was restored from a copy, or lost its last messages with its server's power."""
+    query = started(server, js, name)
+    query.start["streams"][name]["next"] = 15
+    with pytest.raises(DataLost, match="ends before sequence 11, and was read up to 14"):
+        query.batch()
+    query.reader.fail = False
+    assert query.batch() == []
+    assert "ends before sequence 11" in caplog.text
+    assert query.batch() is None
+    fill(js, name, 6)
+    assert query.batch() == list(range(11, 17))
+
+
 @pytest.mark.parametrize("count", [0, 5, 50])
 def test_a_stream_that_was_made_anew(server, js, name, caplog, count):
     query = started(server, js, name)
@@ -284,15 +298,23 @@ def test_a_stream_that_was_made_anew_after_planning(server, js, name):
     assert query.batch() == [1, 2, 3, 4]
 
 
-def test_a_server_that_restarts_between_batches(name):
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ({}, [11, 12, 13]),
+        ({"onCommit": "purge"}, [11, 12, 13]),
+        ({"maxMessagesPerTrigger": 2, "subject": "*.0"}, [3, 4]),
+    ],
+)
+def test_a_server_that_restarts_between_batches(name, options, found):
     with Server(jetstream=True) as server, connect(server.url) as admin:
         js = JetStream(admin)
-        query = started(server, js, name, requestTimeout="1s")
+        query = started(server, js, name, requestTimeout="1s", **options)
         server.kill()
         server.restart()
         with connect(server.url) as other:
             fill(JetStream(other), name, 3)
-        assert query.batch() == [11, 12, 13]
+        assert query.batch() == found
 
 
 # onCommit

@@ -18,14 +18,14 @@ from jetstream.spark.options import BATCH, read_options
 from jetstream.spark.ranges import Range, split
 from jetstream.timestamp import Timestamp
 from natsproto.adapters.blocking import connect
-from natsproto.errors import ConnectionLost, InvalidValue, NatsError
+from natsproto.errors import ConnectionLost, InvalidValue, NatsError, PermissionDenied
 from natsproto.testing import Server
 from tests.spark.support import batch_reader, make, rows_of, sequences
 
 
 def lengths(options: dict[str, str], *whole: tuple[int, int], workers: int = 4) -> list:
     settings = read_options({"stream": "S", **options}, BATCH)
-    parts = [Range(f"S{i}", start, end, [], 1, "") for i, (start, end) in enumerate(whole)]
+    parts = [Range(f"S{i}", start, end, [], "") for i, (start, end) in enumerate(whole)]
     return [(part.stream, part.start, part.end) for part in split(parts, settings, workers)]
 
 
@@ -41,6 +41,12 @@ def test_ranges_are_split_into_equal_parts():
     assert [end - start for name, start, end in parts if name == "S0"] == [10, 10, 10]
     assert [end - start for name, start, end in parts if name == "S1"] == [10]
     assert lengths({}) == []
+
+
+def test_tasks_without_number_are_refused():
+    assert len(lengths({"maxRecordsPerPartition": "1"}, (1, 1001))) == 1000
+    with pytest.raises(InvalidValue, match="maxRecordsPerPartition 10 cuts 10000000 sequences"):
+        lengths({"maxRecordsPerPartition": "10"}, (1, 10_000_001))
 
 
 def test_a_stream_is_read_in_order_however_it_is_cut(server, js, name):
@@ -229,9 +235,43 @@ def test_direct_get_must_be_allowed(server, js, name):
         batch_reader(server, stream=name, fetchMode="direct").partitions()
 
 
-def test_a_stream_that_is_not_there(server):
-    with pytest.raises(NatsError, match="stream not found"):
-        batch_reader(server, stream="NOWHERE").partitions()
+def test_a_stream_that_is_not_there(server, js, name):
+    make(js, name, 1)
+    with pytest.raises(NatsError, match="stream not found: NOWHERE"):
+        batch_reader(server, stream=f"{name},NOWHERE").partitions()
+
+
+def test_sequences_of_any_size_that_spark_has_numbers_for(server, js, name):
+    make(js, name, 3, first_seq=2**60, allow_direct=True)
+    for mode in ("pull", "direct"):
+        reader = batch_reader(server, stream=name, startingOffsets=2**60 + 1, fetchMode=mode)
+        assert sequences(reader) == [2**60 + 1, 2**60 + 2]
+    make(js, name + "B", 3, first_seq=2**63)
+    with pytest.raises(InvalidValue, match="is at sequence 9223372036854775810, which does not"):
+        batch_reader(server, stream=name + "B").partitions()
+
+
+USERS = [
+    {"user": "admin", "password": "x"},
+    {
+        "user": "reader",
+        "password": "x",
+        "permissions": {"publish": {"deny": ["$JS.API.CONSUMER.MSG.NEXT.>", "$JS.API.DIRECT.>"]}},
+    },
+]
+
+
+def test_what_is_not_allowed_fails_at_once(name):
+    """The server does not answer a pull that is not allowed: it must not be waited for."""
+    config = {"authorization": {"users": USERS}}
+    with Server(jetstream=True, config=config) as server:
+        with connect(server.url, user="admin", password="x") as admin:
+            make(JetStream(admin), name, 5, allow_direct=True)
+        for mode in ("pull", "direct"):
+            options = {"user": "reader", "password": "x", "fetchMode": mode}
+            reader = batch_reader(server, stream=name, **options)
+            with pytest.raises(PermissionDenied, match="Permissions Violation for Publish"):
+                sequences(reader)
 
 
 def test_what_was_asked_for_and_is_gone(server, js, name, caplog):
@@ -366,3 +406,18 @@ def test_memory_does_not_grow_with_the_stream(server, js, name):
         assert tracemalloc.get_traced_memory()[1] < 45 * 1024 * 1024
     finally:
         tracemalloc.stop()
+
+
+def test_large_messages_behind_small_ones_come_a_few_at_a_time(server, js, name, monkeypatch):
+    monkeypatch.setattr(pull, "BUDGET", 10_000)
+    make(js, name, 1000)
+    for size in (4000, 4000, 4000, 20_000, 30_000, 8):  # two of them are larger than the budget
+        js.publish(f"{name}.x", bytes(size))
+    reader = batch_reader(
+        server, ("sequence",), stream=name, startingOffsets=1001, headersOnly=True
+    )
+    assert sequences(reader) == [1001, 1002, 1003, 1004, 1005, 1006]
+    reader = batch_reader(server, ("sequence", "data"), stream=name, startingOffsets=1001)
+    batches = [batch for part in reader.partitions() for batch in reader.read(part)]
+    found = [[len(row["data"]) for row in batch.to_pylist()] for batch in batches]
+    assert found == [[4000, 4000], [4000], [20_000], [30_000], [8]]
