@@ -226,8 +226,7 @@ class KeyValue:
     # How it works
 
     async def _watch(self, options: WatchOptions) -> KeyWatcher:
-        session = self._api.session
-        return await open_watch(session, self._stream, self.bucket, self._prefix, options)
+        return await open_watch(self._api, self._stream.name, self.bucket, self._prefix, options)
 
     async def _find(
         self, key: str, revision: int | None = None, *, leader: bool = False

@@ -1,7 +1,11 @@
 """KeyWatcher: what happens to keys, as it happens; KeyLister: which keys there are.
 
-A watch is an ordered consumer of the bucket's stream (ordered_consumer.py), whose messages become
-entries. First come the initial values: what was there when the watch began. They end
+A watch is an ordered consumer of the bucket's stream, whose messages become entries. It is pulled
+from (ordered_consumer.py), which tells soonest that it was lost. Only under the prefix of another
+account it is a push consumer (ordered_push.py): an import lets one answer to a pull through, and no
+more, unless its export says otherwise (KV-39).
+
+First come the initial values: what was there when the watch began. They end
 
     at once                               if there were none, or none are wanted
     with a message that says so           none is pending behind it
@@ -18,25 +22,29 @@ from natsproto.errors import InvalidValue, RemoteError, TimeoutExpired
 from natsproto.session import check_count
 
 from .api_errors import StreamNotFound
+from .info import ConsumerInfo
 from .kv_entry import delivered_entry
 from .kv_errors import BucketNotFound
 from .kv_names import check_filters
-from .ordered_consumer import caught_up
+from .ordered_consumer import INACTIVE, open_ordered, ordered_config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from typing_extensions import Self
 
-    from natsproto.session import Session
-
+    from .call import Api
+    from .config import ConsumerConfig
     from .consumer_config import DeliverPolicy
-    from .consuming import Messages, PullEvents
+    from .consuming import Messages
+    from .iteration import MachineEvents
     from .kv_entry import KeyValueEntry
     from .messages import JsMsg
-    from .ordered_consumer import OrderedConsumer
-    from .stream import Stream
+    from .pushing import PushMessages
+    from .succession import Lineage
+    from .timestamp import Timestamp
 
 _PATIENCE = 1.0  # for the next of the initial values
 
@@ -77,19 +85,33 @@ class WatchOptions:
 
 
 async def open_watch(
-    session: Session, stream: Stream, bucket: str, prefix: str, options: WatchOptions
+    api: Api, stream: str, bucket: str, prefix: str, options: WatchOptions
 ) -> KeyWatcher:
     """The watcher, whose consumer is there; `prefix` is what subjects of keys start with."""
+    config = ordered_config(
+        filter_subjects=[prefix + each for each in options.filters],
+        deliver_policy=options.policy,
+        opt_start_seq=options.start,
+        opt_start_time=None,
+        replay_policy="instant",
+        headers_only=options.meta_only,
+        inactive_threshold=INACTIVE,
+        metadata=None,
+    )
     try:
-        ordered = await stream.ordered_consumer(
-            filter_subjects=[prefix + each for each in options.filters],
-            deliver_policy=options.policy,
-            opt_start_seq=options.start,
-            headers_only=options.meta_only,
-        )
+        messages = await _consume(api, stream, config)
     except StreamNotFound:
         raise BucketNotFound(bucket) from None
-    return KeyWatcher(session, ordered, bucket, prefix, options)
+    return KeyWatcher(api, messages, bucket, prefix, options)
+
+
+async def _consume(api: Api, stream: str, config: ConsumerConfig) -> Messages | PushMessages:
+    if api.prefix.startswith("$JS."):
+        return (await open_ordered(api, stream, "", config, None)).consume()
+    from .pushing import subscribe_ordered
+
+    api.check_since(config)
+    return await subscribe_ordered(api, stream, config.to_json())
 
 
 class KeyWatcher:
@@ -102,24 +124,26 @@ class KeyWatcher:
 
     def __init__(
         self,
-        session: Session,
-        ordered: OrderedConsumer,
+        api: Api,
+        messages: Messages | PushMessages,
         bucket: str,
         prefix: str,
         options: WatchOptions,
     ) -> None:
-        self._session = session
-        self._ordered = ordered
+        self._api = api
+        self._messages = messages
         self._bucket = bucket
         self._prefix = prefix
         self._ignore_deletes = options.ignore_deletes
-        info = ordered.cached_info
+        machine: Any = messages._machine  # pyright: ignore[reportPrivateUsage]
+        self._lineage: Lineage = machine._lineage
+        info = self._lineage.info
+        assert info is not None
         #: When it began, by the server's clock.
-        self.began = info.created
+        self.began: Timestamp | None = info.created
         self._left = 0 if options.policy == "new" else info.num_pending
-        self._messages: Messages = ordered.consume()
         #: What happened to its consumer: ConsumerReset. Iterate, or ask for next.
-        self.events: PullEvents = self._messages.events
+        self.events: MachineEvents = messages.events
 
     @property
     def initialized(self) -> bool:
@@ -133,9 +157,11 @@ class KeyWatcher:
 
     async def next(self, timeout: float | None = None) -> KeyValueEntry:
         """The next entry; TimeoutExpired, or InvalidState when it was stopped."""
-        deadline = None if timeout is None else self._session.deadline(timeout)
+        deadline = None if timeout is None else self._api.session.deadline(timeout)
         while True:
-            left = None if deadline is None else max(0.0, deadline - self._session.port.now())
+            left = None
+            if deadline is not None:
+                left = max(0.0, deadline - self._api.session.port.now())
             entry = self._read(await self._take(left))
             if entry is not None:
                 return entry
@@ -197,11 +223,16 @@ class KeyWatcher:
 
     async def _look(self) -> None:
         """Whether what is missing of the initial values will ever come."""
+        lineage = self._lineage
+        path = "CONSUMER.INFO.%s.%s" % (lineage.stream, lineage.name)
         try:
-            if await caught_up(self._ordered) and not self._messages.pending:
-                self._left = 0
+            info = ConsumerInfo.from_json(await self._api.call(path))
         except RemoteError:
-            pass  # it is being made anew, or nobody answers now: the next look may tell
+            return  # it is being made anew, or nobody answers now: the next look may tell
+        # All that this consumer has sent has come, and was taken.
+        here = info.name == lineage.name and info.delivered.consumer_seq == lineage.consumer_seq
+        if here and not info.num_pending and not self._messages.pending:
+            self._left = 0
 
 
 class InitialEntries:

@@ -312,11 +312,3 @@ class OrderedConsumer:
         if self._pulling is not None:
             self._pulling.close()
             self._pulling = None
-
-
-async def caught_up(ordered: OrderedConsumer) -> bool:
-    """Whether the present consumer, when asked, has nothing left, and all that it sent has come."""
-    lineage = ordered._lineage  # pyright: ignore[reportPrivateUsage]
-    info = await ordered.info()
-    come = info.name == lineage.name and info.delivered.consumer_seq == lineage.consumer_seq
-    return come and not info.num_pending

@@ -41,11 +41,17 @@ def created(pending: int = 0, serial: int = 1, seq: int = 0, sent: int = 0) -> d
 
 
 def entry(
-    key: str, seq: int, number: int, pending: int, operation: str = "", serial: int = 1
+    key: str,
+    seq: int,
+    number: int,
+    pending: int,
+    operation: str = "",
+    serial: int = 1,
+    name: str = NAME,
 ) -> Delivery:
     """A message of a key: its sequence in the bucket, and its number from this consumer."""
     block = "NATS/1.0\r\nKV-Operation: %s\r\n\r\n" % operation if operation else ""
-    reply = "$JS.ACK.KV_b.%s_%d.1.%d.%d.1000000000.%d" % (NAME, serial, seq, number, pending)
+    reply = "$JS.ACK.KV_b.%s_%d.1.%d.%d.1000000000.%d" % (name, serial, seq, number, pending)
     data = b"" if operation else b"%d" % seq
     return Delivery("$KV.b." + key, reply, data, block.encode())
 

@@ -9,7 +9,14 @@ import pytest
 from jetstream.errors import BucketNotFound, ConsumerDeleted
 from jetstream.kv_watch import WatchOptions
 from jetstream.ordered import ConsumerReset
-from natsproto.errors import InvalidName, InvalidState, InvalidValue, LocalError, TimeoutExpired
+from natsproto.errors import (
+    InvalidName,
+    InvalidState,
+    InvalidValue,
+    LocalError,
+    NotSupported,
+    TimeoutExpired,
+)
 
 from .kvs import NO_STREAM, TIME, bucket, created, entry, short
 from .support import NOBODY, SILENCE, Lost, Status
@@ -78,6 +85,35 @@ def test_consumers(options, fields):
     assert config == fields
     assert str(watcher.began) == TIME
     assert repr(watcher) == "<KeyWatcher of b>"
+
+
+@pytest.mark.rule("KV-39")
+@pytest.mark.parametrize("pushed", [True, False])
+def test_another_account(pushed):
+    prefix = "fromA" if pushed else "$JS.hub.API"
+    name = "2" * 22 if pushed else "1" * 22
+    comes = [entry("a", 3, 1, 1, name=name), entry("c", 4, 2, 0, name=name)]
+    answers = [[created(2), *comes]] if pushed else [created(2), comes]
+    stage, kv = bucket(*answers, SILENCE, info={"prefix": prefix})
+    watcher = stage.run(kv.watch())
+    assert initial(stage, watcher) == [("a", 3), ("c", 4)]
+    stage.run(watcher.stop())
+    assert watcher.closed
+    create = stage.pubs[0]
+    assert create.subject == f"{prefix}.CONSUMER.CREATE.KV_b.{name}_1.$KV.b.>"
+    config = json.loads(create.data)["config"]
+    assert ("deliver_subject" in config) is pushed
+    assert config["deliver_policy"] == "last_per_subject"
+
+
+@pytest.mark.rule("CALL-7")
+@pytest.mark.parametrize("prefix", ["fromA", "$JS.API"])
+def test_an_old_server(prefix):
+    stage, kv = bucket(info={"prefix": prefix})
+    stage.connection.info.version = "2.9.10"
+    with pytest.raises(NotSupported, match="filter_subjects needs server"):
+        stage.run(kv.watch(["a", "c"]))
+    assert stage.quiet()
 
 
 @pytest.mark.rule("KV-33")
@@ -166,6 +202,7 @@ LOOKS = [
     ("nothing left", [created(0, sent=1)], 1.0),
     ("something left", [created(1, sent=1), created(0, sent=1)], 2.0),
     ("something on its way", [created(0, sent=2), created(0, sent=1)], 2.0),
+    ("of the one before", [created(0, serial=7, sent=1), created(0, sent=1)], 2.0),
     (
         "being made anew",
         [

@@ -14,7 +14,7 @@ from jetstream.errors import (
     StreamNotFound,
 )
 from jetstream.ordered import ConsumerReset
-from jetstream.ordered_consumer import caught_up, open_ordered, ordered_config
+from jetstream.ordered_consumer import open_ordered, ordered_config
 from natsproto.errors import (
     ConnectionLost,
     InvalidName,
@@ -210,17 +210,6 @@ def test_info_and_delete():
     stage.run(ordered.delete())
     ordered.consume()
     assert sent(stage) == ["info 1", "delete 1", "create 2 from 1"]
-
-
-@pytest.mark.rule("KV-36")
-@pytest.mark.parametrize(
-    ("name", "sent", "pending", "is_so"),
-    [("o_1", 0, 0, True), ("o_1", 0, 2, False), ("o_1", 1, 0, False), ("o_9", 0, 0, False)],
-)
-def test_caught_up(name, sent, pending, is_so):
-    answer = {**created(consumer_seq=sent), "name": name, "num_pending": pending}
-    stage, ordered = handle(answer)
-    assert stage.run(caught_up(ordered)) is is_so
 
 
 # fetch and next
