@@ -214,7 +214,10 @@ async def check_kv_without_direct_get(ctx: Context) -> None:
     await kv.put("a", b"1")
     stream = await js.stream("KV_" + kv.bucket)
     await js.update_stream(stream.cached_info.config, allow_direct=False)
-    for each in (kv, await js.key_value(kv.bucket)):
+    handles = [await js.key_value(kv.bucket)]
+    if js_server(ctx).version >= (2, 11):
+        handles.append(kv)  # older servers do not answer, so it would wait for its timeout
+    for each in handles:
         assert (await each.get("a")).value == b"1"
         assert (await each.get("a", 1)).value == b"1"
         with raises(KeyNotFound):
