@@ -58,6 +58,7 @@ def seen(tally):
     return tally.rows, tally.streams
 
 
+@pytest.mark.rule("FAST-14")
 def test_with_ids_it_is_stored_once(js, server, name, make):
     make()
     for count in (10, 20):
