@@ -1,4 +1,4 @@
-"""The options of the source and the sink: one table, and how their texts are read.
+"""The options of the source and the sink: one table, and the settings that are read by it.
 
 Spark hands over texts under names without case. What is unknown, does not apply, contradicts
 something else or is out of range is refused by name before anything is sent. What is secret does
@@ -8,15 +8,33 @@ not show itself: not in repr, and not in the errors made here.
 from __future__ import annotations
 
 import difflib
-import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jetstream.timestamp import Timestamp
 from natsproto.errors import InvalidValue, LocalError
-from natsproto.subjects import check_publish, check_subscribe
+
+from .filters import minimal
+from .kinds import (
+    DURATION,
+    FILE,
+    FLAG,
+    NAME,
+    NAMES,
+    OFFSETS,
+    SECRET,
+    SUBJECT,
+    SUBJECTS,
+    TEXT,
+    TIMEOUT,
+    TIMESTAMP,
+    TOKEN,
+    URLS,
+    Kind,
+    choice,
+    whole,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
 # Where an option applies.
 BATCH, STREAM, WRITE = "batch read", "stream read", "write"
@@ -25,9 +43,6 @@ EVERYWHERE = (BATCH, STREAM, WRITE)
 
 # What Spark itself adds to the options of a write.
 _SPARKS_OWN = {"checkpointlocation"}
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_FLAGS = {"true": True, "false": False}
-_MOST = 2**53  # JSON in other languages counts no further
 
 
 class Option(NamedTuple):
@@ -39,131 +54,6 @@ class Option(NamedTuple):
     where: tuple[str, ...]
     help: str
 
-
-class Kind(NamedTuple):
-    """How a text is read; `read` raises ValueError with what is wanted instead."""
-
-    name: str
-    read: Callable[[str], Any]
-    secret: bool = False
-
-
-def _text(text: str) -> str:
-    if not text:
-        raise ValueError("a text that is not empty")
-    return text
-
-
-def _list(text: str) -> list[str]:
-    parts = [part.strip() for part in text.split(",")]
-    if "" in parts:
-        raise ValueError("names with a comma between each two")
-    return parts
-
-
-def _flag(text: str) -> bool:
-    if text.lower() not in _FLAGS:
-        raise ValueError("true or false")
-    return _FLAGS[text.lower()]
-
-
-def _duration(text: str) -> float:
-    number, unit = text, "s"
-    for each in sorted(_UNITS, key=len, reverse=True):
-        if text.endswith(each):
-            number, unit = text[: -len(each)].strip(), each
-            break
-    if not (number.isascii() and number.replace(".", "", 1).isdigit()):
-        raise ValueError("a duration such as 30, 30s, 500ms, 5m or 1h")
-    return float(number) * _UNITS[unit]
-
-
-def _timestamp(text: str) -> Timestamp:
-    if text.isascii() and text.isdigit() and len(text) < 16:
-        return Timestamp(int(text) * 10**6)
-    try:
-        return Timestamp.parse(text)
-    except InvalidValue:
-        raise ValueError("RFC 3339 such as 2006-01-02T15:04:05Z, or milliseconds") from None
-
-
-def _offsets(text: str) -> int | str | dict[str, int | str]:
-    """A place for all streams, or by stream: "earliest", "latest" or the first sequence to read."""
-    wanted = 'earliest, latest, a sequence, or JSON such as {"ORDERS": 42, "EVENTS": "latest"}'
-    if not text.startswith("{"):
-        return _place(text, wanted)
-    try:
-        read: Any = json.loads(text)
-    except ValueError:
-        raise ValueError(wanted) from None
-    return {str(name): _place(str(place), wanted) for name, place in read.items()}
-
-
-def _place(text: str, wanted: str) -> int | str:
-    if text in ("earliest", "latest"):
-        return text
-    if not _is_number(text, 1, _MOST):
-        raise ValueError(wanted)
-    return int(text)
-
-
-def _is_number(text: str, least: int, most: int) -> bool:
-    return len(text) < 20 and text.isascii() and text.isdigit() and least <= int(text) <= most
-
-
-def _subject(text: str) -> str:
-    check_publish(text)
-    return text
-
-
-def _subjects(text: str) -> list[str]:
-    subjects = _list(text)
-    for subject in subjects:
-        check_subscribe(subject)
-    return subjects
-
-
-def _token(text: str) -> str:
-    if "." in text:
-        raise ValueError("one token of a subject, without dots")
-    return _subject(text)
-
-
-def whole(least: int, most: int = _MOST) -> Kind:
-    """A whole number in this range."""
-
-    def read(text: str) -> int:
-        if not _is_number(text, least, most):
-            raise ValueError("a whole number from %d to %d" % (least, most))
-        return int(text)
-
-    return Kind("number", read)
-
-
-def choice(*names: str) -> Kind:
-    """One of these, without case."""
-    known = {name.lower(): name for name in names}
-
-    def read(text: str) -> str:
-        if text.lower() not in known:
-            raise ValueError("one of " + ", ".join(names))
-        return known[text.lower()]
-
-    return Kind(" / ".join(names), read)
-
-
-TEXT = Kind("text", _text)
-SECRET = Kind("secret", _text, secret=True)
-FILE = Kind("file", _text)
-LIST = Kind("list", _list)
-URLS = Kind("list", _list, secret=True)  # a URL may have a password in it
-FLAG = Kind("true / false", _flag)
-DURATION = Kind("duration", _duration)
-TIMESTAMP = Kind("time", _timestamp)
-OFFSETS = Kind("offsets", _offsets)
-SUBJECT = Kind("subject", _subject)
-SUBJECTS = Kind("list", _subjects)
-TOKEN = Kind("token", _token)
 
 OPTIONS = [
     # The connection
@@ -179,14 +69,14 @@ OPTIONS = [
     Option("tlsCert", None, FILE, EVERYWHERE, "our certificate, with `tlsKey`"),
     Option("tlsKey", None, FILE, EVERYWHERE, "the key of `tlsCert`"),
     Option("inboxPrefix", "_INBOX", SUBJECT, EVERYWHERE, "first tokens of reply subjects"),
-    Option("domain", None, TEXT, EVERYWHERE, "a JetStream domain"),
-    Option("apiPrefix", None, TEXT, EVERYWHERE, "instead of `$JS.API`"),
-    Option("requestTimeout", "5s", DURATION, EVERYWHERE, "for each answer of the server"),
+    Option("domain", None, NAME, EVERYWHERE, "a JetStream domain"),
+    Option("apiPrefix", None, SUBJECT, EVERYWHERE, "instead of `$JS.API`"),
+    Option("requestTimeout", "5s", TIMEOUT, EVERYWHERE, "for each answer of the server"),
     # What is read
     Option(
         "stream",
         None,
-        LIST,
+        NAMES,
         EVERYWHERE,
         "one stream or several; required; writing: one, and no message may end up elsewhere",
     ),
@@ -216,7 +106,7 @@ OPTIONS = [
     Option("minMessagesPerTrigger", None, whole(1), (STREAM,), "wait until there are so many"),
     Option("maxTriggerDelay", None, DURATION, (STREAM,), "but no longer than this; default 15m"),
     Option("mode", "sequence", choice("sequence", "consume"), (STREAM,), "how a place is kept"),
-    Option("consumer", None, TEXT, (STREAM,), "the durable pull consumer of mode=consume"),
+    Option("consumer", None, NAME, (STREAM,), "the durable pull consumer of mode=consume"),
     Option("onCommit", "none", choice("none", "purge"), (STREAM,), "purge what is finished"),
     # What is written
     Option(
@@ -340,8 +230,9 @@ class Settings:
 
     @property
     def filters(self) -> Names:
-        """The subjects to read; empty for all."""
-        return self.list("filterSubjects") or [each for each in [self.text("subject")] if each]
+        """The subjects to read, none of which covers another; empty for all."""
+        subject = self.text("subject")
+        return minimal([subject] if subject else self.list("filterSubjects"))
 
     def __repr__(self) -> str:
         shown = [
@@ -399,6 +290,8 @@ def _unknown(name: str, where: str | None) -> InvalidValue:
         for option in OPTIONS
         if where is None or where in option.where
     }
+    if name == "path":  # of load(), save() or start()
+        return InvalidValue("option path is unknown: option stream says what is read or written")
     near = difflib.get_close_matches(name, names, n=1)
     hint = ": did you mean %s?" % names[near[0]] if near else ""
     return InvalidValue("option %s is unknown%s" % (name, hint))

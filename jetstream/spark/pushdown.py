@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from jetstream.timestamp import Timestamp
 from natsproto.errors import LocalError
-from natsproto.subjects import check_publish, matches
+from natsproto.subjects import check_publish
+
+from .filters import intersection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from pyspark.sql.datasource import Filter
 
 _FAR = 2**63 - 1
@@ -106,45 +106,3 @@ def _is_subject(value: Any) -> bool:
     except LocalError:
         return False
     return True
-
-
-def intersection(ours: list[str] | None, theirs: list[str]) -> list[str]:
-    """Filters for what both let pass, or a little more; none of them covers another."""
-    if not ours:
-        return theirs if ours is None else []
-    found: list[str] = []
-    for one in ours:
-        for other in theirs:
-            if matches_all(one, other):
-                found.append(other)
-            elif matches_all(other, one) or _overlap(one, other):
-                found.append(one)
-    return minimal(found)
-
-
-def minimal(subjects: Iterable[str]) -> list[str]:
-    """Without those that another one covers: the server refuses filters that overlap."""
-    unique = list(dict.fromkeys(subjects))
-    return [
-        each
-        for each in unique
-        if not any(other != each and matches_all(other, each) for other in unique)
-    ]
-
-
-def matches_all(pattern: str, other: str) -> bool:
-    """Whether `pattern` gets everything that `other` gets."""
-    if other.endswith(">") and not pattern.endswith(">"):
-        return False
-    return matches(pattern, other)
-
-
-def _overlap(one: str, other: str) -> bool:
-    """Whether some subject matches both."""
-    ours, theirs = one.split("."), other.split(".")
-    for mine, its in zip(ours, theirs):
-        if ">" in (mine, its):
-            return True
-        if mine != its and "*" not in (mine, its):
-            return False
-    return len(ours) == len(theirs)

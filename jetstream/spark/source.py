@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceReader
 
 from .arrow import arrow_schema, record_batch
+from .filters import intersection
 from .lookup import Lookup, check_readable
 from .offsets import gone, lose
-from .pushdown import Narrowing, intersection
+from .pushdown import Narrowing
 from .ranges import Range, read_range, split
 from .schema import check_schema
 

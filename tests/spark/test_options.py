@@ -18,9 +18,12 @@ READ = [  # name, text, value
     ("stream", "A, B", ["A", "B"]),
     ("filterSubjects", "a.*,b.>", ["a.*", "b.>"]),
     ("startingOffsets", "earliest", "earliest"),
+    ("startingOffsets", "Latest", "latest"),
     ("startingOffsets", "42", 42),
+    ("startingOffsets", " 9223372036854775807 ", 2**63 - 1),
     ("startingOffsets", '{"S": "latest"}', {"S": "latest"}),
     ("startingOffsets", '{"S": 7}', {"S": 7}),
+    ("startingOffsets", '{"S": "EARLIEST"}', {"S": "earliest"}),
     ("startingTimestamp", "2026-01-02T03:04:05Z", Timestamp.parse("2026-01-02T03:04:05Z")),
     ("startingTimestamp", "1000", Timestamp(10**9)),
     ("failOnDataLoss", "FALSE", False),
@@ -55,16 +58,26 @@ REFUSED = [  # where, options, what the error says
     (BATCH, {**S, "failOnDataLoss": "no"}, "is not true or false"),
     (BATCH, {**S, "requestTimeout": "soon"}, "is not a duration"),
     (BATCH, {**S, "requestTimeout": "1.2.3s"}, "is not a duration"),
+    (BATCH, {**S, "requestTimeout": "0"}, "it must be more than 0"),
+    (BATCH, {**S, "requestTimeout": "9" * 400}, "is not a duration"),
+    (BATCH, {"stream": "A.B"}, "option stream: name 'A.B' contains '.'"),
+    (BATCH, {"stream": "A B"}, "option stream: name 'A B' contains a space"),
+    (BATCH, {**S, "apiPrefix": "a b"}, "option apiPrefix: subject 'a b' contains a space"),
+    (BATCH, {**S, "path": "S"}, "option path is unknown: option stream says what is read"),
     (BATCH, {**S, "startingTimestamp": "yesterday"}, "is not RFC 3339"),
     (BATCH, {**S, "startingOffsets": "first"}, "is not earliest, latest, a sequence"),
     (BATCH, {**S, "startingOffsets": "0"}, "is not earliest, latest, a sequence"),
+    (BATCH, {**S, "startingOffsets": "-1"}, "is not earliest, latest, a sequence"),
+    (BATCH, {**S, "startingOffsets": "1.5"}, "is not earliest, latest, a sequence"),
+    (BATCH, {**S, "startingOffsets": "9223372036854775808"}, "is not earliest, latest, a"),
+    (BATCH, {**S, "startingOffsets": '{"S": 7.0}'}, "is not earliest, latest, a sequence"),
     (BATCH, {**S, "startingOffsets": '{"S": true}'}, "is not earliest, latest, a sequence"),
     (BATCH, {**S, "startingOffsets": "{"}, "is not earliest, latest, a sequence"),
     (BATCH, {**S, "startingOffsets": '{"T": 1}'}, "is for streams T, option stream for S"),
     (BATCH, {**S, "filterSubjects": "a..b"}, "option filterSubjects: subject 'a..b'"),
     (BATCH, {**S, "subject": "a b"}, "subject 'a b' contains a space"),
     (BATCH, {**S, "inboxPrefix": "a.*"}, "option inboxPrefix"),
-    (BATCH, {**S, "domain": ""}, "option domain '' is not a text"),
+    (BATCH, {**S, "domain": ""}, "option domain: name is empty"),
     (BATCH, {**S, "subject": "a", "filterSubjects": "b"}, "subject and filterSubjects exclude"),
     (BATCH, {**S, "domain": "d", "apiPrefix": "p"}, "domain and apiPrefix exclude"),
     (BATCH, {**S, "startingOffsets": "1", "startingTimestamp": "1"}, "both say where to start"),
@@ -98,6 +111,14 @@ def test_what_cannot_work_is_refused_by_name(where, texts, message):
     with pytest.raises(InvalidValue) as caught:
         read_options(texts, where)
     assert message in str(caught.value)
+
+
+def test_filters_that_others_cover_are_left_out():
+    """A server refuses a consumer whose filters cover each other."""
+    settings = read_options({**S, "filterSubjects": "a.*, a.b, c, c, *.x.d, y.*.d"}, BATCH)
+    assert settings.filters == ["a.*", "c", "*.x.d", "y.*.d"]
+    assert read_options({**S, "subject": "a.>"}, BATCH).filters == ["a.>"]
+    assert read_options(S, BATCH).filters == []
 
 
 def test_every_option_has_a_help_and_a_default_that_reads():

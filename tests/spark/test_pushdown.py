@@ -24,7 +24,8 @@ try:
 except ImportError:
     pytest.skip("PySpark before 4.1 has no filters", allow_module_level=True)
 
-from jetstream.spark.pushdown import SKEW, Narrowing, intersection, matches_all, minimal
+from jetstream.spark.filters import intersection, matches_all, minimal
+from jetstream.spark.pushdown import SKEW, Narrowing
 from tests.spark.support import batch_reader, make, sequences
 
 SEQ, SUBJECT, TIME, NS = ("sequence",), ("subject",), ("timestamp",), ("timestamp_ns",)

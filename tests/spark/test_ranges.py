@@ -152,6 +152,9 @@ def test_filters(server, js, name, mode):
         ({"subject": f"{name}.4"}, [4]),
         ({"filterSubjects": f"{name}.4,{name}.7"}, [4, 7]),
         ({"filterSubjects": f"{name}.*"}, list(range(9))),
+        ({"filterSubjects": f"{name}.*,{name}.4"}, list(range(9))),
+        ({"filterSubjects": f"*.4,{name}.*"}, list(range(9))),
+        ({"filterSubjects": f"*.4,{name}.4,{name}.5"}, [4, 5]),
         ({"subject": f"{name}.none"}, []),
     ):
         reader = batch_reader(server, stream=name, minPartitions=3, fetchMode=mode, **options)

@@ -1,0 +1,52 @@
+"""Sets of filter subjects, as a consumer takes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from natsproto.subjects import matches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def intersection(ours: list[str] | None, theirs: list[str]) -> list[str]:
+    """Filters for what both let pass, or a little more; none of them covers another."""
+    if not ours:
+        return theirs if ours is None else []
+    found: list[str] = []
+    for one in ours:
+        for other in theirs:
+            if matches_all(one, other):
+                found.append(other)
+            elif matches_all(other, one) or _overlap(one, other):
+                found.append(one)
+    return minimal(found)
+
+
+def minimal(subjects: Iterable[str]) -> list[str]:
+    """Without those that another one covers: the server refuses filters that overlap."""
+    unique = list(dict.fromkeys(subjects))
+    return [
+        each
+        for each in unique
+        if not any(other != each and matches_all(other, each) for other in unique)
+    ]
+
+
+def matches_all(pattern: str, other: str) -> bool:
+    """Whether `pattern` gets everything that `other` gets."""
+    if other.endswith(">") and not pattern.endswith(">"):
+        return False
+    return matches(pattern, other)
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether some subject matches both."""
+    ours, theirs = one.split("."), other.split(".")
+    for mine, its in zip(ours, theirs):
+        if ">" in (mine, its):
+            return True
+        if mine != its and "*" not in (mine, its):
+            return False
+    return len(ours) == len(theirs)

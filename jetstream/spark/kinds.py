@@ -1,0 +1,169 @@
+"""Kinds of options: how the text of each is read.
+
+`read` raises ValueError with what is wanted instead of the text, or a LocalError that says what is
+wrong with it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jetstream.timestamp import Timestamp
+from natsproto.errors import InvalidValue
+from natsproto.subjects import check_known_name, check_publish, check_subscribe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_LONGEST = 10**9  # seconds, a generation
+_FLAGS = {"true": True, "false": False}
+_BIGINT = 2**63 - 1
+
+
+class Kind(NamedTuple):
+    """`secret`: neither the text nor what is read from it may be shown."""
+
+    name: str
+    read: Callable[[str], Any]
+    secret: bool = False
+
+
+def _text(text: str) -> str:
+    if not text:
+        raise ValueError("a text that is not empty")
+    return text
+
+
+def _list(text: str) -> list[str]:
+    parts = [part.strip() for part in text.split(",")]
+    if "" in parts:
+        raise ValueError("names with a comma between each two")
+    return parts
+
+
+def _name(text: str) -> str:
+    check_known_name("name", text)
+    return text
+
+
+def _names(text: str) -> list[str]:
+    return [_name(part) for part in _list(text)]
+
+
+def _flag(text: str) -> bool:
+    if text.lower() not in _FLAGS:
+        raise ValueError("true or false")
+    return _FLAGS[text.lower()]
+
+
+def _duration(text: str) -> float:
+    number, unit = text, "s"
+    for each in sorted(_UNITS, key=len, reverse=True):
+        if text.endswith(each):
+            number, unit = text[: -len(each)].strip(), each
+            break
+    if not (number.isascii() and number.replace(".", "", 1).isdigit()):
+        raise ValueError("a duration such as 30, 30s, 500ms, 5m or 1h")
+    seconds = float(number) * _UNITS[unit]
+    if seconds > _LONGEST:
+        raise ValueError("a duration of a lifetime or less")
+    return seconds
+
+
+def _timeout(text: str) -> float:
+    seconds = _duration(text)
+    if not seconds:
+        raise ValueError("a time to wait for an answer: it must be more than 0")
+    return seconds
+
+
+def _timestamp(text: str) -> Timestamp:
+    if text.isascii() and text.isdigit() and len(text) < 16:
+        return Timestamp(int(text) * 10**6)
+    try:
+        return Timestamp.parse(text)
+    except InvalidValue:
+        raise ValueError("RFC 3339 such as 2006-01-02T15:04:05Z, or milliseconds") from None
+
+
+def _offsets(text: str) -> int | str | dict[str, int | str]:
+    """A place for all streams, or by stream: "earliest", "latest" or the first sequence to read."""
+    wanted = 'earliest, latest, a sequence, or JSON such as {"ORDERS": 42, "EVENTS": "latest"}'
+    if not text.startswith("{"):
+        return _place(text, wanted)
+    try:
+        read: Any = json.loads(text)
+    except ValueError:
+        raise ValueError(wanted) from None
+    return {str(name): _place(str(place), wanted) for name, place in read.items()}
+
+
+def _place(text: str, wanted: str) -> int | str:
+    if text.lower() in ("earliest", "latest"):
+        return text.lower()
+    if not _is_number(text, 1, _BIGINT):
+        raise ValueError(wanted)
+    return int(text)
+
+
+def _is_number(text: str, least: int, most: int) -> bool:
+    return len(text) < 20 and text.isascii() and text.isdigit() and least <= int(text) <= most
+
+
+def _subject(text: str) -> str:
+    check_publish(text)
+    return text
+
+
+def _subjects(text: str) -> list[str]:
+    subjects = _list(text)
+    for subject in subjects:
+        check_subscribe(subject)
+    return subjects
+
+
+def _token(text: str) -> str:
+    if "." in text:
+        raise ValueError("one token of a subject, without dots")
+    return _subject(text)
+
+
+def whole(least: int, most: int = _BIGINT) -> Kind:
+    """A whole number in this range."""
+
+    def read(text: str) -> int:
+        if not _is_number(text, least, most):
+            raise ValueError("a whole number from %d to %d" % (least, most))
+        return int(text)
+
+    return Kind("number", read)
+
+
+def choice(*names: str) -> Kind:
+    """One of these, without case."""
+    known = {name.lower(): name for name in names}
+
+    def read(text: str) -> str:
+        if text.lower() not in known:
+            raise ValueError("one of " + ", ".join(names))
+        return known[text.lower()]
+
+    return Kind(" / ".join(names), read)
+
+
+TEXT = Kind("text", _text)
+SECRET = Kind("secret", _text, secret=True)
+FILE = Kind("file", _text)
+NAME = Kind("name", _name)
+NAMES = Kind("list", _names)
+URLS = Kind("list", _list, secret=True)  # a URL may have a password in it
+FLAG = Kind("true / false", _flag)
+DURATION = Kind("duration", _duration)
+TIMEOUT = Kind("duration", _timeout)
+TIMESTAMP = Kind("time", _timestamp)
+OFFSETS = Kind("offsets", _offsets)
+SUBJECT = Kind("subject", _subject)
+SUBJECTS = Kind("list", _subjects)
+TOKEN = Kind("token", _token)
