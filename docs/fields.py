@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 PAGE = Path(__file__).with_name("jetstream-fields.md")
 sys.path.insert(0, str(ROOT))
 
-from jetstream import consumer_config, info, stream_config  # noqa: E402
+from jetstream import consumer_config, info, kv_config, stream_config  # noqa: E402
 from jetstream.fields import Fields  # noqa: E402
 
 HEAD = """\
@@ -22,11 +22,12 @@ Written by docs/fields.py from the tables in the code. Names are the same in Pyt
 Durations are seconds in Python and nanoseconds in JSON. A time is a `Timestamp` of
 jetstream.timestamp; RFC 3339 text, an aware datetime, or nanoseconds since 1970 will do as well.
 What is not given is not sent, and the server's default holds. The last column is the first release
-of nats-server that has the field.
+of nats-server that has the field. A bucket has words of its own, and no JSON: it is a stream.
 """
 CHAPTERS = [
     ("Configuration of streams", stream_config, ["StreamConfig"]),
     ("Configuration of consumers", consumer_config, ["ConsumerConfig"]),
+    ("Configuration of buckets", kv_config, ["KeyValueConfig"]),
     ("What the server tells", info, ["StreamInfo", "ConsumerInfo", "AccountInfo", "PubAck"]),
 ]
 
