@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import pickle
 
 import pyarrow as pa
@@ -22,9 +21,6 @@ from jetstream.spark.sink import BatchWriter, batch_writer
 from natsproto.adapters.blocking import connect
 from natsproto.errors import InvalidValue, TimeoutExpired
 from natsproto.testing import Server
-
-# Rows of the test of memory; more of them by hand: SINK_ROWS=5000000.
-ROWS = int(os.environ.get("SINK_ROWS", "100000"))
 
 
 def make_batch(start, end, **columns):
@@ -229,35 +225,6 @@ def test_a_server_that_restarts(name, end, ids):
     assert sorted(set(numbers)) == list(range(6000))
     if ids:
         assert len(numbers) == 6000
-
-
-def test_memory_stays_flat(js, name, make, settings):
-    make(max_msgs=1000)
-    batch = make_batch(0, 10_000)
-
-    def batches():
-        for number in range(ROWS // 10_000):
-            if number == 3:
-                sizes.append(resident())
-            yield batch
-
-    sizes = []
-    encoder = Encoder(settings, "w.0")
-    with Sender(client_of(settings), jetstream(settings), 4096, 5.0) as sender:
-        for each in batches():
-            sender.send(encoder.encode(each))
-        sender.finish()
-    assert sender.tally.rows == ROWS
-    assert resident() - sizes[0] < 10.0
-
-
-def resident():
-    """Megabytes of this process."""
-    try:
-        with open("/proc/self/statm") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE") / 1e6
-    except OSError:
-        pytest.skip("memory is read from /proc, which only Linux has")
 
 
 # delivery=atomic

@@ -119,17 +119,3 @@ def test_secrets_are_neither_in_plans_nor_in_errors(spark, name):
     for text in (plan.toString(), plan.logical().toString(), str(caught.value), str(url.value)):
         assert SECRET not in text
     assert "Authorization" in str(caught.value)
-
-
-def test_many_rows(spark, server, js, name):
-    make(js, name)
-    fill(js, name, 50_000, size=128)
-    frame = load(spark, server, stream=name, minPartitions=2)
-    row = frame.agg(
-        functions.count("*").alias("rows"),
-        functions.sum("sequence").alias("sum"),
-        functions.sum(functions.length("data")).alias("bytes"),
-        functions.countDistinct("sequence").alias("distinct"),
-    ).first()
-    assert (row.rows, row.distinct, row.bytes) == (50_000, 50_000, 50_000 * 128)
-    assert row.sum == 50_000 * 50_001 // 2
