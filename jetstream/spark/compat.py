@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyspark.sql import datasource
+
 if TYPE_CHECKING:
     from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
@@ -21,4 +23,9 @@ else:
     else:
         LIMITED = True
 
-__all__ = ["LIMITED", "SupportsTriggerAvailableNow"]
+#: Whether readers are shown filters: since 4.1.
+PUSHDOWN = hasattr(datasource.DataSourceReader, "pushFilters")
+#: Whether writers of queries get Arrow batches, not rows: since 4.1.
+ARROW_QUERIES = hasattr(datasource, "DataSourceStreamArrowWriter")
+
+__all__ = ["ARROW_QUERIES", "LIMITED", "PUSHDOWN", "SupportsTriggerAvailableNow"]

@@ -18,7 +18,6 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from pyspark import TaskContext
-from pyspark.sql import datasource as _api
 from pyspark.sql.datasource import (
     DataSourceArrowWriter,
     DataSourceStreamWriter,
@@ -37,6 +36,7 @@ from natsproto.errors import (
 
 from .atomic import ROWS, AtomicWriter
 from .columns import Encoder, check_columns, to_batches
+from .compat import ARROW_QUERIES
 from .connect import client, jetstream
 from .fast import FastSender
 from .sending import Sender, Tally
@@ -219,7 +219,7 @@ def batch_writer(settings: Settings, schema: StructType, overwrite: bool) -> Bat
 
 
 def stream_writer(settings: Settings, schema: StructType, overwrite: bool) -> StreamWriter:
-    if hasattr(_api, "DataSourceStreamArrowWriter"):  # 4.1
+    if ARROW_QUERIES:
         from .sink_arrow import StreamArrowWriter
 
         return StreamArrowWriter(settings, schema, overwrite)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceReader
 
 from .arrow import arrow_schema, record_batch
+from .compat import PUSHDOWN
 from .filters import intersection
 from .lookup import Lookup, check_readable
 from .offsets import gone, lose
@@ -146,5 +147,5 @@ class _Pushdown:
 
 
 def allow_pushdown(reader: BatchReader) -> None:
-    if hasattr(DataSourceReader, "pushFilters"):  # since 4.1
+    if PUSHDOWN:
         reader.pushFilters = _Pushdown(reader)  # type: ignore[method-assign]
