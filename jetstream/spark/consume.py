@@ -10,10 +10,12 @@ they are in another batch, or once more in the same one.
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
+from jetstream.errors import ConsumerNotFound, ConsumerUnavailable, HeartbeatMissed
 from jetstream.metadata import read_metadata
 from natsproto.errors import InvalidValue
 from natsproto.frames import Msg
@@ -22,6 +24,9 @@ from .arrow import Rows, arrow_schema, pulled_rows, record_batch
 from .compat import SupportsTriggerAvailableNow
 from .connect import client, jetstream
 from .limits import is_unlimited
+from .lookup import Lookup
+from .pull import Pulls
+from .retry import UNANSWERED, Patience, ask
 from .schema import check_schema
 from .source import default_parallelism
 
@@ -30,15 +35,18 @@ if TYPE_CHECKING:
 
     from pyspark.sql.types import StructType
 
-    from jetstream.blocking import Consumer, JsMsg
+    from jetstream.blocking import Consumer
 
     from .options import Settings
 
 # What a batch has at most if the user says nothing: it goes through the driver.
 _MOST = 10_000
+_MOST_BYTES = 64 * 1024 * 1024
 # Fewer are not worth a task of their own.
 _LEAST = 1000
+# How long to wait for a first message, and for what others may have taken.
 _POLL = 1.0
+_BRIEFLY = 0.1
 
 
 class Taken(InputPartition):
@@ -62,8 +70,9 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.stream = settings.list("stream")[0]
         self.name = settings.text("consumer")
         self._most = settings.number("maxMessagesPerTrigger") or _MOST
-        self._batches: dict[int, list[JsMsg]] = {}
-        self._kept: Consumer | None = None
+        self._most_bytes = settings.number("maxBytesPerTrigger") or _MOST_BYTES
+        self._batches: dict[int, list[Msg]] = {}
+        self._pulls: Pulls | None = None
         self._left: int | None = None  # of AvailableNow
         # Before 4.2 Spark does not say where a batch starts; numbers need only grow.
         self._number = int(time.time() * 1000)
@@ -78,7 +87,8 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if start is not None:
             self._finish(number)
         if number + 1 not in self._batches:
-            messages = self._take(is_unlimited(limit) and start is not None)
+            wait = _POLL if self._left is None else _BRIEFLY
+            messages = self._take(wait, is_unlimited(limit) and start is not None)
             if not messages:
                 return self._offset(number)
             self._batches[number + 1] = messages
@@ -94,7 +104,9 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return None  # a number of batches tells nothing about lag
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._left = self._consumer().cached_info.num_pending
+        info = ask(self._consumer).cached_info
+        # Also what was delivered and not acknowledged: it may come again.
+        self._left = info.num_pending + info.num_ack_pending
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         number = self._read(end)
@@ -102,7 +114,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return []
         if number not in self._batches:
             # Of a driver that died: what it had taken comes again, now or later.
-            self._batches[number] = self._take(False, wait=False)
+            self._batches[number] = self._take(_BRIEFLY, False)
         messages = [
             (msg.raw_subject, msg.raw_reply, msg.data, msg.raw_headers)
             for msg in self._batches[number]
@@ -118,13 +130,16 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         if isinstance(partition, Taken) and partition.messages:
-            yield record_batch(self._rows(partition), arrow_schema(self.schema))
+            wanted = arrow_schema(self.schema)
+            messages = [
+                Msg(subject, 0, reply, data, headers)
+                for subject, reply, data, headers in partition.messages
+            ]
+            size = self.settings.number("arrowBatchRows")
+            for i in range(0, len(messages), size):
+                yield record_batch(self._rows(messages[i : i + size]), wanted)
 
-    def _rows(self, partition: Taken) -> Rows:
-        messages = [
-            Msg(subject, 0, reply, data, headers)
-            for subject, reply, data, headers in partition.messages
-        ]
+    def _rows(self, messages: list[Msg]) -> Rows:
         rows = pulled_rows(self.stream, messages)
         if {"num_delivered", "num_pending"} & set(self.columns):
             places = [read_metadata(msg.raw_reply) for msg in messages]
@@ -136,52 +151,79 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _offset(self, number: int) -> dict[str, Any]:
         return {"consumer": "%s/%s" % (self.stream, self.name), "batch": number}
 
-    def _read(self, offset: dict[str, Any]) -> int:
-        number = offset.get("batch")
-        if not isinstance(number, int) or offset != self._offset(number):
-            text = "offset %r is not of consumer %s of stream %s"
+    def _read(self, offset: Any) -> int:
+        number = offset.get("batch") if isinstance(offset, dict) else None
+        if type(number) is not int or offset != self._offset(number):
+            text = (
+                "offset %r in the checkpoint is not of consumer %s of stream %s: a query of another"
+                " kind needs a checkpoint of its own"
+            )
             raise InvalidValue(text % (offset, self.name, self.stream))
         return number
 
     def _consumer(self) -> Consumer:
-        consumer = jetstream(self.settings).consumer(self.stream, self.name)
+        try:
+            consumer = jetstream(self.settings).consumer(self.stream, self.name)
+        except ConsumerNotFound as error:
+            text = "%s: %s of stream %s" % (error.description, self.name, self.stream)
+            raise ConsumerNotFound(error.code, error.err_code, text) from None
         config = consumer.cached_info.config
         if config.deliver_subject:
             raise InvalidValue("mode=consume: consumer %s is not a pull consumer" % self.name)
         if config.ack_policy == "none":
             text = "mode=consume: consumer %s has ack_policy none, so what fails would be lost"
             raise InvalidValue(text % self.name)
+        # More are not delivered until some are acknowledged, and that is done batch by batch.
+        if config.max_ack_pending and config.max_ack_pending > 0:
+            self._most = min(self._most, config.max_ack_pending)
         return consumer
 
-    def _take(self, everything: bool, wait: bool = True) -> list[JsMsg]:
+    def _take(self, wait: float, everything: bool) -> list[Msg]:
         """What there is, within limits; if there is nothing, wait a little for something."""
-        if self._left == 0:
-            return []
-        if self._kept is None:
-            self._kept = self._consumer()
-        consumer = self._kept
+        patience = Patience()
+        while self._left != 0:
+            try:
+                taken = self._take_now(wait, everything)
+            except (ConsumerUnavailable, HeartbeatMissed, *UNANSWERED) as caught:
+                error = caught
+            else:
+                if self._left is not None:
+                    self._left = max(0, self._left - len(taken)) if taken else 0
+                return taken
+            self._pulls = None
+            patience.failed(error)
+        return []
+
+    def _take_now(self, wait: float, everything: bool) -> list[Msg]:
+        if self._pulls is None:
+            prefix = Lookup(self.settings, self.stream).api().prefix
+            self._pulls = Pulls(client(self.settings), prefix, self._consumer())
         most = self._most if self._left is None else min(self._most, self._left)
-        taken: list[JsMsg] = []
-        if wait and self._left is None:
-            first = consumer.next(expires=_POLL)
-            if first is None:
-                return []
-            taken.append(first)
-        while everything or len(taken) < most:
+        most_bytes = self._most_bytes
+        taken: list[Msg] = []
+        size = 0
+        while everything or (len(taken) < most and size < most_bytes):
             count = self._most if everything else most - len(taken)
-            found = list(consumer.fetch(count, no_wait=True))
+            self._pulls.ask(min(count, self.settings.number("fetchSize")), wait)
+            found, failure = self._pulls.take()
             taken += found
-            if not found:
+            size += sum([len(msg.data) for msg in found])
+            if failure is not None and not taken:
+                raise failure
+            if failure is not None or not found or not read_metadata(found[-1].raw_reply).pending:
                 break
-        if self._left is not None:
-            self._left = max(0, self._left - len(taken)) if taken else 0
+            wait = _BRIEFLY
         return taken
 
     def _finish(self, number: int) -> None:
         """All batches up to this one are done with: acknowledge them."""
         for each in [each for each in self._batches if each <= number]:
-            with client(self.settings).corked():
-                for msg in self._batches[each]:
-                    msg.ack()
-            client(self.settings).flush()
+            ask(partial(self._acknowledge, self._batches[each]))
             del self._batches[each]
+
+    def _acknowledge(self, messages: list[Msg]) -> None:
+        connection = client(self.settings)
+        with connection.corked():
+            for msg in messages:
+                connection.publish(msg.reply, b"+ACK")
+        connection.flush()

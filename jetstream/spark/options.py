@@ -177,7 +177,6 @@ _CONSUMERS_OWN = [  # what mode=consume leaves to its consumer
     "minPartitions",
     "maxRecordsPerPartition",
     "minMessagesPerTrigger",
-    "maxBytesPerTrigger",
 ]
 _NEEDED = {"atomic": ("stream", "markerSubject"), "fast": ("stream",)}  # by the delivery
 _ONE_DELIVERY = [  # what is of no use with another

@@ -14,7 +14,7 @@ from jetstream.errors import MessagesMissed, PullRefused
 from jetstream.fetch import Fetcher
 from jetstream.metadata import read_metadata
 from jetstream.pull import PullTemplate
-from jetstream.pull_options import fetch_template
+from jetstream.pull_options import NANO
 from natsproto.errors import PermissionDenied, RemoteError
 from natsproto.events import ServerError
 from natsproto.port import run_sync
@@ -24,6 +24,7 @@ from .connect import client
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
     from jetstream.blocking import Consumer
     from natsproto.blocking import Client
@@ -47,25 +48,28 @@ class Pulls:
         self._session = client.inner.session
         self._subject = "%s.CONSUMER.MSG.NEXT.%s.%s" % (prefix, consumer.stream, consumer.name)
         config = consumer.cached_info.config
-        self._most = config.max_batch or 0  # 0: as many as are asked for
+        # What the consumer allows; 0: anything.
+        self._most = config.max_batch or 0
         self._longest = config.max_expires or 0.0
-        size = min(BUDGET, config.max_bytes or BUDGET)
-        # Not the fetcher's own max_bytes: it would look at each message, 0.7 us.
-        fields = {"no_wait": True, "max_bytes": size}
-        self._limited = PullTemplate(self._subject.encode(), fields, 0.0, 0.0)
+        self._size = min(BUDGET, config.max_bytes or BUDGET)
         self._fetcher: Fetcher | None = None
 
-    def ask(self, count: int) -> None:
-        """Send a pull for so many messages, of those that are there now."""
-        self._start(self._limited, min(count, self._most or count), _PATIENCE)
+    def ask(self, count: int, wait: float = 0.0) -> None:
+        """Send a pull for so many messages of those that are there now.
 
-    def ask_for_one(self, wait: float = 0.0) -> None:
-        """Send a pull for one message, however large; `wait`: it may come so much later."""
+        If there are none, the first may come up to `wait` seconds later.
+        """
+        # Not the fetcher's own max_bytes: it would look at each message, 0.7 us.
+        self._send(min(count, self._most or count), wait, {"max_bytes": self._size})
+
+    def _send(self, count: int, wait: float, limit: dict[str, int]) -> None:
         wait = min(wait, self._longest or wait)
-        template = fetch_template(self._subject, wait, None, not wait, {}, False)
-        self._start(template, 1, wait or _PATIENCE)
+        fields: dict[str, Any] = {"no_wait": True, **limit}
+        if wait:
+            fields["expires"] = round(wait * NANO)
+        self._start(PullTemplate(self._subject.encode(), fields, wait, 0.0), count, wait)
 
-    def _start(self, template: PullTemplate, count: int, patience: float) -> None:
+    def _start(self, template: PullTemplate, count: int, wait: float) -> None:
         connection = self._session.connection
         with self._port.lock:
             fetcher = self._fetcher
@@ -73,7 +77,8 @@ class Pulls:
                 inbox = connection.new_inbox()
                 fetcher = self._fetcher = Fetcher(inbox.encode())
                 connection.subscribe(inbox + ".*", fetcher)
-            fetcher.start(template, count, 0, patience, self._port.now(), connection.online)
+            now = self._port.now()
+            fetcher.start(template, count, 0, wait + _PATIENCE, now, connection.online)
             connection.perform(fetcher)
             self._port.flush_soon()
 
@@ -81,7 +86,7 @@ class Pulls:
         """The messages of the last pull, and why it ended early if something failed."""
         messages, failure = self._take()
         if not messages and _is_too_large(failure):
-            self.ask_for_one()
+            self._send(1, 0.0, {})
             return self._take()
         return messages, failure
 
