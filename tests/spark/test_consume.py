@@ -7,9 +7,12 @@ import pickle
 
 import pytest
 
+from jetstream.blocking import JetStream
 from jetstream.errors import ConsumerNotFound
 from jetstream.spark import consume
-from natsproto.errors import InvalidValue
+from natsproto.adapters.blocking import connect
+from natsproto.errors import InvalidValue, PermissionDenied
+from natsproto.testing import Server
 from tests.spark.support import fill, make, query_reader, rows_of
 
 streaming = pytest.importorskip("pyspark.sql.streaming.datasource", reason="needs PySpark 4.2")
@@ -129,7 +132,7 @@ def test_available_now(server, js, work):
 
 def test_consumers_that_do_not_fit(server, js, name):
     make(js, name, 1)
-    with pytest.raises(ConsumerNotFound):
+    with pytest.raises(ConsumerNotFound, match=f"consumer not found: worker of stream {name}"):
         step(reader_of(server, name), reader_of(server, name).initialOffset())
     js.create_consumer(name, durable_name="worker", ack_policy="none")
     with pytest.raises(InvalidValue, match="has ack_policy none"):
@@ -140,9 +143,93 @@ def test_consumers_that_do_not_fit(server, js, name):
         step(reader_of(server, name), reader_of(server, name).initialOffset())
 
 
-def test_offsets_of_another_consumer(server, work):
+@pytest.mark.parametrize(
+    "offset",
+    [
+        {"consumer": "S/other", "batch": 3},
+        {"consumer": "%s/worker", "batch": "3"},
+        {"streams": {"S": {"next": 3, "created": "then"}}},
+        3,
+    ],
+)
+def test_offsets_of_another_consumer_or_mode(server, work, offset):
+    if isinstance(offset, dict) and "consumer" in offset:
+        offset["consumer"] = offset["consumer"].replace("%s", work)
     with pytest.raises(InvalidValue, match="is not of consumer worker"):
-        reader_of(server, work).latestOffset({"consumer": "S/other", "batch": 3}, ALL)
+        reader_of(server, work).latestOffset(offset, ALL)
+
+
+@pytest.mark.parametrize(
+    ("config", "options", "sizes"),
+    [
+        ({"max_ack_pending": 4}, {}, [4, 4, 2]),
+        ({"max_batch": 3, "max_expires": 0.01, "max_bytes": 1000}, {}, [10]),
+        ({}, {"maxBytesPerTrigger": 1}, [1] * 10),
+        ({}, {"maxMessagesPerTrigger": 7, "fetchSize": 2}, [7, 3]),
+    ],
+)
+def test_limits_of_the_consumer_and_of_the_options(server, js, name, config, options, sizes):
+    make(js, name, 10)
+    js.create_consumer(name, durable_name="worker", **config)
+    if "maxBytesPerTrigger" in options:
+        options = {**options, "fetchSize": 1}
+    reader = reader_of(server, name, **options)
+    end = reader.initialOffset()
+    for size in sizes:
+        found, end = step(reader, end)
+        assert len(found) == size
+    assert step(reader, end) == ([], end)
+
+
+def test_what_was_delivered_and_not_acknowledged_is_there_for_available_now(server, js, work):
+    """It is not pending any more, as the server counts, and nobody else would ask for it."""
+    others = js.consumer(work, "worker").fetch(10)
+    for msg in others:
+        msg.nak()
+    reader = reader_of(server, work)
+    reader.prepareForTriggerAvailableNow()
+    found, end = step(reader, reader.initialOffset())
+    assert sorted(found) == list(range(1, 11))
+    assert step(reader, end) == ([], end)
+
+
+def test_batches_in_several_record_batches(server, work):
+    reader = reader_of(server, work, arrowBatchRows=4)
+    end = reader.latestOffset(reader.initialOffset(), ALL)
+    (part,) = reader.partitions(reader.initialOffset(), end)
+    assert [batch.num_rows for batch in reader.read(part)] == [4, 4, 2]
+
+
+def test_a_server_that_restarts_between_batches(name):
+    with Server(jetstream=True) as server:
+        with connect(server.url) as client:
+            js = JetStream(client)
+            make(js, name, 10)
+            js.create_consumer(name, durable_name="worker")
+        reader = reader_of(server, name, maxMessagesPerTrigger=4, requestTimeout="1s")
+        found, end = step(reader, reader.initialOffset())
+        assert found == [1, 2, 3, 4]
+        server.kill()
+        server.restart()
+        # A server that is killed may forget what it had delivered: at least once.
+        while not set(found) >= set(range(1, 11)):
+            more, end = step(reader, end)
+            found += more
+
+
+def test_pulls_that_are_not_allowed(name):
+    denied = {"publish": {"deny": ["$JS.API.CONSUMER.MSG.NEXT.>"]}}
+    users = [
+        {"user": "admin", "password": "x"},
+        {"user": "reader", "password": "x", "permissions": denied},
+    ]
+    with Server(jetstream=True, config={"authorization": {"users": users}}) as server:
+        with connect(server.url, user="admin", password="x") as client:
+            make(JetStream(client), name, 5)
+            JetStream(client).create_consumer(name, durable_name="worker")
+        reader = reader_of(server, name, user="reader", password="x")
+        with pytest.raises(PermissionDenied, match=f"MSG.NEXT.{name}.worker"):
+            reader.latestOffset(reader.initialOffset(), ALL)
 
 
 def test_spark_before_4_2(server, js, work):
