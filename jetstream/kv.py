@@ -92,9 +92,12 @@ class KeyValue:
     async def keys(self, filters: str | Sequence[str] = ALL_KEYS) -> list[str]:
         """All keys, or those that match, sorted; an empty list if there are none."""
         found: set[str] = set()
-        async with await self.list_keys(filters) as lister:
-            async for key in lister:
-                found.add(key)
+        async with await self.watch(filters, meta_only=True) as watcher:
+            async for entry in watcher.initial():
+                if entry.deleted:
+                    found.discard(entry.key)  # it may have been there a moment ago
+                else:
+                    found.add(entry.key)
         return sorted(found)
 
     async def list_keys(self, filters: str | Sequence[str] = ALL_KEYS) -> KeyLister:

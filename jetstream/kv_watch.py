@@ -9,7 +9,8 @@ First come the initial values: what was there when the watch began. They end
 
     at once                               if there were none, or none are wanted
     with a message that says so           none is pending behind it
-    after as many as there were           though others came meanwhile
+    after as many as there were           though others came meanwhile; a consumer that takes the
+                                          place of a lost one counts anew
     after a second without any            if the consumer, when asked, has nothing left: values that
                                           went meanwhile, by their age for one, never come (KV-36)
 
@@ -142,6 +143,7 @@ class KeyWatcher:
         #: When it began, by the server's clock.
         self.began: Timestamp | None = info.created
         self._left = 0 if options.policy == "new" else info.num_pending
+        self._name = self._lineage.name  # of the consumer that the initial values come from
         #: What happened to its consumer: ConsumerReset. Iterate, or ask for next.
         self.events: MachineEvents = messages.events
 
@@ -218,7 +220,13 @@ class KeyWatcher:
     def _read(self, msg: JsMsg) -> KeyValueEntry | None:
         """The entry; None if it is not wanted."""
         entry = delivered_entry(msg, self._bucket, self._prefix)
-        self._left = self._left - 1 if entry.delta else 0
+        if self._left > 0:
+            name = msg.metadata.consumer
+            if name != self._name:
+                # It has all from the last one on, older entries of a key included.
+                self._name = name
+                self._left = entry.delta + 1
+            self._left = self._left - 1 if entry.delta else 0
         return None if self._ignore_deletes and entry.deleted else entry
 
     async def _look(self) -> None:

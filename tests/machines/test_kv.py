@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from jetstream.errors import (
@@ -134,7 +136,11 @@ def test_keys():
     twice = [entry("c", 3, 1, 2), entry("a", 4, 2, 1), entry("c", 5, 3, 0)]
     stage, kv = bucket(created(3), twice, SILENCE)
     assert stage.run(kv.keys()) == ["a", "c"]
+    assert json.loads(stage._pubs[0].data)["config"]["headers_only"] is True
     assert short(stage)[0] == "CONSUMER.CREATE.KV_b.w_1.$KV.b.>"
+    gone = [entry("c", 3, 1, 2), entry("a", 4, 2, 1), entry("c", 5, 3, 0, "DEL")]
+    stage, kv = bucket(created(3), gone)
+    assert stage.run(kv.keys()) == ["a"]
     stage, kv = bucket(created(0))
     assert stage.run(kv.keys(["a", "c.*"])) == []
     assert stage._pubs[0].subject == "$JS.API.CONSUMER.CREATE.KV_b.%s_1" % ("1" * 22)

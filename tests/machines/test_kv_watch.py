@@ -271,6 +271,19 @@ def test_the_connection_is_lost():
     assert initial(stage, watcher) == [("a", 3), ("c", 4)]
 
 
+@pytest.mark.rule("KV-35", "KV-37")
+def test_the_consumer_is_lost_amid_the_initial_values():
+    # The next one does not know which entries are the latest of their keys.
+    stage, watcher, _ = start(
+        [entry("c", 3, 1, 1), DELETED],
+        SILENCE,
+        created(2, 2, 3),
+        [entry("a", 5, 1, 1, serial=2), entry("a", 9, 2, 0, serial=2)],
+        pending=2,
+    )
+    assert initial(stage, watcher) == [("c", 3), ("a", 5), ("a", 9)]
+
+
 @pytest.mark.rule("KV-15")
 def test_the_bucket_is_gone():
     for take in ("__anext__", "next", "next_initial"):

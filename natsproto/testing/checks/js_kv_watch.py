@@ -177,6 +177,29 @@ async def check_kv_watch_over_lost_connections(ctx: Context) -> None:
 
 
 @check()
+async def check_kv_watch_lost_amid_the_initial_values(ctx: Context) -> None:
+    """The connection is lost amid the initial values: in the end each key is as it is."""
+    _, kv = await new_bucket(ctx, history=3)
+    client = await ctx.connect(js_server(ctx))
+    js = ctx.jetstream(client)
+    async with js.publisher() as window:
+        for value in (b"old", b"new"):
+            for number in range(700):
+                await window.publish(f"$KV.{kv.bucket}.{number}", value)
+    await kv.delete("650")
+    known: dict[str, bytes] = {}
+    async with await (await js.key_value(kv.bucket)).watch() as watcher:
+        async for entry in watcher.initial():
+            known[entry.key] = entry.operation.encode() if entry.deleted else entry.value
+            if len(known) == 10:
+                await client.force_reconnect()
+        await _nothing(watcher)
+    expected = {str(number): b"new" for number in range(700)}
+    expected["650"] = b"DEL"
+    assert known == expected
+
+
+@check()
 async def check_kv_watch_over_a_restart(ctx: Context) -> None:
     """Over a restart of the server, which has lost the consumer and kept the bucket."""
     server = ctx.own_server(**JETSTREAM)
