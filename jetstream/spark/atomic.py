@@ -28,6 +28,7 @@ from jetstream.errors import (
     InvalidResponse,
     JetStreamError,
     MessageNotFound,
+    NoStreamResponse,
     TooManyRequests,
     WrongLastSequence,
 )
@@ -43,6 +44,7 @@ from natsproto.headers import Headers
 from natsproto.port import run_sync
 
 from .connect import client, jetstream
+from .retry import UNANSWERED, ask
 from .sending import Tally, WriteFailed
 
 if TYPE_CHECKING:
@@ -90,7 +92,7 @@ class AtomicWriter:
 
     def __init__(self, settings: Settings, subject: str, write: int) -> None:
         self._js = jetstream(settings)
-        self._stream = self._js.stream("".join(settings.list("stream")))
+        self._stream = ask(lambda: self._js.stream("".join(settings.list("stream"))))
         # Markers are asked for from the leader: what a replica has may be old.
         self._stream.cached_info.config.allow_direct = False
         self._port = self._js.port
@@ -122,7 +124,7 @@ class AtomicWriter:
                 )
             except WrongLastSequence:
                 continue  # another one was faster: what it has written is to be read
-            except TimeoutExpired:
+            except (NoStreamResponse, *UNANSWERED):
                 last = self._read()
                 if last.owner != self._owner:
                     continue
@@ -134,7 +136,7 @@ class AtomicWriter:
 
     def _read(self) -> Marker:
         try:
-            msg = self._stream.get_msg(last_by_subject=self._subject)
+            msg = ask(lambda: self._stream.get_msg(last_by_subject=self._subject))
         except MessageNotFound:
             return Marker(0, "", -1, 0)
         return Marker.decode(msg.seq, msg.data)

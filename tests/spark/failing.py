@@ -1,4 +1,4 @@
-"""A source whose first tasks fail in the middle of their range; workers import it by this name."""
+"""A source whose first tasks fail or stop in the middle of a range; workers import it by name."""
 
 from __future__ import annotations
 
@@ -8,18 +8,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jetstream.spark import JetStreamDataSource
+from tests.spark.gates import pass_gate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
 def fail_once(name: str, how: str) -> None:
+    """`how`: raised, killed, executor (is killed), or the port of a gate to wait at."""
     flag = Path(name)
     if not flag.exists():
         flag.touch()
         if how == "killed":
             os.kill(os.getpid(), signal.SIGKILL)
-        raise RuntimeError("a task that fails once")
+        if how == "executor":
+            kill_executor()
+        if not how.isdigit():
+            raise RuntimeError("a task that fails once")
+        pass_gate(int(how))
+
+
+def kill_executor() -> None:
+    """In a task: its worker is a child of a daemon, and that is one of the executor."""
+    daemon = Path(f"/proc/{os.getppid()}/stat").read_text()
+    os.kill(int(daemon.rpartition(")")[2].split()[1]), signal.SIGKILL)
 
 
 def failing(reader: Any, flag: str, how: str) -> Any:

@@ -1,0 +1,305 @@
+"""A cluster of three NATS servers under a local Spark: leaders crash and step down amid the rows.
+
+What goes on is seen, not slept for: tasks report at a gate when they are in the middle of their
+rows, and queries are watched by the batches that they have finished. After a crash the others take
+4 s and more to elect a leader, so two jobs share each.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+
+from jetstream.blocking import JetStream
+from jetstream.errors import ApiError, JetStreamNotAvailable
+from jetstream.spark.compat import LIMITED
+from natsproto.adapters.blocking import connect
+from natsproto.errors import TimeoutExpired
+from natsproto.testing import Cluster
+from tests.spark.failing import FailingDataSource
+from tests.spark.gates import Gate, pass_gate, wait_for_subject
+from tests.spark.support import fill
+from tests.spark.test_sink import SMALL, numbers, sabotage, stored, write
+from tests.spark.test_stream import Query
+
+# Where rows pass through Python before they are written: it is no matter of ours.
+pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
+PATIENCE = 60.0
+READ = 4000  # rows that are in the stream before
+WRITTEN = 20_000
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with Cluster(3) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module", autouse=True)
+def prepared(spark):
+    spark.dataSource.register(FailingDataSource)
+    spark.conf.set(SMALL, "500")  # so that there are many batches in a task
+    yield
+    spark.conf.unset(SMALL)
+
+
+@pytest.fixture
+def js(cluster):
+    with connect(cluster.urls) as client:
+        yield JetStream(client)
+
+
+@pytest.fixture
+def stream(cluster, js, name):
+    """With replicas on all members, and READ messages."""
+    until(lambda: created(js, name))
+    fill(js, name, READ, size=100)
+    return js.stream(name)
+
+
+def created(js, name):
+    subjects = [f"{name}.>"]
+    try:
+        js.create_stream(
+            name=name, subjects=subjects, num_replicas=3, allow_direct=True, allow_atomic=True
+        )
+    except (ApiError, JetStreamNotAvailable, TimeoutExpired):
+        return False  # a member that came back a moment ago is not ready for replicas
+    return True
+
+
+def until(look):
+    """Until it is so, which nobody tells."""
+    deadline = time.monotonic() + PATIENCE
+    while not look():
+        assert time.monotonic() < deadline, f"it did not happen within {PATIENCE:g} s"
+
+
+def leader_of(cluster, found):
+    """The member that leads this stream or consumer, by what it tells about itself."""
+    return next(member for member in cluster.members if member.name == found.info().cluster.leader)
+
+
+def threads(spark):
+    # Spark finds a source in Python only in threads that have an active session.
+    def activate():
+        spark._jvm.SparkSession.setActiveSession(spark._jsparkSession)
+
+    return ThreadPoolExecutor(2, initializer=activate)
+
+
+# What is done to the cluster while jobs stand before the gate, and after they have ended
+
+
+@contextmanager
+def crash(cluster, stream, gate):
+    leader = leader_of(cluster, stream)
+    leader.kill()
+    gate.open()
+    yield
+    leader.restart()
+
+
+@contextmanager
+def crash_in_flight(cluster, stream, gate):
+    """With many rows on their way, whose acknowledgements do not come."""
+    leader = leader_of(cluster, stream)
+    gate.open()
+    leader.kill()
+    yield
+    leader.restart()
+
+
+@contextmanager
+def step_down(cluster, stream, gate):
+    gate.open()
+    with connect(cluster.urls) as client:
+        subject = f"$JS.API.STREAM.LEADER.STEPDOWN.{stream.name}"
+        assert b'"success":true' in client.request(subject, timeout=PATIENCE).data
+    yield
+
+
+@contextmanager
+def restart_a_follower(cluster, stream, gate):
+    leader = leader_of(cluster, stream)
+    follower = next(member for member in cluster.members if member is not leader)
+    follower.terminate()
+    gate.open()
+    follower.restart()
+    yield
+
+
+# What Spark does meanwhile
+
+
+class Read:
+    """A batch read, in one task that stops in the middle of its range."""
+
+    def __init__(self, spark, stream, servers, gate, directory):
+        reader = spark.read.format("failing_jetstream").options(servers=servers)
+        reader = reader.options(stream=stream.name)
+        reader = reader.options(flag=str(directory / "flag"), how=str(gate.port))
+        reader = reader.options(minPartitions="1", endingOffsets=str(READ + 1))
+        self._frame = reader.options(fetchSize="100", arrowBatchRows="100").load()
+
+    def run(self):
+        self._rows = self._frame.select("sequence", "data").collect()
+
+    def check(self, stream):
+        found = [(row.sequence, int(row.data)) for row in self._rows]
+        assert found == [(i + 1, i) for i in range(READ)]
+
+
+class Write:
+    """A write in one task that says when it is in the middle, and goes on."""
+
+    delivery = "dedup"
+
+    def __init__(self, spark, stream, servers, gate, directory):
+        name, port = stream.name, gate.port
+        self._subject = subject = f"{name}.{self.delivery}"
+
+        def report():
+            wait_for_subject(servers, name, subject, 1)
+            pass_gate(port)
+
+        self._frame = sabotage(numbers(spark, WRITTEN, 1), report, 4)
+        self._options = {"servers": servers, "subject": subject, "delivery": self.delivery}
+        if self.delivery == "atomic":
+            self._options.update(stream=name, markerSubject=f"{name}.mark", writeId="w")
+
+    def run(self):
+        write(self._frame, self._options)
+
+    def found(self, stream):
+        return [int(msg.data) for msg in stored(stream) if msg.subject == self._subject]
+
+    def check(self, stream):
+        assert sorted(self.found(stream)) == list(range(WRITTEN))
+
+
+class Atomic(Write):
+    delivery = "atomic"
+
+    def check(self, stream):
+        assert self.found(stream) == list(range(WRITTEN))
+        marker = stream.get_msg(last_by_subject=f"{stream.name}.mark.w.0")
+        assert json.loads(marker.data)["rows"] == WRITTEN
+        subjects = stream.info(subjects_filter=f"{stream.name}.mark.>").state.subjects
+        assert subjects == {marker.subject: 1}  # the others are swept
+
+
+class AtLeastOnce(Write):
+    delivery = "atLeastOnce"
+
+    def check(self, stream):
+        assert sorted(set(self.found(stream))) == list(range(WRITTEN))
+
+
+CASES = [
+    (crash, Read, AtLeastOnce),
+    (crash_in_flight, Write, Atomic),
+    (step_down, Read, Write),
+    (step_down, Atomic, AtLeastOnce),
+    (restart_a_follower, Read, Atomic),
+]
+
+
+@pytest.mark.parametrize(
+    ("strike", "one", "two"),
+    CASES,
+    ids=["-".join(each.__name__ for each in case).lower() for case in CASES],
+)
+def test_jobs_outlive_what_happens(spark, cluster, js, stream, tmp_path, strike, one, two):
+    servers = ",".join(cluster.urls)
+    with threads(spark) as pool, Gate() as gate:
+        jobs = [job(spark, stream, servers, gate, tmp_path) for job in (one, two)]
+        running = [pool.submit(job.run) for job in jobs]
+        gate.await_tasks(2, running)
+        with strike(cluster, stream, gate):
+            assert strike is restart_a_follower or not any(each.done() for each in running)
+            for each in running:
+                each.result()
+    cluster.wait_formed()
+    for job in jobs:
+        job.check(js.stream(stream.name))
+
+
+# Queries
+
+
+def until_rows(query, running, count):
+    """Until it has so many different rows; raises what the query failed of."""
+
+    def look():
+        if not running.isActive:
+            running.awaitTermination()
+        return len(set(query.rows)) >= count
+
+    until(look)
+
+
+def is_whole(js, name):
+    """Whether all replicas of the stream are up to date."""
+    try:
+        cluster = js.stream(name).cached_info.cluster
+    except (ApiError, JetStreamNotAvailable, TimeoutExpired):
+        return False
+    return bool(cluster.leader) and all(replica.current for replica in cluster.replicas)
+
+
+@pytest.mark.skipif(not LIMITED, reason="needs micro-batches with a limit: PySpark 4.2")
+def test_a_query_over_a_rolling_restart(spark, cluster, js, stream, tmp_path):
+    query = Query(
+        spark,
+        cluster.members[0],
+        tmp_path,
+        stream=stream.name,
+        startingOffsets="earliest",
+        maxMessagesPerTrigger="500",
+    )
+    running = query.start()
+    try:
+        count = 0
+        for member in cluster.members:
+            until_rows(query, running, count + 1)
+            member.terminate()
+            member.restart()
+            cluster.wait_formed()
+            until(lambda: is_whole(js, stream.name))
+            count = js.stream(stream.name).cached_info.state.messages
+            fill(js, stream.name, READ)  # for the next one
+        until_rows(query, running, count + READ)
+    finally:
+        running.stop()
+    assert query.rows == list(range(1, count + READ + 1))
+
+
+def test_a_shared_consumer_whose_leader_crashes(spark, cluster, js, stream, tmp_path):
+    """At least once: what was taken from the old leader and not acknowledged comes again."""
+    consumer = js.create_consumer(stream.name, durable_name="worker", ack_wait=5)
+    leader = leader_of(cluster, consumer)
+    query = Query(
+        spark,
+        cluster.members[0],
+        tmp_path,
+        stream=stream.name,
+        mode="consume",
+        consumer="worker",
+        maxMessagesPerTrigger="500",
+    )
+    running = query.start()
+    try:
+        until_rows(query, running, 1)
+        leader.kill()
+        assert len(query.rows) < READ
+        until_rows(query, running, READ)
+        assert set(query.rows) == set(range(1, READ + 1))
+    finally:
+        running.stop()
+        leader.restart()
+        cluster.wait_formed()
