@@ -60,7 +60,7 @@ class KeyValueEntry(Record):
         self.revision = revision
         self.created = created
         self.delta = delta
-        self.operation = operation
+        self.operation: Operation = operation
 
     @property
     def deleted(self) -> bool:

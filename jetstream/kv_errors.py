@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .kv_entry import KeyValueEntry
+    from .kv_entry import KeyValueEntry, Operation
 
 
 class BucketNotFound(StreamNotFound):
@@ -77,7 +77,7 @@ class KeyDeleted(KeyNotFound):
         self.description = "key %r of bucket %r is deleted: %s is revision %d" % told
         self.args = (self.description,)
         self.entry = entry
-        self.operation = entry.operation
+        self.operation: Operation = entry.operation
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.entry,)
