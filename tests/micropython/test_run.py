@@ -6,11 +6,13 @@ MicroPython comes from npm, as WebAssembly, and runs under Node.
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -37,17 +39,27 @@ def micropython():
     if shutil.which("node") is None:
         pytest.skip("MicroPython needs Node, and there is none")
     locked = [HERE / "package.json", HERE / "package-lock.json"]
-    done = CACHE / "node_modules" / ".package-lock.json"  # npm writes it when all else is done
-    if not done.exists() or not all(same(file, CACHE / file.name) for file in locked):
-        CACHE.mkdir(parents=True, exist_ok=True)
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in locked)).hexdigest()
+    home = CACHE / digest[:16]
+    if not home.exists():
+        install(locked, home)
+    return home / "node_modules/@micropython/micropython-webassembly-pyscript/micropython.mjs"
+
+
+def install(locked: list[Path], home: Path) -> None:
+    """Whole or not at all, though others install it at the same time."""
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=home.parent) as directory:
+        own = Path(directory, "own")
+        own.mkdir()
         for file in locked:
-            shutil.copy(file, CACHE)
-        run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=CACHE)
-    return CACHE / "node_modules/@micropython/micropython-webassembly-pyscript/micropython.mjs"
-
-
-def same(one: Path, other: Path) -> bool:
-    return other.exists() and one.read_bytes() == other.read_bytes()
+            shutil.copy(file, own)
+        run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=own)
+        try:
+            own.rename(home)
+        except OSError:
+            if not home.exists():  # nobody was faster
+                raise
 
 
 @pytest.fixture(scope="session")
