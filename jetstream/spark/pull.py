@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 BUDGET = 16 * 1024 * 1024
 # For a whole pull of that size, on a slow line.
 _PATIENCE = 60.0
+# Between messages: the server of a consumer that crashes amid a pull tells nobody.
+_SILENCE = 5.0
 
 
 class Pulls:
@@ -67,7 +69,9 @@ class Pulls:
         fields: dict[str, Any] = {"no_wait": True, **limit}
         if wait:
             fields["expires"] = round(wait * NANO)
-        self._start(PullTemplate(self._subject.encode(), fields, wait, 0.0), count, wait)
+        # Heartbeats are not asked for: such a pull is answered at once. But silence is noticed.
+        silence = (wait + _SILENCE) / 2
+        self._start(PullTemplate(self._subject.encode(), fields, wait, silence), count, wait)
 
     def _start(self, template: PullTemplate, count: int, wait: float) -> None:
         connection = self._session.connection

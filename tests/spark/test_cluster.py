@@ -15,11 +15,12 @@ from contextlib import contextmanager
 import pytest
 
 from jetstream.blocking import JetStream
-from jetstream.errors import ApiError, JetStreamNotAvailable
+from jetstream.errors import ApiError, HeartbeatMissed, JetStreamNotAvailable
+from jetstream.spark import pull
 from jetstream.spark.compat import LIMITED
 from natsproto.adapters.blocking import connect
 from natsproto.errors import TimeoutExpired
-from natsproto.testing import Cluster
+from natsproto.testing import Cluster, Server
 from tests.spark.failing import FailingDataSource
 from tests.spark.gates import Gate, pass_gate, wait_for_subject
 from tests.spark.support import fill
@@ -227,6 +228,23 @@ def test_jobs_outlive_what_happens(spark, cluster, js, stream, tmp_path, strike,
     cluster.wait_formed()
     for job in jobs:
         job.check(js.stream(stream.name))
+
+
+def test_a_consumer_that_falls_silent(name, monkeypatch):
+    """Its server may crash amid a pull: nobody tells the client, which is connected to another."""
+    monkeypatch.setattr(pull, "_SILENCE", 0.2)
+    with Server(jetstream=True) as server, connect(server.url) as client:
+        js = JetStream(client)
+        js.create_stream(name=name, subjects=[f"{name}.>"])
+        consumer = js.create_consumer(name, durable_name="c")
+        pulls = pull.Pulls(client, "$JS.API", consumer)
+        for wait in (0.0, 0.1):
+            pulls.ask(10, wait)
+            assert pulls.take() == ([], None)
+        server.freeze()
+        pulls.ask(10)
+        assert isinstance(pulls.take()[1], HeartbeatMissed)
+        server.thaw()
 
 
 # Queries
