@@ -68,7 +68,7 @@ class FastBatch:
 
     @property
     def lost(self) -> int:
-        """How many messages were lost or refused, as far as the server has told."""
+        """How many messages were lost or refused, as far as is known, or may be."""
         return self._machine.lost
 
     def take_losses(self) -> list[Loss]:

@@ -15,9 +15,10 @@ comes back has that subject, so every answer names the message that it is about.
     any        the batch is unknown, no answer    OVER: it is in doubt what is stored
 
 Messages may be sent while OPEN, until `max_acks` acknowledgements are due; each one tells for how
-many messages the next will be. Who waits for an answer has a ping sent every second: it makes the
-server tell again what may have been lost. A ping also keeps an idle batch alive, and asks on a new
-connection whether all that was sent before has come.
+many messages the next will be, and for what is lost none is due. Who waits for an answer has a
+ping sent every second: it makes the server tell again what may have been lost. A ping also keeps an
+idle batch alive, and asks on a new connection whether all that was sent before has come. What the
+server told on the last one may not have come: with gaps, losses behind `_sure` are in doubt.
 """
 
 from __future__ import annotations
@@ -28,7 +29,13 @@ from natsproto.waitable import NO_RESPONDERS
 from .acks import read_ack
 from .api_errors import TooManyRequests
 from .call import read_error, read_number, read_object
-from .errors import FastBatchFailed, InvalidResponse, JetStreamError, NoStreamResponse
+from .errors import (
+    FastBatchFailed,
+    InvalidResponse,
+    JetStreamError,
+    NoStreamResponse,
+    PublishInDoubt,
+)
 from .machine import Machine
 from .publisher import RETRY_WAIT
 
@@ -59,7 +66,10 @@ MOST_LOSSES = 1000
 
 
 class Loss:
-    """Messages of a batch that were not stored, by their numbers; `error` if the stream refused."""
+    """Messages of a batch that were not stored, by their numbers; `error` if the stream refused.
+
+    PublishInDoubt: the connection was lost, and they may be stored or not.
+    """
 
     __slots__ = ("error", "first", "last")
 
@@ -94,6 +104,8 @@ class Ingest(Machine):
         "_online",
         "_patience",
         "_subject",
+        "_sure",
+        "_told",
         "_trouble",
         "ack",
         "failure",
@@ -119,6 +131,8 @@ class Ingest(Machine):
         self._last = APPEND  # or how the batch is ended: COMMIT, END
         self._online = False
         self._checking = False  # a new connection: whether all has come is not known
+        self._sure = 0  # while that is so: up to this number losses are known
+        self._told: set[int] = set()  # what is lost behind that
         self._trouble: NatsError | None = None  # what was wrong first
         self._news = 0.0  # when the batch last came on
         self._ask_at = 0.0  # the next ping, while somebody waits
@@ -211,23 +225,46 @@ class Ingest(Machine):
         self._flow = max(1, flow)
         if self.state == STARTING:
             self.state = OPEN
+            self._news = now
+            self._ask_at = now + PING_WAIT
 
     def _all_came(self, now: float) -> None:
         if self._checking:
+            self._doubt(self.sent)
             self._checking = False
             self._news = now
-        if self.state == ENDING and self._last == END:
+        if self.state == ENDING and (self._gaps or self._last == END):
             self._order_end()  # FAST-11: all but this
 
     def _lose(self, loss: Loss, now: float) -> None:
         if loss.last < loss.first:
             return
         if self._gaps:
-            self.lost += loss.last - loss.first + 1
-            self.losses.append(loss)
-            self.losses = self.losses[-MOST_LOSSES:]
+            self._tell(loss)
         else:
             self._fail(loss.error, now)
+
+    def _tell(self, loss: Loss) -> None:
+        """FAST-6: but for what was told before, maybe by another leader."""
+        # Answers keep their order: losses up to the last acknowledgement have been told.
+        sure = self._sure if self._checking else self.stored
+        for number in range(max(loss.first, sure + 1), min(loss.last, self.sent) + 1):
+            if number in self._told:
+                continue
+            self._told.add(number)
+            self.lost += 1
+            last = self.losses[-1] if self.losses else None
+            if last is not None and last.last == number - 1 and last.error is loss.error:
+                last.last = number
+            else:
+                self.losses.append(Loss(number, number, loss.error))
+        self.losses = self.losses[-MOST_LOSSES:]
+
+    def _doubt(self, last: int) -> None:
+        """FAST-10: what was said of these may have been lost with the connection."""
+        if self._gaps and self._sure < last:
+            error = PublishInDoubt("the connection was lost: it may be stored or not")
+            self._tell(Loss(self._sure + 1, last, error))
 
     def _refused(self, number: int, operation: int, error: NatsError, now: float) -> None:
         """An error instead of an answer, or nobody was there."""
@@ -238,8 +275,13 @@ class Ingest(Machine):
                 self._give_up(self._trouble or error, in_doubt=True)
         elif number == 1:
             self._give_up(error)
-        elif self._gaps or operation == END:
-            self._trouble = error  # FAST-7: a gap will be told, at the next message or ping
+        elif operation == END:
+            self._trouble = error  # a ping will show that it did not come
+        elif self._gaps:
+            self._trouble = error
+            self._tell(Loss(number, number, error))
+            if operation == COMMIT:
+                self._order_end()
         elif self.state != FAILING:
             self._fail(error, now)
             self._ping(now)  # else the server would wait for another message to see the gap
@@ -275,6 +317,8 @@ class Ingest(Machine):
         self._end()
 
     def _end(self) -> None:
+        if self._checking:
+            self._doubt(self.stored)
         self.state = OVER
         self.leave()
 
@@ -303,16 +347,24 @@ class Ingest(Machine):
     def _settle(self, now: float) -> None:
         """What may be sent, and what the time is for, after anything has changed."""
         ready = self._online and not self._checking
+        had_room = self.sent < self.limit
         if self.state == NEW:
             self.limit = 1 if ready else 0
             return
         open = self.state == OPEN and ready
         self.limit = self.stored + self._flow * self._max_acks if open else 0
+        if open and self._told:  # FAST-3: for these no acknowledgement is due
+            self._told = {number for number in self._told if number > self.stored}
+            self.limit += len(self._told)
         if self.state == OVER or not self._online:
             self.deadline = None
         elif self.sent < self.limit:
-            self.deadline = now + KEEP_ALIVE
+            if not had_room or self.deadline is None:  # FAST-9: an answer keeps nothing alive
+                self.deadline = now + KEEP_ALIVE
         else:
+            if had_room:  # the flow is less than before
+                self._news = now
+                self._ask_at = now + PING_WAIT
             self.deadline = self._news + self._patience
             if self.state != STARTING:  # FAST-8: a ping as the first might begin another batch
                 self.deadline = min(self._ask_at, self.deadline)
@@ -322,6 +374,8 @@ class Ingest(Machine):
         if self.state == STARTING:
             self._give_up(None, in_doubt=True)
             self.ready.append(self)
+        if not self._checking:
+            self._sure = self.stored
         self._checking = self.sent > 0
         self._settle(now)
 

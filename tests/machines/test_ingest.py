@@ -10,6 +10,8 @@ from jetstream.errors import (
     InvalidResponse,
     MessageTooLarge,
     NoStreamResponse,
+    PublishInDoubt,
+    WrongLastSequence,
 )
 from jetstream.ingest import (
     APPEND,
@@ -91,6 +93,14 @@ class Batch:
         assert all(order.reply.startswith(base) for order in orders)
         assert all(order.reply.endswith(b".$FI") for order in orders)
         return [order.reply[len(base) : -4].decode() for order in orders]
+
+    @property
+    def losses(self):
+        """First, last, and the class of the error."""
+        return [
+            (each.first, each.last, None if each.error is None else type(each.error))
+            for each in self.machine.losses
+        ]
 
     @property
     def outcome(self):
@@ -247,17 +257,14 @@ def test_with_gaps_it_goes_on():
     batch = Batch(4, gaps=True)
     machine = batch.machine
     batch.answer(2, APPEND, wrong(STALE, 2))
-    batch.answer(3, APPEND, LARGE)  # that will be a gap
-    batch.answer(4, APPEND, gap(3, 4))
+    batch.answer(3, APPEND, LARGE)
+    batch.answer(4, APPEND, gap(3, 4))  # known
     batch.answer(4, APPEND, gap(6, 5))
     batch.answer(3, APPEND, NOBODY)
     assert not batch.orders()
     assert machine.state == OPEN
+    assert batch.losses == [(2, 2, WrongLastSequence), (3, 3, MessageTooLarge)]
     assert machine.lost == 2
-    assert [(loss.first, loss.last, bool(loss.error)) for loss in machine.losses] == [
-        (2, 2, True),
-        (3, 3, False),
-    ]
     assert repr(machine.losses[0]) == "<Loss of 2 to 2: %s>" % machine.losses[0].error
     assert repr(Loss(3, 5)) == "<Loss of 3 to 5: a gap>"
     batch.answer(4, APPEND, ack(4))
@@ -267,13 +274,52 @@ def test_with_gaps_it_goes_on():
     assert (machine.state, machine.failure, machine.ack.count) == (OVER, None, 4)
 
 
+LOSSES = [
+    # what comes, where 2 of 8 are acknowledged; losses
+    ([gap(4, 6)], [(4, 5, None)]),
+    ([gap(4, 6), gap(6, 8)], [(4, 7, None)]),
+    ([gap(4, 6), gap(4, 6)], [(4, 5, None)]),
+    ([gap(4, 6), gap(3, 9)], [(4, 5, None), (3, 3, None), (6, 8, None)]),  # another leader
+    ([wrong(10054, 5), gap(4, 7)], [(5, 5, MessageTooLarge), (4, 4, None), (6, 6, None)]),
+    ([wrong(10054, 4), wrong(10054, 5)], [(4, 4, MessageTooLarge), (5, 5, MessageTooLarge)]),
+    ([gap(1, 5)], [(3, 4, None)]),  # what is acknowledged is not lost
+    ([gap(7, 10**18)], [(7, 8, None)]),  # nor what was never sent
+    ([wrong(10054, 9)], []),
+]
+
+
+@pytest.mark.rule("FAST-6")
+@pytest.mark.parametrize(("answers", "losses"), LOSSES)
+def test_losses_are_told_once(answers, losses):
+    batch = Batch(8, gaps=True, flow=4)
+    batch.answer(2, APPEND, ack(2, 4))
+    for data in answers:
+        batch.answer(8, APPEND, data)
+    assert batch.losses == losses
+    assert batch.machine.lost == sum(last - first + 1 for first, last, _ in losses)
+
+
 @pytest.mark.rule("FAST-6")
 def test_losses_are_counted_but_not_kept_for_ever():
     batch = Batch(4, gaps=True)
+    batch.machine.sent = 3 * MOST_LOSSES
     for number in range(1, MOST_LOSSES + 6):
-        batch.answer(number, APPEND, gap(number, number + 2))
-    assert batch.machine.lost == 2 * (MOST_LOSSES + 5)
+        batch.answer(number, APPEND, wrong(10054, number))
+    assert batch.machine.lost == MOST_LOSSES + 5
     assert [batch.machine.losses[0].first, len(batch.machine.losses)] == [6, MOST_LOSSES]
+
+
+@pytest.mark.rule("FAST-3", "FAST-6")
+def test_what_is_lost_takes_no_room():
+    """The server acknowledges no message that it refused, until there is another one."""
+    batch = Batch(4, gaps=True)
+    machine = batch.machine
+    assert machine.limit == 4
+    assert batch.answer(4, APPEND, wrong(STALE, 4))
+    assert machine.limit == 5
+    batch.send()
+    assert batch.answer(5, APPEND, ack(4))
+    assert machine.limit == 8
 
 
 @pytest.mark.rule("FAST-6", "FAST-7")
@@ -345,6 +391,31 @@ def test_the_last_message_is_refused():
     assert batch.outcome == (2, 3, False, MessageTooLarge)
 
 
+@pytest.mark.rule("FAST-6", "FAST-7", "FAST-11")
+def test_with_gaps_the_last_message_is_refused():
+    batch = Batch(2, gaps=True)
+    batch.send(COMMIT)
+    batch.answer(3, COMMIT, LARGE)
+    assert batch.orders() == ["4.3"]
+    batch.answer(4, END, gap(3, 4))
+    batch.answer(4, END, final(3))
+    assert batch.machine.failure is None
+    assert batch.losses == [(3, 3, MessageTooLarge)]
+
+
+@pytest.mark.rule("FAST-6", "FAST-11")
+def test_with_gaps_the_last_message_is_lost():
+    batch = Batch(2, gaps=True)
+    batch.send(COMMIT)
+    batch.answer(3, 4, gap(3, 4))
+    assert batch.orders() == []
+    batch.answer(3, 4, ack(2))
+    assert batch.orders() == ["4.3"]
+    batch.answer(4, END, final(3))
+    assert batch.machine.failure is None
+    assert batch.losses == [(3, 3, None)]
+
+
 @pytest.mark.rule("FAST-2", "FAST-11")
 def test_a_batch_of_one():
     batch = Batch()
@@ -400,6 +471,32 @@ def test_who_waits_has_pings_sent():
     assert (batch.orders(), machine.deadline) == (["4.4"], 16.5)
 
 
+@pytest.mark.rule("FAST-8")
+def test_the_flow_becomes_less():
+    """Another leader, long after the last acknowledgement: who waits now, waits since now."""
+    batch = Batch(6, flow=4)
+    machine = batch.machine
+    assert machine.limit == 8
+    assert not batch.answer(6, APPEND, ack(0, 1), 100.0)
+    assert (machine.limit, machine.deadline) == (2, 101.0)
+    for now in (101.0, 102.0, 103.0, 104.0):
+        assert not machine.handle_timer(now)
+    assert machine.deadline == 105.0
+    assert machine.handle_timer(105.0)
+    assert batch.outcome == (0, 6, True, None)
+
+
+@pytest.mark.rule("FAST-8")
+def test_the_first_answer_is_late():
+    batch = Batch(flow=1, max_acks=1)
+    batch.send(START, 10.0)
+    assert not batch.answer(1, START, ack(0, 1), 14.0)
+    assert batch.machine.deadline == 15.0
+    for now in (15.0, 16.0, 17.0, 18.0):
+        assert not batch.machine.handle_timer(now)
+    assert batch.machine.deadline == 19.0
+
+
 @pytest.mark.rule("FAST-7", "FAST-8")
 @pytest.mark.parametrize("answer", [NOBODY, wrong(10167)])
 def test_nobody_is_there_for_a_ping(answer):
@@ -438,16 +535,16 @@ def test_nobody_answers(last, outcome):
 def test_an_idle_batch_is_kept_alive():
     batch = Batch(2, flow=100)
     machine = batch.machine
-    batch.send(now=10.0)
-    assert machine.deadline == 14.0
+    assert machine.deadline == 4.0
     machine.sent += 1  # as `add` counts
-    for now, pings in [(14.0, []), (18.0, ["4.4"]), (22.0, ["4.4"])]:
+    assert batch.answer(2, APPEND, ack(2, 100), 3.5)  # stored late: that keeps nothing alive
+    for now, pings in [(4.0, []), (8.0, ["3.4"]), (12.0, ["3.4"])]:
         assert not machine.handle_timer(now)
         assert (batch.orders(), machine.deadline) == (pings, now + 4.0)
-    assert batch.answer(4, 4, ack(0, 100), 22.5)
-    assert machine.deadline == 26.5
+    assert batch.answer(3, 4, ack(2, 100), 12.5)
+    assert machine.deadline == 16.0
     machine.sent += 1
-    assert not machine.handle_timer(26.5)
+    assert not machine.handle_timer(16.0)
     assert batch.orders() == []
 
 
@@ -506,14 +603,45 @@ def test_a_new_connection(answers, outcome):
         assert batch.outcome == outcome
 
 
+DOUBTS = [
+    # how many of 5 were acknowledged; answers to the ping on a new connection; losses; the limit
+    (5, [ack(4)], [], 9),
+    (4, [ack(4)], [(5, 5, PublishInDoubt)], 9),
+    (2, [ack(4)], [(3, 5, PublishInDoubt)], 9),
+    (2, [gap(4, 6), ack(4)], [(4, 5, None), (3, 3, PublishInDoubt)], 9),
+    (2, [gap(4, 6)], [(4, 5, None)], 0),
+]
+
+
 @pytest.mark.rule("FAST-6", "FAST-10")
-def test_a_new_connection_with_gaps():
+@pytest.mark.parametrize(("stored", "answers", "losses", "limit"), DOUBTS)
+def test_a_new_connection_with_gaps(stored, answers, losses, limit):
+    """What was said of losses on the last connection may not have come."""
+    batch = Batch(4, gaps=True)
+    batch.answer(2, APPEND, ack(2))
+    batch.send()
+    batch.answer(5, APPEND, ack(stored))
+    for _ in range(2):  # the second one is lost at once
+        batch.machine.disconnected(10.0)
+        batch.machine.connected(20.0)
+        batch.answer(5, APPEND, ack(4), 20.1)
+    for data in answers:
+        batch.answer(5, 4, data, 20.5)
+    assert (batch.losses, batch.machine.limit) == (losses, limit)
+
+
+@pytest.mark.rule("FAST-6", "FAST-10")
+@pytest.mark.parametrize("last", [final(3), UNKNOWN])
+def test_the_end_on_a_new_connection_with_gaps(last):
     batch = Batch(3, gaps=True)
+    batch.answer(1, START, ack(1))
+    batch.send(END)
     batch.machine.disconnected(10.0)
     batch.machine.connected(20.0)
-    assert not batch.answer(3, 4, gap(2, 4), 20.5)
-    assert batch.answer(3, 4, ack(0), 20.5)
-    assert (batch.machine.lost, batch.machine.limit) == (2, 4)
+    batch.answer(2, APPEND, ack(2), 20.5)
+    batch.answer(3, 4, last, 20.5)
+    assert (batch.machine.failure is None) == (last is not UNKNOWN)
+    assert batch.losses == [(2, batch.machine.stored, PublishInDoubt)]
 
 
 @pytest.mark.rule("FAST-10", "FAST-11")

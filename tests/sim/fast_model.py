@@ -19,7 +19,7 @@ APPEND, COMMIT, END, PING = 1, 2, 3, 4
 FORGET_AFTER = 10.0
 UNKNOWN = (400, 10208, "batch publish ID unknown")
 TOO_LARGE = (400, 10054, "message size exceeds maximum allowed")
-NO_RESOURCES = (503, 10023, "insufficient resources")
+REFUSALS = [(503, 10023, "insufficient resources"), (429, 10167, "too many requests")]
 
 
 def _json(**fields: Any) -> bytes:
@@ -99,7 +99,7 @@ class FastModel:
         self.capacity: int = config.get("capacity", 500)  # messages for all batches
         self.delay: float = config.get("delay", 0.0)  # until a message is stored
         self.replicated: bool = config.get("replicated", False)
-        self.pings_begin: bool = config.get("pings_begin", False)  # 2.15.0: a ping, like a message
+        self.pings_begin: bool = config.get("pings_begin", False)  # as before 2.15.0 was out
         self.batches: dict[str, Batch] = {}
         self.followers: dict[str, Batch] = {}
         self.stored: list[Message] = []
@@ -110,7 +110,7 @@ class FastModel:
         self.leader = True
         self.silent = False  # without a leader, nobody says so
         self.frozen = False  # it leads, and does nothing
-        self.refusing = False
+        self.refusing: tuple[int, int, str] | None = None
         self.era = 0  # leaders and lives
         self._peers: dict[Peer, int] = {}  # and the era in which they were last alive
         self._queue: list[Message] = []  # what came while it was frozen
@@ -157,7 +157,7 @@ class FastModel:
 
     def take(self, message: Message) -> None:
         if self.refusing:
-            return self._refuse(message, NO_RESOURCES)
+            return self._refuse(message, self.refusing)
         if len(message.block or b"") + len(message.data) > self.max_size:
             return self._refuse(message, TOO_LARGE)
         batch = self._find(message)
@@ -366,9 +366,7 @@ class FastModel:
         """A follower leads, and tells the batches that it knows where it is."""
         self.leader = True
         self._free_at = self.now
-        alive = [
-            each for each in self.followers.values() if self.now < each.touched + FORGET_AFTER
-        ]
+        alive = [each for each in self.followers.values() if self.now < each.touched + FORGET_AFTER]
         self.batches = {each.id: each for each in alive}
         self.followers = {each.id: self._copy(each) for each in alive}
         for batch in alive:

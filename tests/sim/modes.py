@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.sim import ordered, ordered_pushing, pins, pushing, scenarios
+from tests.sim import fast, ordered, ordered_pushing, pins, pushing, scenarios
 
 if TYPE_CHECKING:
     from tests.sim.world import World
@@ -21,4 +21,5 @@ MODES: dict[str, type[World]] = {
     "push": pushing.Pushing,
     "push_fc": pushing.PushingWithFlowControl,
     "ordered_push": ordered_pushing.OrderedPushing,
+    "fast": fast.Ingesting,
 }

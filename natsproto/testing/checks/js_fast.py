@@ -154,8 +154,9 @@ async def check_fast_batch_with_gaps(ctx: Context) -> None:
             await batch.add(ctx.subject + ".x", data, expect_last_seq=expect)
     assert (batch.size, batch.lost) == (1000, 3)
     losses = [(each.first, each.last, each.error) for each in batch.take_losses()]
-    assert [loss[:2] for loss in losses] == [(101, 101), (201, 202)]
+    assert [loss[:2] for loss in losses] == [(101, 101), (201, 201), (202, 202)]
     assert isinstance(losses[0][2], WrongLastSequence)
+    assert isinstance(losses[1][2], MessageTooLarge)
     skipped = (b"100", b"200", b"201")
     assert await _payloads(stream) == [each for each in numbers(1000) if each not in skipped]
 
