@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .lookup import Lookup, View
     from .options import Settings
 
+_PATIENCE = 900.0  # the default of maxTriggerDelay, which without a minimum means nothing
 _NAMES = ("maxMessagesPerTrigger", "maxBytesPerTrigger", "minMessagesPerTrigger")
 
 
@@ -25,11 +26,14 @@ class Limits:
         self.most = settings.number("maxMessagesPerTrigger")
         self.most_bytes = settings.number("maxBytesPerTrigger")
         self.least = settings.number("minMessagesPerTrigger")
-        self.patience = settings.seconds("maxTriggerDelay")
+        given = settings.given("maxTriggerDelay")
+        self.patience = settings.seconds("maxTriggerDelay") if given else _PATIENCE
         self.filters = settings.filters
         self.by_server = bool(self.filters) and settings.text("fetchMode") == "pull"
         self._given = [name for name in _NAMES if settings.given(name)]
         self._waits_since: float | None = None
+        self._asked: tuple[dict[str, int], dict[str, int]] = {}, {}
+        self._counts: dict[str, int] = {}
 
     def ignore(self) -> None:
         """PySpark before 4.2 has no way to ask for less than everything."""
@@ -47,9 +51,13 @@ class Limits:
         waiting: bool,
     ) -> dict[str, int]:
         """The ends that are allowed now: no further than `ends`; `begins` if it is to wait."""
-        counts = {
-            name: self._count(lookups[name], begin, ends[name]) for name, begin in begins.items()
-        }
+        if self._asked != (begins, ends):  # otherwise it waits, and is asked again and again
+            self._counts = {
+                name: self._count(lookups[name], begin, ends[name])
+                for name, begin in begins.items()
+            }
+            self._asked = begins, ends
+        counts = self._counts
         if waiting and self._is_too_early(sum(counts.values())):
             return begins
         shares = self._shares(counts, views)

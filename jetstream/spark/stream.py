@@ -38,6 +38,7 @@ from .offsets import (
     start_places,
     write_places,
 )
+from .pushdown import SKEW
 from .ranges import Range, split
 from .retry import ask
 from .schema import check_schema
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql.datasource import InputPartition
     from pyspark.sql.types import StructType
+
+    from jetstream.timestamp import Timestamp
 
     from .offsets import Places
     from .options import Settings
@@ -88,6 +91,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:
         if self._initial is None:
+            _check_start(self.settings)
             places: Places = {}
             for name, view in self._look().items():
                 start = starting_sequence(self._lookup(name), view, self.settings, "latest")
@@ -243,6 +247,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if str(stream.cached_info.created) == place.created:
             for subject in self.settings.filters or [">"]:
                 stream.purge(subject=subject, seq=place.next)
+
+
+def _check_start(settings: Settings) -> None:
+    """A place is a sequence, and that of a time to come is not known."""
+    start: Timestamp | None = settings.get("startingTimestamp")
+    if start is not None and start.ns > time.time_ns() + SKEW:
+        raise InvalidValue("option startingTimestamp: %s is in the future" % start)
 
 
 def _check_purge(settings: Settings) -> None:

@@ -85,6 +85,15 @@ def test_a_start_that_cannot_be(server, js, name):
         query_reader(server, stream=name, startingOffsets="2").initialOffset()
 
 
+def test_a_start_by_time(server, js, name):
+    make(js, name, 10)
+    early, late = "2020-01-01T00:00:00Z", "2200-01-01T00:00:00Z"
+    reader = query_reader(server, stream=name, startingTimestamp=early)
+    assert next_of(reader.initialOffset(), name) == 1
+    with pytest.raises(InvalidValue, match="startingTimestamp: 2200-01-01T00:00:00Z is in the fut"):
+        query_reader(server, stream=name, startingTimestamp=late).initialOffset()
+
+
 def test_a_first_batch_that_was_not_finished_loses_nothing(server, js, name):
     """Trap: Spark asks for the initial offset again, and latest is another place by then."""
     make(js, name, 10)
@@ -166,6 +175,17 @@ def test_a_minimum_waits_but_not_for_ever(server, js, name, monkeypatch):
     fill(js, name, 1)
     query.reader.prepareForTriggerAvailableNow()
     assert query.batch() == list(range(1, 8))
+
+
+def test_the_server_counts_once_while_a_query_waits(server, js, name):
+    make(js, name, 20, subjects=4)
+    options = {"stream": name, "startingOffsets": "earliest", "subject": f"{name}.1"}
+    query = Query(query_reader(server, minMessagesPerTrigger=50, **options))
+    assert query.batch() == []
+    assert query.batch() is None
+    calls = server.monitor("/jsz")["api"]["total"]
+    assert query.batch() is None
+    assert server.monitor("/jsz")["api"]["total"] - calls <= 2  # looks at the stream
 
 
 def test_limits_are_shared_by_streams(server, js, name):
@@ -376,27 +396,3 @@ def test_a_work_queue_by_direct_get(server, js, name):
     )
     assert [query.batch() for _ in range(3)] == [[1, 2, 3, 4, 5, 6], [7, 8, 9, 10], None]
     assert js.stream(name).cached_info.state.messages == 0
-
-
-# Before 4.2
-
-
-def test_spark_before_4_2_asks_for_all_there_is(server, js, name):
-    make(js, name, 10)
-    reader = query_reader(server, stream=name)
-    end = reader.latestOffset()  # before the initial offset
-    assert next_of(end, name) == 11
-    fill(js, name, 5)
-    later = reader.latestOffset()
-    assert sequences(reader, reader.partitions(end, later)) == list(range(11, 16))
-    assert reader.latestOffset() == later
-    # The first batch was not finished: the next driver is told of its end.
-    again = query_reader(server, stream=name)
-    assert sequences(again, again.partitions(again.initialOffset(), later)) == list(range(11, 16))
-
-
-def test_limits_before_4_2_are_ignored_with_a_warning(server, js, name, monkeypatch):
-    monkeypatch.setattr(stream_module, "LIMITED", False)
-    with pytest.warns(UserWarning, match="maxMessagesPerTrigger: ignored, PySpark is older"):
-        reader = query_reader(server, stream=name, maxMessagesPerTrigger=5)
-    assert reader.limits.most == 0
