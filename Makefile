@@ -3,27 +3,40 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 READY := .venv/.ready
+# What asks no clock makes way for what does: the tests on servers have the time that is left.
+CALM := nice -n 19 $(PY)
+PURE := $(addprefix tests/,wire connection hostile machines fuzz micropython sim/test_sim.py sim/test_mutants.py)
+# A hundred processes read the same sources, and compile them once, whatever the environment says.
+unexport PYTHONDONTWRITEBYTECODE
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
-test: lint types rules cover  ## Everything that must hold
-	$(PY) -m pytest -n 3 --dist loadgroup --ignore tests/spark
-	$(PY) -m pytest tests/spark
+# Most of it waits for servers, so some parts at a time; each tells what it has to say when it ends.
+test: $(READY)  ## Everything that must hold
+	$(MAKE) --no-print-directory --jobs 5 $(addprefix --,$(filter output-sync,$(.FEATURES))) \
+		lint real spark types cover pure rules
 
 lint: $(READY)  ## Style, form and the law of imports
-	$(PY) -m ruff check .
-	$(PY) -m ruff format --check .
+	$(CALM) -m ruff check .
+	$(CALM) -m ruff format --check .
 
 types: $(READY)  ## mypy, and pyright if there is Node
-	$(PY) -m mypy
-	@if command -v node >/dev/null; then $(PY) -m pyright --pythonpath $(PY); else echo "no Node: pyright left out"; fi
+	$(CALM) -m mypy
+	@if command -v node >/dev/null; then $(CALM) -m pyright --pythonpath $(PY); else echo "no Node: pyright left out"; fi
+	$(CALM) -m pytest tests/typing
 
 rules: $(READY)  ## Every rule of spec_notes is named by a test
-	$(PY) -m tests.rules
+	$(CALM) -m tests.rules
 
 cover: $(READY)  ## Every core module is covered by its own tests alone
-	$(PY) -m tests.cover
+	$(CALM) -m tests.cover
+
+pure: $(READY)  ## Every test that needs no server
+	$(CALM) -m pytest -n 2 --dist worksteal $(PURE)
+
+real: $(READY)  ## All other tests but those in Spark
+	$(PY) -m pytest -n 4 --dist worksteal $(PURE:%=--ignore %) --ignore tests/typing --ignore tests/spark
 
 core: $(READY)  ## Only the machines: no I/O and no server
 	$(PY) -m pytest tests/wire tests/connection tests/hostile tests/machines
@@ -63,4 +76,4 @@ $(READY): pyproject.toml
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-.PHONY: help test lint types rules cover core spark micropython fuzz sim soak bench demo clean
+.PHONY: help test lint types rules cover pure real core spark micropython fuzz sim soak bench demo clean
