@@ -22,6 +22,7 @@ from .errors import FilterIgnored, InvalidResponse, SeveralStreams
 from .fast import FastBatch
 from .info import AccountInfo, ConsumerInfo, ConsumerPause, StreamInfo
 from .kv_manager import KeyValueManager
+from .object_manager import ObjectStoreManager
 from .publish import publish, publish_headers, schedule_headers
 from .stream import Stream
 from .timestamp import Timestamp
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     ConsumerConfigLike: TypeAlias = ConsumerConfig | dict[str, Any]
 
 
-class JetStream(KeyValueManager):
+class JetStream(KeyValueManager, ObjectStoreManager):
     """The JetStream of a client's account. `domain` or `prefix` reach another one."""
 
     def __init__(

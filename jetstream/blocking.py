@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from natsproto.port import BlockingPort
 
     from . import kv as _kv
+    from . import object_store as _objects
     from .blocking_kv import KeyValue
+    from .blocking_objects import ObjectStore
     from .info import ConsumerInfo, PubAck, StreamInfo
     from .ingest import Loss
 
@@ -227,6 +229,12 @@ def _bucket(inner: _kv.KeyValue, port: BlockingPort) -> KeyValue:
     return KeyValue(inner, port)
 
 
+def _object_store(inner: _objects.ObjectStore, port: BlockingPort) -> ObjectStore:
+    from .blocking_objects import ObjectStore
+
+    return ObjectStore(inner, port)
+
+
 class JetStream:
     """The JetStream of a client's account. `domain` or `prefix` reach another one."""
 
@@ -263,6 +271,15 @@ class JetStream:
     delete_key_value = blocking(_api.JetStream.delete_key_value)
     key_value_names = blocking(_api.JetStream.key_value_names)
     key_values = blocking(_api.JetStream.key_values)
+    create_object_store = blocking_to(_object_store, _api.JetStream.create_object_store)
+    update_object_store = blocking_to(_object_store, _api.JetStream.update_object_store)
+    create_or_update_object_store = blocking_to(
+        _object_store, _api.JetStream.create_or_update_object_store
+    )
+    object_store = blocking_to(_object_store, _api.JetStream.object_store)
+    delete_object_store = blocking(_api.JetStream.delete_object_store)
+    object_store_names = blocking(_api.JetStream.object_store_names)
+    object_stores = blocking(_api.JetStream.object_stores)
     subscribe = blocking_to(PushMessages, _api.JetStream.subscribe)
     pull_subscribe = blocking_to(PullSubscription, _api.JetStream.pull_subscribe)
     publish = blocking(_api.JetStream.publish)

@@ -29,7 +29,13 @@
             KeyDeleted           it was deleted: entry
           KeyExists              it cannot be created: a WrongLastSequence
           WrongLastRevision      somebody else has changed it: a WrongLastSequence
+          ObjectNotFound         the bucket does not have this object: a MessageNotFound
         NotABucket               a stream that only has the name of one
+        ObjectError              something is wrong with an object
+          ObjectAlreadyExists    there is an object of this name
+          ObjectCorrupt          what is stored is not what was put
+          ObjectChanged          it was replaced or deleted while it was read
+          LinkUnreadable         a link to a whole bucket, or in a circle
 
     LocalError (natsproto)
       BindRefused                the consumer that there is does not fit what was asked for
@@ -99,6 +105,14 @@ from .kv_errors import (
     KeyNotFound as KeyNotFound,
     NotABucket as NotABucket,
     WrongLastRevision as WrongLastRevision,
+)
+from .object_errors import (
+    LinkUnreadable as LinkUnreadable,
+    ObjectAlreadyExists as ObjectAlreadyExists,
+    ObjectChanged as ObjectChanged,
+    ObjectCorrupt as ObjectCorrupt,
+    ObjectError as ObjectError,
+    ObjectNotFound as ObjectNotFound,
 )
 # isort: on
 

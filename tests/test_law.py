@@ -40,7 +40,13 @@ HEAVY = {
     "typing",
 }
 # Imported by the methods that need them.
-LATER = {"jetstream.kv", "jetstream.pull_subscribe", "jetstream.push", "jetstream.subscribe"}
+LATER = {
+    "jetstream.kv",
+    "jetstream.object_store",
+    "jetstream.pull_subscribe",
+    "jetstream.push",
+    "jetstream.subscribe",
+}
 
 
 def imports(source: str, package: str) -> Iterator[str]:

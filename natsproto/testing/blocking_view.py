@@ -24,7 +24,15 @@ if TYPE_CHECKING:
 def _twins() -> dict[str, type]:
     # Imported here: natsproto does without JetStream.
     import jetstream
-    from jetstream import consuming, kv, kv_watch, pull_subscribe, pushing
+    from jetstream import (
+        consuming,
+        kv,
+        kv_watch,
+        object_store,
+        object_watch,
+        pull_subscribe,
+        pushing,
+    )
 
     twins = [
         *(Client, Events, Subscription),
@@ -35,6 +43,8 @@ def _twins() -> dict[str, type]:
         *(consuming.Batch, consuming.Messages, consuming.PullEvents),
         *(pushing.PushMessages, pushing.PushEvents, pull_subscribe.PullSubscription),
         *(kv.KeyValue, kv.KeyWatcher, kv.KeyLister, kv_watch.InitialEntries),
+        *(object_store.ObjectStore, object_store.ObjectReader, object_store.ObjectWatcher),
+        object_watch.InitialObjects,
     ]
     return {twin.__name__: twin for twin in twins}
 
@@ -59,7 +69,9 @@ def jetstream_of(client: Client, **options: Any) -> JetStream:
 
 
 def _plain(argument: Any) -> Any:
-    """A callback of a check, which is async, as a blocking object wants it."""
+    """A callback of a check, which is async, as a blocking object wants it; a view's object."""
+    if isinstance(argument, _View):
+        return argument.inner
     if not inspect.iscoroutinefunction(argument):
         return argument
 

@@ -1,0 +1,146 @@
+"""Metas: what is told about the objects of a bucket, read and replaced.
+
+The info of an object is the last message of its subject. Whoever changes it has read it before, and
+says so: the stream takes it only if nothing has happened since. Else it is read again, and what is
+to be written is thought over (OBJ-13).
+"""
+
+from __future__ import annotations
+
+from natsproto.errors import HeaderError, NotSupported, RemoteError
+
+from .api_errors import MessageNotFound, StreamNotFound, WrongLastSequence
+from .errors import BucketNotFound, ObjectNotFound
+from .object_info import read_info
+from .object_names import STREAM, chunks_of, encode_name, front_of, infos_of
+from .object_sweep import sweep
+from .publish import MSG_ID
+from .stored import get_by_api, get_direct_last
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .api import JetStream
+    from .call import Api
+    from .object_info import ObjectInfo
+    from .stored import StoredMsg
+    from .stream import Stream
+    from .timestamp import Timestamp
+
+ROLLUP = "Nats-Rollup"
+_TRIES = 50  # each of them was refused because somebody else had success
+
+
+class Found:
+    """The info of an object, the sequence of its message, and the message's id."""
+
+    __slots__ = ("id", "info", "seq")
+
+    def __init__(self, msg: StoredMsg) -> None:
+        self.info = read_info(msg.data, msg.time)
+        self.seq = msg.seq
+        self.id = ""
+        try:
+            if msg.headers is not None:
+                self.id = msg.headers.get(MSG_ID)
+        except HeaderError:
+            pass  # not ours
+
+
+class Metas:
+    """Those of one bucket."""
+
+    def __init__(self, js: JetStream, api: Api, stream: Stream) -> None:
+        self.js = js
+        self.api = api
+        self.stream = stream
+        self.bucket = stream.name[len(STREAM) :]
+        #: What subjects start with: of infos, of chunks; and both where they are published to.
+        self.infos = infos_of(self.bucket)
+        self.chunks = chunks_of(self.bucket)
+        self.front = front_of(api.prefix)
+
+    async def find(self, name: str, *, leader: bool = False) -> Found | None:
+        """What is told about it, deleted or not; None if nothing is."""
+        subject = self.infos + encode_name(name)
+        try:
+            return Found(await self._read(subject, leader))
+        except MessageNotFound:
+            return None
+        except StreamNotFound:
+            raise BucketNotFound(self.bucket) from None
+
+    async def get(self, name: str, show_deleted: bool = False) -> ObjectInfo:
+        """The same; ObjectNotFound if there is none, or none that is not deleted."""
+        found = await self.find(name)
+        if found is None or (found.info.deleted and not show_deleted):
+            raise ObjectNotFound(self.bucket, name)
+        return found.info
+
+    async def replace(
+        self, name: str, change: Callable[[ObjectInfo | None], ObjectInfo | None]
+    ) -> tuple[ObjectInfo | None, ObjectInfo | None]:
+        """Write what `change` makes of what there is; None: nothing is to be changed.
+
+        Returns what there was, and what there is now, with its mtime.
+        """
+        id = self.api.session.connection.new_token()
+        found = await self.find(name)
+        tries = 0
+        while True:
+            info = change(None if found is None else found.info)
+            before = None if found is None else found.info
+            if info is None:
+                return before, None
+            try:
+                seq = await self._write(info, id, 0 if found is None else found.seq)
+            except WrongLastSequence:
+                tries += 1
+                if tries == _TRIES:
+                    raise
+                found = await self.find(name, leader=True)
+                if found is not None and found.id == id:
+                    return before, found.info  # OBJ-14
+                continue
+            info.mtime = await self._time(seq)
+            return before, info
+
+    async def purge_chunks(self, info: ObjectInfo) -> None:
+        """The object was replaced or deleted: its chunks belong to nobody any more."""
+        if not info.chunks:
+            return
+        subject = self.chunks + info.nuid
+        try:
+            await self.stream.purge(subject=subject)
+        except RemoteError:
+            sweep(self.api, self.stream.name, subject)  # it is replaced all the same
+
+    async def _read(self, subject: str, leader: bool) -> StoredMsg:
+        name = self.stream.name
+        if self.stream.cached_info.config.allow_direct and not leader:
+            try:
+                return await get_direct_last(self.api, name, subject)
+            except NotSupported:
+                pass  # OBJ-15: it was changed, or is gone: the API knows
+        return await get_by_api(self.api, name, {"last_by_subj": subject})
+
+    async def _write(self, info: ObjectInfo, id: str, last: int) -> int:
+        subject = self.front + self.infos + encode_name(info.name)
+        # By a window, which sends it again after a lost connection.
+        async with self.js.publisher(max_pending=1) as window:
+            publication = await window.publish(
+                subject,
+                info.encode(),
+                headers={ROLLUP: "sub"},
+                msg_id=id,
+                expect_last_subject_seq=last,
+            )
+            return (await publication.result()).seq
+
+    async def _time(self, seq: int) -> Timestamp | None:
+        """When the stream took it, by the leader, who has it."""
+        try:
+            return (await get_by_api(self.api, self.stream.name, {"seq": seq})).time
+        except RemoteError:
+            return None  # replaced meanwhile, or nobody tells: it is stored all the same

@@ -1,0 +1,62 @@
+"""Names of object stores and objects, and the subjects that they are in the stream."""
+
+from __future__ import annotations
+
+from natsproto.errors import InvalidName
+
+STREAM = "OBJ_"
+_IN_BUCKETS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"
+
+
+def stream_of(bucket: str) -> str:
+    """The stream of a bucket; InvalidName if there can be none of this name."""
+    return STREAM + check_bucket(bucket)
+
+
+def chunks_of(bucket: str) -> str:
+    """What the subjects of chunks start with; the nuid of the object follows."""
+    return "$O.%s.C." % bucket
+
+
+def infos_of(bucket: str) -> str:
+    """What the subjects of infos start with; the encoded name follows."""
+    return "$O.%s.M." % bucket
+
+
+def front_of(prefix: str) -> str:
+    """What stands in front of subjects that are published to, by the prefix of the API (OBJ-3)."""
+    return "" if prefix.startswith("$JS.") else prefix + "."
+
+
+def check_bucket(bucket: str) -> str:
+    """InvalidName unless a bucket can be called that (OBJ-1)."""
+    if not isinstance(bucket, str):
+        raise InvalidName("bucket %r is not a str" % (bucket,), "OBJ-1")
+    if not bucket:
+        raise InvalidName("bucket is empty", "OBJ-1")
+    for char in bucket:
+        if char not in _IN_BUCKETS:
+            text = "bucket %r contains %r: there are letters, digits, - and _ only"
+            raise InvalidName(text % (bucket, char), "OBJ-1")
+    return bucket
+
+
+def encode_name(name: str) -> str:
+    """The name of an object as a token of subjects (OBJ-2); InvalidName."""
+    if not isinstance(name, str):
+        raise InvalidName("name %r of an object is not a str" % (name,), "OBJ-2")
+    if not name:
+        raise InvalidName("the name of an object is empty", "OBJ-2")
+    try:
+        raw = name.encode()
+    except UnicodeError:
+        raise InvalidName("name %r of an object is not UTF-8" % name, "OBJ-2") from None
+    return encode_url(raw)
+
+
+def encode_url(raw: bytes) -> str:
+    """Base64 by the alphabet for URLs, with padding."""
+    import binascii
+
+    text = binascii.b2a_base64(raw).decode().strip()
+    return text.replace("+", "-").replace("/", "_")

@@ -1,0 +1,187 @@
+"""Sweep: a machine that purges chunks which belong to no object.
+
+A put that is cancelled must not wait any longer. What it has sent may be still to come, in a
+cluster: so the chunks are purged twice (OBJ-25). If its info was sent, and nobody said what became
+of it, that is looked up before: the chunks of an object must stay.
+
+    pausing      the info may be still to come
+    looking      STREAM.MSG.GET of the info is on its way
+                 ours               the chunks of the object before are purged instead
+                 another's, none    -> purging
+    purging      STREAM.PURGE is on its way, or the pause before the second one
+                 answered twice     -> over
+                 an error           -> over: it is sealed, or gone
+
+What is not answered is asked again a second later, a few times.
+"""
+
+from __future__ import annotations
+
+from natsproto.waitable import NO_RESPONDERS
+
+from .api_errors import ApiError, MessageNotFound
+from .call import encode_json, read_reply
+from .errors import JetStreamError
+from .machine import Machine
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from natsproto.frames import Msg
+
+    from .call import Api
+
+_PAUSE = 1.0
+_TRIES = 5
+_ROUNDS = 2
+
+PAUSING = "pausing"
+LOOKING = "looking"
+PURGING = "purging"
+
+
+class Sweep(Machine):
+    """Subscribed to `inbox` alone; it ends its subscription by itself.
+
+    `done` when the chunks were purged once, or nothing is to be purged.
+    """
+
+    __slots__ = (
+        "_inbox",
+        "_path",
+        "_prefix",
+        "_rounds",
+        "_tries",
+        "chunks",
+        "done",
+        "look",
+        "state",
+    )
+
+    def __init__(
+        self, prefix: str, stream: str, chunks: str, look: Look | None, inbox: str
+    ) -> None:
+        super().__init__()
+        self._prefix = prefix
+        self._path = stream
+        self._inbox = inbox.encode()
+        self._tries = 0
+        self._rounds = 0
+        self.chunks = chunks  # the subject of those that are to go
+        self.look = look
+        self.state = PURGING if look is None else PAUSING
+        self.done = False
+
+    def connected(self, now: float) -> None:
+        if self.state == PAUSING:
+            self.deadline = now + _PAUSE
+        else:
+            self.handle_timer(now)
+
+    def disconnected(self, now: float) -> None:
+        self.deadline = None
+
+    def handle_timer(self, now: float) -> bool:
+        self.deadline = None
+        if self._tries == _TRIES:
+            return self._over()
+        self._tries += 1
+        if self.state == PAUSING:
+            self.state = LOOKING
+        self._ask(now)
+        return False
+
+    def receive(self, msg: Msg, now: float) -> bool:
+        if msg.status == NO_RESPONDERS and not msg.data:
+            return False  # the timer asks again
+        if self.state == LOOKING:
+            return self._found(msg.data, now)
+        try:
+            read_reply(msg.data)
+        except JetStreamError:
+            return self._over()
+        self._rounds += 1
+        self.done = True
+        if self._rounds == _ROUNDS:
+            self.leave()
+        return True
+
+    def _found(self, data: bytes, now: float) -> bool:
+        assert self.look is not None
+        try:
+            ours = self.look.is_ours(read_reply(data))
+        except MessageNotFound:
+            ours = False
+        except ApiError:
+            return self._over()
+        except JetStreamError:
+            return False  # the timer asks again
+        if ours:
+            self.chunks = self.look.before
+            if not self.chunks:
+                return self._over()
+        self.state = PURGING
+        self._ask(now)
+        return False
+
+    def _ask(self, now: float) -> None:
+        self.deadline = now + _PAUSE
+        if self.state == LOOKING:
+            assert self.look is not None
+            self._call("STREAM.MSG.GET", {"last_by_subj": self.look.subject})
+        else:
+            self._call("STREAM.PURGE", {"filter": self.chunks})
+
+    def _call(self, verb: str, body: dict[str, Any]) -> None:
+        subject = "%s.%s.%s" % (self._prefix, verb, self._path)
+        self.order(subject.encode(), encode_json(body), self._inbox)
+
+    def _over(self) -> bool:
+        self.deadline = None
+        self.done = True
+        self.leave()
+        return True
+
+    def end(self, error: Any = None) -> bool:
+        self.done = True
+        return super().end(error)
+
+    def pending(self) -> int:
+        return 0
+
+
+class Look:
+    """What to look for: the subject of the info, its nuid, and the chunks that it would replace."""
+
+    __slots__ = ("before", "nuid", "subject")
+
+    def __init__(self, subject: str, nuid: str, before: str) -> None:
+        self.subject = subject
+        self.nuid = nuid
+        self.before = before
+
+    def is_ours(self, reply: dict[str, Any]) -> bool:
+        """Whether the message in this answer has our nuid."""
+        import binascii
+        import json
+
+        try:
+            data = binascii.a2b_base64(reply["message"]["data"])
+            nuid: object = json.loads(data.decode())["nuid"]
+        except (KeyError, TypeError, ValueError):
+            return False
+        return nuid == self.nuid
+
+
+def sweep(api: Api, stream: str, chunks: str, look: Look | None = None) -> Sweep:
+    """Begin, without waiting."""
+    connection = api.session.connection
+    inbox = connection.new_inbox()
+    machine = Sweep(api.prefix, stream, chunks, look, inbox)
+    if connection.closed:
+        machine.end()  # there is nobody left to do it
+        return machine
+    connection.subscribe(inbox, machine)
+    api.session.begin(machine)
+    return machine

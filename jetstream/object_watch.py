@@ -1,0 +1,125 @@
+"""ObjectWatcher: what happens to the objects of a bucket, as it happens.
+
+It is a watch of the key-value store (kv_watch.py) whose keys are encoded names, and whose values
+are what is told about objects.
+"""
+
+from __future__ import annotations
+
+from .errors import InvalidResponse
+from .kv_names import ALL_KEYS
+from .kv_watch import WatchOptions, open_watch
+from .object_info import read_info
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from .iteration import MachineEvents
+    from .kv_entry import KeyValueEntry
+    from .kv_watch import KeyWatcher
+    from .object_info import ObjectInfo
+    from .object_meta import Metas
+
+
+async def open_object_watch(
+    metas: Metas, include_history: bool, ignore_deletes: bool, updates_only: bool
+) -> ObjectWatcher:
+    """The watcher, whose consumer is there."""
+    options = WatchOptions(ALL_KEYS, include_history, False, False, updates_only, None)
+    inner = await open_watch(metas.api, metas.stream.name, metas.bucket, metas.infos, options)
+    return ObjectWatcher(metas, inner, ignore_deletes)
+
+
+class ObjectWatcher:
+    """Infos as they come: iterate it. Made by ObjectStore.watch; end it with `stop`.
+
+    `initial` gives what is there now and ends; iterating the watcher gives all that was not taken
+    by then, and each change, without end. It raises if the bucket is gone. Everything else is
+    survived, and told by `events`.
+    """
+
+    def __init__(self, metas: Metas, watcher: KeyWatcher, ignore_deletes: bool) -> None:
+        self._session = metas.api.session
+        self._bucket = metas.bucket
+        self._watcher = watcher
+        self._ignore_deletes = ignore_deletes
+        #: What happened to its consumer: ConsumerReset. Iterate, or ask for next.
+        self.events: MachineEvents = watcher.events
+
+    @property
+    def initialized(self) -> bool:
+        """Whether all that was there at the beginning was taken."""
+        return self._watcher.initialized
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing will come any more."""
+        return self._watcher.closed
+
+    async def next(self, timeout: float | None = None) -> ObjectInfo:
+        """The next info; TimeoutExpired, or InvalidState when it was stopped."""
+        deadline = None if timeout is None else self._session.deadline(timeout)
+        while True:
+            left = None if deadline is None else max(0.0, deadline - self._session.port.now())
+            info = self._read(await self._watcher.next(left))
+            if info is not None:
+                return info
+
+    def initial(self) -> InitialObjects:
+        """What was there, and was not taken yet: iterate it. It ends with the last one."""
+        return InitialObjects(self)
+
+    async def next_initial(self) -> ObjectInfo | None:
+        """The next of those; None if there are no more."""
+        while True:
+            entry = await self._watcher.next_initial()
+            info = None if entry is None else self._read(entry)
+            if entry is None or info is not None:
+                return info
+
+    async def stop(self) -> None:
+        """End now."""
+        await self._watcher.stop()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> ObjectInfo:
+        while True:
+            info = self._read(await self._watcher.__anext__())
+            if info is not None:
+                return info
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.stop()
+
+    def __repr__(self) -> str:
+        return "<ObjectWatcher of %s>" % self._bucket
+
+    def _read(self, entry: KeyValueEntry) -> ObjectInfo | None:
+        """The info; None if it is not wanted, or none."""
+        try:
+            info = read_info(entry.value, entry.created)
+        except InvalidResponse:
+            return None  # OBJ-16
+        return None if self._ignore_deletes and info.deleted else info
+
+
+class InitialObjects:
+    """What was there when a watch began: iterate it."""
+
+    def __init__(self, watcher: ObjectWatcher) -> None:
+        self._watcher = watcher
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> ObjectInfo:
+        info = await self._watcher.next_initial()
+        if info is None:
+            raise StopAsyncIteration
+        return info
