@@ -24,6 +24,7 @@ from natsproto.session import check_count
 
 from .api_errors import StreamNotFound
 from .info import ConsumerInfo
+from .iteration import at_hand
 from .kv_entry import delivered_entry
 from .kv_errors import BucketNotFound
 from .kv_names import check_filters
@@ -143,7 +144,9 @@ class KeyWatcher:
         #: When it began, by the server's clock.
         self.began: Timestamp | None = info.created
         self._left = 0 if options.policy == "new" else info.num_pending
-        self._name = self._lineage.name  # of the consumer that the initial values come from
+        self._name = (
+            self._lineage.name.encode()
+        )  # of the consumer that the initial values come from
         #: What happened to its consumer: ConsumerReset. Iterate, or ask for next.
         self.events: MachineEvents = messages.events
 
@@ -175,11 +178,13 @@ class KeyWatcher:
     async def next_initial(self) -> KeyValueEntry | None:
         """The next of the initial values; None if there are no more."""
         while not self.initialized:
-            try:
-                msg = await self._take(_PATIENCE)
-            except TimeoutExpired:
-                await self._look()
-                continue
+            msg = at_hand(self._messages)
+            if msg is None:
+                try:
+                    msg = await self._take(_PATIENCE)
+                except TimeoutExpired:
+                    await self._look()
+                    continue
             entry = self._read(msg)
             if entry is not None:
                 return entry
@@ -194,10 +199,12 @@ class KeyWatcher:
 
     async def __anext__(self) -> KeyValueEntry:
         while True:
-            try:
-                msg = await self._messages.__anext__()
-            except StreamNotFound:
-                raise BucketNotFound(self._bucket) from None
+            msg = at_hand(self._messages)
+            if msg is None:
+                try:
+                    msg = await self._messages.__anext__()
+                except StreamNotFound:
+                    raise BucketNotFound(self._bucket) from None
             entry = self._read(msg)
             if entry is not None:
                 return entry
@@ -212,16 +219,18 @@ class KeyWatcher:
         return "<KeyWatcher of %s>" % self._bucket
 
     async def _take(self, timeout: float | None) -> JsMsg:
+        messages = self._messages
         try:
-            return await self._messages.next(timeout)
+            if messages.pending:
+                return await messages.__anext__()  # which lets others run now and then
+            return await messages.next(timeout)
         except StreamNotFound:
             raise BucketNotFound(self._bucket) from None
 
     def _read(self, msg: JsMsg) -> KeyValueEntry | None:
         """The entry; None if it is not wanted."""
-        entry = delivered_entry(msg, self._bucket, self._prefix)
+        entry, name = delivered_entry(msg, self._bucket, self._prefix)
         if self._left > 0:
-            name = msg.metadata.consumer
             if name != self._name:
                 # It has all from the last one on, older entries of a key included.
                 self._name = name
