@@ -39,7 +39,7 @@ async def check_kv_watch(ctx: Context) -> None:
         await _nothing(watcher)
         await kv.put("c", b"new")
         await kv.purge("a")
-        seen = []
+        seen: list[tuple[str, bytes, int, str]] = []
         async for entry in watcher:
             seen.append(told(entry))
             if len(seen) == 2:
