@@ -1,8 +1,9 @@
 """How much goes into a micro-batch: the limits of the options, on several streams together.
 
-Messages are counted by their sequences, which is exact where a stream has no gaps. With filters
-that would make batches with hardly a message in them, so there the server counts: each probe is a
-consumer that is made, asked what is pending for it, and deleted; half a millisecond.
+Messages are counted by their sequences, which is exact where a stream has no gaps. With filters, or
+with more gaps than messages, that would make batches with hardly a message in them, so there the
+server counts: each probe is a consumer that is made, asked what is pending for it, and deleted;
+half a millisecond.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Limits:
         given = settings.given("maxTriggerDelay")
         self.patience = settings.seconds("maxTriggerDelay") if given else _PATIENCE
         self.filters = settings.filters
-        self.by_server = bool(self.filters) and settings.text("fetchMode") == "pull"
+        self._may_probe = settings.text("fetchMode") == "pull"
         self._given = [name for name in _NAMES if settings.given(name)]
         self._waits_since: float | None = None
         self._asked: tuple[dict[str, int], dict[str, int]] = {}, {}
@@ -53,7 +54,7 @@ class Limits:
         """The ends that are allowed now: no further than `ends`; `begins` if it is to wait."""
         if self._asked != (begins, ends):  # otherwise it waits, and is asked again and again
             self._counts = {
-                name: self._count(lookups[name], begin, ends[name])
+                name: self._count(lookups[name], views[name], begin, ends[name])
                 for name, begin in begins.items()
             }
             self._asked = begins, ends
@@ -64,12 +65,17 @@ class Limits:
         return {
             name: ends[name]
             if shares[name] >= counts[name]
-            else self._end(lookups[name], begin, ends[name], counts[name], shares[name])
+            else self._end(
+                lookups[name], views[name], begin, ends[name], counts[name], shares[name]
+            )
             for name, begin in begins.items()
         }
 
-    def _count(self, lookup: Lookup, begin: int, end: int) -> int:
-        if begin >= end or not self.by_server:
+    def _by_server(self, view: View) -> bool:
+        return self._may_probe and (bool(self.filters) or view.sparse)
+
+    def _count(self, lookup: Lookup, view: View, begin: int, end: int) -> int:
+        if begin >= end or not self._by_server(view):
             return max(0, end - begin)
         return max(0, lookup.count(begin, self.filters) - self._behind(lookup, end))
 
@@ -103,9 +109,11 @@ class Limits:
         # At least one of a stream that has any: otherwise nothing would ever be read.
         return {name: max(1, int(count * part)) for name, count in counts.items()}
 
-    def _end(self, lookup: Lookup, begin: int, end: int, count: int, wanted: int) -> int:
+    def _end(
+        self, lookup: Lookup, view: View, begin: int, end: int, count: int, wanted: int
+    ) -> int:
         """Behind so many of the `count` messages between begin and end."""
-        if not self.by_server:
+        if not self._by_server(view):
             return begin + wanted
         behind = self._behind(lookup, end) + count - wanted
         low, high = begin + 1, end

@@ -10,7 +10,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from jetstream.call import Api
-from jetstream.errors import MessageNotFound, StreamNotFound
+from jetstream.errors import ApiError, MessageNotFound, StreamNotFound
 from jetstream.stored import get_by_api
 from jetstream.timestamp import Timestamp
 from natsproto.errors import InvalidValue, RemoteError
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 # Ephemeral consumers of workers that were killed are gone after this time.
 INACTIVE = 60.0
+_TOO_LONG = 10153  # the limits of the stream for its consumers are below that
 _BIGINT = 2**63 - 1
 
 
@@ -41,6 +42,8 @@ class View:
         self.first = max(state.first_seq, 1)
         self.next = state.last_seq + 1
         self.average = max(1, state.bytes // max(1, state.messages))
+        #: Most of the sequences are gaps, as where only the last message of a subject is kept.
+        self.sparse = 2 * state.messages < self.next - self.first
         self.config = info.config
 
 
@@ -126,7 +129,14 @@ class Lookup:
             config["filter_subject"] = filters[0]
         elif filters:
             config["filter_subjects"] = filters
-        return jetstream(self._settings).create_consumer(self.stream, **config)
+        js = jetstream(self._settings)
+        try:
+            return js.create_consumer(self.stream, **config)
+        except ApiError as error:
+            if error.err_code != _TOO_LONG:
+                raise
+        del config["inactive_threshold"]  # as long as the stream allows, then
+        return js.create_consumer(self.stream, **config)
 
 
 def check_readable(view: View, settings: Settings) -> None:

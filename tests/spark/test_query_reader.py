@@ -137,6 +137,16 @@ def test_limits_with_filters_count_what_is_wanted(server, js, name):
     assert js.consumer_names(name) == []
 
 
+def test_limits_where_most_is_gaps_count_what_is_there(server, js, name):
+    """Where a stream keeps the last message of each subject, and one is old, others change."""
+    make(js, name, 1, max_msgs_per_subject=1)
+    for subject in ("a", "b", "c") * 40:
+        js.publish(f"{name}.{subject}", b"")
+    options = {"stream": name, "startingOffsets": "earliest"}
+    query = Query(query_reader(server, maxMessagesPerTrigger=2, **options))
+    assert [query.batch() for _ in range(3)] == [[1, 119], [120, 121], None]
+
+
 def test_a_limit_by_bytes(server, js, name):
     make(js, name, 0)
     fill(js, name, 100, size=1000)

@@ -232,6 +232,11 @@ def test_a_work_queue_is_not_emptied_by_reading_it(server, js, name):
     assert stream.info().state.messages == 10
 
 
+def test_a_stream_with_limits_for_its_consumers(server, js, name):
+    make(js, name, 10, consumer_limits={"inactive_threshold": 5.0})
+    assert sequences(batch_reader(server, stream=name)) == list(range(1, 11))
+
+
 def test_direct_get_must_be_allowed(server, js, name):
     make(js, name, 1)
     with pytest.raises(InvalidValue, match="does not allow direct get"):
