@@ -1,15 +1,16 @@
 """Sweep: a machine that purges chunks which belong to no object.
 
-A put that is cancelled must not wait any longer. What it has sent may be still to come, in a
-cluster: so the chunks are purged twice (OBJ-25). If its info was sent, and nobody said what became
-of it, that is looked up before: the chunks of an object must stay.
+A put that is cancelled must not wait any longer. What it has sent may be still to come, for servers
+queue what is published, and clusters agree on it: so the chunks are purged three times (OBJ-25). If
+its info was sent, and nobody said what became of it, that is looked up before: the chunks of an
+object must stay.
 
     pausing      the info may be still to come
     looking      STREAM.MSG.GET of the info is on its way
                  ours               the chunks of the object before are purged instead
                  another's, none    -> purging
-    purging      STREAM.PURGE is on its way, or the pause before the second one
-                 answered twice     -> over
+    purging      STREAM.PURGE is on its way, or the pause before the next one
+                 the third answer   -> over
                  an error           -> over: it is sealed, or gone
 
 What is not answered is asked again a second later, a few times.
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
     from .call import Api
 
 _PAUSE = 1.0
-_TRIES = 5
-_ROUNDS = 2
+_TRIES = 6
+_PAUSES = (0.05, 1.0)  # after each purge but the last
 
 PAUSING = "pausing"
 LOOKING = "looking"
@@ -44,7 +45,7 @@ PURGING = "purging"
 class Sweep(Machine):
     """Subscribed to `inbox` alone; it ends its subscription by itself.
 
-    `done` when the chunks were purged once, or nothing is to be purged.
+    `done` when the chunks were purged twice, or nothing is to be purged.
     """
 
     __slots__ = (
@@ -102,10 +103,11 @@ class Sweep(Machine):
         except JetStreamError:
             return self._over()
         self._rounds += 1
-        self.done = True
-        if self._rounds == _ROUNDS:
-            self.leave()
-        return True
+        if self._rounds > len(_PAUSES):
+            return self._over()
+        self.deadline = now + _PAUSES[self._rounds - 1]
+        self.done = self._rounds > 1
+        return self.done
 
     def _found(self, data: bytes, now: float) -> bool:
         assert self.look is not None
