@@ -1,0 +1,72 @@
+"""Settings of a session, and what is asked in SQL."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.errors import PySparkException
+
+from tests.spark.support import make
+
+SECRET = "hunter2-the-secret"
+
+
+@pytest.fixture
+def setting(spark):
+    """Sets a configuration for one test."""
+    before = {}
+
+    def set_one(name, value):
+        before.setdefault(name, spark.conf.get(name, None))
+        spark.conf.set(name, value)
+
+    yield set_one
+    for name, value in before.items():
+        spark.conf.unset(name) if value is None else spark.conf.set(name, value)
+
+
+def load(spark, server, schema=None, **options):
+    reader = spark.read.format("jetstream").options(servers=server.url, **options)
+    return (reader if schema is None else reader.schema(schema)).load()
+
+
+def test_timestamps_are_moments_in_every_session(spark, server, js, name, setting):
+    make(js, name, 1)
+    stored = js.stream(name).get_msg(1).time.ns // 1000
+    setting("spark.sql.timestampType", "TIMESTAMP_NTZ")
+    for zone in ("America/New_York", "Asia/Kolkata"):
+        setting("spark.sql.session.timeZone", zone)
+        frame = load(spark, server, stream=name)
+        assert dict(frame.dtypes)["timestamp"] == "timestamp"
+        assert frame.selectExpr("unix_micros(timestamp)").first()[0] == stored
+
+
+def test_a_time_is_pushed_down_as_the_moment_that_it_is(spark, server, js, name, setting):
+    make(js, name, 3)
+    setting("spark.sql.session.timeZone", "Asia/Kolkata")
+    setting("spark.sql.python.filterPushdown.enabled", "true")
+    frame = load(spark, server, stream=name)
+    text = frame.where("sequence = 2").selectExpr("CAST(timestamp AS STRING)").first()[0]
+    found = frame.where(f"timestamp = TIMESTAMP '{text}'").collect()
+    assert 2 in [row.sequence for row in found]
+    assert frame.where("timestamp < TIMESTAMP '2020-01-01 00:00:00'").count() == 0
+
+
+def test_a_view_by_sql(spark, server, js, name):
+    make(js, name, 10)
+    where = f"OPTIONS (servers '{server.url}', stream '{name}', password '{SECRET}', user 'u')"
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} USING jetstream {where}")
+    assert spark.sql(f"SELECT max(sequence) FROM {name}").first()[0] == 10
+    shown = spark.sql(f"EXPLAIN EXTENDED SELECT * FROM {name}").first()[0]
+    assert SECRET not in shown
+    spark.catalog.dropTempView(name)
+
+
+def test_columns_that_cannot_be_are_refused_before_tasks_run(spark, server, js, name):
+    make(js, name, 1)
+    for schema, text in (
+        ("headers MAP<STRING, ARRAY<STRING>> NOT NULL", "headers is NOT NULL, but may be null"),
+        ("timestamp TIMESTAMP_NTZ", "timestamp is TIMESTAMP, not TIMESTAMP_NTZ"),
+        ("Sequence BIGINT", "there is no column 'Sequence'"),
+    ):
+        with pytest.raises(PySparkException, match=text):
+            load(spark, server, schema, stream=name).collect()
