@@ -17,6 +17,7 @@ from jetstream.errors import (
 from natsproto.errors import NotSupported, TimeoutExpired
 from natsproto.testing.checks.js_kv import new_bucket, told
 from natsproto.testing.context import SOON, WAIT, Context, raises
+from natsproto.testing.server import HOST, free_port
 from natsproto.testing.streams import ELECTION, js_server, name_of, open_js, until
 from natsproto.testing.suite import check
 
@@ -195,6 +196,43 @@ async def check_kv_domain(ctx: Context) -> None:
     assert await kv.create("a", b"2") == 3
     assert (await kv.get("a")).value == b"2"
     assert await kv.keys() == ["a"]
+
+
+@check(slow=True)
+async def check_kv_across_a_leaf_node(ctx: Context) -> None:
+    """A bucket of the hub, used from a leaf by its domain, and by a mirror on the leaf."""
+    port = free_port()
+    hub = ctx.own_server(jetstream={"domain": "hub"}, leafnodes={"listen": f"{HOST}:{port}"})
+    remotes = [{"url": f"nats://{HOST}:{port}"}]
+    leaf = ctx.own_server(jetstream={"domain": "leaf"}, leafnodes={"remotes": remotes})
+    kv = await (await open_js(ctx, hub)).create_key_value(bucket=name_of(ctx), storage="memory")
+    await kv.put("a", b"1")
+    client = await ctx.connect(leaf)
+    far = ctx.jetstream(client, domain="hub", timeout=0.5)
+
+    async def reached() -> bool:
+        try:
+            await far.account_info()
+        except (TimeoutExpired, JetStreamNotAvailable):
+            return False
+        return True
+
+    await until(client, reached)
+    distant = await far.key_value(kv.bucket)
+    assert (await distant.get("a")).value == b"1"
+    async with await distant.watch(updates_only=True) as watcher:
+        assert await distant.put("b", b"2") == 2
+        assert told(await watcher.next(WAIT)) == ("b", b"2", 2, "PUT")
+    mirror = await ctx.jetstream(client).create_key_value(
+        bucket="copy",
+        storage="memory",
+        mirror={"name": kv.bucket, "external": {"api": "$JS.hub.API"}},
+    )
+    await _copied(ctx, mirror, ["a", "b"], leaf)
+    assert await mirror.put("c", b"3") == 3
+    assert await mirror.delete("a") == 4
+    await _copied(ctx, mirror, ["b", "c"], leaf)
+    assert await kv.keys() == ["b", "c"]
 
 
 @check()
