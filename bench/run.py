@@ -29,6 +29,7 @@ SCRIPTS = [
     ["core.py", "--quick"],
     ["streams.py", "--quick"],
     ["pull.py", "--quick"],
+    ["kv.py", "--quick"],
     ["spark.py", "--quick"],
 ]
 TELL_VERSION = "import sys; print('%d.%d' % sys.version_info[:2])"
