@@ -30,10 +30,8 @@ from .offsets import (
     Place,
     end_offset,
     first_to_read,
-    gone,
     initial_offset,
     is_initial,
-    lose,
     read_places,
     start_places,
     write_places,
@@ -98,9 +96,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 if start > view.next:
                     text = "option startingOffsets: stream %s ends before sequence %d, not %d"
                     raise InvalidValue(text % (name, view.next, start))
-                if start < view.first:
-                    lose(gone(start, view.first - 1, name), self.fail)
-                places[name] = Place(max(start, view.first), view.created)
+                # If it is gone, the first batch says so. Before 4.2 later drivers ask this, too.
+                places[name] = Place(start, view.created)
             self._initial = initial_offset(places)
         return self._initial
 

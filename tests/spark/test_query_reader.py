@@ -82,7 +82,21 @@ def test_a_start_that_cannot_be(server, js, name):
     with pytest.raises(InvalidValue, match="ends before sequence 11, not 99"):
         query_reader(server, stream=name, startingOffsets="99").initialOffset()
     with pytest.raises(DataLost, match="messages 2 to 4"):
-        query_reader(server, stream=name, startingOffsets="2").initialOffset()
+        Query(query_reader(server, stream=name, startingOffsets="2")).batch()
+    query = Query(query_reader(server, stream=name, startingOffsets="2", failOnDataLoss=False))
+    assert query.batch() == [5, 6, 7, 8, 9, 10]
+
+
+def test_a_start_that_is_gone_by_the_time_of_a_restart(server, js, name):
+    """PySpark before 4.2 has every driver ask for the initial offset, whatever its checkpoint."""
+    stream = make(js, name, 10)
+    reader = query_reader(server, stream=name, startingOffsets="2")
+    end = reader.latestOffset()
+    assert sequences(reader, reader.partitions(reader.initialOffset(), end)) == list(range(2, 11))
+    stream.purge()
+    fill(js, name, 3)
+    again = query_reader(server, stream=name, startingOffsets="2")
+    assert sequences(again, again.partitions(end, again.latestOffset())) == [11, 12, 13]
 
 
 def test_a_start_by_time(server, js, name):
