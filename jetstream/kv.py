@@ -296,7 +296,8 @@ def _prefixes(config: StreamConfig, bucket: str, api: str) -> tuple[str, str]:
     mirror = config.mirror
     if mirror is None:
         return own, front + own
-    origin = prefix_of(mirror.name[len(STREAM) :])
+    is_bucket = mirror.name.startswith(STREAM)
+    origin = prefix_of(mirror.name[len(STREAM) :]) if is_bucket else own
     if mirror.external is not None and mirror.external.api:
         front = mirror.external.api + "."
     moved = [each.dest for each in mirror.subject_transforms if each.dest.startswith(own)]

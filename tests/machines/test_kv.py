@@ -190,6 +190,7 @@ def test_prefixes(options, front):
 MIRRORS = [
     # mirror; options of JetStream; where it reads, where it writes
     ({"name": "KV_o"}, {}, "$KV.o.a", "$KV.o.a"),
+    ({"name": "EVENTS"}, {}, "$KV.b.a", "$KV.b.a"),
     ({"name": "KV_o"}, {"domain": "leaf"}, "$KV.o.a", "$JS.leaf.API.$KV.o.a"),
     (
         {"name": "KV_o", "external": {"api": "$JS.hub.API"}},
