@@ -6,6 +6,7 @@ import importlib
 
 import pytest
 
+from jetstream.spark.compat import LIMITED
 from natsproto.testing import Server
 from tests.core import ROOT
 
@@ -16,6 +17,9 @@ SAY = {
     "spark_sink": ["3 messages by ids", "6 messages with those of atomic batches"],
     "spark_notebook": ["|logs.error|      10|", "10 errors", "|logs.error|   10|"],
 }
+if not LIMITED:
+    # Before 4.2 AvailableNow is one micro-batch, and what its watermark ends comes with the next.
+    SAY["spark_stream_to_stream"] = []
 
 
 @pytest.fixture(scope="module")
@@ -33,3 +37,4 @@ def test_it_says(name, spark, server, capsys):
     importlib.import_module(f"examples.{name}").main(spark, server.url)
     said = capsys.readouterr().out
     assert [text for text in SAY[name] if text not in said] == [], said
+    assert bool(said) == bool(SAY[name])

@@ -153,19 +153,3 @@ def test_sparks_guard_takes_our_push_filters_for_the_inherited_one(server):
     """The very expression of plan_data_source_read.py; if it changes, so must _Pushdown."""
     reader = batch_reader(server, stream="S")
     assert getattr(reader.pushFilters, "__func__", None) is DataSourceReader.pushFilters
-
-
-@pytest.mark.parametrize("enabled", [False, True])
-def test_pushdown_in_spark(spark, server, js, name, enabled):
-    """Trap: a source that overrides pushFilters raises where the setting is off, the default."""
-    make(js, name, 2000, subjects=2)
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", str(enabled).lower())
-    try:
-        before = server.monitor("/varz")["out_msgs"]
-        frame = spark.read.format("jetstream").options(servers=server.url, stream=name).load()
-        found = frame.where(f"subject = '{name}.1' AND sequence BETWEEN 100 AND 120")
-        assert sorted(row.sequence for row in found.collect()) == list(range(100, 121, 2))
-        sent = server.monitor("/varz")["out_msgs"] - before
-        assert sent < 100 if enabled else sent > 2000
-    finally:
-        spark.conf.unset("spark.sql.python.filterPushdown.enabled")

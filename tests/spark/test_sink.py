@@ -16,6 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 from jetstream.blocking import JetStream
+from jetstream.spark.compat import ARROW_QUERIES
 from natsproto.adapters.blocking import connect
 from natsproto.testing import Server
 from tests.core import ROOT
@@ -23,6 +24,9 @@ from tests.core import ROOT
 # Where rows pass through Python before they are written: it is no matter of ours.
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
 SMALL = "spark.sql.execution.arrow.maxRecordsPerBatch"
+# Rows of a query, and the batch in which Spark is killed. On 4.0 the sink is given rows, and sends
+# them by 10,000.
+COUNT, DEADLY = (6000, 5) if ARROW_QUERIES else (26_000, 45)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -328,7 +332,7 @@ def copy_stream(spark, options, target, checkpoint, deadly=False):
 
     def rows(batches):
         for number, batch in enumerate(batches):
-            if deadly and number == 5:
+            if deadly and number == DEADLY:
                 wait_for_rows(options["servers"], target, 1)
                 daemon = Path(f"/proc/{os.getppid()}/stat").read_text()
                 os.kill(int(daemon.rpartition(")")[2].split()[1]), signal.SIGKILL)
@@ -343,7 +347,7 @@ def copy_stream(spark, options, target, checkpoint, deadly=False):
     writer.start().awaitTermination()
 
 
-DEADLY = """
+DRIVER = """
 import json, sys
 from pathlib import Path
 from tests.spark.conftest import start_session
@@ -359,12 +363,12 @@ def test_spark_is_killed_and_another_one_goes_on(spark, js, server, stream, tmp_
     name = stream.name
     js.create_stream(name=f"{name}_IN", subjects=[f"{name}_IN"], allow_direct=True)
     with js.publisher() as publisher:
-        for number in range(6000):
+        for number in range(COUNT):
             publisher.publish(f"{name}_IN", b"%0300d" % number)
     options = {"servers": server.url, "subject": f"{name}.a"}
     work = tmp_path / "work"
     work.mkdir()
-    command = [sys.executable, "-c", DEADLY, str(work), json.dumps(options), name]
+    command = [sys.executable, "-c", DRIVER, str(work), json.dumps(options), name]
     doomed = subprocess.run(
         [*command, str(tmp_path / "checkpoint")],
         cwd=ROOT,
@@ -374,9 +378,9 @@ def test_spark_is_killed_and_another_one_goes_on(spark, js, server, stream, tmp_
     )
     assert doomed.returncode != 0
     before = stream.info().state.messages
-    assert 0 < before < 6000, doomed.stderr
+    assert 0 < before < COUNT, doomed.stderr
     copy_stream(spark, options, name, tmp_path / "checkpoint")
-    assert payloads(stream) == list(range(6000))
+    assert payloads(stream) == list(range(COUNT))
 
 
 def test_rows_instead_of_arrow(spark, stream, plain, tmp_path):
