@@ -7,12 +7,16 @@ import traceback
 
 import pytest
 
+from jetstream.blocking import JetStream
 from jetstream.spark.connect import client, find_file, forget, jetstream
 from jetstream.spark.options import BATCH, read_options
 from natsproto import nkeys
+from natsproto.adapters.blocking import connect
 from natsproto.errors import AuthorizationFailed, ConnectFailed, InvalidValue, NatsError
 from natsproto.testing import Server, jwts
 from natsproto.testing.certificates import Certificates
+from tests.core import ROOT
+from tests.spark.support import make, query_reader, sequences
 
 SECRET = "hunter2"
 
@@ -146,3 +150,50 @@ def test_domains_and_prefixes():
         with pytest.raises(NatsError, match=r"no JetStream answers to \$JS\.no\.API"):
             jetstream(settings(server, domain="no")).account_info()
         forget(settings(server))
+
+
+READ = ["$JS.API.STREAM.INFO.S", "$JS.API.STREAM.MSG.GET.S"]
+PULL = [f"$JS.API.CONSUMER.{each}.S.>" for each in ("CREATE", "MSG.NEXT", "DELETE")]
+ALLOWED = {  # as docs/spark.md has it
+    "pull": [*READ, *PULL],
+    "direct": [*READ, "$JS.API.DIRECT.GET.S"],
+    "purge": [*READ, *PULL, "$JS.API.STREAM.PURGE.S"],
+    "consume": ["$JS.API.CONSUMER.INFO.S.C", "$JS.API.CONSUMER.MSG.NEXT.S.C", "$JS.ACK.S.C.>"],
+}
+MODES = {
+    "pull": {"subject": "S.0", "maxMessagesPerTrigger": "3", "startingOffsets": "earliest"},
+    "direct": {"fetchMode": "direct", "startingTimestamp": "2020-01-01T00:00:00Z"},
+    "purge": {"onCommit": "purge", "startingOffsets": "earliest"},
+    "consume": {"mode": "consume", "consumer": "C"},
+}
+
+
+def test_the_page_names_these_permissions():
+    page = (ROOT / "docs" / "spark.md").read_text(encoding="utf-8")
+    for subject in {subject for subjects in ALLOWED.values() for subject in subjects}:
+        assert f"`{subject}`" in page
+
+
+def test_a_user_needs_no_more_than_these_permissions():
+    users = [{"user": "admin", "password": "x"}]
+    for name, subjects in ALLOWED.items():
+        allowed = {"publish": subjects, "subscribe": ["_INBOX.>"]}
+        users.append({"user": name, "password": "x", "permissions": allowed})
+    config = {"authorization": {"users": users}}
+    with (
+        Server(jetstream=True, config=config) as server,
+        connect(server.url, user="admin", password="x") as admin,
+    ):
+        js = JetStream(admin)
+        make(js, "S", 6, allow_direct=True)
+        js.create_consumer("S", durable_name="C")
+        for name in ("consume", "pull", "direct", "purge"):
+            options = {"stream": "S", "user": name, "password": "x", **MODES[name]}
+            reader = query_reader(server, **options)
+            start = reader.initialOffset()
+            end = reader.latestOffset(start, reader.getDefaultReadLimit())
+            found = sequences(reader, reader.partitions(start, end))
+            assert found == ([1, 2, 3] if name == "pull" else [1, 2, 3, 4, 5, 6])
+            reader.commit(end)
+        assert js.consumer("S", "C").cached_info.ack_floor.stream_seq == 6
+        assert js.stream("S").cached_info.state.messages == 0
