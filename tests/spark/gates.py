@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from jetstream.blocking import Stream
 
-PATIENCE = 60.0
+PATIENCE = 120.0
+POLL = 0.02
 
 
 class Gate:
@@ -71,4 +72,4 @@ def wait_for_subject(servers: str, name: str, subject: str, count: int) -> None:
     with connect(servers.split(",")) as client:
         stream = JetStream(client).stream(name)
         while stored_on(stream, subject) < count:
-            pass
+            time.sleep(POLL)
