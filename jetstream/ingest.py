@@ -237,8 +237,6 @@ class Ingest(Machine):
             self._order_end()  # FAST-11: all but this
 
     def _lose(self, loss: Loss, now: float) -> None:
-        if loss.last < loss.first:
-            return
         if self._gaps:
             self._tell(loss)
         else:
@@ -302,7 +300,8 @@ class Ingest(Machine):
             )
         self.ack = ack
         self.stored = ack.count
-        if self.state == ENDING and (self._gaps or ack.count == self.sent):
+        rest = range(ack.count + 1, self.sent + 1)
+        if self.state == ENDING and all(number in self._told for number in rest):
             self._end()
         else:
             # A batch of none may be one that the ping began, with a server that had forgotten ours.

@@ -404,6 +404,27 @@ def test_with_gaps_the_last_message_is_refused():
 
 
 @pytest.mark.rule("FAST-6", "FAST-11")
+@pytest.mark.parametrize(
+    ("losses", "count", "outcome"),
+    [
+        ([], 4, None),
+        ([wrong(10054, 4)], 3, None),  # the last one
+        ([gap(3, 4)], 4, None),
+        ([gap(3, 4)], 3, (3, 4, False, None)),
+        ([], 2, (2, 4, False, None)),  # late messages have ended it before its end came
+    ],
+)
+def test_with_gaps_the_count_may_be_less(losses, count, outcome):
+    batch = Batch(3, gaps=True)
+    batch.send(COMMIT)
+    for data in losses:
+        batch.answer(4, COMMIT, data)
+    batch.answer(4, COMMIT, final(count))
+    assert (outcome or batch.machine.failure) is outcome
+    assert outcome is None or batch.outcome == outcome
+
+
+@pytest.mark.rule("FAST-6", "FAST-11")
 def test_with_gaps_the_last_message_is_lost():
     batch = Batch(2, gaps=True)
     batch.send(COMMIT)

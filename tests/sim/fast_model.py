@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from tests.sim.model import Clock, Peer, status_block
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from natsproto.frames import Pub
 
 APPEND, COMMIT, END, PING = 1, 2, 3, 4
@@ -112,6 +114,7 @@ class FastModel:
         self.frozen = False  # it leads, and does nothing
         self.refusing: tuple[int, int, str] | None = None
         self.era = 0  # leaders and lives
+        self.before_loss: Callable[[], None] | None = None  # what happens before one is told
         self._peers: dict[Peer, int] = {}  # and the era in which they were last alive
         self._queue: list[Message] = []  # what came while it was frozen
         self._free_at = 0.0
@@ -148,6 +151,8 @@ class FastModel:
             peer.deliver(reply, reply, b"", block, data)
 
     def _answer(self, reply: bytes, **fields: Any) -> None:
+        if self.before_loss is not None and fields.get("type") in ("gap", "err"):
+            self.before_loss()
         self._deliver(reply, None, _json(**fields))
 
     def _refuse(self, message: Message, code: tuple[int, int, str]) -> None:
@@ -272,9 +277,11 @@ class FastModel:
     def _store(self) -> None:
         """The next one on the way is stored."""
         message = self.on_the_way.pop(0)
-        self.relied = max(0, self.relied - 1)
         self.stored.append(message)
         seq = len(self.stored)
+        if self.relied:
+            self.relied -= 1
+            self.safe = seq
         if message.msg_id:
             self.ids[message.msg_id] = seq
         if self.replicated:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from _pytest.mark import ParameterSet
 
+from tests.sim.fast_mutants import MUTANTS as FAST_MUTANTS
 from tests.sim.pull_mutants import MUTANTS as PULL_MUTANTS
 from tests.sim.push_mutants import MUTANTS as PUSH_MUTANTS
 
@@ -27,7 +28,7 @@ ROOT = Path(__file__).parent.parent.parent
 FRESH = ("jetstream", "tests.sim", "tests.machines")
 SEEDS = 300
 
-MUTANTS = PULL_MUTANTS + PUSH_MUTANTS
+MUTANTS = PULL_MUTANTS + PUSH_MUTANTS + FAST_MUTANTS
 
 
 class Mutation(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -120,8 +121,9 @@ def test_mutant(module, old, new, finder, mutate):
             + ["test_succession", "test_ordered", "test_ordered_consumer"],
         ),
         (("push", "ALARM_AFTER = 3", "ALARM_AFTER = 3 + 0"), ["test_push", "test_ordered_push"]),
+        (("ingest", "PING_WAIT = 1.0", "PING_WAIT = 1.00"), ["test_ingest"]),
     ],
-    ids=["pull", "push"],
+    ids=["pull", "push", "fast"],
 )
 def test_without_a_mutation_all_is_well(mutation, tables, mutate):
     mutate(Mutation(*mutation))
