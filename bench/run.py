@@ -31,6 +31,7 @@ SCRIPTS = [
     ["pull.py", "--quick"],
     ["kv.py", "--quick"],
     ["spark.py", "--quick"],
+    ["spark_window.py", "--quick"],
 ]
 TELL_VERSION = "import sys; print('%d.%d' % sys.version_info[:2])"
 

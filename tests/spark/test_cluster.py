@@ -89,11 +89,8 @@ def leader_of(cluster, found):
 
 
 def threads(spark):
-    # Spark finds a source in Python only in threads that have an active session.
-    def activate():
-        spark._jvm.SparkSession.setActiveSession(spark._jsparkSession)
-
-    return ThreadPoolExecutor(2, initializer=activate)
+    # Spark finds a source in Python only in threads that have an active session. This sets it.
+    return ThreadPoolExecutor(2, initializer=lambda: spark.createDataFrame([], "id INT"))
 
 
 # What is done to the cluster while jobs stand before the gate, and after they have ended
