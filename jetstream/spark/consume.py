@@ -151,8 +151,11 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _offset(self, number: int) -> dict[str, Any]:
         return {"consumer": "%s/%s" % (self.stream, self.name), "batch": number}
 
-    def _read(self, offset: Any) -> int:
-        number = offset.get("batch") if isinstance(offset, dict) else None
+    def _read(self, offset: dict[str, Any]) -> int:
+        try:
+            number: Any = offset["batch"]
+        except (KeyError, TypeError):
+            number = None
         if type(number) is not int or offset != self._offset(number):
             text = (
                 "offset %r in the checkpoint is not of consumer %s of stream %s: a query of another"
@@ -173,10 +176,16 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if config.ack_policy == "none":
             text = "mode=consume: consumer %s has ack_policy none, so what fails would be lost"
             raise InvalidValue(text % self.name)
-        # More are not delivered until some are acknowledged, and that is done batch by batch.
-        if config.max_ack_pending and config.max_ack_pending > 0:
-            self._most = min(self._most, config.max_ack_pending)
         return consumer
+
+    def _begin(self) -> Pulls:
+        consumer = self._consumer()
+        allowed = consumer.cached_info.config.max_ack_pending or 0
+        if allowed > 0:
+            # More are not delivered until some are acknowledged, and that is done batch by batch.
+            self._most = min(self._most, allowed)
+        prefix = Lookup(self.settings, self.stream).api().prefix
+        return Pulls(client(self.settings), prefix, consumer)
 
     def _take(self, wait: float, everything: bool) -> list[Msg]:
         """What there is, within limits; if there is nothing, wait a little for something."""
@@ -190,22 +199,21 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 if self._left is not None:
                     self._left = max(0, self._left - len(taken)) if taken else 0
                 return taken
-            self._pulls = None
+            if self._pulls is not None:
+                self._pulls.close()
+                self._pulls = None
             patience.failed(error)
         return []
 
     def _take_now(self, wait: float, everything: bool) -> list[Msg]:
-        if self._pulls is None:
-            prefix = Lookup(self.settings, self.stream).api().prefix
-            self._pulls = Pulls(client(self.settings), prefix, self._consumer())
+        pulls = self._pulls = self._pulls or self._begin()
         most = self._most if self._left is None else min(self._most, self._left)
-        most_bytes = self._most_bytes
         taken: list[Msg] = []
         size = 0
-        while everything or (len(taken) < most and size < most_bytes):
+        while everything or (len(taken) < most and size < self._most_bytes):
             count = self._most if everything else most - len(taken)
-            self._pulls.ask(min(count, self.settings.number("fetchSize")), wait)
-            found, failure = self._pulls.take()
+            pulls.ask(min(count, self.settings.number("fetchSize")), wait)
+            found, failure = pulls.take()
             taken += found
             size += sum([len(msg.data) for msg in found])
             if failure is not None and not taken:
