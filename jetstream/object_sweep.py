@@ -77,6 +77,7 @@ class Sweep(Machine):
     def connected(self, now: float) -> None:
         if self.state == PAUSING:
             self.deadline = now + _PAUSE
+            self.busy.append(self)  # for the timer: nothing is ordered
         else:
             self.handle_timer(now)
 

@@ -1,0 +1,245 @@
+"""What is told about objects, read and replaced, on a stream that is scripted."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from jetstream.errors import (
+    ApiError,
+    BucketNotFound,
+    InvalidResponse,
+    NoStreamResponse,
+    ObjectNotFound,
+    PublishInDoubt,
+    WrongLastSequence,
+)
+from jetstream.object_info import ObjectInfo
+from jetstream.timestamp import Timestamp
+
+from .objects import (
+    NO_MESSAGE,
+    NO_STREAM,
+    NOT_FOUND,
+    PURGED,
+    TIME,
+    ack,
+    by_api,
+    direct,
+    short,
+    store,
+    told,
+    wrong,
+)
+from .support import NOBODY, SILENCE, Lost, Status
+
+GET = "DIRECT.GET.OBJ_b.$O.b.M.bw=="
+ASK = "STREAM.MSG.GET.OBJ_b"
+PUT = "$O.b.M.bw=="
+ID = "1" * 22
+
+
+def make(*answers, **config):
+    stage, bucket = store(*answers, **config)
+    return stage, bucket._metas
+
+
+FINDS = [
+    # answers; what is asked for; the sequence that is found
+    ([direct(told())], [GET], 7),
+    ([NOT_FOUND], [GET], None),
+    ([NOBODY, by_api(told(), 8)], [GET, ASK], 8),
+    ([NOBODY, NO_MESSAGE], [GET, ASK], None),
+    ([NOBODY, NO_STREAM], [GET, ASK], BucketNotFound),
+]
+
+
+@pytest.mark.rule("OBJ-15")
+@pytest.mark.parametrize(("answers", "asked", "gives"), FINDS)
+def test_find(answers, asked, gives):
+    stage, metas = make(*answers)
+    if gives is BucketNotFound:
+        with pytest.raises(BucketNotFound):
+            stage.run(metas.find("o"))
+    else:
+        found = stage.run(metas.find("o"))
+        assert (found and found.seq) == gives
+    assert short(stage) == asked
+
+
+@pytest.mark.rule("OBJ-11", "OBJ-15")
+def test_find_by_the_leader():
+    stage, metas = make(by_api(told()), by_api(told()), allow_direct=False)
+    for _ in range(2):
+        found = stage.run(metas.find("o"))
+    assert found.info.mtime == Timestamp.parse(TIME)
+    assert short(stage) == [ASK] * 2
+    stage, metas = make(by_api(told()))
+    stage.run(metas.find("o", leader=True))
+    assert stage.asked == [("$JS.API." + ASK, {"last_by_subj": PUT})]
+
+
+def test_ids():
+    block = b"NATS/1.0\r\nNats-Msg-Id: me\r\n\r\n"
+    odd = b"NATS/1.0\r\nNats-Msg-Id\r\n\r\n"
+    for headers, id in ((b"", ""), (block, "me"), (odd, "")):
+        stage, metas = make(by_api(told(), 7, headers), allow_direct=False)
+        assert stage.run(metas.find("o")).id == id
+
+
+@pytest.mark.rule("OBJ-16")
+def test_get():
+    stage, metas = make(*[direct(told(deleted=True))] * 2, NOT_FOUND, direct(told()))
+    assert stage.run(metas.get("o", True)).deleted
+    for _ in range(2):
+        with pytest.raises(ObjectNotFound, match="'o' is not in bucket 'b'"):
+            stage.run(metas.get("o"))
+    assert stage.run(metas.get("o")).name == "o"
+    odd = Status("", b"{", Nats_Stream="OBJ_b", Nats_Sequence=7, Nats_Time_Stamp=TIME)
+    stage, metas = make(odd)
+    with pytest.raises(InvalidResponse):
+        stage.run(metas.get("o"))
+
+
+def new(found):
+    """What is to be written: the size is that of what was there, and one more."""
+    info = ObjectInfo(name="o")
+    info.size = 0 if found is None else found.size + 1
+    return info
+
+
+def with_id(info, seq, id=ID):
+    return by_api(info, seq, b"NATS/1.0\r\nNats-Msg-Id: %s\r\n\r\n" % id.encode())
+
+
+ONE, TWO = told(data=b"1"), told(data=b"22")
+REPLACES = [
+    # answers; the sequences that were expected, "get" and "ask" for reads; sizes before and now
+    ("new", [NOT_FOUND, ack(9), by_api(TWO, 9)], ["get", 0, "ask"], (None, 0)),
+    ("there", [direct(ONE), ack(9), by_api(TWO, 9)], ["get", 7, "ask"], (1, 2)),
+    pytest.param(
+        "somebody was faster",
+        [direct(ONE), wrong(8), by_api(TWO, 8), ack(9), by_api(TWO, 9)],
+        ["get", 7, "ask", 8, "ask"],
+        (2, 3),
+        marks=pytest.mark.rule("OBJ-13"),
+    ),
+    pytest.param(
+        "an old read",
+        [NOT_FOUND, wrong(8), by_api(TWO, 8), wrong(9), NO_MESSAGE, ack(9), by_api(TWO, 9)],
+        ["get", 0, "ask", 8, "ask", 0, "ask"],
+        (None, 0),
+        marks=pytest.mark.rule("OBJ-13"),
+    ),
+    pytest.param(
+        "it was ours",
+        [direct(ONE), wrong(9), with_id(TWO, 9)],
+        ["get", 7, "ask"],
+        (1, 2),
+        marks=pytest.mark.rule("OBJ-14"),
+    ),
+    pytest.param(
+        "it was another's",
+        [direct(ONE), wrong(9), with_id(TWO, 9, "x"), ack(10), by_api(TWO, 10)],
+        ["get", 7, "ask", 9, "ask"],
+        (2, 3),
+        marks=pytest.mark.rule("OBJ-14"),
+    ),
+    pytest.param(
+        "the connection is lost",
+        [direct(ONE), Lost(), ack(9), by_api(TWO, 9)],
+        ["get", 7, 7, "ask"],
+        (1, 2),
+        marks=pytest.mark.rule("OBJ-14"),
+    ),
+]
+
+
+def asked(stage):
+    words = []
+    for pub in stage.pubs:
+        if pub.subject == PUT:
+            assert pub.headers["Nats-Rollup"] == "sub"
+            assert pub.headers["Nats-Msg-Id"] == ID
+            words.append(int(pub.headers["Nats-Expected-Last-Subject-Sequence"]))
+        else:
+            words.append("get" if ".DIRECT.GET." in pub.subject else "ask")
+    return words
+
+
+@pytest.mark.rule("OBJ-12")
+@pytest.mark.parametrize(("name", "answers", "wants", "sizes"), REPLACES)
+def test_replace(name, answers, wants, sizes):
+    stage, metas = make(*answers)
+    before, info = stage.run(metas.replace("o", new))
+    assert (before and before.size, info.size) == sizes
+    assert info.mtime == Timestamp.parse(TIME)
+    assert asked(stage) == wants
+    assert stage.answers == []
+
+
+@pytest.mark.rule("OBJ-11")
+def test_what_is_written():
+    stage, metas = make(direct(ONE), ack(9), NO_MESSAGE)
+    _, info = stage.run(metas.replace("o", new))
+    assert info.mtime is None  # replaced meanwhile
+    assert json.loads(stage.pubs[1].data) == {
+        **{"name": "o", "bucket": "", "nuid": "", "size": 2, "chunks": 0},
+    }
+
+
+def test_nothing_is_to_be_changed():
+    stage, metas = make(direct(ONE))
+    before, info = stage.run(metas.replace("o", lambda found: None))
+    assert (before.size, info) == (1, None)
+    assert asked(stage) == ["get"]
+
+
+def test_no_end():
+    stage, metas = make(direct(ONE), *[wrong(8), by_api(TWO, 8)] * 49, wrong(8))
+    with pytest.raises(WrongLastSequence):
+        stage.run(metas.replace("o", new))
+    assert stage.answers == []
+
+
+@pytest.mark.parametrize(
+    ("answers", "error"),
+    [
+        ([{"error": {"code": 400, "err_code": 10109, "description": "sealed"}}], ApiError),
+        ([NOBODY] * 3, NoStreamResponse),
+        ([SILENCE], PublishInDoubt),
+    ],
+)
+def test_not_replaced(answers, error):
+    stage, metas = make(NOT_FOUND, *answers)
+    with pytest.raises(error):
+        stage.run(metas.replace("o", new))
+
+
+@pytest.mark.rule("OBJ-3")
+@pytest.mark.parametrize(
+    ("options", "front", "api"),
+    [
+        ({}, "", "$JS.API."),
+        ({"domain": "hub"}, "", "$JS.hub.API."),
+        ({"prefix": "fromA"}, "fromA.", "fromA."),
+    ],
+)
+def test_prefixes(options, front, api):
+    stage, metas = make(NOT_FOUND, ack(9), by_api(TWO, 9), info=options)
+    stage.run(metas.replace("o", new))
+    assert [pub.subject for pub in stage.pubs] == [api + GET, front + PUT, api + ASK]
+
+
+@pytest.mark.rule("OBJ-24")
+def test_chunks_of_nobody():
+    stage, metas = make(PURGED, NO_STREAM, NO_STREAM)
+    info = ObjectInfo.from_json(told())
+    stage.run(metas.purge_chunks(info))
+    assert stage.asked == []
+    info.chunks = 2
+    stage.run(metas.purge_chunks(info))
+    assert stage.asked == [("$JS.API.STREAM.PURGE.OBJ_b", {"filter": "$O.b.C.N"})]
+    stage.run(metas.purge_chunks(info))
+    assert len(stage.asked) == 2  # once more, in the background
