@@ -294,14 +294,14 @@ class Ingest(Machine):
             self._ask_at = now + PING_WAIT
 
     def _finished(self, ack: PubAck, operation: int) -> None:
-        if ack.batch != self._id or not self.stored <= ack.count <= self.sent:
+        if ack.batch != self._id or ack.count > self.sent:
             raise InvalidResponse(
                 "batch %s of %d messages is acknowledged as %r" % (self._id, self.sent, ack)
             )
         self.ack = ack
-        self.stored = ack.count
-        rest = range(ack.count + 1, self.sent + 1)
-        if self.state == ENDING and all(number in self._told for number in rest):
+        self.stored = max(self.stored, ack.count)  # FAST-14: the count may be less
+        rest = range(self.stored + 1, self.sent + 1)
+        if self._last != APPEND and all(number in self._told for number in rest):
             self._end()
         else:
             # A batch of none may be one that the ping began, with a server that had forgotten ours.

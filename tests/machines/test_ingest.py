@@ -210,7 +210,8 @@ FAILURES = [
     ([(3, APPEND, LARGE), (4, 4, UNKNOWN)], ["4.4"], (2, 4, True, MessageTooLarge)),
     ([(3, APPEND, NOBODY), (4, APPEND, NOBODY), (4, 4, NOBODY)], ["4.4"], None),
     ([(3, APPEND, NOBODY), (4, 4, final(2))], ["4.4"], (2, 4, False, NoStreamResponse)),
-    ([(3, APPEND, LARGE), (4, 4, final(0))], ["4.4"], (2, 4, True, InvalidResponse)),
+    ([(3, APPEND, LARGE), (4, 4, final(0))], ["4.4"], (2, 4, True, MessageTooLarge)),
+    ([(4, APPEND, gap(2, 4)), (4, APPEND, final(1))], [], (2, 4, False, None)),
     ([(4, APPEND, final(3))], [], (3, 4, False, None)),  # without a reason
     ([(4, APPEND, final(5))], [], (2, 4, True, InvalidResponse)),
     ([(4, APPEND, final(2, "other"))], [], (2, 4, True, InvalidResponse)),
@@ -340,10 +341,11 @@ ENDS = [
     (END, [final(2)], 2),
     (END, [gap(2, 3), final(1)], (1, 2, False, None)),
     (END, [final(1)], (1, 2, False, None)),
+    (END, [ack(2), gap(2, 3), final(1)], 1),  # all are stored, and the leader knows of one
 ]
 
 
-@pytest.mark.rule("FAST-1", "FAST-5", "FAST-11")
+@pytest.mark.rule("FAST-1", "FAST-5", "FAST-11", "FAST-14")
 @pytest.mark.parametrize(("operation", "answers", "outcome"), ENDS)
 def test_ends(operation, answers, outcome):
     batch = Batch(2)
