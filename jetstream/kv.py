@@ -62,6 +62,7 @@ class KeyValue:
         self.bucket = config.name[len(STREAM) :]
         self._prefix, self._put_prefix = _prefixes(config, self.bucket, api.prefix)
         self._direct = config.allow_direct
+        self._history = config.max_msgs_per_subject
 
     # Reading
 
@@ -229,7 +230,8 @@ class KeyValue:
     # How it works
 
     async def _watch(self, options: WatchOptions) -> KeyWatcher:
-        return await open_watch(self._api, self._stream.name, self.bucket, self._prefix, options)
+        name, history = self._stream.name, self._history
+        return await open_watch(self._api, name, self.bucket, self._prefix, history, options)
 
     async def _find(
         self, key: str, revision: int | None = None, *, leader: bool = False

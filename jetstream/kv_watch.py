@@ -87,7 +87,7 @@ class WatchOptions:
 
 
 async def open_watch(
-    api: Api, stream: str, bucket: str, prefix: str, options: WatchOptions
+    api: Api, stream: str, bucket: str, prefix: str, history: int, options: WatchOptions
 ) -> KeyWatcher:
     """The watcher, whose consumer is there; `prefix` is what subjects of keys start with."""
     config = ordered_config(
@@ -104,7 +104,9 @@ async def open_watch(
         messages = await _consume(api, stream, config)
     except StreamNotFound:
         raise BucketNotFound(bucket) from None
-    return KeyWatcher(api, messages, bucket, prefix, options)
+    # Where there is but one entry of each key, a consumer in the place of a lost one goes on.
+    anew = options.policy == "last_per_subject" and history != 1
+    return KeyWatcher(api, messages, bucket, prefix, options, anew)
 
 
 async def _consume(api: Api, stream: str, config: ConsumerConfig) -> Messages | PushMessages:
@@ -131,6 +133,7 @@ class KeyWatcher:
         bucket: str,
         prefix: str,
         options: WatchOptions,
+        anew: bool,
     ) -> None:
         self._api = api
         self._messages = messages
@@ -144,9 +147,11 @@ class KeyWatcher:
         #: When it began, by the server's clock.
         self.began: Timestamp | None = info.created
         self._left = 0 if options.policy == "new" else info.num_pending
-        self._name = (
-            self._lineage.name.encode()
-        )  # of the consumer that the initial values come from
+        if anew:
+            # ORDERED-26: older entries of a key must not come in the place of its latest.
+            self._lineage.ahead = max(0, self._left - self._lineage.consumer_seq)
+        # The consumer that the initial values come from.
+        self._name = self._lineage.name.encode()
         #: What happened to its consumer: ConsumerReset. Iterate, or ask for next.
         self.events: MachineEvents = messages.events
 
@@ -232,7 +237,6 @@ class KeyWatcher:
         entry, name = delivered_entry(msg, self._bucket, self._prefix)
         if self._left > 0:
             if name != self._name:
-                # It has all from the last one on, older entries of a key included.
                 self._name = name
                 self._left = entry.delta + 1
             self._left = self._left - 1 if entry.delta else 0

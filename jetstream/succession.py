@@ -87,11 +87,14 @@ class Lineage:
 
     `config` is the server's JSON, without name and without what the place in the stream decides.
     `start` is the sequence that the next one starts at; 0: where the policy of `config` says.
+    `ahead` is how many messages are still to come until the last of each subject is here; until
+    then the next one begins with these anew, and what came is passed over. 0: it does not count.
     """
 
     __slots__ = (
         "_config",
         "_prefix",
+        "ahead",
         "consumer_seq",
         "info",
         "name",
@@ -108,6 +111,7 @@ class Lineage:
         self.serial = 0
         self.name = ""
         self.start = 0
+        self.ahead = 0
         self.consumer_seq = 0  # of the last message
         self.there = False
         self.info: ConsumerInfo | None = None
@@ -122,7 +126,7 @@ class Lineage:
         config["name"] = self.name
         if deliver_subject:
             config["deliver_subject"] = deliver_subject
-        if self.start:
+        if self.start and not self.ahead:
             # ORDERED-5: where the last one was, whatever the policy of the first.
             config.pop("opt_start_time", None)
             config["deliver_policy"] = "by_start_sequence"
@@ -140,6 +144,8 @@ class Lineage:
             raise ConsumerExists(400, 10148, "consumer %r was in use already" % self.name)
         self.info = info
         self.there = True
+        if self.ahead:
+            self.ahead = info.num_pending
         if not self.start and self._config.get("deliver_policy") != "last_per_subject":
             self.start = info.delivered.stream_seq + 1  # ORDERED-6
 
@@ -154,6 +160,8 @@ class Lineage:
         if consumer_seq != self.consumer_seq + 1:
             return GAP
         self.consumer_seq = consumer_seq
+        if self.ahead:
+            self.ahead -= 1
         if stream_seq < self.start:
             return SEEN  # ORDERED-7
         self.start = stream_seq + 1

@@ -271,17 +271,29 @@ def test_the_connection_is_lost():
     assert initial(stage, watcher) == [("a", 3), ("c", 4)]
 
 
-@pytest.mark.rule("KV-35", "KV-37")
-def test_the_consumer_is_lost_amid_the_initial_values():
-    # The next one does not know which entries are the latest of their keys.
-    stage, watcher, _ = start(
+AMID = [
+    # history; what the next consumer has: key, sequence, number, pending; where it starts
+    (1, [("a", 9, 1, 1), ("d", 10, 2, 0)], 4),
+    (5, [("c", 3, 1, 2), ("a", 9, 2, 1), ("d", 10, 3, 0)], None),
+]
+
+
+@pytest.mark.rule("KV-35", "KV-37", "ORDERED-26")
+@pytest.mark.parametrize(("history", "comes", "start"), AMID)
+def test_the_consumer_is_lost_amid_the_initial_values(history, comes, start):
+    stage, kv = bucket(
+        created(2),
         [entry("c", 3, 1, 1), DELETED],
         SILENCE,
-        created(2, 2, 3),
-        [entry("a", 5, 1, 1, serial=2), entry("a", 9, 2, 0, serial=2)],
-        pending=2,
+        created(len(comes), 2, 3),
+        [entry(*each, serial=2) for each in comes],
+        max_msgs_per_subject=history,
     )
-    assert initial(stage, watcher) == [("c", 3), ("a", 5), ("a", 9)]
+    watcher = stage.run(kv.watch())
+    assert initial(stage, watcher) == [("c", 3), ("a", 9), ("d", 10)]
+    creates = [json.loads(pub.data)["config"] for pub in stage.pubs if ".CREATE." in pub.subject]
+    assert creates[1].get("opt_start_seq") == start
+    assert creates[1]["deliver_policy"] == ("by_start_sequence" if start else "last_per_subject")
 
 
 @pytest.mark.rule("KV-15")

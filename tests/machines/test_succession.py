@@ -149,6 +149,29 @@ def test_where_the_next_one_starts(config, reply, messages, start):
     assert (again["deliver_policy"], again["opt_start_seq"]) == ("by_start_sequence", start)
 
 
+@pytest.mark.rule("ORDERED-26")
+def test_until_the_last_of_each_subject_is_here():
+    def come(serial, *places):
+        reply = b"$JS.ACK.S.o_%d.1.%d.%d.1794786870000000000.0"
+        numbered = enumerate(places, 1)
+        return [line.judge(reply % (serial, seq, number)) for number, seq in numbered]
+
+    def policy():
+        return line.successor()[1]["config"]["deliver_policy"]
+
+    line = lineage(deliver_policy="last_per_subject", filter_subject=">")
+    assert policy() == "last_per_subject"
+    line.installed(created(4))
+    line.ahead = 3
+    assert come(1, 5, 7) == [NEXT, NEXT]
+    assert policy() == "last_per_subject"
+    line.installed({**created(4), "num_pending": 3})
+    assert come(2, 5, 9, 11, 12) == [SEEN, NEXT, NEXT, NEXT]
+    assert (line.ahead, line.start, policy()) == (0, 13, "by_start_sequence")
+    line.installed({**created(12), "num_pending": 3})
+    assert line.ahead == 0
+
+
 def test_the_start_is_known_once():
     line = lineage()
     line.successor()

@@ -178,7 +178,7 @@ async def check_kv_watch_over_lost_connections(ctx: Context) -> None:
 
 @check()
 async def check_kv_watch_lost_amid_the_initial_values(ctx: Context) -> None:
-    """The connection is lost amid the initial values: in the end each key is as it is."""
+    """The connection is lost amid the initial values: of each key the latest comes, and once."""
     _, kv = await new_bucket(ctx, history=3)
     client = await ctx.connect(js_server(ctx))
     js = ctx.jetstream(client)
@@ -190,6 +190,7 @@ async def check_kv_watch_lost_amid_the_initial_values(ctx: Context) -> None:
     known: dict[str, bytes] = {}
     async with await (await js.key_value(kv.bucket)).watch() as watcher:
         async for entry in watcher.initial():
+            assert entry.key not in known
             known[entry.key] = entry.operation.encode() if entry.deleted else entry.value
             if len(known) == 10:
                 await client.force_reconnect()
