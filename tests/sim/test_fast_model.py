@@ -130,13 +130,14 @@ def play_model(mode, flow, places, stream):
     peer.receive(b"SUB i.> 1\r\n")
     for batch, number, operation, data, headers in places:
         reply = f"i.{batch}.{flow or 10}.{mode}.{number}.{operation}.$FI"
-        block = None
-        if headers:
-            lines = "".join(f"{key}: {value}\r\n" for key, value in headers.items())
-            block = f"NATS/1.0\r\n{lines}\r\n".encode()
-        model.take(Message(reply.encode(), block, data))
+        model.take(Message(reply.encode(), block_of(headers), data))
     answers = [frame for frame in Parser().feed(b"".join(sent)) if isinstance(frame, Msg)]
     return [place(msg) for msg in answers], [message.data for message in model.stored]
+
+
+def block_of(headers):
+    lines = "".join(f"{key}: {value}\r\n" for key, value in (headers or {}).items())
+    return f"NATS/1.0\r\n{lines}\r\n".encode() if lines else None
 
 
 def place(msg):
@@ -177,3 +178,58 @@ def test_dialogues():
                 stream = f"S{number}"
                 real = play_server(client, js, mode, flow, places, stream)
                 assert play_model(mode, flow, places, stream) == real, (name, mode, flow, places)
+
+
+LEADERS = [
+    # mode, before; another leads and tells; then; what three servers of 2.15.1 answered
+    (
+        "ok",
+        [*run(2), (3, APPEND, b"x", STALE)],
+        steps((4, APPEND), (4, PING), (5, END)),
+        [
+            ("a.ok.1.0.$FI", '{"type":"ack","seq":0,"msgs":4}'),
+            (
+                "a.ok.3.1.$FI",
+                '{"type":"err","seq":3,"error":{"code":400,"err_code":10071,'
+                '"description":"wrong last sequence: 2"}}',
+            ),
+            ("a.ok.2.1.$FI", '{"type":"ack","seq":2,"msgs":4}'),
+            ("a.ok.4.1.$FI", '{"type":"gap","last_seq":3,"seq":4}'),
+            ("a.ok.4.4.$FI", '{"type":"ack","seq":2,"msgs":4}'),
+            ("a.ok.5.3.$FI", '{"stream":"S","seq":3,"batch":"a","count":4}'),
+        ],
+    ),
+    (
+        "fail",
+        [*run(2), (3, APPEND, b"x", A), (4, APPEND, b"x", A)],
+        steps((5, APPEND)),
+        [
+            ("a.fail.1.0.$FI", '{"type":"ack","seq":0,"msgs":4}'),
+            ("a.fail.3.1.$FI", '{"type":"ack","seq":4,"msgs":4}'),
+            ("a.fail.3.1.$FI", '{"type":"ack","seq":3,"msgs":4}'),
+            ("a.fail.5.1.$FI", '{"type":"gap","last_seq":4,"seq":5}'),
+            ("a.fail.5.1.$FI", '{"stream":"S","seq":3,"batch":"a","count":3}'),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("mode", "before", "then", "answers"), LEADERS)
+def test_another_leader(mode, before, then, answers):
+    """It knows of a batch what was stored last: what was refused or known by its id, is a gap."""
+    clock = Clock()
+    model = FastModel(clock, replicated=True, delay=0.01)
+    sent = []
+    peer = Peer(model, sent.append)
+    peer.receive(b"SUB i.> 1\r\n")
+    for index, places in enumerate((before, then)):
+        for number, operation, data, headers in places:
+            reply = f"i.a.4.{mode}.{number}.{operation}.$FI"
+            model.take(Message(reply.encode(), block_of(headers), data))
+            clock.run(clock.now + (0.0 if index == 0 else 0.1))
+        clock.run(clock.now + 1.0)
+        if index == 0:
+            model.step_down(0, silent=False)
+            model.elect()
+    found = [frame for frame in Parser().feed(b"".join(sent)) if isinstance(frame, Msg)]
+    assert [place(msg) for msg in found] == answers
