@@ -49,7 +49,7 @@ async def open_reader(metas: Metas, info: ObjectInfo) -> ObjectReader:
         messages = await _consume(metas.api, metas.stream.name, config)
     except StreamNotFound:
         raise BucketNotFound(metas.bucket) from None
-    watcher = KeyWatcher(metas.api, messages, metas.bucket, metas.chunks, options)
+    watcher = KeyWatcher(metas.api, messages, metas.bucket, metas.chunks, options, False)
     return ObjectReader(metas, info, watcher)
 
 

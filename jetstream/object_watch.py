@@ -21,13 +21,16 @@ if TYPE_CHECKING:
     from .object_info import ObjectInfo
     from .object_meta import Metas
 
+_HISTORY = 1  # of what is told about an object: each replaces the one before
+
 
 async def open_object_watch(
     metas: Metas, include_history: bool, ignore_deletes: bool, updates_only: bool
 ) -> ObjectWatcher:
     """The watcher, whose consumer is there."""
     options = WatchOptions(ALL_KEYS, include_history, False, False, updates_only, None)
-    inner = await open_watch(metas.api, metas.stream.name, metas.bucket, metas.infos, options)
+    stream = metas.stream.name
+    inner = await open_watch(metas.api, stream, metas.bucket, metas.infos, _HISTORY, options)
     return ObjectWatcher(metas, inner, ignore_deletes)
 
 

@@ -1,0 +1,38 @@
+"""The calls of JetStream that are about buckets of objects: each leads to one of ObjectStores."""
+
+from __future__ import annotations
+
+import pytest
+
+from jetstream import JetStream
+from jetstream.object_store import ObjectStore, ObjectStoreConfig, ObjectStoreStatus
+
+from .objects import stream
+from .support import Stage
+
+CREATE, UPDATE = "STREAM.CREATE.OBJ_b", "STREAM.UPDATE.OBJ_b"
+CONFIG = ObjectStoreConfig(bucket="b")
+CALLS = [
+    # call, arguments, keywords; answer; endpoint; what it gives
+    ("create_object_store", (), {"bucket": "b"}, stream(), CREATE, ObjectStore),
+    ("create_object_store", (CONFIG,), {"ttl": 5}, stream(), CREATE, ObjectStore),
+    ("update_object_store", (), {"bucket": "b"}, stream(), UPDATE, ObjectStore),
+    ("create_or_update_object_store", (), {"bucket": "b"}, stream(), UPDATE, ObjectStore),
+    ("object_store", ("b",), {}, stream(), "STREAM.INFO.OBJ_b", ObjectStore),
+    ("delete_object_store", ("b",), {}, {"success": True}, "STREAM.DELETE.OBJ_b", type(None)),
+    ("object_store_names", (), {}, {"streams": ["OBJ_b"], "total": 1}, "STREAM.NAMES", list),
+    ("object_stores", (), {}, {"streams": [stream()], "total": 1}, "STREAM.LIST", list),
+]
+
+
+@pytest.mark.rule("OBJ-7")
+@pytest.mark.parametrize(("call", "args", "keywords", "answer", "endpoint", "gives"), CALLS)
+def test_each_call(call, args, keywords, answer, endpoint, gives):
+    stage = Stage(answer)
+    js = JetStream(stage.client, domain="hub")
+    found = stage.run(getattr(js, call)(*args, **keywords))
+    assert isinstance(found, gives)
+    if gives is list:
+        assert len(found) == 1
+        assert isinstance(found[0], (str, ObjectStoreStatus))
+    assert [subject for subject, _ in stage.asked] == ["$JS.hub.API." + endpoint]

@@ -1,0 +1,121 @@
+"""How buckets of objects are made, found and listed, on a server that is scripted."""
+
+from __future__ import annotations
+
+import pytest
+
+from jetstream import JetStream
+from jetstream.errors import (
+    BucketExists,
+    BucketNotFound,
+    StreamNameInUse,
+    StreamNotFound,
+    SubjectOverlap,
+)
+from jetstream.object_store import ObjectStore, ObjectStoreConfig, ObjectStoreStatus
+from jetstream.object_stores import ObjectStores
+from natsproto.errors import InvalidName, InvalidValue, NotSupported
+
+from .objects import NO_STREAM, stream
+from .support import Stage
+
+IN_USE = {"error": {"code": 400, "err_code": 10058, "description": "name in use"}}
+OVERLAP = {"error": {"code": 400, "err_code": 10065, "description": "subjects overlap"}}
+
+
+def make(*answers, **info):
+    stage = Stage(*answers, **info)
+    js = JetStream(stage.client)
+    return stage, ObjectStores(js, js._api)
+
+
+@pytest.mark.rule("OBJ-7")
+@pytest.mark.parametrize(
+    ("call", "verb"),
+    [("create", "CREATE"), ("update", "UPDATE"), ("create_or_update", "UPDATE")],
+)
+def test_make(call, verb):
+    stage, stores = make(stream(), stream())
+    store = stage.run(getattr(stores, call)(ObjectStoreConfig(bucket="b"), {}))
+    assert isinstance(store, ObjectStore)
+    assert store.bucket == "b"
+    stage.run(getattr(stores, call)(ObjectStoreConfig(bucket="x", ttl=60), {"bucket": "b"}))
+    [(first, body), (second, other)] = stage.asked
+    assert first == second == "$JS.API.STREAM.%s.OBJ_b" % verb
+    assert body["subjects"] == ["$O.b.C.>", "$O.b.M.>"]
+    assert (other["name"], other["max_age"]) == ("OBJ_b", 60 * 10**9)
+
+
+@pytest.mark.rule("OBJ-7")
+@pytest.mark.parametrize(
+    ("call", "answers", "error", "also"),
+    [
+        ("create", [IN_USE], BucketExists, StreamNameInUse),
+        ("create", [OVERLAP], SubjectOverlap, SubjectOverlap),
+        ("update", [NO_STREAM], BucketNotFound, StreamNotFound),
+        ("create_or_update", [NO_STREAM, OVERLAP], SubjectOverlap, SubjectOverlap),
+    ],
+)
+def test_not_made(call, answers, error, also):
+    stage, stores = make(*answers)
+    with pytest.raises(error) as caught:
+        stage.run(getattr(stores, call)(None, {"bucket": "b"}))
+    assert isinstance(caught.value, also)
+    assert getattr(caught.value, "bucket", "b") == "b"
+
+
+@pytest.mark.rule("OBJ-6")
+@pytest.mark.parametrize("given", [{"bucket": "b"}, "b", 7])
+def test_what_is_no_configuration(given):
+    stage, stores = make()
+    with pytest.raises(InvalidValue, match="is no ObjectStoreConfig"):
+        stage.run(stores.create(given, {}))
+    assert stage.quiet()
+
+
+@pytest.mark.rule("OBJ-5")
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"compression": True}, "compression needs server 2.10; this is 2.9.10"),
+        ({"metadata": {"a": "b"}}, "metadata needs server 2.10"),
+    ],
+)
+def test_old_servers(fields, text):
+    stage, stores = make(version="2.9.10", api_lvl=0)
+    with pytest.raises(NotSupported, match=text):
+        stage.run(stores.create(None, {"bucket": "b", **fields}))
+    assert stage.quiet()
+
+
+@pytest.mark.rule("OBJ-7")
+def test_find_and_delete():
+    stage, stores = make(stream(), NO_STREAM, {"success": True}, NO_STREAM)
+    assert stage.run(stores.find("b")).bucket == "b"
+    with pytest.raises(BucketNotFound):
+        stage.run(stores.find("b"))
+    stage.run(stores.delete("b"))
+    with pytest.raises(BucketNotFound):
+        stage.run(stores.delete("b"))
+    verbs = ["INFO"] * 2 + ["DELETE"] * 2
+    assert stage.asked == [("$JS.API.STREAM.%s.OBJ_b" % verb, None) for verb in verbs]
+
+
+@pytest.mark.rule("OBJ-1")
+@pytest.mark.parametrize("call", ["find", "delete"])
+def test_no_names(call):
+    stage, stores = make()
+    with pytest.raises(InvalidName):
+        stage.run(getattr(stores, call)("a.b"))
+    assert stage.quiet()
+
+
+@pytest.mark.rule("OBJ-8")
+def test_lists():
+    names = ["OBJ_a", "ORDERS", "KV_k", "OBJ_m"]
+    infos = [stream("a"), {"config": {"name": "ORDERS"}}, stream("m", mirror={"name": "OBJ_a"})]
+    stage, stores = make({"streams": names, "total": 4}, {"streams": infos, "total": 3})
+    assert stage.run(stores.names()) == ["a", "m"]
+    found = stage.run(stores.statuses())
+    assert [type(status) for status in found] == [ObjectStoreStatus] * 2
+    assert [status.bucket for status in found] == ["a", "m"]
