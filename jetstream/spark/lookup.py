@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from jetstream.call import Api
+from jetstream.call import Api, read_version
 from jetstream.errors import ApiError, MessageNotFound, StreamNotFound
 from jetstream.stored import get_by_api
 from jetstream.timestamp import Timestamp
@@ -82,6 +82,12 @@ class Lookup:
             settings.text("apiPrefix") or "$JS.API",
             settings.seconds("requestTimeout"),
         )
+
+    def filters_any_subjects(self) -> bool:
+        """Before 2.10 a consumer has one filter at most, and only of what the stream takes."""
+        info = client(self._settings).info
+        version = read_version(info.version) if info is not None else ()
+        return not version or version >= (2, 10)
 
     def is_left(self, start: int, end: int, filters: list[str]) -> bool:
         """Whether there are messages to read in this range."""

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _FAR = 2**63 - 1
 _MICROSECOND = 1000  # nanoseconds
+# More filters than this are not asked of a consumer: it looks at each for each message.
+_MOST_SUBJECTS = 100
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 # The clocks of successive leaders differ, so times are in order only so far.
 SKEW = 10 * 10**9
@@ -79,7 +81,8 @@ class Narrowing:
                 self._keep([tokens + ".>"])
 
     def _keep(self, subjects: list[str]) -> None:
-        self.subjects = intersection(self.subjects, subjects)
+        if len(subjects) <= _MOST_SUBJECTS:
+            self.subjects = intersection(self.subjects, subjects)
 
     @property
     def by_time(self) -> tuple[Timestamp | None, Timestamp | None]:

@@ -57,7 +57,7 @@ class BatchReader(DataSourceReader):
     def _range(self, lookup: Lookup, view: View) -> list[Range]:
         settings = self.settings
         filters = settings.filters
-        if self.narrowing.subjects is not None:
+        if self.narrowing.subjects is not None and lookup.filters_any_subjects():
             filters = intersection(filters or None, self.narrowing.subjects)
             if not filters:
                 return []

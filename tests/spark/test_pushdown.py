@@ -26,7 +26,7 @@ except ImportError:
 
 from jetstream.spark.filters import intersection, matches_all, minimal
 from jetstream.spark.pushdown import SKEW, Narrowing
-from tests.spark.support import batch_reader, make, sequences
+from tests.spark.support import batch_reader, make, rows_of, sequences
 
 SEQ, SUBJECT, TIME, NS = ("sequence",), ("subject",), ("timestamp",), ("timestamp_ns",)
 FAR = 2**63 - 1
@@ -86,6 +86,7 @@ def test_times(query, earliest, latest):
     [
         ([EqualTo(SUBJECT, "a.b")], ["a.b"]),
         ([In(SUBJECT, ("a.b", "a.c", "a.b"))], ["a.b", "a.c"]),
+        ([In(SUBJECT, tuple(f"a.{i}" for i in range(101)))], None),
         ([StringStartsWith(SUBJECT, "a.b.")], ["a.b.>"]),
         ([StringStartsWith(SUBJECT, "a.b")], ["a.>"]),
         ([StringStartsWith(SUBJECT, "a")], None),
@@ -147,6 +148,19 @@ def test_a_reader_that_is_narrowed_reads_less_and_never_too_little(server, js, n
     assert read(GreaterThan(TIME, T)) == list(range(1, 61))
     assert read(LessThan(TIME, T)) == []
     assert read(GreaterThan(SEQ, 10**15)) == []
+
+
+def test_older_servers_are_not_asked_for_filters_that_they_refuse(server, js, name, monkeypatch):
+    make(js, name, 6, subjects=3)
+
+    def read():
+        reader = batch_reader(server, ("subject",), stream=name)
+        reader.pushFilters([In(SUBJECT, (f"{name}.1", "elsewhere"))])
+        return [row["subject"] for row in rows_of(reader)]
+
+    assert read() == [f"{name}.1"] * 2
+    monkeypatch.setattr("jetstream.spark.lookup.read_version", lambda text: (2, 9, 10))
+    assert len(read()) == 6  # Spark sees to the rest
 
 
 def test_sparks_guard_takes_our_push_filters_for_the_inherited_one(server):
