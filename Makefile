@@ -4,7 +4,7 @@ PYTHON ?= python3
 PY := .venv/bin/python
 READY := .venv/.ready
 # What asks no clock makes way for what does: the tests on servers have the time that is left.
-CALM := nice -n 19 $(PY)
+CALM := nice $(PY)
 PURE := $(addprefix tests/,wire connection hostile machines fuzz micropython sim/test_sim.py sim/test_mutants.py)
 # A hundred processes read the same sources, and compile them once, whatever the environment says.
 unexport PYTHONDONTWRITEBYTECODE
