@@ -318,7 +318,8 @@ class Ingesting(World):
         if data.startswith((b"MSG ", b"HMSG ")) and data.endswith((b"}\r\n", b"\r\n\r\n\r\n")):
             found = PLACE.search(data)
             assert found is not None
-            self._observe(self.seen[found[1]], int(found[2]), int(found[3]), data)
+            seen = self.seen.setdefault(found[1], Seen())
+            self._observe(seen, int(found[2]), int(found[3]), data)
 
     def _observe(self, seen: Seen, number: int, operation: int, data: bytes) -> None:
         ack = re.search(rb'"type":"ack","seq":(\d+),"msgs":(\d+)', data)
