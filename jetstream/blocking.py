@@ -211,6 +211,7 @@ class FastBatch:
             return self.inner.take_losses()
 
     add = blocking(_fast.FastBatch.add)
+    add_encoded = blocking(_fast.FastBatch.add_encoded)
     commit = blocking(_fast.FastBatch.commit)
     close = blocking(_fast.FastBatch.close)
     _exit = blocking(_fast.FastBatch.__aexit__)
