@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 import threading
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,14 @@ def own_server() -> Iterator[Server]:
     """To be killed, frozen and revived."""
     with Server() as server:
         yield server
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _interrupts() -> Iterator[None]:
+    """As in the foreground: what a shell starts in the background begins with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(autouse=True)
