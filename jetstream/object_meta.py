@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from .object_info import ObjectInfo
     from .stored import StoredMsg
     from .stream import Stream
-    from .timestamp import Timestamp
 
 ROLLUP = "Nats-Rollup"
 _TRIES = 50  # each of them was refused because somebody else had success
@@ -80,10 +79,10 @@ class Metas:
 
     async def replace(
         self, name: str, change: Callable[[ObjectInfo | None], ObjectInfo | None]
-    ) -> tuple[ObjectInfo | None, ObjectInfo | None]:
+    ) -> tuple[ObjectInfo | None, ObjectInfo | None, int]:
         """Write what `change` makes of what there is; None: nothing is to be changed.
 
-        Returns what there was, and what there is now, with its mtime.
+        Returns what there was, what there is now, and its sequence.
         """
         id = self.api.session.connection.new_token()
         found = await self.find(name)
@@ -92,7 +91,7 @@ class Metas:
             info = change(None if found is None else found.info)
             before = None if found is None else found.info
             if info is None:
-                return before, None
+                return before, None, 0
             try:
                 seq = await self._write(info, id, 0 if found is None else found.seq)
             except WrongLastSequence:
@@ -101,10 +100,17 @@ class Metas:
                     raise
                 found = await self.find(name, leader=True)
                 if found is not None and found.id == id:
-                    return before, found.info  # OBJ-14
+                    return before, found.info, found.seq  # OBJ-14
                 continue
-            info.mtime = await self._time(seq)
-            return before, info
+            return before, info, seq
+
+    async def dated(self, info: ObjectInfo, seq: int) -> ObjectInfo:
+        """With the time that the stream has written it, by the leader, who has it."""
+        try:
+            info.mtime = (await get_by_api(self.api, self.stream.name, {"seq": seq})).time
+        except RemoteError:
+            pass  # replaced meanwhile, or nobody tells: it is stored all the same
+        return info
 
     async def purge_chunks(self, info: ObjectInfo) -> None:
         """The object was replaced or deleted: its chunks belong to nobody any more."""
@@ -137,10 +143,3 @@ class Metas:
                 expect_last_subject_seq=last,
             )
             return (await publication.result()).seq
-
-    async def _time(self, seq: int) -> Timestamp | None:
-        """When the stream took it, by the leader, who has it."""
-        try:
-            return (await get_by_api(self.api, self.stream.name, {"seq": seq})).time
-        except RemoteError:
-            return None  # replaced meanwhile, or nobody tells: it is stored all the same

@@ -57,6 +57,7 @@ class Upload:
         self._last = 0  # the sequence of the last chunk that was acknowledged
         self._again = False  # something was sent a second time
         self._in_doubt = False  # the info was sent, and may be stored
+        self._there = False  # it is: what is left to do is to purge the one before
         self._before: ObjectInfo | None = None
         most = min(max(1, AHEAD // self.chunk_size), _MOST_CHUNKS)  # OBJ-19
         self._window = metas.js.publisher(max_pending=most)
@@ -98,18 +99,21 @@ class Upload:
         if self._again:
             await self._count()
         try:
-            before, info = await self._metas.replace(self._meta.name, self._replace)
+            before, info, seq = await self._metas.replace(self._meta.name, self._replace)
         except BaseException as error:
             self._in_doubt = not isinstance(error, (ApiError, NoStreamResponse))
             raise
+        self._there = True
         assert info is not None
         if before is not None:
             await self._metas.purge_chunks(before)  # OBJ-24
-        return info
+        return await self._metas.dated(info, seq)
 
     async def give_up(self) -> None:
         """Purge what is stored of it, before the error is told; not for long."""
         machine = self.abandon()
+        if machine is None:
+            return
         session = self._metas.api.session
         deadline = session.deadline(self._metas.api.timeout)
         try:
@@ -118,14 +122,16 @@ class Upload:
         except TimeoutExpired:
             pass  # it goes on behind our back
 
-    def abandon(self) -> Sweep:
-        """Have it purged, without waiting (OBJ-25)."""
+    def abandon(self) -> Sweep | None:
+        """Have it purged, without waiting (OBJ-25); None: there is nothing to purge."""
         self._window._end()  # pyright: ignore[reportPrivateUsage]
         metas = self._metas
+        before = self._before
+        old = "" if before is None or not before.chunks else metas.chunks + before.nuid
+        if self._there:
+            return sweep(metas.api, metas.stream.name, old) if old else None
         look = None
         if self._in_doubt:
-            before = self._before
-            old = "" if before is None or not before.chunks else metas.chunks + before.nuid
             look = Look(metas.infos + encode_name(self._meta.name), self._nuid, old)
         return sweep(metas.api, metas.stream.name, self._subject, look)
 

@@ -165,23 +165,24 @@ class ObjectStore:
         encode_name(new)
         metas = self._metas
         if new == name:
-            _, info = await metas.replace(name, lambda found: self._change(found, name, given))
+            _, info, seq = await metas.replace(name, lambda found: self._change(found, name, given))
         else:
             before = await metas.find(name)
             changed = self._change(None if before is None else before.info, name, given)
             assert before is not None
-            _, info = await metas.replace(new, lambda found: self._rename(found, changed))
+            _, info, seq = await metas.replace(new, lambda found: self._rename(found, changed))
             # Not what somebody else has put there meanwhile.
             subject = metas.infos + encode_name(name)
             await metas.stream.purge(subject=subject, seq=before.seq + 1)
         assert info is not None
-        return info
+        return await metas.dated(info, seq)
 
     async def delete(self, name: str) -> None:
         """Delete it, and its data; ObjectNotFound if there never was one."""
-        before, deleted = await self._metas.replace(name, lambda found: self._delete(found, name))
+        metas = self._metas
+        before, deleted, _ = await metas.replace(name, lambda found: self._delete(found, name))
         if before is not None and deleted is not None:
-            await self._metas.purge_chunks(before)
+            await metas.purge_chunks(before)
 
     async def add_link(self, name: str, info: ObjectInfo) -> ObjectInfo:
         """Have a link to that object, of this bucket or another.
@@ -296,9 +297,9 @@ class ObjectStore:
             info.nuid = nuid
             return info
 
-        _, info = await self._metas.replace(name, make)
+        _, info, seq = await self._metas.replace(name, make)
         assert info is not None
-        return info
+        return await self._metas.dated(info, seq)
 
 
 def _changes(

@@ -137,22 +137,20 @@ def test_how_much_is_on_its_way(chunk_size, most):
 @pytest.mark.parametrize(("chunks", "purged"), [(2, True), (0, False)])
 def test_what_was_there_before(chunks, purged):
     before = told(chunks=chunks, nuid="OLD")
-    stage, upload = start(ack(1), direct(before), ack(9), STORED, PURGED)
+    stage, upload = start(ack(1), direct(before), ack(9), *[PURGED] * purged, STORED)
     put(stage, upload, b"12")
-    last = stage.asked[-1]
-    if purged:
-        assert last == ("$JS.API." + PURGE, {"filter": "$O.b.C.OLD"})
-    else:
-        assert last[0] == "$JS.API." + ASK
+    bodies = [body for subject, body in stage.asked if PURGE in subject]
+    assert bodies == [{"filter": "$O.b.C.OLD"}] * purged
+    assert stage.answers == []
 
 
 @pytest.mark.rule("OBJ-24")
 def test_somebody_else_has_replaced_it():
     one, two = told(chunks=1, nuid="ONE"), told(chunks=1, nuid="TWO")
-    answers = [direct(one), wrong(8), by_api(two, 8), ack(9), STORED, PURGED]
+    answers = [direct(one), wrong(8), by_api(two, 8), ack(9), PURGED, STORED]
     stage, upload = start(ack(1), *answers)
     put(stage, upload, b"12")
-    assert stage.asked[-1][1] == {"filter": "$O.b.C.TWO"}
+    assert stage.asked[-2][1] == {"filter": "$O.b.C.TWO"}
 
 
 # What goes wrong
@@ -284,3 +282,25 @@ def test_cancelled_before_anything_is_known():
         put(stage, upload, b"12")
     machine = upload.abandon()
     assert machine.look.before == ""
+
+
+@pytest.mark.rule("OBJ-25")
+@pytest.mark.parametrize("chunks", [0, 2])
+def test_cancelled_when_it_is_there(chunks):
+    """Its own chunks stay; those of the one before go."""
+    before = told(chunks=chunks, nuid="OLD")
+    stage, upload = start(ack(1), direct(before), ack(9), SILENCE, PURGED, PURGED)
+
+    async def cancel(waitable):
+        if not stage.serve():
+            raise Cancelled
+
+    patient = stage.wait
+    stage.wait = cancel
+    with pytest.raises(Cancelled):
+        put(stage, upload, b"12")
+    stage.wait = patient
+    stage.pubs.clear()
+    stage.run(upload.give_up())
+    bodies = [body for subject, body in stage.asked if PURGE in subject]
+    assert bodies == [{"filter": "$O.b.C.OLD"}] * chunks

@@ -1,0 +1,60 @@
+"""Puts of objects that are cancelled, at any moment: nothing is left behind."""
+
+from __future__ import annotations
+
+import pytest
+
+from jetstream import JetStream
+from natsproto.testing import Server
+from tests.adapters.runtimes import RUNTIMES, Runtime
+
+
+@pytest.fixture(scope="module")
+def js_server():
+    with Server(jetstream=True) as server:
+        yield server
+
+
+@pytest.fixture(params=RUNTIMES)
+def runtime(request) -> Runtime:
+    return Runtime(request.param)
+
+
+async def subjects(js):
+    stream = await js.stream("OBJ_b")
+    return (await stream.info(subjects_filter="$O.>")).state.subjects
+
+
+@pytest.mark.rule("OBJ-25")
+def test_cancelled(runtime, js_server):
+    """Sooner or later, even when the info is on its way: either all of it is there, or nothing."""
+
+    async def main():
+        async with (
+            runtime.connect(js_server.url) as client,
+            runtime.connect(js_server.url) as other,
+        ):
+            js = JetStream(client)
+            store = await js.create_object_store(bucket="b", storage="memory")
+
+            async def put(name):
+                await store.put(name, b"x" * 100, chunk_size=1)
+
+            names = [str(turn) for turn in range(20)]
+            for turn, name in enumerate(names):
+                await store.put(name, b"before", chunk_size=1)
+                putter = runtime.start(lambda name=name: put(name))
+                for _ in range(turn):
+                    await other.flush()
+                await putter.stop()
+            for _ in range(300):
+                sizes = [len(await store.get_bytes(name)) for name in names]
+                if sorted((await subjects(js)).values()) == sorted([1] * 20 + sizes):
+                    break
+                await runtime.sleep(0.02)
+            else:
+                pytest.fail("chunks are left")
+            assert set(sizes) <= {6, 100}
+            await js.delete_object_store("b")
+
+    runtime.run(main)
