@@ -8,8 +8,6 @@ of them in its tasks.
 from __future__ import annotations
 
 import json
-import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -21,21 +19,18 @@ from pyspark.sql import functions as F
 from jetstream.blocking import JetStream
 from natsproto.adapters.blocking import connect
 from natsproto.testing import Server, jwts
-from natsproto.testing.server import free_port
 from tests.core import ROOT
-from tests.spark.conftest import OLDEST_JAVA, java_version, lean_home
+from tests.spark.conftest import OLDEST_JAVA, java_version
 from tests.spark.failing import FailingDataSource, fail_once
 from tests.spark.gates import Gate, pass_gate, stored_on, wait_for_subject
 from tests.spark.remote import ANSWER
 from tests.spark.support import make
-from tests.spark.test_cluster import threads, until
+from tests.spark.test_cluster import SOAK, threads, until
 from tests.spark.test_sink import SMALL, numbers, payloads, wait_for_rows, write
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="processes are found in /proc: Linux"
 )
-# Spark starts a copy of a task only on another host than the first, so they have two names.
-HOSTS = ["127.0.0.1", "127.0.0.2"]
 SETTINGS = {
     "spark.executor.memory": "512m",
     "spark.speculation": "true",
@@ -47,46 +42,20 @@ SETTINGS = {
 
 
 class SparkCluster:
-    """Starts when it is made; `call` has a function of this module run by the driver."""
+    """`call` has a function of this module run by the driver."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._processes: list[subprocess.Popen[str]] = []
-        self._home = lean_home(directory / "home")
-        port = free_port()
-        master = f"spark://{HOSTS[0]}:{port}"
-        try:
-            self._start_daemon("master.Master", "--host", HOSTS[0], "--port", str(port))
-            until(lambda: is_open(HOSTS[0], port))  # who asks too early asks again much later
-            for host in HOSTS:
-                limits = ["--cores", "1", "--memory", "1g", "--work-dir", str(directory / host)]
-                self._start_daemon("worker.Worker", "--host", host, *limits, master)
-            settings = {**SETTINGS, "spark.master": master}
-            order = {"directory": str(directory / "driver"), "settings": settings}
-            command = [sys.executable, "-m", "tests.spark.remote", json.dumps(order)]
-            self._driver = self._start(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        except BaseException:
-            self.stop()
-            raise
-
-    def _start_daemon(self, name: str, *arguments: str) -> None:
-        command = [str(self._home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}"]
-        self._start([*command, "--webui-port", "0", *arguments], stdout=subprocess.DEVNULL)
-
-    def _start(self, command: list[str], **pipes: int) -> subprocess.Popen[str]:
-        environment = {
-            "SPARK_HOME": str(self._home),
-            "SPARK_DAEMON_MEMORY": "256m",
-            "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1",
-            "PYSPARK_PYTHON": sys.executable,
-            "PYTHONPATH": str(ROOT),
-        }
-        with (self.directory / "log").open("a") as log:
-            process = subprocess.Popen(
-                command, stderr=log, cwd=ROOT, env={**os.environ, **environment}, text=True, **pipes
+        order = json.dumps({"directory": str(directory), "settings": SETTINGS})
+        with (directory / "log").open("w") as log:
+            self._driver = subprocess.Popen(
+                [sys.executable, "-m", "tests.spark.remote", order],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                cwd=ROOT,
+                text=True,
             )
-        self._processes.append(process)
-        return process
 
     def call(self, function, **arguments):
         driver = self._driver
@@ -101,14 +70,7 @@ class SparkCluster:
         raise AssertionError((self.directory / "log").read_text()[-3000:])
 
     def stop(self) -> None:
-        for process in reversed(self._processes):
-            process.terminate()
-            process.communicate()
-
-
-def is_open(host, port):
-    with socket.socket() as sock:
-        return sock.connect_ex((host, port)) == 0
+        self._driver.communicate()
 
 
 @pytest.fixture(scope="module")
@@ -125,13 +87,8 @@ def stream(js, name):
     return js.create_stream(name=name, subjects=[f"{name}.>"], allow_direct=True, allow_atomic=True)
 
 
-@pytest.fixture(params=["dedup", "atomic"])
-def exact(request, server, stream):
-    """The options of each delivery that stores every row once."""
-    return options_of(request.param, server, stream)
-
-
 def options_of(delivery, server, stream):
+    """Of those deliveries that store every row once."""
     options = {"servers": server.url, "delivery": delivery}
     if delivery == "atomic":
         options.update(stream=stream.name, markerSubject=f"{stream.name}.mark")
@@ -174,9 +131,11 @@ def write_once(spark, options, name, flag):
     write(frame, options, subject=f"{name}.a")
 
 
-def test_an_executor_is_killed_in_a_write(cluster, stream, exact, tmp_path):
+@pytest.mark.parametrize("delivery", ["dedup", "atomic"] if SOAK else ["dedup"])
+def test_an_executor_is_killed_in_a_write(cluster, server, stream, delivery, tmp_path):
     flag = tmp_path / "flag"
-    cluster.call(write_once, options=exact, name=stream.name, flag=str(flag))
+    options = options_of(delivery, server, stream)
+    cluster.call(write_once, options=options, name=stream.name, flag=str(flag))
     assert payloads(stream) == list(range(6000))
     assert flag.exists()
 
@@ -191,9 +150,10 @@ def copy(spark, options, name, directory):
     writer.trigger(availableNow=True).start().awaitTermination()
 
 
-def test_an_executor_is_killed_in_a_micro_batch(cluster, server, js, stream, tmp_path):
+@pytest.mark.parametrize("delivery", ["dedup", "atomic"] if SOAK else ["atomic"])
+def test_an_executor_is_killed_in_a_micro_batch(cluster, server, js, stream, delivery, tmp_path):
     make(js, stream.name + "IN", 6000)
-    options = options_of("atomic", server, stream)
+    options = options_of(delivery, server, stream)
     cluster.call(copy, options=options, name=stream.name, directory=str(tmp_path))
     assert payloads(stream) == list(range(6000))
     assert (tmp_path / "flag").exists()
@@ -249,11 +209,13 @@ def count_fenced(cluster):
     return sum(path.read_text().count("WriterFenced") for path in cluster.directory.rglob("stderr"))
 
 
-def test_two_copies_of_a_task_write_at_the_same_time(cluster, stream, exact):
+@pytest.mark.parametrize("delivery", ["dedup", "atomic"])
+def test_two_copies_of_a_task_write_at_the_same_time(cluster, server, stream, delivery):
     before = count_fenced(cluster)
-    ended = cluster.call(speculate, options=exact, name=stream.name)
+    options = options_of(delivery, server, stream)
+    ended = cluster.call(speculate, options=options, name=stream.name)
     assert payloads(stream) == list(range(12_000))
-    if exact["delivery"] == "atomic":
+    if delivery == "atomic":
         assert not ended
         assert count_fenced(cluster) > before
         markers = stream.info(subjects_filter=f"{stream.name}.mark.>").state.subjects
