@@ -12,7 +12,14 @@ ROOT = Path(__file__).parent.parent
 PAGE = Path(__file__).with_name("jetstream-fields.md")
 sys.path.insert(0, str(ROOT))
 
-from jetstream import consumer_config, info, kv_config, stream_config  # noqa: E402
+from jetstream import (  # noqa: E402
+    consumer_config,
+    info,
+    kv_config,
+    object_config,
+    object_info,
+    stream_config,
+)
 from jetstream.fields import Fields  # noqa: E402
 
 HEAD = """\
@@ -28,6 +35,8 @@ CHAPTERS = [
     ("Configuration of streams", stream_config, ["StreamConfig"]),
     ("Configuration of consumers", consumer_config, ["ConsumerConfig"]),
     ("Configuration of buckets", kv_config, ["KeyValueConfig"]),
+    ("Configuration of buckets of objects", object_config, ["ObjectStoreConfig"]),
+    ("What is told about objects", object_info, ["ObjectInfo", "ObjectMeta"]),
     ("What the server tells", info, ["StreamInfo", "ConsumerInfo", "AccountInfo", "PubAck"]),
 ]
 
