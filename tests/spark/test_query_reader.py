@@ -19,6 +19,9 @@ streaming = pytest.importorskip("pyspark.sql.streaming.datasource", reason="need
 ALL = streaming.ReadAllAvailable()
 
 
+POLL = stream_module._POLL
+
+
 class Query:
     """What Spark does with a reader, with JSON in between; `start` is the last finished offset."""
 
@@ -252,6 +255,41 @@ def test_lag_is_reported_without_a_call(server, js, name):
     calls = server.monitor("/jsz")["api"]["total"]
     assert next_of(reader.reportLatestOffset(), name) == 11
     assert server.monitor("/jsz")["api"]["total"] == calls
+
+
+class Clock:
+    """In place of `time`: nobody sleeps, the clock goes on."""
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, duration):
+        self.now += duration
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_an_idle_query_asks_less_than_twice_a_second(server, js, name, monkeypatch, count):
+    names = [f"{name}{i}" for i in range(count)]
+    for each in names:
+        make(js, each, 1)
+    reader = query_reader(server, stream=",".join(names), startingOffsets="earliest")
+    query = Query(reader)
+    query.batch()
+    clock = Clock()
+    monkeypatch.setattr(stream_module, "time", clock)
+    monkeypatch.setattr(stream_module, "_POLL", POLL)
+    query.batch()
+    calls = server.monitor("/jsz")["api"]["total"]
+    start = clock.now
+    while clock.now < start + 30:
+        before = clock.now
+        assert query.batch() is None
+        assert clock.now - before <= 1.0  # a query that is stopped need not wait for long
+        reader.reportLatestOffset()
+    assert server.monitor("/jsz")["api"]["total"] - calls <= 2 * 30
 
 
 def test_other_streams_than_those_of_the_checkpoint_are_refused(server, js, name):

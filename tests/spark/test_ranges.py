@@ -307,6 +307,23 @@ def test_what_goes_between_planning_and_reading(server, js, name, fail, caplog):
         assert "messages 1 to 10" in caplog.text
 
 
+@pytest.mark.parametrize("fail", [True, False])
+def test_what_goes_while_it_is_read(server, js, name, fail, caplog):
+    stream = make(js, name, 100)
+    reader = batch_reader(server, stream=name, failOnDataLoss=fail, fetchSize=10, arrowBatchRows=10)
+    batches = reader.read(reader.partitions()[0])
+    found = next(batches).column(0).to_pylist()
+    stream.purge(seq=61)
+    if fail:
+        with pytest.raises(DataLost, match=r"messages \d+ to 60 of stream"):
+            list(batches)
+    else:
+        found += [seq for batch in batches for seq in batch.column(0).to_pylist()]
+        # A pull may have been on its way.
+        assert found == [*range(1, len(found) - 39), *range(61, 101)]
+        assert "to 60 of stream" in caplog.text
+
+
 def test_what_goes_at_the_end_of_the_range_is_a_gap(server, js, name):
     stream = make(js, name, 20)
     reader = batch_reader(server, stream=name)
