@@ -148,6 +148,10 @@ class Upload:
         subject = self._metas.front + self._subject
         self._flying.append(await self._window.publish(subject, chunk, msg_id=id))
         self._settle()
+        while self._flying and self._flying[0].trouble is not None:
+            # It is sent again: what comes behind it must not overtake it.
+            await self._flying[0].result()
+            self._settle()
 
     def _settle(self) -> None:
         """Look at the first chunks on their way, which may have arrived."""

@@ -13,7 +13,7 @@ object must stay.
                  the third answer   -> over
                  an error           -> over: it is sealed, or gone
 
-What is not answered is asked again a second later, a few times.
+What is not answered, or cannot be done now, is asked again a second later, a few times.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .call import Api
 
 _PAUSE = 1.0
-_TRIES = 6
+_TRIES = 10
 _PAUSES = (0.05, 1.0)  # after each purge but the last
 
 PAUSING = "pausing"
@@ -101,8 +101,8 @@ class Sweep(Machine):
             return self._found(msg.data, now)
         try:
             read_reply(msg.data)
-        except JetStreamError:
-            return self._over()
+        except JetStreamError as error:
+            return self._failed(error)
         self._rounds += 1
         if self._rounds > len(_PAUSES):
             return self._over()
@@ -116,10 +116,8 @@ class Sweep(Machine):
             ours = self.look.is_ours(read_reply(data))
         except MessageNotFound:
             ours = False
-        except ApiError:
-            return self._over()
-        except JetStreamError:
-            return False  # the timer asks again
+        except JetStreamError as error:
+            return self._failed(error)
         if ours:
             self.chunks = self.look.before
             if not self.chunks:
@@ -139,6 +137,11 @@ class Sweep(Machine):
     def _call(self, verb: str, body: dict[str, Any]) -> None:
         subject = "%s.%s.%s" % (self._prefix, verb, self._path)
         self.order(subject.encode(), encode_json(body), self._inbox)
+
+    def _failed(self, error: JetStreamError) -> bool:
+        if isinstance(error, ApiError) and error.code < 500:
+            return self._over()
+        return False  # the timer asks again
 
     def _over(self) -> bool:
         self.deadline = None

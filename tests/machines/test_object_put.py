@@ -174,6 +174,20 @@ def test_the_connection_is_lost(count):
 
 
 @pytest.mark.rule("OBJ-21")
+def test_no_chunk_overtakes_another():
+    stage, upload = start(NOBODY, NOBODY, ack(1), ack(2), ack(3))
+
+    async def main():
+        await upload.add(b"12")
+        stage.serve()  # nobody is there now
+        await upload.add(b"34")
+        await upload.add(b"56")
+
+    stage.run(main())
+    assert [pub.data for pub in stage.pubs] == [b"12", b"34", b"12", b"34", b"56"]
+
+
+@pytest.mark.rule("OBJ-21")
 @pytest.mark.parametrize("seq", [4, 5])
 def test_not_in_their_order(seq):
     stage, upload = start(ack(5), ack(seq))

@@ -41,9 +41,10 @@ PURGES = [  # what is answered; what is asked; when it was done, and over
     ("there is nothing", [{"success": True}] * 3, [PURGE] * 3, 0.05, 1.05),
     ("the bucket is sealed", [SEALED], [PURGE], 0.0, 0.0),
     ("it is gone", [NO_STREAM], [PURGE], 0.0, 0.0),
-    ("garbage is answered", [b"-ERR"], [PURGE], 0.0, 0.0),
+    ("garbage is answered", [b"-ERR", *[PURGED] * 3], [PURGE] * 4, 1.05, 2.05),
+    ("it has no leader now", [BUSY, *[PURGED] * 3], [PURGE] * 4, 1.05, 2.05),
     ("nobody is there now", [NOBODY, SILENCE, *[PURGED] * 3], [PURGE] * 5, 2.05, 3.05),
-    ("nobody ever is", [NOBODY] * 6, [PURGE] * 6, 6.0, 6.0),
+    ("nobody ever is", [NOBODY] * 10, [PURGE] * 10, 10.0, 10.0),
     ("the connection is lost", [Lost(), *[PURGED] * 3], [PURGE] * 4, None, None),
 ]
 
@@ -68,7 +69,7 @@ LOOKS = [  # what is answered; what is asked; when it was over
     ("ours is", [OURS, *[PURGED] * 3], [GET, *[OLD] * 3], 2.05),
     ("it is empty", [EMPTY, *[PURGED] * 3], [GET, *[PURGE] * 3], 2.05),
     ("the bucket is gone", [NO_STREAM], [GET], 1.0),
-    ("it cannot be told", [BUSY], [GET], 1.0),
+    ("it cannot be told now", [BUSY, NO_STREAM], [GET, GET], 2.0),
     ("later", [SILENCE, b"-ERR", OURS, *[PURGED] * 3], [GET, GET, GET, *[OLD] * 3], 4.05),
     ("the connection is lost", [Lost(), OURS, *[PURGED] * 3], [GET, GET, *[OLD] * 3], None),
 ]
