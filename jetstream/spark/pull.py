@@ -69,8 +69,9 @@ class Pulls:
         fields: dict[str, Any] = {"no_wait": True, **limit}
         if wait:
             fields["expires"] = round(wait * NANO)
-        # Heartbeats are not asked for: such a pull is answered at once. But silence is noticed.
-        silence = (wait + _SILENCE) / 2
+        # Heartbeats are not asked for: such a pull is answered at once. But silence is noticed; a
+        # message that is larger than all others has its time, which is silent until its end.
+        silence = (wait + (_SILENCE if limit else _PATIENCE)) / 2
         self._start(PullTemplate(self._subject.encode(), fields, wait, silence), count, wait)
 
     def _start(self, template: PullTemplate, count: int, wait: float) -> None:
