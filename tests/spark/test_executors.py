@@ -180,6 +180,8 @@ def speculate(spark, options, name):
         for number, batch in enumerate(batches):
             if first and not copied and number == 4:  # it has sent 2000 rows at most
                 wait_for_subject(url, name, f"{name}.0", 2001)
+            if first and copied and number == 0:  # not before the first one has begun to write
+                wait_for_subject(url, name, f"{name}.0", 1)
             if first and copied and number == 8:
                 pass_gate(port)
             yield batch
