@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from natsproto.errors import HeaderError, NotSupported, RemoteError
 
-from .api_errors import MessageNotFound, StreamNotFound, WrongLastSequence
-from .errors import BucketNotFound, ObjectNotFound
+from .api_errors import ApiError, MessageNotFound, StreamNotFound, WrongLastSequence
+from .errors import BucketNotFound, ObjectNotFound, PublishInDoubt
 from .object_info import read_info
 from .object_names import STREAM, chunks_of, encode_name, front_of, infos_of
 from .object_sweep import sweep
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from .api import JetStream
     from .call import Api
+    from .info import PubAck
     from .object_info import ObjectInfo
     from .stored import StoredMsg
     from .stream import Stream
@@ -86,6 +87,7 @@ class Metas:
         """
         id = self.api.session.connection.new_token()
         found = await self.find(name)
+        refused: ObjectInfo | None = None  # what there was at the try before
         tries = 0
         while True:
             info = change(None if found is None else found.info)
@@ -93,7 +95,7 @@ class Metas:
             if info is None:
                 return before, None, 0
             try:
-                seq = await self._write(info, id, 0 if found is None else found.seq)
+                ack = await self._write(info, id, 0 if found is None else found.seq)
             except WrongLastSequence:
                 tries += 1
                 if tries == _TRIES:
@@ -101,8 +103,11 @@ class Metas:
                 found = await self.find(name, leader=True)
                 if found is not None and found.id == id:
                     return before, found.info, found.seq  # OBJ-14
+                refused = before
                 continue
-            return before, info, seq
+            if ack.duplicate and tries:
+                before = refused  # OBJ-14: that try had success, and was replaced since
+            return before, info, ack.seq
 
     async def dated(self, info: ObjectInfo, seq: int) -> ObjectInfo:
         """With the time that the stream has written it, by the leader, who has it."""
@@ -131,7 +136,7 @@ class Metas:
                 pass  # OBJ-15: it was changed, or is gone: the API knows
         return await get_by_api(self.api, name, {"last_by_subj": subject})
 
-    async def _write(self, info: ObjectInfo, id: str, last: int) -> int:
+    async def _write(self, info: ObjectInfo, id: str, last: int) -> PubAck:
         subject = self.front + self.infos + encode_name(info.name)
         # By a window, which sends it again after a lost connection.
         async with self.js.publisher(max_pending=1) as window:
@@ -142,4 +147,13 @@ class Metas:
                 msg_id=id,
                 expect_last_subject_seq=last,
             )
-            return (await publication.result()).seq
+            try:
+                return await publication.result()
+            except WrongLastSequence:
+                raise
+            except ApiError as error:
+                trouble = publication.trouble
+                if trouble is not None and trouble.in_doubt:
+                    # The second of two was refused. That says nothing about the first.
+                    raise PublishInDoubt("%s: it may be stored or not" % error) from None
+                raise

@@ -147,6 +147,20 @@ REPLACES = [
         marks=pytest.mark.rule("OBJ-14"),
     ),
     pytest.param(
+        "it was ours, and was replaced",
+        [direct(ONE), Lost(), wrong(10), by_api(TWO, 10), {**ack(9), "duplicate": True}],
+        ["get", 7, 7, "ask", 10],
+        (1, 3),
+        marks=pytest.mark.rule("OBJ-14"),
+    ),
+    pytest.param(
+        "it is known by its id",
+        [direct(ONE), Lost(), {**ack(9), "duplicate": True}],
+        ["get", 7, 7],
+        (1, 2),
+        marks=pytest.mark.rule("OBJ-14"),
+    ),
+    pytest.param(
         "the connection is lost",
         [direct(ONE), Lost(), ack(9)],
         ["get", 7, 7],
@@ -203,12 +217,17 @@ def test_no_end():
     assert stage.answers == []
 
 
+FULL = {"error": {"code": 503, "err_code": 10077, "description": "maximum bytes exceeded"}}
+
+
 @pytest.mark.parametrize(
     ("answers", "error"),
     [
         ([{"error": {"code": 400, "err_code": 10109, "description": "sealed"}}], ApiError),
         ([NOBODY] * 3, NoStreamResponse),
         ([SILENCE], PublishInDoubt),
+        ([Lost(), FULL], PublishInDoubt),
+        ([NOBODY, FULL], ApiError),
     ],
 )
 def test_not_replaced(answers, error):
