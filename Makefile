@@ -6,8 +6,8 @@ READY := .venv/.ready
 # What asks no clock makes way for what does: the tests on servers have the time that is left.
 CALM := nice $(PY)
 PURE := $(addprefix tests/,wire connection hostile machines fuzz micropython sim/test_sim.py sim/test_mutants.py)
-# Who has nothing to do takes work of others. A process that dies is a failure: its successor would wait for ever.
-SHARED := --dist worksteal --max-worker-restart 0
+# A process that dies is a failure: its successor would wait for ever.
+XDIST := --max-worker-restart 0 --dist
 # A hundred processes read the same sources, and compile them once, whatever the environment says.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -35,16 +35,16 @@ cover: $(READY)  ## Every core module is covered by its own tests alone
 	$(CALM) -m tests.cover
 
 pure: $(READY)  ## Every test that needs no server
-	$(CALM) -m pytest -n 2 $(SHARED) $(PURE)
+	$(CALM) -m pytest -n 2 $(XDIST) worksteal $(PURE)
 
 real: $(READY)  ## All other tests but those in Spark
-	$(PY) -m pytest -n 4 $(SHARED) $(PURE:%=--ignore %) --ignore tests/typing --ignore tests/spark
+	$(PY) -m pytest -n 4 $(XDIST) worksteal $(PURE:%=--ignore %) --ignore tests/typing --ignore tests/spark
 
 core: $(READY)  ## Only the machines: no I/O and no server
 	$(PY) -m pytest tests/wire tests/connection tests/hostile tests/machines
 
 spark: $(READY)  ## The source and the sink in a local Spark, where there is Java 17
-	$(PY) -m pytest tests/spark
+	$(PY) -m pytest -n 2 $(XDIST) loadfile tests/spark
 
 micropython: $(READY)  ## The core on MicroPython
 	$(PY) -m pytest tests/micropython
