@@ -25,6 +25,7 @@ from pyspark.sql.datasource import (
 )
 
 from jetstream.call import require_level
+from jetstream.errors import JetStreamNotAvailable, TemporarilyUnavailable
 from natsproto.errors import (
     ConnectionClosed,
     InvalidState,
@@ -52,6 +53,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("jetstream.spark")
 _SLOW = 0.5  # seconds from batch to batch
+_UNASKED = (  # why a stream may not be asked on the driver, though tasks may write to it
+    ConnectionClosed,
+    JetStreamNotAvailable,
+    PermissionDenied,
+    TemporarilyUnavailable,
+    TimeoutExpired,
+)
 _checked: set[str] = set()  # the queries whose stream this process has looked at
 
 
@@ -250,7 +258,7 @@ def check_target(settings: Settings, write_id: str, kinds: dict[str, str]) -> No
             if js.stream_names(markers) != [name]:
                 text = "option markerSubject: stream %s does not take %r"
                 raise InvalidValue(text % (name, markers))
-    except (ConnectionClosed, PermissionDenied, TimeoutExpired) as error:
+    except _UNASKED as error:
         logger.warning("the stream cannot be asked, so nothing is checked: %s", error)
         return
     if "ttl" in kinds and not config.allow_msg_ttl:

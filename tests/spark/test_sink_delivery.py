@@ -513,3 +513,12 @@ def test_a_driver_without_a_connection_checks_nothing(name, caplog):
     settings = read_options({"servers": gone, "subject": f"{name}.a"}, WRITE)
     assert isinstance(batch_writer(settings, DATA, False), BatchWriter)
     assert "the stream cannot be asked, so nothing is checked" in caplog.text
+
+
+def test_a_driver_that_finds_no_leader_checks_nothing(name, caplog):
+    """In an election nobody answers; without JetStream it is the same."""
+    with Server() as server:
+        settings = read_options({"servers": server.url, "subject": f"{name}.a"}, WRITE)
+        assert isinstance(batch_writer(settings, DATA, False), BatchWriter)
+        forget(settings)
+    assert "the stream cannot be asked, so nothing is checked: no JetStream answers" in caplog.text
