@@ -7,7 +7,7 @@ to be written is thought over (OBJ-13).
 
 from __future__ import annotations
 
-from natsproto.errors import HeaderError, NotSupported, RemoteError
+from natsproto.errors import HeaderError, NotSupported, RemoteError, TimeoutExpired
 
 from .api_errors import ApiError, MessageNotFound, StreamNotFound, WrongLastSequence
 from .errors import BucketNotFound, ObjectNotFound, PublishInDoubt
@@ -86,7 +86,7 @@ class Metas:
         Returns what there was, what there is now, and its sequence.
         """
         id = self.api.session.connection.new_token()
-        found = await self.find(name)
+        found = await self._find_surely(name)
         refused: ObjectInfo | None = None  # what there was at the try before
         tries = 0
         while True:
@@ -100,7 +100,7 @@ class Metas:
                 tries += 1
                 if tries == _TRIES:
                     raise
-                found = await self.find(name, leader=True)
+                found = await self._find_surely(name, leader=True)
                 if found is not None and found.id == id:
                     return before, found.info, found.seq  # OBJ-14
                 refused = before
@@ -126,6 +126,13 @@ class Metas:
             await self.stream.purge(subject=subject)
         except RemoteError:
             sweep(self.api, self.stream.name, subject)  # it is replaced all the same
+
+    async def _find_surely(self, name: str, *, leader: bool = False) -> Found | None:
+        """A lost connection takes a question along; after so much it is asked again."""
+        try:
+            return await self.find(name, leader=leader)
+        except TimeoutExpired:
+            return await self.find(name, leader=True)
 
     async def _read(self, subject: str, leader: bool) -> StoredMsg:
         name = self.stream.name

@@ -170,7 +170,11 @@ class Upload:
 
     async def _count(self) -> None:
         """OBJ-21: ids are not remembered for ever, and a connection may be lost for long."""
-        info = await self._metas.stream.info(subjects_filter=self._subject)
+        stream = self._metas.stream
+        try:
+            info = await stream.info(subjects_filter=self._subject)
+        except TimeoutExpired:
+            info = await stream.info(subjects_filter=self._subject)  # lost with a connection
         stored = info.state.subjects.get(self._subject, 0)
         if stored != self._chunks:
             raise self._corrupt("%d chunks are stored, not %d" % (stored, self._chunks))

@@ -161,6 +161,13 @@ REPLACES = [
         marks=pytest.mark.rule("OBJ-14"),
     ),
     pytest.param(
+        "a read is lost",
+        [Lost(), by_api(ONE), wrong(8), SILENCE, by_api(TWO, 8), ack(9)],
+        ["get", "ask", 7, "ask", "ask", 8],
+        (2, 3),
+        marks=pytest.mark.rule("OBJ-13"),
+    ),
+    pytest.param(
         "the connection is lost",
         [direct(ONE), Lost(), ack(9)],
         ["get", 7, 7],

@@ -162,7 +162,8 @@ def test_the_connection_is_lost(count):
     info = stream()
     info["state"]["subjects"] = {CHUNK: count}
     info["total"] = 1
-    stage, upload = start(ack(1), Lost(), ack(2), info, NOT_FOUND, ack(9), STORED)
+    lost = [Lost(), ack(2), *[SILENCE] * (count - 2), info]
+    stage, upload = start(ack(1), *lost, NOT_FOUND, ack(9), STORED)
     if count == 2:
         assert put(stage, upload, b"12", b"34").chunks == 2
         sent = [pub for pub in stage.pubs if pub.subject == CHUNK]
