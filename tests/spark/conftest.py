@@ -54,8 +54,11 @@ def lean_home(home: Path) -> Path:
     return home
 
 
-def start_session(directory: Path, **settings: str) -> SparkSession:
-    """A session whose workers run this Python and find this repository, and that is quiet."""
+def start_session(directory: Path, *, remote: bool = False, **settings: str) -> SparkSession:
+    """A session whose workers run this Python and find this repository, and that is quiet.
+
+    A remote one is a client of Spark Connect, whose server is started along with it.
+    """
     from pyspark.sql import SparkSession
 
     os.environ["SPARK_HOME"] = str(lean_home(directory / "home"))
@@ -63,7 +66,8 @@ def start_session(directory: Path, **settings: str) -> SparkSession:
     os.environ["PYTHONPATH"] = os.pathsep.join(
         [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     )
-    builder = SparkSession.builder.master("local[2, 4]")  # two cores; a task may fail three times
+    master = "local[2, 4]"  # two cores; a task may fail three times
+    builder = SparkSession.builder.remote(master) if remote else SparkSession.builder.master(master)
     for name, value in {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
