@@ -285,10 +285,7 @@ async def check_kv_bucket_gone(ctx: Context) -> None:
 
 @check(since=(2, 11))
 async def check_kv_ttl(ctx: Context) -> None:
-    """A key with a TTL goes by itself: a watch is told, and it can be created again.
-
-    So does the marker of a purge that has one, and leaves nothing behind.
-    """
+    """A key with a TTL goes by itself, and a watch is told; so does the marker of a purge."""
     _, kv = await new_bucket(ctx, limit_marker_ttl=60.0)
     assert (await kv.status()).limit_marker_ttl == 60.0
     await kv.create("lease", b"me", ttl=1)
