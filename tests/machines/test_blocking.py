@@ -9,6 +9,7 @@ from jetstream import (
     batch,
     blocking,
     blocking_kv,
+    blocking_objects,
     consumer,
     consuming,
     fast,
@@ -111,6 +112,14 @@ def test_a_bucket():
     js = blocking.JetStream(stage.blocking)
     assert isinstance(js.key_value("b"), blocking_kv.KeyValue)
     assert js.key_value_names() == ["b"]
+
+
+@pytest.mark.rule("CALL-14")
+def test_a_bucket_of_objects():
+    stage = Stage({"config": {"name": "OBJ_b"}}, {"streams": ["OBJ_b"]})
+    js = blocking.JetStream(stage.blocking)
+    assert isinstance(js.object_store("b"), blocking_objects.ObjectStore)
+    assert js.object_store_names() == ["b"]
 
 
 @pytest.mark.rule("CALL-14")
