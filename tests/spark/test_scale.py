@@ -35,7 +35,8 @@ def written(spark, server, js):
 
     def write(start, end):
         frame = spark.range(start, end, 1, 2).selectExpr("CAST(id AS STRING) AS data")
-        frame.write.format("jetstream").mode("append").options(**options, subject="scale").save()
+        writer = frame.write.format("jetstream").mode("append").options(**options)
+        writer.options(subject="scale", delivery="atLeastOnce").save()  # what takes the least time
 
     js.create_stream(name="SCALE", subjects=["scale"])
     options = {"servers": server.url, "stream": "SCALE"}
