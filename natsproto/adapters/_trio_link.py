@@ -78,6 +78,8 @@ class Link:
                 if not data or self._scope.cancel_called:
                     return
                 self._port.received(bytes(data))
+        except trio.ClosedResourceError:
+            pass  # detached while this task was about to run: too late to be cancelled
         except trio.BrokenResourceError as error:
             self._broken = error.__cause__ or error
 
@@ -104,6 +106,8 @@ class Link:
                     await self._stream.send_all(piece)
                 self.idle = True
                 self._port.carry_out()
+        except trio.ClosedResourceError:
+            pass  # as above
         except trio.BrokenResourceError as error:
             # The reader reports it: the server's last words may say more.
             self._broken = error.__cause__ or error
