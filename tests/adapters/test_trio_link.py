@@ -35,6 +35,7 @@ class Port:
 @pytest.mark.rule("CONN-25")
 def test_a_link_that_is_detached_when_its_tasks_are_about_to_run():
     """Both wake in one turn. If the link's tasks come second, their socket is closed by then."""
+
     async def detach_at(signal, link):
         await trio.lowlevel.wait_readable(signal)
         link.detach()
