@@ -254,7 +254,7 @@ MUTANTS = [
     (
         "the next one starts as the first did",
         "succession",
-        "        if self.start:\n",
+        "        if self.start and not self.ahead:\n",
         "        if False:\n",
         "ordered",
     ),
