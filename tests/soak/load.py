@@ -12,7 +12,7 @@ import os
 import random
 import time
 from contextlib import AsyncExitStack, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from jetstream import JetStream
 from jetstream.errors import JetStreamError, PublishesFailed
@@ -22,9 +22,13 @@ from tests.soak.faults import PLACES, RECONNECT, Single, ThreeNodes, plan
 from tests.soak.ledger import Ledger
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from jetstream import Consumer, JsMsg
     from jetstream.consuming import Messages
     from natsproto.client import Client
+
+Answer = TypeVar("Answer")
 
 PUBLISHERS = 2
 CONSUMERS = 2
@@ -194,10 +198,12 @@ class Soak:
         self.ledger.odd.append(f"not acknowledged within {PATIENCE} s: {left}")
 
     async def _read_back(self, js: JetStream) -> None:
-        """What is stored: by a consumer of its own, when all is quiet."""
-        stream = await js.stream("SOAK")
+        """What is stored: by a consumer of its own. Another leader may still have to be found."""
+        stream = await self._answer_to(lambda: js.stream("SOAK"))
         total = stream.cached_info.state.messages
-        reader = await stream.create_consumer(ack_policy="none", num_replicas=1, mem_storage=True)
+        reader = await self._answer_to(
+            lambda: stream.create_consumer(ack_policy="none", num_replicas=1, mem_storage=True)
+        )
         read = 0
         while read < total:
             batch = await reader.fetch(min(1000, total - read), expires=5.0)
@@ -208,6 +214,17 @@ class Soak:
                 assert msg.headers is not None
                 self.ledger.note_stored(int(msg.headers["Nats-Msg-Id"]))
             read += len(batch)
+
+    async def _answer_to(self, question: Callable[[], Awaitable[Answer]]) -> Answer:
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return await question()
+            except RemoteError:
+                self.warnings += 1
+                if time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(0.1)
 
     def told(self) -> str:
         ledger = self.ledger
