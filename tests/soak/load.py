@@ -217,14 +217,12 @@ class Soak:
 
     async def _answer_to(self, question: Callable[[], Awaitable[Answer]]) -> Answer:
         deadline = time.monotonic() + PATIENCE
-        while True:
-            try:
+        while time.monotonic() < deadline:
+            with suppress(RemoteError):
                 return await question()
-            except RemoteError:
-                self.warnings += 1
-                if time.monotonic() > deadline:
-                    raise
-                await asyncio.sleep(0.1)
+            self.warnings += 1
+            await asyncio.sleep(0.1)
+        return await question()
 
     def told(self) -> str:
         ledger = self.ledger
