@@ -31,26 +31,29 @@ def load(reader, options, schema="sequence BIGINT, data BINARY", **more):
 
 @pytest.fixture(scope="module")
 def written(spark, server, js):
-    """The options of a stream that has the numbers below ROWS, and the watch of how they came."""
+    """The options of a stream that has the numbers below ROWS, and watches of how they came."""
 
-    def write(start, end):
+    def write(start, end, delivery):
         frame = spark.range(start, end, 1, 2).selectExpr("CAST(id AS STRING) AS data")
         writer = frame.write.format("jetstream").mode("append").options(**options)
-        writer.options(subject="scale", delivery="atLeastOnce").save()  # what takes the least time
+        writer.options(subject="scale", delivery=delivery).save()
 
-    js.create_stream(name="SCALE", subjects=["scale"])
+    js.create_stream(name="SCALE", subjects=["scale"], allow_batched=True)
     options = {"servers": server.url, "stream": "SCALE"}
-    write(0, FIRST)
-    with Watch(server) as watch:
-        write(FIRST, ROWS)
-    yield options, watch
+    write(0, FIRST, "dedup")
+    with Watch(server) as by_window:
+        write(FIRST, ROWS // 4, "dedup")
+    with Watch(server) as by_batches:
+        write(ROWS // 4, ROWS, "fast")  # what takes the least time
+    yield options, [by_window, by_batches]
     js.delete_stream("SCALE")
 
 
 def test_the_sink(js, written):
-    _, watch = written
+    _, watches = written
     assert js.stream("SCALE").cached_info.state.messages == ROWS
-    watch.check(WORKER, WRITE_PLANNER, margin=MARGIN, most=MOST)
+    for watch in watches:
+        watch.check(WORKER, WRITE_PLANNER, margin=MARGIN, most=MOST)
 
 
 def test_the_source(spark, server, written):
