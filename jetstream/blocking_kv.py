@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from natsproto.port import blocking, blocking_to, locked_to
+from natsproto.port import blocking, blocking_next, blocking_to, locked_to
 
 from . import kv as _kv
 from . import kv_watch as _watch
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from natsproto.port import BlockingPort
 
-    from .kv_entry import KeyValueEntry
     from .timestamp import Timestamp
 
 
@@ -25,16 +24,10 @@ class InitialEntries:
         self.inner = inner
         self.port = port
 
-    _anext = blocking(_watch.InitialEntries.__anext__)
+    __next__ = blocking_next(_watch.InitialEntries.__anext__)
 
     def __iter__(self) -> Self:
         return self
-
-    def __next__(self) -> KeyValueEntry:
-        try:
-            return self._anext()
-        except StopAsyncIteration:
-            raise StopIteration from None
 
 
 class KeyWatcher:
@@ -70,16 +63,10 @@ class KeyWatcher:
     next_initial = blocking(_watch.KeyWatcher.next_initial)
     initial = locked_to(InitialEntries, _watch.KeyWatcher.initial)
     stop = blocking(_watch.KeyWatcher.stop)
-    _anext = blocking(_watch.KeyWatcher.__anext__)
+    __next__ = blocking_next(_watch.KeyWatcher.__anext__)
 
     def __iter__(self) -> Self:
         return self
-
-    def __next__(self) -> KeyValueEntry:
-        try:
-            return self._anext()
-        except StopAsyncIteration:
-            raise StopIteration from None
 
     def __enter__(self) -> Self:
         return self
@@ -102,16 +89,10 @@ class KeyLister:
         self.port = port
 
     stop = blocking(_watch.KeyLister.stop)
-    _anext = blocking(_watch.KeyLister.__anext__)
+    __next__ = blocking_next(_watch.KeyLister.__anext__)
 
     def __iter__(self) -> Self:
         return self
-
-    def __next__(self) -> str:
-        try:
-            return self._anext()
-        except StopAsyncIteration:
-            raise StopIteration from None
 
     def __enter__(self) -> Self:
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from natsproto.port import blocking, blocking_to, locked_to, run_sync
+from natsproto.port import blocking, blocking_next, blocking_to, locked_to, run_sync
 
 from . import object_put as _put
 from . import object_read as _read
@@ -29,16 +29,10 @@ class InitialObjects:
         self.inner = inner
         self.port = port
 
-    _anext = blocking(_watch.InitialObjects.__anext__)
+    __next__ = blocking_next(_watch.InitialObjects.__anext__)
 
     def __iter__(self) -> Self:
         return self
-
-    def __next__(self) -> ObjectInfo:
-        try:
-            return self._anext()
-        except StopAsyncIteration:
-            raise StopIteration from None
 
 
 class ObjectWatcher:
@@ -69,16 +63,10 @@ class ObjectWatcher:
     next_initial = blocking(_watch.ObjectWatcher.next_initial)
     initial = locked_to(InitialObjects, _watch.ObjectWatcher.initial)
     stop = blocking(_watch.ObjectWatcher.stop)
-    _anext = blocking(_watch.ObjectWatcher.__anext__)
+    __next__ = blocking_next(_watch.ObjectWatcher.__anext__)
 
     def __iter__(self) -> Self:
         return self
-
-    def __next__(self) -> ObjectInfo:
-        try:
-            return self._anext()
-        except StopAsyncIteration:
-            raise StopIteration from None
 
     def __enter__(self) -> Self:
         return self
@@ -108,16 +96,10 @@ class ObjectReader:
 
     read = blocking(_read.ObjectReader.read)
     close = blocking(_read.ObjectReader.close)
-    _anext = blocking(_read.ObjectReader.__anext__)
+    __next__ = blocking_next(_read.ObjectReader.__anext__)
 
     def __iter__(self) -> Self:
         return self
-
-    def __next__(self) -> bytes:
-        try:
-            return self._anext()
-        except StopAsyncIteration:
-            raise StopIteration from None
 
     def __enter__(self) -> Self:
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from natsproto.port import blocking, blocking_to, run_sync
+from natsproto.port import blocking, blocking_next, blocking_to, run_sync
 
 from . import consuming as _consuming
 from . import iteration as _iteration
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from natsproto._record import Record
     from natsproto.headers import Headers
     from natsproto.port import BlockingPort
 
@@ -172,16 +171,10 @@ class MachineEvents:
         self.port = port
 
     next = blocking(_iteration.MachineEvents.next)
-    _anext = blocking(_iteration.MachineEvents.__anext__)
+    __next__ = blocking_next(_iteration.MachineEvents.__anext__)
 
     def __iter__(self) -> Self:
         return self
-
-    def __next__(self) -> Record:
-        try:
-            return self._anext()
-        except StopAsyncIteration:
-            raise StopIteration from None
 
 
 def _facades(messages: list[_messages.JsMsg], port: BlockingPort) -> list[JsMsg]:

@@ -9,12 +9,11 @@ from __future__ import annotations
 from . import client as _client
 from . import subscription as _subscription
 from .errors import ConnectionClosed
-from .port import blocking, blocking_to, run_sync
+from .port import blocking, blocking_next, blocking_to, run_sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .encode import BytesLike
-    from .events import Event
     from .frames import Info, Msg
     from .headers import HeadersLike
     from .options import ServersLike
@@ -58,7 +57,7 @@ class Subscription:
     next = blocking(_subscription.Subscription.next)
     unsubscribe = blocking(_subscription.Subscription.unsubscribe)
     drain = blocking(_subscription.Subscription.drain)
-    _anext = blocking(_subscription.Subscription.__anext__)
+    _wait_for_next = blocking_next(_subscription.Subscription.__anext__)
 
     def __iter__(self) -> Subscription:
         return self
@@ -71,12 +70,7 @@ class Subscription:
         else:
             with port.lock:
                 msg = _subscription.at_hand(self.inner)
-        if msg is not None:
-            return msg
-        try:
-            return self._anext()
-        except StopAsyncIteration:
-            raise StopIteration from None
+        return self._wait_for_next() if msg is None else msg
 
     def __enter__(self) -> Subscription:
         return self
@@ -99,16 +93,10 @@ class Events:
         self.port = port
 
     next = blocking(_client.Events.next)
-    _anext = blocking(_client.Events.__anext__)
+    __next__ = blocking_next(_client.Events.__anext__)
 
     def __iter__(self) -> Events:
         return self
-
-    def __next__(self) -> Event:
-        try:
-            return self._anext()
-        except StopAsyncIteration:
-            raise StopIteration from None
 
 
 class Client:

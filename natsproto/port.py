@@ -131,6 +131,21 @@ def blocking_to(
     return _dressed(call, method)
 
 
+def blocking_next(
+    method: Callable[[Inner], Coroutine[Any, Any, R]],
+) -> Callable[[Facade[Inner]], R]:
+    """The `__next__` of a facade, for the `__anext__` of its inner object."""
+
+    def call(__self: Facade[Inner]) -> R:
+        try:
+            with __self.port.lock:
+                return run_sync(method(__self.inner))
+        except StopAsyncIteration:
+            raise StopIteration from None
+
+    return _dressed(call, method)
+
+
 def locked_to(
     make: Callable[[R, BlockingPort], S], method: Callable[Concatenate[Inner, P], R]
 ) -> Callable[Concatenate[Facade[Inner], P], S]:

@@ -8,7 +8,7 @@ import pytest
 
 from natsproto import port
 from natsproto.errors import InvalidState
-from natsproto.port import blocking, blocking_to, locked_to, run_sync
+from natsproto.port import blocking, blocking_next, blocking_to, locked_to, run_sync
 
 
 class Suspends:
@@ -29,6 +29,12 @@ class Inner:
         """At once."""
         self.log.append("add")
         return one + two
+
+    async def __anext__(self) -> int:
+        if len(self.log) > 4:
+            raise StopAsyncIteration
+        self.log.append("next")
+        return len(self.log)
 
     async def fail(self) -> None:
         raise ZeroDivisionError
@@ -66,6 +72,10 @@ class Facade:
     suspend = blocking(Inner.suspend)
     sum = blocking_to(Sum, Inner.add)
     sum_now = locked_to(Sum, Inner.add_now)
+    __next__ = blocking_next(Inner.__anext__)
+
+    def __iter__(self):
+        return self
 
     def __init__(self) -> None:
         self.inner = Inner()
@@ -85,6 +95,12 @@ def test_a_method_that_is_no_coroutine():
     assert made.port is facade.port
     assert facade.inner.log == ["locked", "add", "released"]
     assert facade.sum_now.__doc__ == "At once."
+
+
+def test_an_iteration():
+    facade = Facade()
+    assert list(facade) == [2, 5]
+    assert facade.inner.log == ["locked", "next", "released"] * 2 + ["locked", "released"]
 
 
 def test_arguments_are_passed_on():
