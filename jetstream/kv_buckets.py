@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from natsproto.errors import InvalidValue, NotSupported
 
-from .api_errors import StreamNameInUse, StreamNotFound
+from .bucket import BucketStreams
 from .kv import KeyValue
 from .kv_config import KeyValueConfig, KeyValueStatus
-from .kv_errors import BucketExists, BucketNotFound, NotABucket
+from .kv_errors import NotABucket
 from .kv_names import STREAM, stream_of
 
 TYPE_CHECKING = False
@@ -27,20 +27,15 @@ class Buckets:
     def __init__(self, js: JetStream, api: Api) -> None:
         self._js = js
         self._api = api
+        self._streams = BucketStreams(js, STREAM)
 
     async def create(self, config: KeyValueConfig | None, fields: Mapping[str, Any]) -> KeyValue:
         stream = await self._stream_config(config, fields)
-        try:
-            return self._bucket(await self._js.create_stream(stream))
-        except StreamNameInUse:
-            raise BucketExists(stream.name[len(STREAM) :]) from None
+        return self._bucket(await self._streams.create(stream))
 
     async def update(self, config: KeyValueConfig | None, fields: Mapping[str, Any]) -> KeyValue:
         stream = await self._stream_config(config, fields)
-        try:
-            return self._bucket(await self._js.update_stream(stream))
-        except StreamNotFound:
-            raise BucketNotFound(stream.name[len(STREAM) :]) from None
+        return self._bucket(await self._streams.update(stream))
 
     async def create_or_update(
         self, config: KeyValueConfig | None, fields: Mapping[str, Any]
@@ -49,28 +44,19 @@ class Buckets:
         return self._bucket(await self._js.create_or_update_stream(stream))
 
     async def find(self, bucket: str) -> KeyValue:
-        try:
-            stream = await self._js.stream(stream_of(bucket))
-        except StreamNotFound:
-            raise BucketNotFound(bucket) from None
+        stream = await self._streams.find(stream_of(bucket))
         if stream.cached_info.config.max_msgs_per_subject < 1:
             raise NotABucket(bucket)
         return self._bucket(stream)
 
     async def delete(self, bucket: str) -> None:
-        try:
-            await self._js.delete_stream(stream_of(bucket))
-        except StreamNotFound:
-            raise BucketNotFound(bucket) from None
+        await self._streams.delete(stream_of(bucket))
 
     async def names(self) -> list[str]:
-        # KV-17: by name, as a mirror has no subjects.
-        names = await self._js.stream_names()
-        return [name[len(STREAM) :] for name in names if name.startswith(STREAM)]
+        return await self._streams.names()
 
     async def statuses(self) -> list[KeyValueStatus]:
-        infos = await self._js.streams()
-        return [KeyValueStatus(info) for info in infos if info.config.name.startswith(STREAM)]
+        return [KeyValueStatus(info) for info in await self._streams.infos()]
 
     def _bucket(self, stream: Stream) -> KeyValue:
         return KeyValue(self._js, self._api, stream)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from natsproto.errors import InvalidValue
 
+from .bucket import BucketStatus, copy_fields
 from .config import Placement, Republish, StreamConfig, StreamSource, SubjectTransform
 from .fields import Field, Fields, refuse
 from .kinds import COUNT, COUNT32, DURATION, FLAG, MAP, TEXT, Choice, Object, Objects
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from .fields import Refusal
-    from .info import StreamInfo
     from .stream_config import (
         PlacementDict,
         RepublishDict,
@@ -152,10 +152,7 @@ class KeyValueConfig(Fields):
             allow_direct=True,
             duplicate_window=min(self.ttl or _WINDOW, _WINDOW),
         )
-        for name, theirs in _SAME:
-            value = getattr(self, name)
-            if value:
-                setattr(stream, theirs, value)
+        copy_fields(self, stream, _SAME)
         if self.limit_marker_ttl:
             stream.allow_msg_ttl = True
         if self.compression:
@@ -183,16 +180,10 @@ class KeyValueConfig(Fields):
         return source
 
 
-class KeyValueStatus:
+class KeyValueStatus(BucketStatus):
     """How a bucket is configured, and what it holds. Made by KeyValue.status."""
 
-    def __init__(self, info: StreamInfo) -> None:
-        #: What the server told.
-        self.stream_info = info
-
-    @property
-    def bucket(self) -> str:
-        return self.stream_info.config.name[len(STREAM) :]
+    PREFIX = STREAM
 
     @property
     def values(self) -> int:
@@ -210,28 +201,9 @@ class KeyValueStatus:
         return self.stream_info.config.max_msgs_per_subject
 
     @property
-    def ttl(self) -> float:
-        """How old values get; 0: no limit."""
-        return self.stream_info.config.max_age
-
-    @property
     def limit_marker_ttl(self) -> float:
         """How long the markers stay of what went by its age; 0: there are none."""
         return self.stream_info.config.subject_delete_marker_ttl
-
-    @property
-    def is_compressed(self) -> bool:
-        """Whether its files are compressed."""
-        return self.stream_info.config.compression == "s2"
-
-    @property
-    def backing_store(self) -> str:
-        """The kind of store that it is in: `JetStream`."""
-        return "JetStream"
-
-    @property
-    def metadata(self) -> dict[str, str]:
-        return self.stream_info.config.metadata
 
     @property
     def config(self) -> KeyValueConfig:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from natsproto.errors import InvalidName, InvalidValue
 
+from .bucket import LETTERS, check_bucket_name, check_chars
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -11,9 +13,7 @@ if TYPE_CHECKING:
 STREAM = "KV_"
 ALL_KEYS = ">"
 _RESERVED = "_kv"
-_LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-_IN_BUCKETS = _LETTERS + "-_"
-_IN_KEYS = _LETTERS + "-/_=."
+_IN_KEYS = LETTERS + "-/_=."
 
 
 def stream_of(bucket: str) -> str:
@@ -28,13 +28,12 @@ def prefix_of(bucket: str) -> str:
 
 def check_bucket(bucket: str) -> str:
     """InvalidName unless a bucket can be called that (KV-1)."""
-    _check("bucket", bucket, _IN_BUCKETS, "letters, digits, - and _", "KV-1")
-    return bucket
+    return check_bucket_name(bucket, "KV-1")
 
 
 def check_key(key: str, *, write: bool = False) -> str:
     """InvalidName unless it is a key (KV-2), and to `write` one that users may have (KV-3)."""
-    _check("key", key, _IN_KEYS, "letters, digits, - / _ = and dots between them", "KV-2")
+    check_chars("key", key, _IN_KEYS, "letters, digits, - / _ = and dots between them", "KV-2")
     if "" in key.split("."):
         raise InvalidName("key %r has a dot at an end, or two in a row" % key, "KV-2")
     if write and key.startswith(_RESERVED):
@@ -53,7 +52,7 @@ def check_filters(filters: str | Sequence[str]) -> list[str]:
 
 
 def _check_filter(pattern: str) -> str:
-    _check("filter", pattern, _IN_KEYS + "*>", "tokens of keys, * and >", "KV-4")
+    check_chars("filter", pattern, _IN_KEYS + "*>", "tokens of keys, * and >", "KV-4")
     tokens = pattern.split(".")
     for place, token in enumerate(tokens):
         last = place == len(tokens) - 1
@@ -62,14 +61,3 @@ def _check_filter(pattern: str) -> str:
             text = "filter %r: its tokens are those of keys, or *, and the last one may be >"
             raise InvalidName(text % pattern, "KV-4")
     return pattern
-
-
-def _check(what: str, name: str, allowed: str, rest: str, rule: str) -> None:
-    if not isinstance(name, str):
-        raise InvalidName("%s %r is not a str" % (what, name), rule)
-    if not name:
-        raise InvalidName("%s is empty" % what, rule)
-    for char in name:
-        if char not in allowed:
-            text = "%s %r contains %r: there are %s only"
-            raise InvalidName(text % (what, name, char, rest), rule)

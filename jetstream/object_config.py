@@ -5,6 +5,7 @@ ObjectStoreStatus: what the server tells about it.
 
 from __future__ import annotations
 
+from .bucket import BucketStatus, copy_fields
 from .config import Placement, StreamConfig
 from .fields import Field, Fields, refuse
 from .kinds import COUNT, DURATION, FLAG, MAP, TEXT, Choice, Object
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from .fields import Refusal
-    from .info import StreamInfo
     from .stream_config import PlacementDict, Storage
 
     class ObjectStoreConfigDict(TypedDict, total=False):
@@ -95,35 +95,21 @@ class ObjectStoreConfig(Fields):
             allow_rollup_hdrs=True,
             allow_direct=True,
         )
-        for name, theirs in _SAME:
-            value = getattr(self, name)
-            if value:
-                setattr(stream, theirs, value)
+        copy_fields(self, stream, _SAME)
         if self.compression:
             stream.compression = "s2"
         return stream
 
 
-class ObjectStoreStatus:
+class ObjectStoreStatus(BucketStatus):
     """How a bucket is configured, and what it holds. Made by ObjectStore.status."""
 
-    def __init__(self, info: StreamInfo) -> None:
-        #: What the server told.
-        self.stream_info = info
-
-    @property
-    def bucket(self) -> str:
-        return self.stream_info.config.name[len(STREAM) :]
+    PREFIX = STREAM
 
     @property
     def description(self) -> str:
         """What it is for."""
         return self.stream_info.config.description
-
-    @property
-    def ttl(self) -> float:
-        """How old objects get; 0: no limit."""
-        return self.stream_info.config.max_age
 
     @property
     def storage(self) -> str:
@@ -144,20 +130,6 @@ class ObjectStoreStatus:
     def size(self) -> int:
         """How many bytes it holds, with all that is told about objects."""
         return self.stream_info.state.bytes
-
-    @property
-    def is_compressed(self) -> bool:
-        """Whether its files are compressed."""
-        return self.stream_info.config.compression == "s2"
-
-    @property
-    def backing_store(self) -> str:
-        """The kind of store that it is in: `JetStream`."""
-        return "JetStream"
-
-    @property
-    def metadata(self) -> dict[str, str]:
-        return self.stream_info.config.metadata
 
     @property
     def config(self) -> ObjectStoreConfig:

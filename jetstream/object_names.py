@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from natsproto.errors import InvalidName
 
+from .bucket import check_bucket_name
+
 STREAM = "OBJ_"
-_IN_BUCKETS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_"
 
 
 def stream_of(bucket: str) -> str:
@@ -30,15 +31,7 @@ def front_of(prefix: str) -> str:
 
 def check_bucket(bucket: str) -> str:
     """InvalidName unless a bucket can be called that (OBJ-1)."""
-    if not isinstance(bucket, str):
-        raise InvalidName("bucket %r is not a str" % (bucket,), "OBJ-1")
-    if not bucket:
-        raise InvalidName("bucket is empty", "OBJ-1")
-    for char in bucket:
-        if char not in _IN_BUCKETS:
-            text = "bucket %r contains %r: there are letters, digits, - and _ only"
-            raise InvalidName(text % (bucket, char), "OBJ-1")
-    return bucket
+    return check_bucket_name(bucket, "OBJ-1")
 
 
 def encode_name(name: str) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from natsproto.errors import InvalidValue
 
-from .api_errors import StreamNameInUse, StreamNotFound
-from .errors import BucketExists, BucketNotFound
+from .bucket import BucketStreams
 from .object_config import ObjectStoreConfig, ObjectStoreStatus
 from .object_names import STREAM, stream_of
 from .object_store import ObjectStore
@@ -27,24 +26,17 @@ class ObjectStores:
     def __init__(self, js: JetStream, api: Api) -> None:
         self._js = js
         self._api = api
+        self._streams = BucketStreams(js, STREAM)
 
     async def create(
         self, config: ObjectStoreConfig | None, fields: Mapping[str, Any]
     ) -> ObjectStore:
-        stream = self._stream_config(config, fields)
-        try:
-            return self._store(await self._js.create_stream(stream))
-        except StreamNameInUse:
-            raise BucketExists(stream.name[len(STREAM) :]) from None
+        return self._store(await self._streams.create(self._stream_config(config, fields)))
 
     async def update(
         self, config: ObjectStoreConfig | None, fields: Mapping[str, Any]
     ) -> ObjectStore:
-        stream = self._stream_config(config, fields)
-        try:
-            return self._store(await self._js.update_stream(stream))
-        except StreamNotFound:
-            raise BucketNotFound(stream.name[len(STREAM) :]) from None
+        return self._store(await self._streams.update(self._stream_config(config, fields)))
 
     async def create_or_update(
         self, config: ObjectStoreConfig | None, fields: Mapping[str, Any]
@@ -53,24 +45,16 @@ class ObjectStores:
         return self._store(await self._js.create_or_update_stream(stream))
 
     async def find(self, bucket: str) -> ObjectStore:
-        try:
-            return self._store(await self._js.stream(stream_of(bucket)))
-        except StreamNotFound:
-            raise BucketNotFound(bucket) from None
+        return self._store(await self._streams.find(stream_of(bucket)))
 
     async def delete(self, bucket: str) -> None:
-        try:
-            await self._js.delete_stream(stream_of(bucket))
-        except StreamNotFound:
-            raise BucketNotFound(bucket) from None
+        await self._streams.delete(stream_of(bucket))
 
     async def names(self) -> list[str]:
-        names = await self._js.stream_names()
-        return [name[len(STREAM) :] for name in names if name.startswith(STREAM)]
+        return await self._streams.names()
 
     async def statuses(self) -> list[ObjectStoreStatus]:
-        infos = await self._js.streams()
-        return [ObjectStoreStatus(info) for info in infos if info.config.name.startswith(STREAM)]
+        return [ObjectStoreStatus(info) for info in await self._streams.infos()]
 
     def _store(self, stream: Stream) -> ObjectStore:
         return ObjectStore(self._js, self._api, stream)

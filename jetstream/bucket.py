@@ -1,0 +1,122 @@
+"""What the key-value store and the object store share: a bucket is a stream with a prefix."""
+
+from __future__ import annotations
+
+from natsproto.errors import InvalidName
+
+from .api_errors import StreamNameInUse, StreamNotFound
+from .kv_errors import BucketExists, BucketNotFound
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .api import JetStream
+    from .config import StreamConfig
+    from .fields import Fields
+    from .info import StreamInfo
+    from .stream import Stream
+
+LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def check_chars(what: str, name: str, allowed: str, told: str, rule: str) -> str:
+    """InvalidName, with the rule, unless it has such characters alone, which are `told` as this."""
+    if not isinstance(name, str):
+        raise InvalidName("%s %r is not a str" % (what, name), rule)
+    if not name:
+        raise InvalidName("%s is empty" % what, rule)
+    for char in name:
+        if char not in allowed:
+            text = "%s %r contains %r: there are %s only"
+            raise InvalidName(text % (what, name, char, told), rule)
+    return name
+
+
+def check_bucket_name(bucket: str, rule: str) -> str:
+    """InvalidName unless a bucket can be called that."""
+    return check_chars("bucket", bucket, LETTERS + "-_", "letters, digits, - and _", rule)
+
+
+def copy_fields(config: Fields, stream: StreamConfig, same: tuple[tuple[str, str], ...]) -> None:
+    """What is the same in the stream, under its name there; defaults are left to the server."""
+    for name, theirs in same:
+        value = getattr(config, name)
+        if value:
+            setattr(stream, theirs, value)
+
+
+class BucketStreams:
+    """The streams whose names start with the prefix: made, found and listed as buckets."""
+
+    def __init__(self, js: JetStream, prefix: str) -> None:
+        self._js = js
+        self._prefix = prefix
+
+    async def create(self, config: StreamConfig) -> Stream:
+        try:
+            return await self._js.create_stream(config)
+        except StreamNameInUse:
+            raise BucketExists(self._bucket(config.name)) from None
+
+    async def update(self, config: StreamConfig) -> Stream:
+        try:
+            return await self._js.update_stream(config)
+        except StreamNotFound:
+            raise BucketNotFound(self._bucket(config.name)) from None
+
+    async def find(self, stream: str) -> Stream:
+        try:
+            return await self._js.stream(stream)
+        except StreamNotFound:
+            raise BucketNotFound(self._bucket(stream)) from None
+
+    async def delete(self, stream: str) -> None:
+        try:
+            await self._js.delete_stream(stream)
+        except StreamNotFound:
+            raise BucketNotFound(self._bucket(stream)) from None
+
+    # By name, not by subject: a mirror has no subjects (KV-17).
+
+    async def names(self) -> list[str]:
+        names = await self._js.stream_names()
+        return [self._bucket(name) for name in names if name.startswith(self._prefix)]
+
+    async def infos(self) -> list[StreamInfo]:
+        infos = await self._js.streams()
+        return [info for info in infos if info.config.name.startswith(self._prefix)]
+
+    def _bucket(self, stream: str) -> str:
+        return stream[len(self._prefix) :]
+
+
+class BucketStatus:
+    """How a bucket is configured, and what it holds, as far as all kinds of buckets have it."""
+
+    PREFIX = ""
+
+    def __init__(self, info: StreamInfo) -> None:
+        #: What the server told.
+        self.stream_info = info
+
+    @property
+    def bucket(self) -> str:
+        return self.stream_info.config.name[len(self.PREFIX) :]
+
+    @property
+    def ttl(self) -> float:
+        """How old things get in it; 0: no limit."""
+        return self.stream_info.config.max_age
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether its files are compressed."""
+        return self.stream_info.config.compression == "s2"
+
+    @property
+    def backing_store(self) -> str:
+        """The kind of store that it is in: `JetStream`."""
+        return "JetStream"
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        return self.stream_info.config.metadata

@@ -1,0 +1,95 @@
+"""What buckets of both kinds have in common."""
+
+from __future__ import annotations
+
+import pytest
+
+from jetstream import JetStream
+from jetstream.bucket import (
+    BucketStatus,
+    BucketStreams,
+    check_bucket_name,
+    check_chars,
+    copy_fields,
+)
+from jetstream.config import StreamConfig
+from jetstream.errors import BucketExists, BucketNotFound, SubjectOverlap
+from jetstream.info import StreamInfo
+from jetstream.kv_config import KeyValueConfig
+from natsproto.errors import InvalidName
+
+from .support import Stage
+
+NO_STREAM = {"error": {"code": 404, "err_code": 10059, "description": "stream not found"}}
+IN_USE = {"error": {"code": 400, "err_code": 10058, "description": "name in use"}}
+OVERLAP = {"error": {"code": 400, "err_code": 10065, "description": "subjects overlap"}}
+CONFIG = {"name": "B_b", "max_age": 60 * 10**9, "compression": "s2", "metadata": {"a": "b"}}
+
+
+def make(*answers):
+    stage = Stage(*answers)
+    return stage, BucketStreams(JetStream(stage.client), "B_")
+
+
+@pytest.mark.rule("KV-1", "OBJ-1")
+@pytest.mark.parametrize("name", [7, None, "", "a.b", "a b", "ä"])
+def test_names_that_are_none(name):
+    with pytest.raises(InvalidName, match="KV-1"):
+        check_bucket_name(name, "KV-1")
+    assert check_bucket_name("aZ09-_", "KV-1") == "aZ09-_"
+
+
+def test_what_is_told_of_a_name():
+    with pytest.raises(InvalidName, match=r"key 'a\+' contains '\+': there are letters only"):
+        check_chars("key", "a+", "a", "letters", "KV-2")
+
+
+def test_fields_that_are_set_are_copied():
+    stream = StreamConfig(name="S")
+    config = KeyValueConfig(bucket="b", ttl=60)
+    copy_fields(config, stream, (("ttl", "max_age"), ("replicas", "num_replicas")))
+    assert stream == StreamConfig(name="S", max_age=60)
+
+
+@pytest.mark.rule("KV-15", "OBJ-7")
+@pytest.mark.parametrize(
+    ("call", "given", "verb", "error"),
+    [
+        ("create", StreamConfig(name="B_b"), "CREATE", BucketExists),
+        ("update", StreamConfig(name="B_b"), "UPDATE", BucketNotFound),
+        ("find", "B_b", "INFO", BucketNotFound),
+        ("delete", "B_b", "DELETE", BucketNotFound),
+    ],
+)
+def test_streams_as_buckets(call, given, verb, error):
+    wrong = IN_USE if error is BucketExists else NO_STREAM
+    stage, streams = make({"config": CONFIG, "success": True}, wrong, OVERLAP)
+    found = stage.run(getattr(streams, call)(given))
+    assert found is None if call == "delete" else found.name == "B_b"
+    with pytest.raises(error) as caught:
+        stage.run(getattr(streams, call)(given))
+    assert caught.value.bucket == "b"
+    with pytest.raises(SubjectOverlap):  # whatever else is wrong is told as it is
+        stage.run(getattr(streams, call)(given))
+    assert [subject for subject, _ in stage.asked] == ["$JS.API.STREAM.%s.B_b" % verb] * 3
+
+
+@pytest.mark.rule("KV-17", "OBJ-8")
+def test_lists():
+    infos = [{"config": CONFIG}, {"config": {"name": "ORDERS"}}]
+    stage, streams = make(
+        {"streams": ["B_b", "ORDERS", "B_"], "total": 3}, {"streams": infos, "total": 2}
+    )
+    assert stage.run(streams.names()) == ["b", ""]
+    assert [info.config.name for info in stage.run(streams.infos())] == ["B_b"]
+
+
+def test_a_status():
+    class Status(BucketStatus):
+        PREFIX = "B_"
+
+    status = Status(StreamInfo.from_json({"config": CONFIG}))
+    assert (status.bucket, status.ttl, status.is_compressed) == ("b", 60.0, True)
+    assert (status.backing_store, status.metadata) == ("JetStream", {"a": "b"})
+    plain = Status(StreamInfo.from_json({"config": {"name": "B_c"}}))
+    assert (plain.bucket, plain.ttl, plain.is_compressed) == ("c", 0.0, False)
