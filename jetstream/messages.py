@@ -96,9 +96,10 @@ class JsMsg:
         ack_now(self)
 
     async def ack_sync(self, timeout: float = 5.0) -> None:
-        """The same, and wait until the server has it; TimeoutExpired leaves it unsettled.
+        """The same, and wait until the server has it.
 
-        NoResponders: the consumer is gone.
+        TimeoutExpired leaves it in doubt: the server may have it, and only its answer got lost.
+        It is not settled then, and may be tried again. NoResponders: the consumer is gone.
         """
         if self.settled:
             return

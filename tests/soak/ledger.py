@@ -21,6 +21,7 @@ class Ledger:
         self.deliveries = 0
         self.published = 0  # acknowledged by the server
         self.acked = bytearray(count)  # 1: a consumer has acknowledged it
+        self.in_doubt: set[int] = set()  # acknowledged, and the answer to that did not come
         self.stored = bytearray(count)  # how often
         self.delivered = array("I", bytes(4 * count))
         self.confirmed = bytearray(count)
@@ -48,6 +49,14 @@ class Ledger:
 
     def note_acked(self, number: int) -> None:
         self.acked[number] = 1
+
+    def note_in_doubt(self, number: int) -> None:
+        self.in_doubt.add(number)
+
+    def note_all_acked(self) -> None:
+        """The server says so: then it was the answers that got lost, where any are missing."""
+        for number in self.in_doubt:
+            self.acked[number] = 1
 
     def note_stored(self, number: int) -> None:
         self.stored[number] = min(255, self.stored[number] + 1)

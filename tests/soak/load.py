@@ -178,21 +178,24 @@ class Soak:
             try:
                 await msg.ack_sync(timeout=2.0)
             except NatsError:
-                self.warnings += 1  # it comes again
+                # Either the acknowledgement got lost, and it comes again, or the answer did.
+                self.warnings += 1
+                self.ledger.note_in_doubt(number)
                 return
         self.ledger.note_acked(number)
 
     async def _until_acked(self, consumer: Consumer) -> None:
         deadline = time.monotonic() + PATIENCE
-        left: object = "nothing is known"
+        left = (-1, -1, -1)  # nothing is known
         while time.monotonic() < deadline:
             try:
                 info = await consumer.info()
             except (JetStreamError, RemoteError):
                 self.warnings += 1
                 continue
-            left = (info.num_pending, info.num_ack_pending)
-            if left == (0, 0):
+            left = (info.num_pending, info.num_ack_pending, info.ack_floor.stream_seq)
+            if left[:2] == (0, 0) and left[2] >= self.ledger.count:
+                self.ledger.note_all_acked()
                 return
             await asyncio.sleep(0.1)
         self.ledger.odd.append(f"not acknowledged within {PATIENCE} s: {left}")

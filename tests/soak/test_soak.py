@@ -54,6 +54,17 @@ def unacknowledged(ledger):
     ledger.acked[5] = 0
 
 
+def in_doubt(ledger):
+    unacknowledged(ledger)
+    ledger.note_in_doubt(5)
+
+
+def all_acked_but_one(ledger):
+    unacknowledged(ledger)
+    ledger.note_in_doubt(6)
+    ledger.note_all_acked()
+
+
 def confirmed_twice(ledger):
     ledger.note_published(5)
 
@@ -74,6 +85,8 @@ BAD = [
     (doubled, "1 stored more than once, as [5]"),
     (undelivered, "1 stored and not delivered, as [5]"),
     (unacknowledged, "1 never acknowledged, as [5]"),
+    (in_doubt, "1 never acknowledged, as [5]"),
+    (all_acked_but_one, "1 never acknowledged, as [5]"),
     (confirmed_twice, "5 was confirmed twice"),
     (as_new, "1 delivered again as new, without a fault, as [5]"),
     (leaking, "RSS grew from 50 to 99 MB in the second half"),
@@ -84,6 +97,8 @@ def test_a_good_ledger():
     ledger = good()
     ledger.note_delivered(5, 2, 50.0)  # its delivery count says so
     ledger.note_delivered(6, 1, 50.0)  # a server died meanwhile
+    in_doubt(ledger)
+    ledger.note_all_acked()
     ledger.faults.append(("kill", 49.0, 60.0))
     assert ledger.complaints() == []
     assert ledger.again == 2
