@@ -22,6 +22,7 @@ class Ledger:
         self.published = 0  # acknowledged by the server
         self.acked = bytearray(count)  # 1: a consumer has acknowledged it
         self.in_doubt: set[int] = set()  # acknowledged, and the answer to that did not come
+        self.all_acked = False  # so the server says
         self.stored = bytearray(count)  # how often
         self.delivered = array("I", bytes(4 * count))
         self.confirmed = bytearray(count)
@@ -53,10 +54,10 @@ class Ledger:
     def note_in_doubt(self, number: int) -> None:
         self.in_doubt.add(number)
 
-    def note_all_acked(self) -> None:
-        """The server says so: then it was the answers that got lost, where any are missing."""
-        for number in self.in_doubt:
-            self.acked[number] = 1
+    def never_acked(self) -> list[int]:
+        # If the server says that all are, then what is in doubt is: only its answer got lost.
+        settled = self.in_doubt if self.all_acked else ()
+        return [n for n in range(self.count) if not self.acked[n] and n not in settled]
 
     def note_stored(self, number: int) -> None:
         self.stored[number] = min(255, self.stored[number] + 1)
@@ -82,7 +83,7 @@ class Ledger:
             ("stored and not delivered", self.where(self.stored, self.delivered)),
             ("delivered and not stored", self.where(self.delivered, self.stored)),
             ("acknowledged and not delivered", self.where(self.acked, self.delivered)),
-            ("never acknowledged", [n for n in every if not self.acked[n]]),
+            ("never acknowledged", self.never_acked()),
             ("never confirmed", [n for n in every if not self.confirmed[n]]),
             ("stored more than once", [n for n in every if self.stored[n] > 1]),
             ("delivered again as new, without a fault", self.unexplained()),

@@ -195,7 +195,7 @@ class Soak:
                 continue
             left = (info.num_pending, info.num_ack_pending, info.ack_floor.stream_seq)
             if left[:2] == (0, 0) and left[2] >= self.ledger.count:
-                self.ledger.note_all_acked()
+                self.ledger.all_acked = True
                 return
             await asyncio.sleep(0.1)
         self.ledger.odd.append(f"not acknowledged within {PATIENCE} s: {left}")

@@ -62,7 +62,7 @@ def in_doubt(ledger):
 def all_acked_but_one(ledger):
     unacknowledged(ledger)
     ledger.note_in_doubt(6)
-    ledger.note_all_acked()
+    ledger.all_acked = True
 
 
 def confirmed_twice(ledger):
@@ -98,7 +98,7 @@ def test_a_good_ledger():
     ledger.note_delivered(5, 2, 50.0)  # its delivery count says so
     ledger.note_delivered(6, 1, 50.0)  # a server died meanwhile
     in_doubt(ledger)
-    ledger.note_all_acked()
+    ledger.all_acked = True
     ledger.faults.append(("kill", 49.0, 60.0))
     assert ledger.complaints() == []
     assert ledger.again == 2
