@@ -1,44 +1,49 @@
-"""One client using a bucket, in a process of its own: kv.py starts it.
+"""One client using a bucket: kv.py starts it.
 
     python bench/_kv.py CLIENT SCENARIO URL COUNT SIZE
 
-Its last line is the result in JSON, or `absent` if the library is not installed. Each client is
-used in the form that its own users write; loops that are measured call the library directly. The
-bucket is there, with KEYS keys of that size.
+As _client.py has it. The bucket is there, with KEYS keys of that size.
 """
 
 from __future__ import annotations
 
-import json
-import sys
-import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import _contenders as core
-from _measure import WARM_UP, Clock, say
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+from _client import Clock, latency, main, timed, timed_plainly
+from _contenders import Contender, natsproto
+from _peers import NatsPy, nats_py
 
 BUCKET = "bench"
 KEYS = 10_000
 KEY = "orders.7"
+OTHER = "orders.8"
 
 
-class Ours(core.Contender):
-    """natsproto's key-value store on an event loop."""
+class Bucket(Contender):
+    """`kv` is what a library has for a bucket, with calls that are awaited."""
 
+    kv: Any
+
+    async def get(self, data: bytes, count: int) -> list[float]:
+        return await timed(self.kv.get, KEY, count=count)
+
+    async def put(self, data: bytes, count: int) -> list[float]:
+        return await timed(self.kv.put, OTHER, data, count=count)
+
+    async def watch(self) -> int:
+        """How many values there were."""
+        raise NotImplementedError
+
+    async def keys(self) -> int:
+        return len(await self.kv.keys())
+
+
+class Ours(Bucket):
     async def open(self, url: str) -> None:
         from jetstream import JetStream
 
         await super().open(url)
         self.kv = await JetStream(self.client).key_value(BUCKET)
-
-    async def get(self, data: bytes, count: int) -> list[float]:
-        return await timed(self.kv.get, (KEY,), count)
-
-    async def put(self, data: bytes, count: int) -> list[float]:
-        return await timed(self.kv.put, ("orders.8", data), count)
 
     async def watch(self) -> int:
         count = 0
@@ -47,23 +52,8 @@ class Ours(core.Contender):
                 count += 1
         return count
 
-    async def keys(self) -> int:
-        return len(await self.kv.keys())
 
-
-class OnAsyncio(Ours, core.OnAsyncio):
-    pass
-
-
-class OnUvloop(Ours, core.OnUvloop):
-    pass
-
-
-class OnTrio(Ours, core.OnTrio):
-    pass
-
-
-class Blocking(core.Blocking):
+class OursBlocking(Contender):
     async def open(self, url: str) -> None:
         from jetstream.blocking import JetStream
 
@@ -71,10 +61,10 @@ class Blocking(core.Blocking):
         self.kv = JetStream(self.client).key_value(BUCKET)
 
     async def get(self, data: bytes, count: int) -> list[float]:
-        return timed_plainly(self.kv.get, (KEY,), count)
+        return timed_plainly(self.kv.get, KEY, count=count)
 
     async def put(self, data: bytes, count: int) -> list[float]:
-        return timed_plainly(self.kv.put, ("orders.8", data), count)
+        return timed_plainly(self.kv.put, OTHER, data, count=count)
 
     async def watch(self) -> int:
         count = 0
@@ -87,20 +77,10 @@ class Blocking(core.Blocking):
         return len(self.kv.keys())
 
 
-class Threads(Blocking, core.Threads):
-    pass
-
-
-class NatsPy(core.NatsPy):
+class BucketNatsPy(Bucket, NatsPy):
     async def open(self, url: str) -> None:
         await super().open(url)
         self.kv = await self.client.jetstream().key_value(BUCKET)
-
-    async def get(self, data: bytes, count: int) -> list[float]:
-        return await timed(self.kv.get, (KEY,), count)
-
-    async def put(self, data: bytes, count: int) -> list[float]:
-        return await timed(self.kv.put, ("orders.8", data), count)
 
     async def watch(self) -> int:
         count = 0
@@ -112,77 +92,23 @@ class NatsPy(core.NatsPy):
         await watcher.stop()
         return count
 
-    async def keys(self) -> int:
-        return len(await self.kv.keys())
-
-
-class NatsPyUvloop(NatsPy):
-    run = staticmethod(core.on_uvloop)
-
-
-async def timed(
-    call: Callable[..., Awaitable[object]], args: tuple[Any, ...], count: int
-) -> list[float]:
-    times = []
-    for _ in range(count):
-        start = time.perf_counter()
-        await call(*args)
-        times.append(time.perf_counter() - start)
-    return times
-
-
-def timed_plainly(call: Callable[..., object], args: tuple[Any, ...], count: int) -> list[float]:
-    times = []
-    for _ in range(count):
-        start = time.perf_counter()
-        call(*args)
-        times.append(time.perf_counter() - start)
-    return times
-
 
 # In the order of the tables.
-CONTENDERS: dict[str, type[core.Contender]] = {
-    "natsproto asyncio": OnAsyncio,
-    "natsproto uvloop": OnUvloop,
-    "natsproto trio": OnTrio,
-    "natsproto blocking": Blocking,
-    "natsproto threads": Threads,
-    "nats-py": NatsPy,
-    "nats-py uvloop": NatsPyUvloop,
-}
+CONTENDERS = {**natsproto(Ours, OursBlocking), **nats_py(BucketNatsPy)}
 
 
-async def main(peer: Any) -> None:
-    _, _, scenario, url, count_text, size = sys.argv
+async def measure(peer: Any, scenario: str, count_text: str, size: str) -> dict[str, float]:
     count = int(count_text)
-    data = bytes(int(size))
-    try:
-        await peer.open(url)
-    except ImportError:
-        say("absent")
-        return
     work = getattr(peer, scenario)
     if scenario in ("get", "put"):
-        await work(data, max(20, count // WARM_UP))
-        clock = Clock()
-        times = sorted(await work(data, count))
-        result = clock.stop(count)
-        result["p50"] = times[count // 2] * 1e6
-        result["p99"] = times[count * 99 // 100] * 1e6
-        result["lost"] = 0
-    else:
-        await work()
-        clock = Clock()
-        found = sum([await work() for _ in range(count)])
-        result = clock.stop(count * KEYS)
-        result["lost"] = count * KEYS - found
-    say(json.dumps(result))
-    await peer.close()
+        return await latency(work, bytes(int(size)), count)
+    await work()
+    clock = Clock()
+    found = sum([await work() for _ in range(count)])
+    result = clock.stop(count * KEYS)
+    result["lost"] = count * KEYS - found
+    return result
 
 
 if __name__ == "__main__":
-    contender = CONTENDERS[sys.argv[1]]()
-    try:
-        contender.run(main(contender))
-    except ImportError:  # of the event loop
-        say("absent")
+    main(CONTENDERS, measure)

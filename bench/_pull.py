@@ -1,161 +1,41 @@
-"""One client pulling from a stream, in a process of its own: pull.py starts it.
+"""One client pulling from a stream: pull.py starts it.
 
     python bench/_pull.py CLIENT SCENARIO URL STREAM CONSUMER COUNT
 
-Its last line is the result in JSON, or `absent` if the library is not installed. Each client is
-used in the form that its own users write; loops that are measured call the library directly. All of
-them read the payload, and one header where there are some.
+As _client.py has it. All of them read the payload, and one header where there are some.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Any
 
-import _contenders as core
-from _measure import Clock, say
+from _client import Clock, main
+from _contenders import Contender, natsproto
+from _peers import NatsCore, NatsPy, Natsrpy, nats_py
+from _raw import Raw, pub
 
 BUFFER = 500  # of consume
 HEADER = "Order-Id"
 WARM_UP = 500
 
 
-class Puller(core.Contender):
-    """`pull` takes exactly so many messages and returns the last payload.
+class Puller(Contender):
+    """What pulls: `fetch` by so many at a time, `consume` as they come.
 
-    `batch`: by fetches of that many; 0: as they come, by what the library has for that.
+    Both take exactly `count` messages and return the last payload. `bind` says where from; with
+    `batch` 0 it is for `consume`.
     """
 
     async def bind(self, stream: str, consumer: str, batch: int) -> None:
         raise NotImplementedError
 
-    async def pull(self, batch: int, count: int, ack: bool, header: bool) -> bytes:
+    async def fetch(self, batch: int, count: int) -> bytes:
+        """Acknowledges each."""
         raise NotImplementedError
 
-
-class Ours(Puller):
-    """natsproto's JetStream on an event loop."""
-
-    async def bind(self, stream: str, consumer: str, batch: int) -> None:
-        from jetstream import JetStream
-
-        self._consumer = await JetStream(self.client).consumer(stream, consumer)
-        if not batch:
-            self._messages = self._consumer.consume(max_messages=BUFFER)
-
-    async def pull(self, batch: int, count: int, ack: bool, header: bool) -> bytes:
+    async def consume(self, count: int, ack: bool, header: bool) -> bytes:
         data = b""
-        if batch:
-            taken = 0
-            while taken < count:
-                for msg in await self._consumer.fetch(batch, expires=5.0):
-                    data = msg.data
-                    await msg.ack()
-                    taken += 1
-            return data
-        async for msg in self._messages:
-            data = msg.data
-            if header:
-                assert msg.headers is not None
-                assert msg.headers[HEADER]
-            if ack:
-                await msg.ack()
-            count -= 1
-            if not count:
-                break
-        return data
-
-
-class OnAsyncio(Ours, core.OnAsyncio):
-    pass
-
-
-class OnUvloop(Ours, core.OnUvloop):
-    pass
-
-
-class OnTrio(Ours, core.OnTrio):
-    pass
-
-
-class Blocking(Puller, core.Blocking):
-    async def bind(self, stream: str, consumer: str, batch: int) -> None:
-        from jetstream.blocking import JetStream
-
-        self._consumer = JetStream(self.client).consumer(stream, consumer)
-        if not batch:
-            self._messages = self._consumer.consume(max_messages=BUFFER)
-
-    async def pull(self, batch: int, count: int, ack: bool, header: bool) -> bytes:
-        data = b""
-        with self.client.corked():  # else each acknowledgement is a system call
-            if batch:
-                taken = 0
-                while taken < count:
-                    for msg in self._consumer.fetch(batch, expires=5.0):
-                        data = msg.data
-                        msg.ack()
-                        taken += 1
-                return data
-            for msg in self._messages:
-                data = msg.data
-                if header:
-                    assert msg.headers is not None
-                    assert msg.headers[HEADER]
-                if ack:
-                    msg.ack()
-                count -= 1
-                if not count:
-                    break
-        return data
-
-
-class Threads(Blocking, core.Threads):
-    pass
-
-
-class NatsPy(Puller, core.NatsPy):
-    """It has nothing for a stream of messages: its users fetch in a loop."""
-
-    async def bind(self, stream: str, consumer: str, batch: int) -> None:
-        self._sub = await self.client.jetstream().pull_subscribe_bind(consumer, stream)
-
-    async def pull(self, batch: int, count: int, ack: bool, header: bool) -> bytes:
-        data = b""
-        while count:
-            for msg in await self._sub.fetch(min(batch or BUFFER, count), timeout=5):
-                data = msg.data
-                if header:
-                    assert msg.headers[HEADER]
-                if ack:
-                    await msg.ack()
-                count -= 1
-        return data
-
-
-class NatsPyUvloop(NatsPy):
-    run = staticmethod(core.on_uvloop)
-
-
-class NatsJetStream(Puller, core.NatsCore):
-    async def bind(self, stream: str, consumer: str, batch: int) -> None:
-        from nats.jetstream import new
-
-        js = new(self.client)
-        self._consumer: Any = await js.get_consumer(stream, consumer)
-        if not batch:
-            self._messages = await self._consumer.messages(max_messages=BUFFER)
-
-    async def pull(self, batch: int, count: int, ack: bool, header: bool) -> bytes:
-        data = b""
-        while batch and count:
-            async for msg in await self._consumer.fetch(max_messages=batch, max_wait=5.0):
-                data = msg.data
-                await msg.ack()
-                count -= 1
-        if batch:
-            return data
         async for msg in self._messages:
             data = msg.data
             if header:
@@ -167,24 +47,124 @@ class NatsJetStream(Puller, core.NatsCore):
                 break
         return data
 
+    _consumer: Any
+    _messages: Any
 
-class Natsrpy(Puller, core.Natsrpy):
+
+class Ours(Puller):
+    async def bind(self, stream: str, consumer: str, batch: int) -> None:
+        from jetstream import JetStream
+
+        self._consumer = await JetStream(self.client).consumer(stream, consumer)
+        if not batch:
+            self._messages = self._consumer.consume(max_messages=BUFFER)
+
+    async def fetch(self, batch: int, count: int) -> bytes:
+        data = b""
+        while count > 0:
+            for msg in await self._consumer.fetch(batch, expires=5.0):
+                data = msg.data
+                await msg.ack()
+                count -= 1
+        return data
+
+
+class OursBlocking(Puller):
+    """Corked: else each acknowledgement is a system call."""
+
+    async def bind(self, stream: str, consumer: str, batch: int) -> None:
+        from jetstream.blocking import JetStream
+
+        self._consumer = JetStream(self.client).consumer(stream, consumer)
+        if not batch:
+            self._messages = self._consumer.consume(max_messages=BUFFER)
+
+    async def fetch(self, batch: int, count: int) -> bytes:
+        data = b""
+        with self.client.corked():
+            while count > 0:
+                for msg in self._consumer.fetch(batch, expires=5.0):
+                    data = msg.data
+                    msg.ack()
+                    count -= 1
+        return data
+
+    async def consume(self, count: int, ack: bool, header: bool) -> bytes:
+        data = b""
+        with self.client.corked():
+            for msg in self._messages:
+                data = msg.data
+                if header:
+                    assert msg.headers.get(HEADER)
+                if ack:
+                    msg.ack()
+                count -= 1
+                if not count:
+                    break
+        return data
+
+
+class PullNatsPy(Puller, NatsPy):
+    """It has nothing for a stream of messages: its users fetch in a loop."""
+
+    async def bind(self, stream: str, consumer: str, batch: int) -> None:
+        self._consumer = await self.client.jetstream().pull_subscribe_bind(consumer, stream)
+
+    async def fetch(self, batch: int, count: int) -> bytes:
+        return await self._pull(batch, count, True, False)
+
+    async def consume(self, count: int, ack: bool, header: bool) -> bytes:
+        return await self._pull(BUFFER, count, ack, header)
+
+    async def _pull(self, batch: int, count: int, ack: bool, header: bool) -> bytes:
+        data = b""
+        while count:
+            for msg in await self._consumer.fetch(min(batch, count), timeout=5):
+                data = msg.data
+                if header:
+                    assert msg.headers.get(HEADER)
+                if ack:
+                    await msg.ack()
+                count -= 1
+        return data
+
+
+class PullNatsCore(Puller, NatsCore):
+    async def bind(self, stream: str, consumer: str, batch: int) -> None:
+        from nats.jetstream import new
+
+        self._consumer = await new(self.client).get_consumer(stream, consumer)
+        if not batch:
+            self._messages = await self._consumer.messages(max_messages=BUFFER)
+
+    async def fetch(self, batch: int, count: int) -> bytes:
+        data = b""
+        while count > 0:
+            async for msg in await self._consumer.fetch(max_messages=batch, max_wait=5.0):
+                data = msg.data
+                await msg.ack()
+                count -= 1
+        return data
+
+
+class PullNatsrpy(Puller, Natsrpy):
     async def bind(self, stream: str, consumer: str, batch: int) -> None:
         js = await self.client.jetstream()
-        found = await js.streams.get(stream)
-        self._consumer: Any = await found.consumers.get_pull(consumer)
+        self._consumer = await (await js.streams.get(stream)).consumers.get_pull(consumer)
         if not batch:
             self._messages = await self._consumer.consume().__aenter__()
 
-    async def pull(self, batch: int, count: int, ack: bool, header: bool) -> bytes:
+    async def fetch(self, batch: int, count: int) -> bytes:
         data = b""
-        while batch and count:
+        while count > 0:
             for msg in await self._consumer.fetch(max_messages=batch, expires=5.0):
                 data = msg.payload
                 await msg.ack()
                 count -= 1
-        if batch:
-            return data
+        return data
+
+    async def consume(self, count: int, ack: bool, header: bool) -> bytes:
+        data = b""
         async for msg in self._messages:
             data = msg.payload
             if header:
@@ -197,7 +177,7 @@ class Natsrpy(Puller, core.Natsrpy):
         return data
 
 
-class Raw(Puller, core.Raw):
+class PullRaw(Puller, Raw):
     """Acknowledgements encoded beforehand; of the messages only the beginnings are counted."""
 
     _asked = _taken = 0
@@ -212,12 +192,18 @@ class Raw(Puller, core.Raw):
         self._begin = b"MSG pull." + stream.encode() + b" "
         self._socket.sendall(b"SUB _INBOX.raw.* 1\r\n")
 
-    async def pull(self, batch: int, count: int, ack: bool, header: bool) -> bytes:
+    async def fetch(self, batch: int, count: int) -> bytes:
+        return self._pull(batch, 0, count, True)
+
+    async def consume(self, count: int, ack: bool, header: bool) -> bytes:
+        return self._pull(BUFFER, BUFFER // 2 - 1, count, ack)
+
+    def _pull(self, most: int, least: int, count: int, ack: bool) -> bytes:
+        """Asks for more when `least` or fewer are to come."""
         end = self._taken + count
-        most = batch or BUFFER
         while self._taken < end:
             open_ = self._asked - self._taken
-            if open_ == 0 or (not batch and open_ < most // 2):
+            if open_ <= least:
                 self._ask(most - open_)
             data = self._tail + self._socket.recv(64 * 1024)
             new = data.count(self._begin)
@@ -230,7 +216,7 @@ class Raw(Puller, core.Raw):
 
     def _ask(self, number: int) -> None:
         body = b'{"batch":%d,"expires":5000000000}' % number
-        self._socket.sendall(core.pub(body, self._next + b" _INBOX.raw.1"))
+        self._socket.sendall(pub(body, self._next + b" _INBOX.raw.1"))
         self._asked += number
 
     async def flush(self) -> None:
@@ -240,18 +226,13 @@ class Raw(Puller, core.Raw):
             data = data[-5:] + self._socket.recv(64 * 1024)
 
 
-# In the order of the tables; the number is as in _contenders.py.
-CONTENDERS: dict[str, tuple[type[Puller], int]] = {
-    "natsproto asyncio": (OnAsyncio, 4),
-    "natsproto uvloop": (OnUvloop, 4),
-    "natsproto trio": (OnTrio, 4),
-    "natsproto blocking": (Blocking, 4),
-    "natsproto threads": (Threads, 4),
-    "nats-py": (NatsPy, 1),
-    "nats-py uvloop": (NatsPyUvloop, 1),
-    "nats-jetstream": (NatsJetStream, 1),
-    "natsrpy uvloop": (Natsrpy, 1),
-    "raw socket": (Raw, 4),
+# In the order of the tables.
+CONTENDERS = {
+    **natsproto(Ours, OursBlocking),
+    **nats_py(PullNatsPy),
+    "nats-jetstream": PullNatsCore,
+    "natsrpy uvloop": PullNatsrpy,
+    "raw socket": PullRaw,
 }
 # How each is pulled: fetches of so many or 0, acknowledged or not, whether there are headers.
 KINDS = {
@@ -263,30 +244,26 @@ KINDS = {
 }
 
 
-async def main(peer: Puller) -> None:
-    _, _, scenario, url, stream, consumer, count = sys.argv
-    try:
-        await peer.open(url)
-    except ImportError:
-        say("absent")
-        return
+async def measure(
+    peer: Puller, scenario: str, stream: str, consumer: str, count_text: str
+) -> dict[str, float]:
+    count = int(count_text)
     batch, ack, header = KINDS[scenario]
+
+    async def pull(count: int) -> bytes:
+        return await (peer.fetch(batch, count) if batch else peer.consume(count, ack, header))
+
     await peer.bind(stream, consumer, batch)
-    await peer.pull(batch, WARM_UP, ack, header)
+    await pull(WARM_UP)
     clock = Clock()
-    last = await peer.pull(batch, int(count), ack, header)
+    last = await pull(count)
     await peer.flush()  # the acknowledgements are out
-    result: dict[str, Any] = clock.stop(int(count))
+    result = clock.stop(count)
     if last:
         # Messages are numbered: whoever took so many, and this one last, has lost and doubled none.
-        result["lost"] = int(last[:8]) + 1 - WARM_UP - int(count)
-    say(json.dumps(result))
-    await peer.close()
+        result["lost"] = int(last[:8]) + 1 - WARM_UP - count
+    return result
 
 
 if __name__ == "__main__":
-    contender = CONTENDERS[sys.argv[1]][0]()
-    try:
-        contender.run(main(contender))
-    except ImportError:  # of the event loop
-        say("absent")
+    main(CONTENDERS, measure)

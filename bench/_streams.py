@@ -1,21 +1,19 @@
-"""One client publishing to a stream, in a process of its own: streams.py starts it.
+"""One client publishing to a stream: streams.py starts it.
 
     python bench/_streams.py CLIENT SCENARIO URL COUNT SIZE
 
-Its last line is the result in JSON, or `absent` if the library is not installed. Each client is
-used in the form that its own users write; loops that are measured call the library directly.
+As _client.py has it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import sys
-import time
 from typing import TYPE_CHECKING, Any
 
-import _contenders as core
-from _measure import WARM_UP, Clock, say
+from _client import Clock, latency, main, timed, timed_plainly
+from _contenders import Contender, natsproto
+from _peers import NatsCore, NatsPy, Natsrpy, nats_py
+from _raw import Raw, pub
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -24,17 +22,28 @@ SUBJECT = "stream.orders.new"
 WINDOW = 1000
 
 
-class Ours(core.Contender):
-    """natsproto's JetStream on an event loop."""
+class Publishing(Contender):
+    """`js` is what a library has for JetStream, with calls that are awaited."""
 
+    js: Any
+
+    async def sequential(self, data: bytes, count: int) -> list[float]:
+        return await timed(self.js.publish, SUBJECT, data, count=count)
+
+    async def window(self, data: bytes, count: int) -> None:
+        raise NotImplementedError
+
+    async def load(self, data: bytes, count: int) -> None:
+        """Only natsproto has fast batches to load by."""
+        await self.window(data, count)
+
+
+class Ours(Publishing):
     async def open(self, url: str) -> None:
         from jetstream import JetStream
 
         await super().open(url)
         self.js = JetStream(self.client)
-
-    async def sequential(self, data: bytes, count: int) -> list[float]:
-        return await timed(self.js.publish, data, count)
 
     async def window(self, data: bytes, count: int) -> None:
         async with self.js.publisher(max_pending=WINDOW) as window:
@@ -49,19 +58,7 @@ class Ours(core.Contender):
                 await add(SUBJECT, data)
 
 
-class OnAsyncio(Ours, core.OnAsyncio):
-    pass
-
-
-class OnUvloop(Ours, core.OnUvloop):
-    pass
-
-
-class OnTrio(Ours, core.OnTrio):
-    pass
-
-
-class Blocking(core.Blocking):
+class OursBlocking(Contender):
     async def open(self, url: str) -> None:
         from jetstream.blocking import JetStream
 
@@ -69,12 +66,7 @@ class Blocking(core.Blocking):
         self.js = JetStream(self.client)
 
     async def sequential(self, data: bytes, count: int) -> list[float]:
-        times = []
-        for _ in range(count):
-            start = time.perf_counter()
-            self.js.publish(SUBJECT, data)
-            times.append(time.perf_counter() - start)
-        return times
+        return timed_plainly(self.js.publish, SUBJECT, data, count=count)
 
     async def window(self, data: bytes, count: int) -> None:
         with self.js.publisher(max_pending=WINDOW) as window, self.client.corked():
@@ -89,17 +81,10 @@ class Blocking(core.Blocking):
                 add(SUBJECT, data)
 
 
-class Threads(Blocking, core.Threads):
-    pass
-
-
-class NatsPy(core.NatsPy):
+class StreamsNatsPy(Publishing, NatsPy):
     async def open(self, url: str) -> None:
         await super().open(url)
         self.js = self.client.jetstream(publish_async_max_pending=WINDOW)
-
-    async def sequential(self, data: bytes, count: int) -> list[float]:
-        return await timed(self.js.publish, data, count)
 
     async def window(self, data: bytes, count: int) -> None:
         publish = self.js.publish_async
@@ -108,11 +93,7 @@ class NatsPy(core.NatsPy):
         await self.js.publish_async_completed()
 
 
-class NatsPyUvloop(NatsPy):
-    run = staticmethod(core.on_uvloop)
-
-
-class NatsJetStream(core.NatsCore):
+class StreamsNatsCore(Publishing, NatsCore):
     """It has no window: as many publishes are awaited together."""
 
     async def open(self, url: str) -> None:
@@ -121,31 +102,23 @@ class NatsJetStream(core.NatsCore):
         await super().open(url)
         self.js = new(self.client)
 
-    async def sequential(self, data: bytes, count: int) -> list[float]:
-        return await timed(self.js.publish, data, count)
-
     async def window(self, data: bytes, count: int) -> None:
         await together(lambda: self.js.publish(SUBJECT, data), count)
 
 
-class Natsrpy(core.Natsrpy):
+class StreamsNatsrpy(Publishing, Natsrpy):
     async def open(self, url: str) -> None:
         await super().open(url)
         self.js = await self.client.jetstream(max_ack_inflight=WINDOW)
 
     async def sequential(self, data: bytes, count: int) -> list[float]:
-        times = []
-        for _ in range(count):
-            start = time.perf_counter()
-            await self.js.publish(SUBJECT, data, wait=True)
-            times.append(time.perf_counter() - start)
-        return times
+        return await timed(self.js.publish, SUBJECT, data, wait=True, count=count)
 
     async def window(self, data: bytes, count: int) -> None:
         await together(lambda: self.js.publish(SUBJECT, data, wait=True), count)
 
 
-class Raw(core.Raw):
+class StreamsRaw(Publishing, Raw):
     """Bytes encoded beforehand; of the answers only the ends are counted."""
 
     async def open(self, url: str) -> None:
@@ -153,20 +126,19 @@ class Raw(core.Raw):
         self._socket.sendall(b"SUB _INBOX.raw.* 1\r\n")
 
     async def sequential(self, data: bytes, count: int) -> list[float]:
-        frame = core.pub(data, SUBJECT.encode() + b" _INBOX.raw.1")
-        times = []
-        for _ in range(count):
-            start = time.perf_counter()
+        frame = pub(data, SUBJECT.encode() + b" _INBOX.raw.1")
+
+        def publish() -> None:
             self._socket.sendall(frame)
             answer = b""
             while not answer.endswith(b"}\r\n"):
                 answer += self._socket.recv(64 * 1024)
-            times.append(time.perf_counter() - start)
-        return times
+
+        return timed_plainly(publish, count=count)
 
     async def window(self, data: bytes, count: int) -> None:
         half = WINDOW // 2
-        frames = core.pub(data, SUBJECT.encode() + b" _INBOX.raw.1") * half
+        frames = pub(data, SUBJECT.encode() + b" _INBOX.raw.1") * half
         sent = acknowledged = 0
         tail = b""
         while acknowledged < count:
@@ -178,64 +150,31 @@ class Raw(core.Raw):
             tail = data[-2:] if not data.endswith(b"}\r\n") else b""
 
 
-async def timed(publish: Callable[..., Awaitable[object]], data: bytes, count: int) -> list[float]:
-    times = []
-    for _ in range(count):
-        start = time.perf_counter()
-        await publish(SUBJECT, data)
-        times.append(time.perf_counter() - start)
-    return times
-
-
 async def together(publish: Callable[[], Awaitable[object]], count: int) -> None:
     for _ in range(count // WINDOW):
         await asyncio.gather(*[publish() for _ in range(WINDOW)])
 
 
-# In the order of the tables; the number is as in _contenders.py.
-CONTENDERS: dict[str, tuple[type[core.Contender], int]] = {
-    "natsproto asyncio": (OnAsyncio, 3),
-    "natsproto uvloop": (OnUvloop, 3),
-    "natsproto trio": (OnTrio, 3),
-    "natsproto blocking": (Blocking, 3),
-    "natsproto threads": (Threads, 2),
-    "nats-py": (NatsPy, 1),
-    "nats-py uvloop": (NatsPyUvloop, 1),
-    "nats-jetstream": (NatsJetStream, 1),
-    "natsrpy uvloop": (Natsrpy, 1),
-    "raw socket": (Raw, 6),
+# In the order of the tables.
+CONTENDERS = {
+    **natsproto(Ours, OursBlocking),
+    **nats_py(StreamsNatsPy),
+    "nats-jetstream": StreamsNatsCore,
+    "natsrpy uvloop": StreamsNatsrpy,
+    "raw socket": StreamsRaw,
 }
 
 
-async def main(peer: Any) -> None:
-    _, _, scenario, url, count_text, size = sys.argv
-    count = int(count_text)
+async def measure(peer: Any, scenario: str, count: str, size: str) -> dict[str, float]:
     data = bytes(int(size))
-    try:
-        await peer.open(url)
-    except ImportError:
-        say("absent")
-        return
+    work = getattr(peer, scenario)
     if scenario == "sequential":
-        await peer.sequential(data, max(20, count // WARM_UP))
-        clock = Clock()
-        times = sorted(await peer.sequential(data, count))
-        result = clock.stop(count)
-        result["p50"] = times[count // 2] * 1e6
-        result["p99"] = times[count * 99 // 100] * 1e6
-    else:
-        work = getattr(peer, scenario, peer.window)  # only natsproto has fast batches to load by
-        await work(data, WINDOW * 2)
-        clock = Clock()
-        await work(data, count)
-        result = clock.stop(count)
-    say(json.dumps(result))
-    await peer.close()
+        return await latency(work, data, int(count))
+    await work(data, WINDOW * 2)
+    clock = Clock()
+    await work(data, int(count))
+    return clock.stop(int(count))
 
 
 if __name__ == "__main__":
-    contender = CONTENDERS[sys.argv[1]][0]()
-    try:
-        contender.run(main(contender))
-    except ImportError:  # of the event loop
-        say("absent")
+    main(CONTENDERS, measure)

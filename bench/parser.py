@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import platform
 import time
-from importlib.metadata import version
 from typing import TYPE_CHECKING
+
+from _tables import print_table, versions
 
 import natsproto
 
@@ -168,8 +168,7 @@ def main() -> None:
 
     rivals = contenders()
     peers = list(rivals)[1:]
-    versions = ", ".join(f"{name} {version(name)}" for name in rivals)
-    print(f"{platform.python_implementation()} {platform.python_version()}, {versions}\n")
+    print(versions() + "\n")
     head = ["ns of CPU a message", *rivals, *[f"x {peer}" for peer in peers]]
     table = [head]
     for label, message, times in ROWS:
@@ -177,16 +176,7 @@ def main() -> None:
         best = measure(rivals, reads * times, arguments.rounds)
         figures = [f"{seconds / count / times * 1e9:.0f}" for seconds in best.values()]
         table.append([label, *figures, *[f"{best[p] / best['natsproto']:.2f}" for p in peers]])
-    print_table(table, arguments.markdown)
-
-
-def print_table(table: list[list[str]], markdown: bool) -> None:
-    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
-    for number, row in enumerate(table):
-        cells = [row[0].ljust(widths[0]), *[cell.rjust(n) for cell, n in zip(row[1:], widths[1:])]]
-        print("| " + " | ".join(cells) + " |" if markdown else "   ".join(cells))
-        if markdown and number == 0:
-            print("|" + "|".join(["---", *["---:"] * (len(row) - 1)]) + "|")
+    print_table(table, markdown=arguments.markdown)
 
 
 if __name__ == "__main__":

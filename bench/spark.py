@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from core import print_table, progress, versions
+from _tables import load, print_table, progress, versions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -258,9 +258,7 @@ def main() -> None:
         return
     rounds = options.rounds or (1 if options.quick else 3)
     bench = Bench(options.count or (100_000 if options.quick else 500_000))
-    print(
-        f"{versions()}, PySpark {pyspark.__version__}, load {os.getloadavg()[0]:.1f}\n", flush=True
-    )
+    print(f"{versions()}, PySpark {pyspark.__version__}, {load()}\n", flush=True)
     try:
         results = run(bench, rounds)
         idle = bench.idle_messages()
@@ -302,7 +300,7 @@ def show(results: list[dict[str, Cost]], idle: float, *, markdown: bool) -> None
         table.append([name, f"{statistics.median(values):.2f}", target])
     table.append(["idle query, messages to the server a second", f"{idle:.1f}", "<= 2"])
     print_table(table, markdown=markdown)
-    print(f"load at the end {os.getloadavg()[0]:.1f}")
+    print(load() + " at the end")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import statistics
 import time
 from typing import TYPE_CHECKING
 
-from core import print_table, progress, versions
+from _tables import load, print_table, progress, versions
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -118,9 +118,9 @@ def main() -> None:
     except ImportError:
         print("no PySpark: the benchmark of Spark's window is left out")
         return
-    before = os.getloadavg()[0]
+    before = load()
     results = measure(rounds, options.count or (20_000 if options.quick else 100_000))
-    print(f"{versions()}, PySpark {pyspark.__version__}, load {before:.1f}\n", flush=True)
+    print(f"{versions()}, PySpark {pyspark.__version__}, {before}\n", flush=True)
     table = [["maxInFlight", *[f"{place}{what}" for place in PLACES for what in (", rows/s", "")]]]
     for window in WINDOWS:
         row = [f"{window:,}"]

@@ -1,37 +1,30 @@
-"""One contender, one scenario, in a process of its own: core.py starts it and reads its lines.
+"""One client in one scenario of core.py, which starts it and reads its lines.
 
-    python bench/_measure.py CONTENDER SCENARIO URL COUNT SIZE
+    python bench/_core.py CLIENT SCENARIO URL COUNT SIZE
 
-It says `ready` and `go` when the other side may send what warms it up and what is measured, and
-`absent` if the library is not installed; its last line is the result in JSON.
+As _client.py has it; besides, it says `ready` and `go` when the other side may send what warms it
+up and what is measured.
 """
 
 from __future__ import annotations
 
 import gc
-import json
 import resource
-import sys
-import time
 from typing import Any
 
-from _contenders import CONTENDERS, Contender
+from _client import WARM_UP, Clock, latency, main, say
+from _contenders import RUNTIMES, Contender
+from _peers import NatsCore, NatsPy, Natsrpy, nats_py
+from _raw import Raw
 
-WARM_UP = 20  # one in so many messages goes ahead
-
-
-class Clock:
-    """Wall time and the CPU time of the whole process, system time and other threads included."""
-
-    def __init__(self) -> None:
-        gc.collect()
-        self._wall = time.perf_counter()
-        self._cpu = time.process_time()
-
-    def stop(self, count: int) -> dict[str, float]:
-        wall = time.perf_counter() - self._wall
-        cpu = time.process_time() - self._cpu
-        return {"rate": count / wall, "cpu": cpu / count * 1e6}
+# In the order of the tables.
+CONTENDERS: dict[str, type[Contender]] = {
+    **RUNTIMES,
+    **nats_py(NatsPy),
+    "nats-core": NatsCore,
+    "natsrpy uvloop": Natsrpy,
+    "raw socket": Raw,
+}
 
 
 async def publish(peer: Contender, count: int, size: int) -> dict[str, float]:
@@ -63,14 +56,7 @@ async def receive(peer: Contender, count: int, subscription: Any, take: Any) -> 
 
 
 async def request(peer: Contender, count: int, size: int) -> dict[str, float]:
-    data = bytes(size)
-    await peer.request(data, max(20, count // WARM_UP))
-    clock = Clock()
-    times = sorted(await peer.request(data, count))
-    result = clock.stop(count)
-    result["p50"] = times[count // 2] * 1e6
-    result["p99"] = times[count * 99 // 100] * 1e6
-    return result
+    return await latency(peer.request, bytes(size), count)
 
 
 async def memory(peer: Contender, count: int, size: int) -> dict[str, float]:
@@ -90,28 +76,12 @@ def resident() -> float:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
 
-def say(word: str) -> None:
-    print(word, flush=True)
-
-
 SCENARIOS = {each.__name__: each for each in [publish, subscribe, callback, request, memory]}
 
 
-async def main(peer: Contender) -> None:
-    _, _, scenario, url, count, size = sys.argv
-    try:
-        await peer.open(url)
-    except ImportError:
-        say("absent")
-        return
-    result = await SCENARIOS[scenario](peer, int(count), int(size))
-    say(json.dumps(result))
-    await peer.close()
+async def measure(peer: Contender, scenario: str, count: str, size: str) -> dict[str, float]:
+    return await SCENARIOS[scenario](peer, int(count), int(size))
 
 
 if __name__ == "__main__":
-    contender = CONTENDERS[sys.argv[1]][0]()
-    try:
-        contender.run(main(contender))
-    except ImportError:  # of the event loop
-        say("absent")
+    main(CONTENDERS, measure)
