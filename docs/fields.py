@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).parent.parent
 PAGE = Path(__file__).with_name("jetstream-fields.md")
@@ -19,6 +20,7 @@ from jetstream import (  # noqa: E402
     object_config,
     object_info,
     stream_config,
+    stream_source,
 )
 from jetstream.fields import Fields  # noqa: E402
 
@@ -32,19 +34,20 @@ What is not given is not sent, and the server's default holds. The last column i
 of nats-server that has the field. A bucket has words of its own, and no JSON: it is a stream.
 """
 CHAPTERS = [
-    ("Configuration of streams", stream_config, ["StreamConfig"]),
-    ("Configuration of consumers", consumer_config, ["ConsumerConfig"]),
-    ("Configuration of buckets", kv_config, ["KeyValueConfig"]),
-    ("Configuration of buckets of objects", object_config, ["ObjectStoreConfig"]),
-    ("What is told about objects", object_info, ["ObjectInfo", "ObjectMeta"]),
-    ("What the server tells", info, ["StreamInfo", "ConsumerInfo", "AccountInfo", "PubAck"]),
+    ("Configuration of streams", [stream_config, stream_source], ["StreamConfig"]),
+    ("Configuration of consumers", [consumer_config], ["ConsumerConfig"]),
+    ("Configuration of buckets", [kv_config], ["KeyValueConfig"]),
+    ("Configuration of buckets of objects", [object_config], ["ObjectStoreConfig"]),
+    ("What is told about objects", [object_info], ["ObjectInfo", "ObjectMeta"]),
+    ("What the server tells", [info], ["StreamInfo", "ConsumerInfo", "AccountInfo", "PubAck"]),
 ]
 
 
-def classes(module: object, first: list[str]) -> list[type[Fields]]:
-    """Those of the module: the named ones first, the others as they stand."""
+def classes(modules: list[ModuleType], first: list[str]) -> list[type[Fields]]:
+    """Those of the modules: the named ones first, the others as they stand."""
     own = [
         cls
+        for module in modules
         for cls in vars(module).values()
         if isinstance(cls, type) and issubclass(cls, Fields) and cls.__module__ == module.__name__
     ]
@@ -71,7 +74,7 @@ def section(cls: type[Fields], known: dict[str, str]) -> str:
 
 
 def page() -> str:
-    chapters = [(title, classes(module, first)) for title, module, first in CHAPTERS]
+    chapters = [(title, classes(modules, first)) for title, modules, first in CHAPTERS]
     known = {cls.__name__: cls.__name__.lower() for _, found in chapters for cls in found}
     parts = [HEAD]
     for title, found in chapters:

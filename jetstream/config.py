@@ -3,16 +3,8 @@
 from __future__ import annotations
 
 from .consumer_config import ConsumerConfig
-from .stream_config import (
-    ConsumerLimits,
-    ExternalStream,
-    Placement,
-    Republish,
-    SourceConsumer,
-    StreamConfig,
-    StreamSource,
-    SubjectTransform,
-)
+from .stream_config import ConsumerLimits, Placement, Republish, StreamConfig
+from .stream_source import ExternalStream, SourceConsumer, StreamSource, SubjectTransform
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

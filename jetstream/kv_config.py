@@ -21,12 +21,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from .fields import Refusal
-    from .stream_config import (
-        PlacementDict,
-        RepublishDict,
-        Storage,
-        StreamSourceDict,
-    )
+    from .stream_config import PlacementDict, RepublishDict, Storage
+    from .stream_source import StreamSourceDict
 
     class KeyValueConfigDict(TypedDict, total=False):
         """The keywords of KeyValueConfig, for functions that pass them on."""

@@ -1,16 +1,11 @@
 """The configuration of a stream, and the objects in it.
 
-`check` refuses what the server would refuse, with the reason, before anything is sent. It knows the
-rules that have been stable and can be told from the configuration alone. What depends on other
-streams, on the account or on the cluster is left to the server, and so is what it silently mends.
+stream_source.py has what it copies from, and stream_rules.py what is refused before it is sent.
 """
 
 from __future__ import annotations
 
-from natsproto.errors import InvalidValue
-from natsproto.subjects import check_known_name, check_new_name, check_publish, check_subscribe
-
-from .fields import Field, Fields, refuse
+from .fields import Field, Fields
 from .kinds import (
     COUNT,
     COUNT32,
@@ -20,12 +15,12 @@ from .kinds import (
     SEQUENCE,
     TEXT,
     TEXTS,
-    TIME,
     Choice,
     Object,
     Objects,
     Part,
 )
+from .stream_source import StreamSource, SubjectTransform
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,8 +29,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from .fields import Refusal
-    from .timestamp import Timestamp, TimestampLike
+    from .stream_source import StreamSourceDict, SubjectTransformDict
 
     Retention: TypeAlias = Literal["limits", "interest", "workqueue"]
     Discard: TypeAlias = Literal["old", "new"]
@@ -50,12 +44,6 @@ if TYPE_CHECKING:
         tags: list[str] | tuple[str, ...]
         preferred: str
 
-    class SubjectTransformDict(TypedDict, total=False):
-        """The keywords of SubjectTransform."""
-
-        src: str
-        dest: str
-
     class RepublishDict(TypedDict, total=False):
         """The keywords of Republish."""
 
@@ -68,29 +56,6 @@ if TYPE_CHECKING:
 
         inactive_threshold: float
         max_ack_pending: int
-
-    class ExternalStreamDict(TypedDict, total=False):
-        """The keywords of ExternalStream."""
-
-        api: str
-        deliver: str
-
-    class SourceConsumerDict(TypedDict, total=False):
-        """The keywords of SourceConsumer."""
-
-        name: str
-        deliver_subject: str
-
-    class StreamSourceDict(TypedDict, total=False):
-        """The keywords of StreamSource."""
-
-        name: str
-        opt_start_seq: int
-        opt_start_time: TimestampLike | None
-        filter_subject: str
-        subject_transforms: Sequence[SubjectTransform | SubjectTransformDict]
-        external: ExternalStream | ExternalStreamDict | None
-        consumer: SourceConsumer | SourceConsumerDict | None
 
     class StreamConfigDict(TypedDict, total=False):
         """The keywords of StreamConfig, for functions that pass them on."""
@@ -135,11 +100,6 @@ if TYPE_CHECKING:
         metadata: dict[str, str]
 
 
-MAX_DESCRIPTION = 4096  # bytes
-MAX_METADATA = 131072  # bytes, keys and values
-MAX_REPLICAS = 5
-
-
 class Placement(Fields):
     """Where in a cluster, or among clusters, the replicas of a stream are."""
 
@@ -160,22 +120,6 @@ class Placement(Fields):
             "The server to be the leader, in requests to step down; streams may not have it.",
             (2, 11),
         ),
-    )
-
-
-class SubjectTransform(Fields):
-    """How subjects change: those that match `src` become `dest`."""
-
-    if TYPE_CHECKING:
-
-        def __init__(self, **fields: Unpack[SubjectTransformDict]) -> None: ...
-
-    src: str
-    dest: str
-
-    FIELDS = (
-        Field("src", TEXT, "What subjects must match, with wildcards; empty: all do.", (2, 10)),
-        Field("dest", TEXT, "What they become, such as `a.{{wildcard(1)}}`.", (2, 10)),
     )
 
 
@@ -213,74 +157,6 @@ class ConsumerLimits(Fields):
         ),
         Field(
             "max_ack_pending", COUNT, "How many messages may be unacknowledged; 0: any.", (2, 10)
-        ),
-    )
-
-
-class ExternalStream(Fields):
-    """How to reach a stream of another account or domain."""
-
-    if TYPE_CHECKING:
-
-        def __init__(self, **fields: Unpack[ExternalStreamDict]) -> None: ...
-
-    api: str
-    deliver: str
-
-    FIELDS = (
-        Field("api", TEXT, "The prefix of its API, such as `$JS.hub.API`."),
-        Field("deliver", TEXT, "The prefix of subjects that its messages are delivered to."),
-    )
-
-
-class SourceConsumer(Fields):
-    """A consumer that somebody made for this mirror or source, instead of one of its own."""
-
-    if TYPE_CHECKING:
-
-        def __init__(self, **fields: Unpack[SourceConsumerDict]) -> None: ...
-
-    name: str
-    deliver_subject: str
-
-    FIELDS = (
-        Field("name", TEXT, "The consumer; its ack_policy is `flow_control`.", (2, 14)),
-        Field("deliver_subject", TEXT, "The subject that it delivers to.", (2, 14)),
-    )
-
-
-class StreamSource(Fields):
-    """Another stream, from which messages are copied."""
-
-    if TYPE_CHECKING:
-
-        def __init__(self, **fields: Unpack[StreamSourceDict]) -> None: ...
-
-    name: str
-    opt_start_seq: int
-    opt_start_time: Timestamp | None
-    filter_subject: str
-    subject_transforms: list[SubjectTransform]
-    external: ExternalStream | None
-    consumer: SourceConsumer | None
-
-    FIELDS = (
-        Field("name", TEXT, "The stream."),
-        Field("opt_start_seq", SEQUENCE, "Copy from this sequence on; 0: from the first."),
-        Field("opt_start_time", TIME, "Copy from this time on."),
-        Field("filter_subject", TEXT, "Copy only what matches; excludes subject_transforms."),
-        Field(
-            "subject_transforms",
-            Objects(SubjectTransform),
-            "Copy only what matches one of these, under the new subject.",
-            (2, 10),
-        ),
-        Field("external", Object(ExternalStream), "Where it is, if not in this account."),
-        Field(
-            "consumer",
-            Object(SourceConsumer),
-            "The consumer to copy by; excludes opt_start_seq, opt_start_time and filter_subject.",
-            (2, 14),
         ),
     )
 
@@ -442,173 +318,6 @@ class StreamConfig(Fields):
 
         Not `new` is one that may exist, under a name that only a laxer client would give.
         """
-        (check_new_name if new else check_known_name)("stream", self.name)
-        for subject in self.subjects:
-            check_subscribe(subject, "subject of stream %r" % self.name)
-        check_limits(self, self.description, self.metadata, "STREAM-3", "STREAM-4")
-        refuse(self, _REFUSED)
-        if self.subject_transform is not None and self.subject_transform.src:
-            check_subscribe(self.subject_transform.src, "source of a transform")
-        if self.mirror is not None:
-            _check_mirror(self, self.mirror)
-        for source in self.sources:
-            check_known_name("source", source.name)
-            _check_source(source)
+        from .stream_rules import check_stream
 
-
-def check_limits(
-    config: Fields, description: str, metadata: dict[str, str], rule: str, rule_of_metadata: str
-) -> None:
-    """The two limits that streams and consumers share, in bytes."""
-    size = len(description.encode())
-    if size > MAX_DESCRIPTION:
-        text = "%s.description has %d bytes, more than %d"
-        raise InvalidValue(text % (type(config).__name__, size, MAX_DESCRIPTION), rule)
-    size = sum([len(key.encode()) + len(metadata[key].encode()) for key in metadata])
-    if size > MAX_METADATA:
-        text = "%s.metadata has %d bytes, more than %d"
-        raise InvalidValue(text % (type(config).__name__, size, MAX_METADATA), rule_of_metadata)
-
-
-def _check_mirror(config: StreamConfig, mirror: StreamSource) -> None:
-    for name in _NOT_FOR_MIRRORS:
-        value = getattr(config, name)
-        if value:
-            text = "StreamConfig with mirror=%r and %s=%r: a mirror has what its origin has"
-            raise InvalidValue(text % (mirror, name, value), "STREAM-14")
-    # The name of a stream elsewhere is not looked at.
-    if mirror.external is None:
-        check_known_name("mirror", mirror.name)
-    _check_source(mirror)
-
-
-def _check_source(source: StreamSource) -> None:
-    refuse(source, _REFUSED_SOURCES)
-    if source.filter_subject:
-        check_subscribe(source.filter_subject, "filter subject of source %r" % source.name)
-    for transform in source.subject_transforms:
-        if transform.src:
-            check_subscribe(transform.src, "source of a transform")
-    if source.consumer is not None:
-        check_known_name("consumer of a source", source.consumer.name)
-        check_publish(source.consumer.deliver_subject, "deliver subject of a source's consumer")
-    if source.external is not None:
-        for prefix in (source.external.api, source.external.deliver):
-            if prefix:
-                check_publish(prefix, "prefix of an external stream")
-
-
-_NOT_FOR_MIRRORS = (
-    "subjects",
-    "sources",
-    "first_seq",
-    "allow_msg_counter",
-    "allow_atomic",
-    "allow_batched",
-    "allow_msg_schedules",
-    "subject_delete_marker_ttl",
-)
-
-# Rule, the fields that it is about, what must not be, and why; the first that applies is told.
-_REFUSED: list[Refusal[StreamConfig]] = [
-    (
-        "STREAM-5",
-        ("num_replicas",),
-        lambda c: not 0 <= c.num_replicas <= MAX_REPLICAS,
-        "a stream has 1 to 5 replicas",
-    ),
-    ("STREAM-6", ("max_age",), lambda c: 0 < c.max_age < 0.1, "0.1 s is the least"),
-    (
-        "STREAM-7",
-        ("duplicate_window",),
-        lambda c: 0 < c.duplicate_window < 0.1,
-        "0.1 s is the least",
-    ),
-    (
-        "STREAM-7",
-        ("duplicate_window", "max_age"),
-        lambda c: c.max_age and c.duplicate_window > c.max_age,
-        "ids cannot be remembered for longer than messages",
-    ),
-    (
-        "STREAM-8",
-        ("allow_rollup_hdrs", "deny_purge"),
-        lambda c: c.allow_rollup_hdrs and c.deny_purge,
-        "a rollup purges",
-    ),
-    (
-        "STREAM-9",
-        ("allow_msg_counter", "discard"),
-        lambda c: c.allow_msg_counter and c.discard == "new",
-        "counters need discard old",
-    ),
-    (
-        "STREAM-9",
-        ("allow_msg_counter", "retention"),
-        lambda c: c.allow_msg_counter and c.retention != "limits",
-        "counters need retention limits",
-    ),
-    (
-        "STREAM-9",
-        ("allow_msg_counter", "allow_msg_ttl", "allow_msg_schedules"),
-        lambda c: c.allow_msg_counter and (c.allow_msg_ttl or c.allow_msg_schedules),
-        "counters exclude TTLs and schedules",
-    ),
-    (
-        "STREAM-10",
-        ("discard_new_per_subject", "discard", "max_msgs_per_subject"),
-        lambda c: c.discard_new_per_subject and (c.discard != "new" or c.max_msgs_per_subject <= 0),
-        "it needs discard new and max_msgs_per_subject",
-    ),
-    (
-        "STREAM-11",
-        ("subject_delete_marker_ttl",),
-        lambda c: 0 < c.subject_delete_marker_ttl < 1,
-        "1 s is the least",
-    ),
-    (
-        "STREAM-12",
-        ("allow_msg_schedules", "discard", "sources"),
-        lambda c: c.allow_msg_schedules and (c.discard == "new" or c.sources),
-        "schedules exclude discard new and sources",
-    ),
-    (
-        "STREAM-13",
-        ("persist_mode", "storage", "num_replicas", "allow_atomic"),
-        lambda c: (
-            c.persist_mode == "async"
-            and (c.storage != "file" or c.num_replicas > 1 or c.allow_atomic)
-        ),
-        "async needs storage file and one replica, and excludes atomic batches",
-    ),
-    (
-        "STREAM-15",
-        ("mirror_direct",),
-        lambda c: c.mirror_direct and c.mirror is None,
-        "this is no mirror",
-    ),
-    (
-        "STREAM-16",
-        ("placement",),
-        lambda c: c.placement is not None and c.placement.preferred,
-        "a stream has no preferred server",
-    ),
-]
-
-_REFUSED_SOURCES: list[Refusal[StreamSource]] = [
-    (
-        "STREAM-18",
-        ("filter_subject", "subject_transforms"),
-        lambda c: c.filter_subject and c.subject_transforms,
-        "only one of the two can be given",
-    ),
-    (
-        "STREAM-19",
-        ("consumer", "opt_start_seq", "opt_start_time", "filter_subject"),
-        lambda c: (
-            c.consumer is not None
-            and (c.opt_start_seq or c.opt_start_time is not None or c.filter_subject)
-        ),
-        "the consumer has its own start and filter",
-    ),
-]
+        check_stream(self, new)

@@ -7,10 +7,10 @@ import inspect
 
 import pytest
 
-from jetstream import config, consumer_config, info, kinds, stream_config
+from jetstream import config, consumer_config, info, kinds, stream_config, stream_source
 from jetstream.fields import Fields
 
-MODULES = [stream_config, consumer_config, info]
+MODULES = [stream_config, stream_source, consumer_config, info]
 CLASSES = [
     cls
     for module in MODULES
