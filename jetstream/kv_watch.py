@@ -33,7 +33,6 @@ from .ordered_consumer import INACTIVE, open_ordered, ordered_config
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from typing_extensions import Self
 
@@ -87,9 +86,18 @@ class WatchOptions:
 
 
 async def open_watch(
-    api: Api, stream: str, bucket: str, prefix: str, history: int, options: WatchOptions
+    api: Api,
+    stream: str,
+    bucket: str,
+    prefix: str,
+    history: int,
+    options: WatchOptions,
+    max_bytes: int | None = None,
 ) -> KeyWatcher:
-    """The watcher, whose consumer is there; `prefix` is what subjects of keys start with."""
+    """The watcher, whose consumer is there; `prefix` is what subjects of keys start with.
+
+    With `max_bytes` no more wait to be taken, where it is pulled from.
+    """
     config = ordered_config(
         filter_subjects=[prefix + each for each in options.filters],
         deliver_policy=options.policy,
@@ -101,21 +109,26 @@ async def open_watch(
         metadata=None,
     )
     try:
-        messages = await _consume(api, stream, config)
+        messages, lineage = await _consume(api, stream, config, max_bytes)
     except StreamNotFound:
         raise BucketNotFound(bucket) from None
     # Where there is but one entry of each key, a consumer in the place of a lost one goes on.
     anew = options.policy == "last_per_subject" and history != 1
-    return KeyWatcher(api, messages, bucket, prefix, options, anew)
+    return KeyWatcher(api, messages, lineage, bucket, prefix, options, anew)
 
 
-async def _consume(api: Api, stream: str, config: ConsumerConfig) -> Messages | PushMessages:
+async def _consume(
+    api: Api, stream: str, config: ConsumerConfig, max_bytes: int | None
+) -> tuple[Messages | PushMessages, Lineage]:
     if api.prefix.startswith("$JS."):
-        return (await open_ordered(api, stream, "", config, None)).consume()
+        consumer = await open_ordered(api, stream, "", config, None)
+        return consumer.consume(max_bytes=max_bytes), consumer.lineage
     from .pushing import subscribe_ordered
 
     api.check_since(config)
-    return await subscribe_ordered(api, stream, config.to_json())
+    messages = await subscribe_ordered(api, stream, config.to_json())  # KV-39
+    assert messages.lineage is not None
+    return messages, messages.lineage
 
 
 class KeyWatcher:
@@ -130,6 +143,7 @@ class KeyWatcher:
         self,
         api: Api,
         messages: Messages | PushMessages,
+        lineage: Lineage,
         bucket: str,
         prefix: str,
         options: WatchOptions,
@@ -140,18 +154,17 @@ class KeyWatcher:
         self._bucket = bucket
         self._prefix = prefix
         self._ignore_deletes = options.ignore_deletes
-        machine: Any = messages._machine  # pyright: ignore[reportPrivateUsage]
-        self._lineage: Lineage = machine._lineage
-        info = self._lineage.info
+        self._lineage = lineage
+        info = lineage.info
         assert info is not None
         #: When it began, by the server's clock.
         self.began: Timestamp | None = info.created
         self._left = 0 if options.policy == "new" else info.num_pending
         if anew:
             # ORDERED-26: older entries of a key must not come in the place of its latest.
-            self._lineage.ahead = max(0, self._left - self._lineage.consumer_seq)
+            lineage.ahead = max(0, self._left - lineage.consumer_seq)
         # The consumer that the initial values come from.
-        self._name = self._lineage.name.encode()
+        self._name = lineage.name.encode()
         #: What happened to its consumer: ConsumerReset. Iterate, or ask for next.
         self.events: MachineEvents = messages.events
 

@@ -1,33 +1,29 @@
 """ObjectReader: the bytes of an object, as they come.
 
-Its chunks are the messages of one subject: what an ordered consumer gives, up to the end of what is
-there (see KeyWatcher, which knows when that is). It has so many bytes in hand as there is room for,
-and no more.
+Its chunks are the messages of one subject: what a watch of it with all of its history gives, up to
+the end of what is there (see KeyWatcher, which knows when that is). It has so many bytes in hand as
+there is room for, and no more.
 """
 
 from __future__ import annotations
 
 from natsproto.errors import InvalidState, InvalidValue
 
-from .api_errors import StreamNotFound
-from .errors import BucketNotFound, ObjectChanged, ObjectCorrupt, ObjectError
-from .kv_watch import KeyWatcher, WatchOptions
+from .errors import ObjectChanged, ObjectCorrupt, ObjectError
+from .kv_watch import WatchOptions, open_watch
 from .object_info import same_digest
-from .ordered_consumer import INACTIVE, open_ordered, ordered_config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from .call import Api
-    from .config import ConsumerConfig
-    from .consuming import Messages
+    from .kv_watch import KeyWatcher
     from .object_info import ObjectInfo
     from .object_meta import Metas
-    from .pushing import PushMessages
 
 _AHEAD = 4 * 1024 * 1024
 _AROUND = 128 * 1024  # headers and subjects of a message
+_HISTORY = 1  # a chunk is never replaced
 
 
 async def open_reader(metas: Metas, info: ObjectInfo) -> ObjectReader:
@@ -35,33 +31,13 @@ async def open_reader(metas: Metas, info: ObjectInfo) -> ObjectReader:
     if not info.size:
         return ObjectReader(metas, info, None)
     options = WatchOptions(info.nuid, True, False, False, False, None)
-    config = ordered_config(
-        filter_subjects=metas.chunks + info.nuid,
-        deliver_policy="all",
-        opt_start_seq=None,
-        opt_start_time=None,
-        replay_policy="instant",
-        headers_only=False,
-        inactive_threshold=INACTIVE,
-        metadata=None,
+    server = metas.api.session.connection.info
+    largest = 0 if server is None else server.max_payload
+    ahead = max(_AHEAD, largest + _AROUND)  # OBJ-28
+    watcher = await open_watch(
+        metas.api, metas.stream.name, metas.bucket, metas.chunks, _HISTORY, options, ahead
     )
-    try:
-        messages = await _consume(metas.api, metas.stream.name, config)
-    except StreamNotFound:
-        raise BucketNotFound(metas.bucket) from None
-    watcher = KeyWatcher(metas.api, messages, metas.bucket, metas.chunks, options, False)
     return ObjectReader(metas, info, watcher)
-
-
-async def _consume(api: Api, stream: str, config: ConsumerConfig) -> Messages | PushMessages:
-    info = api.session.connection.info
-    largest = 0 if info is None else info.max_payload
-    if api.prefix.startswith("$JS."):
-        consumer = await open_ordered(api, stream, "", config, None)
-        return consumer.consume(max_bytes=max(_AHEAD, largest + _AROUND))  # OBJ-28
-    from .pushing import subscribe_ordered
-
-    return await subscribe_ordered(api, stream, config.to_json())  # KV-39
 
 
 class ObjectReader:

@@ -136,7 +136,8 @@ class OrderedConsumer:
 
     def __init__(self, api: Api, lineage: Lineage, max_attempts: int) -> None:
         self._api = api
-        self._lineage = lineage
+        #: Its consumers, one after the other, and how far they have come.
+        self.lineage = lineage
         self._max_attempts = max_attempts
         self._machine: Ordered | None = None
         self._pulling: Pulling | None = None
@@ -146,24 +147,24 @@ class OrderedConsumer:
     @property
     def name(self) -> str:
         """Of the present consumer, or the last one."""
-        return self._lineage.name
+        return self.lineage.name
 
     @property
     def cached_info(self) -> ConsumerInfo:
         """What was last told about a consumer."""
-        assert self._lineage.info is not None
-        return self._lineage.info
+        assert self.lineage.info is not None
+        return self.lineage.info
 
     async def info(self) -> ConsumerInfo:
         """Configuration and state of the present consumer; ConsumerNotFound if there is none."""
         reply = await self._api.call("CONSUMER.INFO.%s.%s" % (self.stream, self.name))
-        self._lineage.info = ConsumerInfo.from_json(reply)
-        return self._lineage.info
+        self.lineage.info = ConsumerInfo.from_json(reply)
+        return self.lineage.info
 
     async def delete(self) -> None:
         """Delete the present consumer; the next consume() or fetch makes another one."""
         self._claim()
-        self._lineage.there = False
+        self.lineage.there = False
         self._close_pulling()
         await self._api.call("CONSUMER.DELETE.%s.%s" % (self.stream, self.name))
 
@@ -246,7 +247,7 @@ class OrderedConsumer:
     def _succession(self, inbox: str) -> Succession:
         """The consumers of one consume(): their answers come to this inbox."""
         return Succession(
-            self._lineage,
+            self.lineage,
             self._api.prefix,
             inbox.encode(),
             timeout=self._api.timeout,
@@ -263,7 +264,7 @@ class OrderedConsumer:
             left = deadline - port.now()
             if failure is not None and left < _TOO_LATE and not no_wait:
                 raise failure
-            await _create(self._api, self._lineage)
+            await _create(self._api, self.lineage)
             if self._pulling is None:
                 self._pulling = Pulling(self._api, self.stream, self.name, True)
             pulling = self._pulling
@@ -291,7 +292,7 @@ class OrderedConsumer:
         """The messages up to a gap, and whether there is one."""
         messages: list[JsMsg] = []
         for msg in found:
-            verdict = self._lineage.judge(msg.raw_reply)
+            verdict = self.lineage.judge(msg.raw_reply)
             if verdict == GAP:
                 return messages, True
             if verdict == NEXT:
@@ -301,11 +302,11 @@ class OrderedConsumer:
     def _forget(self) -> None:
         """The consumer is of no use any more. Whatever it still sends is for nobody."""
         connection = self._api.session.connection
-        if self._lineage.there and connection.online:
+        if self.lineage.there and connection.online:
             # ORDERED-12: nobody waits for the answer.
             path = (self._api.prefix, self.stream, self.name)
             connection.publish("%s.CONSUMER.DELETE.%s.%s" % path, reply=connection.new_inbox())
-        self._lineage.there = False
+        self.lineage.there = False
         self._close_pulling()
 
     def _close_pulling(self) -> None:

@@ -36,6 +36,8 @@ class PushMessages(Iteration):
         self.stream = ""
         #: Its consumer; "" for an ordered one, which has one after the other.
         self.name = ""
+        #: Of an ordered one: its consumers, and how far they have come.
+        self.lineage: Lineage | None = None
         #: What happened: PushWarning, Gap, Recounted. Iterate, or ask for the next.
         self.events = PushEvents(session, machine)
         # PUSH-15: runs once, when nothing is to come any more and what came was taken.
@@ -100,6 +102,7 @@ async def subscribe_ordered(
     session.begin(machine)
     messages = PushMessages(session, machine)
     messages.stream = stream
+    messages.lineage = lineage
     try:
         await _begun(session, machine, session.deadline(api.timeout))
     except BaseException:
