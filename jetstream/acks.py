@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     # The JSON of an acknowledgement; the digits of the sequence to put in its place, if any.
     Ack: TypeAlias = tuple[dict[str, Any], bytes]
 
+RETRY_WAIT = 0.25  # until what nobody took is published again
 _MOST_DIGITS = 19  # any number of these fits into a uint64
 _ZERO = 48  # "0"
 _BRACE = 125  # "}"

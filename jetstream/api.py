@@ -7,26 +7,19 @@ the coroutines await the client's session and each other, nothing else.
 from __future__ import annotations
 
 from natsproto.errors import InvalidValue
-from natsproto.headers import Headers
 from natsproto.session import check_count, check_seconds
 from natsproto.subjects import check_known_name, check_subscribe
 
 from .acks import AckReader
 from .api_errors import StreamNotFound
-from .batch import AtomicBatch
 from .call import Api
 from .config import ConsumerConfig, StreamConfig
-from .consumer import Consumer
-from .counters import INCREMENT, increment, read_value
 from .errors import FilterIgnored, InvalidResponse, SeveralStreams
-from .fast import FastBatch
 from .info import AccountInfo, ConsumerInfo, ConsumerPause, StreamInfo
 from .kv_manager import KeyValueManager
 from .object_manager import ObjectStoreManager
-from .publish import publish, publish_headers, schedule_headers
-from .stream import Stream
+from .publish_manager import PublishManager
 from .timestamp import Timestamp
-from .window import PublishWindow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,20 +28,19 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from natsproto.client import Client
-    from natsproto.encode import BytesLike
 
     from .config import ConsumerConfigDict, StreamConfigDict
-    from .info import PubAck
-    from .publish import PublishOptions
+    from .consumer import Consumer
     from .pull_subscribe import PullSubscription
     from .pushing import PushMessages
+    from .stream import Stream
     from .timestamp import TimestampLike
 
     StreamConfigLike: TypeAlias = StreamConfig | dict[str, Any]
     ConsumerConfigLike: TypeAlias = ConsumerConfig | dict[str, Any]
 
 
-class JetStream(KeyValueManager, ObjectStoreManager):
+class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
     """The JetStream of a client's account. `domain` or `prefix` reach another one."""
 
     def __init__(
@@ -91,11 +83,17 @@ class JetStream(KeyValueManager, ObjectStoreManager):
         config.check(new=verb == "CREATE")
         self._api.check_since(config)
         reply = await self._api.call("STREAM.%s.%s" % (verb, config.name), config.to_json())
-        return Stream(self, self._api, StreamInfo.from_json(reply))
+        return self._stream(reply)
 
     async def stream(self, name: str) -> Stream:
         """The stream of this name, with its info; StreamNotFound."""
         reply = await self._api.call("STREAM.INFO.%s" % check_known_name("stream", name))
+        return self._stream(reply)
+
+    def _stream(self, reply: dict[str, Any]) -> Stream:
+        # Here, as below: a program may well have neither streams nor consumers in its hands.
+        from .stream import Stream
+
         return Stream(self, self._api, StreamInfo.from_json(reply))
 
     async def delete_stream(self, name: str) -> None:
@@ -171,12 +169,18 @@ class JetStream(KeyValueManager, ObjectStoreManager):
         info = ConsumerInfo.from_json(await self._api.call(endpoint, body))
         if config.filter_subjects and not info.config.filter_subjects:
             raise FilterIgnored("the server ignored filter_subjects: it is older than 2.10")
-        return Consumer(self._api, stream, name, info)
+        return self._consumer(stream, name, info)
 
     async def consumer(self, stream: str, name: str) -> Consumer:
         """The consumer of this name, with its info; ConsumerNotFound, StreamNotFound."""
         reply = await self._api.call("CONSUMER.INFO.%s" % _path(stream, name))
-        return Consumer(self._api, stream, name, ConsumerInfo.from_json(reply))
+        return self._consumer(stream, name, ConsumerInfo.from_json(reply))
+
+    def _consumer(self, stream: str, name: str, info: ConsumerInfo) -> Consumer:
+        # Here, because programs that only publish need none: it brings all of pulling along.
+        from .consumer import Consumer
+
+        return Consumer(self._api, stream, name, info)
 
     async def delete_consumer(self, stream: str, name: str) -> None:
         """Delete it; ConsumerNotFound."""
@@ -288,111 +292,6 @@ class JetStream(KeyValueManager, ObjectStoreManager):
 
         wanted = PullWanted(subject, stream, durable, bind, config, fields)
         return await pull_subscribe(self, self._api, wanted)
-
-    # Publishing
-
-    async def publish(
-        self,
-        subject: str,
-        data: BytesLike = b"",
-        *,
-        timeout: float | None = None,
-        retries: int = 2,
-        **options: Unpack[PublishOptions],
-    ) -> PubAck:
-        """Store a message in the stream that takes the subject; returns when it is stored.
-
-        headers       more headers
-        msg_id        within its duplicate window a stream stores one message of each id; a second
-                      one is acknowledged with `duplicate` set
-        expect_stream, expect_last_seq, expect_last_subject_seq (of expect_last_subject, which may
-        have wildcards, instead of the message's own), expect_last_msg_id
-                      refused unless that holds: WrongStream, WrongLastSequence, WrongLastMsgId
-        ttl           seconds until the stream drops it, or "never"
-
-        When nobody is there (503) it is tried again after 250 ms, `retries` times (-1: until the
-        timeout), and for 10 s in a cluster, which may be electing; then NoStreamResponse. The
-        timeout is for all of that; without one each try has the timeout of this JetStream. After
-        TimeoutExpired the message may be stored or not.
-        """
-        headers = publish_headers(options, self._api.session.connection) if options else None
-        return await publish(
-            self._api, subject, data, headers, self._acks, timeout=timeout, retries=retries
-        )
-
-    def publisher(
-        self, *, max_pending: int = 1000, ack_timeout: float | None = None, retries: int = 2
-    ) -> PublishWindow:
-        """Publish without waiting for each acknowledgement: `async with js.publisher() as p`.
-
-        At most `max_pending` acknowledgements are awaited at a time; `p.flush()`, and leaving the
-        block, wait for all of them and raise PublishesFailed if there is any that did not come.
-        """
-        timeout = self._api.timeout if ack_timeout is None else ack_timeout
-        return PublishWindow(self._api.session, max_pending, timeout, retries)
-
-    def atomic_batch(self, *, timeout: float | None = None) -> AtomicBatch:
-        """Messages that a stream stores all together or not at all (needs allow_atomic)."""
-        self._api.require_level(2, "an atomic batch")
-        seconds = self._api.timeout if timeout is None else check_seconds("timeout", timeout)
-        return AtomicBatch(self._api.session, seconds)
-
-    def fast_batch(
-        self,
-        *,
-        allow_gaps: bool = False,
-        flow: int = 500,
-        max_acks: int = 2,
-        ack_timeout: float | None = None,
-    ) -> FastBatch:
-        """Messages that a stream stores in order as they come: `async with js.fast_batch() as b`.
-
-        Acknowledgements are for up to `flow` messages each, fewer if the server is busy, and at
-        most `max_acks` of them are due at a time. Needs allow_batched and nats-server 2.14.
-        """
-        self._api.require_level(4, "a fast batch")
-        timeout = self._api.timeout if ack_timeout is None else ack_timeout
-        return FastBatch(self._api.session, allow_gaps, flow, max_acks, timeout)
-
-    async def add_to_counter(
-        self, subject: str, by: int = 1, **options: Unpack[PublishOptions]
-    ) -> int:
-        """Add to the counter of this subject; returns its new value (needs allow_msg_counter)."""
-        value = increment(by)
-        self._api.require_level(2, "a counter")  # COUNT-2: an older server would only store it
-        headers = Headers(options.get("headers") or ())
-        headers.set(INCREMENT, value)
-        options["headers"] = headers
-        ack = await self.publish(subject, **options)
-        return read_value(ack.val)
-
-    async def schedule(
-        self,
-        subject: str,
-        data: BytesLike = b"",
-        *,
-        when: str,
-        target: str,
-        source: str = "",
-        schedule_ttl: float | str | None = None,
-        time_zone: str = "",
-        rollup: bool = False,
-        **options: Unpack[PublishOptions],
-    ) -> PubAck:
-        """Have the stream publish this to `target` later, once or again and again (ADR-51).
-
-        `when` is "@at <RFC 3339>", "@every 5m", "@daily" or a cron expression of six fields, in
-        `time_zone`. With a `source` the last message of that subject is published instead; with
-        `rollup` each one replaces those before it. The schedule is the message stored under
-        `subject`: publish it anew to change it, purge it to cancel it. Needs allow_msg_schedules.
-        """
-        pairs = schedule_headers(when, target, source, schedule_ttl, time_zone, rollup)
-        self._api.require_level(2, "a schedule")  # SCHED-2: an older server would only store it
-        headers = Headers(options.get("headers") or ())
-        for name, value in pairs:
-            headers.set(name, value)
-        options["headers"] = headers
-        return await self.publish(subject, data, **options)
 
 
 def _by_subject(subject: str) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from __future__ import annotations
 from natsproto import _text
 from natsproto.waitable import NO_RESPONDERS
 
-from .acks import read_ack
+from .acks import RETRY_WAIT, read_ack
 from .api_errors import TooManyRequests
 from .call import read_error, read_number, read_object
 from .errors import (
@@ -37,7 +37,6 @@ from .errors import (
     PublishInDoubt,
 )
 from .machine import Machine
-from .publisher import RETRY_WAIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,10 +7,9 @@ from natsproto.headers import Headers
 from natsproto.session import check_seconds
 from natsproto.subjects import check_publish, check_subscribe
 
-from .acks import make_ack
+from .acks import RETRY_WAIT, make_ack
 from .call import require_level
 from .errors import NoStreamResponse
-from .publisher import RETRY_WAIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from natsproto import _text
 from natsproto.effects import Publish
 from natsproto.waitable import NO_RESPONDERS, Waitable
 
-from .acks import AckReader, make_ack
+from .acks import RETRY_WAIT, AckReader, make_ack
 from .errors import JetStreamError, NoStreamResponse, PublishInDoubt
 from .machine import Machine
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from .acks import Ack
     from .info import PubAck
 
-RETRY_WAIT = 0.25
 _HAS_ID = b"\r\nNats-Msg-Id: "
 
 

@@ -8,7 +8,6 @@ from natsproto.subjects import check_subscribe
 from .call import read_number
 from .counters import read_counter
 from .info import StreamInfo
-from .ordered_consumer import INACTIVE, open_ordered, ordered_config
 from .stored import get_by_api, get_direct, get_direct_batch
 from .timestamp import Timestamp
 
@@ -203,7 +202,7 @@ class Stream:
         opt_start_time: TimestampLike | None = None,
         replay_policy: ReplayPolicy = "instant",
         headers_only: bool = False,
-        inactive_threshold: float = INACTIVE,
+        inactive_threshold: float = 300.0,
         name_prefix: str = "",
         metadata: dict[str, str] | None = None,
         max_reset_attempts: int | None = None,
@@ -214,6 +213,8 @@ class Stream:
         acknowledge, and nothing that stays. `max_reset_attempts` in a row are the last; None: it
         is tried for ever. Its consumers are called `<name_prefix>_1` and so on.
         """
+        from .ordered_consumer import open_ordered, ordered_config
+
         config = ordered_config(
             filter_subjects,
             deliver_policy,

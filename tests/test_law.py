@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.core import MODULES, PACKAGES, ROOT, name
+import jetstream
+from tests.core import MODULES, ROOT, name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,10 +42,17 @@ HEAVY = {
 }
 # Imported by the methods that need them.
 LATER = {
+    "jetstream.batch",
+    "jetstream.consume",
+    "jetstream.consumer_rules",
+    "jetstream.fast",
     "jetstream.kv",
     "jetstream.object_store",
+    "jetstream.ordered",
+    "jetstream.publisher",
     "jetstream.pull_subscribe",
     "jetstream.push",
+    "jetstream.stream_rules",
     "jetstream.subscribe",
 }
 
@@ -97,7 +105,7 @@ def test_the_reader_of_imports(source, found):
     assert set(imports(source, "natsproto")) == found
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("package", ["natsproto", "jetstream", "jetstream.api"])
 def test_importing_a_package_stays_cheap(package):
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import {package}; print(*sys.modules)"
     # Isolated and without site, which may import anything on its own.
@@ -105,3 +113,12 @@ def test_importing_a_package_stays_cheap(package):
         [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True
     )
     assert (HEAVY | LATER).isdisjoint(run.stdout.split())
+
+
+def test_names_that_are_imported_when_somebody_asks_for_them():
+    assert sorted(jetstream._HOMES) == jetstream.__all__ == dir(jetstream)
+    for each in jetstream.__all__:
+        assert getattr(jetstream, each).__name__ == each
+    assert jetstream.__getattr__("errors").__name__ == "jetstream.errors"
+    with pytest.raises(AttributeError, match="module 'jetstream' has no attribute 'Jetstream'"):
+        jetstream.Jetstream  # noqa: B018

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from jetstream.acks import RETRY_WAIT
 from jetstream.errors import (
     ApiError,
     BatchRefused,
@@ -23,7 +24,6 @@ from jetstream.errors import (
     TooManyRequests,
 )
 from jetstream.publish import ELECTION, in_cluster
-from jetstream.publisher import RETRY_WAIT
 from natsproto.errors import PayloadTooLarge
 from natsproto.port import run_sync
 
