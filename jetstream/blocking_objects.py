@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from natsproto.port import blocking, blocking_next, blocking_to, locked_to, run_sync
+from natsproto.port import blocking, blocking_next, blocking_to, blocking_unlocked, locked_to
 
-from . import object_put as _put
 from . import object_read as _read
 from . import object_store as _store
 from . import object_watch as _watch
 from .blocking_pull import PullEvents
-from .object_source import source_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from natsproto.headers import HeadersLike
     from natsproto.port import BlockingPort
 
-    from .object_info import ObjectInfo, ObjectMeta
-    from .object_source import ObjectData
+    from .object_info import ObjectInfo
 
 
 class InitialObjects:
@@ -111,19 +107,6 @@ class ObjectReader:
         return repr(self.inner)
 
 
-class _Upload:
-    """A put, step by step."""
-
-    def __init__(self, inner: _put.Upload, port: BlockingPort) -> None:
-        self.inner = inner
-        self.port = port
-
-    add = blocking(_put.Upload.add)
-    finish = blocking(_put.Upload.finish)
-    give_up = blocking(_put.Upload.give_up)
-    abandon = locked_to(lambda _, __: None, _put.Upload.abandon)
-
-
 class ObjectStore:
     """A bucket of objects. Made by the calls of JetStream.
 
@@ -134,11 +117,13 @@ class ObjectStore:
     def __init__(self, inner: _store.ObjectStore, port: BlockingPort) -> None:
         self.inner = inner
         self.port = port
+        inner.lock = port.lock
 
     @property
     def bucket(self) -> str:
         return self.inner.bucket
 
+    put = blocking_unlocked(_store.ObjectStore.put)
     get = blocking_to(ObjectReader, _store.ObjectStore.get)
     get_bytes = blocking(_store.ObjectStore.get_bytes)
     get_info = blocking(_store.ObjectStore.get_info)
@@ -150,38 +135,6 @@ class ObjectStore:
     seal = blocking(_store.ObjectStore.seal)
     status = blocking(_store.ObjectStore.status)
     list = blocking(_store.ObjectStore.list)
-    _upload = locked_to(_Upload, _store.ObjectStore._upload)  # pyright: ignore[reportPrivateUsage]
-
-    def put(
-        self,
-        meta: str | ObjectMeta,
-        data: ObjectData = b"",
-        *,
-        description: str = "",
-        headers: HeadersLike | None = None,
-        metadata: dict[str, str] | None = None,
-        chunk_size: int | None = None,
-    ) -> ObjectInfo:
-        """Store the data under this name, in place of what was there.
-
-        It is bytes, something with a `read`, such as a file, or something to iterate. Never more
-        of it is held than a few chunks. A put that fails or is interrupted leaves nothing.
-        """
-        # Step by step: while the data is read, others may use the client; the data itself may.
-        source = source_of(data, chunk_size or _put.CHUNK)
-        upload = self._upload(meta, description, headers, metadata, chunk_size)
-        try:
-            while True:
-                piece = run_sync(source.next())
-                if piece is None:
-                    return upload.finish()
-                upload.add(piece)
-        except Exception:
-            upload.give_up()
-            raise
-        except BaseException:
-            upload.abandon()
-            raise
 
     def __repr__(self) -> str:
         return repr(self.inner)

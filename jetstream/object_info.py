@@ -5,13 +5,14 @@ ObjectMeta is the part of it that users give.
 
 from __future__ import annotations
 
-from natsproto.errors import InvalidHeader
+from natsproto.errors import InvalidHeader, InvalidName
 from natsproto.headers import Headers
 
 from .call import encode_json, read_object
 from .errors import InvalidResponse
 from .fields import Field, Fields
 from .kinds import COUNT, FLAG, MAP, MAP_OF_ANY, SEQUENCE, TEXT, TEXTS, TIME, Kind, Mismatch, Object
+from .kv_names import check_key
 from .object_names import encode_url
 
 TYPE_CHECKING = False
@@ -168,10 +169,13 @@ def read_info(data: bytes, time: Timestamp) -> ObjectInfo:
     json = read_object(data)
     json.pop("mtime", None)  # OBJ-11
     info = ObjectInfo.from_json(json)
-    if not info.name or not info.nuid:
-        raise InvalidResponse(
-            "what is told about an object has no name or no nuid: %r" % data[:200]
-        )
+    if not info.name:
+        raise InvalidResponse("what is told about an object has no name: %r" % data[:200])
+    try:
+        check_key(info.nuid)  # a wildcard would be the chunks of others
+    except InvalidName as error:
+        text = "object %r has a nuid that is no part of a subject: %s"
+        raise InvalidResponse(text % (info.name, error)) from None
     info.mtime = time
     return info
 

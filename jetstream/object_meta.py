@@ -118,14 +118,25 @@ class Metas:
         return info
 
     async def purge_chunks(self, info: ObjectInfo) -> None:
-        """The object was replaced or deleted: its chunks belong to nobody any more."""
-        if not info.chunks:
-            return
-        subject = self.chunks + info.nuid
+        """The object was replaced or deleted: its chunks belong to nobody any more.
+
+        If it was deleted by somebody else, who may not have come so far, they go as well.
+        """
+        if info.chunks or info.deleted:
+            await self._purge(self.chunks + info.nuid)
+
+    async def purge_info(self, name: str, seq: int) -> None:
+        """The object was renamed: what was told under this name, up to this sequence, goes."""
+        await self._purge(self.infos + encode_name(name), seq + 1)
+
+    async def _purge(self, subject: str, end: int = 0) -> None:
         try:
-            await self.stream.purge(subject=subject)
-        except RemoteError:
-            sweep(self.api, self.stream.name, subject)  # it is replaced all the same
+            await self.stream.purge(subject=subject, seq=end or None)
+        except BaseException as error:
+            # OBJ-24: what it belonged to is gone all the same, and nobody else will do it.
+            sweep(self.api, self.stream.name, subject, end)
+            if not isinstance(error, RemoteError):
+                raise
 
     async def _find_surely(self, name: str, *, leader: bool = False) -> Found | None:
         """A lost connection takes a question along; after so much it is asked again."""

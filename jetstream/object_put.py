@@ -24,9 +24,11 @@ from .object_sweep import Look, sweep
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from natsproto.encode import BytesLike
+    from natsproto.port import Lock
 
     from .object_info import ObjectMeta
     from .object_meta import Metas
+    from .object_source import Source
     from .object_sweep import Sweep
     from .publisher import Publication
 
@@ -34,6 +36,25 @@ CHUNK = 128 * 1024
 AHEAD = 4 * 1024 * 1024
 _MOST_CHUNKS = 1000  # on their way
 _HEADERS = 128  # of a chunk, at most
+
+
+async def send_all(source: Source, upload: Upload, lock: Lock) -> ObjectInfo:
+    """Put all that the source gives. The lock is free while it is read, for it may take long."""
+    try:
+        while True:
+            piece = await source.next()
+            with lock:
+                if piece is None:
+                    return await upload.finish()
+                await upload.add(piece)
+    except Exception:
+        with lock:
+            await upload.give_up()
+        raise
+    except BaseException:
+        with lock:
+            upload.abandon()
+        raise
 
 
 class Upload:
@@ -57,7 +78,7 @@ class Upload:
         self._last = 0  # the sequence of the last chunk that was acknowledged
         self._again = False  # something was sent a second time
         self._in_doubt = False  # the info was sent, and may be stored
-        self._there = False  # it is: what is left to do is to purge the one before
+        self._there = False  # it is
         self._before: ObjectInfo | None = None
         most = min(max(1, AHEAD // self.chunk_size), _MOST_CHUNKS)  # OBJ-19
         self._window = metas.js.publisher(max_pending=most)
@@ -123,17 +144,17 @@ class Upload:
             pass  # it goes on behind our back
 
     def abandon(self) -> Sweep | None:
-        """Have it purged, without waiting (OBJ-25); None: there is nothing to purge."""
+        """Have it purged, without waiting (OBJ-25); None: it is there, and is to stay."""
         self._window._end()  # pyright: ignore[reportPrivateUsage]
         metas = self._metas
-        before = self._before
-        old = "" if before is None or not before.chunks else metas.chunks + before.nuid
         if self._there:
-            return sweep(metas.api, metas.stream.name, old) if old else None
+            return None
         look = None
         if self._in_doubt:
+            before = self._before
+            old = "" if before is None or not before.chunks else metas.chunks + before.nuid
             look = Look(metas.infos + encode_name(self._meta.name), self._nuid, old)
-        return sweep(metas.api, metas.stream.name, self._subject, look)
+        return sweep(metas.api, metas.stream.name, self._subject, look=look)
 
     # How it works
 

@@ -22,18 +22,20 @@ from .object_info import ObjectMeta as ObjectMeta
 from .object_info import ObjectMetaOptions as ObjectMetaOptions
 from .object_meta import Metas
 from .object_names import check_bucket, encode_name
-from .object_put import CHUNK, Upload
+from .object_put import CHUNK, Upload, send_all
 from .object_read import ObjectReader as ObjectReader
 from .object_read import open_reader
 from .object_source import source_of
 from .object_watch import ObjectWatcher as ObjectWatcher
 from .object_watch import open_object_watch
+from .running import NoLock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Protocol, TypeAlias
 
     from natsproto.headers import HeadersLike
+    from natsproto.port import Lock
 
     from .api import JetStream
     from .call import Api
@@ -65,6 +67,8 @@ class ObjectStore:
         self._js = js
         self._metas = Metas(js, api, stream)
         self.bucket = self._metas.bucket
+        #: For facades: what `put` holds, but not while it reads data, which may use the client.
+        self.lock: Lock = NoLock()
 
     # Reading
 
@@ -132,19 +136,9 @@ class ObjectStore:
         more of it is held than a few chunks. A put that fails or is cancelled leaves nothing.
         """
         source = source_of(data, chunk_size or CHUNK)
-        upload = self._upload(meta, description, headers, metadata, chunk_size)
-        try:
-            while True:
-                piece = await source.next()
-                if piece is None:
-                    return await upload.finish()
-                await upload.add(piece)
-        except Exception:
-            await upload.give_up()
-            raise
-        except BaseException:
-            upload.abandon()
-            raise
+        with self.lock:
+            upload = self._upload(meta, description, headers, metadata, chunk_size)
+        return await send_all(source, upload, self.lock)
 
     async def update_meta(
         self,
@@ -171,18 +165,16 @@ class ObjectStore:
             changed = self._change(None if before is None else before.info, name, given)
             assert before is not None
             _, info, seq = await metas.replace(new, lambda found: self._rename(found, changed))
-            # Not what somebody else has put there meanwhile.
-            subject = metas.infos + encode_name(name)
-            await metas.stream.purge(subject=subject, seq=before.seq + 1)
+            await metas.purge_info(name, before.seq)  # not what somebody else has put there since
         assert info is not None
         return await metas.dated(info, seq)
 
     async def delete(self, name: str) -> None:
         """Delete it, and its data; ObjectNotFound if there never was one."""
         metas = self._metas
-        before, deleted, _ = await metas.replace(name, lambda found: self._delete(found, name))
-        if before is not None and deleted is not None:
-            await metas.purge_chunks(before)
+        before, _, _ = await metas.replace(name, lambda found: self._delete(found, name))
+        assert before is not None
+        await metas.purge_chunks(before)
 
     async def add_link(self, name: str, info: ObjectInfo) -> ObjectInfo:
         """Have a link to that object, of this bucket or another.
@@ -270,7 +262,7 @@ class ObjectStore:
         return info
 
     def _rename(self, found: ObjectInfo | None, info: ObjectInfo) -> ObjectInfo:
-        if found is not None and not found.deleted:
+        if found is not None and not found.deleted and found.nuid != info.nuid:
             raise ObjectAlreadyExists(self.bucket, info.name)  # OBJ-33
         return info
 

@@ -1,9 +1,12 @@
-"""Sweep: a machine that purges chunks which belong to no object.
+"""Sweep: a machine that purges what belongs to no object any more, chunks above all.
 
 A put that is cancelled must not wait any longer. What it has sent may be still to come, for servers
 queue what is published, and clusters agree on it: so the chunks are purged three times (OBJ-25). If
 its info was sent, and nobody said what became of it, that is looked up before: the chunks of an
 object must stay.
+
+Whoever has replaced, deleted or renamed an object purges what it leaves. If that is not answered,
+it is done by this machine, which asks again on the next connection (OBJ-24).
 
     pausing      the info may be still to come
     looking      STREAM.MSG.GET of the info is on its way
@@ -45,7 +48,8 @@ PURGING = "purging"
 class Sweep(Machine):
     """Subscribed to `inbox` alone; it ends its subscription by itself.
 
-    `done` when the chunks were purged twice, or nothing is to be purged.
+    `target` is the subject of what is to go: all of it, or what is before the sequence `end_seq`.
+    `done` when it was purged twice, or nothing is to be purged.
     """
 
     __slots__ = (
@@ -54,14 +58,15 @@ class Sweep(Machine):
         "_prefix",
         "_rounds",
         "_tries",
-        "chunks",
         "done",
+        "end_seq",
         "look",
         "state",
+        "target",
     )
 
     def __init__(
-        self, prefix: str, stream: str, chunks: str, look: Look | None, inbox: str
+        self, prefix: str, stream: str, subject: str, end: int, look: Look | None, inbox: str
     ) -> None:
         super().__init__()
         self._prefix = prefix
@@ -69,7 +74,8 @@ class Sweep(Machine):
         self._inbox = inbox.encode()
         self._tries = 0
         self._rounds = 0
-        self.chunks = chunks  # the subject of those that are to go
+        self.target = subject
+        self.end_seq = end
         self.look = look
         self.state = PURGING if look is None else PAUSING
         self.done = False
@@ -119,8 +125,8 @@ class Sweep(Machine):
         except JetStreamError as error:
             return self._failed(error)
         if ours:
-            self.chunks = self.look.before
-            if not self.chunks:
+            self.target = self.look.before
+            if not self.target:
                 return self._over()
         self.state = PURGING
         self._ask(now)
@@ -132,7 +138,10 @@ class Sweep(Machine):
             assert self.look is not None
             self._call("STREAM.MSG.GET", {"last_by_subj": self.look.subject})
         else:
-            self._call("STREAM.PURGE", {"filter": self.chunks})
+            body: dict[str, Any] = {"filter": self.target}
+            if self.end_seq:
+                body["seq"] = self.end_seq
+            self._call("STREAM.PURGE", body)
 
     def _call(self, verb: str, body: dict[str, Any]) -> None:
         subject = "%s.%s.%s" % (self._prefix, verb, self._path)
@@ -180,11 +189,11 @@ class Look:
         return nuid == self.nuid
 
 
-def sweep(api: Api, stream: str, chunks: str, look: Look | None = None) -> Sweep:
+def sweep(api: Api, stream: str, subject: str, end: int = 0, look: Look | None = None) -> Sweep:
     """Begin, without waiting."""
     connection = api.session.connection
     inbox = connection.new_inbox()
-    machine = Sweep(api.prefix, stream, chunks, look, inbox)
+    machine = Sweep(api.prefix, stream, subject, end, look, inbox)
     if connection.closed:
         machine.end()  # there is nobody left to do it
         return machine

@@ -131,6 +131,17 @@ def blocking_to(
     return _dressed(call, method)
 
 
+def blocking_unlocked(
+    method: Callable[Concatenate[Inner, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate[Facade[Inner], P], R]:
+    """Likewise, for a method that takes the lock by itself, since it also runs what is not ours."""
+
+    def call(__self: Facade[Inner], *args: P.args, **kwargs: P.kwargs) -> R:
+        return run_sync(method(__self.inner, *args, **kwargs))
+
+    return _dressed(call, method)
+
+
 def blocking_next(
     method: Callable[[Inner], Coroutine[Any, Any, R]],
 ) -> Callable[[Facade[Inner]], R]:

@@ -8,7 +8,14 @@ import pytest
 
 from natsproto import port
 from natsproto.errors import InvalidState
-from natsproto.port import blocking, blocking_next, blocking_to, locked_to, run_sync
+from natsproto.port import (
+    blocking,
+    blocking_next,
+    blocking_to,
+    blocking_unlocked,
+    locked_to,
+    run_sync,
+)
 
 
 class Suspends:
@@ -68,6 +75,7 @@ class Sum:
 
 class Facade:
     add = blocking(Inner.add)
+    add_by_itself = blocking_unlocked(Inner.add)
     fail = blocking(Inner.fail)
     suspend = blocking(Inner.suspend)
     sum = blocking_to(Sum, Inner.add)
@@ -86,6 +94,12 @@ def test_a_call_holds_the_lock():
     facade = Facade()
     assert facade.add(1) == 3
     assert facade.inner.log == ["locked", "add", "released"]
+
+
+def test_a_method_that_takes_the_lock_by_itself():
+    facade = Facade()
+    assert facade.add_by_itself(1, two=5) == 6
+    assert facade.inner.log == ["add"]
 
 
 def test_a_method_that_is_no_coroutine():
@@ -134,7 +148,7 @@ def test_run_sync():
     assert run_sync(Inner().add(1)) == 3
 
 
-@pytest.mark.parametrize("method", [Facade.add, Facade.sum])
+@pytest.mark.parametrize("method", [Facade.add, Facade.add_by_itself, Facade.sum])
 def test_name_docstring_and_signature_are_those_of_the_method(method):
     assert (method.__name__, method.__qualname__) == ("add", "Inner.add")
     assert method.__doc__ == "One and two."

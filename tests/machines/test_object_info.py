@@ -82,6 +82,7 @@ def test_no_digest_is_not_written():
     [
         *(b"", b"{", b"[]", b"7", b'{"name":7,"nuid":"n"}', b'{"nuid":"n"}', b'{"name":"o"}'),
         *(b'{"name":"o","nuid":"n","headers":7}', b'{"name":"o","nuid":"n","headers":{"a":7}}'),
+        *(b'{"name":"o","nuid":"%s"}' % nuid for nuid in (b">", b"*", b"a.>", b"a b", b"a..b")),
     ],
 )
 def test_no_infos(data):

@@ -18,6 +18,7 @@ from jetstream.errors import (
 from jetstream.object_info import ObjectInfo
 from jetstream.timestamp import Timestamp
 
+from .api import Cancelled
 from .objects import (
     NO_MESSAGE,
     NO_STREAM,
@@ -270,3 +271,50 @@ def test_chunks_of_nobody():
     assert stage.asked == [("$JS.API.STREAM.PURGE.OBJ_b", {"filter": "$O.b.C.N"})]
     stage.run(metas.purge_chunks(info))
     assert len(stage.asked) == 2  # once more, in the background
+
+
+@pytest.mark.rule("OBJ-24")
+def test_chunks_of_what_somebody_else_has_deleted():
+    stage, metas = make(PURGED)
+    stage.run(metas.purge_chunks(ObjectInfo.from_json(told(deleted=True))))
+    assert stage.asked == [("$JS.API.STREAM.PURGE.OBJ_b", {"filter": "$O.b.C.N"})]
+
+
+def swept(stage):
+    """What was asked for, when all of it is answered, in the background as well."""
+    while stage.answers:
+        if not stage.serve():
+            stage.wire.ring()
+    return [body for _, body in stage.asked]
+
+
+UNANSWERED = [
+    # what becomes of the first purge; what is raised
+    ([Lost()], None),
+    ([SILENCE], None),
+    ([SILENCE], Cancelled),
+]
+
+
+@pytest.mark.rule("OBJ-24")
+@pytest.mark.parametrize(("answers", "error"), UNANSWERED)
+def test_a_purge_that_is_not_answered(answers, error):
+    """It is asked again, whether its user still waits or not."""
+    calls = [
+        (lambda metas: metas.purge_chunks(ObjectInfo.from_json(told(chunks=2))), "$O.b.C.N", {}),
+        (lambda metas: metas.purge_info("o", 7), PUT, {"seq": 8}),
+    ]
+    for call, subject, more in calls:
+        stage, metas = make(*answers, *[PURGED] * 3)
+        if error is None:
+            stage.run(call(metas))
+        else:
+            patient, stage.wait = stage.wait, cancel
+            with pytest.raises(error):
+                stage.run(call(metas))
+            stage.wait = patient
+        assert swept(stage) == [{"filter": subject, **more}] * 4
+
+
+async def cancel(waitable):
+    raise Cancelled

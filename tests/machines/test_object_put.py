@@ -14,6 +14,8 @@ from jetstream.errors import (
     WrongLastSequence,
 )
 from jetstream.object_info import ObjectMeta
+from jetstream.object_put import send_all
+from jetstream.object_source import source_of
 from natsproto.errors import InvalidValue
 
 from .api import Cancelled
@@ -134,9 +136,11 @@ def test_how_much_is_on_its_way(chunk_size, most):
 
 
 @pytest.mark.rule("OBJ-24")
-@pytest.mark.parametrize(("chunks", "purged"), [(2, True), (0, False)])
-def test_what_was_there_before(chunks, purged):
-    before = told(chunks=chunks, nuid="OLD")
+@pytest.mark.parametrize(
+    ("chunks", "deleted", "purged"), [(2, False, True), (0, False, False), (0, True, True)]
+)
+def test_what_was_there_before(chunks, deleted, purged):
+    before = told(chunks=chunks, nuid="OLD", deleted=deleted)
     stage, upload = start(ack(1), direct(before), ack(9), *[PURGED] * purged, STORED)
     put(stage, upload, b"12")
     bodies = [body for subject, body in stage.asked if PURGE in subject]
@@ -299,7 +303,7 @@ def test_cancelled_before_anything_is_known():
     assert machine.look.before == ""
 
 
-@pytest.mark.rule("OBJ-25")
+@pytest.mark.rule("OBJ-24", "OBJ-25")
 @pytest.mark.parametrize("chunks", [0, 2])
 def test_cancelled_when_it_is_there(chunks):
     """Its own chunks stay; those of the one before go."""
@@ -310,12 +314,64 @@ def test_cancelled_when_it_is_there(chunks):
         if not stage.serve():
             raise Cancelled
 
-    patient = stage.wait
     stage.wait = cancel
     with pytest.raises(Cancelled):
         put(stage, upload, b"12")
-    stage.wait = patient
-    stage.pubs.clear()
+    while stage.serve():
+        pass
+    assert upload.abandon() is None
     stage.run(upload.give_up())
     bodies = [body for subject, body in stage.asked if PURGE in subject]
     assert bodies == [{"filter": "$O.b.C.OLD"}] * chunks
+
+
+# All of it, with a lock that is free while the data is read
+
+
+class Lock:
+    def __init__(self):
+        self.held = False
+        self.log = []
+
+    def __enter__(self):
+        assert not self.held
+        self.held = True
+
+    def __exit__(self, *exc):
+        self.held = False
+        self.log.append("held")
+
+    def data(self, *pieces):
+        for piece in pieces:
+            assert not self.held
+            self.log.append("read")
+            if isinstance(piece, BaseException):
+                raise piece
+            yield piece
+
+
+SENDS = [
+    # what the data is; what is asked for then; how often the lock is held
+    ([b"12", b"3"], [GET, INFO, ASK], 3),
+    ([b"12", ValueError("mine")], [PURGE, PURGE], 2),
+    ([b"12", Cancelled()], [PURGE], 2),
+]
+
+
+@pytest.mark.rule("OBJ-25", "OBJ-27")
+@pytest.mark.parametrize(("pieces", "asked", "held"), SENDS)
+def test_send_all(pieces, asked, held):
+    answers = [NOT_FOUND, ack(9), STORED] if INFO in asked else [PURGED, PURGED]
+    stage, upload = start(*[ack(1 + number) for number in range(len(pieces))], *answers)
+    if isinstance(pieces[-1], BaseException):
+        stage.answers.pop(1)
+    lock = Lock()
+    call = send_all(source_of(lock.data(*pieces), 2), upload, lock)
+    if isinstance(pieces[-1], BaseException):
+        with pytest.raises(type(pieces[-1])):
+            stage.run(call)
+    else:
+        assert stage.run(call).size == 3
+    assert [subject for subject in short(stage) if subject != CHUNK] == asked
+    assert lock.log.count("held") == held
+    assert not lock.held

@@ -22,7 +22,7 @@ BUSY = {"error": {"code": 503, "err_code": 10008, "description": "unavailable"}}
 
 def begin(stage, look=None):
     api = Api(stage.client.session, "", "$JS.API", 5.0)
-    return sweep(api, "OBJ_b", "$O.b.C.NEW", look)
+    return sweep(api, "OBJ_b", "$O.b.C.NEW", look=look)
 
 
 def play(stage, machine):
@@ -85,6 +85,14 @@ def test_looks(name, answers, asked, over):
     assert stage.answers == []
     if over is not None:
         assert round(stage.now(), 6) == over
+
+
+@pytest.mark.rule("OBJ-24")
+def test_what_is_before_a_sequence():
+    stage = Stage(*[PURGED] * 3)
+    api = Api(stage.client.session, "", "$JS.API", 5.0)
+    play(stage, sweep(api, "OBJ_b", "$O.b.M.bw==", 8))
+    assert stage.asked == [(PURGE[0], {"filter": "$O.b.M.bw==", "seq": 8})] * 3
 
 
 @pytest.mark.rule("OBJ-25")
