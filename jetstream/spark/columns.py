@@ -60,6 +60,8 @@ _HEAD = "NATS/1.0\r\n"
 _EMPTY = b"NATS/1.0\r\n\r\n"
 # HDR-10, for a whole column: line ends, NUL, or white space around.
 _UNFIT = "[\\r\\n\\x00]|^[ \\t]|[ \\t]$"
+# For rows of a stream whose publisher has set them: they say how, not what, was published.
+_LEFT_OUT = "map_filter(headers, (k, v) -> k NOT RLIKE '^Nats-(Batch|Expected)-')"
 _MAX_SUBJECTS = 65_536
 _ROWS = 10_000  # of a batch that is made of rows
 
@@ -247,7 +249,8 @@ class Encoder:
         ours = [BATCH_ID, BATCH_SEQUENCE, BATCH_COMMIT, *[EXPECTED_STREAM] * bool(self._stream)]
         ours += [header for column, header in _HEADERS if column in columns]
         if name in ours:
-            raise InvalidValue("headers: %s is the sink's own to set" % name)
+            text = "headers: %s is the sink's own to set; leave it out, as by %s"
+            raise InvalidValue(text % (name, _LEFT_OUT))
         try:
             check_header(name or "", "")
         except LocalError as error:

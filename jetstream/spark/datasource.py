@@ -35,9 +35,9 @@ class JetStreamDataSource(DataSource):
         return default_schema(settings.text("mode") == "consume")
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        from .source import BatchReader
+        from .source import batch_reader
 
-        return BatchReader(read_options(self.options, BATCH), schema)
+        return batch_reader(read_options(self.options, BATCH), schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         from .stream import stream_reader

@@ -93,6 +93,7 @@ OPTIONS = [
     Option("endingOffsets", None, OFFSETS, (BATCH,), "the sequence to stop before; default latest"),
     Option("endingTimestamp", None, TIMESTAMP, (BATCH,), "only messages before that time"),
     Option("headersOnly", "false", FLAG, READ, "no payloads: `data` is null"),
+    Option("pushdown", "false", FLAG, (BATCH,), "filters narrow what is read: see *Filters*"),
     Option("failOnDataLoss", "true", FLAG, READ, "false: warn if messages are gone, and go on"),
     # How it is read
     Option("minPartitions", None, whole(1, 100_000), READ, "at least so many tasks, if possible"),
@@ -313,6 +314,27 @@ def _check_together(settings: Settings) -> None:
         if isinstance(offsets, dict) and streams and set(offsets) != set(streams):
             text = "option %s is for streams %s, option stream for %s"
             raise InvalidValue(text % (name, ",".join(offsets), ",".join(streams)))
+    _check_order(settings, streams)
+
+
+def _check_order(settings: Settings, streams: Names) -> None:
+    """What would end before it starts: as far as that is known without asking."""
+    for name in streams or [""]:
+        start = place_of(settings, "startingOffsets", name)
+        end = place_of(settings, "endingOffsets", name)
+        if isinstance(start, int) and isinstance(end, int) and start > end:
+            text = "options startingOffsets %d and endingOffsets %d: the end is before the start"
+            raise InvalidValue(text % (start, end))
+    since, until = settings.get("startingTimestamp"), settings.get("endingTimestamp")
+    if since is not None and until is not None and since.ns > until.ns:
+        text = "options startingTimestamp %s and endingTimestamp %s: the end is before the start"
+        raise InvalidValue(text % (since, until))
+
+
+def place_of(settings: Settings, name: str, stream: str) -> int | str | None:
+    """What startingOffsets or endingOffsets say about this stream."""
+    offsets: int | str | dict[str, int | str] | None = settings.get(name)
+    return offsets.get(stream) if isinstance(offsets, dict) else offsets
 
 
 def _check_stream(settings: Settings) -> None:

@@ -7,6 +7,7 @@ same rows, and a task that is tried again reads what it read before.
 from __future__ import annotations
 
 import os
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceReader
@@ -16,6 +17,7 @@ from .compat import PUSHDOWN
 from .filters import intersection
 from .lookup import Lookup, check_readable
 from .offsets import gone, lose
+from .options import place_of
 from .pushdown import Narrowing
 from .ranges import Range, read_range, split
 from .schema import check_schema
@@ -38,12 +40,6 @@ class BatchReader(DataSourceReader):
         self.schema = schema
         self.columns = check_schema(schema, False, settings.flag("headersOnly"))
         self.narrowing = Narrowing()
-        allow_pushdown(self)
-
-    def push(self, filters: list[Filter]) -> Iterable[Filter]:
-        for each in filters:
-            self.narrowing.add(each)
-        return filters  # Spark applies them all the same
 
     def partitions(self) -> Sequence[InputPartition]:
         whole: list[Range] = []
@@ -80,11 +76,34 @@ class BatchReader(DataSourceReader):
     def _end(self, lookup: Lookup, view: View) -> int:
         if self.settings.given("endingTimestamp"):
             return lookup.sequence_at(self.settings.get("endingTimestamp"), view)
-        place = place_of(self.settings, "endingOffsets", view.name, "latest")
-        return sequence_of(place, view)
+        return sequence_of(place_of(self.settings, "endingOffsets", view.name) or "latest", view)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         return read_rows(partition, self.settings, self.schema, self.columns)
+
+
+class PushdownReader(BatchReader):
+    """pushdown=true: reads only what the filters of the query may let pass.
+
+    Not unless it is asked for. What is planned for the filters of one query is kept by Spark for
+    the frame: the next query on it, if it has no filters, reads no more than that, and so do two
+    reads of it in one query, the second of which decides (4.3; tests/spark pins it). While Spark's
+    setting is off, a reader that has this method is an error, which names the setting.
+    """
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        for each in filters:
+            self.narrowing.add(each)
+        return filters  # Spark applies them all the same
+
+
+def batch_reader(settings: Settings, schema: StructType) -> BatchReader:
+    """The reader for these options."""
+    if not settings.flag("pushdown"):
+        return BatchReader(settings, schema)
+    if not PUSHDOWN:
+        warnings.warn("pushdown: ignored, PySpark is older than 4.1", stacklevel=2)
+    return PushdownReader(settings, schema)
 
 
 def read_rows(
@@ -105,15 +124,7 @@ def starting_sequence(lookup: Lookup, view: View, settings: Settings, default: s
     """Where the options say to start."""
     if settings.given("startingTimestamp"):
         return lookup.sequence_at(settings.get("startingTimestamp"), view)
-    return sequence_of(place_of(settings, "startingOffsets", view.name, default), view)
-
-
-def place_of(settings: Settings, name: str, stream: str, default: str) -> int | str:
-    """What startingOffsets or endingOffsets say about this stream."""
-    offsets: int | str | dict[str, int | str] | None = settings.get(name)
-    if offsets is None:
-        return default
-    return offsets[stream] if isinstance(offsets, dict) else offsets
+    return sequence_of(place_of(settings, "startingOffsets", view.name) or default, view)
 
 
 def sequence_of(place: int | str, view: View) -> int:
@@ -125,27 +136,3 @@ def sequence_of(place: int | str, view: View) -> int:
 def default_parallelism() -> int:
     """Spark does not tell a Python source how many cores it has; here are those of the driver."""
     return os.cpu_count() or 1
-
-
-class _Pushdown:
-    """Stands for `reader.pushFilters`, in a way that Spark's guard takes for the inherited one.
-
-    While spark.sql.python.filterPushdown.enabled is false, as it is by default, a reader with a
-    pushFilters of its own is an error. The guard compares `__func__`. If the setting is on, Spark
-    calls this; if it is off, nobody does, and the read works without. tests/spark pins both.
-    """
-
-    def __init__(self, reader: BatchReader) -> None:
-        self._reader = reader
-
-    @property
-    def __func__(self) -> Any:
-        return DataSourceReader.pushFilters
-
-    def __call__(self, filters: list[Filter]) -> Iterable[Filter]:
-        return self._reader.push(filters)
-
-
-def allow_pushdown(reader: BatchReader) -> None:
-    if PUSHDOWN:
-        reader.pushFilters = _Pushdown(reader)  # type: ignore[method-assign]

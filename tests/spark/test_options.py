@@ -82,6 +82,18 @@ REFUSED = [  # where, options, what the error says
     (BATCH, {**S, "domain": "d", "apiPrefix": "p"}, "domain and apiPrefix exclude"),
     (BATCH, {**S, "startingOffsets": "1", "startingTimestamp": "1"}, "both say where to start"),
     (BATCH, {**S, "endingOffsets": "1", "endingTimestamp": "1"}, "both say where to end"),
+    (
+        BATCH,
+        {**S, "startingOffsets": "3", "endingOffsets": "2"},
+        "startingOffsets 3 and endingOffsets 2: the end is before the start",
+    ),
+    (BATCH, {**S, "startingOffsets": "3", "endingOffsets": '{"S": 2}'}, "endingOffsets 2: the end"),
+    (
+        BATCH,
+        {**S, "startingTimestamp": "1001", "endingTimestamp": "1000"},
+        "startingTimestamp 1970-01-01T00:00:01.001Z and endingTimestamp 1970-01-01T00:00:01Z: the",
+    ),
+    (STREAM, {**S, "pushdown": "true"}, "option pushdown is for batch read"),
     (BATCH, {**S, "credsFile": "a", "token": "b"}, "credsFile and token exclude"),
     (BATCH, {**S, "credsFile": "a", "nkeySeedFile": "b"}, "credsFile and nkeySeedFile exclude"),
     (BATCH, {**S, "user": "a"}, "option user needs option password"),
@@ -129,6 +141,31 @@ def test_every_option_has_a_help_and_a_default_that_reads():
         assert option.where
         if option.default is not None:
             option.kind.read(option.default)
+
+
+WRONG = {  # a text that no option of the kind takes
+    "list": "a,,b",
+    "file": "",
+    "secret": "",
+    "true / false": "yes",
+    "subject": "a b",
+    "name": "a.b",
+    "duration": "a while",
+    "offsets": "here",
+    "time": "noon",
+    "number": "many",
+    "text": "",
+    "token": "a.b",
+}
+
+
+@pytest.mark.parametrize("option", OPTIONS, ids=[option.name for option in OPTIONS])
+def test_every_option_refuses_what_is_none_of_its_kind(option):
+    """By its name; what is secret is not repeated."""
+    text = WRONG.get(option.kind.name, "something else")  # of a choice
+    with pytest.raises(InvalidValue, match=f"option {option.name}") as caught:
+        read_options({**S, option.name: text}, option.where[0])
+    assert not (text and option.kind.secret and text in str(caught.value))
 
 
 @pytest.mark.parametrize("name", ["password", "token", "user", "servers"])

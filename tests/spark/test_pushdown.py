@@ -1,4 +1,4 @@
-"""What filters leave to be read, and that Spark's setting decides whether they do."""
+"""What filters of a query leave to be read, if that is asked for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 pytest.importorskip("pyspark.sql.datasource", reason="needs PySpark 4")
 try:
     from pyspark.sql.datasource import (
-        DataSourceReader,
         EqualNullSafe,
         EqualTo,
         GreaterThan,
@@ -23,6 +22,9 @@ try:
     )
 except ImportError:
     pytest.skip("PySpark before 4.1 has no filters", allow_module_level=True)
+
+from pyspark import __version__ as VERSION
+from pyspark.errors import PySparkException
 
 from jetstream.spark.filters import intersection, matches_all, minimal
 from jetstream.spark.pushdown import SKEW, Narrowing
@@ -137,7 +139,7 @@ def test_a_reader_that_is_narrowed_reads_less_and_never_too_little(server, js, n
     make(js, name, 60, subjects=3)
 
     def read(*filters, **options):
-        reader = batch_reader(server, stream=name, **options)
+        reader = batch_reader(server, stream=name, pushdown=True, **options)
         assert list(reader.pushFilters(list(filters))) == list(filters)  # Spark applies them, too
         return sequences(reader)
 
@@ -154,7 +156,7 @@ def test_older_servers_are_not_asked_for_filters_that_they_refuse(server, js, na
     make(js, name, 6, subjects=3)
 
     def read():
-        reader = batch_reader(server, ("subject",), stream=name)
+        reader = batch_reader(server, ("subject",), stream=name, pushdown=True)
         reader.pushFilters([In(SUBJECT, (f"{name}.1", "elsewhere"))])
         return [row["subject"] for row in rows_of(reader)]
 
@@ -163,7 +165,57 @@ def test_older_servers_are_not_asked_for_filters_that_they_refuse(server, js, na
     assert len(read()) == 6  # Spark sees to the rest
 
 
-def test_sparks_guard_takes_our_push_filters_for_the_inherited_one(server):
-    """The very expression of plan_data_source_read.py; if it changes, so must _Pushdown."""
-    reader = batch_reader(server, stream="S")
-    assert getattr(reader.pushFilters, "__func__", None) is DataSourceReader.pushFilters
+# In Spark
+
+SETTING = "spark.sql.python.filterPushdown.enabled"
+
+
+@pytest.fixture
+def setting(spark):
+    spark.conf.set(SETTING, "true")
+    yield
+    spark.conf.unset(SETTING)
+
+
+def load(spark, server, name, **options):
+    reader = spark.read.format("jetstream").options(servers=server.url, stream=name, **options)
+    return reader.schema("subject STRING, sequence BIGINT").load()
+
+
+def test_less_is_read_in_spark(spark, server, js, name, setting):
+    make(js, name, 2000, subjects=2)
+
+    def sent(**options):
+        before = server.monitor("/varz")["out_msgs"]
+        found = load(spark, server, name, **options).where(
+            f"subject = '{name}.1' AND sequence BETWEEN 100 AND 120"
+        )
+        assert sorted(row.sequence for row in found.collect()) == list(range(100, 121, 2))
+        return server.monitor("/varz")["out_msgs"] - before
+
+    assert sent(pushdown="true") < 100
+    assert sent() > 2000  # it has to be asked for
+
+
+def test_without_it_a_frame_is_the_same_for_all_queries(spark, server, js, name, setting):
+    make(js, name, 20)
+    frame = load(spark, server, name)
+    few, rest = frame.where("sequence < 5"), frame.where("sequence >= 5")
+    assert [few.count(), frame.count(), few.union(rest).count(), rest.count()] == [4, 20, 20, 16]
+
+
+@pytest.mark.skipif(not VERSION.startswith("4.3."), reason="seen with PySpark 4.3")
+def test_spark_keeps_the_filters_of_a_query_for_the_next(spark, server, js, name, setting):
+    """Why it is asked for: if this fails, Spark has changed, and it may be the default."""
+    make(js, name, 20)
+    frame = load(spark, server, name, pushdown="true")
+    assert frame.where("sequence < 5").count() == 4
+    assert frame.count() == 4
+    assert load(spark, server, name, pushdown="true").count() == 20
+
+
+def test_sparks_setting_is_needed_and_named(spark, server, js, name):
+    make(js, name, 1)
+    assert load(spark, server, name).count() == 1
+    with pytest.raises(PySparkException, match=SETTING):
+        load(spark, server, name, pushdown="true").count()

@@ -8,7 +8,6 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions
 
-from jetstream.spark.compat import PUSHDOWN
 from natsproto.adapters.blocking import connect
 from natsproto.testing import Server
 from tests.spark.failing import FailingDataSource
@@ -71,25 +70,6 @@ def test_all_actions_on_a_frame_see_the_same_rows(spark, server, js, name):
     assert frame.count() == (20 if spark.version.startswith("4.0.") else 10)
     assert load(spark, server, stream=name, endingOffsets=11).count() == 10
     assert load(spark, server, stream=name).count() == 20
-
-
-@pytest.mark.parametrize("enabled", [False, True])
-def test_pushdown_in_spark(spark, server, js, name, enabled):
-    """Trap: a source that overrides pushFilters raises where the setting is off, the default.
-
-    PySpark 4.0 has no such setting, and reads everything.
-    """
-    make(js, name, 2000, subjects=2)
-    spark.conf.set("spark.sql.python.filterPushdown.enabled", str(enabled).lower())
-    try:
-        before = server.monitor("/varz")["out_msgs"]
-        frame = spark.read.format("jetstream").options(servers=server.url, stream=name).load()
-        found = frame.where(f"subject = '{name}.1' AND sequence BETWEEN 100 AND 120")
-        assert sorted(row.sequence for row in found.collect()) == list(range(100, 121, 2))
-        sent = server.monitor("/varz")["out_msgs"] - before
-        assert sent < 100 if enabled and PUSHDOWN else sent > 2000
-    finally:
-        spark.conf.unset("spark.sql.python.filterPushdown.enabled")
 
 
 def test_mistakes_are_told_by_name(spark, server):
