@@ -20,7 +20,7 @@ def main(spark, url):
             level = ["info", "info", "error"][number % 3]
             js.publish(f"logs.{level}", b"line %d" % number)
 
-    # %% A stream as a view for SQL; a read is planned anew each time, so it shows what is new
+    # %% A stream as a view for SQL; it stays as it is now, run this cell again for what is new
     reader = spark.read.format("jetstream").options(servers=url, stream="LOGS")
     reader.load().createOrReplaceTempView("logs")
     spark.sql("SELECT subject, count(*) AS messages FROM logs GROUP BY subject").show()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 import warnings
 from datetime import datetime, timezone
 from pathlib import Path
@@ -58,16 +57,12 @@ class Pipeline:
         self._url = url
         self._parquet = str(directory / "revenue.parquet")
         self._checkpoints = directory / "checkpoints"
-        self._queries: list[StreamingQuery] = []
-        self._began = 0.0
-        self.rows = 0  # orders that were read, by both queries together
-        self.seconds = 0.0
+        self._queries: dict[str, StreamingQuery] = {}
 
     def start(self) -> None:
         """Everything that is in the stream now, in micro-batches."""
         with connect(self._url) as client:
             JetStream(client).create_stream(name=SINK, subjects=["revenue.>"])
-        self._began = time.perf_counter()
         to_stream = (
             self.as_messages(self.revenue())
             .writeStream.format("jetstream")
@@ -82,15 +77,26 @@ class Pipeline:
             .option("checkpointLocation", str(self._checkpoints / "parquet"))
             .trigger(availableNow=True)
         )
-        self._queries = [to_stream.start(), to_parquet.start()]
+        self._queries = {"to a stream": to_stream.start(), "to Parquet": to_parquet.start()}
 
     def over(self, patience: float) -> bool:
         """Whether both queries are through; waits so long at most. Raises what ended a query."""
-        over = all(query.awaitTermination(patience) for query in self._queries)
-        batches = [batch for query in self._queries for batch in query.recentProgress]
-        self.rows = sum(batch["numInputRows"] for batch in batches)
-        self.seconds = time.perf_counter() - self._began
-        return over
+        return all(query.awaitTermination(patience) for query in self._queries.values())
+
+    def progress(self) -> dict[str, tuple[int, float]]:
+        """Of each query: orders that were read so far, and the seconds that its batches took."""
+        found: dict[str, tuple[int, float]] = {}
+        for name, query in self._queries.items():
+            batches = query.recentProgress
+            rows = sum(batch["numInputRows"] for batch in batches)
+            spent = sum(batch["durationMs"]["triggerExecution"] for batch in batches)
+            found[name] = rows, spent / 1000
+        return found
+
+    @property
+    def rows(self) -> int:
+        """Orders that were read, by both queries together."""
+        return sum(rows for rows, _ in self.progress().values())
 
     def revenue(self) -> DataFrame:
         orders = (
