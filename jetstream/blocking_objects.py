@@ -130,6 +130,7 @@ class ObjectStore:
     watch = blocking_to(ObjectWatcher, _store.ObjectStore.watch)
     update_meta = blocking(_store.ObjectStore.update_meta)
     delete = blocking(_store.ObjectStore.delete)
+    purge_orphans = blocking(_store.ObjectStore.purge_orphans)
     add_link = blocking(_store.ObjectStore.add_link)
     add_bucket_link = blocking(_store.ObjectStore.add_bucket_link)
     seal = blocking(_store.ObjectStore.seal)

@@ -20,6 +20,7 @@ from .iteration import wait
 from .object_info import ObjectInfo, ObjectMetaOptions, write_digest
 from .object_names import encode_name
 from .object_sweep import Look, sweep
+from .window import abandon
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ class Upload:
 
     def abandon(self) -> Sweep | None:
         """Have it purged, without waiting (OBJ-25); None: it is there, and is to stay."""
-        self._window._end()  # pyright: ignore[reportPrivateUsage]
+        abandon(self._window)
         metas = self._metas
         if self._there:
             return None

@@ -22,6 +22,7 @@ from .object_info import ObjectMeta as ObjectMeta
 from .object_info import ObjectMetaOptions as ObjectMetaOptions
 from .object_meta import Metas
 from .object_names import check_bucket, encode_name
+from .object_orphans import OLDER_THAN, purge_orphans
 from .object_put import CHUNK, Upload, send_all
 from .object_read import ObjectReader as ObjectReader
 from .object_read import open_reader
@@ -194,6 +195,14 @@ class ObjectStore:
         if not isinstance(bucket, str):
             raise InvalidValue("%r is no object store" % (store,), "OBJ-35")
         return await self._link(name, ObjectLink(bucket=check_bucket(bucket)))
+
+    async def purge_orphans(self, older_than: float = OLDER_THAN) -> int:
+        """Remove chunks that belong to no object, if the last of them is older, in seconds.
+
+        A program that ends amid a put leaves such, and so may a server that is killed. What is put
+        at this moment has none, unless it stands still for so long. Returns how many were removed.
+        """
+        return await purge_orphans(self._metas, older_than)
 
     # The bucket
 

@@ -28,10 +28,17 @@ async def open_object_watch(
     metas: Metas, include_history: bool, ignore_deletes: bool, updates_only: bool
 ) -> ObjectWatcher:
     """The watcher, whose consumer is there."""
+    inner = await watch_infos(metas, include_history, updates_only)
+    return ObjectWatcher(metas, inner, ignore_deletes)
+
+
+async def watch_infos(
+    metas: Metas, include_history: bool = False, updates_only: bool = False
+) -> KeyWatcher:
+    """The messages that tell about objects, unread."""
     options = WatchOptions(ALL_KEYS, include_history, False, False, updates_only, None)
     stream = metas.stream.name
-    inner = await open_watch(metas.api, stream, metas.bucket, metas.infos, _HISTORY, options)
-    return ObjectWatcher(metas, inner, ignore_deletes)
+    return await open_watch(metas.api, stream, metas.bucket, metas.infos, _HISTORY, options)
 
 
 class ObjectWatcher:

@@ -130,3 +130,8 @@ class PublishWindow:
             await self.close()
         else:
             self._end()
+
+
+def abandon(window: PublishWindow) -> None:
+    """End the window without waiting: what is not acknowledged by now is given up."""
+    window._end()  # pyright: ignore[reportPrivateUsage]

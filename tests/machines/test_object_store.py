@@ -399,6 +399,13 @@ def test_no_link_in_the_place_of_an_object():
     assert len(stage.pubs) == 2
 
 
+@pytest.mark.rule("OBJ-38")
+def test_orphans():
+    stage, bucket = store(stream())
+    assert stage.run(bucket.purge_orphans()) == 0
+    assert short(stage) == ["STREAM.INFO.OBJ_b"]
+
+
 # The bucket
 
 

@@ -9,7 +9,7 @@ from jetstream.errors import (
     WrongStream,
 )
 from jetstream.info import PubAck
-from jetstream.window import PublishWindow
+from jetstream.window import PublishWindow, abandon
 from natsproto.errors import (
     ConnectionClosed,
     InvalidState,
@@ -308,6 +308,16 @@ def test_a_block_that_fails_does_not_wait():
         stage.run(main(window))
     assert isinstance(made[0].error, PublishInDoubt)
     assert stage.waits == 0
+
+
+@pytest.mark.rule("PUB-17")
+def test_a_window_that_is_abandoned():
+    stage = Stage(SILENCE)
+    window = make(stage)
+    made = stage.run(window.publish("s.a"))
+    abandon(window)
+    assert isinstance(made.error, PublishInDoubt)
+    assert (stage.waits, stage.connection._subs) == (0, {})
 
 
 @pytest.mark.rule("PUB-17")

@@ -53,6 +53,7 @@ async def asynchronous(js: jetstream.JetStream, pieces: AsyncIterator[bytes]) ->
     assert_type(await store.list(), list[ObjectInfo])
     assert_type(await store.update_meta("o", meta, new_name="p"), ObjectInfo)
     assert_type(await store.delete("o"), None)
+    assert_type(await store.purge_orphans(60), int)
     assert_type(await store.add_link("l", info), ObjectInfo)
     assert_type(await store.add_bucket_link("l", store), ObjectInfo)
     assert_type(await store.seal(), None)

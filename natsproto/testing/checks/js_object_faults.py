@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jetstream.errors import (
     BucketNotFound,
+    InvalidResponse,
     NoStreamResponse,
     ObjectChanged,
     ObjectCorrupt,
@@ -128,6 +129,49 @@ async def check_object_not_put(ctx: Context) -> None:
             await store.put("o", data, chunk_size=300)
         await _left(ctx, js, store, (1, 1))
         assert await store.get_bytes("o") == b"before"
+
+
+@check()
+async def check_object_orphans(ctx: Context) -> None:
+    """Chunks that belong to nobody are removed, unless they are young; all others stay.
+
+    They are what a program leaves that ends amid a put, or before it has purged what it replaced;
+    and nats-server 2.15.1, killed, brings back some of what it had purged.
+    """
+    js, store = await new_store(ctx)
+    for name in ("o", "renamed", "deleted"):
+        await store.put(name, sample(50), chunk_size=10)
+    await store.update_meta("renamed", new_name="new")
+    gone = await store.get_info("deleted")
+    await store.delete("deleted")
+    assert await store.purge_orphans(older_than=0) == 0
+    for nuid, count in (("ofNobody", 3), (gone.nuid, 5)):
+        for _ in range(count):
+            await js.publish(f"$O.{store.bucket}.C.{nuid}", b"chunk")
+    assert await store.purge_orphans() == 0
+    assert await stored(js, store) == (18, 3)
+    assert await store.purge_orphans(older_than=0) == 8
+    assert await stored(js, store) == (10, 3)
+    for name in ("o", "new"):
+        assert await store.get_bytes(name) == sample(50)
+    await js.publish(f"$O.{store.bucket}.M.odd", b"{")
+    await js.publish(f"$O.{store.bucket}.C.ofAnOddOne", b"chunk")
+    with raises(InvalidResponse):
+        await store.purge_orphans(older_than=0)
+    assert await stored(js, store) == (11, 4)
+
+
+@check()
+async def check_object_deleted_again(ctx: Context) -> None:
+    """Whoever has deleted an object may not have come to purge its chunks: the next one does."""
+    js, store = await new_store(ctx)
+    info = await store.put("o", sample(50), chunk_size=10)
+    await store.delete("o")
+    for again in (lambda: store.delete("o"), lambda: store.put("o")):
+        await js.publish(f"$O.{store.bucket}.C.{info.nuid}", b"chunk")
+        assert await stored(js, store) == (1, 1)
+        await again()
+        assert await stored(js, store) == (0, 1)
 
 
 @check()
