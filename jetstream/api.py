@@ -12,7 +12,7 @@ from natsproto.subjects import check_known_name, check_subscribe
 
 from .acks import AckReader
 from .api_errors import StreamNotFound
-from .call import Api
+from .call import Api, session_of
 from .config import ConsumerConfig, StreamConfig
 from .errors import FilterIgnored, InvalidResponse, SeveralStreams
 from .info import AccountInfo, ConsumerInfo, ConsumerPause, StreamInfo
@@ -48,7 +48,7 @@ class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
     ) -> None:
         if domain and prefix != "$JS.API":
             raise InvalidValue("domain %r and prefix %r: only one can be given" % (domain, prefix))
-        self._api = Api(client.session, domain, prefix, check_seconds("timeout", timeout))
+        self._api = Api(session_of(client), domain, prefix, check_seconds("timeout", timeout))
         self._acks = AckReader()
 
     async def account_info(self) -> AccountInfo:

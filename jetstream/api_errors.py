@@ -24,6 +24,7 @@ class ApiError(JetStreamError):
     """The server answered with an error.
 
     `code` is like a status of HTTP, `err_code` says what is wrong, `description` says it in words.
+    These mostly do not say which stream or consumer: `asked`, what the API was asked for, does.
     """
 
     def __init__(self, code: int, err_code: int, description: str) -> None:
@@ -31,10 +32,15 @@ class ApiError(JetStreamError):
         self.code = code
         self.err_code = err_code
         self.description = description
+        self.asked = ""
+
+    def __str__(self) -> str:
+        text = str(self.args[0])
+        return "%s, asked for %s" % (text, self.asked) if self.asked else text
 
     # By default an exception is pickled as its message alone, which is not how these are made.
-    def __reduce__(self) -> tuple[type[ApiError], tuple[int, int, str]]:
-        return type(self), (self.code, self.err_code, self.description)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.code, self.err_code, self.description), {"asked": self.asked}
 
 
 class StreamNotFound(ApiError):

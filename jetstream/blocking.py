@@ -6,6 +6,8 @@ asynchronous twin (see natsproto/port.py).
 
 from __future__ import annotations
 
+from natsproto.blocking import Client
+from natsproto.errors import InvalidValue
 from natsproto.port import blocking, blocking_to, locked_to
 
 from . import api as _api
@@ -27,7 +29,6 @@ from .blocking_push import PushMessages as PushMessages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from natsproto.blocking import Client
     from natsproto.errors import NatsError
     from natsproto.port import BlockingPort
 
@@ -242,6 +243,11 @@ class JetStream:
     def __init__(
         self, client: Client, *, domain: str = "", prefix: str = "$JS.API", timeout: float = 5.0
     ) -> None:
+        if not isinstance(client, Client):
+            raise InvalidValue(
+                "%r is not a client of natsproto.adapters.blocking or .threads; where calls are"
+                " awaited there is jetstream.JetStream" % (client,)
+            )
         self.inner = _api.JetStream(client.inner, domain=domain, prefix=prefix, timeout=timeout)
         self.port = client.port
 

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from natsproto.errors import NoResponders, NotSupported
+from natsproto.errors import InvalidValue, NoResponders, NotSupported
 from natsproto.subjects import check_known_name, check_publish
 
-from .api_errors import api_error
+from .api_errors import ApiError, api_error
 from .errors import InvalidResponse, JetStreamNotAvailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from natsproto.client import Client
     from natsproto.frames import Info
     from natsproto.session import Session
 
-    from .api_errors import ApiError
     from .fields import Fields
 
 API_LEVEL = "Nats-Required-Api-Level"
 # CALL-6: INFO tells the level since 2.12; 2.11 has 1.
 _FIRST_WITH_LEVEL = (2, 11)
+
+
+def session_of(client: Client) -> Session:
+    """InvalidValue for a client that goes with jetstream.blocking, or for no client at all."""
+    session: Session | None = getattr(client, "session", None)
+    if session is None:
+        raise InvalidValue(
+            "%r is not a client whose calls are awaited; for those of natsproto.adapters.blocking"
+            " and .threads there is jetstream.blocking.JetStream" % (client,)
+        )
+    return session
 
 
 class Api:
@@ -58,7 +69,11 @@ class Api:
                 " account or domain has none" % (self.prefix, endpoint)
             ) from None
         assert reply is not None
-        return read_reply(reply.data)
+        try:
+            return read_reply(reply.data)
+        except ApiError as error:
+            error.asked = endpoint
+            raise
 
     async def pages(self, endpoint: str, key: str, body: dict[str, Any]) -> list[Any]:
         """All rows of a listing, page by page."""

@@ -6,6 +6,8 @@ import random
 import ssl
 from abc import ABC, abstractmethod
 from contextlib import suppress
+from difflib import get_close_matches
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +46,21 @@ def make_connection(servers: ServersLike, options: dict[str, Any]) -> Connection
             raise InvalidValue(f"creds: there is no file {str(path)!r}")
         # Read anew at every attempt: credentials are renewed by replacing the file.
         options = {**options, "creds": path.read_text}
-    return Connection(Options(servers=servers, **options), rng=RANDOM)
+    try:
+        made = Options(servers=servers, **options)
+    except TypeError:
+        _refuse_unknown(options)
+        raise
+    return Connection(made, rng=RANDOM)
+
+
+def _refuse_unknown(options: dict[str, Any]) -> None:
+    known = list(signature(Options).parameters)
+    for name in options:
+        if name not in known:
+            close = get_close_matches(name, known, 1)
+            hint = f"; do you mean {close[0]!r}?" if close else ""
+            raise InvalidValue(f"there is no option {name!r}{hint}") from None
 
 
 def tls_context(options: Options) -> ssl.SSLContext:

@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import importlib
+import re
 
 import pytest
 
-from natsproto.errors import NoResponders
+from natsproto.errors import InvalidValue, NoResponders
 from tests.adapters.runtimes import RUNTIMES, Runtime
 
 MANY = 100_000
 FAST = {"reconnect_wait": 0.01, "max_msgs": MANY}
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("timeout", "do you mean 'connect_timeout'?"),
+        ("reconnect_time_wait", "do you mean 'reconnect_wait'?"),
+        ("zzz", "there is no option 'zzz'"),
+    ],
+)
+@pytest.mark.parametrize("adapter", ["asyncio", "trio", "blocking", "threads"])
+def test_an_option_that_is_none(adapter, name, hint):
+    connect = importlib.import_module(f"natsproto.adapters.{adapter}").connect
+    with pytest.raises(InvalidValue, match=re.escape(hint)):
+        connect("nats://127.0.0.1:4222", **{name: 1})
 
 
 @pytest.mark.parametrize("adapter", ["blocking", "threads"])

@@ -77,6 +77,9 @@ def test_class_by_err_code(err_code, name):
 def test_text():
     error = api_error({"code": 404, "err_code": 10059, "description": "stream not found"})
     assert str(error) == "stream not found (404, 10059)"
+    error.asked = "STREAM.INFO.S"
+    assert str(error) == "stream not found (404, 10059), asked for STREAM.INFO.S"
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
 @pytest.mark.rule("JSERR-2")

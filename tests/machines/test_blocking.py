@@ -21,7 +21,7 @@ from jetstream import (
     window,
 )
 from jetstream.errors import PublishesFailed, WrongStream
-from natsproto.errors import TimeoutExpired
+from natsproto.errors import InvalidValue, TimeoutExpired
 
 from .support import SILENCE, Delivery, Stage, Status
 
@@ -238,3 +238,8 @@ def test_events_of_a_consume():
     with make(stage).consume(max_messages=3) as messages:
         event = next(messages.events)
         assert "Leadership Change" in repr(event)
+
+
+def test_other_clients_are_told_where_to_go():
+    with pytest.raises(InvalidValue, match=r"there is jetstream\.JetStream"):
+        blocking.JetStream(Stage().client)

@@ -2,7 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from jetstream.call import Api, encode_json, read_number, read_reply, read_version, require_level
+from jetstream.call import (
+    Api,
+    encode_json,
+    read_number,
+    read_reply,
+    read_version,
+    require_level,
+    session_of,
+)
 from jetstream.config import ConsumerConfig
 from jetstream.errors import (
     ApiError,
@@ -63,6 +71,14 @@ def test_where_no_api_can_be(domain, prefix, error):
         api(Stage(), domain, prefix)
 
 
+@pytest.mark.parametrize("client", [None, "nats://127.0.0.1:4222", object()])
+def test_other_clients_are_told_where_to_go(client):
+    with pytest.raises(InvalidValue, match=r"there is jetstream\.blocking\.JetStream"):
+        session_of(client)
+    stage = Stage()
+    assert session_of(stage.client) is stage.client.session
+
+
 def test_bodies_are_compact():
     assert encode_json({"a": [1, 2], "b": "c"}) == b'{"a":[1,2],"b":"c"}'
 
@@ -71,8 +87,10 @@ def test_bodies_are_compact():
 def test_errors():
     error = {"code": 404, "err_code": 10059, "description": "stream not found"}
     stage = Stage({"type": "x", "error": error})
-    with pytest.raises(StreamNotFound, match=r"stream not found \(404, 10059\)"):
+    with pytest.raises(StreamNotFound) as raised:
         stage.run(api(stage).call("STREAM.INFO.S"))
+    assert str(raised.value) == "stream not found (404, 10059), asked for STREAM.INFO.S"
+    assert raised.value.asked == "STREAM.INFO.S"
     with pytest.raises(ApiError, match="error without a description"):
         read_reply(b'{"error":{"code":null}}')
     assert read_reply(b'{"error":null,"a":1}')["a"] == 1
