@@ -9,13 +9,35 @@ from .kv_errors import BucketExists, BucketNotFound
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Protocol, TypeAlias
+
     from .api import JetStream
     from .config import StreamConfig
-    from .fields import Fields
     from .info import StreamInfo
     from .stream import Stream
 
+    Same: TypeAlias = tuple[tuple[str, str], ...]
+
+    class BucketConfig(Protocol):
+        """The configuration of a bucket of either kind."""
+
+        bucket: str
+        compression: bool
+
+
 LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+# What a bucket and its stream have in common: its name in the one, and in the other.
+SAME = (
+    ("description", "description"),
+    ("ttl", "max_age"),
+    ("max_bytes", "max_bytes"),
+    ("storage", "storage"),
+    ("replicas", "num_replicas"),
+    ("placement", "placement"),
+    ("metadata", "metadata"),
+)
+_COMPRESSED = "s2"
 
 
 def check_chars(what: str, name: str, allowed: str, told: str, rule: str) -> str:
@@ -36,12 +58,22 @@ def check_bucket_name(bucket: str, rule: str) -> str:
     return check_chars("bucket", bucket, LETTERS + "-_", "letters, digits, - and _", rule)
 
 
-def copy_fields(config: Fields, stream: StreamConfig, same: tuple[tuple[str, str], ...]) -> None:
-    """What is the same in the stream, under its name there; defaults are left to the server."""
+def write_stream(config: BucketConfig, stream: StreamConfig, same: Same = SAME) -> None:
+    """Into the stream what is the same there; defaults are left to the server."""
     for name, theirs in same:
         value = getattr(config, name)
         if value:
             setattr(stream, theirs, value)
+    if config.compression:
+        stream.compression = _COMPRESSED
+
+
+def read_stream(config: BucketConfig, stream: StreamConfig, prefix: str, same: Same = SAME) -> None:
+    """The same the other way round; the stream is called by the prefix and the bucket's name."""
+    config.bucket = stream.name[len(prefix) :]
+    for name, theirs in same:
+        setattr(config, name, getattr(stream, theirs))
+    config.compression = stream.compression == _COMPRESSED
 
 
 class BucketStreams:
@@ -103,6 +135,21 @@ class BucketStatus:
         return self.stream_info.config.name[len(self.PREFIX) :]
 
     @property
+    def description(self) -> str:
+        """What it is for."""
+        return self.stream_info.config.description
+
+    @property
+    def storage(self) -> str:
+        """Where its content is kept: `file` or `memory`."""
+        return self.stream_info.config.storage
+
+    @property
+    def replicas(self) -> int:
+        """On how many servers of a cluster."""
+        return self.stream_info.config.num_replicas
+
+    @property
     def ttl(self) -> float:
         """How old things get in it; 0: no limit."""
         return self.stream_info.config.max_age
@@ -110,7 +157,7 @@ class BucketStatus:
     @property
     def is_compressed(self) -> bool:
         """Whether its files are compressed."""
-        return self.stream_info.config.compression == "s2"
+        return self.stream_info.config.compression == _COMPRESSED
 
     @property
     def backing_store(self) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from natsproto.errors import InvalidValue
 
-from .bucket import BucketStatus, copy_fields
+from .bucket import SAME, BucketStatus, read_stream, write_stream
 from .config import Placement, Republish, StreamConfig, StreamSource, SubjectTransform
 from .fields import Field, Fields, refuse
 from .kinds import COUNT, COUNT32, DURATION, FLAG, MAP, TEXT, Choice, Object, Objects
@@ -108,23 +108,9 @@ class KeyValueConfig(Fields):
     def of_stream(cls, config: StreamConfig) -> KeyValueConfig:
         """As the stream of a bucket says it."""
         made = cls(
-            bucket=config.name[len(STREAM) :],
-            description=config.description,
-            history=config.max_msgs_per_subject,
-            ttl=config.max_age,
-            limit_marker_ttl=config.subject_delete_marker_ttl,
-            max_value_size=config.max_msg_size,
-            max_bytes=config.max_bytes,
-            replicas=config.num_replicas,
-            placement=config.placement,
-            republish=config.republish,
-            mirror=config.mirror,
-            sources=config.sources,
-            compression=config.compression == "s2",
-            metadata=config.metadata,
+            history=config.max_msgs_per_subject, mirror=config.mirror, sources=config.sources
         )
-        if config.storage == "memory":
-            made.storage = "memory"
+        read_stream(made, config, STREAM, _SAME)
         return made
 
     def check(self) -> None:
@@ -148,11 +134,9 @@ class KeyValueConfig(Fields):
             allow_direct=True,
             duplicate_window=min(self.ttl or _WINDOW, _WINDOW),
         )
-        copy_fields(self, stream, _SAME)
+        write_stream(self, stream, _SAME)
         if self.limit_marker_ttl:
             stream.allow_msg_ttl = True
-        if self.compression:
-            stream.compression = "s2"
         if self.mirror is not None:
             stream.mirror = self.mirror.copy()
             stream.mirror.name = _with_prefix(stream.mirror.name)
@@ -215,18 +199,10 @@ def _with_prefix(name: str) -> str:
     return name if name.startswith(STREAM) else STREAM + name
 
 
-# What is the same in the stream, under its name there.
-_SAME = (
-    ("description", "description"),
-    ("ttl", "max_age"),
+_SAME = SAME + (
     ("limit_marker_ttl", "subject_delete_marker_ttl"),
     ("max_value_size", "max_msg_size"),
-    ("max_bytes", "max_bytes"),
-    ("storage", "storage"),
-    ("replicas", "num_replicas"),
-    ("placement", "placement"),
     ("republish", "republish"),
-    ("metadata", "metadata"),
 )
 
 _REFUSED: list[Refusal[KeyValueConfig]] = [

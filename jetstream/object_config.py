@@ -5,7 +5,7 @@ ObjectStoreStatus: what the server tells about it.
 
 from __future__ import annotations
 
-from .bucket import BucketStatus, copy_fields
+from .bucket import BucketStatus, read_stream, write_stream
 from .config import Placement, StreamConfig
 from .fields import Field, Fields, refuse
 from .kinds import COUNT, DURATION, FLAG, MAP, TEXT, Choice, Object
@@ -66,18 +66,8 @@ class ObjectStoreConfig(Fields):
     @classmethod
     def of_stream(cls, config: StreamConfig) -> ObjectStoreConfig:
         """As the stream of a bucket says it."""
-        made = cls(
-            bucket=config.name[len(STREAM) :],
-            description=config.description,
-            ttl=config.max_age,
-            max_bytes=config.max_bytes,
-            replicas=config.num_replicas,
-            placement=config.placement,
-            compression=config.compression == "s2",
-            metadata=config.metadata,
-        )
-        if config.storage == "memory":
-            made.storage = "memory"
+        made = cls()
+        read_stream(made, config, STREAM)
         return made
 
     def check(self) -> None:
@@ -95,9 +85,7 @@ class ObjectStoreConfig(Fields):
             allow_rollup_hdrs=True,
             allow_direct=True,
         )
-        copy_fields(self, stream, _SAME)
-        if self.compression:
-            stream.compression = "s2"
+        write_stream(self, stream)
         return stream
 
 
@@ -105,21 +93,6 @@ class ObjectStoreStatus(BucketStatus):
     """How a bucket is configured, and what it holds. Made by ObjectStore.status."""
 
     PREFIX = STREAM
-
-    @property
-    def description(self) -> str:
-        """What it is for."""
-        return self.stream_info.config.description
-
-    @property
-    def storage(self) -> str:
-        """Where objects are kept: `file` or `memory`."""
-        return self.stream_info.config.storage
-
-    @property
-    def replicas(self) -> int:
-        """On how many servers of a cluster."""
-        return self.stream_info.config.num_replicas
 
     @property
     def sealed(self) -> bool:
@@ -139,17 +112,6 @@ class ObjectStoreStatus(BucketStatus):
     def __repr__(self) -> str:
         return "<ObjectStoreStatus of %s: %d bytes>" % (self.bucket, self.size)
 
-
-# What is the same in the stream, under its name there.
-_SAME = (
-    ("description", "description"),
-    ("ttl", "max_age"),
-    ("max_bytes", "max_bytes"),
-    ("storage", "storage"),
-    ("replicas", "num_replicas"),
-    ("placement", "placement"),
-    ("metadata", "metadata"),
-)
 
 _REFUSED: list[Refusal[ObjectStoreConfig]] = [
     ("STREAM-6", ("ttl",), lambda c: 0 < c.ttl < 0.1, "0.1 s is the least"),

@@ -10,7 +10,8 @@ from jetstream.bucket import (
     BucketStreams,
     check_bucket_name,
     check_chars,
-    copy_fields,
+    read_stream,
+    write_stream,
 )
 from jetstream.config import StreamConfig
 from jetstream.errors import BucketExists, BucketNotFound, SubjectOverlap
@@ -24,6 +25,7 @@ NO_STREAM = {"error": {"code": 404, "err_code": 10059, "description": "stream no
 IN_USE = {"error": {"code": 400, "err_code": 10058, "description": "name in use"}}
 OVERLAP = {"error": {"code": 400, "err_code": 10065, "description": "subjects overlap"}}
 CONFIG = {"name": "B_b", "max_age": 60 * 10**9, "compression": "s2", "metadata": {"a": "b"}}
+TOLD = {**CONFIG, "description": "d", "storage": "memory", "num_replicas": 3}
 
 
 def make(*answers):
@@ -45,10 +47,22 @@ def test_what_is_told_of_a_name():
 
 
 def test_fields_that_are_set_are_copied():
+    same = (("ttl", "max_age"), ("replicas", "num_replicas"))
     stream = StreamConfig(name="S")
-    config = KeyValueConfig(bucket="b", ttl=60)
-    copy_fields(config, stream, (("ttl", "max_age"), ("replicas", "num_replicas")))
-    assert stream == StreamConfig(name="S", max_age=60)
+    write_stream(KeyValueConfig(bucket="b", ttl=60, max_bytes=7), stream, same)
+    assert stream.to_json() == StreamConfig(name="S", max_age=60).to_json()
+    write_stream(KeyValueConfig(bucket="b", compression=True, max_bytes=7), stream)
+    assert stream == StreamConfig(name="S", max_age=60, compression="s2", max_bytes=7)
+
+
+@pytest.mark.parametrize("compression", ["s2", "none", ""])
+def test_fields_of_a_stream_are_read(compression):
+    config = KeyValueConfig()
+    stream = StreamConfig.from_json({**CONFIG, "compression": compression, "max_msg_size": 7})
+    read_stream(config, stream, "B_")
+    assert config == KeyValueConfig(
+        bucket="b", ttl=60, compression=compression == "s2", metadata={"a": "b"}
+    )
 
 
 @pytest.mark.rule("KV-15", "OBJ-7")
@@ -88,8 +102,9 @@ def test_a_status():
     class Status(BucketStatus):
         PREFIX = "B_"
 
-    status = Status(StreamInfo.from_json({"config": CONFIG}))
+    status = Status(StreamInfo.from_json({"config": TOLD}))
     assert (status.bucket, status.ttl, status.is_compressed) == ("b", 60.0, True)
     assert (status.backing_store, status.metadata) == ("JetStream", {"a": "b"})
+    assert (status.description, status.storage, status.replicas) == ("d", "memory", 3)
     plain = Status(StreamInfo.from_json({"config": {"name": "B_c"}}))
     assert (plain.bucket, plain.ttl, plain.is_compressed) == ("c", 0.0, False)
