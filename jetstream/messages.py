@@ -56,6 +56,7 @@ class JsMsg:
 
     @property
     def headers(self) -> Headers | None:
+        """None if there are none; HeaderError if nobody can read them."""
         return self._msg.headers
 
     @property

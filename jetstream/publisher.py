@@ -65,10 +65,12 @@ class Publication(Waitable):
 
     @property
     def done(self) -> bool:
+        """It is acknowledged, or has failed: `ack` or `error` says more."""
         return self.answer is not None or self.error is not None
 
     @property
     def ack(self) -> PubAck | None:
+        """None: not yet, or not at all."""
         return None if self.answer is None else make_ack(self.answer)
 
     async def result(self) -> PubAck:

@@ -121,6 +121,7 @@ class Client:
 
     @property
     def stats(self) -> Stats:
+        """Messages and bytes in both directions, and how often it connected; it counts on."""
         return self.inner.stats
 
     @property

@@ -85,12 +85,14 @@ class Headers:
         raise KeyError(name)
 
     def get(self, name: str, default: str = "") -> str:
+        """The first value of the name; the case counts."""
         for key, value in self._pairs:
             if key == name:
                 return value
         return default
 
     def get_all(self, name: str) -> list[str]:
+        """All values of the name, in order; none: an empty list."""
         return [value for key, value in self._pairs if key == name]
 
     def append(self, name: str, value: str) -> None:
