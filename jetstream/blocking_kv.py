@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from natsproto.port import blocking, blocking_next, blocking_to, locked_to
+from natsproto.port import blocking, blocking_next, blocking_to, locked_to, run_sync
 
 from . import kv as _kv
 from . import kv_watch as _watch
@@ -10,11 +10,64 @@ from .blocking_pull import PullEvents
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from typing import Any, Protocol
+
     from typing_extensions import Self
 
     from natsproto.port import BlockingPort
 
+    from .iteration import MachineEvents
     from .timestamp import Timestamp
+
+    class Watching(Protocol):
+        """A watcher of either kind."""
+
+        @property
+        def initialized(self) -> bool: ...
+        @property
+        def closed(self) -> bool: ...
+
+        events: MachineEvents
+
+        def stop(self) -> Coroutine[Any, Any, None]: ...
+
+
+class Watcher:
+    """What the watchers of keys and of objects share."""
+
+    def __init__(self, watching: Watching, port: BlockingPort) -> None:
+        self._watching = watching
+        self.port = port
+        #: What happened to its consumer: ConsumerReset. Iterate, or ask for next.
+        self.events = PullEvents(watching.events, port)
+
+    @property
+    def initialized(self) -> bool:
+        """Whether all initial values were taken, or there were none."""
+        return self._watching.initialized
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing will come any more."""
+        return self._watching.closed
+
+    def stop(self) -> None:
+        """End now."""
+        with self.port.lock:
+            run_sync(self._watching.stop())
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return repr(self._watching)
 
 
 class InitialEntries:
@@ -30,7 +83,7 @@ class InitialEntries:
         return self
 
 
-class KeyWatcher:
+class KeyWatcher(Watcher):
     """Entries as they come: iterate it. Made by KeyValue.watch; end it with `stop`.
 
     `initial` gives what is there now and ends; iterating the watcher gives all that was not taken
@@ -39,43 +92,18 @@ class KeyWatcher:
     """
 
     def __init__(self, inner: _watch.KeyWatcher, port: BlockingPort) -> None:
+        super().__init__(inner, port)
         self.inner = inner
-        self.port = port
-        #: What happened to its consumer: ConsumerReset. Iterate, or ask for next.
-        self.events = PullEvents(inner.events, port)
 
     @property
     def began(self) -> Timestamp | None:
         """When it began, by the server's clock."""
         return self.inner.began
 
-    @property
-    def initialized(self) -> bool:
-        """Whether all initial values were taken, or there were none."""
-        return self.inner.initialized
-
-    @property
-    def closed(self) -> bool:
-        """Whether nothing will come any more."""
-        return self.inner.closed
-
     next = blocking(_watch.KeyWatcher.next)
     next_initial = blocking(_watch.KeyWatcher.next_initial)
     initial = locked_to(InitialEntries, _watch.KeyWatcher.initial)
-    stop = blocking(_watch.KeyWatcher.stop)
     __next__ = blocking_next(_watch.KeyWatcher.__anext__)
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.stop()
-
-    def __repr__(self) -> str:
-        return repr(self.inner)
 
 
 class KeyLister:

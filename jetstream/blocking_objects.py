@@ -7,7 +7,7 @@ from natsproto.port import blocking, blocking_next, blocking_to, blocking_unlock
 from . import object_read as _read
 from . import object_store as _store
 from . import object_watch as _watch
-from .blocking_pull import PullEvents
+from .blocking_kv import Watcher
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class InitialObjects:
         return self
 
 
-class ObjectWatcher:
+class ObjectWatcher(Watcher):
     """Infos as they come: iterate it. Made by ObjectStore.watch; end it with `stop`.
 
     `initial` gives what is there now and ends; iterating the watcher gives all that was not taken
@@ -40,38 +40,13 @@ class ObjectWatcher:
     """
 
     def __init__(self, inner: _watch.ObjectWatcher, port: BlockingPort) -> None:
+        super().__init__(inner, port)
         self.inner = inner
-        self.port = port
-        #: What happened to its consumer: ConsumerReset. Iterate, or ask for next.
-        self.events = PullEvents(inner.events, port)
-
-    @property
-    def initialized(self) -> bool:
-        """Whether all that was there at the beginning was taken."""
-        return self.inner.initialized
-
-    @property
-    def closed(self) -> bool:
-        """Whether nothing will come any more."""
-        return self.inner.closed
 
     next = blocking(_watch.ObjectWatcher.next)
     next_initial = blocking(_watch.ObjectWatcher.next_initial)
     initial = locked_to(InitialObjects, _watch.ObjectWatcher.initial)
-    stop = blocking(_watch.ObjectWatcher.stop)
     __next__ = blocking_next(_watch.ObjectWatcher.__anext__)
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.stop()
-
-    def __repr__(self) -> str:
-        return repr(self.inner)
 
 
 class ObjectReader:

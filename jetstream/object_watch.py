@@ -59,7 +59,7 @@ class ObjectWatcher:
 
     @property
     def initialized(self) -> bool:
-        """Whether all that was there at the beginning was taken."""
+        """Whether all initial values were taken, or there were none."""
         return self._watcher.initialized
 
     @property

@@ -6,10 +6,11 @@ from typing import Any
 
 from jetstream import JetStream
 
+from . import buckets
+from .buckets import NO_STREAM as NO_STREAM
+from .buckets import TIME as TIME
 from .support import Delivery, Stage, Status
 
-TIME = "2026-11-15T23:55:50.159073055Z"
-NO_STREAM = {"error": {"code": 404, "err_code": 10059, "description": "stream not found"}}
 # The name of a bucket's first watch, by the scripted randomness.
 NAME = "1" * 22
 
@@ -30,14 +31,7 @@ def bucket(*answers: Any, info: dict[str, Any] | None = None, **config: Any) -> 
 
 def created(pending: int = 0, serial: int = 1, seq: int = 0, sent: int = 0) -> dict[str, Any]:
     """A consumer that is there, with so many messages for us."""
-    return {
-        "stream_name": "KV_b",
-        "name": "%s_%d" % (NAME, serial),
-        "created": TIME,
-        "config": {},
-        "delivered": {"consumer_seq": sent, "stream_seq": seq},
-        "num_pending": pending,
-    }
+    return buckets.created("KV_b", NAME, pending, serial, seq, sent)
 
 
 def entry(

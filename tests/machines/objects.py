@@ -9,10 +9,11 @@ from typing import Any
 
 from jetstream import JetStream
 
+from . import buckets
+from .buckets import NO_STREAM as NO_STREAM
+from .buckets import TIME as TIME
 from .support import Delivery, Stage, Status
 
-TIME = "2026-11-15T23:55:50.159073055Z"
-NO_STREAM = {"error": {"code": 404, "err_code": 10059, "description": "stream not found"}}
 NO_MESSAGE = {"error": {"code": 404, "err_code": 10037, "description": "no message found"}}
 NOT_FOUND = Status("404 Message Not Found")
 PURGED = {"success": True, "purged": 1}
@@ -74,14 +75,7 @@ def wrong(last: int) -> dict[str, Any]:
 
 def created(name: str, pending: int = 0, serial: int = 1, sent: int = 0) -> dict[str, Any]:
     """A consumer that is there, with so many messages for us."""
-    return {
-        "stream_name": "OBJ_b",
-        "name": "%s_%d" % (name, serial),
-        "created": TIME,
-        "config": {},
-        "delivered": {"consumer_seq": sent, "stream_seq": 0},
-        "num_pending": pending,
-    }
+    return buckets.created("OBJ_b", name, pending, serial, 0, sent)
 
 
 def delivery(

@@ -19,11 +19,9 @@ from jetstream.info import StreamInfo
 from jetstream.kv_config import KeyValueConfig
 from natsproto.errors import InvalidName
 
+from .buckets import IN_USE, NO_STREAM, OVERLAP
 from .support import Stage
 
-NO_STREAM = {"error": {"code": 404, "err_code": 10059, "description": "stream not found"}}
-IN_USE = {"error": {"code": 400, "err_code": 10058, "description": "name in use"}}
-OVERLAP = {"error": {"code": 400, "err_code": 10065, "description": "subjects overlap"}}
 CONFIG = {"name": "B_b", "max_age": 60 * 10**9, "compression": "s2", "metadata": {"a": "b"}}
 TOLD = {**CONFIG, "description": "d", "storage": "memory", "num_replicas": 3}
 

@@ -6,22 +6,16 @@ import pytest
 
 from jetstream import JetStream
 from jetstream.errors import (
-    BucketExists,
     BucketNotFound,
     NotABucket,
-    StreamNameInUse,
-    StreamNotFound,
-    SubjectOverlap,
 )
 from jetstream.kv import KeyValue, KeyValueConfig, KeyValueStatus
 from jetstream.kv_buckets import Buckets
 from natsproto.errors import InvalidName, InvalidValue, NotSupported
 
+from .buckets import NOT_MADE, check_not_made
 from .kvs import NO_STREAM, stream
 from .support import Stage
-
-IN_USE = {"error": {"code": 400, "err_code": 10058, "description": "name in use"}}
-OVERLAP = {"error": {"code": 400, "err_code": 10065, "description": "subjects overlap"}}
 
 
 def make(*answers, **info):
@@ -48,21 +42,9 @@ def test_make(call, verb):
 
 
 @pytest.mark.rule("KV-15")
-@pytest.mark.parametrize(
-    ("call", "answers", "error", "also"),
-    [
-        ("create", [IN_USE], BucketExists, StreamNameInUse),
-        ("create", [OVERLAP], SubjectOverlap, SubjectOverlap),
-        ("update", [NO_STREAM], BucketNotFound, StreamNotFound),
-        ("create_or_update", [NO_STREAM, OVERLAP], SubjectOverlap, SubjectOverlap),
-    ],
-)
+@pytest.mark.parametrize(("call", "answers", "error", "also"), NOT_MADE)
 def test_not_made(call, answers, error, also):
-    stage, buckets = make(*answers)
-    with pytest.raises(error) as caught:
-        stage.run(getattr(buckets, call)(None, {"bucket": "b"}))
-    assert isinstance(caught.value, also)
-    assert getattr(caught.value, "bucket", "b") == "b"
+    check_not_made(*make(*answers), call, error, also)
 
 
 @pytest.mark.rule("KV-14")

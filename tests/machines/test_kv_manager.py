@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from jetstream import JetStream
 from jetstream.kv import KeyValue, KeyValueConfig, KeyValueStatus
 
+from .buckets import check_call
 from .kvs import stream
-from .support import Stage
 
 CALLS = [
     # call, arguments, keywords; answer; endpoint; what it gives
@@ -33,11 +32,4 @@ CALLS = [
 @pytest.mark.rule("KV-15")
 @pytest.mark.parametrize(("call", "args", "keywords", "answer", "endpoint", "gives"), CALLS)
 def test_each_call(call, args, keywords, answer, endpoint, gives):
-    stage = Stage(answer)
-    js = JetStream(stage.client, domain="hub")
-    found = stage.run(getattr(js, call)(*args, **keywords))
-    assert isinstance(found, gives)
-    if gives is list:
-        assert len(found) == 1
-        assert isinstance(found[0], (str, KeyValueStatus))
-    assert [subject for subject, _ in stage.asked] == ["$JS.hub.API." + endpoint]
+    check_call(call, args, keywords, answer, endpoint, gives, KeyValueStatus)

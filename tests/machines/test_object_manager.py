@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from jetstream import JetStream
 from jetstream.object_store import ObjectStore, ObjectStoreConfig, ObjectStoreStatus
 
+from .buckets import check_call
 from .objects import stream
-from .support import Stage
 
 CREATE, UPDATE = "STREAM.CREATE.OBJ_b", "STREAM.UPDATE.OBJ_b"
 CONFIG = ObjectStoreConfig(bucket="b")
@@ -28,11 +27,4 @@ CALLS = [
 @pytest.mark.rule("OBJ-7")
 @pytest.mark.parametrize(("call", "args", "keywords", "answer", "endpoint", "gives"), CALLS)
 def test_each_call(call, args, keywords, answer, endpoint, gives):
-    stage = Stage(answer)
-    js = JetStream(stage.client, domain="hub")
-    found = stage.run(getattr(js, call)(*args, **keywords))
-    assert isinstance(found, gives)
-    if gives is list:
-        assert len(found) == 1
-        assert isinstance(found[0], (str, ObjectStoreStatus))
-    assert [subject for subject, _ in stage.asked] == ["$JS.hub.API." + endpoint]
+    check_call(call, args, keywords, answer, endpoint, gives, ObjectStoreStatus)
