@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -21,9 +21,11 @@ from tests.core import ROOT
 pytest.importorskip("pyspark", reason="needs the extra spark")
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
+
+    from jetstream.blocking import Stream
 
 OLDEST_JAVA = 17
 _numbers = itertools.count(1)
@@ -123,3 +125,57 @@ def js(server: Server) -> Iterator[JetStream]:
 def name() -> str:
     """A name for a stream that no other test has; its subjects may begin with it, too."""
     return f"S{next(_numbers)}"
+
+
+# For tests of the sink
+
+
+@pytest.fixture(scope="module")
+def small_batches(spark: SparkSession) -> Iterator[None]:
+    """So that a task has written something when it fails."""
+    from tests.spark.sinks import SMALL
+
+    spark.conf.set(SMALL, "500")
+    yield
+    spark.conf.unset(SMALL)
+
+
+@pytest.fixture
+def make(js: JetStream, name: str) -> Callable[..., Stream]:
+    """Makes a stream that is kept in memory."""
+
+    def make(**config: Any) -> Stream:
+        settings = {"storage": "memory", "allow_direct": True, **config}
+        return js.create_stream(name=name, subjects=[f"{name}.>"], **settings)
+
+    return make
+
+
+@pytest.fixture
+def stream(make: Callable[..., Stream]) -> Stream:
+    return make(storage="file", allow_atomic=True, allow_msg_ttl=True)
+
+
+@pytest.fixture
+def plain(server: Server, name: str) -> dict[str, str]:
+    """The options of a write to that stream."""
+    return {"servers": server.url, "subject": f"{name}.a"}
+
+
+@pytest.fixture
+def atomic(plain: dict[str, str], name: str) -> dict[str, str]:
+    return {**plain, "delivery": "atomic", "stream": name, "markerSubject": f"{name}.mark"}
+
+
+@pytest.fixture(params=["dedup", "atomic"])
+def exact(
+    request: pytest.FixtureRequest, plain: dict[str, str], atomic: dict[str, str]
+) -> dict[str, str]:
+    """The options of each delivery that stores every row once."""
+    return atomic if request.param == "atomic" else plain
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Readers of queries that do not wait for something new."""
+    monkeypatch.setattr("jetstream.spark.stream._POLL", 0.0)

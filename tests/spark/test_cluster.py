@@ -24,8 +24,8 @@ from natsproto.errors import TimeoutExpired
 from natsproto.testing import Cluster, Server
 from tests.spark.failing import FailingDataSource
 from tests.spark.gates import POLL, Gate, pass_gate, wait_for_subject
+from tests.spark.sinks import SMALL, numbers, sabotage, write
 from tests.spark.support import fill
-from tests.spark.test_sink import SMALL, numbers, sabotage, write
 from tests.spark.test_stream import Query
 
 # Where rows pass through Python before they are written: it is no matter of ours.
@@ -97,22 +97,18 @@ def threads(spark):
 
 
 @contextmanager
-def crash(cluster, stream, gate):
+def crash(cluster, stream, gate, in_flight=False):
     leader = leader_of(cluster, stream)
-    leader.kill()
-    gate.open()
+    blows = [leader.kill, gate.open]
+    for blow in reversed(blows) if in_flight else blows:
+        blow()
     yield
     leader.restart()
 
 
-@contextmanager
 def crash_in_flight(cluster, stream, gate):
     """With many rows on their way, whose acknowledgements do not come."""
-    leader = leader_of(cluster, stream)
-    gate.open()
-    leader.kill()
-    yield
-    leader.restart()
+    return crash(cluster, stream, gate, in_flight=True)
 
 
 @contextmanager

@@ -24,9 +24,9 @@ from tests.spark.conftest import OLDEST_JAVA, java_version
 from tests.spark.failing import FailingDataSource, fail_once
 from tests.spark.gates import Gate, pass_gate, stored_on, wait_for_subject
 from tests.spark.remote import ANSWER
+from tests.spark.sinks import SMALL, numbers, payloads, wait_for_rows, write
 from tests.spark.support import make
 from tests.spark.test_cluster import SOAK, threads, until
-from tests.spark.test_sink import SMALL, numbers, payloads, wait_for_rows, write
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="processes are found in /proc: Linux"

@@ -114,6 +114,18 @@ REFUSED = [  # where, options, what the error says
     (STREAM, {"stream": "A,B", "mode": "consume", "consumer": "c"}, "mode=consume reads one"),
     (STREAM, {**S, "mode": "consume", "consumer": "c", "subject": "a"}, "the consumer decides"),
     (STREAM, {**S, "mode": "consume", "consumer": "c", "onCommit": "purge"}, "acknowledges by"),
+    (WRITE, {"delivery": "fast"}, "delivery=fast needs option stream"),
+    (WRITE, {"delivery": "twice"}, "option delivery 'twice' is not one of dedup, atomic, fast"),
+    (WRITE, {"delivery": "atomic", "stream": "S"}, "delivery=atomic needs option markerSubject"),
+    (WRITE, {"delivery": "atomic", "markerSubject": "m"}, "delivery=atomic needs option stream"),
+    (WRITE, {"markerSubject": "m"}, "option markerSubject is for delivery=atomic, not dedup"),
+    (WRITE, {"minDuplicateWindow": "1s", "delivery": "atLeastOnce"}, "is for delivery=dedup"),
+    (WRITE, {"stream": "A,B"}, "option stream: a write goes to one"),
+    (WRITE, {"subject": "a.*"}, "option subject: subject 'a.*' has a wildcard"),
+    (WRITE, {"writeId": "a.b"}, "option writeId 'a.b' is not one token"),
+    (WRITE, {"maxInFlight": "0"}, "option maxInFlight '0' is not a whole number"),
+    (WRITE, {"startingOffsets": "earliest"}, "option startingOffsets is for"),
+    (WRITE, {"maxInFligth": "1"}, "did you mean maxInFlight?"),
     (WRITE, {"fetchSize": "1"}, "option fetchSize is for batch read and stream read"),
 ]
 

@@ -1,58 +1,19 @@
-"""The reader of streaming queries without Spark: its calls in the order of Spark's own."""
+"""The reader of streaming queries without Spark: where they start, what follows, how they end."""
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from jetstream.blocking import JetStream
 from jetstream.spark import stream as stream_module
-from jetstream.spark.limits import is_unlimited
 from jetstream.spark.offsets import DataLost
-from natsproto.adapters.blocking import connect
 from natsproto.errors import InvalidValue
-from natsproto.testing import Server
+from tests.spark.stepping import Query, next_of, started
 from tests.spark.support import fill, make, query_reader, sequences
 
 streaming = pytest.importorskip("pyspark.sql.streaming.datasource", reason="needs PySpark 4.2")
+pytestmark = pytest.mark.usefixtures("impatient")
 ALL = streaming.ReadAllAvailable()
-
-
 POLL = stream_module._POLL
-
-
-class Query:
-    """What Spark does with a reader, with JSON in between; `start` is the last finished offset."""
-
-    def __init__(self, reader, start=None):
-        self.reader = reader
-        self.start = start or self.call(reader.initialOffset())
-        self.limit = reader.getDefaultReadLimit()
-
-    def call(self, offset):
-        return json.loads(json.dumps(offset))
-
-    def plan(self, limit=None):
-        return self.call(self.reader.latestOffset(self.start, limit or self.limit))
-
-    def batch(self, limit=None):
-        """The sequences of the next batch; None if there is none."""
-        end = self.plan(limit)
-        if end == self.start:
-            return None
-        found = sequences(self.reader, self.reader.partitions(self.start, end))
-        self.start = end
-        return found
-
-
-def next_of(offset, name):
-    return offset["streams"][name]["next"]
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch):
-    monkeypatch.setattr(stream_module, "_POLL", 0.0)
 
 
 def test_batches_follow_one_another(server, js, name):
@@ -136,106 +97,6 @@ def test_the_initial_offset_stays_what_it_was_told_to_be(server, js, name):
     assert reader.initialOffset() == first
 
 
-def test_limits(server, js, name):
-    make(js, name, 10)
-    options = {"stream": name, "startingOffsets": "earliest"}
-    query = Query(query_reader(server, maxMessagesPerTrigger=4, **options))
-    assert [query.batch() for _ in range(4)] == [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10], None]
-    query = Query(query_reader(server, maxMessagesPerTrigger=4, **options))
-    assert query.batch(ALL) == list(range(1, 11))  # Trigger.Once
-    assert is_unlimited(query_reader(server, **options).getDefaultReadLimit())
-
-
-def test_limits_with_filters_count_what_is_wanted(server, js, name):
-    make(js, name, 100, subjects=10)
-    options = {"stream": name, "startingOffsets": "earliest", "subject": f"{name}.3"}
-    query = Query(query_reader(server, maxMessagesPerTrigger=4, **options))
-    assert [query.batch() for _ in range(4)] == [[4, 14, 24, 34], [44, 54, 64, 74], [84, 94], None]
-    assert js.consumer_names(name) == []
-
-
-def test_limits_where_most_is_gaps_count_what_is_there(server, js, name):
-    """Where a stream keeps the last message of each subject, and one is old, others change."""
-    make(js, name, 1, max_msgs_per_subject=1)
-    for subject in ("a", "b", "c") * 40:
-        js.publish(f"{name}.{subject}", b"")
-    options = {"stream": name, "startingOffsets": "earliest"}
-    query = Query(query_reader(server, maxMessagesPerTrigger=2, **options))
-    assert [query.batch() for _ in range(3)] == [[1, 119], [120, 121], None]
-
-
-def test_a_limit_by_bytes(server, js, name):
-    make(js, name, 0)
-    fill(js, name, 100, size=1000)
-    options = {"stream": name, "startingOffsets": "earliest"}
-    query = Query(query_reader(server, maxBytesPerTrigger=20_000, **options))
-    sizes = []
-    while (found := query.batch()) is not None:
-        sizes.append(len(found))
-    assert sum(sizes) == 100
-    assert all(15 <= size <= 20 for size in sizes[:-1])
-    assert isinstance(query.limit, streaming.ReadMaxBytes)
-    # A message that is larger than the limit is not in the way for ever.
-    query = Query(query_reader(server, maxBytesPerTrigger=1, **options))
-    assert query.batch() == [1]
-
-
-def test_a_minimum_waits_but_not_for_ever(server, js, name, monkeypatch):
-    clock = [1000.0]
-    monkeypatch.setattr("jetstream.spark.limits.time.monotonic", lambda: clock[0])
-    make(js, name, 3)
-    options = {"stream": name, "startingOffsets": "earliest", "minMessagesPerTrigger": 5}
-    query = Query(query_reader(server, maxTriggerDelay="10s", **options))
-    assert isinstance(query.limit, streaming.ReadMinRows)
-    assert query.batch() == []
-    assert query.batch() is None
-    fill(js, name, 2)
-    assert query.batch() == [1, 2, 3, 4, 5]
-    fill(js, name, 1)
-    assert query.batch() is None
-    clock[0] += 9
-    assert query.batch() is None
-    clock[0] += 2
-    assert query.batch() == [6]
-    # AvailableNow does not wait at all.
-    query = Query(query_reader(server, **options))
-    fill(js, name, 1)
-    query.reader.prepareForTriggerAvailableNow()
-    assert query.batch() == list(range(1, 8))
-
-
-def test_the_server_counts_once_while_a_query_waits(server, js, name):
-    make(js, name, 20, subjects=4)
-    options = {"stream": name, "startingOffsets": "earliest", "subject": f"{name}.1"}
-    query = Query(query_reader(server, minMessagesPerTrigger=50, **options))
-    assert query.batch() == []
-    assert query.batch() is None
-    calls = server.monitor("/jsz")["api"]["total"]
-    assert query.batch() is None
-    assert server.monitor("/jsz")["api"]["total"] - calls <= 3  # looks at the stream
-
-
-def test_limits_are_shared_by_streams(server, js, name):
-    other = name + "B"
-    make(js, name, 30)
-    make(js, other, 10)
-    reader = query_reader(
-        server,
-        ("stream", "sequence"),
-        stream=f"{name},{other}",
-        startingOffsets="earliest",
-        maxMessagesPerTrigger=8,
-    )
-    query = Query(reader)
-    end = query.plan()
-    assert (next_of(end, name), next_of(end, other)) == (7, 3)
-    total = 0
-    while (found := query.batch()) is not None:
-        assert len(found) <= 8 + 1  # each gets one at least
-        total += len(found)
-    assert total == 40
-
-
 def test_available_now_ends_where_the_stream_ended_when_it_began(server, js, name):
     make(js, name, 10)
     reader = query_reader(server, stream=name, startingOffsets="earliest", maxMessagesPerTrigger=4)
@@ -298,105 +159,6 @@ def test_other_streams_than_those_of_the_checkpoint_are_refused(server, js, name
     start = Query(query_reader(server, stream=name)).start
     with pytest.raises(InvalidValue, match=f"the checkpoint is for streams {name}, option"):
         query_reader(server, stream=f"{name},{name}B").latestOffset(start, ALL)
-
-
-# What goes wrong
-
-
-def started(server, js, name, **options):
-    make(js, name, 10)
-    query = Query(query_reader(server, stream=name, startingOffsets="earliest", **options))
-    query.batch()
-    return query
-
-
-def test_messages_that_are_gone_before_they_were_read(server, js, name, caplog):
-    query = started(server, js, name)
-    fill(js, name, 10)
-    js.stream(name).purge(seq=16)
-    with pytest.raises(DataLost, match="messages 11 to 15 of stream"):
-        query.batch()
-    query.reader.fail = False
-    assert query.batch() == list(range(16, 21))
-    assert "messages 11 to 15" in caplog.text
-
-
-def test_a_purge_of_what_was_read_is_no_loss(server, js, name):
-    query = started(server, js, name)
-    js.stream(name).purge()
-    assert query.batch() is None
-    fill(js, name, 3)
-    assert query.batch() == [11, 12, 13]
-
-
-def test_a_gap_is_no_loss(server, js, name):
-    query = started(server, js, name)
-    fill(js, name, 5)
-    for seq in (11, 13, 15):
-        js.stream(name).delete_msg(seq)
-    # The first of them is gone, and the stream begins before it: a gap.
-    assert query.batch() == [12, 14]
-
-
-def test_a_stream_that_ends_before_the_offset_gives_its_sequences_again(server, js, name, caplog):
-    """As one that was restored from a copy, or lost its last messages with its server's power."""
-    query = started(server, js, name)
-    query.start["streams"][name]["next"] = 15
-    with pytest.raises(DataLost, match="ends before sequence 11, and was read up to 14"):
-        query.batch()
-    query.reader.fail = False
-    assert query.batch() == []
-    assert "ends before sequence 11" in caplog.text
-    assert query.batch() is None
-    fill(js, name, 6)
-    assert query.batch() == list(range(11, 17))
-
-
-@pytest.mark.parametrize("count", [0, 5, 50])
-def test_a_stream_that_was_made_anew(server, js, name, caplog, count):
-    query = started(server, js, name)
-    js.delete_stream(name)
-    make(js, name, count)
-    with pytest.raises(DataLost, match="was made anew at"):
-        query.batch()
-    query.reader.fail = False
-    assert query.batch() == list(range(1, count + 1))
-    assert "was made anew" in caplog.text
-    fill(js, name, 1)
-    assert query.batch() == [count + 1]
-
-
-def test_a_stream_that_was_made_anew_after_planning(server, js, name):
-    query = started(server, js, name, failOnDataLoss=False)
-    fill(js, name, 10)
-    end = query.plan()
-    js.delete_stream(name)
-    make(js, name, 4)
-    again = query_reader(server, stream=name, failOnDataLoss=False)
-    assert again.partitions(query.start, end) == []
-    with pytest.raises(DataLost):
-        query_reader(server, stream=name).partitions(query.start, end)
-    query.start = end
-    assert query.batch() == [1, 2, 3, 4]
-
-
-@pytest.mark.parametrize(
-    ("options", "found"),
-    [
-        ({}, [11, 12, 13]),
-        ({"onCommit": "purge"}, [11, 12, 13]),
-        ({"maxMessagesPerTrigger": 2, "subject": "*.0"}, [3, 4]),
-    ],
-)
-def test_a_server_that_restarts_between_batches(name, options, found):
-    with Server(jetstream=True) as server, connect(server.url) as admin:
-        js = JetStream(admin)
-        query = started(server, js, name, requestTimeout="1s", **options)
-        server.kill()
-        server.restart()
-        with connect(server.url) as other:
-            fill(JetStream(other), name, 3)
-        assert query.batch() == found
 
 
 # onCommit

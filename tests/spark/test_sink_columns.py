@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pyarrow as pa
 import pytest
 from pyspark.sql.types import (
@@ -78,6 +80,13 @@ SCHEMAS = [
 @pytest.mark.parametrize(("schema", "kinds"), SCHEMAS)
 def test_schemas(schema, kinds):
     assert check_columns(struct(schema), settings()) == kinds
+
+
+def test_how_a_text_is_compared_is_no_matter():
+    folded = StringType("UTF8_LCASE")
+    schema = StructType().add("data", folded).add("headers", MapType(StringType(), folded))
+    kinds = {"data": "STRING", "headers": "MAP<STRING,STRING>"}
+    assert check_columns(schema, settings()) == kinds
 
 
 WRONG_SCHEMAS = [
@@ -261,14 +270,19 @@ WRONG_ROWS = [
         "row 8: headers: value None cannot be sent",
     ),
     (
+        {"data": [b"1", b"2"], "headers": pa.array([[("A", [])], [("A", None)]], LISTS)},
+        "row 8: headers: value None cannot be sent",
+    ),
+    (
         {"data": [b"1"], "headers": pa.array([[("Nats-Batch-Id", "1")]], PAIRS)},
-        "headers: Nats-Batch-Id is the sink's own to set",
+        "headers: Nats-Batch-Id is the sink's own to set; leave it out, as by map_filter(headers,",
     ),
     (
         {"data": [b"1"], "headers": pa.array([[("Nats-TTL", "1")]], PAIRS), "ttl": [1]},
         "headers: Nats-TTL is the sink's own to set",
     ),
     ({"data": [b"1", b"2"], "ttl": [1, 0]}, "row 8: ttl is wrong: ttl 0 is neither"),
+    ({"data": [b"1", b"2"], "ttl": [1.0, math.nan]}, "row 8: ttl is wrong: ttl nan is neither"),
     ({"data": [b"1"], "ttl": ["soon"]}, "row 7: ttl is wrong: ttl 'soon' is neither"),
     (
         {"data": [b"1"], "expected_last_subject_sequence": [-1]},

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
-from pyspark.sql import functions as F
 
 from jetstream.blocking import JetStream
 from jetstream.spark.columns import Encoder
@@ -14,19 +15,21 @@ from jetstream.spark.options import WRITE, read_options
 from jetstream.spark.sending import WriteFailed
 from natsproto.adapters.blocking import connect
 from natsproto.testing import Cluster, Server
-
-from .test_sink_delivery import REFUSED, make_batch, stored
+from tests.spark.sinks import (
+    each_refused,
+    in_order,
+    make_batch,
+    make_files,
+    payloads,
+    run_query,
+    seen,
+    write,
+)
 
 
 @pytest.fixture
-def make(js, name):
-    """Makes the stream."""
-
-    def make(**config):
-        settings = {"storage": "memory", "allow_direct": True, "allow_batched": True, **config}
-        return js.create_stream(name=name, subjects=[f"{name}.>"], **settings)
-
-    return make
+def make(make):
+    return partial(make, allow_batched=True)
 
 
 def options(server, name, **more):
@@ -49,13 +52,9 @@ def test_every_row_once_and_in_order(js, server, name, make):
     make()
     parts = [(0, 1), (1, 2001), (2001, 2001), (2001, 5000)]
     tally = send(options(server, name), *[make_batch(*part) for part in parts])
-    assert stored(js, name) == list(range(5000))
-    assert (tally.rows, tally.duplicates, tally.streams) == (5000, 0, {name: (1, 5000)})
-    assert seen(send(options(server, name), make_batch(0, 0))) == (0, {})
-
-
-def seen(tally):
-    return tally.rows, tally.streams
+    assert in_order(js.stream(name)) == list(range(5000))
+    assert seen(tally) == (5000, 0, {name: (1, 5000)})
+    assert seen(send(options(server, name), make_batch(0, 0))) == (0, 0, {})
 
 
 @pytest.mark.rule("FAST-14")
@@ -63,21 +62,17 @@ def test_with_ids_it_is_stored_once(js, server, name, make):
     make()
     for count in (10, 20):
         assert send(options(server, name), make_batch(0, count, msg_id=str)).rows == count
-    assert stored(js, name) == list(range(20))
+    assert in_order(js.stream(name)) == list(range(20))
 
 
 def test_without_ids_it_is_stored_again(js, server, name, make):
     make()
     for _ in range(2):
         send(options(server, name), make_batch(0, 3))
-    assert stored(js, name) == [0, 1, 2, 0, 1, 2]
+    assert in_order(js.stream(name)) == [0, 1, 2, 0, 1, 2]
 
 
-@pytest.mark.parametrize(
-    ("config", "batch", "row", "why"),
-    [each[1:] for each in REFUSED],
-    ids=[each[0] for each in REFUSED],
-)
+@each_refused
 def test_what_the_server_refuses_fails_the_task(js, server, name, make, config, batch, row, why):
     make(**config)
     with pytest.raises(WriteFailed) as caught:
@@ -92,8 +87,8 @@ def test_a_row_for_another_stream(js, server, name, make):
     batch = make_batch(0, 4, subject=lambda n: "elsewhere." + name if n == 2 else f"{name}.a")
     with pytest.raises(WriteFailed, match="row 2 to 'elsewhere"):
         send(options(server, name), batch)
-    assert stored(js, name) == [0, 1]
-    assert stored(js, f"{name}-2") == []
+    assert in_order(js.stream(name)) == [0, 1]
+    assert in_order(js.stream(f"{name}-2")) == []
 
 
 def test_a_row_for_no_stream(js, server, name, make):
@@ -101,7 +96,7 @@ def test_a_row_for_no_stream(js, server, name, make):
     batch = make_batch(0, 4, subject=lambda n: "nowhere" if n == 2 else f"{name}.a")
     with pytest.raises(WriteFailed, match="row 2 to 'nowhere': NoStreamResponse"):
         send(options(server, name), batch)
-    assert stored(js, name) == [0, 1]
+    assert in_order(js.stream(name)) == [0, 1]
 
 
 def test_batches_are_not_allowed(js, server, name, make):
@@ -139,7 +134,7 @@ def test_a_server_that_restarts(name, end):
 
         tally = send(settings, make_batch(0, 3000), make_batch(3000, 6000), strike=strike)
         with connect(server.url) as client:
-            numbers = stored(JetStream(client), name)
+            numbers = in_order(JetStream(client).stream(name))
         forget(settings)
     assert tally.rows == 6000
     assert sorted(set(numbers)) == list(range(6000))
@@ -168,7 +163,7 @@ def test_leaders_that_step_down(name):
                 for start in range(0, 3000, 1000):
                     sender.send(Struck(rows[start : start + 1000], step_down))
             assert sender.tally.rows == 3000
-            assert stored(js, name) == list(range(3000))
+            assert in_order(js.stream(name)) == list(range(3000))
         forget(settings)
 
 
@@ -187,30 +182,20 @@ class Struck(list):
 
 
 @pytest.fixture
-def spark_options(server, name, make):
-    make(storage="file")
-    return {"servers": server.url, "subject": f"{name}.a", "stream": name, "delivery": "fast"}
+def stream(make):
+    return make(storage="file")
 
 
-def test_a_frame(spark, js, name, spark_options):
-    frame = spark.range(0, 20_000, 1, 2).select(F.col("id").cast("string").alias("data"))
-    frame.write.format("jetstream").mode("append").options(**spark_options).save()
-    assert sorted(stored(js, name)) == list(range(20_000))
+@pytest.fixture
+def fast(plain, name):
+    return {**plain, "stream": name, "delivery": "fast"}
 
 
-def test_a_query(spark, js, name, spark_options, tmp_path):
-    (tmp_path / "in").mkdir()
-    for part in range(2):
-        lines = [str(row) for row in range(part * 500, part * 500 + 500)]
-        (tmp_path / "in" / f"{part}.txt").write_text("\n".join(lines))
-    query = (
-        spark.readStream.schema("data STRING")
-        .text(str(tmp_path / "in"))
-        .writeStream.format("jetstream")
-        .options(**spark_options)
-        .option("checkpointLocation", str(tmp_path / "checkpoint"))
-        .trigger(availableNow=True)
-        .start()
-    )
-    query.awaitTermination()
-    assert sorted(stored(js, name)) == list(range(1000))
+def test_a_frame(spark, stream, fast):
+    write(spark.range(0, 20_000, 1, 2).selectExpr("CAST(id AS STRING) AS data"), fast)
+    assert payloads(stream) == list(range(20_000))
+
+
+def test_a_query(spark, stream, fast, tmp_path):
+    run_query(spark, make_files(tmp_path / "in", 2, 500), fast, tmp_path / "checkpoint")
+    assert payloads(stream) == list(range(1000))

@@ -1,0 +1,42 @@
+"""Readers of queries without Spark: its calls, in the order of Spark's own."""
+
+from __future__ import annotations
+
+import json
+
+from tests.spark.support import make, query_reader, sequences
+
+
+class Query:
+    """What Spark does with a reader, with JSON in between; `start` is the last finished offset."""
+
+    def __init__(self, reader, start=None):
+        self.reader = reader
+        self.start = start or self.call(reader.initialOffset())
+        self.limit = reader.getDefaultReadLimit()
+
+    def call(self, offset):
+        return json.loads(json.dumps(offset))
+
+    def plan(self, limit=None):
+        return self.call(self.reader.latestOffset(self.start, limit or self.limit))
+
+    def batch(self, limit=None):
+        """The sequences of the next batch; None if there is none."""
+        end = self.plan(limit)
+        if end == self.start:
+            return None
+        found = sequences(self.reader, self.reader.partitions(self.start, end))
+        self.start = end
+        return found
+
+
+def next_of(offset, name):
+    return offset["streams"][name]["next"]
+
+
+def started(server, js, name, **options):
+    make(js, name, 10)
+    query = Query(query_reader(server, stream=name, startingOffsets="earliest", **options))
+    query.batch()
+    return query

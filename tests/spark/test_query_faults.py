@@ -1,0 +1,104 @@
+"""Streaming queries whose messages are gone, whose stream is another one, whose server restarts."""
+
+from __future__ import annotations
+
+import pytest
+
+from jetstream.blocking import JetStream
+from jetstream.spark.offsets import DataLost
+from natsproto.adapters.blocking import connect
+from natsproto.testing import Server
+from tests.spark.stepping import started
+from tests.spark.support import fill, make, query_reader
+
+pytest.importorskip("pyspark.sql.streaming.datasource", reason="needs PySpark 4.2")
+pytestmark = pytest.mark.usefixtures("impatient")
+
+
+def test_messages_that_are_gone_before_they_were_read(server, js, name, caplog):
+    query = started(server, js, name)
+    fill(js, name, 10)
+    js.stream(name).purge(seq=16)
+    with pytest.raises(DataLost, match="messages 11 to 15 of stream"):
+        query.batch()
+    query.reader.fail = False
+    assert query.batch() == list(range(16, 21))
+    assert "messages 11 to 15" in caplog.text
+
+
+def test_a_purge_of_what_was_read_is_no_loss(server, js, name):
+    query = started(server, js, name)
+    js.stream(name).purge()
+    assert query.batch() is None
+    fill(js, name, 3)
+    assert query.batch() == [11, 12, 13]
+
+
+def test_a_gap_is_no_loss(server, js, name):
+    query = started(server, js, name)
+    fill(js, name, 5)
+    for seq in (11, 13, 15):
+        js.stream(name).delete_msg(seq)
+    # The first of them is gone, and the stream begins before it: a gap.
+    assert query.batch() == [12, 14]
+
+
+def test_a_stream_that_ends_before_the_offset_gives_its_sequences_again(server, js, name, caplog):
+    """As one that was restored from a copy, or lost its last messages with its server's power."""
+    query = started(server, js, name)
+    query.start["streams"][name]["next"] = 15
+    with pytest.raises(DataLost, match="ends before sequence 11, and was read up to 14"):
+        query.batch()
+    query.reader.fail = False
+    assert query.batch() == []
+    assert "ends before sequence 11" in caplog.text
+    assert query.batch() is None
+    fill(js, name, 6)
+    assert query.batch() == list(range(11, 17))
+
+
+@pytest.mark.parametrize("count", [0, 5, 50])
+def test_a_stream_that_was_made_anew(server, js, name, caplog, count):
+    query = started(server, js, name)
+    js.delete_stream(name)
+    make(js, name, count)
+    with pytest.raises(DataLost, match="was made anew at"):
+        query.batch()
+    query.reader.fail = False
+    assert query.batch() == list(range(1, count + 1))
+    assert "was made anew" in caplog.text
+    fill(js, name, 1)
+    assert query.batch() == [count + 1]
+
+
+def test_a_stream_that_was_made_anew_after_planning(server, js, name):
+    query = started(server, js, name, failOnDataLoss=False)
+    fill(js, name, 10)
+    end = query.plan()
+    js.delete_stream(name)
+    make(js, name, 4)
+    again = query_reader(server, stream=name, failOnDataLoss=False)
+    assert again.partitions(query.start, end) == []
+    with pytest.raises(DataLost):
+        query_reader(server, stream=name).partitions(query.start, end)
+    query.start = end
+    assert query.batch() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ({}, [11, 12, 13]),
+        ({"onCommit": "purge"}, [11, 12, 13]),
+        ({"maxMessagesPerTrigger": 2, "subject": "*.0"}, [3, 4]),
+    ],
+)
+def test_a_server_that_restarts_between_batches(name, options, found):
+    with Server(jetstream=True) as server, connect(server.url) as admin:
+        js = JetStream(admin)
+        query = started(server, js, name, requestTimeout="1s", **options)
+        server.kill()
+        server.restart()
+        with connect(server.url) as other:
+            fill(JetStream(other), name, 3)
+        assert query.batch() == found
