@@ -6,6 +6,7 @@ nothing is done in Python for each row but to take its three pieces.
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,7 @@ COLUMNS = {
     "ttl": ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "STRING"),
     "expected_last_subject_sequence": ("INT", "BIGINT"),
 }
+_COLLATION = re.compile(" COLLATE [A-Z0-9_]+")  # how a text is compared is no matter here
 _ARROW = {
     "BINARY": pa.binary(),
     "STRING": pa.string(),
@@ -74,7 +76,7 @@ def check_columns(schema: StructType, settings: Settings) -> dict[str, str]:
         if allowed is None:
             text = "column %r is none that can be written: select %s"
             raise InvalidValue(text % (field.name, ", ".join(COLUMNS)))
-        kind = field.dataType.simpleString().upper()
+        kind = _COLLATION.sub("", field.dataType.simpleString().upper())
         if kind not in allowed:
             text = "column %s is %s; it can be %s"
             raise InvalidValue(text % (field.name, kind, " or ".join(allowed)))
@@ -202,14 +204,14 @@ class Encoder:
     def _ttls(self, column: pa.Array) -> pa.Array:
         encoded = column.dictionary_encode()
         texts: list[str] = []
-        for ttl in encoded.dictionary.to_pylist():
+        for index, ttl in enumerate(encoded.dictionary.to_pylist()):
             value = ttl
             if isinstance(ttl, str) and ttl.isascii() and ttl.isdigit() and len(ttl) < 18:
                 value = int(ttl)
             try:
                 texts.append(time_to_live(value))
             except LocalError as error:
-                mask = pc.equal(column, ttl)
+                mask = pc.equal(encoded.indices, index)  # what is not a number equals nothing
                 raise self._wrong("ttl", mask, "is wrong: %s" % error) from None
         return pa.array(texts, pa.string()).take(encoded.indices)
 
@@ -226,7 +228,10 @@ class Encoder:
         column = columns.get("headers")
         if column is None:
             return None, None
-        rows, names, values = _pairs(column)
+        rows, names, values = _entries(column)
+        if _is_list(values):
+            self._check_values("headers", values, rows)
+            rows, names, values = _flat(rows, names, values)
         if len(names) == 0:
             return None, None
         for name in pc.unique(names).to_pylist():
@@ -257,7 +262,9 @@ class Encoder:
             raise InvalidValue("headers: %s" % error) from None
 
     def _check_values(self, what: str, values: pa.Array, rows: list[int] | None = None) -> None:
-        unfit = pc.match_substring_regex(values, _UNFIT)
+        """Texts; or lists of them, which must not be null."""
+        lists = _is_list(values)
+        unfit = values.is_null() if lists else pc.match_substring_regex(values, _UNFIT)
         if what == "headers":
             unfit = pc.fill_null(unfit, True)
         if pc.any(unfit).as_py():
@@ -282,19 +289,25 @@ def _join(*parts: Any) -> Any:
     return pc.binary_join_element_wise(*parts, "", null_handling="replace", null_replacement="")
 
 
-def _pairs(column: Any) -> tuple[list[int], Any, Any]:
-    """Every header on its own: the row that it belongs to, its name, its value."""
+def _entries(column: Any) -> tuple[list[int], Any, Any]:
+    """Of each entry of the maps: the row that it belongs to, its name, its value or values."""
     # The offsets of a slice are those of the whole, and so are keys and items.
     offsets: list[int] = column.offsets.to_pylist()
     size = offsets[-1] - offsets[0]
     names, values = [each.slice(offsets[0], size) for each in (column.keys, column.items)]
     rows = [row for row, (start, end) in enumerate(pairwise(offsets)) for _ in range(end - start)]
-    if pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
-        owners = pc.list_parent_indices(values)
-        parents: list[int] = owners.to_pylist()
-        rows = [rows[parent] for parent in parents]
-        names, values = names.take(owners), pc.list_flatten(values)
     return rows, names, values
+
+
+def _is_list(values: Any) -> bool:
+    return pa.types.is_list(values.type) or pa.types.is_large_list(values.type)
+
+
+def _flat(rows: list[int], names: Any, values: Any) -> tuple[list[int], Any, Any]:
+    """Likewise, of each value in the lists."""
+    owners = pc.list_parent_indices(values)
+    parents: list[int] = owners.to_pylist()
+    return [rows[parent] for parent in parents], names.take(owners), pc.list_flatten(values)
 
 
 def _offsets(rows: list[int], count: int) -> pa.Array:
