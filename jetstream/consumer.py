@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .info import ConsumerInfo
+from .pull_options import check_options
 from .pulling import Pulling
 
 TYPE_CHECKING = False
@@ -52,6 +53,7 @@ class Consumer:
         The batch may be empty. With `no_wait` it is what there is now. If the pull failed after
         messages came, the batch has them, and the `error`; otherwise the error is raised.
         """
+        check_options("fetch", priority)
         return await self._pulling.fetch(
             max_messages, max_bytes, expires, heartbeat, no_wait, priority
         )
@@ -64,6 +66,7 @@ class Consumer:
         **priority: Unpack[PriorityOptions],
     ) -> JsMsg | None:
         """The next message, pulled when this is called; None if there is none within `expires`."""
+        check_options("next", priority)
         batch = await self._pulling.fetch(1, None, expires, heartbeat, False, priority)
         return batch[0] if len(batch) else None
 
@@ -84,6 +87,7 @@ class Consumer:
         A buffer of `max_messages` (500) or `max_bytes` is kept full: below the threshold, half of
         it, more is pulled. It goes on over lost connections, changes of leader and restarts.
         """
+        check_options("consume", priority)
         return self._pulling.consume(
             max_messages,
             max_bytes,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from natsproto import encode
 from natsproto.effects import Publish
-from natsproto.errors import ConnectionClosed, InvalidState, InvalidValue
-from natsproto.session import check_count, check_seconds
+from natsproto.errors import ConnectionClosed, InvalidState
+from natsproto.session import check_count, check_flag, check_seconds
 
 from .ingest import APPEND, COMMIT, END, ENDING, NEW, OVER, START, STARTING, Ingest
 from .publish import ELECTION, CheckedSubjects, in_cluster, publish_headers
@@ -41,10 +41,9 @@ class FastBatch:
     def __init__(
         self, session: Session, allow_gaps: bool, flow: int, max_acks: int, ack_timeout: float
     ) -> None:
-        if not 1 <= check_count("flow", flow) <= MOST_FLOW:
-            raise InvalidValue("flow %d is not from 1 to %d" % (flow, MOST_FLOW), "FAST-3")
-        if not 1 <= check_count("max_acks", max_acks) <= MOST_ACKS:
-            raise InvalidValue("max_acks %d is not from 1 to %d" % (max_acks, MOST_ACKS), "FAST-3")
+        check_flag("allow_gaps", allow_gaps)
+        check_count("flow", flow, 1, MOST_FLOW, "FAST-3")
+        check_count("max_acks", max_acks, 1, MOST_ACKS, "FAST-3")
         patience = check_seconds("ack_timeout", ack_timeout)
         connection = session.connection
         if in_cluster(connection):

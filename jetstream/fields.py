@@ -124,6 +124,8 @@ class Fields:
                 raise InvalidValue(str(error), "JSAPI-3") from None
         else:
             text = "%r is neither a %s nor a dict" % (config, cls.__name__)
+            if isinstance(config, str):
+                text += "; a name is a keyword: %s=%r" % (cls.FIELDS[0].name, config)
             raise InvalidValue(text, "JSAPI-3")
         for name in values:
             setattr(made, name, values[name])
@@ -243,7 +245,7 @@ def refuse(owner: Owner, table: list[Refusal[Owner]]) -> None:
 
 def _unknown(cls: type[Fields], name: str) -> InvalidValue:
     known = [(_distance(name, field.name), field.name) for field in cls.FIELDS]
-    close = [pair for pair in known if pair[0] <= len(name) // 2]
+    close = [pair for pair in known if pair[0] <= len(name) // 2 or name in pair[1].split("_")]
     hint = "; do you mean %r?" % min(close)[1] if close else ""
     return InvalidValue("%s has no field %r%s" % (cls.__name__, name, hint), "JSAPI-4")
 

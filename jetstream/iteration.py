@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from natsproto.errors import ConnectionClosed, InvalidState, TimeoutExpired
+from natsproto.session import check_flag
 
 from .machine import Alarm, Machine
 from .messages import JsMsg
@@ -179,6 +180,7 @@ class Iteration:
 
         Otherwise they will be delivered again when their ack wait is over.
         """
+        check_flag("nak", nak)
         session = self._session
         rest = [JsMsg(msg, session, self._ackless) for msg in self._machine.stop()]
         session.connection.perform(self._machine)
@@ -194,8 +196,9 @@ class Iteration:
     async def drain(self, timeout: float = 10.0) -> None:
         """Want no more, but get what is on its way: the iteration ends with the last of it."""
         session = self._session
+        deadline = session.deadline(timeout)
         self._machine.start_draining()
-        fence = session.connection.start_drain_of([self._machine], session.deadline(timeout))
+        fence = session.connection.start_drain_of([self._machine], deadline)
         await session.settle(fence)
         if self.closed:
             await self._finish()

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from natsproto.errors import InvalidValue, NoResponders
 from natsproto.headers import Headers
-from natsproto.session import check_seconds
-from natsproto.subjects import check_publish, check_subscribe
+from natsproto.session import check_count, check_flag, check_seconds
+from natsproto.subjects import check_known_name, check_publish, check_subscribe
 
 from .acks import RETRY_WAIT, make_ack
 from .call import require_level
 from .errors import NoStreamResponse
+from .timestamp import Timestamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypedDict
+    from typing import Any, TypedDict
 
     from natsproto.connection import Connection
     from natsproto.encode import BytesLike
@@ -78,16 +79,21 @@ class CheckedSubjects:
         return raw
 
 
-def publish_headers(options: PublishOptions, connection: Connection) -> Headers | None:
-    """The user's headers and those of the options; None if there are none at all."""
+def publish_headers(
+    options: PublishOptions, connection: Connection, others: tuple[str, ...] = ()
+) -> Headers | None:
+    """The user's headers and those of the options; None if there are none at all.
+
+    `others` are the options that the caller has beside these.
+    """
     for name in options:
         if name not in _OPTIONS:
-            known = ", ".join(_OPTIONS)
-            raise InvalidValue("publish has no option %r; it has %s" % (name, known), "PUB-9")
+            known = ", ".join(_OPTIONS + others)
+            raise InvalidValue("there is no option %r; there are %s" % (name, known), "PUB-9")
     headers = options.get("headers")
     pairs = [
         (MSG_ID, _text(options, "msg_id")),
-        (EXPECTED_STREAM, _text(options, "expect_stream")),
+        (EXPECTED_STREAM, _expected_stream(options)),
         (EXPECTED_LAST_SEQ, _sequence(options, "expect_last_seq")),
         (EXPECTED_LAST_SUBJECT_SEQ, _sequence(options, "expect_last_subject_seq")),
         (EXPECTED_LAST_SUBJECT, _expected_subject(options)),
@@ -115,13 +121,14 @@ def _text(options: PublishOptions, name: str) -> str:
     return value
 
 
+def _expected_stream(options: PublishOptions) -> str:
+    name = _text(options, "expect_stream")
+    return check_known_name("expect_stream", name) if name else ""
+
+
 def _sequence(options: PublishOptions, name: str) -> str:
-    value: object = options.get(name)
-    if value is None:
-        return ""
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MOST_SEQUENCE:
-        raise InvalidValue("%s %r is not a sequence" % (name, value), "PUB-6")
-    return str(value)
+    value: Any = options.get(name)
+    return "" if value is None else str(check_count(name, value, 0, _MOST_SEQUENCE, "PUB-6"))
 
 
 def _expected_subject(options: PublishOptions) -> str:
@@ -129,11 +136,12 @@ def _expected_subject(options: PublishOptions) -> str:
     if subject:
         check_subscribe(subject, "expect_last_subject")
         if options.get("expect_last_subject_seq") is None:
-            raise InvalidValue("expect_last_subject needs expect_last_subject_seq", "PUB-6")
+            text = "expect_last_subject %r needs expect_last_subject_seq" % subject
+            raise InvalidValue(text, "PUB-6")
     return subject
 
 
-def time_to_live(ttl: float | str | None) -> str:
+def time_to_live(ttl: float | str | None, name: str = "ttl") -> str:
     """Seconds as the server reads them: a whole number, or a duration, or never."""
     if ttl is None:
         return ""
@@ -141,9 +149,8 @@ def time_to_live(ttl: float | str | None) -> str:
         return "never"
     number = isinstance(ttl, (int, float)) and not isinstance(ttl, bool)
     if isinstance(ttl, str) or not number or not 1 <= ttl <= _MOST_SECONDS:
-        raise InvalidValue(
-            "ttl %r is neither 'never' nor a number of seconds from 1" % (ttl,), "PUB-7"
-        )
+        text = "%s %r is neither 'never' nor a number of seconds from 1 to %d"
+        raise InvalidValue(text % (name, ttl, _MOST_SECONDS), "PUB-7")
     return str(int(ttl)) if ttl == int(ttl) else "%dms" % round(ttl * 1000)
 
 
@@ -151,22 +158,35 @@ def schedule_headers(
     when: str, target: str, source: str, ttl: float | str | None, time_zone: str, rollup: bool
 ) -> list[tuple[str, str]]:
     """The headers of a scheduled message (ADR-51)."""
-    if not isinstance(when, str) or not when:
-        raise InvalidValue("when %r is no schedule" % (when,), "SCHED-1")
+    _check_when(when)
     check_publish(target, "target")
     if source:
         check_publish(source, "source")
+    if not isinstance(time_zone, str):
+        raise InvalidValue("time_zone %r is not a str" % (time_zone,), "SCHED-3")
     if time_zone and when.startswith(("@at ", "@every ")):
         raise InvalidValue("%r has no time zone; cron schedules do" % when, "SCHED-3")
     pairs = [
         ("Nats-Schedule", when),
         ("Nats-Schedule-Target", target),
         ("Nats-Schedule-Source", source),
-        ("Nats-Schedule-TTL", time_to_live(ttl)),
+        ("Nats-Schedule-TTL", time_to_live(ttl, "schedule_ttl")),
         ("Nats-Schedule-Time-Zone", time_zone),
-        ("Nats-Schedule-Rollup", "sub" if rollup else ""),
+        ("Nats-Schedule-Rollup", "sub" if check_flag("rollup", rollup) else ""),
     ]
     return [pair for pair in pairs if pair[1]]
+
+
+def _check_when(when: str) -> None:
+    """What is sure to be no schedule; the server, whose error tells nothing, looks closer."""
+    known = "'@at <RFC 3339>', '@every 5m', '@daily' or a cron expression of six fields"
+    wrong = not isinstance(when, str) or not when
+    if not wrong and when.startswith("@at "):
+        Timestamp.parse(when[4:])
+    elif not wrong:
+        wrong = len(when.split()) < 6 if when[0] != "@" else when[-1].isdigit()
+    if wrong:
+        raise InvalidValue("when %r is not %s" % (when, known), "SCHED-5")
 
 
 def in_cluster(connection: Connection) -> bool:

@@ -5,6 +5,7 @@ What only some programs use is imported by the call that needs it.
 
 from __future__ import annotations
 
+from natsproto.errors import InvalidValue
 from natsproto.headers import Headers
 from natsproto.session import check_seconds
 
@@ -55,7 +56,10 @@ class PublishManager:
         timeout is for all of that; without one each try has the timeout of this JetStream. After
         TimeoutExpired the message may be stored or not.
         """
-        headers = publish_headers(options, self._api.session.connection) if options else None
+        headers = None
+        if options:
+            connection = self._api.session.connection
+            headers = publish_headers(options, connection, ("timeout", "retries"))
         return await publish(
             self._api, subject, data, headers, self._acks, timeout=timeout, retries=retries
         )
@@ -134,6 +138,8 @@ class PublishManager:
         `rollup` each one replaces those before it. The schedule is the message stored under
         `subject`: publish it anew to change it, purge it to cancel it. Needs allow_msg_schedules.
         """
+        if target == subject:
+            raise InvalidValue("target %r is the schedule's own subject" % target, "SCHED-5")
         pairs = schedule_headers(when, target, source, schedule_ttl, time_zone, rollup)
         self._api.require_level(2, "a schedule")  # SCHED-2: an older server would only store it
         headers = Headers(options.get("headers") or ())

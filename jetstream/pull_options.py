@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from natsproto.errors import InvalidValue
+from natsproto.session import check_flag
 
 from .pull import MANY, PullTemplate
 
@@ -25,7 +26,28 @@ SHORTEST_HEARTBEAT = 0.5
 LONGEST_HEARTBEAT = 30.0
 DEFAULT_MESSAGES = 500
 _PRIORITY = ("group", "min_pending", "min_ack_pending", "priority")
+_OPTIONS = {
+    "fetch": ("max_messages", "max_bytes", "expires", "heartbeat", "no_wait"),
+    "next": ("expires", "heartbeat"),
+    "consume": (
+        "max_messages",
+        "max_bytes",
+        "expires",
+        "heartbeat",
+        "threshold_messages",
+        "threshold_bytes",
+        "stop_after",
+    ),
+}
 _GROUP_SIGNS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/_=-"
+
+
+def check_options(call: str, rest: PriorityOptions) -> None:
+    """InvalidValue if there is more in `rest`, the keywords that have no place, than priorities."""
+    for name in rest:
+        if name not in _PRIORITY:
+            known = ", ".join(_OPTIONS[call] + _PRIORITY)
+            raise InvalidValue("%s has no option %r; it has %s" % (call, name, known), "PULL-15")
 
 
 def fetch_template(
@@ -38,10 +60,11 @@ def fetch_template(
 ) -> PullTemplate:
     """For one pull; it has heartbeats if asked for, or if it may take longer than 30 s."""
     fields = _priority_fields(priority)
-    if no_wait:
+    if check_flag("no_wait", no_wait):
         # FETCH-11: the server takes no_wait with expires as another thing: wait for the first.
         if heartbeat:
-            raise InvalidValue("no_wait has no time for heartbeats", "PULL-5")
+            text = "heartbeat %r and no_wait: there is no time for heartbeats" % (heartbeat,)
+            raise InvalidValue(text, "PULL-5")
         fields["no_wait"] = True
         return PullTemplate(subject.encode(), fields, 0.0, 0.0, pinned)
     check_time("expires", expires, 0.001)
@@ -81,7 +104,8 @@ def _template(
 def check_time(name: str, value: float, least: float) -> None:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not number or not least <= value <= _MOST:
-        raise InvalidValue("%s %r is not %g seconds or more" % (name, value, least), "PULL-4")
+        text = "%s %r is not a number of seconds from %g to %d" % (name, value, least, _MOST)
+        raise InvalidValue(text, "PULL-4")
 
 
 def check_heartbeat(heartbeat: float, expires: float, least: float) -> None:
@@ -109,7 +133,8 @@ def threshold(name: str, value: int | None, limit: int) -> int:
 def fetch_limits(max_messages: int | None, max_bytes: int | None) -> tuple[int, int]:
     """Batch and bytes of the pull: one of them is given."""
     if (max_messages is None) == (max_bytes is None):
-        raise InvalidValue("fetch takes either max_messages or max_bytes", "FETCH-2")
+        text = "fetch takes either max_messages or max_bytes, not %r and %r"
+        raise InvalidValue(text % (max_messages, max_bytes), "FETCH-2")
     batch = MANY if max_messages is None else check_count("max_messages", max_messages)
     return batch, 0 if max_bytes is None else check_count("max_bytes", max_bytes)
 
@@ -124,9 +149,13 @@ def consume_limits(
     """Of the machine: one of max_messages and max_bytes, its threshold, and stop_after."""
     by_bytes = max_bytes is not None
     unfit = threshold_messages if by_bytes else threshold_bytes
-    if unfit is not None or (by_bytes and max_messages is not None):
-        text = "consume takes either max_messages or max_bytes, and the threshold to it"
-        raise InvalidValue(text, "CONSUME-2")
+    if by_bytes and max_messages is not None:
+        text = "consume takes either max_messages or max_bytes, not %r and %r"
+        raise InvalidValue(text % (max_messages, max_bytes), "CONSUME-2")
+    if unfit is not None:
+        pair = ("messages", "bytes") if by_bytes else ("bytes", "messages")
+        text = "threshold_%s %r is no threshold of max_%s"
+        raise InvalidValue(text % (pair[0], unfit, pair[1]), "CONSUME-2")
     stop_at = 0 if stop_after is None else check_count("stop_after", stop_after)
     if max_bytes is not None:
         limit = check_count("max_bytes", max_bytes)
@@ -140,13 +169,9 @@ def consume_limits(
 
 def _priority_fields(priority: PriorityOptions) -> dict[str, Any]:
     fields: dict[str, Any] = {}
-    for name in priority:
-        if name not in _PRIORITY:
-            known = ", ".join(_PRIORITY)
-            raise InvalidValue("there is no option %r; for groups there are %s" % (name, known))
     group: Any = priority.get("group")
     if group:
-        fields["group"] = _check_group(group)
+        fields["group"] = check_group(group)
     for name in _PRIORITY[1:]:
         value: Any = priority.get(name)
         if value is None:
@@ -156,13 +181,14 @@ def _priority_fields(priority: PriorityOptions) -> dict[str, Any]:
             text = "%s %r is not a whole number from %d to %d" % (name, value, least, most)
             raise InvalidValue(text, "PULL-6")
         if not group:
-            raise InvalidValue("%s needs a group" % name, "PULL-6")
+            raise InvalidValue("%s %d needs a group" % (name, value), "PULL-6")
         fields[name] = value
     return fields
 
 
-def _check_group(group: Any) -> str:
-    if isinstance(group, str) and len(group) <= 16 and all(c in _GROUP_SIGNS for c in group):
+def check_group(group: Any) -> str:
+    """InvalidValue if no priority group can have this name."""
+    if isinstance(group, str) and 0 < len(group) <= 16 and all(c in _GROUP_SIGNS for c in group):
         return group
     raise InvalidValue("group %r is not 1 to 16 letters, digits or /_=-" % (group,), "PULL-6")
 

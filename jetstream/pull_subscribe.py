@@ -23,6 +23,7 @@ from natsproto.errors import (
     NatsError,
     TimeoutExpired,
 )
+from natsproto.session import check_flag
 from natsproto.subjects import check_known_name, check_subscribe
 
 from .api_errors import ConsumerExists, ConsumerNotFound
@@ -75,7 +76,7 @@ class PullWanted:
         made = ConsumerConfig.of(config, fields)
         self.subject = subject
         self.stream = stream
-        self.bind = bind
+        self.bind = check_flag("bind", bind)
         self.config = made
         if subject:
             check_subscribe(subject)

@@ -13,6 +13,7 @@ core; where facades have a lock, it is held for these two and never during a cal
 from __future__ import annotations
 
 from natsproto.errors import InvalidValue, LocalError, NatsError
+from natsproto.session import check_flag
 
 from .pull_options import check_count
 
@@ -63,7 +64,7 @@ class Running:
     ) -> None:
         self._messages = messages
         self._call = call
-        self._nak = nak
+        self._nak = check_flag("nak", nak)
         self._guard = guard
         self.failure: Exception | None = None
 

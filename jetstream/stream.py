@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from natsproto.errors import InvalidValue
-from natsproto.subjects import check_subscribe
+from natsproto.session import check_count, check_flag
+from natsproto.subjects import check_publish, check_subscribe
 
 from .call import read_number
 from .counters import read_counter
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from .timestamp import TimestampLike
 
 _MOST_SUBJECTS = 1024  # that the server answers for
+_MOST_SEQUENCE = 2**64 - 1
 
 
 class Stream:
@@ -44,9 +46,9 @@ class Stream:
     async def info(self, *, subjects_filter: str = "", deleted_details: bool = False) -> StreamInfo:
         """Configuration and state now; on demand with counts by subject, or deleted sequences."""
         body: dict[str, Any] = {}
-        if subjects_filter:
+        if subjects_filter != "":
             body["subjects_filter"] = check_subscribe(subjects_filter).decode()
-        if deleted_details:
+        if check_flag("deleted_details", deleted_details):
             body["deleted_details"] = True
         info = StreamInfo.from_json(await self._info_page(body))
         # CALL-5: subjects come in pages; the rest of the answer is the same on each.
@@ -117,7 +119,7 @@ class Stream:
             raise InvalidValue("seq %d and start_time: only one of the two can be given" % seq)
         else:
             body["start_time"] = str(Timestamp.of(start_time))
-        if subject:
+        if subject != "":
             body["next_by_subj"] = check_subscribe(subject).decode()
         if max_bytes:
             body["max_bytes"] = _whole("max_bytes", max_bytes)
@@ -137,7 +139,7 @@ class Stream:
         As they are now, or were at a sequence or a time; `batch` of them at most. The server
         refuses more than 1024 subjects.
         """
-        if isinstance(subjects, str) or not subjects:
+        if isinstance(subjects, str) or not hasattr(subjects, "__iter__") or not subjects:
             raise InvalidValue("subjects %r is not a list of subjects" % (subjects,))
         body: dict[str, Any] = {"multi_last": [check_subscribe(each).decode() for each in subjects]}
         if up_to_seq and up_to_time is not None:
@@ -152,6 +154,7 @@ class Stream:
 
     async def get_counter(self, subject: str) -> Counter:
         """The counter of this subject and its sources (ADR-49); MessageNotFound if it has none."""
+        check_publish(subject)  # of several subjects it would be the counter that was last changed
         return read_counter(await self.get_msg(last_by_subject=subject))
 
     async def get_counters(self, subjects: Sequence[str]) -> list[Counter]:
@@ -161,7 +164,7 @@ class Stream:
     async def delete_msg(self, seq: int, *, secure: bool = False) -> None:
         """Delete one message; secure: overwrite its bytes on disk as well."""
         body: dict[str, Any] = {"seq": _whole("seq", seq)}
-        if not secure:
+        if not check_flag("secure", secure):
             body["no_erase"] = True
         await self._api.call("STREAM.MSG.DELETE.%s" % self.name, body)
 
@@ -260,17 +263,18 @@ class Stream:
 
 
 def _which(seq: int, last_by_subject: str, next_by_subject: str) -> dict[str, Any]:
-    if last_by_subject:
+    if last_by_subject != "":
         if seq or next_by_subject:
-            raise InvalidValue("last_by_subject %r goes with nothing else" % last_by_subject)
-        return {"last_by_subj": check_subscribe(last_by_subject).decode()}
-    if next_by_subject:
-        subject = check_subscribe(next_by_subject).decode()
+            text = "last_by_subject %r goes with neither seq %r nor next_by_subject %r"
+            raise InvalidValue(text % (last_by_subject, seq, next_by_subject))
+        return {"last_by_subj": check_subscribe(last_by_subject, "last_by_subject").decode()}
+    if next_by_subject != "":
+        subject = check_subscribe(next_by_subject, "next_by_subject").decode()
         return {"seq": _whole("seq", seq or 1), "next_by_subj": subject}
+    if seq == 0:
+        raise InvalidValue("get_msg needs a seq from 1, last_by_subject or next_by_subject")
     return {"seq": _whole("seq", seq)}
 
 
 def _whole(name: str, value: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise InvalidValue("%s %r is not a whole number from 1" % (name, value))
-    return value
+    return check_count(name, value, 1, _MOST_SEQUENCE)

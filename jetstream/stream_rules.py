@@ -32,6 +32,8 @@ def check_stream(config: StreamConfig, new: bool) -> None:
     refuse(config, _REFUSED)
     if config.subject_transform is not None and config.subject_transform.src:
         check_subscribe(config.subject_transform.src, "source of a transform")
+    if config.republish is not None and config.republish.src:
+        check_subscribe(config.republish.src, "source of republish")
     if config.mirror is not None:
         _check_mirror(config, config.mirror)
     for source in config.sources:

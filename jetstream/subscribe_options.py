@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from natsproto.errors import InvalidValue
-from natsproto.session import check_count, check_seconds
+from natsproto.session import check_count, check_flag, check_seconds
 from natsproto.subjects import check_known_name, check_new_name, check_queue, check_subscribe
 
 from .binding import check_queue_use, given_names
@@ -51,7 +51,9 @@ class Wanted:
         self.stream = stream
         self.durable = _one_of("durable", durable, "durable_name", made.durable_name)
         self.queue = _one_of("queue", queue, "deliver_group", made.deliver_group)
-        self.bind = bind
+        self.bind = check_flag("bind", bind)
+        if delete_on_end is not None:
+            check_flag("delete_on_end", delete_on_end)
         self.delete_on_end = delete_on_end
         self.config = made
         self.name = _one_of("durable", self.durable, "name", made.name)

@@ -52,7 +52,8 @@ class Timestamp:
         if isinstance(value, int):
             return cls(value)
         if not hasattr(value, "utcoffset"):
-            raise InvalidValue("%r is no time to the second or better" % (value,), "TIME-6")
+            text = "%r is neither RFC 3339 text nor a Timestamp, an aware datetime or nanoseconds"
+            raise InvalidValue(text % (value,), "TIME-6")
         if value.utcoffset() is None:
             # It would be the local time of whoever runs this, somewhere.
             raise InvalidValue("%r has no time zone: give it a tzinfo" % (value,), "TIME-6")

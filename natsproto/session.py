@@ -88,8 +88,20 @@ def check_seconds(name: str, value: float) -> float:
     return value
 
 
-def check_count(name: str, value: int) -> int:
-    """InvalidValue unless it is a whole number, 0 or more."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise InvalidValue("%s %r is not a whole number from 0" % (name, value))
+def check_flag(name: str, value: bool) -> bool:
+    """InvalidValue unless it is True or False: what else passes for one is likely a mistake."""
+    if not isinstance(value, bool):
+        raise InvalidValue("%s %r is neither True nor False" % (name, value))
+    return value
+
+
+def check_count(
+    name: str, value: int, least: int = 0, most: int | None = None, rule: str = ""
+) -> int:
+    """InvalidValue unless it is a whole number, `least` or more and at most `most`."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):
+        end = "" if most is None else " to %d" % most
+        text = "%s %r is not a whole number from %d%s" % (name, value, least, end)
+        raise InvalidValue(text, rule)
     return value

@@ -50,6 +50,7 @@ REFUSED_STREAMS = [  # our rule and, if it is another's, that one; config withou
     ("STREAM-2 SUBJ-4", {"subjects": [""]}),
     ("STREAM-2 SUBJ-4", {"subjects": ["a b"]}),
     ("STREAM-2 SUBJ-1", {"subject_transform": BAD_TRANSFORM}),
+    ("STREAM-2 SUBJ-1", {"republish": Republish(src="a..b", dest="r")}),
     ("STREAM-3", {"description": "x" * 4097}),
     ("STREAM-3", {"description": "é" * 2049}),
     ("STREAM-4", {"metadata": {"é": "x" * 131071}}),

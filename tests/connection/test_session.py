@@ -8,7 +8,7 @@ from natsproto.effects import Publish
 from natsproto.errors import ConnectionClosed, ConnectionLost, InvalidValue, TimeoutExpired
 from natsproto.outbox import HIGH_WATER
 from natsproto.port import run_sync
-from natsproto.session import Session, check_count, check_seconds
+from natsproto.session import Session, check_count, check_flag, check_seconds
 from natsproto.waitable import Receiver, Request, Waitable
 from tests.connection.support import PONG, Wire
 
@@ -169,5 +169,20 @@ def test_no_seconds(value):
 def test_counts():
     assert [check_count("max_msgs", value) for value in (0, 1, 10**12)] == [0, 1, 10**12]
     for value in (-1, 1.0, True, "1", None):
-        with pytest.raises(InvalidValue, match=r"^max_msgs .* is not a whole number from 0"):
+        with pytest.raises(InvalidValue, match=r"^max_msgs .* is not a whole number from 0$"):
             check_count("max_msgs", value)
+
+
+def test_counts_with_limits():
+    assert [check_count("flow", value, 1, 3) for value in (1, 3)] == [1, 3]
+    for value in (0, 4, "2"):
+        with pytest.raises(InvalidValue) as error:
+            check_count("flow", value, 1, 3, "FAST-3")
+        assert str(error.value) == f"flow {value!r} is not a whole number from 1 to 3 (FAST-3)"
+
+
+def test_flags():
+    assert [check_flag("no_wait", value) for value in (True, False)] == [True, False]
+    for value in (1, 0, "yes", None):
+        with pytest.raises(InvalidValue, match=r"^no_wait .* is neither True nor False$"):
+            check_flag("no_wait", value)

@@ -6,6 +6,7 @@ from jetstream.call import Api
 from jetstream.consumer import Consumer
 from jetstream.errors import ConsumerNotFound
 from jetstream.info import ConsumerInfo
+from natsproto.errors import InvalidValue
 
 from .support import Delivery, Stage, Status
 
@@ -58,6 +59,17 @@ def test_fetch_and_next():
     assert set(subjects) == {NEXT}
     assert [body["batch"] for body in bodies] == [5, 1, 1]
     assert [body.get("no_wait", False) for body in bodies] == [True, False, False]
+
+
+@pytest.mark.rule("PULL-15")
+@pytest.mark.parametrize(
+    ("call", "name"), [("fetch", "batch"), ("next", "timeout"), ("consume", "colour")]
+)
+def test_an_option_that_there_is_not(call, name):
+    stage = Stage()
+    with pytest.raises(InvalidValue, match=f"^{call} has no option '{name}'; it has"):
+        stage.run(getattr(make(stage), call)(**{name: 1}))
+    assert stage.quiet()
 
 
 def test_consume():

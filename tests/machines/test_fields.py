@@ -278,6 +278,15 @@ def test_unknown_fields_are_refused_with_the_nearest(name, hint):
         getattr(Trip(), name)
 
 
+@pytest.mark.rule("JSAPI-4")
+def test_a_part_of_a_name_is_near():
+    class Ticket(Fields):
+        FIELDS = (Field("price", COUNT, "How much."), Field("passenger_name", TEXT, "Whose."))
+
+    with pytest.raises(InvalidValue, match="do you mean 'passenger_name'"):
+        Ticket(passenger="x")
+
+
 @pytest.mark.rule("JSAPI-7")
 def test_of():
     assert Trip.of(None, {"seats": 5}) == Trip(seats=5)
@@ -297,7 +306,10 @@ def test_of():
     ("config", "text"),
     [
         ({"seats": "5"}, r"Trip.seats: '5' is not a whole number \(JSAPI-3\)"),
-        ("north", r"'north' is neither a Trip nor a dict \(JSAPI-3\)"),
+        (
+            "north",
+            r"'north' is neither a Trip nor a dict; .* keyword: name='north' \(JSAPI-3\)",
+        ),
         (Leg(), r"Leg\(\) is neither a Trip nor a dict \(JSAPI-3\)"),
     ],
 )

@@ -6,7 +6,7 @@ import pytest
 
 from jetstream.errors import UnknownStatus
 from jetstream.iteration import MAX_NEWS, Iteration, MachineEvents, Source, at_hand
-from natsproto.errors import ConnectionClosed, InvalidState, TimeoutExpired
+from natsproto.errors import ConnectionClosed, InvalidState, InvalidValue, TimeoutExpired
 from natsproto.port import run_sync
 from tests.connection.support import PONG
 from tests.machines.api import Cancelled, Stage, cancel, messages, timer
@@ -125,6 +125,13 @@ def test_drain(waiting):
     assert (iteration.pending, iteration.closed) == (waiting, not waiting)
     assert stage.run(numbers(iteration)) == list(range(waiting))
     assert (iteration.closed, machine.stopped) == (True, True)
+
+
+def test_a_wrong_call_ends_nothing():
+    stage, machine, iteration = begin()
+    for call in (iteration.stop(nak="no"), iteration.drain("5"), iteration.drain(-1)):
+        assert isinstance(stage.run(call), InvalidValue)
+    assert (stage.sent(), iteration.closed, machine.draining) == ([], False, False)
 
 
 @pytest.mark.rule("CONSUME-15")

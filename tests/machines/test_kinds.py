@@ -158,7 +158,12 @@ BAD = [  # kind, what the user gives, what is wrong
         "yesterday",
         "is no time: timestamp 'yesterday' is not like 2006-01-02T15:04:05Z (TIME-1)",
     ),
-    (TIME, 1.5, "is no time: 1.5 is no time to the second or better (TIME-6)"),
+    (
+        TIME,
+        1.5,
+        "is no time: 1.5 is neither RFC 3339 text nor a Timestamp, an aware datetime or nanoseconds"
+        " (TIME-6)",
+    ),
     (CHOICE, "young", "is none of old, new"),
     (CHOICE, "", "is none of old, new"),
     (CHOICE, 5, "is none of old, new"),

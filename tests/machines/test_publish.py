@@ -17,6 +17,7 @@ from jetstream.publish import (
 from natsproto.errors import (
     ConnectionClosed,
     InvalidHeader,
+    InvalidName,
     InvalidSubject,
     InvalidValue,
     NotSupported,
@@ -191,7 +192,7 @@ def test_no_options_are_no_headers(options):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"msgid": "1"}, "publish has no option 'msgid'; it has headers, msg_id, "),
+        ({"msgid": "1"}, "there is no option 'msgid'; there are headers, msg_id, .* ttl, timeout"),
         ({"msg_id": 0}, "msg_id 0 is not a str"),
         ({"expect_stream": b"S"}, "is not a str"),
         ({"expect_last_msg_id": 1}, "is not a str"),
@@ -199,14 +200,14 @@ def test_no_options_are_no_headers(options):
 )
 def test_what_is_no_option(options, text):
     with pytest.raises(InvalidValue, match=text):
-        publish_headers(options, Stage().connection)
+        publish_headers(options, Stage().connection, ("timeout",))
 
 
 @pytest.mark.rule("PUB-6")
 @pytest.mark.parametrize("seq", [-1, 2**64, True, 1.0, "1"])
 @pytest.mark.parametrize("name", ["expect_last_seq", "expect_last_subject_seq"])
 def test_what_is_no_sequence(name, seq):
-    with pytest.raises(InvalidValue, match="is not a sequence"):
+    with pytest.raises(InvalidValue, match=f"{name} {seq!r} is not a whole number from 0 to"):
         publish_headers({name: seq}, Stage().connection)
 
 
@@ -217,6 +218,12 @@ def test_an_expected_subject_needs_a_sequence():
     options = {"expect_last_subject": "a..b", "expect_last_subject_seq": 1}
     with pytest.raises(InvalidSubject):
         publish_headers(options, Stage().connection)
+
+
+@pytest.mark.rule("PUB-6")
+def test_an_expected_stream_has_the_name_of_one():
+    with pytest.raises(InvalidName, match=r"expect_stream 'a\.b' contains"):
+        publish_headers({"expect_stream": "a.b"}, Stage().connection)
 
 
 def test_headers_that_cannot_be_sent():
@@ -293,6 +300,12 @@ def test_schedules(args, values):
             marks=pytest.mark.rule("SCHED-3"),
         ),
         pytest.param(("@daily", "t", "", 0.5, "", False), marks=pytest.mark.rule("SCHED-4")),
+        pytest.param(("tomorrow", "t", "", None, "", False), marks=pytest.mark.rule("SCHED-5")),
+        pytest.param(("0 0 * * *", "t", "", None, "", False), marks=pytest.mark.rule("SCHED-5")),
+        pytest.param(("@every 5", "t", "", None, "", False), marks=pytest.mark.rule("SCHED-5")),
+        pytest.param(("@at 2024", "t", "", None, "", False), marks=pytest.mark.rule("SCHED-5")),
+        pytest.param(("@daily", "t", "", None, 5, False), marks=pytest.mark.rule("SCHED-3")),
+        pytest.param(("@daily", "t", "", None, "", "yes"), marks=pytest.mark.rule("SCHED-4")),
     ],
 )
 def test_what_is_no_schedule(args):

@@ -126,6 +126,13 @@ def test_schedules():
     [
         ("add_to_counter", ("s", 1.5), {}, InvalidValue),
         ("schedule", ("s",), {"when": "", "target": "t"}, InvalidValue),
+        pytest.param(
+            "schedule",
+            ("s",),
+            {"when": "@daily", "target": "s"},
+            InvalidValue,
+            marks=pytest.mark.rule("SCHED-5"),
+        ),
         ("publish", ("s.*",), {}, InvalidSubject),
         ("publish", ("s",), {"msgid": "1"}, InvalidValue),
     ],

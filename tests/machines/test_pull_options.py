@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import json
+from inspect import signature
 
 import pytest
 
+from jetstream.consumer import Consumer
 from jetstream.pull_options import (
     check_count,
+    check_group,
+    check_options,
     consume_limits,
     consume_template,
     fetch_limits,
@@ -17,6 +21,7 @@ from natsproto.errors import InvalidValue
 S = 10**9
 NAN = float("nan")
 INF = float("inf")
+PRIORITY = ["group", "min_pending", "min_ack_pending", "priority"]
 
 
 def fetch(expires=30.0, heartbeat=None, no_wait=False, **priority):
@@ -112,13 +117,64 @@ def test_priority():
         (consume, {"group": "x" * 17}, "PULL-6"),
         (consume, {"group": "a b"}, "PULL-6"),
         (consume, {"group": 5}, "PULL-6"),
-        (consume, {"grup": "A"}, ""),
+        (fetch, {"no_wait": "yes"}, ""),
+        (fetch, {"no_wait": None}, ""),
     ],
 )
 def test_refused(make, options, rule):
     with pytest.raises(InvalidValue) as caught:
         make(**options)
     assert caught.value.rule == rule
+
+
+@pytest.mark.rule("PULL-15")
+@pytest.mark.parametrize("call", ["fetch", "next", "consume"])
+def test_an_option_that_there_is_not(call):
+    check_options(call, {})
+    check_options(call, dict.fromkeys(PRIORITY))
+    with pytest.raises(InvalidValue) as caught:
+        check_options(call, {"timeout": 2.0})
+    options = [name for name in signature(getattr(Consumer, call)).parameters if name != "self"]
+    assert options.pop() == "priority"  # the rest
+    known = ", ".join([*options, *PRIORITY])
+    assert str(caught.value) == f"{call} has no option 'timeout'; it has {known} (PULL-15)"
+
+
+TEXTS = [
+    (
+        lambda: fetch(expires="2"),
+        "expires '2' is not a number of seconds from 0.001 to 1000000000 (PULL-4)",
+    ),
+    (
+        lambda: fetch(no_wait=True, heartbeat=1),
+        "heartbeat 1 and no_wait: there is no time for heartbeats (PULL-5)",
+    ),
+    (lambda: consume(min_pending=5), "min_pending 5 needs a group (PULL-6)"),
+    (lambda: check_group(""), "group '' is not 1 to 16 letters, digits or /_=- (PULL-6)"),
+    (
+        lambda: fetch_limits(5, 9),
+        "fetch takes either max_messages or max_bytes, not 5 and 9 (FETCH-2)",
+    ),
+    (
+        lambda: consume_limits(5, 9, None, None, None),
+        "consume takes either max_messages or max_bytes, not 5 and 9 (CONSUME-2)",
+    ),
+    (
+        lambda: consume_limits(None, 9, 5, None, None),
+        "threshold_messages 5 is no threshold of max_bytes (CONSUME-2)",
+    ),
+    (
+        lambda: consume_limits(None, None, None, 5, None),
+        "threshold_bytes 5 is no threshold of max_messages (CONSUME-2)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "text"), TEXTS)
+def test_errors_tell_what_is_wrong(call, text):
+    with pytest.raises(InvalidValue) as caught:
+        call()
+    assert str(caught.value) == text
 
 
 @pytest.mark.rule("PULL-3")

@@ -111,6 +111,7 @@ REFUSED = [
     ({"durable": "a", "durable_name": "b"}, InvalidValue, "durable 'a' and durable_name 'b'"),
     ({"durable": "a.b"}, InvalidName, "a.b"),
     ({"bind": True}, InvalidValue, "bind needs the name"),
+    ({"bind": "yes"}, InvalidValue, "bind 'yes' is neither True nor False"),
     ({"bind": True, "durable": "a.b"}, InvalidName, "a.b"),
     ({"filter_subject": "s.b"}, InvalidValue, "subject 's.a' and filter_subject 's.b'"),
     ({"deliver_subject": "d"}, InvalidValue, "deliver_subject='d' is for push"),

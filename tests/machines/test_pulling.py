@@ -206,7 +206,6 @@ def test_consume(options, batch, limit, threshold):
         {"max_bytes": 5, "threshold_messages": 1},
         {"threshold_bytes": 1},
         {"expires": 0.5},
-        {"colour": "red"},
     ],
 )
 def test_refused(options):

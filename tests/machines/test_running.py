@@ -103,6 +103,13 @@ def nothing():
 
 
 @pytest.mark.rule("RUN-1")
+def test_nak_is_true_or_false():
+    _, consuming = begin()
+    with pytest.raises(InvalidValue, match="nak 'no' is neither True nor False"):
+        run_sync(consuming.run(Work(), nak="no"))
+
+
+@pytest.mark.rule("RUN-1")
 @pytest.mark.parametrize(
     ("callback", "concurrency", "text"),
     [

@@ -104,6 +104,8 @@ REFUSED = [  # what is asked for; error, its text or rule
         *(FlowControlWithQueue, "(BIND-8)"),
     ),
     ({"bind": True}, InvalidValue, "bind needs the name of a consumer"),
+    ({"bind": "yes"}, InvalidValue, "bind 'yes' is neither True nor False"),
+    ({"delete_on_end": 1}, InvalidValue, "delete_on_end 1 is neither True nor False"),
     ({"filter_subject": "s.b"}, InvalidValue, "subject 's.a' and filter_subject 's.b'"),
     ({"max_waiting": 5}, InvalidValue, "max_waiting=5 is for pull consumers"),
     ({"max_batch": 5}, InvalidValue, "(JSSUB-4)"),
