@@ -7,7 +7,7 @@ the coroutines await the client's session and each other, nothing else.
 from __future__ import annotations
 
 from natsproto.errors import InvalidValue
-from natsproto.session import check_count, check_seconds
+from natsproto.session import check_count, check_flag, check_seconds
 from natsproto.subjects import check_known_name, check_subscribe
 
 from .acks import AckReader
@@ -211,11 +211,14 @@ class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
     async def reset_consumer(self, stream: str, name: str, seq: int = 0) -> ConsumerInfo:
         """Start anew: at that sequence of the stream, or at the acknowledged floor (0)."""
         endpoint = "CONSUMER.RESET.%s" % _path(stream, name)
-        body = {"seq": seq} if check_count("seq", seq) else {}
+        body = {"seq": seq} if check_count("seq", seq, 0, 2**64 - 1) else {}
         return ConsumerInfo.from_json(await self._api.call(endpoint, body, level=4))
 
     async def unpin_consumer(self, stream: str, name: str, group: str) -> None:
         """Take the pin of a priority group from the client that holds it."""
+        from .pull_options import check_group
+
+        check_group(group)
         endpoint = "CONSUMER.UNPIN.%s" % _path(stream, name)
         await self._api.call(endpoint, {"group": group}, level=1)
 
@@ -264,7 +267,7 @@ class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
 
         limits = Limits(alarm_after, max_pending_messages, max_pending_bytes)
         asked = (subject, stream, durable, queue, bind, delete_on_end, config, fields)
-        if ordered:
+        if check_flag("ordered", ordered):
             return await subscribe_in_order(self, self._api, WantedInOrder(*asked), limits)
         return await subscribe(self, self._api, Wanted(*asked), limits)
 
@@ -295,7 +298,7 @@ class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
 
 
 def _by_subject(subject: str) -> dict[str, Any]:
-    return {"subject": check_subscribe(subject).decode()} if subject else {}
+    return {"subject": check_subscribe(subject).decode()} if subject != "" else {}
 
 
 def _path(stream: str, consumer: str) -> str:

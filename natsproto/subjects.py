@@ -91,6 +91,8 @@ def check_known_name(what: str, name: str) -> str:
 
 
 def _check_name(what: str, name: str, rule: str) -> None:
+    if name == "":
+        raise InvalidName("%s is empty: it needs a name" % what, rule)
     raw = _check_text(what, name, rule, InvalidName)
     for char in _NAME_FORBIDDEN:
         if char in name:

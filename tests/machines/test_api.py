@@ -265,6 +265,7 @@ def test_calls_that_need_a_level(call, args, level):
         ("create_stream", (), {"nmae": "S"}, InvalidValue),
         ("update_stream", (), {"name": "a b"}, InvalidName),
         ("streams", ("a..b",), {}, InvalidSubject),
+        ("stream_names", (None,), {}, InvalidSubject),
         ("stream_name_by_subject", ("",), {}, InvalidSubject),
         ("create_consumer", ("a.b",), {}, InvalidName),
         ("create_consumer", ("S",), {"name": "é"}, InvalidName),
@@ -275,6 +276,10 @@ def test_calls_that_need_a_level(call, args, level):
         ("consumer_names", (">",), {}, InvalidName),
         ("pause_consumer", ("S", "C", "tomorrow"), {}, InvalidValue),
         ("reset_consumer", ("S", "C", -1), {}, InvalidValue),
+        ("reset_consumer", ("S", "C", 2**64), {}, InvalidValue),
+        ("unpin_consumer", ("S", "C", ""), {}, InvalidValue),
+        ("unpin_consumer", ("S", "C", "a b"), {}, InvalidValue),
+        ("subscribe", ("s.a",), {"ordered": "yes"}, InvalidValue),
         pytest.param("update_consumer", ("S",), {}, InvalidValue, marks=pytest.mark.rule("CALL-9")),
     ],
 )
