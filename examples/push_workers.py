@@ -29,11 +29,15 @@ async def work(messages: PushMessages, name: str, done: Counter[int], enough: as
     return mine
 
 
-async def worker(url: str, name: str, done: Counter[int], enough: asyncio.Event) -> int:
+async def worker(
+    url: str, name: str, ready: asyncio.Queue[str], done: Counter[int], enough: asyncio.Event
+) -> int:
     async with connect(url, name=name) as client:
         js = JetStream(client)
         # The first one creates the consumer `painters`, the others find it.
         async with await js.subscribe("paint.*", queue="painters", ack_wait=5.0) as messages:
+            await client.flush()  # now the server knows of this one
+            ready.put_nowait(name)
             task = asyncio.create_task(work(messages, name, done, enough))
             await enough.wait()
             await messages.drain()  # what came is still worked off
@@ -46,8 +50,11 @@ async def main(url: str) -> None:
         stream = await js.create_stream(name="PAINT", subjects=["paint.*"], storage="memory")
         done: Counter[int] = Counter()
         enough = asyncio.Event()
+        ready: asyncio.Queue[str] = asyncio.Queue()
         names = ["Ada", "Bob", "Cleo"]
-        workers = [asyncio.create_task(worker(url, name, done, enough)) for name in names]
+        workers = [asyncio.create_task(worker(url, name, ready, done, enough)) for name in names]
+        for _ in names:  # a consumer delivers as fast as it can: whoever is late finds nothing
+            await ready.get()
         async with js.publisher() as publisher:
             for number in range(JOBS):
                 await publisher.publish("paint.wall", b"%d" % number)
