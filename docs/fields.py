@@ -14,6 +14,7 @@ PAGE = Path(__file__).with_name("jetstream-fields.md")
 sys.path.insert(0, str(ROOT))
 
 from jetstream import (  # noqa: E402
+    cluster_info,
     consumer_config,
     info,
     kv_config,
@@ -39,7 +40,11 @@ CHAPTERS = [
     ("Configuration of buckets", [kv_config], ["KeyValueConfig"]),
     ("Configuration of buckets of objects", [object_config], ["ObjectStoreConfig"]),
     ("What is told about objects", [object_info], ["ObjectInfo", "ObjectMeta"]),
-    ("What the server tells", [info], ["StreamInfo", "ConsumerInfo", "AccountInfo", "PubAck"]),
+    (
+        "What the server tells",
+        [info, cluster_info],
+        ["StreamInfo", "ConsumerInfo", "AccountInfo", "PubAck"],
+    ),
 ]
 
 

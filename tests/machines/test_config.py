@@ -7,10 +7,18 @@ import inspect
 
 import pytest
 
-from jetstream import config, consumer_config, info, kinds, stream_config, stream_source
+from jetstream import (
+    cluster_info,
+    config,
+    consumer_config,
+    info,
+    kinds,
+    stream_config,
+    stream_source,
+)
 from jetstream.fields import Fields
 
-MODULES = [stream_config, stream_source, consumer_config, info]
+MODULES = [stream_config, stream_source, consumer_config, info, cluster_info]
 CLASSES = [
     cls
     for module in MODULES
