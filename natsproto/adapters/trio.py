@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from natsproto.errors import InvalidState
+
 from . import _shared as shared
 from ._trio_link import Link
 
@@ -42,6 +44,8 @@ class _Connecting:
         self._manager = trio.open_nursery()
 
     async def __aenter__(self) -> Client:
+        if not trio.lowlevel.in_trio_task():
+            raise InvalidState("natsproto.adapters.trio is for tasks of trio")
         self._nursery = await self._manager.__aenter__()
         port = TrioPort(self._connection, self._nursery)
         try:

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from natsproto.adapters import asyncio as on_asyncio
-from natsproto.errors import ConnectFailed, ConnectionClosed
+from natsproto.errors import ConnectFailed, ConnectionClosed, InvalidState
 from natsproto.testing import free_port
 from tests.adapters.runtimes import RUNTIMES, Runtime
 
@@ -132,6 +132,17 @@ def test_await_connect(server):
         await client.close()
 
     asyncio.run(main())
+
+
+def test_trio_is_told_from_asyncio():
+    from natsproto.adapters.trio import connect
+
+    async def main():
+        async with connect():
+            pass
+
+    with pytest.raises(InvalidState, match="is for tasks of trio"):
+        asyncio.run(main())
 
 
 def test_a_timer_of_trio_that_is_moved_up(server):
