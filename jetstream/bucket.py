@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from natsproto.errors import InvalidName
+from natsproto.errors import InvalidName, NotSupported
 
 from .api_errors import StreamNameInUse, StreamNotFound
 from .kv_errors import BucketExists, BucketNotFound
+from .stored import get_by_api, get_direct, get_direct_last
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Protocol, TypeAlias
+    from typing import Any, Protocol, TypeAlias
 
     from .api import JetStream
+    from .call import Api
     from .config import StreamConfig
     from .info import StreamInfo
+    from .stored import StoredMsg
     from .stream import Stream
 
     Same: TypeAlias = tuple[tuple[str, str], ...]
@@ -38,6 +41,7 @@ SAME = (
     ("metadata", "metadata"),
 )
 _COMPRESSED = "s2"
+ROLLUP = "Nats-Rollup"
 
 
 def check_chars(what: str, name: str, allowed: str, told: str, rule: str) -> str:
@@ -74,6 +78,24 @@ def read_stream(config: BucketConfig, stream: StreamConfig, prefix: str, same: S
     for name, theirs in same:
         setattr(config, name, getattr(stream, theirs))
     config.compression = stream.compression == _COMPRESSED
+
+
+async def read_message(
+    api: Api, stream: str, subject: str, *, seq: int | None = None, direct: bool
+) -> StoredMsg:
+    """The last message of the subject, or the one of this sequence; MessageNotFound.
+
+    `direct`: by whoever has it, where the stream allows that; else by the leader.
+    """
+    body: dict[str, Any] = {"last_by_subj": subject} if seq is None else {"seq": seq}
+    if direct:
+        try:
+            if seq is None:
+                return await get_direct_last(api, stream, subject)
+            return await get_direct(api, stream, body)
+        except NotSupported:
+            pass  # KV-26, OBJ-15: it was changed, or is gone: the API knows
+    return await get_by_api(api, stream, body)
 
 
 class BucketStreams:

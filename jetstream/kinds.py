@@ -282,7 +282,8 @@ TEXT = _Text()
 FLAG = _Flag()
 COUNT = _Number(-_MOST - 1, _MOST)  # int and int64; many have -1 for "no limit"
 COUNT32 = _Number(-(2**31), 2**31 - 1)
-SEQUENCE = _Number(0, 2**64 - 1)  # uint64
+MOST_SEQUENCE = 2**64 - 1  # uint64
+SEQUENCE = _Number(0, MOST_SEQUENCE)
 DURATION = _Duration()
 SIGNED_DURATION = _Duration(signed=True)
 TIME = _Time()

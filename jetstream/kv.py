@@ -10,10 +10,11 @@ KeyWatcher and KeyLister.
 
 from __future__ import annotations
 
-from natsproto.errors import InvalidValue, NotSupported
-from natsproto.session import check_seconds
+from natsproto.session import check_count, check_seconds
 
 from .api_errors import MessageNotFound, StreamNotFound, WrongLastSequence
+from .bucket import ROLLUP, read_message
+from .kinds import MOST_SEQUENCE
 from .kv_config import KeyValueConfig as KeyValueConfig
 from .kv_config import KeyValueStatus as KeyValueStatus
 from .kv_entry import DEL, OPERATION, PURGE, stored_entry
@@ -23,13 +24,11 @@ from .kv_names import ALL_KEYS, STREAM, check_key, prefix_of
 from .kv_watch import KeyLister as KeyLister
 from .kv_watch import KeyWatcher as KeyWatcher
 from .kv_watch import WatchOptions, open_watch
-from .stored import get_by_api, get_direct, get_direct_last
 from .timestamp import SECOND
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from typing_extensions import Unpack
 
@@ -39,10 +38,8 @@ if TYPE_CHECKING:
     from .call import Api
     from .config import StreamConfig
     from .publish import PublishOptions
-    from .stored import StoredMsg
     from .stream import Stream
 
-_ROLLUP = "Nats-Rollup"
 _PREFIX = "$JS.API"
 OLDER_THAN = 1800.0
 
@@ -73,7 +70,7 @@ class KeyValue:
         """
         check_key(key)
         if revision is not None:
-            _check_revision("revision", revision)
+            check_count("revision", revision, 1, MOST_SEQUENCE, "KV-27")
         entry = await self._find(key, revision)
         if entry.deleted:
             raise KeyDeleted(entry)
@@ -103,7 +100,7 @@ class KeyValue:
 
     async def list_keys(self, filters: str | Sequence[str] = ALL_KEYS) -> KeyLister:
         """The same one by one, whatever their number: `async with` it, and iterate."""
-        options = WatchOptions(filters, False, True, True, False, None)
+        options = WatchOptions(filters, ignore_deletes=True, meta_only=True)
         return KeyLister(await self._watch(options))
 
     async def watch(
@@ -127,7 +124,12 @@ class KeyValue:
         meta_only        no values
         """
         options = WatchOptions(
-            keys, include_history, ignore_deletes, meta_only, updates_only, resume_from_revision
+            keys,
+            include_history=include_history,
+            ignore_deletes=ignore_deletes,
+            meta_only=meta_only,
+            updates_only=updates_only,
+            resume_from_revision=resume_from_revision,
         )
         return await self._watch(options)
 
@@ -141,10 +143,13 @@ class KeyValue:
         resume_from_revision: int | None = None,
     ) -> KeyWatcher:
         """`watch` of all keys."""
-        options = WatchOptions(
-            ALL_KEYS, include_history, ignore_deletes, meta_only, updates_only, resume_from_revision
+        return await self.watch(
+            include_history=include_history,
+            ignore_deletes=ignore_deletes,
+            meta_only=meta_only,
+            updates_only=updates_only,
+            resume_from_revision=resume_from_revision,
         )
-        return await self._watch(options)
 
     # Writing
 
@@ -174,7 +179,8 @@ class KeyValue:
     async def update(self, key: str, value: BytesLike, last: int) -> int:
         """The same if its latest revision is `last` (0: it never was there): WrongLastRevision."""
         check_key(key, write=True)
-        return await self._publish_after(key, value, _check_revision("last", last, 0))
+        check_count("last", last, 0, MOST_SEQUENCE, "KV-22")
+        return await self._publish_after(key, value, last)
 
     async def delete(self, key: str, *, last: int | None = None) -> int:
         """Mark the key as deleted; its history stays. Returns the revision of the marker.
@@ -189,7 +195,7 @@ class KeyValue:
     ) -> int:
         """The same, and its history goes. With a `ttl` in seconds the marker goes as well."""
         check_key(key)
-        headers = {OPERATION: PURGE, _ROLLUP: "sub"}
+        headers = {OPERATION: PURGE, ROLLUP: "sub"}
         return await self._publish_after(key, b"", last, headers=headers, ttl=ttl)
 
     async def purge_deletes(self, older_than: float = OLDER_THAN) -> int:
@@ -239,7 +245,11 @@ class KeyValue:
         """The entry, marker or not; KeyNotFound."""
         subject = self._prefix + key
         try:
-            msg = await self._read(subject, revision, leader)
+            msg = await read_message(
+                *(self._api, self._stream.name, subject),
+                seq=revision,
+                direct=self._direct and not leader,
+            )
         except MessageNotFound:
             raise KeyNotFound(self.bucket, key, revision) from None
         except StreamNotFound:
@@ -247,18 +257,6 @@ class KeyValue:
         if msg.subject != subject:
             raise KeyNotFound(self.bucket, key, revision)  # KV-27
         return stored_entry(msg, self.bucket, key)
-
-    async def _read(self, subject: str, revision: int | None, leader: bool) -> StoredMsg:
-        api, name = self._api, self._stream.name
-        body: dict[str, Any] = {"last_by_subj": subject} if revision is None else {"seq": revision}
-        if self._direct and not leader:
-            try:
-                if revision is None:
-                    return await get_direct_last(api, name, subject)
-                return await get_direct(api, name, body)
-            except NotSupported:
-                pass  # KV-26: it was changed, or is gone: the API knows
-        return await get_by_api(api, name, body)
 
     async def _marker(self, key: str, refusal: WrongLastSequence) -> int | None:
         """The revision of the marker if the key is deleted, by those who know; None: it is not."""
@@ -284,7 +282,8 @@ class KeyValue:
     ) -> int:
         if last is None:
             return await self._publish(key, value, **options)
-        options["expect_last_subject_seq"] = _check_revision("last", last, 0)
+        check_count("last", last, 0, MOST_SEQUENCE, "KV-22")
+        options["expect_last_subject_seq"] = last
         try:
             return await self._publish(key, value, **options)
         except WrongLastSequence as error:
@@ -304,10 +303,3 @@ def _prefixes(config: StreamConfig, bucket: str, api: str) -> tuple[str, str]:
         front = mirror.external.api + "."
     moved = [each.dest for each in mirror.subject_transforms if each.dest.startswith(own)]
     return own if moved else origin, front + origin
-
-
-def _check_revision(name: str, value: int, least: int = 1) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        text = "%s %r is no revision: a whole number from %d"
-        raise InvalidValue(text % (name, value, least), "KV-22")
-    return value

@@ -20,14 +20,15 @@ Then each change comes, over lost connections and restarts as well.
 from __future__ import annotations
 
 from natsproto.errors import InvalidValue, RemoteError, TimeoutExpired
-from natsproto.session import check_count
+from natsproto.session import check_count, check_flag
 
 from .api_errors import StreamNotFound
 from .info import ConsumerInfo
 from .iteration import at_hand
+from .kinds import MOST_SEQUENCE
 from .kv_entry import delivered_entry
 from .kv_errors import BucketNotFound
-from .kv_names import check_filters
+from .kv_names import ALL_KEYS, check_filters
 from .ordered_consumer import INACTIVE, open_ordered, ordered_config
 
 TYPE_CHECKING = False
@@ -57,14 +58,19 @@ class WatchOptions:
 
     def __init__(
         self,
-        keys: str | Sequence[str],
-        include_history: bool,
-        ignore_deletes: bool,
-        meta_only: bool,
-        updates_only: bool,
-        resume_from_revision: int | None,
+        keys: str | Sequence[str] = ALL_KEYS,
+        *,
+        include_history: bool = False,
+        ignore_deletes: bool = False,
+        meta_only: bool = False,
+        updates_only: bool = False,
+        resume_from_revision: int | None = None,
     ) -> None:
         self.filters = check_filters(keys)
+        check_flag("include_history", include_history)
+        check_flag("updates_only", updates_only)
+        self.ignore_deletes = check_flag("ignore_deletes", ignore_deletes)
+        self.meta_only = check_flag("meta_only", meta_only)
         resumed = resume_from_revision is not None
         wanted: list[tuple[str, DeliverPolicy, bool]] = [
             ("include_history", "all", include_history),
@@ -75,14 +81,10 @@ class WatchOptions:
         if len(wanted) > 1:
             names = " and ".join([name for name, _, _ in wanted])
             raise InvalidValue("%s: only one of them can be given" % names, "KV-33")
-        if resume_from_revision is not None and not check_count(
-            "resume_from_revision", resume_from_revision
-        ):
-            raise InvalidValue("resume_from_revision 0: revisions begin with 1", "KV-33")
+        if resume_from_revision is not None:
+            check_count("resume_from_revision", resume_from_revision, 1, MOST_SEQUENCE, "KV-33")
         self.policy: DeliverPolicy = wanted[0][1] if wanted else "last_per_subject"
         self.start = resume_from_revision
-        self.ignore_deletes = ignore_deletes
-        self.meta_only = meta_only
 
 
 async def open_watch(

@@ -7,15 +7,17 @@ to be written is thought over (OBJ-13).
 
 from __future__ import annotations
 
-from natsproto.errors import HeaderError, NotSupported, RemoteError, TimeoutExpired
+from natsproto.errors import HeaderError, RemoteError, TimeoutExpired
+from natsproto.session import check_flag
 
 from .api_errors import ApiError, MessageNotFound, StreamNotFound, WrongLastSequence
+from .bucket import ROLLUP, read_message
 from .errors import BucketNotFound, ObjectNotFound, PublishInDoubt
 from .object_info import read_info
 from .object_names import STREAM, chunks_of, encode_name, front_of, infos_of
 from .object_sweep import sweep
 from .publish import MSG_ID
-from .stored import get_by_api, get_direct_last
+from .stored import get_by_api
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from .stored import StoredMsg
     from .stream import Stream
 
-ROLLUP = "Nats-Rollup"
 _TRIES = 50  # each of them was refused because somebody else had success
 
 
@@ -73,6 +74,7 @@ class Metas:
 
     async def get(self, name: str, show_deleted: bool = False) -> ObjectInfo:
         """The same; ObjectNotFound if there is none, or none that is not deleted."""
+        check_flag("show_deleted", show_deleted)
         found = await self.find(name)
         if found is None or (found.info.deleted and not show_deleted):
             raise ObjectNotFound(self.bucket, name)
@@ -146,13 +148,8 @@ class Metas:
             return await self.find(name, leader=True)
 
     async def _read(self, subject: str, leader: bool) -> StoredMsg:
-        name = self.stream.name
-        if self.stream.cached_info.config.allow_direct and not leader:
-            try:
-                return await get_direct_last(self.api, name, subject)
-            except NotSupported:
-                pass  # OBJ-15: it was changed, or is gone: the API knows
-        return await get_by_api(self.api, name, {"last_by_subj": subject})
+        direct = self.stream.cached_info.config.allow_direct and not leader
+        return await read_message(self.api, self.stream.name, subject, direct=direct)
 
     async def _write(self, info: ObjectInfo, id: str, last: int) -> PubAck:
         subject = self.front + self.infos + encode_name(info.name)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from natsproto import encode
 from natsproto.errors import InvalidValue, TimeoutExpired
+from natsproto.session import check_count
 
 from .errors import ApiError, NoStreamResponse, ObjectCorrupt
 from .iteration import wait
@@ -86,10 +87,7 @@ class Upload:
 
     @staticmethod
     def _check_size(metas: Metas, size: int) -> int:
-        size = size or CHUNK
-        whole = isinstance(size, int) and not isinstance(size, bool)
-        if not whole or size < 1:
-            raise InvalidValue("chunk_size %r is not a whole number from 1" % (size,), "OBJ-17")
+        size = check_count("chunk_size", size or CHUNK, 1, rule="OBJ-17")
         info = metas.api.session.connection.info
         if info is not None and 0 < info.max_payload < size + _HEADERS:
             text = "chunk_size %d is above %d: the server's max_payload is %d, with headers"

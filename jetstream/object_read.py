@@ -7,7 +7,8 @@ there is room for, and no more.
 
 from __future__ import annotations
 
-from natsproto.errors import InvalidState, InvalidValue
+from natsproto.errors import InvalidState
+from natsproto.session import check_count
 
 from .errors import ObjectChanged, ObjectCorrupt, ObjectError
 from .kv_watch import WatchOptions, open_watch
@@ -30,7 +31,7 @@ async def open_reader(metas: Metas, info: ObjectInfo) -> ObjectReader:
     """A reader, whose consumer is there."""
     if not info.size:
         return ObjectReader(metas, info, None)
-    options = WatchOptions(info.nuid, True, False, False, False, None)
+    options = WatchOptions(info.nuid, include_history=True)
     server = metas.api.session.connection.info
     largest = 0 if server is None else server.max_payload
     ahead = max(_AHEAD, largest + _AROUND)  # OBJ-28
@@ -63,8 +64,7 @@ class ObjectReader:
 
     async def read(self, size: int = -1) -> bytes:
         """So many bytes, fewer only at the end; -1: all that are left."""
-        if not isinstance(size, int) or isinstance(size, bool) or size < -1:
-            raise InvalidValue("size %r is not a whole number from -1" % (size,))
+        check_count("size", size, -1)
         parts: list[bytes] = []
         missing = size
         while missing:

@@ -11,6 +11,7 @@ ObjectMeta, ObjectInfo, ObjectLink, ObjectMetaOptions, ObjectReader and ObjectWa
 from __future__ import annotations
 
 from natsproto.errors import InvalidValue
+from natsproto.session import check_flag
 
 from .api_errors import StreamNotFound
 from .errors import BucketNotFound, LinkUnreadable, ObjectAlreadyExists, ObjectNotFound
@@ -220,6 +221,7 @@ class ObjectStore:
 
     async def list(self, show_deleted: bool = False) -> Infos:
         """What is told about all objects; an empty list if there are none."""
+        check_flag("show_deleted", show_deleted)
         found: dict[str, ObjectInfo] = {}
         async with await self.watch() as watcher:
             async for info in watcher.initial():

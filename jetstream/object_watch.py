@@ -6,8 +6,9 @@ are what is told about objects.
 
 from __future__ import annotations
 
+from natsproto.session import check_flag
+
 from .errors import InvalidResponse
-from .kv_names import ALL_KEYS
 from .kv_watch import WatchOptions, open_watch
 from .object_info import read_info
 
@@ -28,6 +29,7 @@ async def open_object_watch(
     metas: Metas, include_history: bool, ignore_deletes: bool, updates_only: bool
 ) -> ObjectWatcher:
     """The watcher, whose consumer is there."""
+    check_flag("ignore_deletes", ignore_deletes)
     inner = await watch_infos(metas, include_history, updates_only)
     return ObjectWatcher(metas, inner, ignore_deletes)
 
@@ -36,7 +38,7 @@ async def watch_infos(
     metas: Metas, include_history: bool = False, updates_only: bool = False
 ) -> KeyWatcher:
     """The messages that tell about objects, unread."""
-    options = WatchOptions(ALL_KEYS, include_history, False, False, updates_only, None)
+    options = WatchOptions(include_history=include_history, updates_only=updates_only)
     stream = metas.stream.name
     return await open_watch(metas.api, stream, metas.bucket, metas.infos, _HISTORY, options)
 

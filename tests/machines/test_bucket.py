@@ -10,6 +10,7 @@ from jetstream.bucket import (
     BucketStreams,
     check_bucket_name,
     check_chars,
+    read_message,
     read_stream,
     write_stream,
 )
@@ -19,10 +20,13 @@ from jetstream.info import StreamInfo
 from jetstream.kv_config import KeyValueConfig
 from natsproto.errors import InvalidName
 
-from .buckets import IN_USE, NO_STREAM, OVERLAP
-from .support import Stage
+from .buckets import IN_USE, NO_STREAM, OVERLAP, TIME
+from .support import NOBODY, Stage, Status
 
 CONFIG = {"name": "B_b", "max_age": 60 * 10**9, "compression": "s2", "metadata": {"a": "b"}}
+PLACE = {"Nats_Subject": "s.a", "Nats_Sequence": 7, "Nats_Time_Stamp": TIME}
+FOUND = Status("", b"v", Nats_Stream="S", **PLACE)
+BY_API = {"message": {"subject": "s.a", "seq": 7, "time": TIME, "data": "dg=="}}
 TOLD = {**CONFIG, "description": "d", "storage": "memory", "num_replicas": 3}
 
 
@@ -61,6 +65,29 @@ def test_fields_of_a_stream_are_read(compression):
     assert config == KeyValueConfig(
         bucket="b", ttl=60, compression=compression == "s2", metadata={"a": "b"}
     )
+
+
+READS = [
+    # sequence, direct; answers; what is asked for
+    (None, True, [FOUND], ["DIRECT.GET.S.s.a"]),
+    (None, True, [NOBODY, BY_API], ["DIRECT.GET.S.s.a", "STREAM.MSG.GET.S"]),
+    (None, False, [BY_API], ["STREAM.MSG.GET.S"]),
+    (7, True, [FOUND], ["DIRECT.GET.S"]),
+    (7, True, [NOBODY, BY_API], ["DIRECT.GET.S", "STREAM.MSG.GET.S"]),
+    (7, False, [BY_API], ["STREAM.MSG.GET.S"]),
+]
+
+
+@pytest.mark.rule("KV-26", "OBJ-15")
+@pytest.mark.parametrize(("seq", "direct", "answers", "asked"), READS)
+def test_a_message_is_read(seq, direct, answers, asked):
+    stage = Stage(*answers)
+    api = JetStream(stage.client)._api
+    msg = stage.run(read_message(api, "S", "s.a", seq=seq, direct=direct))
+    assert (msg.subject, msg.seq, msg.data) == ("s.a", 7, b"v")
+    body = {"last_by_subj": "s.a"} if seq is None else {"seq": 7}
+    bodies = [None if subject.endswith(".s.a") else body for subject in asked]
+    assert stage.asked == [("$JS.API." + each, body) for each, body in zip(asked, bodies)]
 
 
 @pytest.mark.rule("KV-15", "OBJ-7")

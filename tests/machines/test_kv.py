@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -387,12 +388,14 @@ def test_wrong_calls_are_not_sent(call, args, error):
 
 
 @pytest.mark.rule("KV-22")
-@pytest.mark.parametrize("call", ["delete", "purge"])
-@pytest.mark.parametrize("last", [-1, "7", 1.5, True])
+@pytest.mark.parametrize("call", ["delete", "purge", "update"])
+@pytest.mark.parametrize("last", [-1, "7", 1.5, True, 2**64])
 def test_wrong_revisions(call, last):
     stage, kv = bucket()
-    with pytest.raises(InvalidValue):
-        stage.run(getattr(kv, call)("a", last=last))
+    value = (b"v",) if call == "update" else ()
+    with pytest.raises(InvalidValue, match=re.escape("last %r is not" % last)) as caught:
+        stage.run(getattr(kv, call)("a", *value, last=last))
+    assert caught.value.rule == "KV-22"
     assert stage.quiet()
 
 

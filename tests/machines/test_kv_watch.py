@@ -22,6 +22,7 @@ from .kvs import NO_STREAM, TIME, bucket, created, entry, short
 from .support import NOBODY, SILENCE, Lost, Status
 
 DELETED = Status("409 Consumer Deleted")
+FLAGS = ("include_history", "updates_only", "ignore_deletes", "meta_only")
 
 
 def start(*answers, pending=0, **options):
@@ -120,19 +121,18 @@ def test_an_old_server(prefix):
 @pytest.mark.parametrize(
     ("wrong", "error"),
     [
-        ((">", True, False, False, True, None), InvalidValue),
-        ((">", True, False, False, False, 7), InvalidValue),
-        ((">", False, False, False, True, 7), InvalidValue),
-        ((">", False, False, False, False, 0), InvalidValue),
-        ((">", False, False, False, False, -1), InvalidValue),
-        ((">", False, False, False, False, "7"), InvalidValue),
-        (("a..b", False, False, False, False, None), InvalidName),
-        (([], False, False, False, False, None), InvalidValue),
+        ({"include_history": True, "updates_only": True}, InvalidValue),
+        ({"include_history": True, "resume_from_revision": 7}, InvalidValue),
+        ({"updates_only": True, "resume_from_revision": 7}, InvalidValue),
+        *(({"resume_from_revision": wrong}, InvalidValue) for wrong in (0, -1, "7", 2**64)),
+        *(({name: "yes"}, InvalidValue) for name in FLAGS),
+        ({"keys": "a..b"}, InvalidName),
+        ({"keys": []}, InvalidValue),
     ],
 )
 def test_wrong_options(wrong, error):
     with pytest.raises(error) as caught:
-        WatchOptions(*wrong)
+        WatchOptions(**wrong)
     assert isinstance(caught.value, LocalError)
 
 

@@ -17,6 +17,7 @@ from jetstream.errors import (
 )
 from jetstream.object_info import ObjectInfo
 from jetstream.timestamp import Timestamp
+from natsproto.errors import InvalidValue
 
 from .api import Cancelled
 from .objects import (
@@ -97,6 +98,8 @@ def test_get():
         with pytest.raises(ObjectNotFound, match="'o' is not in bucket 'b'"):
             stage.run(metas.get("o"))
     assert stage.run(metas.get("o")).name == "o"
+    with pytest.raises(InvalidValue, match="show_deleted 'yes' is neither True nor False"):
+        stage.run(metas.get("o", "yes"))
     odd = Status("", b"{", Nats_Stream="OBJ_b", Nats_Sequence=7, Nats_Time_Stamp=TIME)
     stage, metas = make(odd)
     with pytest.raises(InvalidResponse):

@@ -95,6 +95,14 @@ def test_chunks(pieces, chunks):
     assert stage.answers == []
 
 
+@pytest.mark.rule("OBJ-22")
+def test_an_object_is_not_there_before_its_chunks():
+    stage, upload = start(ack(1), SILENCE, ack(3))
+    with pytest.raises(PublishInDoubt):
+        put(stage, upload, b"12", b"34", b"56")
+    assert short(stage) == [CHUNK] * 3
+
+
 def test_what_users_tell():
     meta = ObjectMeta(name="o", description="d", headers={"A": "1"}, metadata={"k": "v"})
     stage, upload = start(NOT_FOUND, ack(9), STORED, meta=meta)
@@ -288,9 +296,8 @@ def test_the_info_is_not_written(name, answers, error, looked, chunks):
         assert [body for _, body in asked] == [{"filter": CHUNK}] * 2
 
 
-@pytest.mark.rule("OBJ-25")
-def test_cancelled_before_anything_is_known():
-    stage, upload = start(ack(1), SILENCE)
+def put_and_cancel(stage, upload):
+    """It is cancelled when it would have to wait for more than is answered at once."""
 
     async def cancel(waitable):
         if not stage.serve():
@@ -299,6 +306,12 @@ def test_cancelled_before_anything_is_known():
     stage.wait = cancel
     with pytest.raises(Cancelled):
         put(stage, upload, b"12")
+
+
+@pytest.mark.rule("OBJ-25")
+def test_cancelled_before_anything_is_known():
+    stage, upload = start(ack(1), SILENCE)
+    put_and_cancel(stage, upload)
     machine = upload.abandon()
     assert machine.look.before == ""
 
@@ -309,14 +322,7 @@ def test_cancelled_when_it_is_there(chunks):
     """Its own chunks stay; those of the one before go."""
     before = told(chunks=chunks, nuid="OLD")
     stage, upload = start(ack(1), direct(before), ack(9), SILENCE, PURGED, PURGED)
-
-    async def cancel(waitable):
-        if not stage.serve():
-            raise Cancelled
-
-    stage.wait = cancel
-    with pytest.raises(Cancelled):
-        put(stage, upload, b"12")
+    put_and_cancel(stage, upload)
     while stage.serve():
         pass
     assert upload.abandon() is None

@@ -139,6 +139,15 @@ def test_damaged(name, answers, why):
 
 
 @pytest.mark.rule("OBJ-29")
+@pytest.mark.parametrize("last", [b"6", b"56"])
+def test_the_last_chunk_is_not_given_out_unless_all_is_well(last):
+    stage, reader = start(comes(b"12", b"34", last), SILENCE, by_api(told()))
+    assert [stage.run(reader.__anext__()) for _ in range(2)] == [b"12", b"34"]
+    with pytest.raises(ObjectCorrupt):
+        stage.run(reader.__anext__())
+
+
+@pytest.mark.rule("OBJ-29")
 def test_nothing_is_there():
     stage, reader = start(SILENCE, SILENCE, by_api(told(nuid="X")), pending=0)
     stage.run(reader.read(0))

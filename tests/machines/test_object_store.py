@@ -209,6 +209,8 @@ WRONG = [
     ),
     ("get", ("",), InvalidName),
     ("get_info", (7,), InvalidName),
+    ("get_info", ("o", "yes"), InvalidValue),
+    ("list", ("yes",), InvalidValue),
     ("delete", ("",), InvalidName),
     ("update_meta", ("",), InvalidName),
     ("update_meta", ("o", "meta"), InvalidValue),
