@@ -29,9 +29,18 @@ OPTIONS = ["-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRew
 
 
 def own_tests(module: Path) -> list[str]:
-    file = f"test_{module.stem.lstrip('_')}.py"
-    paths = [ROOT / "tests" / home / file for home in HOMES[module.parent.name]]
-    return [name(path) for path in paths if path.exists()]
+    """test_parser.py, and those of one subject of it, such as test_parser_limits.py."""
+    stems = [other.stem for other in MODULES if other.parent == module.parent]
+    homes = [ROOT / "tests" / home for home in HOMES[module.parent.name]]
+    paths = [path for home in homes for path in sorted(home.glob("test_*.py"))]
+    return [name(path) for path in paths if owner(path, stems) == module.stem]
+
+
+def owner(test: Path, stems: list[str]) -> str:
+    """The module that a test is about: for test_kv_watch.py kv_watch, though there is a kv."""
+    whole = test.stem.removeprefix("test_") + "_"
+    fits = [stem for stem in stems if whole.startswith(stem.lstrip("_") + "_")]
+    return max(fits, key=len, default="")
 
 
 def measure(module: Path) -> tuple[float, str]:

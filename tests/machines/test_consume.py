@@ -4,71 +4,39 @@ import random
 
 import pytest
 
-from jetstream.consume import Consume, Pinned, PullWarning, Unpinned
+from jetstream.consume import Consume
 from jetstream.errors import (
     ConsumerDeleted,
     ConsumerIsPush,
     ConsumerUnavailable,
-    HeartbeatMissed,
     PullRefused,
     UnknownStatus,
 )
-from natsproto.errors import ConnectionClosed, TimeoutExpired
+from natsproto.errors import TimeoutExpired
 from natsproto.frames import Msg
+from tests.machines.consumes import (
+    BATCH,
+    FULL,
+    GONE,
+    LEADER,
+    MISSED,
+    REFUSED,
+    SIZE,
+    TIMEOUT,
+    A,
+    consuming,
+    play,
+    told,
+)
 from tests.machines.pulls import (
     INBOX,
-    PIN,
     batches,
     beat,
     message,
     ordered,
-    pinned,
     status,
     template,
 )
-
-TIMEOUT = "408 Request Timeout"
-LEADER = "409 Leadership Change"
-FULL = "409 Exceeded MaxWaiting"
-BATCH = "409 Exceeded MaxRequestBatch of 5"
-SIZE = "409 Message Size Exceeds MaxBytes"
-A = message(100)
-
-
-def consuming(max_messages=10, threshold=5, at=0.0, max_bytes=0, stop_after=0, **options):
-    """Connected, and its first pull looked at: expires 30 s, heartbeat 5 s."""
-    machine = Consume(
-        INBOX,
-        template(**options),
-        max_messages=0 if max_bytes else max_messages,
-        max_bytes=max_bytes,
-        threshold=threshold,
-        stop_after=stop_after,
-    )
-    machine.connected(at)
-    machine.take_orders()
-    return machine
-
-
-def play(machine, steps):
-    """Steps are (time, message), ("pop", time) and the like; returns the batches of the pulls."""
-    for first, second in steps:
-        if isinstance(first, str):
-            getattr(machine, INPUTS[first])(second)
-        else:
-            machine.receive(second, first)
-        assert machine.ledger.messages >= 0
-    return batches(machine)
-
-
-def told(machine):
-    """The names of all events, with those of the errors of warnings."""
-    names = [
-        type(event.error if isinstance(event, PullWarning) else event).__name__
-        for event in machine.news
-    ]
-    machine.news.clear()
-    return names
 
 
 @pytest.mark.rule("PULL-2")
@@ -83,10 +51,6 @@ def test_the_first_pull():
 
 # What happens to a limit of 10 with threshold 5, beginning with a pull of 10 at 0.0:
 # inputs, pulls (batches), asked, buffered, deadline, events
-GONE = ["ConsumerUnavailable"]
-REFUSED = ["PullRefused"]
-MISSED = ["HeartbeatMissed"]
-INPUTS = {"tick": "handle_timer", "lost": "disconnected", "back": "connected", "pop": "pop"}
 
 
 @pytest.mark.rule("CONSUME-1")
@@ -319,185 +283,6 @@ def test_what_is_no_status(msg, buffered):
     machine = consuming()
     machine.receive(msg, 1.0)
     assert (machine.ended, machine.pending()) == (False, buffered)
-
-
-# Bytes: a limit of 400
-
-# Three messages, and the fourth does not fit in what is left.
-SMALL = [(1.0, A), (1.0, A), (1.0, A), (2.0, status(1, SIZE, 9, 100))]
-
-
-@pytest.mark.rule("PULL-13")
-@pytest.mark.rule("CONSUME-1")
-@pytest.mark.rule("CONSUME-12")
-@pytest.mark.parametrize(
-    ("name", "threshold", "steps", "pulls", "asked", "buffered", "deadline", "events"),
-    [
-        ("nothing", 200, [], [], 400, 0, 10.0, []),
-        ("a message", 200, [(1.0, A)], [], 300, 100, 10.0, []),
-        ("taken", 200, [(1.0, A), ("pop", 1.0)], [], 300, 0, 10.0, []),
-        ("below", 200, [(1.0, A)] * 3 + [("pop", 1.0)] * 3, [300], 400, 0, 11.0, []),
-        ("exactly used", 200, [(1.0, A)] * 4, [], 0, 400, 10.0, []),
-        ("used and taken", 200, [(1.0, A)] * 4 + [("pop", 2.0)] * 3, [300], 300, 100, 12.0, []),
-        ("expired", 200, [(1.0, A), (30.0, status(1, TIMEOUT, 9, 300))], [300], 300, 100, 40.0, []),
-        ("full enough",
-         200, SMALL, [], 0, 300, None, []),
-        ("no room", 400, SMALL, [], 0, 300, None, []),
-        ("room", 400, [*SMALL, ("pop", 2.0)], [200], 200, 200, 12.0, []),
-        ("still no room", 400,
-         [*SMALL, ("pop", 2.0), (2.01, status(2, SIZE, 9, 200)), ("pop", 2.02)],
-         [200], 0, 100, 2.05, []),
-        ("the last room", 400,
-         [*SMALL, ("pop", 2.0), (2.01, status(2, SIZE, 9, 200)), ("pop", 2.02), ("tick", 2.05)],
-         [200, 300], 300, 100, 12.05, []),
-        ("never room", 200, [(1.0, status(1, SIZE, 9, 400))], [], 0, 0, 1.05, REFUSED),
-        ("told once",
-         200, [(1.0, status(1, SIZE, 9, 400)), ("tick", 1.05), (1.06, status(2, SIZE, 9, 400))],
-         [400], 0, 0, 1.16, REFUSED),
-        ("not told how much", 200, [(1.0, status(1, SIZE))], [], 0, 0, 1.05, REFUSED),
-        ("back",
-         400, [*SMALL, ("lost", 3.0), ("back", 4.0)],
-         [100], 100, 300, 14.0, []),
-    ],
-)  # fmt: skip
-def test_bytes(name, threshold, steps, pulls, asked, buffered, deadline, events):
-    machine = consuming(max_bytes=400, threshold=threshold)
-    for first, second in steps:
-        if isinstance(first, str):
-            getattr(machine, INPUTS[first])(second)
-        else:
-            machine.receive(second, first)
-    bodies = ordered(machine)
-    assert [body["max_bytes"] for body in bodies] == pulls
-    assert all(body["batch"] == 1_000_000 for body in bodies)
-    assert (machine.ledger.size, machine.buffered_bytes) == (asked, buffered)
-    assert machine.deadline == (None if deadline is None else pytest.approx(deadline))
-    assert told(machine) == events
-
-
-# Pins
-
-
-@pytest.mark.rule("PULL-12")
-@pytest.mark.rule("CONSUME-13")
-def test_pins():
-    machine = consuming(pinned=True)
-    assert machine.receive(pinned(), 1.0) is True
-    assert machine.receive(pinned(), 1.0) is False
-    assert machine.receive(message(), 1.0) is False
-    assert machine.news == [Pinned(PIN)]
-    machine.receive(status(1, TIMEOUT, 7), 2.0)
-    assert [body["id"] for body in ordered(machine)] == [PIN]
-    assert machine.receive(status(2, "423 Nats-Wrong-Pin-Id", 7), 3.0) is True
-    assert machine.news == [Pinned(PIN), Unpinned()]
-    assert [body.get("id") for body in ordered(machine)] == [None]
-    assert machine.receive(pinned("x" * 22), 4.0) is True
-    assert machine.news[2:] == [Pinned("x" * 22)]
-
-
-@pytest.mark.rule("PULL-12")
-def test_a_late_423_is_not_for_the_next_pin():
-    machine = consuming(pinned=True)
-    machine.receive(pinned(), 1.0)
-    for _ in range(5):
-        machine.receive(pinned(), 1.0)
-    for _ in range(6):
-        machine.pop(2.0)
-    assert [body["id"] for body in ordered(machine)] == [PIN]  # two pulls are open
-    machine.receive(status(2, "423 Nats-Pin-Id mismatch"), 3.0)
-    machine.receive(pinned("x" * 22), 3.1)
-    assert machine.receive(status(1, "423 Nats-Wrong-Pin-Id", 4), 3.2) is False
-    assert machine.pin == "x" * 22
-
-
-@pytest.mark.rule("PULL-12")
-def test_a_publishers_own_pin_means_nothing():
-    machine = consuming()
-    assert machine.receive(pinned(), 1.0) is True
-    assert machine.receive(status(1, "423 Nats-Wrong-Pin-Id", 9), 1.1) is False
-    assert (machine.pin, machine.news) == ("", [])
-
-
-# The ways to end
-
-
-@pytest.mark.rule("CONSUME-14")
-def test_stop():
-    machine = consuming(max_bytes=4000, threshold=2000)
-    for number in range(4):
-        machine.receive(message(number=number), 1.0)
-    machine.pop(1.0)
-    machine.receive(message(number=4), 1.0)
-    rest = machine.stop()
-    assert [int(msg.raw_reply.split(b".")[5]) for msg in rest] == [1, 2, 3, 4]
-    assert (machine.pending(), machine.buffered_bytes, machine.deadline) == (0, 0, None)
-    assert (machine.leaving, machine.unperformed) == (True, True)
-    machine.end()
-    assert (machine.unperformed, machine.stop()) == (False, [])
-    machine.connected(2.0)
-    assert batches(machine) == []
-
-
-@pytest.mark.rule("CONSUME-15")
-@pytest.mark.parametrize("whose", ["own", "client's"])
-def test_drain(whose):
-    machine = consuming()
-    for _ in range(9):
-        machine.receive(A, 1.0)
-    if whose == "own":
-        machine.start_draining()
-        assert (machine.leaving, machine.deadline) == (False, None)
-    else:
-        machine.draining = True
-    assert machine.handle_timer(50.0) is False
-    machine.receive(A, 50.0)
-    assert machine.receive(status(1, "409 Consumer Deleted"), 50.0) is False
-    for _ in range(10):
-        machine.pop(51.0)
-    assert (batches(machine), machine.deadline, machine.news) == ([], None, [])
-
-
-@pytest.mark.rule("CONSUME-16")
-@pytest.mark.parametrize(("max_bytes", "threshold"), [(0, 5), (4000, 2000)])
-def test_stop_after(max_bytes, threshold):
-    machine = consuming(10, threshold, max_bytes=max_bytes, stop_after=6)
-    for _ in range(3):
-        machine.receive(A, 1.0)
-    assert (machine.ledger.messages, machine.finished) == (3, False)
-    machine.receive(status(1, LEADER), 2.0)
-    assert batches(machine) == [3]
-    for _ in range(5):  # two more than asked for: they are late ones of a pull that was given up
-        machine.receive(A, 3.0)
-    for _ in range(5):
-        machine.pop(4.0)
-    assert (batches(machine), machine.finished, machine.leaving) == ([], False, False)
-    machine.pop(4.0)
-    assert (machine.finished, machine.leaving, machine.unperformed) == (True, True, True)
-    assert (len(machine.stop()), batches(machine)) == (2, [])
-
-
-@pytest.mark.rule("CONSUME-16")
-def test_bytes_that_are_free_when_the_messages_have_come():
-    machine = consuming(max_bytes=400, threshold=400, stop_after=3)
-    machine.ledger.open[0].messages = 1
-    machine.receive(A, 1.0)
-    assert [(body["batch"], body["max_bytes"]) for body in ordered(machine)] == [(2, 300)]
-
-
-@pytest.mark.rule("CONSUME-18")
-def test_the_end_of_the_client():
-    machine = consuming()
-    assert machine.end(ConnectionClosed("x")) is True
-    assert (machine.deadline, machine.ledger.open, machine.end()) == (None, [], False)
-
-
-@pytest.mark.rule("CONSUME-19")
-def test_events_that_nobody_takes():
-    machine = consuming()
-    for number in range(1, 300):
-        assert machine.handle_timer(number * 10.0) is True
-    assert len(machine.news) == 256
-    assert isinstance(machine.news[0].error, HeartbeatMissed)
 
 
 @pytest.mark.rule("CONSUME-11")
