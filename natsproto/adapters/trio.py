@@ -41,11 +41,11 @@ class _Connecting:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._manager = trio.open_nursery()
 
     async def __aenter__(self) -> Client:
         if not trio.lowlevel.in_trio_task():
             raise InvalidState("natsproto.adapters.trio is for tasks of trio")
+        self._manager = trio.open_nursery()
         self._nursery = await self._manager.__aenter__()
         port = TrioPort(self._connection, self._nursery)
         try:
