@@ -13,8 +13,22 @@ import platform
 import subprocess
 import sys
 
-MODULES = ["natsproto", "jetstream", "typing", "json", "asyncio", "nats", "nats.client"]
-NAMES = {"nats": "nats (nats-py)", "nats.client": "nats.client (nats-core)"}
+MODULES = [
+    "natsproto",
+    "jetstream",
+    "jetstream.api",
+    "jetstream.blocking",
+    "typing",
+    "json",
+    "asyncio",
+    "nats",
+    "nats.client",
+]
+NAMES = {
+    "jetstream.api": "jetstream.JetStream",
+    "nats": "nats (nats-py)",
+    "nats.client": "nats.client (nats-core)",
+}
 
 CHILD = """
 import sys

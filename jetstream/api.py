@@ -13,12 +13,13 @@ from natsproto.subjects import check_known_name, check_subscribe
 from .acks import AckReader
 from .api_errors import StreamNotFound
 from .call import Api, session_of
-from .config import ConsumerConfig, StreamConfig
+from .consumer_config import ConsumerConfig
 from .errors import FilterIgnored, InvalidResponse, SeveralStreams
 from .info import AccountInfo, ConsumerInfo, ConsumerPause, StreamInfo
 from .kv_manager import KeyValueManager
 from .object_manager import ObjectStoreManager
 from .publish_manager import PublishManager
+from .stream_config import StreamConfig
 from .timestamp import Timestamp
 
 TYPE_CHECKING = False

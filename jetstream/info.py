@@ -7,7 +7,7 @@ from .cluster_info import DesiredCluster as DesiredCluster
 from .cluster_info import MoveOrigin as MoveOrigin
 from .cluster_info import MoveStatus as MoveStatus
 from .cluster_info import PeerInfo as PeerInfo
-from .config import ConsumerConfig, ExternalStream, StreamConfig, SubjectTransform
+from .consumer_config import ConsumerConfig
 from .fields import Field, Fields
 from .kinds import (
     ANY,
@@ -25,6 +25,8 @@ from .kinds import (
     Objects,
     Part,
 )
+from .stream_config import StreamConfig
+from .stream_source import ExternalStream, SubjectTransform
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
