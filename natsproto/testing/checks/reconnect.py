@@ -8,11 +8,10 @@ from natsproto.errors import (
     ConnectFailed,
     ConnectionClosed,
     ConnectionLost,
-    OutBufferFull,
     TimeoutExpired,
 )
 from natsproto.events import AttemptFailed, Closed, Connected, Disconnected
-from natsproto.testing.context import SOON, WAIT, Context, answer, next_event, raises, take
+from natsproto.testing.context import SOON, WAIT, Context, next_event, raises, take
 from natsproto.testing.server import free_port
 from natsproto.testing.suite import check
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from natsproto.events import Event
 
 
-async def _back(client: Client) -> None:
+async def back(client: Client) -> None:
     """Until it is connected again."""
     event = await next_event(client, Connected)
     while not event.again:
@@ -41,7 +40,7 @@ async def check_reconnect_after_kill(ctx: Context) -> None:
         await next_event(client, Disconnected)
         assert client.connected_url == ""
         server.restart()
-        await _back(client)
+        await back(client)
         await client.publish(ctx.subject, b"%d" % turn)
         await client.publish(ctx.subject + ".x", b"%d" % turn)
         assert await take(sub, 1) == await take(wild, 1) == [b"%d" % turn]
@@ -64,132 +63,6 @@ async def check_reconnect_after_terminate(ctx: Context) -> None:
 
 
 @check()
-async def check_publish_while_down(ctx: Context) -> None:
-    """What is published without a connection arrives later: exactly once and in order."""
-    server = ctx.own_server()
-    client = await ctx.connect(server)
-    sub = await client.subscribe(ctx.subject)
-    await client.flush(WAIT)
-    server.kill()
-    await next_event(client, Disconnected)
-    sent = [b"%d" % n for n in range(200)]
-    for payload in sent:
-        await client.publish(ctx.subject, payload, headers={"Key": "value"})
-    server.restart()
-    await _back(client)
-    await client.flush(WAIT)
-    assert await take(sub, sub.pending) == sent
-
-
-@check()
-async def check_subscribe_while_down(ctx: Context) -> None:
-    """Subscriptions made, changed and ended without a connection are so when there is one."""
-    server = ctx.own_server()
-    client = await ctx.connect(server)
-    ended = await client.subscribe(ctx.subject)
-    limited = await client.subscribe(ctx.subject)
-    await client.flush(WAIT)
-    server.kill()
-    await next_event(client, Disconnected)
-    made = await client.subscribe(ctx.subject)
-    await limited.unsubscribe(after=2)
-    await ended.unsubscribe()
-    for n in range(4):
-        await client.publish(ctx.subject, b"%d" % n)
-    server.restart()
-    assert await take(made, 4) == [b"0", b"1", b"2", b"3"]
-    assert [msg.data async for msg in limited] == [b"0", b"1"]
-    assert [msg.data async for msg in ended] == []
-
-
-@check()
-async def check_auto_unsubscribe_over_reconnect(ctx: Context) -> None:
-    """unsubscribe(after=n) counts over a reconnect, here and at the server: n in all."""
-    server = ctx.own_server()
-    client = await ctx.connect(server)
-    sub = await client.subscribe(ctx.subject)
-    await sub.unsubscribe(after=5)
-    for n in range(3):
-        await client.publish(ctx.subject, b"%d" % n)
-    await client.flush(WAIT)
-    server.kill()
-    await next_event(client, Disconnected)
-    server.restart()
-    await _back(client)
-    for n in range(3, 6):
-        await client.publish(ctx.subject, b"%d" % n)
-    assert [msg.data async for msg in sub] == [b"%d" % n for n in range(5)]
-    await client.flush(WAIT)
-    [connection] = server.monitor("/connz")["connections"]
-    assert connection["subscriptions"] == 0  # the server has counted on, too
-
-
-@check()
-async def check_queue_over_reconnect(ctx: Context) -> None:
-    """A member of a queue group is one again after a reconnect."""
-    server = ctx.own_server()
-    client = await ctx.connect(server)
-    group = [await client.subscribe(ctx.subject, queue="q") for _ in range(2)]
-    await client.flush(WAIT)
-    server.kill()
-    await next_event(client, Disconnected)
-    server.restart()
-    for _ in range(50):
-        await client.publish(ctx.subject)
-    await client.flush(WAIT)
-    assert sum(sub.pending for sub in group) == 50
-
-
-@check()
-async def check_request_over_reconnect(ctx: Context) -> None:
-    """A request made without a connection is sent when there is one, and answered."""
-    server = ctx.own_server()
-    alice, bob = await ctx.pair(server)
-    sub = await bob.subscribe(ctx.subject)
-    await bob.flush(WAIT)
-    with raises(TimeoutExpired):  # the inbox is known before, and has to be so afterwards
-        await alice.request(ctx.subject, timeout=0.05)
-    await sub.next(WAIT)
-    server.kill()
-    await next_event(alice, Disconnected)
-    await next_event(bob, Disconnected)
-    server.restart()
-    await _back(bob)
-    await bob.flush(WAIT)
-    ctx.start(answer, bob, sub, 1)
-    assert (await alice.request(ctx.subject, b"1", timeout=WAIT)).data == b"1"
-
-
-@check()
-async def check_flush_while_down(ctx: Context) -> None:
-    """flush without a connection waits for one, at most for its time-out."""
-    server = ctx.own_server()
-    client = await ctx.connect(server)
-    server.kill()
-    await next_event(client, Disconnected)
-    with raises(TimeoutExpired, within=SOON):
-        await client.flush(timeout=0.1)
-    server.restart()
-    await client.flush(WAIT)
-    assert client.state == "CONNECTED"
-
-
-@check(shares=True)
-async def check_flush_that_is_cut_off(ctx: Context) -> None:
-    """A flush whose answer is lost with its connection says so: what it was for may be lost."""
-    server = ctx.own_server()
-    client = await ctx.connect(server)
-    server.freeze()
-    await client.publish(ctx.subject)
-    flush = ctx.start(client.flush, WAIT)
-    with raises(TimeoutExpired):
-        await client.flush(timeout=0.1)  # the other one was sent before this one
-    server.kill()
-    with raises(ConnectionLost, within=SOON):
-        await flush.result()
-
-
-@check()
 async def check_ping_timeout(ctx: Context) -> None:
     """A server that is silent is given up after max_pings_out; after a thaw all is well again."""
     server = ctx.own_server()
@@ -200,7 +73,7 @@ async def check_ping_timeout(ctx: Context) -> None:
     event = await next_event(client, Disconnected, timeout=SOON)
     assert isinstance(event.error, ConnectionLost)
     server.thaw()
-    await _back(client)
+    await back(client)
     await client.publish(ctx.subject, b"1")
     assert await take(sub, 1) == [b"1"]
 
@@ -215,7 +88,7 @@ async def check_ping_timeout_moves_on(ctx: Context) -> None:
     sub = await client.subscribe(ctx.subject)
     servers[0].freeze()
     await next_event(client, Disconnected, timeout=SOON)
-    await _back(client)
+    await back(client)
     assert client.connected_url == servers[1].url
     await client.publish(ctx.subject, b"1")
     assert await take(sub, 1) == [b"1"]
@@ -288,42 +161,6 @@ async def check_no_reconnects(ctx: Context) -> None:
 
 
 @check()
-async def check_out_buffer_full(ctx: Context) -> None:
-    """Without a connection, no more than max_pending_out bytes are kept; what is kept arrives."""
-    server = ctx.own_server()
-    client = await ctx.connect(server, max_pending_out=10_000)
-    sub = await client.subscribe(ctx.subject)
-    await client.flush(WAIT)
-    server.kill()
-    await next_event(client, Disconnected)
-    kept = 0
-    with raises(OutBufferFull):
-        while kept < 100:
-            await client.publish(ctx.subject, b"x" * 1000)
-            kept += 1
-    assert kept == 9
-    server.restart()
-    assert await take(sub, 9) == [b"x" * 1000] * 9
-    await client.flush(WAIT)
-    assert not sub.pending
-
-
-@check()
-async def check_out_buffer_off(ctx: Context) -> None:
-    """With max_pending_out=0 publishing without a connection fails at once."""
-    server = ctx.own_server()
-    client = await ctx.connect(server, max_pending_out=0)
-    server.kill()
-    await next_event(client, Disconnected)
-    with raises(OutBufferFull, within=SOON):
-        await client.publish(ctx.subject, b"1")
-    server.restart()
-    await _back(client)
-    await client.publish(ctx.subject, b"2")
-    await client.flush(WAIT)
-
-
-@check()
 async def check_force_reconnect(ctx: Context) -> None:
     """force_reconnect goes to another server, and what was published before is not lost."""
     servers = [ctx.own_server(), ctx.own_server()]
@@ -332,7 +169,7 @@ async def check_force_reconnect(ctx: Context) -> None:
     for expected in (servers[1], servers[0], servers[1]):
         await client.force_reconnect()
         assert (await next_event(client, Disconnected)).error is None
-        await _back(client)
+        await back(client)
         assert client.connected_url == expected.url
         await client.publish(ctx.subject, b"1")
         assert await take(sub, 1) == [b"1"]
@@ -363,7 +200,7 @@ async def check_set_servers(ctx: Context) -> None:
     client.set_servers([new.url])
     assert client.servers == [new.url]
     old.kill()
-    await _back(client)
+    await back(client)
     assert client.connected_url == new.url
 
 
@@ -397,5 +234,5 @@ async def check_failing_servers_are_passed_over(ctx: Context) -> None:
     failed = [await next_event(client, AttemptFailed) for _ in range(2)]
     assert [event.url for event in failed] == dead
     server.restart()
-    await _back(client)
+    await back(client)
     assert client.connected_url == server.url
