@@ -11,7 +11,7 @@ from typing import Any
 
 from _client import Clock, latency, main, timed, timed_plainly
 from _contenders import Contender, natsproto
-from _peers import NatsPy, nats_py
+from _peers import NatsCore, NatsPy, Natsrpy, nats_py
 
 BUCKET = "bench"
 KEYS = 10_000
@@ -93,8 +93,51 @@ class BucketNatsPy(Bucket, NatsPy):
         return count
 
 
+class BucketNatsCore(Bucket, NatsCore):
+    async def open(self, url: str) -> None:
+        from nats.jetstream import new
+        from nats.key_value import key_value
+
+        await super().open(url)
+        self.kv = await key_value(new(self.client), BUCKET)
+
+    async def watch(self) -> int:
+        count = 0
+        async with await self.kv.watch(">") as watcher:
+            async for _ in watcher.values():
+                count += 1
+        return count
+
+    async def keys(self) -> int:
+        return len([key async for key in await self.kv.keys()])
+
+
+class BucketNatsrpy(Bucket, Natsrpy):
+    """A watch that is to begin with what is there is one "with history"."""
+
+    async def open(self, url: str) -> None:
+        await super().open(url)
+        self.kv = await (await self.client.jetstream()).kv.get(BUCKET)
+
+    async def watch(self) -> int:
+        count = 0
+        async for entry in await self.kv.watch_with_history(">"):
+            count += 1
+            if entry.seen_current:
+                break
+        return count
+
+    async def keys(self) -> int:
+        return len([key async for key in await self.kv.keys()])
+
+
 # In the order of the tables.
-CONTENDERS = {**natsproto(Ours, OursBlocking), **nats_py(BucketNatsPy)}
+CONTENDERS = {
+    **natsproto(Ours, OursBlocking),
+    **nats_py(BucketNatsPy),
+    "nats-key-value": BucketNatsCore,
+    "natsrpy uvloop": BucketNatsrpy,
+}
 
 
 async def measure(peer: Any, scenario: str, count_text: str, size: str) -> dict[str, float]:

@@ -8,7 +8,16 @@ import sys
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 
-LIBRARIES = ["natsproto", "nats-py", "nats-core", "nats-jetstream", "natsrpy", "uvloop", "trio"]
+LIBRARIES = [
+    "natsproto",
+    "nats-py",
+    "nats-core",
+    "nats-jetstream",
+    "nats-key-value",
+    "natsrpy",
+    "uvloop",
+    "trio",
+]
 
 
 def versions() -> str:

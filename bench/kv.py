@@ -1,4 +1,4 @@
-"""The key-value store: natsproto on every runtime against nats-py.
+"""The key-value store: natsproto on every runtime against other clients.
 
     python bench/kv.py [--quick] [--rounds N] [--only WORD ...] [--markdown]
 

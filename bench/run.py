@@ -17,6 +17,7 @@ PEERS = [
     "nats-py==2.16.0",
     'nats-core[nkeys]==0.2.0; python_version >= "3.13"',
     'nats-jetstream==0.3.0; python_version >= "3.13"',
+    'nats-key-value==0.1.0; python_version >= "3.13"',
     "natsrpy==0.1.4",
     "uvloop==0.23.0; sys_platform != 'win32'",
     "trio==0.35.0",
