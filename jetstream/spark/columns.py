@@ -300,7 +300,7 @@ def _entries(column: Any) -> tuple[list[int], Any, Any]:
 
 
 def _is_list(values: Any) -> bool:
-    return pa.types.is_list(values.type) or pa.types.is_large_list(values.type)
+    return bool(pa.types.is_list(values.type) or pa.types.is_large_list(values.type))
 
 
 def _flat(rows: list[int], names: Any, values: Any) -> tuple[list[int], Any, Any]:

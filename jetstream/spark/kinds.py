@@ -43,6 +43,16 @@ def _list(text: str) -> list[str]:
     return parts
 
 
+def _urls(text: str) -> list[str]:
+    urls = _list(text)
+    if any("@" in url.rpartition("://")[2].partition("/")[0] for url in urls):
+        raise InvalidValue(
+            "a URL has credentials in it, and Spark shows this option in the plan of a query: use"
+            " options user and password, or token, whose values it hides"
+        )
+    return urls
+
+
 def _name(text: str) -> str:
     check_known_name("name", text)
     return text
@@ -158,7 +168,7 @@ SECRET = Kind("secret", _text, secret=True)
 FILE = Kind("file", _text)
 NAME = Kind("name", _name)
 NAMES = Kind("list", _names)
-URLS = Kind("list", _list, secret=True)  # a URL may have a password in it
+URLS = Kind("list", _urls, secret=True)  # one that is refused may have a password in it
 FLAG = Kind("true / false", _flag)
 DURATION = Kind("duration", _duration)
 TIMEOUT = Kind("duration", _timeout)

@@ -57,7 +57,7 @@ class Option(NamedTuple):
 
 OPTIONS = [
     # The connection
-    Option("servers", "nats://127.0.0.1:4222", URLS, EVERYWHERE, "URLs of the servers"),
+    Option("servers", "nats://127.0.0.1:4222", URLS, EVERYWHERE, "URLs, without credentials"),
     Option("credsFile", None, FILE, EVERYWHERE, "a .creds file"),
     Option("nkeySeedFile", None, FILE, EVERYWHERE, "a file with the seed of an nkey"),
     Option("user", None, SECRET, EVERYWHERE, "with `password`"),

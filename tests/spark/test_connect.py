@@ -70,17 +70,15 @@ def test_user_and_password_and_token():
         with pytest.raises(AuthorizationFailed) as caught:
             client(settings(server, user="joe", password="wrong-" + SECRET))
         assert SECRET not in "".join(traceback.format_exception(caught.value))
-        url = server.url.replace("nats://", f"nats://joe:{SECRET}@")
-        assert answers(settings(server, servers=url))
     with Server(config={"authorization": {"token": SECRET}}) as server:
         assert answers(settings(server, token=SECRET))
         with pytest.raises(AuthorizationFailed):
             client(settings(server))
 
 
-def test_a_url_with_a_password_that_cannot_be_reached_does_not_show_it(server):
+def test_a_server_that_cannot_be_reached_shows_no_password(server):
     with pytest.raises(NatsError) as caught:
-        client(settings(server, servers=f"nats://joe:{SECRET}@127.0.0.1:1"))
+        client(settings(server, servers="nats://127.0.0.1:1", user="joe", password=SECRET))
     assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 

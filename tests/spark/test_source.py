@@ -109,13 +109,19 @@ def test_secrets_are_neither_in_plans_nor_in_errors(spark, name):
     with Server(jetstream=True, config=config) as server:
         options = {"stream": name, "user": "joe-" + SECRET, "password": SECRET}
         frame = load(spark, server, **options)
-        plan = frame._jdf.queryExecution()
         with pytest.raises(PySparkException) as caught:
             frame.collect()
-        text = server.url.replace("//", f"//joe:{SECRET}@")
-        frame = spark.read.format("jetstream").options(servers=text, stream=name).load()
-        with pytest.raises(PySparkException) as url:
-            frame.collect()
-    for text in (plan.toString(), plan.logical().toString(), str(caught.value), str(url.value)):
-        assert SECRET not in text
+        url = server.url.replace("//", f"//joe:{SECRET}@")
+        with pytest.raises(PySparkException, match="a URL has credentials in it") as refused:
+            spark.readStream.format("jetstream").options(servers=url, stream=name).load()
+        queries = [
+            spark.readStream.format("jetstream").options(servers=server.url, **more).load()
+            for more in (options, {"stream": name, "token": SECRET})
+        ]
+    for each in (frame, *queries):
+        plan = each._jdf.queryExecution()
+        assert SECRET not in plan.toString().replace(f"user=joe-{SECRET}", "")
+        assert SECRET not in plan.logical().toString()
+    for error in (caught, refused):
+        assert SECRET not in str(error.value)
     assert "Authorization" in str(caught.value)
