@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from jetstream.blocking import Stream
 
 OLDEST_JAVA = 17
+# Nothing here runs long enough to pay for Java's best compiler: with it, and with collectors of
+# garbage in several threads, starting a session takes twice the CPU, and so do short jobs.
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _numbers = itertools.count(1)
 
 
@@ -64,6 +67,7 @@ def start_session(directory: Path, *, remote: bool = False, **settings: str) -> 
     from pyspark.sql import SparkSession
 
     os.environ["SPARK_HOME"] = str(lean_home(directory / "home"))
+    os.environ["SPARK_LAUNCHER_OPTS"] = JAVA
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYTHONPATH"] = os.pathsep.join(
         [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -81,6 +85,8 @@ def start_session(directory: Path, *, remote: bool = False, **settings: str) -> 
         "spark.sql.warehouse.dir": str(directory / "warehouse"),
         "spark.local.dir": str(directory),
         "spark.log.level": "ERROR",
+        "spark.driver.extraJavaOptions": JAVA,
+        "spark.executor.extraJavaOptions": JAVA,
         **settings,
     }.items():
         builder = builder.config(name, value)

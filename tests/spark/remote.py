@@ -21,7 +21,7 @@ from typing import Any
 
 from natsproto.testing.server import free_port
 from tests.core import ROOT
-from tests.spark.conftest import lean_home, start_session
+from tests.spark.conftest import JAVA, lean_home, start_session
 
 ANSWER = "answer: "  # Spark writes to this output, too
 # Spark starts a copy of a task only on another host than the first, so workers have two names.
@@ -51,7 +51,8 @@ class Daemons:
         environment = {
             "SPARK_HOME": str(self._home),
             "SPARK_DAEMON_MEMORY": "256m",
-            "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1",
+            "SPARK_DAEMON_JAVA_OPTS": JAVA,
+            "SPARK_LAUNCHER_OPTS": JAVA,
             "PYSPARK_PYTHON": sys.executable,
             "PYTHONPATH": str(ROOT),
         }
