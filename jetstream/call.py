@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 API_LEVEL = "Nats-Required-Api-Level"
 # CALL-6: INFO tells the level since 2.12; 2.11 has 1.
 _FIRST_WITH_LEVEL = (2, 11)
+# What people know is versions: those that brought the levels that are asked for here.
+_VERSIONS = {1: "2.11", 2: "2.12", 4: "2.14"}
 
 
 def session_of(client: Client) -> Session:
@@ -116,8 +118,10 @@ def require_level(info: Info | None, level: int, what: str) -> None:
             return  # a server that does not say: it will see
         known = 1 if version >= _FIRST_WITH_LEVEL else 0
     if known < level:
+        since = " (nats-server %s)" % _VERSIONS[level] if level in _VERSIONS else ""
         raise NotSupported(
-            "%s needs JetStream API level %d; server %s has %d" % (what, level, info.version, known)
+            "%s needs JetStream API level %d%s; server %s has %d"
+            % (what, level, since, info.version, known)
         )
 
 

@@ -245,7 +245,7 @@ def test_levels(info, highest):
 @pytest.mark.rule("CALL-6")
 def test_a_call_above_the_level_is_not_sent():
     stage = Stage(version="2.10.0", api_lvl=0)
-    with pytest.raises(NotSupported, match=r"server 2\.10\.0 has 0"):
+    with pytest.raises(NotSupported, match=r"level 1 \(nats-server 2\.11\); server 2\.10\.0 has 0"):
         stage.run(api(stage).call("X", level=1))
     assert stage.quiet()
     require_level(None, 9, "before the first INFO nothing is known")
