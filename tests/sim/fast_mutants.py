@@ -38,14 +38,14 @@ MUTANTS = [
         "ingest",
         "self._give_up(self._trouble, in_doubt=True)",
         "self._give_up(self._trouble)",
-        "test_ingest",
+        "test_ingest_time",
     ),
     (
         "a lost beginning leaves no doubt",
         "ingest",
         "self._give_up(None, in_doubt=True)",
         "self._give_up(None)",
-        "test_ingest",
+        "test_ingest_time",
     ),
     (
         "it goes on behind a gap",
@@ -116,7 +116,7 @@ MUTANTS = [
         "ingest",
         "            self._doubt(self.sent)\n",
         "",
-        "test_ingest",
+        "test_ingest_time",
     ),
     (
         "a refusal is no loss",
@@ -130,14 +130,14 @@ MUTANTS = [
         "ingest",
         "            if had_room:  # the flow is less than before\n",
         "            if False:\n",
-        "test_ingest",
+        "test_ingest_time",
     ),
     (
         "answers keep a batch alive",
         "ingest",
         "if not had_room or self.deadline is None:",
         "if True:",
-        "test_ingest",
+        "test_ingest_time",
     ),
     (
         "the end is sent once",
@@ -151,7 +151,7 @@ MUTANTS = [
         "ingest",
         "        if not self._checking:\n            self._sure",
         "        if True:\n            self._sure",
-        "test_ingest",
+        "test_ingest_time",
     ),
     (
         "a ping for the first message",
@@ -165,6 +165,6 @@ MUTANTS = [
         "ingest",
         "            self.state = OPEN\n            self._news = now\n",
         "            self.state = OPEN\n",
-        "test_ingest",
+        "test_ingest_time",
     ),
 ]

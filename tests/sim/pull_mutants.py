@@ -53,7 +53,7 @@ MUTANTS = [
         "iteration",
         "rest = self._batch + self._fresh",
         "rest = self._batch",
-        "test_consume",
+        "test_consume_ends",
     ),
     (
         "no pull when back",
@@ -110,21 +110,21 @@ MUTANTS = [
         "consume",
         "self._too_small = status.bytes or 0",
         "self._too_small = 0",
-        "test_consume",
+        "test_consume_bytes",
     ),
     (
         "stop_after counts nothing",
         "consume",
         "self._stop_after - self._received - self.ledger.messages",
         "self._stop_after",
-        "test_consume",
+        "test_consume_ends",
     ),
     (
         "the wrong pin is forgotten",
         "consume",
         'if pull.pin == self.pin != "":',
         "if self.pin:",
-        "test_consume",
+        "test_consume_bytes",
     ),
     ("a status is booked twice", "pull", "                    pulls.remove(pull)\n", "", "consume"),
     (

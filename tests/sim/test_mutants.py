@@ -117,11 +117,17 @@ def test_mutant(module, old, new, finder, mutate):
     [
         (
             ("consume", "SHORTEST_PAUSE = 0.05", "SHORTEST_PAUSE = 0.050"),
-            ["test_consume", "test_consuming", "test_fetch", "test_status"]
-            + ["test_succession", "test_ordered", "test_ordered_consumer"],
+            ["test_consume", "test_consume_bytes", "test_consume_ends", "test_consuming"]
+            + [
+                "test_fetch",
+                "test_status",
+                "test_succession",
+                "test_ordered",
+                "test_ordered_consumer",
+            ],
         ),
         (("push", "ALARM_AFTER = 3", "ALARM_AFTER = 3 + 0"), ["test_push", "test_ordered_push"]),
-        (("ingest", "PING_WAIT = 1.0", "PING_WAIT = 1.00"), ["test_ingest"]),
+        (("ingest", "PING_WAIT = 1.0", "PING_WAIT = 1.00"), ["test_ingest", "test_ingest_time"]),
     ],
     ids=["pull", "push", "fast"],
 )

@@ -319,8 +319,11 @@ async def check_schedule_refused(ctx: Context) -> None:
     two = ctx.subject.replace("check", "checks")
     await new_stream(ctx, js, name=other, subjects=[two + ".>"], allow_msg_schedules=True)
     with raises(ScheduleRefused):
-        await js.schedule(two + ".plan", when="every now and then", target=two + ".due")
+        await js.schedule(two + ".plan", when="99 99 99 * * *", target=two + ".due")
+    for when in ("", "every now and then", "0 0 * * *", "@every 5", "@at noon"):
+        with raises(InvalidValue):
+            await js.schedule(two + ".plan", when=when, target=two + ".due")
     with raises(InvalidSubject):
         await js.schedule(two + ".plan", when="@every 5m", target="a.*")
     with raises(InvalidValue):
-        await js.schedule(two + ".plan", when="", target=target)
+        await js.schedule(two + ".plan", when="@every 5m", target=two + ".plan")
