@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 def connect(
     servers: ServersLike = "nats://127.0.0.1:4222", **options: Unpack[OptionsDict]
 ) -> Connecting:
-    """A client; the options are those of natsproto.options.Options, and `creds` is a path."""
+    """`async with connect(...) as client`, or `client = await connect(...)`.
+
+    The options are the keywords of natsproto.options.Options, whose help tells about each, but
+    `creds` is the path of a file. ConnectFailed, AuthorizationFailed: no server took the client.
+    """
     return Connecting(shared.make_connection(servers, dict(options)))
 
 

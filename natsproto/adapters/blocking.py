@@ -44,7 +44,11 @@ _set_handler = getattr(signal, "_signal", signal).signal
 def connect(
     servers: ServersLike = "nats://127.0.0.1:4222", **options: Unpack[OptionsDict]
 ) -> Client:
-    """A client; the options are those of natsproto.options.Options, and `creds` is a path."""
+    """`with connect(...) as client`, or a plain call, and `close` in the end.
+
+    The options are the keywords of natsproto.options.Options, whose help tells about each, but
+    `creds` is the path of a file. ConnectFailed, AuthorizationFailed: no server took the client.
+    """
     connection = make_connection(servers, dict(options))
     port = BlockingPort(connection)
     with port.lock:

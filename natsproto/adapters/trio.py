@@ -32,7 +32,11 @@ if TYPE_CHECKING:
 def connect(
     servers: ServersLike = "nats://127.0.0.1:4222", **options: Unpack[OptionsDict]
 ) -> AbstractAsyncContextManager[Client]:
-    """A client; the options are those of natsproto.options.Options, and `creds` is a path."""
+    """`async with connect(...) as client`.
+
+    The options are the keywords of natsproto.options.Options, whose help tells about each, but
+    `creds` is the path of a file. ConnectFailed, AuthorizationFailed: no server took the client.
+    """
     return _Connecting(shared.make_connection(servers, dict(options)))
 
 
