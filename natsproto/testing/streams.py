@@ -133,6 +133,15 @@ async def until(client: Client, look: Callable[[], Awaitable[bool]], timeout: fl
         await pause(client, 0.02)
 
 
+async def left_alone(ctx: Context, js: JetStream, stream: str) -> None:
+    """Until the stream has no consumers any more: whoever watched it has gone."""
+
+    async def look() -> bool:
+        return not await js.consumer_names(stream)
+
+    await until(await ctx.connect(js_server(ctx)), look)
+
+
 async def settled(ctx: Context, consumer: Consumer, floor: int) -> None:
     """Until the server has worked off the acknowledgements up to that message of the stream."""
 

@@ -16,7 +16,7 @@ from jetstream.errors import (
 from natsproto.errors import LocalError, NotSupported
 from natsproto.testing.context import SOON, WAIT, Context, raises
 from natsproto.testing.peers import RawPeer
-from natsproto.testing.streams import js_server, name_of, open_js, until
+from natsproto.testing.streams import js_server, left_alone, name_of, open_js, until
 from natsproto.testing.suite import check
 
 if TYPE_CHECKING:
@@ -161,11 +161,7 @@ async def check_kv_keys(ctx: Context) -> None:
     assert await kv.keys("gone") == []
     async with await kv.list_keys() as lister:
         assert [key async for key in lister] == ["a.x", "a.y.z", "b"]
-
-    async def look() -> bool:
-        return not await js.consumer_names("KV_" + kv.bucket)
-
-    await until(await ctx.connect(js_server(ctx)), look)
+    await left_alone(ctx, js, "KV_" + kv.bucket)
 
 
 @check(since=(2, 10))

@@ -9,7 +9,7 @@ from jetstream.ordered import ConsumerReset
 from natsproto.errors import InvalidState, TimeoutExpired
 from natsproto.testing.checks.js_kv import new_bucket, told
 from natsproto.testing.context import SOON, WAIT, Context, raises
-from natsproto.testing.streams import JETSTREAM, js_server, name_of, open_js, until
+from natsproto.testing.streams import JETSTREAM, js_server, left_alone, name_of, open_js
 from natsproto.testing.suite import check
 
 if TYPE_CHECKING:
@@ -48,11 +48,7 @@ async def check_kv_watch(ctx: Context) -> None:
     assert watcher.closed
     with raises(InvalidState):
         await watcher.next(WAIT)
-
-    async def look() -> bool:
-        return not await js.consumer_names("KV_" + kv.bucket)
-
-    await until(await ctx.connect(js_server(ctx)), look)
+    await left_alone(ctx, js, "KV_" + kv.bucket)
 
 
 @check()

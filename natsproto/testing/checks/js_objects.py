@@ -17,7 +17,7 @@ from jetstream.errors import (
 from jetstream.object_store import ObjectInfo, ObjectMeta, ObjectMetaOptions
 from natsproto.errors import InvalidState, LocalError, NotSupported
 from natsproto.testing.context import SOON, WAIT, Context, raises
-from natsproto.testing.streams import js_server, name_of, open_js, until
+from natsproto.testing.streams import js_server, left_alone, name_of, open_js
 from natsproto.testing.suite import check
 
 if TYPE_CHECKING:
@@ -287,11 +287,7 @@ async def check_object_watch(ctx: Context) -> None:
         with raises(InvalidState):
             await watcher.next(WAIT)
     assert [each.name for each in await store.list()] == ["c"]
-
-    async def look() -> bool:
-        return not await js.consumer_names("OBJ_" + store.bucket)
-
-    await until(await ctx.connect(js_server(ctx)), look)
+    await left_alone(ctx, js, "OBJ_" + store.bucket)
 
 
 @check()
