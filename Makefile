@@ -5,7 +5,8 @@ PY := .venv/bin/python
 READY := .venv/.ready
 # What asks no clock makes way for what does: the tests on servers have the time that is left.
 CALM := nice $(PY)
-PURE := $(addprefix tests/,wire connection hostile machines fuzz micropython sim/test_sim.py sim/test_mutants.py)
+CORE := $(addprefix tests/,wire connection machines)
+PURE := $(addprefix tests/,hostile fuzz micropython sim/test_sim.py sim/test_mutants.py)
 # A process that dies is a failure: its successor would wait for ever.
 XDIST := --max-worker-restart 0 --dist
 # A hundred processes read the same sources, and compile them once, whatever the environment says.
@@ -31,17 +32,17 @@ types: $(READY)  ## mypy, and pyright if there is Node
 rules: $(READY)  ## Every rule of spec_notes is named by a test
 	$(CALM) -m tests.rules
 
-cover: $(READY)  ## Every core module is covered by its own tests alone
+cover: $(READY)  ## The tests of the core; every module is covered by its own alone
 	$(CALM) -m tests.cover
 
-pure: $(READY)  ## Every test that needs no server
+pure: $(READY)  ## Every other test that needs no server
 	$(CALM) -m pytest -n 2 $(XDIST) worksteal $(PURE)
 
 real: $(READY)  ## All other tests but those in Spark
-	$(PY) -m pytest -n 4 $(XDIST) worksteal $(PURE:%=--ignore %) --ignore tests/typing --ignore tests/spark
+	$(PY) -m pytest -n 4 $(XDIST) worksteal $(addprefix --ignore ,$(CORE) $(PURE) tests/typing tests/spark)
 
 core: $(READY)  ## Only the machines: no I/O and no server
-	$(PY) -m pytest tests/wire tests/connection tests/hostile tests/machines
+	$(PY) -m pytest $(CORE) tests/hostile
 
 spark: $(READY)  ## The source and the sink in a local Spark, where there is Java 17
 	$(PY) -m pytest -n 2 $(XDIST) loadfile tests/spark

@@ -1,10 +1,12 @@
-"""Each core module is covered by its own test module alone, every line and every branch.
+"""The tests of the core, and that those of each module cover every line and branch of it.
 
-natsproto/parser.py belongs to tests/wire/test_parser.py or tests/connection/test_parser.py,
-jetstream/pull.py to tests/machines/test_pull.py. What other tests happen to run does not count:
-each module is measured in a process of its own. Where there is fork, that process starts where
-pytest, its plugins and coverage have run once, which saves two thirds of the time; nothing of the
-core is imported before it starts.
+natsproto/parser.py belongs to test_parser.py in tests/wire or tests/connection, jetstream/kv.py to
+test_kv.py in tests/machines: they alone run every line and every branch of it. What other tests
+happen to run does not count. The other files of these folders, such as test_vectors.py, are run
+without being measured, so that no test of the core has to run anywhere else.
+
+Each module has a process of its own, a fork of one where pytest is ready to collect tests; that
+saves two thirds of the time. Nothing of the core is imported before the fork.
 """
 
 from __future__ import annotations
@@ -12,28 +14,50 @@ from __future__ import annotations
 import contextlib
 import gc
 import io
-import multiprocessing
+import json
 import os
 import sys
+import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 import coverage
 import pytest
 
+from tests import rules
 from tests.core import MODULES, ROOT, name
 
 HOMES = {"natsproto": ["wire", "connection"], "jetstream": ["machines"]}
-HOW = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
-# The warning is about hypothesis: its asserts are not rewritten if it is imported before.
-OPTIONS = ["-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+# Captured output stays in memory: the forks would share a file.
+OPTIONS = ["-q", "-p", "no:cacheprovider", "--capture=sys"]
 
 
-def own_tests(module: Path) -> list[str]:
+class Job(NamedTuple):
+    """What one process does."""
+
+    tests: list[Path]
+    module: Path | None = None  # to be measured
+
+
+class Result(NamedTuple):
+    """How a job went."""
+
+    ok: bool
+    percent: float | None
+    said: str  # by pytest if a test failed, by coverage otherwise
+
+    def line(self, job: Job) -> str:
+        what = name(job.module) if job.module else "-"
+        percent = "" if self.percent is None else f"{self.percent:6.1f} %"
+        return f"{what:32} {percent:8}  {' '.join(map(name, job.tests))}"
+
+
+def own_tests(module: Path) -> list[Path]:
     """test_parser.py, and those of one subject of it, such as test_parser_limits.py."""
     stems = [other.stem for other in MODULES if other.parent == module.parent]
     homes = [ROOT / "tests" / home for home in HOMES[module.parent.name]]
     paths = [path for home in homes for path in sorted(home.glob("test_*.py"))]
-    return [name(path) for path in paths if owner(path, stems) == module.stem]
+    return [path for path in paths if owner(path, stems) == module.stem]
 
 
 def owner(test: Path, stems: list[str]) -> str:
@@ -43,49 +67,116 @@ def owner(test: Path, stems: list[str]) -> str:
     return max(fits, key=len, default="")
 
 
-def measure(module: Path) -> tuple[float, str]:
-    """Percent covered by its own tests, and what to show where that is not all."""
-    tests = own_tests(module)
-    if not tests:
-        return 0.0, f"it has no test_{module.stem.lstrip('_')}.py of its own"
-    return run(module, tests)
+def all_jobs() -> list[Job]:
+    """Those without a module first: the longest are among them."""
+    modules = [module for module in MODULES if module.name != "__init__.py"]
+    measured = [Job(own_tests(module), module) for module in modules]
+    known = {path for job in measured for path in job.tests}
+    homes = [ROOT / "tests" / home for package in HOMES.values() for home in package]
+    files = [path for home in homes for path in sorted(home.glob("test_*.py"))]
+    return [Job([path]) for path in files if path not in known] + measured
 
 
-def run(module: Path, tests: list[str]) -> tuple[float, str]:
-    os.chdir(ROOT)
-    measured = coverage.Coverage(branch=True, include=[str(module)], data_file=None)
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-        measured.start()
-        failed = pytest.main([*OPTIONS, *tests])
-        measured.stop()
-    if failed:
-        return 0.0, said.getvalue()
-    table = io.StringIO()
-    percent = measured.report(show_missing=True, file=table)
-    return percent, table.getvalue()
+class Forks:
+    """A plugin that gives each job a process, as soon as pytest is about to collect tests.
+
+    In the fork `job` is set, and pytest goes on there with its tests alone. Here it ends.
+    """
+
+    def __init__(self, jobs: list[Job], directory: Path) -> None:
+        self.job: Job | None = None
+        self.results: dict[int, Result] = {}
+        self._jobs = jobs
+        self._directory = directory
+        self._running: dict[int, int] = {}  # process: number of its job
+        self._measured: coverage.Coverage | None = None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self, session: pytest.Session) -> bool | None:
+        imported = {module.partition(".")[0] for module in sys.modules}
+        assert not imported & set(HOMES), "imported before it is measured"
+        gc.freeze()
+        for number, job in enumerate(self._jobs):
+            if not job.tests:
+                self.results[number] = Result(False, 0.0, "it has no test module of its own")
+                continue
+            if len(self._running) == os.cpu_count():
+                self._wait()
+            child = os.fork()
+            if child == 0:
+                self._begin(job, session)
+                return None
+            self._running[child] = number
+        while self._running:
+            self._wait()
+        return True
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """Not even a look at other files: there are a hundred in a folder."""
+        foreign = self.job is not None and collection_path not in self.job.tests
+        return True if foreign and collection_path.suffix == ".py" else None
+
+    def _begin(self, job: Job, session: pytest.Session) -> None:
+        self.job = job
+        session.config.args[:] = map(str, job.tests)
+        if job.module is not None:
+            self._measured = coverage.Coverage(
+                branch=True, include=[str(job.module)], data_file=None
+            )
+            self._measured.start()
+
+    def end(self, failed: bool, said: str) -> None:
+        """In the fork: leave the result behind."""
+        percent, table = None, io.StringIO()
+        if self._measured is not None:
+            self._measured.stop()
+            percent = 0.0 if failed else self._measured.report(show_missing=True, file=table)
+        ok = not failed and percent in (None, 100.0)
+        result = Result(ok, percent, said if failed else table.getvalue())
+        (self._directory / str(os.getpid())).write_text(json.dumps(result), encoding="utf-8")
+
+    def _wait(self) -> None:
+        child, status = os.wait()
+        result = Result(False, None, f"its process ended with status {status}")
+        if status == 0:
+            text = (self._directory / str(child)).read_text(encoding="utf-8")
+            result = Result(*json.loads(text))
+        self.results[self._running.pop(child)] = result
 
 
 def warm_up() -> None:
-    """Once before the fork what each of them would do: imports, plugins, the look at all files."""
-    percent, detail = run(ROOT / "tests/rules.py", ["tests/test_rules.py"])
-    assert percent > 0, detail
-    assert not {"natsproto", "jetstream"} & set(sys.modules), "imported before it is measured"
-    gc.freeze()
+    """Once before the forks what coverage would import in each of them."""
+    measured = coverage.Coverage(branch=True, include=[rules.__file__], data_file=None)
+    measured.start()
+    rules.read_rules()
+    measured.stop()
+    measured.report(file=io.StringIO())
+
+
+def run(jobs: list[Job]) -> list[Result]:
+    os.chdir(ROOT)
+    warm_up()
+    said = io.StringIO()
+    with tempfile.TemporaryDirectory() as directory:
+        forks = Forks(jobs, Path(directory))
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            code = pytest.main([*OPTIONS, "tests"], plugins=[forks])
+        if forks.job is not None:
+            forks.end(code != pytest.ExitCode.OK, said.getvalue())
+            os._exit(0)
+    if len(forks.results) < len(jobs):
+        raise RuntimeError(said.getvalue())
+    return [forks.results[number] for number in range(len(jobs))]
 
 
 def main() -> int:
-    if HOW == "fork":
-        warm_up()
-    modules = [module for module in MODULES if module.name != "__init__.py"]
-    processes = multiprocessing.get_context(HOW).Pool(os.cpu_count(), maxtasksperchild=1)
-    with processes as pool:
-        results = dict(zip(modules, pool.map(measure, modules, chunksize=1)))
-    for module, (percent, _) in results.items():
-        print(f"{name(module):32} {percent:6.1f} %  {' '.join(own_tests(module))}")
-    short = {module: detail for module, (percent, detail) in results.items() if percent < 100}
-    for module, detail in short.items():
-        print(f"\n{name(module)} is not covered by its own tests:\n{detail}")
+    jobs = all_jobs()
+    results = run(jobs)
+    for job, result in zip(jobs, results):
+        print(result.line(job))
+    short = [(job, result) for job, result in zip(jobs, results) if not result.ok]
+    for job, result in short:
+        print(f"\n{result.line(job)}\n{result.said}")
     return 1 if short else 0
 
 
