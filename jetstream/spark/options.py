@@ -184,6 +184,10 @@ _ONE_DELIVERY = [  # what is of no use with another
     ("markerSubject", "atomic"),
     ("minDuplicateWindow", "dedup"),
 ]
+_HINTS = {  # what Spark adds if it is used in a way that there is not
+    "path": "option stream says what is read or written",  # of load(), save() or start()
+    "provider": "a stream is no table of a catalog; make a temporary view, or load it",
+}
 
 
 Names = list[str]  # in the class below `list` is a method
@@ -290,11 +294,9 @@ def _unknown(name: str, where: str | None) -> InvalidValue:
         for option in OPTIONS
         if where is None or where in option.where
     }
-    if name == "path":  # of load(), save() or start()
-        return InvalidValue("option path is unknown: option stream says what is read or written")
     near = difflib.get_close_matches(name, names, n=1)
-    hint = ": did you mean %s?" % names[near[0]] if near else ""
-    return InvalidValue("option %s is unknown%s" % (name, hint))
+    hint = _HINTS.get(name) or ("did you mean %s?" % names[near[0]] if near else "")
+    return InvalidValue("option %s is unknown%s" % (name, ": " + hint if hint else ""))
 
 
 def _check_together(settings: Settings) -> None:

@@ -64,6 +64,7 @@ REFUSED = [  # where, options, what the error says
     (BATCH, {"stream": "A B"}, "option stream: name 'A B' contains a space"),
     (BATCH, {**S, "apiPrefix": "a b"}, "option apiPrefix: subject 'a b' contains a space"),
     (BATCH, {**S, "path": "S"}, "option path is unknown: option stream says what is read"),
+    (BATCH, {**S, "provider": "jetstream"}, "is unknown: a stream is no table of a catalog"),
     (BATCH, {**S, "startingTimestamp": "yesterday"}, "is not RFC 3339"),
     (BATCH, {**S, "startingOffsets": "first"}, "is not earliest, latest, a sequence"),
     (BATCH, {**S, "startingOffsets": "0"}, "is not earliest, latest, a sequence"),

@@ -78,7 +78,7 @@ def test_two_queries_at_once(spark, server, js, name, tmp_path):
         Query(spark, server, tmp_path / each, stream=each, startingOffsets="earliest")
         for each in (name, name + "B")
     ]
-    running = [query.start() for query in queries]
+    running = [queries[0].start(), queries[1].start(processingTime="100 milliseconds")]
     try:
         for each in running:
             each.processAllAvailable()

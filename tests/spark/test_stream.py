@@ -44,9 +44,9 @@ class Query:
         writer = writer.option("checkpointLocation", self.checkpoint)
         return (writer.trigger(**trigger) if trigger else writer).start()
 
-    def run(self):
+    def run(self, **trigger):
         self.batches = {}
-        query = self.start(availableNow=True)
+        query = self.start(**(trigger or {"availableNow": True}))
         query.awaitTermination()
         return query
 
@@ -89,15 +89,16 @@ def test_available_now_with_limits_two_streams_and_lag(spark, server, js, name, 
     assert query.rows == [(other, i) for i in range(11, 16)]
 
 
-def test_available_now_twice(spark, server, js, name, tmp_path):
+def test_available_now_and_once(spark, server, js, name, tmp_path):
     """On every version; what follows the first run is read by a reader that knows nothing of it."""
     make(js, name, 10)
-    query = Query(spark, server, tmp_path, stream=name, startingOffsets="earliest")
+    options = {"startingOffsets": "earliest", "maxMessagesPerTrigger": "6"}
+    query = Query(spark, server, tmp_path, stream=name, **options)
     query.run()
     assert query.rows == list(range(1, 11))
-    fill(js, name, 5)
-    query.run()
-    assert query.rows == list(range(11, 16))
+    fill(js, name, 9)
+    query.run(once=True)
+    assert list(query.batches.values()) == [list(range(11, 20))]  # as one batch, whatever the limit
 
 
 def test_a_first_batch_that_fails_loses_nothing_with_latest(spark, server, js, name, tmp_path):
