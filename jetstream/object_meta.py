@@ -12,10 +12,10 @@ from natsproto.session import check_flag
 
 from .api_errors import ApiError, MessageNotFound, StreamNotFound, WrongLastSequence
 from .bucket import ROLLUP, read_message
-from .errors import BucketNotFound, ObjectNotFound, PublishInDoubt
+from .errors import BucketNotFound, NoStreamResponse, ObjectNotFound, PublishInDoubt
 from .object_info import read_info
 from .object_names import STREAM, chunks_of, encode_name, front_of, infos_of
-from .object_sweep import sweep
+from .object_sweep import Look, sweep
 from .publish import MSG_ID
 from .stored import get_by_api
 
@@ -127,6 +127,12 @@ class Metas:
         if info.chunks or info.deleted:
             await self._purge(self.chunks + info.nuid)
 
+    def purge_if_deleted(self, info: ObjectInfo) -> None:
+        """Nobody says whether the object is deleted: if it is, its chunks go, in the background."""
+        chunks = self.chunks + info.nuid
+        look = Look(self.infos + encode_name(info.name), info.nuid, chunks, deleted=True)
+        sweep(self.api, self.stream.name, "", look=look)
+
     async def purge_info(self, name: str, seq: int) -> None:
         """The object was renamed: what was told under this name, up to this sequence, goes."""
         await self._purge(self.infos + encode_name(name), seq + 1)
@@ -172,3 +178,8 @@ class Metas:
                     # The second of two was refused. That says nothing about the first.
                     raise PublishInDoubt("%s: it may be stored or not" % error) from None
                 raise
+
+
+def is_in_doubt(error: BaseException) -> bool:
+    """Whether an info may be written though `replace` has raised this."""
+    return not isinstance(error, (ApiError, NoStreamResponse))

@@ -16,9 +16,10 @@ from natsproto import encode
 from natsproto.errors import InvalidValue, TimeoutExpired
 from natsproto.session import check_count
 
-from .errors import ApiError, NoStreamResponse, ObjectCorrupt
+from .errors import ObjectCorrupt
 from .iteration import wait
 from .object_info import ObjectInfo, ObjectMetaOptions, write_digest
+from .object_meta import is_in_doubt
 from .object_names import encode_name
 from .object_sweep import Look, sweep
 from .window import abandon
@@ -121,7 +122,7 @@ class Upload:
         try:
             before, info, seq = await self._metas.replace(self._meta.name, self._replace)
         except BaseException as error:
-            self._in_doubt = not isinstance(error, (ApiError, NoStreamResponse))
+            self._in_doubt = is_in_doubt(error)
             raise
         self._there = True
         assert info is not None

@@ -21,7 +21,7 @@ from .object_info import ObjectInfo as ObjectInfo
 from .object_info import ObjectLink as ObjectLink
 from .object_info import ObjectMeta as ObjectMeta
 from .object_info import ObjectMetaOptions as ObjectMetaOptions
-from .object_meta import Metas
+from .object_meta import Metas, is_in_doubt
 from .object_names import check_bucket, encode_name
 from .object_orphans import OLDER_THAN, purge_orphans
 from .object_put import CHUNK, Upload, send_all
@@ -174,7 +174,20 @@ class ObjectStore:
     async def delete(self, name: str) -> None:
         """Delete it, and its data; ObjectNotFound if there never was one."""
         metas = self._metas
-        before, _, _ = await metas.replace(name, lambda found: self._delete(found, name))
+        there: list[ObjectInfo] = []
+
+        def change(found: ObjectInfo | None) -> ObjectInfo | None:
+            if found is None:
+                raise ObjectNotFound(self.bucket, name)
+            there[:] = [found]
+            return None if found.deleted else _deleted(found)
+
+        try:
+            before, _, _ = await metas.replace(name, change)
+        except BaseException as error:
+            if there and is_in_doubt(error):
+                metas.purge_if_deleted(there[0])  # OBJ-34
+            raise
         assert before is not None
         await metas.purge_chunks(before)
 
@@ -277,17 +290,6 @@ class ObjectStore:
             raise ObjectAlreadyExists(self.bucket, info.name)  # OBJ-33
         return info
 
-    def _delete(self, found: ObjectInfo | None, name: str) -> ObjectInfo | None:
-        if found is None:
-            raise ObjectNotFound(self.bucket, name)
-        if found.deleted:
-            return None
-        info = found.copy()
-        info.deleted = True
-        info.size = info.chunks = 0
-        info.digest = ""
-        return info
-
     async def _link(self, name: str, link: ObjectLink) -> ObjectInfo:
         encode_name(name)
         nuid = self._metas.api.session.connection.new_token()
@@ -303,6 +305,15 @@ class ObjectStore:
         _, info, seq = await self._metas.replace(name, make)
         assert info is not None
         return await self._metas.dated(info, seq)
+
+
+def _deleted(info: ObjectInfo) -> ObjectInfo:
+    """What is told when it is deleted (OBJ-34)."""
+    gone = info.copy()
+    gone.deleted = True
+    gone.size = gone.chunks = 0
+    gone.digest = ""
+    return gone
 
 
 def _changes(

@@ -3,15 +3,15 @@
 A put that is cancelled must not wait any longer. What it has sent may be still to come, for servers
 queue what is published, and clusters agree on it: so the chunks are purged three times (OBJ-25). If
 its info was sent, and nobody said what became of it, that is looked up before: the chunks of an
-object must stay.
+object must stay. So it is with a deletion.
 
 Whoever has replaced, deleted or renamed an object purges what it leaves. If that is not answered,
 it is done by this machine, which asks again on the next connection (OBJ-24).
 
     pausing      the info may be still to come
     looking      STREAM.MSG.GET of the info is on its way
-                 ours               the chunks of the object before are purged instead
-                 another's, none    -> purging
+                 it is there        the chunks go that are nobody's then, if any -> purging
+                 another's, none    the chunks of what was to be put go, if any  -> purging
     purging      STREAM.PURGE is on its way, or the pause before the next one
                  the third answer   -> over
                  an error           -> over: it is sealed, or gone
@@ -119,15 +119,15 @@ class Sweep(Machine):
     def _found(self, data: bytes, now: float) -> bool:
         assert self.look is not None
         try:
-            ours = self.look.is_ours(read_reply(data))
+            there = self.look.is_it(read_reply(data))
         except MessageNotFound:
-            ours = False
+            there = False
         except JetStreamError as error:
             return self._failed(error)
-        if ours:
-            self.target = self.look.before
-            if not self.target:
-                return self._over()
+        if there:
+            self.target = self.look.target
+        if not self.target:
+            return self._over()
         self.state = PURGING
         self._ask(now)
         return False
@@ -167,26 +167,30 @@ class Sweep(Machine):
 
 
 class Look:
-    """What to look for: the subject of the info, its nuid, and the chunks that it would replace."""
+    """What to look for: the info of this subject and nuid, of an object that is there or `deleted`.
 
-    __slots__ = ("before", "nuid", "subject")
+    `target` is the subject of the chunks that belong to nobody if it is so; "" if there are none.
+    """
 
-    def __init__(self, subject: str, nuid: str, before: str) -> None:
+    __slots__ = ("deleted", "nuid", "subject", "target")
+
+    def __init__(self, subject: str, nuid: str, target: str, *, deleted: bool = False) -> None:
         self.subject = subject
         self.nuid = nuid
-        self.before = before
+        self.target = target
+        self.deleted = deleted
 
-    def is_ours(self, reply: dict[str, Any]) -> bool:
-        """Whether the message in this answer has our nuid."""
+    def is_it(self, reply: dict[str, Any]) -> bool:
+        """Whether the message in this answer is the one."""
         import binascii
         import json
 
         try:
             data = binascii.a2b_base64(reply["message"]["data"])
-            nuid: object = json.loads(data.decode())["nuid"]
-        except (KeyError, TypeError, ValueError):
+            info = json.loads(data.decode())
+            return info["nuid"] == self.nuid and info.get("deleted", False) is self.deleted
+        except (AttributeError, KeyError, TypeError, ValueError):
             return False
-        return nuid == self.nuid
 
 
 def sweep(api: Api, stream: str, subject: str, end: int = 0, look: Look | None = None) -> Sweep:

@@ -1,4 +1,4 @@
-"""Puts of objects that are cancelled, at any moment: nothing is left behind."""
+"""Puts and deletions of objects that are cancelled, at any moment: nothing is left behind."""
 
 from __future__ import annotations
 
@@ -55,6 +55,40 @@ def test_cancelled(runtime, js_server):
             else:
                 pytest.fail("chunks are left")
             assert set(sizes) <= {6, 100}
+            await js.delete_object_store("b")
+
+    runtime.run(main)
+
+
+@pytest.mark.rule("OBJ-24", "OBJ-34")
+def test_a_deletion_that_is_cancelled(runtime, js_server):
+    """Either it is there with all of its chunks, or it is deleted and has none."""
+
+    async def main():
+        async with (
+            runtime.connect(js_server.url) as client,
+            runtime.connect(js_server.url) as other,
+        ):
+            js = JetStream(client)
+            store = await js.create_object_store(bucket="b", storage="memory")
+            names = [str(turn) for turn in range(12)]
+            for turn, name in enumerate(names):
+                await store.put(name, b"before", chunk_size=1)
+                deleter = runtime.start(lambda name=name: store.delete(name))
+                for _ in range(turn // 2):
+                    await other.flush()
+                await deleter.stop()
+            for _ in range(300):
+                infos = await store.list(show_deleted=True)
+                chunks = {"$O.b.C." + info.nuid: info.chunks for info in infos if info.chunks}
+                found = await subjects(js)
+                if {name: found[name] for name in found if ".C." in name} == chunks:
+                    break
+                await runtime.sleep(0.02)
+            else:
+                pytest.fail("chunks are left")
+            assert set(chunks.values()) <= {6}
+            assert [info.chunks for info in infos if info.deleted] == [0] * (12 - len(chunks))
             await js.delete_object_store("b")
 
     runtime.run(main)

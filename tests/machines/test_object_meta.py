@@ -16,8 +16,9 @@ from jetstream.errors import (
     WrongLastSequence,
 )
 from jetstream.object_info import ObjectInfo
+from jetstream.object_meta import is_in_doubt
 from jetstream.timestamp import Timestamp
-from natsproto.errors import InvalidValue
+from natsproto.errors import ConnectionClosed, InvalidValue, TimeoutExpired
 
 from .api import Cancelled
 from .objects import (
@@ -321,3 +322,18 @@ def test_a_purge_that_is_not_answered(answers, error):
 
 async def cancel(waitable):
     raise Cancelled
+
+
+@pytest.mark.rule("OBJ-34")
+@pytest.mark.parametrize("deleted", [True, False])
+def test_a_deletion_in_doubt(deleted):
+    stage, metas = make(by_api(told(deleted=deleted)), *[PURGED] * 3 * deleted)
+    metas.purge_if_deleted(ObjectInfo.from_json(told(chunks=2)))
+    assert swept(stage) == [{"last_by_subj": PUT}, *[{"filter": "$O.b.C.N"}] * 3 * deleted]
+
+
+def test_doubts():
+    doubts = [PublishInDoubt("d"), Cancelled(), TimeoutExpired("t"), ConnectionClosed("c")]
+    assert [is_in_doubt(error) for error in doubts] == [True] * 4
+    for error in (ApiError(400, 1, "d"), NoStreamResponse("s"), ObjectNotFound("b", "o")):
+        assert not is_in_doubt(error)

@@ -12,6 +12,7 @@ from jetstream.errors import (
     LinkUnreadable,
     ObjectAlreadyExists,
     ObjectNotFound,
+    PublishInDoubt,
 )
 from jetstream.object_store import (
     ObjectInfo,
@@ -20,7 +21,7 @@ from jetstream.object_store import (
     ObjectStoreStatus,
     ObjectWatcher,
 )
-from natsproto.errors import InvalidName, InvalidValue
+from natsproto.errors import InvalidName, InvalidValue, TimeoutExpired
 
 from .api import Cancelled
 from .objects import (
@@ -347,6 +348,28 @@ def test_delete():
     gone.pop("digest")
     assert json.loads(pubs[1].data) == gone
     assert json.loads(pubs[2].data) == {"filter": "$O.b.C.N"}
+
+
+DOUBTS = [
+    # what is answered to the read and to the deletion; what it raises; whether it is looked up
+    ([direct(THERE), SILENCE], PublishInDoubt, True),
+    ([direct(THERE), SEALED], ApiError, False),
+    ([SILENCE, SILENCE], TimeoutExpired, False),
+]
+
+
+@pytest.mark.rule("OBJ-34")
+@pytest.mark.parametrize(("answers", "error", "looked"), DOUBTS)
+def test_a_deletion_in_doubt(answers, error, looked):
+    gone = by_api({**THERE, "deleted": True}, 9)
+    stage, bucket = store(*answers, *[gone, PURGED, PURGED, PURGED] * looked)
+    with pytest.raises(error):
+        stage.run(bucket.delete("o"))
+    while stage.answers:
+        if not stage.serve():
+            stage.wire.ring()
+    purged = [body for subject, body in stage.asked if ".PURGE." in subject]
+    assert purged == [{"filter": "$O.b.C.N"}] * 3 * looked
 
 
 @pytest.mark.rule("OBJ-34")

@@ -95,6 +95,34 @@ def test_what_is_before_a_sequence():
     assert stage.asked == [(PURGE[0], {"filter": "$O.b.M.bw==", "seq": 8})] * 3
 
 
+GONE = by_api(told(nuid="OLD", deleted=True))
+DELETIONS = [  # what is answered; what is asked
+    ("it is deleted", [GONE, *[PURGED] * 3], [GET, *[OLD] * 3]),
+    ("it is there", [OTHER], [GET]),
+    ("another one is", [OURS], [GET]),
+    ("another one is deleted", [by_api(told(nuid="NEW", deleted=True))], [GET]),
+    ("it is not there", [NO_MESSAGE], [GET]),
+    ("it is odd", [by_api({"name": "o", "nuid": "OLD", "deleted": 1})], [GET]),
+]
+
+
+@pytest.mark.rule("OBJ-34")
+@pytest.mark.parametrize(("name", "answers", "asked"), DELETIONS)
+def test_a_deletion_in_doubt(name, answers, asked):
+    stage = Stage(*answers)
+    api = Api(stage.client.session, "", "$JS.API", 5.0)
+    look = Look("$O.b.M.bw==", "OLD", "$O.b.C.OLD", deleted=True)
+    play(stage, sweep(api, "OBJ_b", "", look=look))
+    assert stage.asked == asked
+    assert stage.answers == []
+
+
+@pytest.mark.rule("OBJ-25")
+@pytest.mark.parametrize("data", ["bm8=", "W10=", "Nw==", "e30=", 7])
+def test_what_is_no_info_is_not_it(data):
+    assert not Look("s", "N", "t").is_it({"message": {"data": data}})
+
+
 @pytest.mark.rule("OBJ-25")
 def test_an_object_that_replaced_nothing():
     stage = Stage(OURS)
