@@ -14,6 +14,7 @@ import argparse
 import json
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -39,25 +40,16 @@ RATE = ["msgs/s", "x", "CPU us", "CPU x", "of raw"]
 LATENCY = ["p50 us", "of nats-py's", "p99 us", "CPU us", "CPU x"]
 
 
+@dataclass(frozen=True)
 class Scenario:
     """`count` is for nats-py; where rates are compared, faster clients get several times more."""
 
-    def __init__(
-        self,
-        name: str,
-        kind: str,
-        count: int,
-        size: int,
-        columns: list[str],
-        *,
-        quick: bool = False,
-    ) -> None:
-        self.name = name
-        self.kind = kind
-        self.count = count
-        self.size = size
-        self.columns = columns
-        self.quick = quick
+    name: str
+    kind: str
+    count: int
+    size: int
+    columns: list[str]
+    quick: bool = False
 
 
 class Row:
