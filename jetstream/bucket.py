@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from natsproto.errors import InvalidName, NotSupported
+from natsproto.errors import InvalidName, InvalidValue, NotSupported
 
 from .api_errors import StreamNameInUse, StreamNotFound
 from .kv_errors import BucketExists, BucketNotFound
@@ -60,6 +60,15 @@ def check_chars(what: str, name: str, allowed: str, told: str, rule: str) -> str
 def check_bucket_name(bucket: str, rule: str) -> str:
     """InvalidName unless a bucket can be called that."""
     return check_chars("bucket", bucket, LETTERS + "-_", "letters, digits, - and _", rule)
+
+
+def check_given(kind: type, given: object, rule: str) -> None:
+    """InvalidValue unless it is a configuration of this kind, or None."""
+    if given is not None and not isinstance(given, kind):
+        text = "%r is no %s" % (given, kind.__name__)
+        if isinstance(given, str):
+            text += "; a name is a keyword: bucket=%r" % given
+        raise InvalidValue(text, rule)
 
 
 def write_stream(config: BucketConfig, stream: StreamConfig, same: Same = SAME) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from natsproto.errors import InvalidValue, NotSupported
+from natsproto.errors import NotSupported
 
-from .bucket import BucketStreams
+from .bucket import BucketStreams, check_given
 from .kv import KeyValue
 from .kv_config import KeyValueConfig, KeyValueStatus
 from .kv_errors import NotABucket
@@ -64,8 +64,7 @@ class Buckets:
     async def _stream_config(
         self, given: KeyValueConfig | None, fields: Mapping[str, Any]
     ) -> StreamConfig:
-        if given is not None and not isinstance(given, KeyValueConfig):
-            raise InvalidValue("%r is no KeyValueConfig" % (given,), "KV-14")
+        check_given(KeyValueConfig, given, "KV-14")
         config = KeyValueConfig.of(given, fields)
         stream = config.to_stream()
         self._api.check_since(config)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from natsproto.errors import InvalidValue
-
-from .bucket import BucketStreams
+from .bucket import BucketStreams, check_given
 from .object_config import ObjectStoreConfig, ObjectStoreStatus
 from .object_names import STREAM, stream_of
 from .object_store import ObjectStore
@@ -62,8 +60,7 @@ class ObjectStores:
     def _stream_config(
         self, given: ObjectStoreConfig | None, fields: Mapping[str, Any]
     ) -> StreamConfig:
-        if given is not None and not isinstance(given, ObjectStoreConfig):
-            raise InvalidValue("%r is no ObjectStoreConfig" % (given,), "OBJ-6")
+        check_given(ObjectStoreConfig, given, "OBJ-6")
         config = ObjectStoreConfig.of(given, fields)
         stream = config.to_stream()
         self._api.check_since(config)

@@ -10,6 +10,7 @@ from jetstream.bucket import (
     BucketStreams,
     check_bucket_name,
     check_chars,
+    check_given,
     read_message,
     read_stream,
     write_stream,
@@ -18,7 +19,7 @@ from jetstream.config import StreamConfig
 from jetstream.errors import BucketExists, BucketNotFound, SubjectOverlap
 from jetstream.info import StreamInfo
 from jetstream.kv_config import KeyValueConfig
-from natsproto.errors import InvalidName
+from natsproto.errors import InvalidName, InvalidValue
 
 from .buckets import IN_USE, NO_STREAM, OVERLAP, TIME
 from .support import NOBODY, Stage, Status
@@ -46,6 +47,20 @@ def test_names_that_are_none(name):
 def test_what_is_told_of_a_name():
     with pytest.raises(InvalidName, match=r"key 'a\+' contains '\+': there are letters only"):
         check_chars("key", "a+", "a", "letters", "KV-2")
+
+
+@pytest.mark.rule("KV-14", "OBJ-6")
+def test_what_is_given_as_a_configuration():
+    for fine in (None, KeyValueConfig(bucket="b")):
+        check_given(KeyValueConfig, fine, "KV-14")
+    table = [
+        (("b", "c"), r"\('b', 'c'\) is no KeyValueConfig \(KV-14\)"),
+        ({"bucket": "b"}, r"{'bucket': 'b'} is no KeyValueConfig \(KV-14\)"),
+        ("b", r"'b' is no KeyValueConfig; a name is a keyword: bucket='b' \(KV-14\)"),
+    ]
+    for given, text in table:
+        with pytest.raises(InvalidValue, match="^%s$" % text):
+            check_given(KeyValueConfig, given, "KV-14")
 
 
 def test_fields_that_are_set_are_copied():
