@@ -243,13 +243,10 @@ class KeyValue:
         self, key: str, revision: int | None = None, *, leader: bool = False
     ) -> KeyValueEntry:
         """The entry, marker or not; KeyNotFound."""
-        subject = self._prefix + key
+        stream, subject = self._stream.name, self._prefix + key
+        direct = self._direct and not leader
         try:
-            msg = await read_message(
-                *(self._api, self._stream.name, subject),
-                seq=revision,
-                direct=self._direct and not leader,
-            )
+            msg = await read_message(self._api, stream, subject, seq=revision, direct=direct)
         except MessageNotFound:
             raise KeyNotFound(self.bucket, key, revision) from None
         except StreamNotFound:

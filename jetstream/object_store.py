@@ -179,14 +179,14 @@ class ObjectStore:
         def change(found: ObjectInfo | None) -> ObjectInfo | None:
             if found is None:
                 raise ObjectNotFound(self.bucket, name)
-            there[:] = [found]
+            there.append(found)
             return None if found.deleted else _deleted(found)
 
         try:
             before, _, _ = await metas.replace(name, change)
         except BaseException as error:
             if there and is_in_doubt(error):
-                metas.purge_if_deleted(there[0])  # OBJ-34
+                metas.purge_if_deleted(there[-1])  # OBJ-34
             raise
         assert before is not None
         await metas.purge_chunks(before)
