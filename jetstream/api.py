@@ -16,6 +16,7 @@ from .call import Api, session_of
 from .consumer_config import ConsumerConfig
 from .errors import FilterIgnored, InvalidResponse, SeveralStreams
 from .info import AccountInfo, ConsumerInfo, ConsumerPause, StreamInfo
+from .kinds import MOST_SEQUENCE
 from .kv_manager import KeyValueManager
 from .object_manager import ObjectStoreManager
 from .publish_manager import PublishManager
@@ -212,7 +213,7 @@ class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
     async def reset_consumer(self, stream: str, name: str, seq: int = 0) -> ConsumerInfo:
         """Start anew: at that sequence of the stream, or at the acknowledged floor (0)."""
         endpoint = "CONSUMER.RESET.%s" % _path(stream, name)
-        body = {"seq": seq} if check_count("seq", seq, 0, 2**64 - 1) else {}
+        body = {"seq": seq} if check_count("seq", seq, 0, MOST_SEQUENCE) else {}
         return ConsumerInfo.from_json(await self._api.call(endpoint, body, level=4))
 
     async def unpin_consumer(self, stream: str, name: str, group: str) -> None:

@@ -10,6 +10,7 @@ from natsproto.subjects import check_known_name, check_publish, check_subscribe
 from .acks import RETRY_WAIT, make_ack
 from .call import require_level
 from .errors import NoStreamResponse
+from .kinds import MOST_SEQUENCE
 from .timestamp import Timestamp
 
 TYPE_CHECKING = False
@@ -58,7 +59,6 @@ _OPTIONS = (
     "ttl",
 )
 _MOST_SECONDS = 2**63 // 10**9  # that a duration of the server holds
-_MOST_SEQUENCE = 2**64 - 1
 _MAX_SUBJECTS = 1024
 
 
@@ -128,7 +128,7 @@ def _expected_stream(options: PublishOptions) -> str:
 
 def _sequence(options: PublishOptions, name: str) -> str:
     value: Any = options.get(name)
-    return "" if value is None else str(check_count(name, value, 0, _MOST_SEQUENCE, "PUB-6"))
+    return "" if value is None else str(check_count(name, value, 0, MOST_SEQUENCE, "PUB-6"))
 
 
 def _expected_subject(options: PublishOptions) -> str:

@@ -9,6 +9,7 @@ from natsproto.subjects import check_publish, check_subscribe
 from .call import read_number
 from .counters import read_counter
 from .info import StreamInfo
+from .kinds import MOST_SEQUENCE
 from .stored import get_by_api, get_direct, get_direct_batch
 from .timestamp import Timestamp
 
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from .timestamp import TimestampLike
 
 _MOST_SUBJECTS = 1024  # that the server answers for
-_MOST_SEQUENCE = 2**64 - 1
 
 
 class Stream:
@@ -277,4 +277,4 @@ def _which(seq: int, last_by_subject: str, next_by_subject: str) -> dict[str, An
 
 
 def _whole(name: str, value: int) -> int:
-    return check_count(name, value, 1, _MOST_SEQUENCE)
+    return check_count(name, value, 1, MOST_SEQUENCE)
