@@ -4,7 +4,7 @@ PYTHON ?= python3
 PY := .venv/bin/python
 READY := .venv/.ready
 # What asks no clock makes way for what does: the tests on servers have the time that is left.
-CALM := nice $(PY)
+CALM := nice -n 19 $(PY)
 CORE := $(addprefix tests/,wire connection machines)
 PURE := $(addprefix tests/,hostile fuzz micropython sim/test_sim.py sim/test_mutants.py)
 # A process that dies is a failure: its successor would wait for ever.
