@@ -16,7 +16,9 @@ it is done by this machine, which asks again on the next connection (OBJ-24).
                  the third answer   -> over
                  an error           -> over: it is sealed, or gone
 
-What is not answered, or cannot be done now, is asked again a second later, a few times.
+What is not answered, or cannot be done now, is asked again a second later, a few times. Each question
+has a reply subject of its own, `<inbox>.<number>`, and only the answer to the last one counts: a
+server that was frozen answers all of them at once, and what it has queued comes then.
 """
 
 from __future__ import annotations
@@ -46,13 +48,14 @@ PURGING = "purging"
 
 
 class Sweep(Machine):
-    """Subscribed to `inbox` alone; it ends its subscription by itself.
+    """Subscribed to `<inbox>.*`; it ends its subscription by itself.
 
     `target` is the subject of what is to go: all of it, or what is before the sequence `end_seq`.
     `done` when it was purged twice, or nothing is to be purged.
     """
 
     __slots__ = (
+        "_asked",
         "_inbox",
         "_path",
         "_prefix",
@@ -71,7 +74,8 @@ class Sweep(Machine):
         super().__init__()
         self._prefix = prefix
         self._path = stream
-        self._inbox = inbox.encode()
+        self._inbox = inbox
+        self._asked = 0
         self._tries = 0
         self._rounds = 0
         self.target = subject
@@ -101,7 +105,7 @@ class Sweep(Machine):
         return False
 
     def receive(self, msg: Msg, now: float) -> bool:
-        if msg.status == NO_RESPONDERS and not msg.data:
+        if msg.raw_subject != self._reply() or (msg.status == NO_RESPONDERS and not msg.data):
             return False  # the timer asks again
         if self.state == LOOKING:
             return self._found(msg.data, now)
@@ -144,8 +148,12 @@ class Sweep(Machine):
             self._call("STREAM.PURGE", body)
 
     def _call(self, verb: str, body: dict[str, Any]) -> None:
+        self._asked += 1
         subject = "%s.%s.%s" % (self._prefix, verb, self._path)
-        self.order(subject.encode(), encode_json(body), self._inbox)
+        self.order(subject.encode(), encode_json(body), self._reply())
+
+    def _reply(self) -> bytes:
+        return ("%s.%d" % (self._inbox, self._asked)).encode()
 
     def _failed(self, error: JetStreamError) -> bool:
         if isinstance(error, ApiError) and error.code < 500:
@@ -201,6 +209,6 @@ def sweep(api: Api, stream: str, subject: str, end: int = 0, look: Look | None =
     if connection.closed:
         machine.end()  # there is nobody left to do it
         return machine
-    connection.subscribe(inbox, machine)
+    connection.subscribe(inbox + ".*", machine)
     api.session.begin(machine)
     return machine

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from jetstream.call import Api
-from jetstream.object_sweep import Look, sweep
+from jetstream.object_sweep import PURGING, Look, sweep
 
 from .objects import NO_MESSAGE, NO_STREAM, PURGED, by_api, told
 from .support import NOBODY, SILENCE, Lost, Stage
@@ -114,6 +116,35 @@ def test_a_deletion_in_doubt(name, answers, asked):
     look = Look("$O.b.M.bw==", "OLD", "$O.b.C.OLD", deleted=True)
     play(stage, sweep(api, "OBJ_b", "", look=look))
     assert stage.asked == asked
+    assert stage.answers == []
+
+
+@pytest.mark.rule("OBJ-25")
+def test_a_server_that_was_frozen():
+    """It answers all questions at once: only the last one counts, and the pauses are made."""
+
+    def answer(*numbers, data):
+        for number in numbers:
+            reply = "_INBOX.%s.%d" % ("0" * 22, number)
+            stage.wire.data(b"MSG %s 1 %d\r\n%s\r\n" % (reply.encode(), len(data), data))
+
+    stage = Stage(*[SILENCE] * 8)
+    machine = begin(stage, Look("$O.b.M.bw==", "NEW", "$O.b.C.OLD"))
+    for _ in range(3):
+        stage.wire.ring()
+    stage.serve()
+    answer(1, 2, 3, data=json.dumps(NO_MESSAGE).encode())  # each was asked, with a second between
+    assert (machine.state, stage.asked) == (PURGING, [GET] * 3 + [PURGE])
+    for _ in range(2):
+        stage.wire.ring()
+    answer(4, 5, 6, data=b'{"purged":1}')
+    assert (machine.done, stage.asked) == (False, [PURGE] * 2)
+    stage.wire.ring()
+    answer(4, 5, 6, 7, data=b'{"purged":1}')
+    assert (machine.done, machine.ended, stage.asked) == (True, False, [PURGE])
+    stage.wire.ring()
+    answer(8, data=b'{"purged":1}')
+    assert (machine.ended, stage.asked) == (True, [PURGE])
     assert stage.answers == []
 
 
