@@ -224,8 +224,7 @@ class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
         endpoint = "CONSUMER.UNPIN.%s" % _path(stream, name)
         await self._api.call(endpoint, {"group": group}, level=1)
 
-    # Subscribing. Many programs never do, so these methods import what they need: it is a seventh
-    # of the time that importing jetstream would take.
+    # Subscribing. Many programs never do, so these methods import what they need.
 
     async def subscribe(
         self,

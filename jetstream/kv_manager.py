@@ -55,7 +55,7 @@ class KeyValueManager:
 
     @property
     def _buckets(self) -> Buckets:
-        # Here, because many programs have no buckets: it is a fifth of importing jetstream.
+        # Here, because many programs have no buckets, and it is much to import.
         from .kv_buckets import Buckets
 
         js: Any = self  # which is a part of it
