@@ -3,7 +3,7 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 READY := .venv/.ready
-# What asks no clock makes way for what does: the tests on servers have the time that is left.
+# What asks no clock makes way for what does: it has the time that the tests on servers leave.
 CALM := nice -n 19 $(PY)
 CORE := $(addprefix tests/,wire connection machines)
 PURE := $(addprefix tests/,hostile fuzz micropython sim/test_sim.py sim/test_mutants.py)
@@ -38,8 +38,9 @@ cover: $(READY)  ## The tests of the core; every module is covered by its own al
 pure: $(READY)  ## Every other test that needs no server
 	$(CALM) -m pytest -n 2 $(XDIST) worksteal $(PURE)
 
+# Each process has a dozen servers of its own, and idle ones take a twentieth of a core together.
 real: $(READY)  ## All other tests but those in Spark
-	$(PY) -m pytest -n 4 $(XDIST) worksteal $(addprefix --ignore ,$(CORE) $(PURE) tests/typing tests/spark)
+	$(PY) -m pytest -n 3 $(XDIST) worksteal $(addprefix --ignore ,$(CORE) $(PURE) tests/typing tests/spark)
 
 core: $(READY)  ## Only the machines: no I/O and no server
 	$(PY) -m pytest $(CORE) tests/hostile
@@ -74,9 +75,10 @@ clean:  ## Remove all that is not source
 	rm -rf .venv .tox .coverage* .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
+# No compiling: what is imported is compiled then, and most of it never is.
 $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(PY) -m pip install --quiet --no-compile --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
 .PHONY: help test lint types rules cover pure real core spark micropython fuzz sim soak bench demo clean
