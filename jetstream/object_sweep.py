@@ -16,9 +16,9 @@ it is done by this machine, which asks again on the next connection (OBJ-24).
                  the third answer   -> over
                  an error           -> over: it is sealed, or gone
 
-What is not answered, or cannot be done now, is asked again a second later, a few times. Each question
-has a reply subject of its own, `<inbox>.<number>`, and only the answer to the last one counts: a
-server that was frozen answers all of them at once, and what it has queued comes then.
+What is not answered, or cannot be done now, is asked again a second later, a few times. Each
+question has a reply subject of its own, `<inbox>.<number>`, and only the answer to the last one
+counts: a server that was frozen answers all of them at once, and what it has queued comes then.
 """
 
 from __future__ import annotations
