@@ -57,8 +57,8 @@ def write(settings: Settings, window: int, count: int) -> float:
     """Rows a second; the connection is one that was made before."""
     import pyarrow as pa
 
-    from jetstream.spark.columns import Encoder
     from jetstream.spark.connect import client, jetstream
+    from jetstream.spark.encoder import Encoder
     from jetstream.spark.sending import Sender
 
     batch = pa.RecordBatch.from_pydict({"data": [bytes(SIZE)] * 10_000})

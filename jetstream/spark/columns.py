@@ -1,71 +1,34 @@
-"""The columns that the sink takes, and how a batch of rows becomes what is sent.
+"""The columns that the sink takes.
 
-Spark hands over Arrow batches. Header blocks are put together by Arrow as well, a column at a time:
-nothing is done in Python for each row but to take its three pieces.
+Without pyarrow: the processes that plan and commit a write need no more than this, and Spark starts
+some for each micro-batch. encoder.py makes of the rows what is sent.
 """
 
 from __future__ import annotations
 
 import re
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from jetstream.batch import BATCH_COMMIT, BATCH_ID, BATCH_SEQUENCE
-from jetstream.publish import (
-    EXPECTED_LAST_SUBJECT_SEQ,
-    EXPECTED_STREAM,
-    MSG_ID,
-    TTL,
-    time_to_live,
-)
-from natsproto.errors import InvalidValue, LocalError
-from natsproto.headers import check_header
-from natsproto.subjects import check_publish
+from natsproto.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from pyspark.sql.types import StructType
 
     from .options import Settings
 
-    # What is sent for a row: the subject, the payload, the block of headers if there are any.
-    Piece = tuple[bytes, bytes, bytes | None]
+# What is sent for a row: the subject, the payload, the block of headers if there are any.
+Piece = tuple[bytes, bytes, bytes | None]
 
-_STRINGS = "MAP<STRING,STRING>"
+STRINGS = "MAP<STRING,STRING>"
 COLUMNS = {
     "data": ("BINARY", "STRING"),
     "subject": ("STRING",),
-    "headers": ("MAP<STRING,ARRAY<STRING>>", _STRINGS),
+    "headers": ("MAP<STRING,ARRAY<STRING>>", STRINGS),
     "msg_id": ("STRING",),
     "ttl": ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "STRING"),
     "expected_last_subject_sequence": ("INT", "BIGINT"),
 }
 _COLLATION = re.compile(" COLLATE [A-Z0-9_]+")  # how a text is compared is no matter here
-_ARROW = {
-    "BINARY": pa.binary(),
-    "STRING": pa.string(),
-    "TINYINT": pa.int8(),
-    "SMALLINT": pa.int16(),
-    "INT": pa.int32(),
-    "BIGINT": pa.int64(),
-    "FLOAT": pa.float32(),
-    "DOUBLE": pa.float64(),
-    _STRINGS: pa.map_(pa.string(), pa.string()),
-    "MAP<STRING,ARRAY<STRING>>": pa.map_(pa.string(), pa.list_(pa.string())),
-}
-_HEADERS = [("ttl", TTL), ("expected_last_subject_sequence", EXPECTED_LAST_SUBJECT_SEQ)]
-_HEAD = "NATS/1.0\r\n"
-_EMPTY = b"NATS/1.0\r\n\r\n"
-# HDR-10, for a whole column: line ends, NUL, or white space around.
-_UNFIT = "[\\r\\n\\x00]|^[ \\t]|[ \\t]$"
-# For rows of a stream whose publisher has set them: they say how, not what, was published.
-_LEFT_OUT = "map_filter(headers, (k, v) -> k NOT RLIKE '^Nats-(Batch|Expected)-')"
-_MAX_SUBJECTS = 65_536
-_ROWS = 10_000  # of a batch that is made of rows
 
 
 def check_columns(schema: StructType, settings: Settings) -> dict[str, str]:
@@ -88,233 +51,3 @@ def check_columns(schema: StructType, settings: Settings) -> dict[str, str]:
     if "subject" not in kinds and not settings.given("subject"):
         raise InvalidValue("there is no column subject and no option subject: where to publish?")
     return kinds
-
-
-def to_batches(rows: Iterable[Any], kinds: dict[str, str]) -> Iterator[pa.RecordBatch]:
-    """Rows as Arrow batches, for versions of Spark that write streams by rows."""
-    columns: list[list[Any]] = [[] for _ in kinds]
-    for row in rows:
-        for values, value in zip(columns, row):
-            values.append(value)
-        if len(columns[0]) == _ROWS:
-            yield _batch(columns, kinds)
-            columns = [[] for _ in kinds]
-    if columns[0]:
-        yield _batch(columns, kinds)
-
-
-def _batch(columns: list[list[Any]], kinds: dict[str, str]) -> pa.RecordBatch:
-    arrays = [pa.array(values, _ARROW[kind]) for values, kind in zip(columns, kinds.values())]
-    return pa.RecordBatch.from_arrays(arrays, list(kinds))
-
-
-class Encoder:
-    """Batches of rows, in their order, to what is sent for them.
-
-    `ids` is what the id of a row begins with, before its number; "" if rows get no ids of their
-    own.
-    """
-
-    def __init__(self, settings: Settings, ids: str) -> None:
-        self._subject = settings.text("subject")
-        self._stream = "".join(settings.list("stream"))  # one at most
-        self._ids = ids
-        self._checked: dict[str | None, bytes] = {}
-        #: Rows so far.
-        self.rows = 0
-
-    def encode(self, batch: pa.RecordBatch, atomic: str = "") -> list[Piece]:
-        """The pieces of each row. `atomic` is the id of the atomic batch that they begin."""
-        count = batch.num_rows
-        columns = dict(zip(batch.schema.names, batch.columns))
-        data = self._data(columns["data"])
-        subjects = self._subjects(columns.get("subject"), count)
-        blocks = self._blocks(columns, count, atomic)
-        self.rows += count
-        return list(zip(subjects, data, blocks))
-
-    def _data(self, column: pa.Array) -> list[bytes]:
-        if column.null_count:
-            raise self._wrong("data", pc.is_null(column), "is null")
-        values: list[bytes] = column.cast(pa.binary()).to_pylist()
-        return values
-
-    def _subjects(self, column: pa.Array | None, count: int) -> list[bytes]:
-        if column is None:
-            return [self._checked.get(None) or self._check(None, 0)] * count
-        names: list[str | None] = column.to_pylist()
-        try:
-            return [self._checked[name] for name in names]
-        except KeyError:
-            checked = self._checked
-            if len(checked) > _MAX_SUBJECTS:
-                checked.clear()
-            # One after the other, because an error is to name the row.
-            return [checked.get(name) or self._check(name, row) for row, name in enumerate(names)]
-
-    def _check(self, name: str | None, row: int) -> bytes:
-        subject = name or self._subject
-        if not subject:
-            text = "row %d: subject is %r, and there is no option subject"
-            raise InvalidValue(text % (self.rows + row, name))
-        try:
-            raw = self._checked[name] = check_publish(subject)
-        except LocalError as error:
-            raise InvalidValue("row %d: %s" % (self.rows + row, error)) from None
-        return raw
-
-    def _blocks(self, columns: dict[str, Any], count: int, atomic: str) -> list[bytes | None]:
-        parts: list[Any] = [_HEAD]
-        if self._stream and not atomic:
-            parts.append("%s: %s\r\n" % (EXPECTED_STREAM, self._stream))
-        lines, ids = self._headers(columns)
-        ids = self._msg_ids(columns.get("msg_id"), ids, count)
-        if ids is not None:
-            parts.append(_line(MSG_ID, ids))
-        if "ttl" in columns:
-            parts.append(_line(TTL, self._ttls(columns["ttl"])))
-        if "expected_last_subject_sequence" in columns:
-            parts.append(_line(EXPECTED_LAST_SUBJECT_SEQ, self._sequences(columns)))
-        if atomic:
-            parts.append("%s: %s\r\n" % (BATCH_ID, atomic))
-            parts.append(_line(BATCH_SEQUENCE, pa.array(range(1, count + 1)).cast(pa.string())))
-        if lines is not None:
-            parts.append(lines)
-        if len(parts) == 1:
-            return [None] * count
-        if all(isinstance(part, str) for part in parts):
-            return ["".join([*parts, "\r\n"]).encode()] * count
-        joined = _join(*parts, "\r\n")
-        blocks: list[bytes] = joined.cast(pa.binary()).to_pylist()
-        return [None if block == _EMPTY else block for block in blocks]
-
-    def _msg_ids(self, column: pa.Array | None, ids: pa.Array | None, count: int) -> Any:
-        """By this order: the column, the header, the number of the row."""
-        known = [each for each in (column, ids) if each is not None]
-        for each in known:
-            self._check_values("msg_id", each)
-        known = [pc.if_else(pc.equal(each, ""), None, each) for each in known]
-        if self._ids and not (known and known[0].null_count == 0):
-            numbers = pa.array(range(self.rows, self.rows + count)).cast(pa.string())
-            known.append(_join("%s." % self._ids, numbers))
-        if not known:
-            return None
-        return known[0] if len(known) == 1 else pc.coalesce(*known)
-
-    def _ttls(self, column: pa.Array) -> pa.Array:
-        encoded = column.dictionary_encode()
-        texts: list[str] = []
-        for index, ttl in enumerate(encoded.dictionary.to_pylist()):
-            value = ttl
-            if isinstance(ttl, str) and ttl.isascii() and ttl.isdigit() and len(ttl) < 18:
-                value = int(ttl)
-            try:
-                texts.append(time_to_live(value))
-            except LocalError as error:
-                mask = pc.equal(encoded.indices, index)  # what is not a number equals nothing
-                raise self._wrong("ttl", mask, "is wrong: %s" % error) from None
-        return pa.array(texts, pa.string()).take(encoded.indices)
-
-    def _sequences(self, columns: dict[str, Any]) -> pa.Array:
-        name = "expected_last_subject_sequence"
-        column = columns[name]
-        negative = pc.less(column, 0)
-        if pc.any(negative).as_py():
-            raise self._wrong(name, negative, "is negative")
-        return column.cast(pa.string())
-
-    def _headers(self, columns: dict[str, Any]) -> tuple[Any, Any]:
-        """The lines of each row, and the ids that are among them; None where there are none."""
-        column = columns.get("headers")
-        if column is None:
-            return None, None
-        rows, names, values = _entries(column)
-        if _is_list(values):
-            self._check_values("headers", values, rows)
-            rows, names, values = _flat(rows, names, values)
-        if len(names) == 0:
-            return None, None
-        for name in pc.unique(names).to_pylist():
-            self._check_name(name, columns)
-        self._check_values("headers", values, rows)
-        ids = None
-        is_id = pc.equal(names, MSG_ID)
-        if pc.any(is_id).as_py():
-            marks: list[bool] = is_id.to_pylist()
-            found = {
-                row: value for row, value, mark in zip(rows, values.to_pylist(), marks) if mark
-            }
-            ids = pa.array([found.get(row) for row in range(len(column))], pa.string())
-            rows = [row for row, mark in zip(rows, marks) if not mark]
-            names, values = [each.filter(pc.invert(is_id)) for each in (names, values)]
-        lines = _join(names, ": ", values, "\r\n")
-        return pc.binary_join(pa.ListArray.from_arrays(_offsets(rows, len(column)), lines), ""), ids
-
-    def _check_name(self, name: str | None, columns: dict[str, Any]) -> None:
-        ours = [BATCH_ID, BATCH_SEQUENCE, BATCH_COMMIT, *[EXPECTED_STREAM] * bool(self._stream)]
-        ours += [header for column, header in _HEADERS if column in columns]
-        if name in ours:
-            text = "headers: %s is the sink's own to set; leave it out, as by %s"
-            raise InvalidValue(text % (name, _LEFT_OUT))
-        try:
-            check_header(name or "", "")
-        except LocalError as error:
-            raise InvalidValue("headers: %s" % error) from None
-
-    def _check_values(self, what: str, values: pa.Array, rows: list[int] | None = None) -> None:
-        """Texts; or lists of them, which must not be null."""
-        lists = _is_list(values)
-        unfit = values.is_null() if lists else pc.match_substring_regex(values, _UNFIT)
-        if what == "headers":
-            unfit = pc.fill_null(unfit, True)
-        if pc.any(unfit).as_py():
-            why = "cannot be sent: null, CR, LF or NUL in it, or white space around it"
-            place: int = pc.index(unfit, True).as_py()
-            row = place if rows is None else rows[place]
-            text = "row %d: %s: value %r %s"
-            raise InvalidValue(text % (self.rows + row, what, values[place].as_py(), why))
-
-    def _wrong(self, name: str, mask: pa.Array, what: str) -> InvalidValue:
-        row = self.rows + pc.index(mask, True).as_py()
-        return InvalidValue("row %d: %s %s" % (row, name, what))
-
-
-def _line(name: str, values: Any) -> Any:
-    """The header of each row; null where the value is."""
-    return pc.binary_join_element_wise("%s: " % name, values, "\r\n", "")
-
-
-def _join(*parts: Any) -> Any:
-    """The texts of each row, one behind the other; nothing where there is a null."""
-    return pc.binary_join_element_wise(*parts, "", null_handling="replace", null_replacement="")
-
-
-def _entries(column: Any) -> tuple[list[int], Any, Any]:
-    """Of each entry of the maps: the row that it belongs to, its name, its value or values."""
-    # The offsets of a slice are those of the whole, and so are keys and items.
-    offsets: list[int] = column.offsets.to_pylist()
-    size = offsets[-1] - offsets[0]
-    names, values = [each.slice(offsets[0], size) for each in (column.keys, column.items)]
-    rows = [row for row, (start, end) in enumerate(pairwise(offsets)) for _ in range(end - start)]
-    return rows, names, values
-
-
-def _is_list(values: Any) -> bool:
-    return bool(pa.types.is_list(values.type) or pa.types.is_large_list(values.type))
-
-
-def _flat(rows: list[int], names: Any, values: Any) -> tuple[list[int], Any, Any]:
-    """Likewise, of each value in the lists."""
-    owners = pc.list_parent_indices(values)
-    parents: list[int] = owners.to_pylist()
-    return [rows[parent] for parent in parents], names.take(owners), pc.list_flatten(values)
-
-
-def _offsets(rows: list[int], count: int) -> pa.Array:
-    """Where the entries of each row begin, and where the last ones end."""
-    ends = [0] * (count + 1)
-    for place, row in enumerate(rows, 1):
-        ends[row + 1] = place
-    for row in range(count):
-        ends[row + 1] = max(ends[row], ends[row + 1])
-    return pa.array(ends, pa.int32())

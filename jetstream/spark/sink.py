@@ -8,6 +8,8 @@ micro-batch. What that does to rows that are stored is the delivery:
     atomic       rows are skipped by what the last marker tells (atomic.py)
     atLeastOnce  they are stored again
     fast         so they are, at the least cost (fast.py)
+
+What needs pyarrow (encoder.py) is imported by the tasks alone: see columns.py.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from natsproto.errors import (
 )
 
 from .atomic import ROWS, AtomicWriter
-from .columns import Encoder, check_columns, to_batches
+from .columns import check_columns
 from .compat import ARROW_QUERIES
 from .connect import client, jetstream
 from .fast import FastSender
@@ -116,6 +118,8 @@ class Sink:
         return ".".join([self._write_id, *map(str, numbers)])
 
     def _send(self, batches: Iterable[pa.RecordBatch], ids: str) -> Tally:
+        from .encoder import Encoder
+
         encoder = Encoder(self._settings, ids)
         with self._sender() as sender:
             asked = time.monotonic()
@@ -141,6 +145,8 @@ class Sink:
     def _write_atomic(
         self, batches: Iterable[pa.RecordBatch], write: int, partition: int
     ) -> Written:
+        from .encoder import Encoder
+
         settings = self._settings
         encoder = Encoder(settings, "")
         markers = "%s.%s.%d" % (settings.text("markerSubject"), self._write_id, partition)
@@ -201,6 +207,8 @@ class StreamWriter(Sink, DataSourceStreamWriter):
     """Writes micro-batches by rows: all that Spark 4.0 has."""
 
     def write(self, iterator: Iterator[Row]) -> WriterCommitMessage:
+        from .encoder import to_batches
+
         return self.write_micro_batch(to_batches(iterator, self._kinds))
 
     def write_micro_batch(self, batches: Iterable[pa.RecordBatch]) -> WriterCommitMessage:

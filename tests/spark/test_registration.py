@@ -46,6 +46,13 @@ def test_looking_it_up_imports_neither_readers_nor_pyarrow():
     assert not {"jetstream.spark.source", "jetstream.spark.sink", "pyarrow"} & set(added)
 
 
+def test_committing_a_write_needs_no_pyarrow():
+    """Spark starts a process for each commit of a micro-batch, and pyarrow is most of its CPU."""
+    code = "import pyspark.sql.worker.commit_data_source_write, jetstream.spark.sink_arrow; "
+    code += "print('jetstream.spark.sink' in sys.modules, 'pyarrow' in sys.modules)"
+    assert run(code) == "True False"
+
+
 def test_the_options_decide_about_readers_and_columns():
     source = JetStreamDataSource({"stream": "S"})
     assert "sequence BIGINT" in source.schema()

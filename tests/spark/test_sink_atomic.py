@@ -7,8 +7,8 @@ import pytest
 from jetstream.blocking import JetStream
 from jetstream.errors import InvalidResponse
 from jetstream.spark.atomic import AtomicWriter, WriterFenced
-from jetstream.spark.columns import Encoder
 from jetstream.spark.connect import forget
+from jetstream.spark.encoder import Encoder
 from jetstream.spark.options import WRITE, read_options
 from jetstream.spark.sending import WriteFailed
 from natsproto.adapters.blocking import connect

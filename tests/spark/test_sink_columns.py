@@ -18,7 +18,8 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from jetstream.spark.columns import Encoder, check_columns, to_batches
+from jetstream.spark.columns import check_columns
+from jetstream.spark.encoder import Encoder, to_batches
 from jetstream.spark.options import WRITE, read_options
 from natsproto.errors import InvalidValue
 

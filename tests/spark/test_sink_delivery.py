@@ -8,9 +8,9 @@ import pytest
 
 from jetstream.blocking import JetStream
 from jetstream.errors import NoStreamResponse
-from jetstream.spark.columns import Encoder
 from jetstream.spark.connect import client as client_of
 from jetstream.spark.connect import forget, jetstream
+from jetstream.spark.encoder import Encoder
 from jetstream.spark.options import WRITE, read_options
 from jetstream.spark.sending import Sender, Tally, WriteFailed
 from natsproto.adapters.blocking import connect

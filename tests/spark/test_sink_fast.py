@@ -7,9 +7,9 @@ from functools import partial
 import pytest
 
 from jetstream.blocking import JetStream
-from jetstream.spark.columns import Encoder
 from jetstream.spark.connect import client as client_of
 from jetstream.spark.connect import forget, jetstream
+from jetstream.spark.encoder import Encoder
 from jetstream.spark.fast import FastSender
 from jetstream.spark.options import WRITE, read_options
 from jetstream.spark.sending import WriteFailed
