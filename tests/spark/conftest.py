@@ -28,9 +28,13 @@ if TYPE_CHECKING:
     from jetstream.blocking import Stream
 
 OLDEST_JAVA = 17
-# Nothing here runs long enough to pay for Java's best compiler: with it, and with collectors of
-# garbage in several threads, starting a session takes twice the CPU, and so do short jobs.
-JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# Nothing here runs long enough to pay for Java's best compiler, for collectors of garbage in several
+# threads, or for a second look at Spark's own classes: with them, a session and a few short jobs
+# take 48 s of CPU instead of 24.
+JAVA = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
 _numbers = itertools.count(1)
 
 

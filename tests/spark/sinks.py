@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pyarrow as pa
 import pytest
 from pyspark import TaskContext
@@ -9,6 +11,7 @@ from pyspark.sql import functions as F
 
 from jetstream.blocking import JetStream
 from natsproto.adapters.blocking import connect
+from tests.spark.gates import POLL
 
 SMALL = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
@@ -59,7 +62,7 @@ def wait_for_rows(url, name, count):
     with connect(url) as client:
         stream = JetStream(client).stream(name)
         while stream.info().state.messages < count:
-            pass
+            time.sleep(POLL)
 
 
 def run_query(spark, source, options, checkpoint, **more):

@@ -46,9 +46,9 @@ def written(spark, server, js):
     options = {"servers": server.url, "stream": "SCALE"}
     write(0, FIRST, "dedup")
     with Watch(server) as by_window:
-        write(FIRST, ROWS // 4, "dedup")
+        write(FIRST, ROWS // 8, "dedup")
     with Watch(server) as by_batches:
-        write(ROWS // 4, ROWS, "fast")  # what takes the least time
+        write(ROWS // 8, ROWS, "fast")  # what takes the least time
     yield options, [by_window, by_batches]
     js.delete_stream("SCALE")
 
