@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from jetstream.blocking import Stream
 
 OLDEST_JAVA = 17
-# Nothing here runs long enough to pay for Java's best compiler, for collectors of garbage in several
+# Nothing here runs long enough to pay for Java's best compiler, for collectors of garbage in many
 # threads, or for a second look at Spark's own classes: with them, a session and a few short jobs
 # take 48 s of CPU instead of 24.
 JAVA = (
