@@ -92,7 +92,8 @@ class Encoder:
         """The pieces of each row. `atomic` is the id of the atomic batch that they begin."""
         count = batch.num_rows
         columns = dict(zip(batch.schema.names, batch.columns))
-        data = self._data(columns["data"])
+        data = self._data(columns.pop("data"))
+        columns = {name: _texts(column) for name, column in columns.items()}
         subjects = self._subjects(columns.get("subject"), count)
         blocks = self._blocks(columns, count, atomic)
         self.rows += count
@@ -101,7 +102,8 @@ class Encoder:
     def _data(self, column: pa.Array) -> list[bytes]:
         if column.null_count:
             raise self._wrong("data", pc.is_null(column), "is null")
-        values: list[bytes] = column.cast(pa.binary()).to_pylist()
+        kind = pa.large_binary() if _is_large(column) else pa.binary()
+        values: list[bytes] = column.cast(kind).to_pylist()
         return values
 
     def _subjects(self, column: pa.Array | None, count: int) -> list[bytes]:
@@ -197,6 +199,7 @@ class Encoder:
         if _is_list(values):
             self._check_values("headers", values, rows)
             rows, names, values = _flat(rows, names, values)
+        names, values = _texts(names), _texts(values)
         if len(names) == 0:
             return None, None
         for name in pc.unique(names).to_pylist():
@@ -242,6 +245,15 @@ class Encoder:
     def _wrong(self, name: str, mask: pa.Array, what: str) -> InvalidValue:
         row = self.rows + pc.index(mask, True).as_py()
         return InvalidValue("row %d: %s %s" % (row, name, what))
+
+
+def _is_large(column: Any) -> bool:
+    return bool(pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type))
+
+
+def _texts(column: Any) -> Any:
+    """As the functions below take them; spark.sql.execution.arrow.useLargeVarTypes has others."""
+    return column.cast(pa.string()) if _is_large(column) else column
 
 
 def _line(name: str, values: Any) -> Any:

@@ -24,6 +24,7 @@ from jetstream.spark.options import WRITE, read_options
 from natsproto.errors import InvalidValue
 
 LISTS = pa.map_(pa.string(), pa.list_(pa.string()))
+LARGE_LISTS = pa.map_(pa.large_string(), pa.list_(pa.large_string()))
 PAIRS = pa.map_(pa.string(), pa.string())
 HEAD = b"NATS/1.0\r\n"
 TYPES = {
@@ -306,6 +307,22 @@ def test_a_row_without_any_subject():
     )
     with pytest.raises(InvalidValue, match="row 1: subject is None, and there is no option"):
         encoder.encode(batch)
+
+
+def test_large_types_are_the_same():
+    """Those of spark.sql.execution.arrow.useLargeVarTypes."""
+    rows = {
+        "data": ([b"1", b"2"], pa.binary(), pa.large_binary()),
+        "subject": (["a", "b"], pa.string(), pa.large_string()),
+        "msg_id": (["i", None], pa.string(), pa.large_string()),
+        "ttl": (["5", None], pa.string(), pa.large_string()),
+        "headers": ([[("A", ["1", "2"])], None], LISTS, LARGE_LISTS),
+    }
+    usual, large = [
+        {name: pa.array(column[0], column[which]) for name, column in rows.items()}
+        for which in (1, 2)
+    ]
+    assert encode(large, ids="q") == encode(usual, ids="q")
 
 
 def test_rows_are_counted_over_batches():
