@@ -116,7 +116,7 @@ def test_importing_a_package_stays_cheap(package):
 
 
 def test_names_that_are_imported_when_somebody_asks_for_them():
-    assert sorted(jetstream._HOMES) == jetstream.__all__ == dir(jetstream)
+    assert jetstream.__all__ == sorted(jetstream.__all__) == dir(jetstream)
     for each in jetstream.__all__:
         assert getattr(jetstream, each).__name__ == each
     assert jetstream.__getattr__("errors").__name__ == "jetstream.errors"

@@ -8,6 +8,7 @@ from natsproto import blocking, client
 
 
 async def asynchronous(nc: client.Client, js: jetstream.JetStream) -> None:
+    jetstream.Jetstream(nc)  # type: ignore[attr-defined]
     jetstream.JetStream(nc, "hub")  # type: ignore[call-arg]
     jetstream.JetStream(nc, domain=1)  # type: ignore[arg-type]
     await js.create_stream(nmae="S")  # type: ignore[call-arg]
