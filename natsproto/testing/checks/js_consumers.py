@@ -15,7 +15,7 @@ from jetstream.errors import (
     WorkQueueConflict,
 )
 from natsproto.errors import InvalidName, InvalidSubject, InvalidValue, LocalError
-from natsproto.testing.context import Context, raises
+from natsproto.testing.context import WAIT, Context, raises
 from natsproto.testing.streams import fill, name_of, new_consumer, new_stream, numbers, open_js
 from natsproto.testing.suite import check
 
@@ -209,7 +209,7 @@ async def check_consumer_pause(ctx: Context) -> None:
     assert list(await consumer.fetch(3, expires=0.1)) == []
     assert list(await consumer.fetch(3, no_wait=True)) == []
     assert not (await js.resume_consumer(name_of(ctx), "c")).paused
-    assert len(await consumer.fetch(3, expires=1.0)) == 3
+    assert len(await consumer.fetch(3, expires=WAIT)) == 3
 
 
 @check(since=(2, 14))
@@ -233,7 +233,7 @@ async def check_consumer_unpin(ctx: Context) -> None:
     js, consumer = await new_consumer(
         ctx, 3, priority_policy="pinned_client", priority_groups=["jobs"], priority_timeout=60.0
     )
-    assert len(await consumer.fetch(1, expires=1.0, group="jobs")) == 1
+    assert len(await consumer.fetch(1, expires=WAIT, group="jobs")) == 1
     [group] = (await consumer.info()).priority_groups
     assert group.group == "jobs"
     assert group.pinned_client_id

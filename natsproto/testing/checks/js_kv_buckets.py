@@ -191,8 +191,9 @@ async def check_kv_domain(ctx: Context) -> None:
     kv = await js.create_key_value(bucket=name_of(ctx), storage="memory")
     async with await kv.watch() as watcher:
         assert await kv.put("a", b"1") == 1
+        assert (await watcher.next(WAIT)).revision == 1
         assert await kv.delete("a") == 2
-        assert [(await watcher.next(WAIT)).revision for _ in range(2)] == [1, 2]
+        assert (await watcher.next(WAIT)).revision == 2
     assert await kv.create("a", b"2") == 3
     assert (await kv.get("a")).value == b"2"
     assert await kv.keys() == ["a"]

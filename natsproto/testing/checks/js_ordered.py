@@ -172,7 +172,7 @@ async def check_ordered_consume_again(ctx: Context) -> None:
     for start in (0, 10):
         async with ordered.consume(max_messages=20) as messages:
             assert await take(messages, 10) == numbers(30)[start : start + 10]
-    assert [msg.data for msg in await ordered.fetch(5, expires=1.0)] == numbers(25)[20:]
+    assert [msg.data for msg in await ordered.fetch(5, expires=WAIT)] == numbers(25)[20:]
     async with ordered.consume() as messages:
         assert await take(messages, 5) == numbers(30)[25:]
 
@@ -218,8 +218,8 @@ async def check_ordered_until_the_client_closes(ctx: Context) -> None:
 async def check_ordered_fetch(ctx: Context) -> None:
     """fetch and next: one after the other, each message once."""
     js, _, ordered = await new_ordered(ctx, 10)
-    assert [msg.data for msg in await ordered.fetch(4, expires=1.0)] == numbers(4)
-    msg = await ordered.next(expires=1.0)
+    assert [msg.data for msg in await ordered.fetch(4, expires=WAIT)] == numbers(4)
+    msg = await ordered.next(expires=WAIT)
     assert msg is not None
     assert msg.data == b"4"
     batch = await ordered.fetch(max_bytes=100, expires=1.0)

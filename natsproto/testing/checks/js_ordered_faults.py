@@ -170,7 +170,7 @@ async def check_ordered_purged(ctx: Context) -> None:
             await messages.events.next(0.05)
     await stream.purge()
     await fill(ctx, js, [b"again"])
-    msg = await ordered.next(expires=1.0)
+    msg = await ordered.next(expires=WAIT)
     assert msg is not None
     assert msg.data == b"again"
 
@@ -205,7 +205,7 @@ async def check_ordered_max_reset_attempts(ctx: Context) -> None:
     assert isinstance(caught.error.error, ConsumerLimitReached)
     await stream.delete_consumer("intruder")
     await fill(ctx, js, [b"more"])
-    assert [msg.data for msg in await ordered.fetch(1, expires=1.0)] == [b"more"]
+    assert [msg.data for msg in await ordered.fetch(1, expires=WAIT)] == [b"more"]
 
 
 @check(since=_TELLS)
@@ -214,9 +214,9 @@ async def check_ordered_fetch_deleted(ctx: Context) -> None:
     js, _, ordered = await new_ordered(ctx, 10)
     other = await open_js(ctx)
     for start in (0, 3, 6):
-        assert [msg.data for msg in await ordered.fetch(3, expires=1.0)] == numbers(10)[start:][:3]
+        assert [msg.data for msg in await ordered.fetch(3, expires=WAIT)] == numbers(10)[start:][:3]
         await other.delete_consumer(name_of(ctx), ordered.name)
-    msg = await ordered.next(expires=1.0)
+    msg = await ordered.next(expires=WAIT)
     assert msg is not None
     assert msg.data == b"9"
     await other.delete_consumer(name_of(ctx), ordered.name)
@@ -229,7 +229,7 @@ async def check_ordered_fetch_deleted(ctx: Context) -> None:
 async def check_ordered_inactive(ctx: Context) -> None:
     """A consumer that was not used for long is gone; the handle goes on where it was."""
     js, stream, ordered = await new_ordered(ctx, 3, inactive_threshold=0.1)
-    assert [msg.data for msg in await ordered.fetch(2, expires=1.0)] == numbers(2)
+    assert [msg.data for msg in await ordered.fetch(2, expires=WAIT)] == numbers(2)
 
     async def look() -> bool:
         return not await stream.consumer_names()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from jetstream.errors import JetStreamNotAvailable
 from natsproto.errors import InvalidValue, LocalError, NotSupported, TimeoutExpired
-from natsproto.testing.context import SOON, Context, raises
+from natsproto.testing.context import SOON, WAIT, Context, raises
 from natsproto.testing.peers import Listener
 from natsproto.testing.streams import fill, name_of, new_stream, numbers, open_js
 from natsproto.testing.suite import check
@@ -30,7 +30,7 @@ async def check_domain(ctx: Context) -> None:
     assert (await stream.get_msg(1)).data == b"1"
     consumer = await stream.create_consumer(durable_name="c")
     assert (await consumer.info()).num_pending == 1
-    [msg] = await consumer.fetch(1, expires=1.0)
+    [msg] = await consumer.fetch(1, expires=WAIT)
     assert msg.data == b"1"
     await msg.ack_sync()
     assert (await consumer.info()).ack_floor.stream_seq == 1
@@ -55,7 +55,7 @@ async def check_api_prefix(ctx: Context) -> None:
     await fill(ctx, js, numbers(3))
     assert [msg.data for msg in await stream.get_msgs(batch=3)] == numbers(3)
     consumer = await stream.create_consumer(durable_name="c")
-    assert [msg.data for msg in await consumer.fetch(3, expires=1.0)] == numbers(3)
+    assert [msg.data for msg in await consumer.fetch(3, expires=WAIT)] == numbers(3)
 
 
 @check()
