@@ -22,7 +22,7 @@ class Link:
 
     def __init__(self, port: TrioPort) -> None:
         self._port = port
-        self._scope = trio.CancelScope()
+        self._scope = trio.CancelScope(shield=True)
         self._socket: trio.socket.SocketType | None = None
         self._pieces: list[bytes] = []
         self._filled = trio.Event()

@@ -2,7 +2,8 @@
 
 A nursery for each connection, with a task for the time and two for each transport: one reads, the
 other writes. Whoever publishes only leaves bytes to the writer, so cancelling a publish never
-leaves half a frame on the wire.
+leaves half a frame on the wire. These tasks are shielded: a cancellation from outside is for what
+is in the block, and while that ends they still send what it has published.
 """
 
 from __future__ import annotations
@@ -51,9 +52,9 @@ class _Connecting:
             raise InvalidState("natsproto.adapters.trio is for tasks of trio")
         self._manager = trio.open_nursery()
         self._nursery = await self._manager.__aenter__()
-        port = TrioPort(self._connection, self._nursery)
+        self._port = TrioPort(self._connection, self._nursery)
         try:
-            self._client = await shared.open_client(self._connection, port)
+            self._client = await shared.open_client(self._connection, self._port)
         except BaseException:
             await self._leave()
             raise
@@ -72,7 +73,7 @@ class _Connecting:
 
     async def _leave(self) -> None:
         self._nursery.cancel_scope.shield = True
-        self._nursery.cancel_scope.cancel()
+        self._port.stop()
         await self._manager.__aexit__(None, None, None)
 
 
@@ -85,6 +86,7 @@ class TrioPort(shared.Carrier):
         self._link: Link | None = None
         self._alarm = math.inf
         self._earlier = trio.Event()
+        self._watch = trio.CancelScope(shield=True)
         nursery.start_soon(self._watch_the_time)
 
     def now(self) -> float:
@@ -121,13 +123,19 @@ class TrioPort(shared.Carrier):
         self.carry_out()
         self._earlier.set()
 
+    def stop(self) -> None:
+        """All tasks, at once."""
+        self._watch.cancel()
+        self._hang_up()
+
     async def _watch_the_time(self) -> None:
-        while not self.connection.closed:
-            with trio.move_on_at(self._alarm):
-                await self._earlier.wait()
-            self._alarm = math.inf
-            self.ring()
-            self._earlier = trio.Event()
+        with self._watch:
+            while not self.connection.closed:
+                with trio.move_on_at(self._alarm):
+                    await self._earlier.wait()
+                self._alarm = math.inf
+                self.ring()
+                self._earlier = trio.Event()
 
     def _arm(self, deadline: float) -> None:
         if deadline < self._alarm:

@@ -9,6 +9,7 @@ import trio
 import trio.testing
 
 from natsproto.adapters._trio_link import Link
+from natsproto.adapters.trio import connect
 from natsproto.effects import Dial
 
 
@@ -59,5 +60,38 @@ def test_a_link_that_is_detached_when_its_tasks_are_about_to_run():
                 for each in (peer, near, far):
                     each.close()
                 assert port.reports in ([], [b"PING\r\n"])
+
+    trio.run(main)
+
+
+@pytest.mark.parametrize("size", [1, 500_000])
+def test_a_block_that_is_cancelled_in_the_turn_in_which_it_publishes(server, size):
+    """The cancellation is for what is in the block, not for the tasks that send."""
+
+    async def main():
+        async with connect(server.url) as watcher:
+            sub = await watcher.subscribe("a")
+            await watcher.flush()
+            with trio.CancelScope() as scope:
+                async with connect(server.url) as client:
+                    await client.publish("a", bytes(size))
+                    scope.cancel()
+                    await trio.sleep_forever()
+            assert scope.cancelled_caught
+            assert len((await sub.next(timeout=5)).data) == size
+
+    trio.run(main)
+
+
+def test_a_block_whose_end_is_cut_short_leaves_no_task(server, monkeypatch):
+    """Whatever the end of the block raises, the transport is dropped and the nursery empty."""
+
+    async def main():
+        with pytest.raises(KeyboardInterrupt):
+            async with connect(server.url) as client:
+                monkeypatch.setattr(client, "close", interrupted)
+
+    async def interrupted():
+        raise KeyboardInterrupt
 
     trio.run(main)

@@ -133,11 +133,9 @@ async def check_object_not_put(ctx: Context) -> None:
 
 @check()
 async def check_object_orphans(ctx: Context) -> None:
-    """Chunks that belong to nobody are removed, unless they are young; all others stay.
-
-    They are what a program leaves that ends amid a put, or before it has purged what it replaced;
-    and nats-server 2.15.1, killed, brings back some of what it had purged.
-    """
+    """Chunks that belong to nobody are removed, unless they are young; all others stay."""
+    # They are what a program leaves that ends amid a put, or before it has purged what it replaced;
+    # and nats-server 2.15.1, killed, brings back some of what it had purged.
     js, store = await new_store(ctx)
     for name in ("o", "renamed", "deleted"):
         await store.put(name, sample(50), chunk_size=10)
