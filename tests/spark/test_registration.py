@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from jetstream.spark import JetStreamDataSource
+from jetstream.spark.compat import ARROW_QUERIES
 from jetstream.spark.source import BatchReader
 from jetstream.spark.stream import StreamReader
 from natsproto.errors import InvalidValue
@@ -48,7 +49,8 @@ def test_looking_it_up_imports_neither_readers_nor_pyarrow():
 
 def test_committing_a_write_needs_no_pyarrow():
     """Spark starts a process for each commit of a micro-batch, and pyarrow is most of its CPU."""
-    code = "import pyspark.sql.worker.commit_data_source_write, jetstream.spark.sink_arrow; "
+    module = "sink_arrow" if ARROW_QUERIES else "sink"
+    code = f"import pyspark.sql.worker.commit_data_source_write, jetstream.spark.{module}; "
     code += "print('jetstream.spark.sink' in sys.modules, 'pyarrow' in sys.modules)"
     assert run(code) == "True False"
 
