@@ -109,8 +109,11 @@ async def _member(js: JetStream, subject: str, queue: str) -> PushMessages:
 async def check_subscribe_race(ctx: Context) -> None:
     """Many begin at the same moment: one creates the consumer, the others find it."""
     js, subject = await filled_stream(ctx)
-    tasks = [ctx.start(_member, await open_js(ctx), subject, "q") for _ in range(6)]
+    clients = [await ctx.connect(js_server(ctx)) for _ in range(6)]
+    tasks = [ctx.start(_member, ctx.jetstream(each), subject, "q") for each in clients]
     members = [await task.result() for task in tasks]
+    for client in clients:
+        await client.flush(WAIT)  # or the server may not yet know of the last one
     assert await js.consumer_names(name_of(ctx)) == ["q"]
     await fill(ctx, js, numbers(300))
     for member in members:
