@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from natsproto.errors import InvalidName, InvalidValue, NotSupported
+from natsproto.subjects import LETTERS_AND_DIGITS
 
 from .api_errors import StreamNameInUse, StreamNotFound
 from .kv_errors import BucketExists, BucketNotFound
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
         bucket: str
         compression: bool
 
-
-LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 # What a bucket and its stream have in common: its name in the one, and in the other.
 SAME = (
@@ -59,7 +58,8 @@ def check_chars(what: str, name: str, allowed: str, told: str, rule: str) -> str
 
 def check_bucket_name(bucket: str, rule: str) -> str:
     """InvalidName unless a bucket can be called that."""
-    return check_chars("bucket", bucket, LETTERS + "-_", "letters, digits, - and _", rule)
+    allowed = LETTERS_AND_DIGITS + "-_"
+    return check_chars("bucket", bucket, allowed, "letters, digits, - and _", rule)
 
 
 def check_given(kind: type, given: object, rule: str) -> None:

@@ -10,15 +10,13 @@ from __future__ import annotations
 from natsproto.subjects import check_known_name, check_new_name, check_publish, check_subscribe
 
 from .fields import refuse
+from .pull_options import is_group
 from .stream_rules import MAX_REPLICAS, check_limits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .consumer_config import ConsumerConfig
     from .fields import Refusal
-
-MAX_GROUP = 16
-_GROUP = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/_=-"
 
 
 def check_consumer(config: ConsumerConfig, new: bool) -> None:
@@ -42,10 +40,6 @@ def _is_percent(text: str) -> bool:
     digits = text[:-1] if text[-1:] == "%" else text
     digits = digits[1:] if digits[:1] == "+" else digits
     return digits != "" and all(char in "0123456789" for char in digits)
-
-
-def _is_group(name: str) -> bool:
-    return 0 < len(name) <= MAX_GROUP and all(char in _GROUP for char in name)
 
 
 # Rule, the fields that it is about, what must not be, and why; the first that applies is told.
@@ -115,7 +109,7 @@ _REFUSED: list[Refusal[ConsumerConfig]] = [
     (
         "CONS-21",
         ("priority_groups",),
-        lambda c: not all(_is_group(name) for name in c.priority_groups),
+        lambda c: not all(is_group(name) for name in c.priority_groups),
         "a group has 1 to 16 of A-Z a-z 0-9 / _ = -",
     ),
     (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from natsproto.errors import InvalidName, InvalidValue
+from natsproto.subjects import LETTERS_AND_DIGITS
 
-from .bucket import LETTERS, check_bucket_name, check_chars
+from .bucket import check_bucket_name, check_chars
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 STREAM = "KV_"
 ALL_KEYS = ">"
 _RESERVED = "_kv"
-_IN_KEYS = LETTERS + "-/_=."
+_IN_KEYS = LETTERS_AND_DIGITS + "-/_=."
 
 
 def stream_of(bucket: str) -> str:

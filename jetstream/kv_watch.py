@@ -29,7 +29,8 @@ from .kinds import MOST_SEQUENCE
 from .kv_entry import delivered_entry
 from .kv_errors import BucketNotFound
 from .kv_names import ALL_KEYS, check_filters
-from .ordered_consumer import INACTIVE, open_ordered, ordered_config
+from .ordered_consumer import open_ordered, ordered_config
+from .stream import INACTIVE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

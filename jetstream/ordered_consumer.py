@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from .timestamp import TimestampLike
 
 
-INACTIVE = 300.0
 HEARTBEAT = 5.0
 _SERIAL_DIGITS = 10  # of the names of consumers
 _TRIES = 5  # to find a name that nobody uses

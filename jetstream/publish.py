@@ -184,6 +184,7 @@ def _check_when(when: str) -> None:
     if not wrong and when.startswith("@at "):
         Timestamp.parse(when[4:])
     elif not wrong:
+        # A cron expression without its seconds, or a duration without its unit.
         wrong = len(when.split()) < 6 if when[0] != "@" else when[-1].isdigit()
     if wrong:
         raise InvalidValue("when %r is not %s" % (when, known), "SCHED-5")

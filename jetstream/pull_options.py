@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from natsproto import session
 from natsproto.errors import InvalidValue
 from natsproto.session import check_flag
+from natsproto.subjects import LETTERS_AND_DIGITS
 
 from .pull import MANY, PullTemplate
 
@@ -21,10 +23,11 @@ if TYPE_CHECKING:
 
 
 NANO = 10**9
-_MOST = 10**9  # seconds, a generation
+_MOST_SECONDS = 10**9  # a generation
 SHORTEST_HEARTBEAT = 0.5
 LONGEST_HEARTBEAT = 30.0
 DEFAULT_MESSAGES = 500
+_MOST_COUNT = 2**63 - 1  # int64
 _PRIORITY = ("group", "min_pending", "min_ack_pending", "priority")
 _OPTIONS = {
     "fetch": ("max_messages", "max_bytes", "expires", "heartbeat", "no_wait"),
@@ -39,7 +42,7 @@ _OPTIONS = {
         "stop_after",
     ),
 }
-_GROUP_SIGNS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/_=-"
+_GROUP_SIGNS = LETTERS_AND_DIGITS + "/_=-"
 
 
 def check_options(call: str, rest: PriorityOptions) -> None:
@@ -103,8 +106,13 @@ def _template(
 
 def check_time(name: str, value: float, least: float) -> None:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not least <= value <= _MOST:
-        text = "%s %r is not a number of seconds from %g to %d" % (name, value, least, _MOST)
+    if not number or not least <= value <= _MOST_SECONDS:
+        text = "%s %r is not a number of seconds from %g to %d" % (
+            name,
+            value,
+            least,
+            _MOST_SECONDS,
+        )
         raise InvalidValue(text, "PULL-4")
 
 
@@ -116,9 +124,7 @@ def check_heartbeat(heartbeat: float, expires: float, least: float) -> None:
 
 
 def check_count(name: str, value: int) -> int:
-    if not _is_whole(value, 1, 2**63 - 1):
-        raise InvalidValue("%s %r is not a whole number from 1" % (name, value), "PULL-3")
-    return value
+    return session.check_count(name, value, 1, _MOST_COUNT, "PULL-3")
 
 
 def threshold(name: str, value: int | None, limit: int) -> int:
@@ -176,22 +182,21 @@ def _priority_fields(priority: PriorityOptions) -> dict[str, Any]:
         value: Any = priority.get(name)
         if value is None:
             continue
-        least, most = (0, 9) if name == "priority" else (1, 2**63 - 1)
-        if not _is_whole(value, least, most):
-            text = "%s %r is not a whole number from %d to %d" % (name, value, least, most)
-            raise InvalidValue(text, "PULL-6")
+        least, most = (0, 9) if name == "priority" else (1, _MOST_COUNT)
+        session.check_count(name, value, least, most, "PULL-6")
         if not group:
             raise InvalidValue("%s %d needs a group" % (name, value), "PULL-6")
         fields[name] = value
     return fields
 
 
+def is_group(name: str) -> bool:
+    """Whether a priority group can have this name."""
+    return 0 < len(name) <= 16 and all(char in _GROUP_SIGNS for char in name)
+
+
 def check_group(group: Any) -> str:
     """InvalidValue if no priority group can have this name."""
-    if isinstance(group, str) and 0 < len(group) <= 16 and all(c in _GROUP_SIGNS for c in group):
+    if isinstance(group, str) and is_group(group):
         return group
     raise InvalidValue("group %r is not 1 to 16 letters, digits or /_=-" % (group,), "PULL-6")
-
-
-def _is_whole(value: Any, least: int, most: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .stored import StoredMsg
     from .timestamp import TimestampLike
 
+INACTIVE = 300.0  # until a server may drop an ordered consumer that nobody uses
 _MOST_SUBJECTS = 1024  # that the server answers for
 
 
@@ -205,7 +206,7 @@ class Stream:
         opt_start_time: TimestampLike | None = None,
         replay_policy: ReplayPolicy = "instant",
         headers_only: bool = False,
-        inactive_threshold: float = 300.0,
+        inactive_threshold: float = INACTIVE,
         name_prefix: str = "",
         metadata: dict[str, str] | None = None,
         max_reset_attempts: int | None = None,

@@ -24,7 +24,7 @@ _FORBIDDEN = [
     ("\f", "a form feed"),
     ("\0", "a NUL"),
 ]
-_BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+LETTERS_AND_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _NAME_FORBIDDEN = ".*>/\\"
 MAX_NAME = 255
 
@@ -115,7 +115,7 @@ def matches(pattern: str, subject: str) -> bool:
 
 def token(randbelow: Callable[[int], int], length: int = 22) -> str:
     """A random base-62 token: 22 characters hold 131 bits."""
-    return "".join([_BASE62[randbelow(62)] for _ in range(length)])
+    return "".join([LETTERS_AND_DIGITS[randbelow(62)] for _ in range(length)])
 
 
 def inbox(randbelow: Callable[[int], int], prefix: str = "_INBOX") -> str:

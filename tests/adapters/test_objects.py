@@ -25,6 +25,15 @@ async def subjects(js):
     return (await stream.info(subjects_filter="$O.>")).state.subjects
 
 
+async def until(runtime, look):
+    """What is swept behind the caller's back is gone after some seconds."""
+    for _ in range(300):
+        if await look():
+            return
+        await runtime.sleep(0.02)
+    pytest.fail("chunks are left")
+
+
 @pytest.mark.rule("OBJ-25")
 def test_cancelled(runtime, js_server):
     """Sooner or later, even when the info is on its way: either all of it is there, or nothing."""
@@ -47,13 +56,13 @@ def test_cancelled(runtime, js_server):
                 for _ in range(turn):
                     await other.flush()
                 await putter.stop()
-            for _ in range(300):
-                sizes = [len(await store.get_bytes(name)) for name in names]
-                if sorted((await subjects(js)).values()) == sorted([1] * 20 + sizes):
-                    break
-                await runtime.sleep(0.02)
-            else:
-                pytest.fail("chunks are left")
+            sizes = []
+
+            async def nothing_is_left():
+                sizes[:] = [len(await store.get_bytes(name)) for name in names]
+                return sorted((await subjects(js)).values()) == sorted([1] * 20 + sizes)
+
+            await until(runtime, nothing_is_left)
             assert set(sizes) <= {6, 100}
             await js.delete_object_store("b")
 
@@ -78,15 +87,17 @@ def test_a_deletion_that_is_cancelled(runtime, js_server):
                 for _ in range(turn // 2):
                     await other.flush()
                 await deleter.stop()
-            for _ in range(300):
-                infos = await store.list(show_deleted=True)
-                chunks = {"$O.b.C." + info.nuid: info.chunks for info in infos if info.chunks}
+            infos = []
+            chunks = {}
+
+            async def nothing_is_left():
+                infos[:] = await store.list(show_deleted=True)
+                chunks.clear()
+                chunks.update({"$O.b.C." + each.nuid: each.chunks for each in infos if each.chunks})
                 found = await subjects(js)
-                if {name: found[name] for name in found if ".C." in name} == chunks:
-                    break
-                await runtime.sleep(0.02)
-            else:
-                pytest.fail("chunks are left")
+                return {name: found[name] for name in found if ".C." in name} == chunks
+
+            await until(runtime, nothing_is_left)
             assert set(chunks.values()) <= {6}
             assert [info.chunks for info in infos if info.deleted] == [0] * (12 - len(chunks))
             await js.delete_object_store("b")
