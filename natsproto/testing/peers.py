@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from .server import Server
 
 _TIMEOUT = 5.0
-_NEVER = b"\0 never said \0"
+#: The last line of a script: listen until the client hangs up.
+FOREVER = (b"\0 never said \0", b"")
 
 
 class RawPeer:
@@ -62,6 +63,7 @@ class Listener:
         self.heard: list[bytes] = []
         self._sock = socket.create_server((HOST, 0))
         self.port: int = self._sock.getsockname()[1]
+        self._last: object = None  # the address that close() connects from
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
@@ -71,11 +73,10 @@ class Listener:
 
     def _serve(self) -> None:
         while True:
-            try:
-                client, _ = self._sock.accept()
-            except OSError:
-                return  # closed
+            client, address = self._sock.accept()
             with client:
+                if address == self._last:
+                    return
                 client.settimeout(_TIMEOUT)
                 self.heard.append(self._talk(client))
 
@@ -83,7 +84,7 @@ class Listener:
         heard = b""
         try:
             client.sendall(self._greeting)
-            for expected, saying in self._script or [(_NEVER, b"")]:
+            for expected, saying in self._script or [FOREVER]:
                 while expected not in heard:
                     data = client.recv(65536)
                     if not data:
@@ -95,13 +96,19 @@ class Listener:
         return heard
 
     def close(self) -> None:
-        """After this `heard` is complete."""
-        try:
-            self._sock.shutdown(socket.SHUT_RDWR)  # or accept() would go on
-        except OSError:
-            pass  # closed before
+        """Serve every client that has connected, then stop: `heard` is complete.
+
+        Connections are accepted in order, so one of our own marks the end of the queue.
+        """
+        if self._last is not None:
+            return
+        with socket.socket() as last:
+            last.bind((HOST, 0))
+            self._last = last.getsockname()
+            last.settimeout(_TIMEOUT)
+            last.connect((HOST, self.port))
+            self._thread.join(2 * _TIMEOUT)
         self._sock.close()
-        self._thread.join(_TIMEOUT)
 
     def __enter__(self) -> Listener:
         return self

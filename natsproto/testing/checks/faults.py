@@ -7,7 +7,7 @@ from contextlib import suppress
 from natsproto.errors import ConnectionLost, ProtocolError, TimeoutExpired
 from natsproto.events import Connected, Disconnected
 from natsproto.testing.context import WAIT, Context, next_event, take
-from natsproto.testing.peers import Listener
+from natsproto.testing.peers import FOREVER, Listener
 from natsproto.testing.suite import check
 
 _INFO = b'INFO {"server_id":"x","version":"2.10.0","headers":true,"max_payload":1000}\r\n'
@@ -32,8 +32,7 @@ async def check_cut_within_a_message(ctx: Context) -> None:
 async def check_garbage_from_the_server(ctx: Context) -> None:
     """A server that sends garbage is left; what came before it counts."""
     script = (b"SUB ", b"MSG %s 1 2\r\nok\r\nGARBAGE\r\n" % ctx.subject.encode())
-    forever = (b"\0 never said \0", b"")
-    with ctx.enter(Listener(_INFO, _WELCOME, script, forever)) as listener:
+    with ctx.enter(Listener(_INFO, _WELCOME, script, FOREVER)) as listener:
         urls = [f"nats://{listener.address}", ctx.server.url]
         client = await ctx.connect(urls, shuffle=False)
         sub = await client.subscribe(ctx.subject)
