@@ -244,11 +244,11 @@ def open_files() -> int:
 
 
 def contents(client: Client) -> tuple[int, int, int]:
-    """Subscriptions, but for the one of answers; requests; timers that will ring."""
+    """Count subscriptions (except the one for replies), open requests and armed timers."""
     connection = client.session.connection
     replies = connection._replies
     subs = [sub for sub in connection._subs.values() if sub is not replies]
-    requests = 0 if replies is None else replies.pending()
+    requests = 0 if replies is None else len(replies.open)
     timers = [
         entry
         for entry in connection._timers._heap

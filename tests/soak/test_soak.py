@@ -6,10 +6,12 @@ import asyncio
 
 import pytest
 
+from natsproto.adapters.asyncio import connect
+from natsproto.testing import Server
 from tests.soak.__main__ import main
 from tests.soak.faults import PLACES
 from tests.soak.ledger import Ledger
-from tests.soak.load import Soak
+from tests.soak.load import Soak, contents
 
 # Seeds whose faults are: a crash and a freeze; a stop of a member and a leader that steps down.
 SHORT = [("single", 3, {"kill", "freeze"}), ("cluster", 3, {"terminate", "stream step-down"})]
@@ -109,6 +111,31 @@ def test_a_bad_ledger(harm, complaint):
     ledger = good()
     harm(ledger)
     assert complaint in ledger.complaints()
+
+
+def test_leaks_are_seen():
+    """Each kind of leftover changes the count that the soak compares."""
+
+    async def main():
+        with Server() as server:
+            async with connect(server.url) as client:
+                before = contents(client)
+                sub = await client.subscribe("nobody.publishes.here")
+                subscribed = contents(client)
+                service = await client.subscribe("nobody.answers.here")
+                request = asyncio.create_task(client.request("nobody.answers.here", timeout=30.0))
+                await anext(service)  # the request is open now
+                requested = contents(client)
+                request.cancel()
+                await asyncio.wait([request])
+                await sub.unsubscribe()
+                await service.unsubscribe()
+                return before, subscribed, requested, contents(client)
+
+    before, subscribed, requested, after = asyncio.run(main())
+    assert before == after == (0, 0, before[2])  # the timers: that of the next PING
+    assert subscribed == (1, 0, before[2])
+    assert requested == (2, 1, before[2] + 1)
 
 
 def test_the_command(monkeypatch, capsys):
