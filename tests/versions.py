@@ -21,8 +21,9 @@ from typing import NamedTuple
 ROOT = Path(__file__).parent.parent
 KEPT = Path(sys.prefix) / "servers"
 DEBIAN = "2.9.10"
-#: The oldest supported release, then the first of each minor release that changed the protocol.
-VERSIONS = (DEBIAN, "2.10.25", "2.11.0", "2.12.0", "2.14.0", "2.15.1")
+#: The oldest supported release and one of each later minor release, the first of it where possible:
+#: the first ones of 2.11 refuse to purge memory streams and do not expire messages on time.
+VERSIONS = (DEBIAN, "2.10.25", "2.11.11", "2.12.0", "2.14.0", "2.15.1")
 
 COUNT = re.compile(r"(\d+) (passed|failed|error|skipped)")
 SKIP = re.compile(r"^SKIPPED \[(\d+)\] \S+: (.*)$", re.MULTILINE)
