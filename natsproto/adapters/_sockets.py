@@ -142,15 +142,20 @@ class Wire:
             return None
 
     def send(self, take: Callable[[], list[bytes]]) -> None:
-        """As much as the system takes; new data is taken only when it has had the last.
+        """Send as much as the system accepts; take new data only after the last was accepted.
 
-        A failure is kept for `receive`: the server's last words may tell more.
+        CONN-26: when this returns, the connection has nothing left to take, or `unsent` is not
+        empty and `wants` asks for WRITE. Otherwise nothing would wake up whoever waits for room.
+
+        A failure is kept for `receive`: the server's last words may explain it.
         """
         unsent = self.unsent
-        if not unsent and self.broken is None:
-            unsent += take()
         try:
-            while unsent:
+            while self.broken is None:
+                if not unsent:
+                    unsent += take()
+                    if not unsent:
+                        break
                 size = self._sock.send(unsent[0])
                 if size == len(unsent[0]):
                     del unsent[0]
