@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from . import client as _client
 from . import subscription as _subscription
-from .errors import ConnectionClosed
+from .errors import ConnectionClosed, MessagesUnconfirmed
 from .port import blocking, blocking_next, blocking_to, run_sync
 
 TYPE_CHECKING = False
@@ -177,11 +177,14 @@ class Client:
     def __enter__(self) -> Client:
         return self
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
         try:
             self.close()
         except ConnectionClosed:
             pass  # after a fork, in the child: there is nothing to close
+        except MessagesUnconfirmed:
+            if kind is None:  # CONN-29
+                raise
 
     def __repr__(self) -> str:
         return repr(self.inner)

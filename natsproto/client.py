@@ -6,7 +6,7 @@ they are, `natsproto.blocking` runs them to their end without a loop.
 
 from __future__ import annotations
 
-from .errors import ConnectionClosed, NatsError
+from .errors import ConnectionClosed, MessagesUnconfirmed
 from .events import Closed
 from .session import Session, check_count, check_seconds
 from .states import CLOSED, CONNECTED
@@ -164,20 +164,29 @@ class Client:
     async def drain(self, timeout: float = 30.0) -> None:
         """End gracefully: unsubscribe, wait until what arrived is taken, flush, close.
 
-        TimeoutExpired if that takes too long; the client is closed then, too.
+        Raises TimeoutExpired if that takes too long, and MessagesUnconfirmed, which is one, if
+        published messages are left. The client is closed in any case.
         """
-        if self._connection.state != CLOSED:
-            deadline = self.session.deadline(timeout)
-            await self.session.settle(self._connection.start_drain(deadline))
-        await self._port.aclose()
+        deadline = self.session.deadline(timeout)
+        connection = self._connection
+        closed = connection.state == CLOSED
+        start = connection.start_close if closed else connection.start_drain
+        try:
+            await self.session.settle(start(deadline))
+        finally:
+            if connection.closed:  # DRAIN-8: not if the caller was canceled
+                await self._port.aclose()
 
     async def close(self, timeout: float = 2.0) -> None:
-        """Send what is on its way, for at most the timeout, and close. Closing twice is fine."""
+        """Send what was published and close, within the timeout. Closing twice is fine.
+
+        Without a connection it waits for one if there is anything to send. Raises
+        MessagesUnconfirmed, which counts them, if the server has not confirmed all messages by
+        then. The client is closed in any case.
+        """
+        deadline = self.session.deadline(timeout)
         try:
-            if self._connection.state == CONNECTED:
-                await self.flush(timeout)
-        except NatsError:
-            pass  # it is lost or frozen: what could be sent was
+            await self.session.settle(self._connection.start_close(deadline))
         finally:
             self._connection.close(self._port.now())
             self._port.flush_soon()
@@ -191,11 +200,24 @@ class Client:
     async def __aenter__(self) -> Client:
         return self
 
-    async def __aexit__(self, *exc: object) -> None:
-        await self.close()
+    async def __aexit__(self, kind: type[BaseException] | None, *exc: object) -> None:
+        await leave(self, kind)
 
     def __repr__(self) -> str:
         return "<Client %s %s>" % (self.state, self.connected_url)
+
+
+async def leave(client: Client, kind: type[BaseException] | None, timeout: float = 2.0) -> None:
+    """Close the client at the end of a block that raised an exception of this kind, or none.
+
+    CONN-29: an error of closing does not replace that exception. The Closed event has the count of
+    unconfirmed messages.
+    """
+    try:
+        await client.close(timeout)
+    except MessagesUnconfirmed:
+        if kind is None:
+            raise
 
 
 class Events:

@@ -8,9 +8,16 @@ the adapter had not taken yet.
 from __future__ import annotations
 
 from . import _text, encode, subjects
-from .errors import ConnectionClosed, ConnectionLost, NatsError, PermissionDenied
-from .events import EventQueue, SlowConsumer
-from .publishing import Publishing
+from .errors import (
+    ConnectionClosed,
+    ConnectionLost,
+    MessagesUnconfirmed,
+    NatsError,
+    PayloadTooLarge,
+    PermissionDenied,
+)
+from .events import EventQueue, PublishDropped, SlowConsumer
+from .publishing import Publishing, reply_of, size_of, subject_of
 from .replies import Replies
 from .timers import Timers
 from .waitable import Fence, Gather, Mailbox, Request
@@ -39,6 +46,10 @@ class Commands(Publishing):
         self._last_sid = 0
         self._replies: Replies | None = None
         self._pings: list[Request | None] = []  # who waits for a PONG, oldest first; None: nobody
+        self._marks: list[int] = []  # how many messages each of these PINGs confirms
+        self._confirmed = 0  # messages that the server has seen, or that were lost before now
+        self._in_doubt = 0  # messages that were lost with their transport while we were closing
+        self._loss: MessagesUnconfirmed | None = None  # at the end, until somebody is told
         self._flushes: list[Request] = []  # flushes that wait for a connection
         self._dropping: list[Receiver] = []  # those that dropped a message since the last look
 
@@ -187,6 +198,7 @@ class Commands(Publishing):
         except NatsError:
             self._replies.forget(request)
             raise
+        self._answerable += 1
         self._timers.arm(request)
 
     def start_flush(self, deadline: float | None) -> Request:
@@ -204,11 +216,39 @@ class Commands(Publishing):
     @property
     def idle(self) -> bool:
         """Not connected, and nothing waits to be sent."""
-        return not self._online and not self._held
+        return not self._online and not self._count(self._held)
 
     def _send_ping(self, request: Request | None) -> None:
         self._outbox.add(encode.ping())
         self._pings.append(request)
+        self._marks.append(self._accepted() - self._count(self._held))
+
+    # What the server has confirmed. Requests and what machines order do not count: whoever waits
+    # for their answers learns of their loss.
+
+    def _accepted(self) -> int:
+        return self.stats.out_msgs - self._answerable
+
+    def _count(self, frames: list[bytes]) -> int:
+        """Count the publishes in these frames that are not requests."""
+        if self._replies is None:
+            return len(frames)
+        inbox = self._replies.subject[:-1]
+        return len([frame for frame in frames if not reply_of(frame).startswith(inbox)])
+
+    def _lose_sent(self, closing: bool) -> None:
+        """The transport is lost: nothing confirms any more what was sent on it."""
+        reached = self._accepted() - self._count(self._held)
+        if closing:
+            self._in_doubt += reached - self._confirmed
+        self._confirmed = reached
+        self._marks = []
+
+    def _count_loss(self) -> MessagesUnconfirmed | None:
+        """Count at the end what the server may not have received (CONN-28)."""
+        unsent = self._count(self._outbox.only_publishes() + self._held)
+        in_doubt = self._accepted() - self._confirmed - unsent + self._in_doubt
+        return MessagesUnconfirmed(unsent, in_doubt) if unsent or in_doubt else None
 
     def cancel(self, request: Request) -> None:
         """Nobody waits for it any more; whatever still comes for it is dropped."""
@@ -246,10 +286,24 @@ class Commands(Publishing):
                 left = receiver.after - receiver.received
                 self._outbox.add(encode.unsub(receiver.sid, after=left))
             receiver.connected(now)
-        self._release()
+        for frame in self._release():
+            self._refuse(frame)
         for request in self._flushes:
             self._send_ping(request)
         self._flushes = []
+
+    def _refuse(self, frame: bytes) -> None:
+        """Drop a held publish that this server does not take, and report it (RECON-14)."""
+        size = size_of(frame)
+        if self._replies is None or self._count([frame]):
+            self._tell(PublishDropped(_text.decode(subject_of(frame)), size))
+            return
+        self._answerable -= 1
+        request = self._replies.open.get(reply_of(frame).rpartition(b".")[2])
+        if request is not None:
+            self._forget(request)
+            request.finish(error=PayloadTooLarge(self._too_large(size)))
+            self._ready.append(request)
 
     def _go_offline(self, now: float) -> None:
         self._online = False
@@ -270,6 +324,7 @@ class Commands(Publishing):
     def _go_away(self, reason: str, error: NatsError | None) -> None:
         """For good: everybody who waits is told why; subscriptions end with the error, if any."""
         self.closed = reason
+        self._loss = self._count_loss()
         self._online = False
         self._holding = True
         for receiver in self._receivers():
@@ -280,6 +335,7 @@ class Commands(Publishing):
             if request is not None and request.finish(error=ConnectionClosed(reason)):
                 self._ready.append(request)
         self._pings = []
+        self._marks = []
         self._flushes = []
         self._outbox.clear()
         self._set_held([])

@@ -18,7 +18,6 @@ from . import states
 from .drain import Drain
 from .effects import Hangup
 from .errors import (
-    ConnectionClosed,
     ConnectionLost,
     NatsError,
     ProtocolError,
@@ -119,6 +118,7 @@ class Connection(Link):
         error = ConnectionLost("the process was forked")
         self._outbox.clear()
         self._set_held([])
+        self._confirmed = self._accepted()
         if self._replies is not None:
             self._replies.fail(error)
             self._replies = None  # the next request makes another inbox
@@ -187,21 +187,41 @@ class Connection(Link):
     def start_drain(self, deadline: float) -> Request:
         """Unsubscribe everything, let the user take what arrived, flush, close (see drain.py)."""
         if self._drain is None:
-            self._drain = Drain(self, deadline)
+            self._drain = Drain(self, deadline, self.start_drain_of_all())
             self._timers.arm(self._drain)
-            self._advance_drain()
+            self._advance_drain(self._drain)
         return self._drain
+
+    def start_close(self, deadline: float) -> Request:
+        """Flush and close (CONN-27); settled when closed, with MessagesUnconfirmed (CONN-28).
+
+        Without a connection it waits for one if anything waits to be sent, otherwise for nothing.
+        After the end it reports a loss that nobody was told of, once.
+        """
+        if self.state == CLOSED:
+            request = Request("close")
+            request.finish(error=self._loss)
+            self._loss = None
+            return request
+        if self._closing is None:
+            self._closing = Drain(self, deadline, None)
+        elif self._closing.deadline is not None and deadline < self._closing.deadline:
+            self._closing.deadline = deadline  # a second caller who is in more of a hurry
+        self._timers.arm(self._closing)
+        self._advance_drain(self._closing)
+        return self._closing
 
     def consumed(self, now: float) -> None:
         """The API took the last message of a subscription that has ended."""
         self._after(now)
 
     def cancel(self, request: Request) -> None:
-        if request is not self._drain:  # DRAIN-8: it goes on with nobody waiting
+        # DRAIN-8: it goes on with nobody waiting
+        if request is not self._drain and request is not self._closing:
             super().cancel(request)
 
     def close(self, now: float) -> None:
-        """At once and for good; `start_flush` or `start_drain` before it is the graceful way."""
+        """Close at once and for good; `start_close` and `start_drain` are the graceful ways."""
         if self.state != CLOSED:
             self._shut(None)
 
@@ -224,8 +244,14 @@ class Connection(Link):
 
     def _shut(self, reason: NatsError | None) -> None:
         super()._shut(reason)
-        if self._drain is not None and self._drain.finish(error=ConnectionClosed(self.closed)):
-            self._ready.append(self._drain)
+        self._settle(self._drain)
+        self._settle(self._closing)
+        if self._drain is not None or self._closing is not None:
+            self._loss = None  # those who wait for them are told
+
+    def _settle(self, drain: Drain | None) -> None:
+        if drain is not None and drain.settle(self._loss, self.closed):
+            self._ready.append(drain)
 
     # The end of every input
 
@@ -238,17 +264,14 @@ class Connection(Link):
             self._report_drops()
         if self._leaving is not None and self._leaving.done:
             self._lose(None, now)
-        if self._drain is not None:
-            self._advance_drain()
+        self._advance_drain(self._drain)
+        self._advance_drain(self._closing)
 
-    def _advance_drain(self) -> None:
-        drain = self._drain
-        assert drain is not None
-        if drain.advance():
-            if drain.finish():
-                self._ready.append(drain)
+    def _advance_drain(self, drain: Drain | None) -> None:
+        if drain is not None and drain.advance():
             if self.state != CLOSED:
                 self._shut(None)
+            self._settle(drain)
 
 
 def _describe(error: BaseException) -> str:

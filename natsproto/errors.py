@@ -13,6 +13,7 @@
         ProtocolError        the peer sent bytes that are no NATS protocol
         HeaderError          another publisher's header block cannot be read
         TimeoutExpired       no answer in time
+          MessagesUnconfirmed  closed before the server had confirmed all that was published
         NoResponders         nobody listens to the subject of a request
         NotSupported         the server is too old or not configured for this
         PermissionDenied     the server does not allow this subject
@@ -103,6 +104,21 @@ class HeaderError(RemoteError):
 
 class TimeoutExpired(RemoteError):
     """No answer in time; what was sent may still arrive and take effect."""
+
+
+class MessagesUnconfirmed(TimeoutExpired):
+    """The client was closed before the server had confirmed everything that was published.
+
+    `unsent` messages never left this process; `in_doubt` messages were sent and may have arrived.
+    """
+
+    def __init__(self, unsent: int, in_doubt: int) -> None:
+        super().__init__(
+            "the client was closed with unconfirmed messages: %d not sent, %d sent and in doubt"
+            % (unsent, in_doubt)
+        )
+        self.unsent = unsent
+        self.in_doubt = in_doubt
 
 
 class NoResponders(RemoteError):

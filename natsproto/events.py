@@ -84,13 +84,27 @@ class SlowConsumer(Event):
         self.dropped = dropped
 
 
+class PublishDropped(Event):
+    """A message that waited for a connection is above the new server's max_payload: not sent."""
+
+    __slots__ = ("size", "subject")
+
+    def __init__(self, subject: str, size: int) -> None:
+        self.subject = subject
+        self.size = size
+
+
 class Closed(Event):
-    """The last event: closed by the user (error is None) or for good by a failure."""
+    """The last event: closed by the user (error is None) or for good by a failure.
 
-    __slots__ = ("error",)
+    `unconfirmed` counts the published messages that the server may not have received.
+    """
 
-    def __init__(self, error: NatsError | None) -> None:
+    __slots__ = ("error", "unconfirmed")
+
+    def __init__(self, error: NatsError | None, unconfirmed: int = 0) -> None:
         self.error = error
+        self.unconfirmed = unconfirmed
 
 
 class EventQueue(Waitable):

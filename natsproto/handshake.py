@@ -226,7 +226,8 @@ class Handshake(Commands):
         if self.opened.finish(error=reason or ConnectionClosed(text)):
             self._ready.append(self.opened)
         self._report_drops()  # EVENT-6: nothing is told after Closed
-        self._tell(Closed(reason))
+        loss = self._loss
+        self._tell(Closed(reason, 0 if loss is None else loss.unsent + loss.in_doubt))
 
 
 def new_parser() -> Parser:

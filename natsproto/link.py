@@ -45,6 +45,7 @@ class Link(Handshake):
         self._mover = Waitable()  # when to leave a lame duck
         self._leaving: Request | None = None  # the fence before leaving it
         self._drain: Drain | None = None
+        self._closing: Drain | None = None  # the graceful close
 
     def _begin(self, now: float) -> None:
         """Connected. Not before the whole read is looked at: a refusal may come right behind PONG.
@@ -147,6 +148,7 @@ class Link(Handshake):
             self._welcomed = True
         elif self._pings:
             request = self._pings.pop(0)
+            self._confirmed = self._marks.pop(0)
             if request is None:
                 return  # it was to keep alive
             if isinstance(request, Fence):
@@ -203,7 +205,8 @@ class Link(Handshake):
             self._timers.arm(self._mover)
 
     def _may_leave(self) -> bool:
-        return self.pool.others() and self.options.max_reconnects != 0 and self._drain is None
+        staying = self._drain is not None or self._closing is not None
+        return self.pool.others() and self.options.max_reconnects != 0 and not staying
 
     def _leave(self, now: float) -> None:
         """Leave a lame duck: hold publishes back, hang up when it has seen the rest."""
@@ -230,6 +233,7 @@ class Link(Handshake):
         self._mover.deadline = None
         self._leaving = None
         self._go_offline(now)
+        self._lose_sent(closing=self._drain is not None or self._closing is not None)
         self._tell(Disconnected(str(server.url), error))
         if now - self._connected_at >= _STABLE:
             self._short_lives = 0

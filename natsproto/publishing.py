@@ -56,6 +56,7 @@ class Publishing:
 
     # A connection has too many attributes for CPython to find them fast: 0.05 us a publish.
     __slots__ = (
+        "_answerable",
         "_busy",
         "_checked",
         "_held",
@@ -83,6 +84,8 @@ class Publishing:
         self._checked: dict[str, bytes] = {}  # b"PUB subject " of subjects that were checked before
         self._sizes: dict[int, bytes] = {}  # b"16\r\n" of small sizes that were used before
         self._busy: list[Receiver] = []  # machines that have orders for us
+        # Messages in `stats` that somebody expects an answer to, and so learns of their loss.
+        self._answerable = 0
 
     def publish(
         self,
@@ -139,10 +142,11 @@ class Publishing:
 
     def _check_size(self, size: int) -> None:
         if size > self._max_payload:
-            raise PayloadTooLarge(
-                "%d bytes of headers and payload are above the server's max_payload %d"
-                % (size, self._max_payload)
-            )
+            raise PayloadTooLarge(self._too_large(size))
+
+    def _too_large(self, size: int) -> str:
+        text = "%d bytes of headers and payload are above the server's max_payload %d"
+        return text % (size, self._max_payload)
 
     def respond(self, reply: bytes, data: bytes) -> bool:
         """Publish to a reply subject as it came, which is opaque; True as from `publish`."""
@@ -178,6 +182,7 @@ class Publishing:
         frame = self._encode(order.subject, order.data, order.reply, order.block)
         self._outbox.add(frame, fleeting=True)
         self.stats.out_msgs += 1
+        self._answerable += 1
 
     def _check_subject(self, subject: str) -> bytes:
         head = b"PUB %s " % subjects.check_publish(subject)
@@ -220,12 +225,23 @@ class Publishing:
         self._max_payload = info.max_payload if info.max_payload > 0 else _NO_LIMIT
         self._sizes.clear()
 
-    def _release(self) -> None:
-        """What was held goes out, in the order in which it was accepted."""
+    def _release(self) -> list[bytes]:
+        """Send what was held, in the order in which it was accepted.
+
+        RECON-14: a frame above the limit of this server would make it hang up, and all others
+        would be lost with it. Such frames are returned instead.
+        """
         self._holding = False
+        refused: list[bytes] = []
         for frame in self._held:
-            self._outbox.add(frame)
+            # A frame is longer than its payload: most need no closer look.
+            if len(frame) > self._max_payload and size_of(frame) > self._max_payload:
+                refused.append(frame)
+                self.stats.out_msgs -= 1
+            else:
+                self._outbox.add(frame)
         self._set_held([])
+        return refused
 
     def _take_back(self) -> None:
         """The transport is gone: what the adapter has not taken waits for the next one."""
@@ -235,3 +251,24 @@ class Publishing:
     def _set_held(self, frames: list[bytes]) -> None:
         self._held = frames
         self._held_size = sum([len(frame) for frame in frames])
+
+
+def _words(frame: bytes) -> list[bytes]:
+    """Return the first line of a PUB or HPUB: its name, the subject, a reply or not, the sizes."""
+    return frame[: frame.find(b"\r\n")].split(b" ")
+
+
+def subject_of(frame: bytes) -> bytes:
+    """Return the subject of a PUB or HPUB."""
+    return _words(frame)[1]
+
+
+def reply_of(frame: bytes) -> bytes:
+    """Return its reply subject, b"" if it has none."""
+    words = _words(frame)
+    return words[2] if len(words) == (5 if words[0] == b"HPUB" else 4) else b""
+
+
+def size_of(frame: bytes) -> int:
+    """Return the size of its headers and payload together."""
+    return int(_words(frame)[-1])

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 RANDOM = random.SystemRandom()
 READ_SIZE = 64 * 1024
-# How long the end of a cancelled block may take: enough to send what is on its way.
+# How long the end of a block may take, as `Client.close` has it, and that of a cancelled one.
+CLOSE = 2.0
 GOODBYE = 0.5
 # For how long an iterator that finds messages keeps the loop to itself.
 _TURN = 0.02

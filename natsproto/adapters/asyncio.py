@@ -10,6 +10,8 @@ from functools import partial
 from socket import SOCK_STREAM
 from typing import TYPE_CHECKING, Any
 
+from natsproto.client import Client, leave
+
 from . import _shared as shared
 from ._asyncio_link import Link
 
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from natsproto.client import Client
     from natsproto.connection import Connection
     from natsproto.effects import Dial, StartTls
     from natsproto.options import OptionsDict, ServersLike
@@ -50,10 +51,8 @@ class Connecting:
         return self._client
 
     async def __aexit__(self, kind: type[BaseException] | None, *exc: object) -> None:
-        if kind is not None and issubclass(kind, asyncio.CancelledError):
-            await self._client.close(shared.GOODBYE)
-        else:
-            await self._client.close()
+        cancelled = kind is not None and issubclass(kind, asyncio.CancelledError)
+        await leave(self._client, kind, shared.GOODBYE if cancelled else shared.CLOSE)
 
 
 class AsyncioPort(shared.Carrier):

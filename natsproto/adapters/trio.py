@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from natsproto.client import Client, leave
 from natsproto.errors import InvalidState
 
 from . import _shared as shared
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from natsproto.client import Client
     from natsproto.connection import Connection
     from natsproto.effects import Dial, StartTls
     from natsproto.options import OptionsDict, ServersLike
@@ -64,10 +64,8 @@ class _Connecting:
         # What follows takes a bounded time.
         self._nursery.cancel_scope.shield = True
         try:
-            if kind is not None and issubclass(kind, trio.Cancelled):
-                await self._client.close(shared.GOODBYE)
-            else:
-                await self._client.close()
+            cancelled = kind is not None and issubclass(kind, trio.Cancelled)
+            await leave(self._client, kind, shared.GOODBYE if cancelled else shared.CLOSE)
         finally:
             await self._leave()
 

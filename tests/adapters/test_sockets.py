@@ -1,4 +1,4 @@
-"""Wire, the socket of `blocking` and `threads`: what it accepts, and when it asks to be woken up."""
+"""Wire, the socket of `blocking` and `threads`: what it takes, and when it asks to be woken."""
 
 from __future__ import annotations
 
@@ -75,8 +75,7 @@ def test_a_broken_wire_takes_nothing(ends):
 def test_large_messages_do_not_stop_the_thread(server, corked):
     """More than all buffers hold, again and again."""
     data = bytes(1 << 20)
-    with threads.connect(server.url) as client:
-        with client.corked() if corked else nullcontext():
-            for _ in range(300):
-                client.publish("large", data)
-            client.flush(20)
+    with threads.connect(server.url) as client, client.corked() if corked else nullcontext():
+        for _ in range(300):
+            client.publish("large", data)
+        client.flush(20)

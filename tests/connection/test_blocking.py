@@ -8,7 +8,12 @@ import pytest
 
 from natsproto import blocking, client, subscription
 from natsproto.blocking import Client, Events, Subscription
-from natsproto.errors import ConnectionClosed, InvalidState, TimeoutExpired
+from natsproto.errors import (
+    ConnectionClosed,
+    InvalidState,
+    MessagesUnconfirmed,
+    TimeoutExpired,
+)
 from natsproto.events import Closed, Disconnected
 from natsproto.outbox import HIGH_WATER
 from tests.connection.support import PONG, Wire, msg
@@ -183,6 +188,21 @@ def test_the_end_of_a_block_closes(nc, port):
         assert same is nc
     assert nc.state == "CLOSED"
     assert port.closed
+
+
+@pytest.mark.rule("CONN-29")
+@pytest.mark.parametrize("error", [None, ValueError("mine")])
+def test_the_end_of_a_block_replaces_no_exception(nc, port, error):
+    port.script = [("timer", 2.0)]
+    def use():
+        with nc:
+            nc.publish("a")
+            if error is not None:
+                raise error
+
+    with pytest.raises(ValueError if error else MessagesUnconfirmed):
+        use()
+    assert nc.state == "CLOSED"
 
 
 def test_in_a_forked_child_there_is_nothing_to_close(nc, port):

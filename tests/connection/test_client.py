@@ -7,6 +7,7 @@ import pytest
 from natsproto.errors import (
     ConnectionClosed,
     InvalidValue,
+    MessagesUnconfirmed,
     NoResponders,
     TimeoutExpired,
 )
@@ -169,11 +170,54 @@ def test_close_flushes_and_may_be_repeated():
         stage.run(stage.client.publish("a"))
 
 
+@pytest.mark.rule("CONN-27")
 def test_close_gives_up_on_a_server_that_does_not_answer():
     stage = Stage()
     stage.serve = lambda: False
     stage.run(stage.client.close(timeout=0.5))
     assert (stage.now(), stage.client.state) == (0.5, "CLOSED")
+
+
+@pytest.mark.rule("CONN-28")
+@pytest.mark.parametrize("end", ["close", "drain"])
+def test_the_end_says_what_was_not_sent_and_closes(end):
+    stage = Stage()
+    stage.wire.lost(at=9.0)
+    stage.run(stage.client.publish("a"))
+    with pytest.raises(MessagesUnconfirmed) as raised:
+        stage.run(getattr(stage.client, end)(timeout=0.1))
+    assert (raised.value.unsent, raised.value.in_doubt) == (1, 0)
+    assert (stage.now(), stage.client.state) == (9.1, "CLOSED")
+    stage.run(getattr(stage.client, end)())
+
+
+@pytest.mark.rule("CONN-28")
+@pytest.mark.parametrize("end", ["close", "drain"])
+def test_a_failure_that_lost_messages_is_reported_by_the_end(end):
+    stage = Stage()
+    stage.run(stage.client.publish("a"))
+    stage.connection.close(1.0)
+    with pytest.raises(MessagesUnconfirmed):
+        stage.run(getattr(stage.client, end)())
+    stage.run(getattr(stage.client, end)())
+
+
+class Cancelled(BaseException):
+    """As a runtime raises it where a caller waits."""
+
+
+@pytest.mark.rule("DRAIN-8", "CONN-27")
+@pytest.mark.parametrize(("end", "state"), [("close", "CLOSED"), ("drain", "CONNECTED")])
+def test_an_end_that_is_cancelled(end, state):
+    stage = Stage()
+
+    async def wait(waitable):
+        raise Cancelled
+
+    stage.wait = wait
+    with pytest.raises(Cancelled):
+        stage.run(getattr(stage.client, end)())
+    assert stage.client.state == state  # the drain goes on without its caller
 
 
 def test_a_client_is_a_context():
@@ -185,6 +229,23 @@ def test_a_client_is_a_context():
 
     stage.run(use())
     assert stage.client.state == "CLOSED"
+
+
+@pytest.mark.rule("CONN-29")
+@pytest.mark.parametrize("error", [None, ValueError("mine")])
+def test_the_end_of_a_block_replaces_no_exception(error):
+    stage = Stage()
+    stage.wire.lost(at=9.0)
+
+    async def use():
+        async with stage.client as client:
+            await client.publish("a")
+            if error is not None:
+                raise error
+
+    with pytest.raises(ValueError if error else MessagesUnconfirmed):
+        stage.run(use())
+    assert stage.wire.events()[-1] == Closed(None, 1)
 
 
 @pytest.mark.rule("RECON-5")

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from natsproto.effects import Hangup
-from natsproto.errors import ConnectionClosed, ConnectionLost, TimeoutExpired
+from natsproto.errors import (
+    ConnectionClosed,
+    ConnectionLost,
+    MessagesUnconfirmed,
+    TimeoutExpired,
+)
 from natsproto.events import Closed
 from tests.connection.support import PING, PONG, Wire, err, msg, names, texts
 
@@ -127,7 +132,7 @@ def test_a_loss_before_the_flush_and_something_to_send():
     assert (drain.done, drain.error) == (True, None)
 
 
-@pytest.mark.rule("DRAIN-5")
+@pytest.mark.rule("DRAIN-5", "DRAIN-10")
 @pytest.mark.parametrize("early", [False, True])
 def test_a_loss_during_the_flush(early):
     wire, mailbox, drain = draining(deadline=99.0)
@@ -145,10 +150,12 @@ def test_a_loss_during_the_flush(early):
     wire.greet().sent()
     assert wire.data(PONG).sent() == b"PUB answer 0\r\n\r\n" + PING
     wire.lost(at=6.0)  # it was taken: there is nothing more that we could do
-    assert (drain.done, drain.error, wire.state) == (True, None, "CLOSED")
+    assert (drain.done, wire.state) == (True, "CLOSED")
+    assert isinstance(drain.error, MessagesUnconfirmed)
+    assert (drain.error.unsent, drain.error.in_doubt) == (0, 1)
 
 
-@pytest.mark.rule("DRAIN-5", "DRAIN-4")
+@pytest.mark.rule("DRAIN-5", "DRAIN-4", "DRAIN-10")
 def test_no_connection_ever_comes():
     wire = Wire(max_reconnects=-1).up().lost(at=5.0)
     wire.connection.publish("a")
@@ -158,7 +165,8 @@ def test_no_connection_ever_comes():
         if wire.state == "DIALING":
             wire.lost()
         wire.ring()
-    assert (wire.now, type(drain.error), wire.state) == (20.0, TimeoutExpired, "CLOSED")
+    assert (wire.now, type(drain.error), wire.state) == (20.0, MessagesUnconfirmed, "CLOSED")
+    assert isinstance(drain.error, TimeoutExpired)
 
 
 @pytest.mark.rule("DRAIN-7")

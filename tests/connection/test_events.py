@@ -11,6 +11,7 @@ from natsproto.events import (
     Discovered,
     EventQueue,
     LameDuck,
+    PublishDropped,
     ServerError,
     SlowConsumer,
 )
@@ -41,7 +42,8 @@ def rest(queue):
         (LameDuck("u"), "LameDuck(url='u')"),
         (ServerError(ConnectionLost("x")), "ServerError(error=ConnectionLost('x'))"),
         (SlowConsumer("s", 1, 2), "SlowConsumer(dropped=2, sid=1, subject='s')"),
-        (Closed(None), "Closed(error=None)"),
+        (Closed(None), "Closed(error=None, unconfirmed=0)"),
+        (PublishDropped("s", 9), "PublishDropped(size=9, subject='s')"),
     ],
 )
 def test_events_show_their_fields(event, text):

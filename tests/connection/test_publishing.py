@@ -15,7 +15,7 @@ from natsproto.errors import (
 from natsproto.frames import Info, Msg
 from natsproto.options import Options
 from natsproto.outbox import HIGH_WATER
-from natsproto.publishing import Publishing, Stats
+from natsproto.publishing import Publishing, Stats, reply_of, size_of, subject_of
 from natsproto.waitable import Receiver
 from tests.connection.support import Wire, msg
 
@@ -149,6 +149,26 @@ def test_what_was_not_taken_is_taken_back_in_front_of_what_waits():
         publishing.publish("a", b"5")
     publishing._release()
     assert taken(publishing) == b"".join(b"PUB a 1\r\n%d\r\n" % i for i in (1, 2, 3, 4))
+
+
+@pytest.mark.rule("RECON-14")
+@pytest.mark.parametrize("headers", [None, {"K": "v"}])
+@pytest.mark.parametrize("reply", ["", "r"])
+@pytest.mark.parametrize(("limit", "refused"), [(31, []), (30, [2]), (29, [1, 2]), (5, [0, 1, 2])])
+def test_held_publishes_above_the_new_limit_are_not_sent(headers, reply, limit, refused):
+    """The limit is for headers and payload together."""
+    publishing = Publishing(Options())
+    block = 18 if headers else 0
+    for size in (29, 30, 31):
+        publishing.publish("a.b", b"x" * (size - block), reply, headers)
+    held = list(publishing._held)
+    publishing._learn(Info({"max_payload": limit, "headers": True}))
+    assert publishing._release() == [held[each] for each in refused]
+    assert taken(publishing) == b"".join(held[each] for each in range(3) if each not in refused)
+    assert publishing.stats.out_msgs == 3 - len(refused)
+    assert [subject_of(frame) for frame in held] == [b"a.b"] * 3
+    assert [reply_of(frame) for frame in held] == [reply.encode()] * 3
+    assert [size_of(frame) for frame in held] == [29, 30, 31]
 
 
 @pytest.mark.rule("RECON-12")

@@ -80,6 +80,11 @@ def test_a_protocol_error_tells_what_and_where():
             {"errors": []},
         ),
         (
+            errors.MessagesUnconfirmed(3, 2),
+            "the client was closed with unconfirmed messages: 3 not sent, 2 sent and in doubt",
+            {"unsent": 3, "in_doubt": 2},
+        ),
+        (
             errors.ServerFailed("Stale Connection"),
             "server error: Stale Connection",
             {"text": "Stale Connection"},

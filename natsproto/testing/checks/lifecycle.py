@@ -13,6 +13,7 @@ from natsproto.errors import (
     ConnectionClosed,
     InvalidState,
     InvalidValue,
+    MessagesUnconfirmed,
     ProtocolError,
     TimeoutExpired,
 )
@@ -141,10 +142,27 @@ async def check_close(ctx: Context) -> None:
 
 @check()
 async def check_close_frozen_server(ctx: Context) -> None:
-    """close does not wait longer than its time-out for a server that is silent."""
+    """close is bounded by its timeout if the server is silent, and counts what is in doubt."""
     server = ctx.own_server()
     client = await ctx.connect(server)
-    await client.publish(ctx.subject, b"x" * 100_000)
+    await client.publish(ctx.subject, b"1")
+    await client.flush(WAIT)
+    server.freeze()
+    await client.publish(ctx.subject, b"x" * 1000)
+    with raises(MessagesUnconfirmed, within=SOON) as caught:
+        await client.close(timeout=0.2)
+    assert (caught.error.unsent, caught.error.in_doubt) == (0, 1)
+    assert client.state == "CLOSED"
+    await client.close()
+
+
+@check()
+async def check_close_frozen_server_with_nothing_sent(ctx: Context) -> None:
+    """If everything was confirmed before, a silent server is no error."""
+    server = ctx.own_server()
+    client = await ctx.connect(server)
+    await client.publish(ctx.subject, b"1")
+    await client.flush(WAIT)
     server.freeze()
     begin = time.monotonic()
     await client.close(timeout=0.2)

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from natsproto.errors import (
     ConnectionLost,
+    MessagesUnconfirmed,
     OutBufferFull,
+    PayloadTooLarge,
     TimeoutExpired,
 )
-from natsproto.events import Disconnected
+from natsproto.events import Closed, Disconnected, PublishDropped
 from natsproto.testing.context import SOON, WAIT, Context, answer, next_event, raises, take
 from natsproto.testing.suite import check
 
 from .reconnect import back
 
 if TYPE_CHECKING:
-    pass
+    from collections.abc import Generator
+
+    from natsproto.client import Client
+    from natsproto.testing.server import Server
 
 
 @check()
@@ -179,3 +187,156 @@ async def check_out_buffer_off(ctx: Context) -> None:
     await back(client)
     await client.publish(ctx.subject, b"2")
     await client.flush(WAIT)
+
+
+# Ends of clients that are not connected
+
+
+@contextmanager
+def restarting(server: Server) -> Generator[None, None, None]:
+    """Start the server again while the block runs."""
+    thread = threading.Thread(target=server.restart)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+
+
+async def without_server(ctx: Context, server: Server, count: int) -> Client:
+    """A client whose server is gone, and that has published this many messages since."""
+    client = await ctx.connect(server, max_reconnects=-1)
+    server.kill()
+    await next_event(client, Disconnected)
+    for _ in range(count):
+        await client.publish(ctx.subject, b"x")
+    return client
+
+
+@check()
+async def check_close_while_down(ctx: Context) -> None:
+    """close without a connection waits for one and sends what was published."""
+    server = ctx.own_server()
+    client = await without_server(ctx, server, 3)
+    with restarting(server):
+        await client.close(WAIT)
+    assert server.monitor("/varz")["in_msgs"] == 3
+    assert (await next_event(client, Closed)).unconfirmed == 0
+
+
+@check()
+async def check_drain_while_down(ctx: Context) -> None:
+    """So does drain."""
+    server = ctx.own_server()
+    client = await without_server(ctx, server, 3)
+    with restarting(server):
+        await client.drain(WAIT)
+    assert server.monitor("/varz")["in_msgs"] == 3
+
+
+@check()
+async def check_close_without_server(ctx: Context) -> None:
+    """If no server comes back, close ends at its timeout and counts the messages, once."""
+    client = await without_server(ctx, ctx.own_server(), 3)
+    with raises(MessagesUnconfirmed, within=SOON) as caught:
+        await client.close(timeout=0.2)
+    assert (caught.error.unsent, caught.error.in_doubt) == (3, 0)
+    assert client.state == "CLOSED"
+    assert (await next_event(client, Closed)).unconfirmed == 3
+    await client.close()
+
+
+@check()
+async def check_drain_without_server(ctx: Context) -> None:
+    """So does drain."""
+    client = await without_server(ctx, ctx.own_server(), 3)
+    with raises(MessagesUnconfirmed, within=SOON) as caught:
+        await client.drain(timeout=0.2)
+    assert (caught.error.unsent, caught.error.in_doubt) == (3, 0)
+    assert client.state == "CLOSED"
+
+
+@check()
+async def check_close_without_server_and_nothing_to_send(ctx: Context) -> None:
+    """There is nothing to wait for then."""
+    client = await without_server(ctx, ctx.own_server(), 0)
+    begin = time.monotonic()
+    await client.close(WAIT)
+    assert time.monotonic() - begin < SOON
+    assert (await next_event(client, Closed)).unconfirmed == 0
+
+
+@check()
+async def check_block_without_server(ctx: Context) -> None:
+    """The end of a block is a close: it is bounded, and says what was not sent."""
+    client = await without_server(ctx, ctx.own_server(), 0)
+    with raises(MessagesUnconfirmed) as caught:
+        async with client:
+            await client.publish(ctx.subject, b"x")
+    assert caught.error.unsent == 1
+
+
+@check()
+async def check_block_that_fails_without_server(ctx: Context) -> None:
+    """What a block raises is not replaced by what its end has to say."""
+    client = await without_server(ctx, ctx.own_server(), 1)
+    mine = TimeoutExpired("mine")
+    with raises(TimeoutExpired) as caught:
+        async with client:
+            raise mine
+    assert caught.error is mine
+    assert (await next_event(client, Closed)).unconfirmed == 1
+
+
+@check()
+async def check_failure_for_good_with_messages_left(ctx: Context) -> None:
+    """If the client gives up reconnecting, the first close says what was not sent."""
+    server = ctx.own_server()
+    client = await ctx.connect(server, max_reconnects=10)
+    server.kill()
+    await next_event(client, Disconnected)
+    await client.publish(ctx.subject, b"x")
+    assert (await next_event(client, Closed)).unconfirmed == 1
+    with raises(MessagesUnconfirmed, within=SOON):
+        await client.close()
+    await client.close()
+
+
+# The next server takes less
+
+
+async def away(ctx: Context, server: Server) -> Client:
+    """A client that has lost its server, and waits for this one, which is down."""
+    old = ctx.own_server()
+    client = await ctx.connect(old, max_reconnects=-1)
+    server.kill()
+    client.set_servers(server.url)
+    old.kill()
+    await next_event(client, Disconnected)
+    return client
+
+
+@check()
+async def check_held_publish_that_is_too_large(ctx: Context) -> None:
+    """A held message above the next server's max_payload is dropped and reported, alone."""
+    server = ctx.own_server(max_payload=1000)
+    client = await away(ctx, server)
+    sub = await client.subscribe(ctx.subject)
+    for data in (b"1", b"x" * 1001, b"2", b"y" * 1000):
+        await client.publish(ctx.subject, data)
+    with restarting(server):
+        dropped = await next_event(client, PublishDropped)
+    assert (dropped.subject, dropped.size) == (ctx.subject, 1001)
+    assert await take(sub, 3) == [b"1", b"2", b"y" * 1000]
+    assert client.stats.reconnects == 1
+
+
+@check()
+async def check_held_request_that_is_too_large(ctx: Context) -> None:
+    """A held request above the next server's max_payload fails as soon as that is known."""
+    server = ctx.own_server(max_payload=1000)
+    client = await away(ctx, server)
+    with restarting(server), raises(PayloadTooLarge):
+        await client.request(ctx.subject, b"x" * 1001, timeout=2 * WAIT)
+    await client.flush(WAIT)
+    assert client.stats.reconnects == 1
