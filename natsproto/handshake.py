@@ -74,6 +74,11 @@ class Handshake(Commands):
         assert self._server is not None
         return self._server
 
+    @property
+    def connecting(self) -> bool:
+        """Whether an attempt to connect is under way, which has a deadline of its own."""
+        return self.state in (DIALING, OPENING, SECURING, GREETING)
+
     def _try_next(self, now: float) -> None:
         server = self.pool.next_untried()
         delay = 0.0

@@ -212,6 +212,11 @@ class Publishing:
             raise ConnectionClosed(self.closed)
 
     @property
+    def held(self) -> int:
+        """How many messages wait for a connection."""
+        return len(self._held)
+
+    @property
     def congested(self) -> bool:
         """Whether callers should wait for `writable` before they publish more."""
         return self._outbox.size > HIGH_WATER

@@ -14,9 +14,18 @@ import pytest
 
 from natsproto.adapters import _sockets, blocking, threads
 from natsproto.adapters.blocking import connect
-from natsproto.errors import ConnectionClosed, InvalidState, InvalidValue, TimeoutExpired
+from natsproto.errors import (
+    ConnectionClosed,
+    InvalidState,
+    InvalidValue,
+    MessagesUnconfirmed,
+    TimeoutExpired,
+)
 from natsproto.testing import Server, free_port
 from natsproto.testing.certificates import Certificates
+from natsproto.testing.peers import Listener
+
+INFO = b'INFO {"server_id":"x","version":"2.10.0","headers":true,"max_payload":1000}\r\n'
 
 
 @pytest.fixture
@@ -101,6 +110,59 @@ def test_a_publisher_reconnects_on_the_way(own_server, monkeypatch):
                 time.sleep(0.001)
             for expected in range(number + 1):
                 assert sub.next(timeout=5).data == b"%d" % expected
+
+
+IMPATIENT = {"ping_interval": "100ms", "ping_max": 1}
+
+
+@pytest.mark.rule("RECON-15", "RECON-16")
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_publish_after_the_server_has_hung_up_on_an_idle_client(count):
+    """The server gets no answer to its PINGs between calls."""
+    with Server(config=IMPATIENT) as server, threads.connect(server.url) as watcher:
+        sub = watcher.subscribe("a")
+        watcher.flush()
+        client = connect(server.url)
+        while len(server.monitor("/connz")["connections"]) > 1:
+            time.sleep(0.01)
+        for number in range(count):
+            client.publish("a", b"%d" % number)
+            assert sub.next(timeout=5).data == b"%d" % number  # nobody calls anything else
+        assert (client.state, client.stats.reconnects) == ("CONNECTED", 1)
+        client.close()
+
+
+@pytest.mark.rule("RECON-16")
+def test_a_publish_right_after_the_last_words_of_a_server():
+    """They are one read, the end of the transport is another."""
+    with Listener(INFO, (b"PING\r\n", b"PONG\r\nPING\r\n")) as dying, Server() as server:
+        client = connect([f"nats://{dying.address}", server.url], shuffle=False)
+        while not dying.heard:
+            time.sleep(0.001)
+        with threads.connect(server.url) as watcher:
+            sub = watcher.subscribe("a")
+            watcher.flush()
+            client.publish("a", b"1")
+            assert sub.next(timeout=5).data == b"1"
+        client.close()
+
+
+@pytest.mark.rule("RECON-15")
+def test_a_publish_waits_for_an_attempt_to_connect_but_not_longer(server, deaf_url):
+    with connect(
+        server.url, connect_timeout=0.3, reconnect_wait=60, reconnect_wait_max=60
+    ) as client:
+        client.set_servers(deaf_url)
+        client.force_reconnect()
+        begin = time.monotonic()
+        client.publish("a", b"1")
+        assert 0.2 <= time.monotonic() - begin < 2
+        assert client.state == "WAITING"
+        begin = time.monotonic()
+        client.publish("a", b"2")  # nothing is under way now
+        assert time.monotonic() - begin < 0.2
+        with pytest.raises(MessagesUnconfirmed):
+            client.close(0.1)
 
 
 def test_what_nobody_waits_for_is_read_now_and_then(server, monkeypatch):

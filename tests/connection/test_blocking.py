@@ -194,6 +194,7 @@ def test_the_end_of_a_block_closes(nc, port):
 @pytest.mark.parametrize("error", [None, ValueError("mine")])
 def test_the_end_of_a_block_replaces_no_exception(nc, port, error):
     port.script = [("timer", 2.0)]
+
     def use():
         with nc:
             nc.publish("a")

@@ -409,3 +409,32 @@ def test_closing_in_each_state():
         assert type(wire.connection.opened.error) is ConnectionClosed
         wire.connection.close(2.0)
         assert wire.events() == [Closed(None)]
+
+
+@pytest.mark.rule("RECON-15")
+def test_an_attempt_is_under_way_from_the_dial_to_the_pong():
+    wire = Wire(tls=True, max_reconnects=-1)
+    seen = [(wire.state, wire.connection.connecting)]
+    for step in (
+        wire.connect,
+        wire.opened,
+        lambda: wire.data(info(tls_available=True)),
+        wire.secured,
+        lambda: wire.data(PONG),
+        wire.lost,
+        wire.lost,
+        lambda: wire.connection.close(0.0),
+    ):
+        step()
+        seen.append((wire.state, wire.connection.connecting))
+    assert seen == [
+        ("NEW", False),
+        ("DIALING", True),
+        ("OPENING", True),
+        ("SECURING", True),
+        ("GREETING", True),
+        ("CONNECTED", False),
+        ("DIALING", True),
+        ("WAITING", False),
+        ("CLOSED", False),
+    ]

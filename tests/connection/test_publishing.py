@@ -119,8 +119,9 @@ def test_without_a_connection_a_bounded_number_of_bytes_waits():
     for data in (b"hi", b"x"):
         with pytest.raises(OutBufferFull, match=r"26 bytes wait already \(max_pending_out 30\)"):
             publishing.publish("a", data)
-    assert (taken(publishing), publishing.stats.out_msgs) == (b"", 2)
+    assert (taken(publishing), publishing.stats.out_msgs, publishing.held) == (b"", 2, 2)
     publishing._release()
+    assert publishing.held == 0
     assert taken(publishing) == frame * 2
     publishing.publish("a", b"hi")
     assert taken(publishing) == frame
