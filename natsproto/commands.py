@@ -45,8 +45,8 @@ class Commands(Publishing):
         self._subs: dict[int, Receiver] = {}
         self._last_sid = 0
         self._replies: Replies | None = None
-        self._pings: list[Request | None] = []  # who waits for a PONG, oldest first; None: nobody
-        self._marks: list[int] = []  # how many messages each of these PINGs confirms
+        # Who waits for a PONG, oldest first; None: nobody. And how many messages it confirms.
+        self._pings: list[tuple[Request | None, int]] = []
         self._confirmed = 0  # messages that the server has seen, or that were lost before now
         self._in_doubt = 0  # messages that were lost with their transport while we were closing
         self._loss: MessagesUnconfirmed | None = None  # at the end, until somebody is told
@@ -219,9 +219,9 @@ class Commands(Publishing):
         return not self._online and not self._count(self._held)
 
     def _send_ping(self, request: Request | None) -> None:
+        mark = self._accepted() - self._count(self._held)
         self._outbox.add(encode.ping())
-        self._pings.append(request)
-        self._marks.append(self._accepted() - self._count(self._held))
+        self._pings.append((request, mark))
 
     # What the server has confirmed. Requests and what machines order do not count: whoever waits
     # for their answers learns of their loss.
@@ -242,7 +242,6 @@ class Commands(Publishing):
         if closing:
             self._in_doubt += reached - self._confirmed
         self._confirmed = reached
-        self._marks = []
 
     def _count_loss(self) -> MessagesUnconfirmed | None:
         """Count at the end what the server may not have received (CONN-28)."""
@@ -309,7 +308,7 @@ class Commands(Publishing):
         self._online = False
         self._take_back()
         self._ready.append(self.writable)  # there is room again, in another place
-        for request in self._pings:
+        for request, _ in self._pings:
             if request is not None and request.finish(
                 error=ConnectionLost(
                     "the connection was lost before the %s was done" % request.what
@@ -331,11 +330,10 @@ class Commands(Publishing):
             self._end(receiver, None if error is None else ConnectionClosed(reason))
         if self._replies is not None:
             self._replies.fail(ConnectionClosed(reason))
-        for request in self._pings + self._flushes:
+        for request in [request for request, _ in self._pings] + self._flushes:
             if request is not None and request.finish(error=ConnectionClosed(reason)):
                 self._ready.append(request)
         self._pings = []
-        self._marks = []
         self._flushes = []
         self._outbox.clear()
         self._set_held([])

@@ -236,7 +236,7 @@ class Connection(Link):
             url = self._dialled.url
             waited_for = _WAITING_FOR[self.state]
             self._fail(TimeoutExpired(text % (url, waited_for, options.connect_timeout)), now)
-        elif self._pings.count(None) >= options.max_pings_out:
+        elif len([each for each, _ in self._pings if each is None]) >= options.max_pings_out:
             self._lose(ConnectionLost("no answer to %d PINGs" % options.max_pings_out), now)
         else:
             self._send_ping(None)

@@ -147,13 +147,12 @@ class Link(Handshake):
         if self.state == GREETING:
             self._welcomed = True
         elif self._pings:
-            request = self._pings.pop(0)
-            self._confirmed = self._marks.pop(0)
+            request, self._confirmed = self._pings.pop(0)
             if request is None:
                 return  # it was to keep alive
             if isinstance(request, Fence):
                 self._end_all(request.receivers)
-            if request is self._leaving and any(isinstance(each, Fence) for each in self._pings):
+            if request is self._leaving and any(isinstance(each, Fence) for each, _ in self._pings):
                 self._send_ping(request)  # LDM-5: behind the drains that began meanwhile
             elif request.finish():
                 self._ready.append(request)

@@ -21,9 +21,12 @@ from ._shared import FAILURES, RANDOM, READ_SIZE, Carrier, tls_context
 if TYPE_CHECKING:
     from collections.abc import Callable
     from ssl import SSLContext
+    from typing import TypeAlias
 
     from natsproto.connection import Connection
     from natsproto.effects import Dial, StartTls
+
+    Addresses: TypeAlias = "list[Any] | Exception"
 
 READ = getattr(select, "POLLIN", 1)
 WRITE = getattr(select, "POLLOUT", 4)
@@ -36,7 +39,7 @@ _AGAIN = (BlockingIOError, SSLWantReadError, SSLWantWriteError)
 _DAY = 86400.0  # poll takes no larger numbers than 24 days
 
 
-def look_up(order: Dial) -> list[Any] | Exception:
+def look_up(order: Dial) -> Addresses:
     """The addresses to try, as from getaddrinfo, or why there are none. May take its time."""
     try:
         addresses = socket.getaddrinfo(order.host, order.port, type=socket.SOCK_STREAM)
@@ -191,7 +194,7 @@ class SocketCarrier(Carrier):
     def _dial(self, order: Dial) -> None:
         self._order = order
 
-    def _begin(self, order: Dial, addresses: list[Any] | Exception) -> None:
+    def _begin(self, order: Dial, addresses: Addresses) -> None:
         """The name of the order was looked up."""
         if self._order is not order:
             return  # hung up meanwhile

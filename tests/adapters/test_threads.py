@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import random
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -11,8 +15,18 @@ from contextlib import suppress
 
 import pytest
 
+from natsproto.adapters import _lookup
+from natsproto.adapters import threads as on_threads
+from natsproto.adapters._mutex import Mutex
 from natsproto.adapters.threads import connect
-from natsproto.errors import ConnectionClosed, NatsError
+from natsproto.errors import (
+    ConnectFailed,
+    ConnectionClosed,
+    MessagesUnconfirmed,
+    NatsError,
+    TimeoutExpired,
+)
+from natsproto.events import Disconnected
 from tests.adapters.test_blocking import in_child
 from tests.core import ROOT
 
@@ -142,6 +156,258 @@ def test_an_interpreter_that_forgets_it_can_end(server):
     begin = time.monotonic()
     subprocess.run([sys.executable, "-c", code, server.url], cwd=ROOT, check=True, timeout=10)
     assert time.monotonic() - begin < 5
+
+
+def received(server, code, *args, **options):
+    """What the program publishes to `a`; it is run with a URL as its first argument."""
+    with connect(server.url, max_msgs=200_000) as watcher:
+        sub = watcher.subscribe("a")
+        watcher.flush()
+        command = [sys.executable, "-X", "dev", "-c", code, server.url, *args]
+        done = subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, timeout=20, **options
+        )
+        watcher.flush()
+        return [sub.next(timeout=5).data for _ in range(sub.pending)], done
+
+
+FORGETFUL = """
+import sys
+from natsproto.adapters.threads import connect
+client = connect(sys.argv[1])
+for number in range(int(sys.argv[2])):
+    client.publish("a", b"%d" % number)
+"""
+
+
+@pytest.mark.rule("CONN-30")
+@pytest.mark.parametrize("count", [1, 10, 1000, 100_000])
+def test_what_was_published_is_sent_at_the_end_of_the_program(server, count):
+    got, done = received(server, FORGETFUL, str(count))
+    assert got == [b"%d" % number for number in range(count)]
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+CUT_OFF = """
+import sys
+from natsproto.adapters.threads import connect
+from natsproto.events import Disconnected
+from natsproto.testing import Server
+server = Server()
+other = connect(sys.argv[1])
+client = connect(server.url, max_reconnects=-1)
+server.stop()
+while not isinstance(client.events.next(5), Disconnected):
+    pass
+client.publish("a", b"lost")
+other.publish("a", b"1")
+"""
+
+
+@pytest.mark.rule("CONN-30")
+def test_what_cannot_be_sent_at_the_end_of_the_program_shows(server):
+    begin = time.monotonic()
+    got, done = received(server, CUT_OFF)
+    assert got == [b"1"]
+    assert "MessagesUnconfirmed" in done.stderr
+    assert "1 not sent, 0 sent and in doubt" in done.stderr
+    assert time.monotonic() - begin < 10
+
+
+def drop(holder):
+    """Drop what is in the list, and wait until the thread of its port has ended."""
+    thread = holder[0].port._thread
+    holder.clear()
+    gc.collect()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+@pytest.mark.rule("CONN-31")
+@pytest.mark.parametrize("cycle", [False, True])
+def test_a_client_that_is_dropped_is_closed_with_a_warning(server, cycle):
+    with connect(server.url) as watcher:
+        sub = watcher.subscribe("a")
+        watcher.flush()
+        before = len(os.listdir("/dev/fd"))
+        holder = [connect(server.url)]
+        for number in range(1000):
+            holder[0].publish("a", b"%d" % number)
+        if cycle:
+            holder[0].port.itself = holder[0].port
+        with pytest.warns(ResourceWarning) as seen:
+            drop(holder)
+        assert [str(each.message) for each in seen] == ["a client was not closed"]
+        for number in range(1000):
+            assert sub.next(timeout=5).data == b"%d" % number
+        assert len(os.listdir("/dev/fd")) == before
+
+
+@pytest.mark.rule("CONN-31")
+def test_a_client_that_is_dropped_and_cannot_send_says_so(own_server, monkeypatch):
+    crashes = []
+    monkeypatch.setattr(threading, "excepthook", crashes.append)
+    monkeypatch.setattr(on_threads, "CLOSE", 0.1)
+    holder = [connect(own_server.url, max_reconnects=-1)]
+    own_server.kill()
+    while not isinstance(holder[0].events.next(5), Disconnected):
+        pass
+    holder[0].publish("a")
+    with pytest.warns(ResourceWarning, match="not closed"):
+        drop(holder)
+    assert [(each.exc_type, each.exc_value.unsent) for each in crashes] == [
+        (MessagesUnconfirmed, 1)
+    ]
+
+
+@pytest.mark.rule("CONN-31")
+def test_a_client_lives_as_long_as_something_made_of_it(server):
+    holder = [connect(server.url).subscribe("a")]
+    gc.collect()
+    with connect(server.url) as other:
+        while not holder[0].pending:  # its subscription may be on its way
+            other.publish("a", b"1")
+            other.flush()
+    with pytest.warns(ResourceWarning, match="not closed"):
+        drop(holder)
+
+
+@pytest.fixture
+def slow_names(monkeypatch):
+    """A name server that answers when it is allowed to."""
+    allowed = threading.Event()
+    real = socket.getaddrinfo
+    asked = []
+
+    def getaddrinfo(host, *args, **kwargs):
+        if host in ("slow.example", b"slow.example"):
+            asked.append(host)
+            allowed.wait(10)
+            host = "127.0.0.1"
+        return real(host, *args, **kwargs)
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    yield allowed, asked
+    allowed.set()
+
+
+@pytest.mark.rule("CLOCK-3")
+def test_a_slow_name_server_holds_up_no_timeout(server, slow_names):
+    allowed, asked = slow_names
+    url = f"nats://slow.example:{server.port}"
+    begin = time.monotonic()
+    with pytest.raises(ConnectFailed, match="did not give a connection within"):
+        connect(url, connect_timeout=0.2)
+    assert 0.2 <= time.monotonic() - begin < 2
+    with connect(
+        server.url, connect_timeout=0.2, reconnect_wait=0.01, reconnect_wait_max=0.01
+    ) as client:
+        client.set_servers(url)
+        client.force_reconnect()
+        begin = time.monotonic()
+        with pytest.raises(TimeoutExpired):
+            client.request("nobody", timeout=0.5)
+        assert 0.5 <= time.monotonic() - begin < 2
+        assert len(asked) == 2  # for each client; a later attempt waits for the same answer
+        allowed.set()
+        client.flush(5)
+        assert client.stats.reconnects == 1
+
+
+@pytest.mark.rule("CLOCK-3")
+def test_a_name_is_looked_up_where_no_thread_can_be_started(server, monkeypatch):
+    """As at the end of the interpreter."""
+    real = threading.Thread.start
+
+    def start(thread):
+        if thread.name == "natsproto-lookup":
+            raise RuntimeError("can't create new thread at interpreter shutdown")
+        real(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with connect(f"nats://localhost:{server.port}") as client:
+        client.flush()
+
+
+ADDRESSES = [
+    ("127.0.0.1", (socket.AF_INET, ("127.0.0.1", 4222))),
+    ("::1", (socket.AF_INET6, ("::1", 4222, 0, 0))),
+    ("localhost", None),
+    ("127.1", None),
+    ("\0", None),
+    ("fe80::1%lo", None),
+]
+
+
+@pytest.mark.parametrize(("host", "expected"), ADDRESSES)
+def test_addresses_are_known_from_names(host, expected):
+    entry = _lookup._numeric(host, 4222)
+    assert (entry and (entry[0], entry[4])) == expected
+
+
+class Alarm(Exception):
+    """What a signal handler raised."""
+
+
+@pytest.mark.rule("CLOCK-4")
+def test_a_handler_raises_while_a_call_takes_the_lock_again():
+    mutex = Mutex()
+    woken = threading.Lock()
+    woken.acquire()
+
+    def raise_alarm(*_):
+        raise Alarm
+
+    def wake_and_interrupt():
+        with mutex.lock:  # as soon as the other one sleeps
+            woken.release()
+            time.sleep(0.05)  # now it waits for the lock
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGALRM)
+            time.sleep(0.05)
+
+    before = signal.signal(signal.SIGALRM, raise_alarm)
+    try:
+        with mutex.lock:
+            other = threading.Thread(target=wake_and_interrupt)
+            other.start()
+            with pytest.raises(Alarm):
+                mutex.sleep(woken)
+            assert mutex.lock._is_owned()
+        assert not mutex.lock._is_owned()
+        other.join()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+# A coroutine that was made in the moment of an alarm is not run, and Python says so.
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+@pytest.mark.rule("CLOCK-4")
+def test_handlers_that_raise_at_any_moment(server):
+    """Whatever they cut off, what comes out is what they raised, and the client goes on."""
+    cuts = 0
+
+    def raise_alarm(*_):
+        raise Alarm
+
+    def work():
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(0.0001, 0.002))
+        while True:
+            client.flush(5)
+
+    before = signal.signal(signal.SIGALRM, raise_alarm)
+    with connect(server.url) as client:
+        try:
+            end = time.monotonic() + 1.5
+            while time.monotonic() < end:
+                with pytest.raises(Alarm):
+                    work()
+                cuts += 1
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        client.flush(5)
+        assert client.stats.connects == 1
+    assert cuts > 100
 
 
 def test_it_sleeps_when_there_is_nothing_to_do(server, monkeypatch):
