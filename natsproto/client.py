@@ -150,6 +150,7 @@ class Client:
         taken (0: the client's defaults); what does not fit is dropped, counted in `dropped`, and
         told by a SlowConsumer event.
         """
+        self._port.now()  # CONN-33: refuses, before anything is noted, where it must not be used
         mailbox = self._connection.mailbox(
             check_count("max_msgs", max_msgs), check_count("max_bytes", max_bytes)
         )
@@ -215,6 +216,8 @@ async def leave(client: Client, kind: type[BaseException] | None, timeout: float
     """
     try:
         await client.close(timeout)
+    except ConnectionClosed:
+        pass  # after a fork, in the child: there is nothing to close
     except MessagesUnconfirmed:
         if kind is None:
             raise

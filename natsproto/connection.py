@@ -18,6 +18,7 @@ from . import states
 from .drain import Drain
 from .effects import Hangup
 from .errors import (
+    ConnectionClosed,
     ConnectionLost,
     NatsError,
     ProtocolError,
@@ -116,9 +117,7 @@ class Connection(Link):
         if self.state == CLOSED:
             return
         error = ConnectionLost("the process was forked")
-        self._outbox.clear()
-        self._set_held([])
-        self._confirmed = self._accepted()
+        self._disclaim()
         if self._replies is not None:
             self._replies.fail(error)
             self._replies = None  # the next request makes another inbox
@@ -127,6 +126,23 @@ class Connection(Link):
                 self._end(receiver, error)
         if self.state not in (NEW, WAITING):
             self.transport_closed(now, error)
+
+    def abandon(self, reason: str, *, copied: bool = False) -> None:
+        """Close without touching the transport: whoever calls this does not own it (CONN-32).
+
+        With `copied` this process is a copy, and the other one sends what was published.
+        """
+        if self.state != CLOSED:
+            if copied:
+                self._disclaim()
+            self._shut(ConnectionClosed(reason))
+            self._effects = []
+
+    def _disclaim(self) -> None:
+        """What was published is the other process's to send."""
+        self._outbox.clear()
+        self._set_held([])
+        self._confirmed = self._accepted()
 
     def handle_timer(self, now: float) -> None:
         if not states.check(self.state, states.TIMER):

@@ -49,6 +49,18 @@ class Outbox:
             return []
         return _joined(frames) if large else [b"".join(frames)]
 
+    def drop_last(self) -> bool:
+        """Forget the last frame; False if all were taken meanwhile."""
+        frames = self.frames
+        if not frames:
+            return False
+        pieces = 1 if len(frames[-1]) > 2 else 4
+        self.size -= sum([len(piece) for piece in frames[-pieces:]])
+        frames[-pieces:] = []
+        if not frames:
+            self.clear()  # sizes of pieces are only about right
+        return True
+
     def only_publishes(self) -> list[bytes]:
         """Take everything, but leave out what only made sense on the transport that is gone."""
         fleeting = self._fleeting

@@ -34,7 +34,11 @@ if TYPE_CHECKING:
         """What the API needs of an adapter."""
 
         def now(self) -> float:
-            """Seconds, from any origin, never going back."""
+            """Seconds, from any origin, never going back.
+
+            The API asks before it queues anything, so a port that is not for the caller's event
+            loop or process can raise a NatsError here.
+            """
             ...
 
         async def wait(self, waitable: Waitable) -> None:

@@ -120,6 +120,11 @@ class Publishing:
         self.stats.out_msgs += 1
         return not waiting or waiting > HIGH_WATER
 
+    def withdraw(self) -> None:
+        """Take the last publish back: the port does not accept orders from where it was made."""
+        if self._outbox.drop_last():
+            self.stats.out_msgs -= 1
+
     def _size_of(self, data: bytes) -> bytes:
         """What follows the subject in a PUB; PayloadTooLarge if it cannot be sent."""
         self._check_size(len(data))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .errors import ConnectionClosed, InvalidValue, TimeoutExpired
+from .errors import ConnectionClosed, InvalidValue, NatsError, TimeoutExpired
 from .waitable import Waitable
 
 TYPE_CHECKING = False
@@ -52,7 +52,11 @@ class Session:
     async def make_room(self) -> None:
         """Send what was published, and wait while too much of it is on its way."""
         much = self.connection.congested
-        self.port.flush_soon()
+        try:
+            self.port.flush_soon()
+        except NatsError:  # CONN-33: the port is not for this loop
+            self.connection.withdraw()
+            raise
         while self.connection.congested:
             await self.port.wait(self.connection.writable)
         if much:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, cast
 
-from ._shared import READ_SIZE
+from ._shared import READ_SIZE, part_from
 
 if TYPE_CHECKING:
     from .asyncio import AsyncioPort
@@ -30,6 +30,12 @@ class Link(asyncio.BufferedProtocol):
         self._port = None
         if self.transport is not None:
             self.transport.abort()
+
+    def disown(self) -> None:
+        """After a fork, in the child: the transport is the other process's."""
+        self._port = None
+        if self.transport is not None:
+            part_from(self.transport.get_extra_info("socket").fileno())
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)

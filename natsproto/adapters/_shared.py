@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
+import socket
 import ssl
+import weakref
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from difflib import get_close_matches
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 
 RANDOM = random.SystemRandom()
 READ_SIZE = 64 * 1024
+FORKED = "this client belongs to the process before the fork: connect again"
 # How long the end of a block may take, as `Client.close` has it, and that of a cancelled one.
 CLOSE = 2.0
 GOODBYE = 0.5
@@ -114,6 +118,7 @@ class Carrier(ABC):
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self._turned_at = 0.0
+        _carriers.add(self)
 
     def carry_out(self) -> None:
         connection = self.connection
@@ -150,7 +155,7 @@ class Carrier(ABC):
         """Whether others should run before an iterator gives its next message."""
         # By time, not by count: a turn of the loop reads another 64 KiB. Iterators that gave way
         # every 64 messages lost 890,000 of a million that came at once, to overflow.
-        now = self.now()
+        now = self._time()
         over = now - self._turned_at > _TURN
         if over:
             self._turned_at = now
@@ -164,8 +169,16 @@ class Carrier(ABC):
         self.connection.handle_timer(self.now())
         self.carry_out()
 
+    def forked(self) -> None:
+        """This process is a copy: the transport belongs to the other one. See `part_from`."""
+        self.connection.abandon(FORKED, copied=True)
+
     @abstractmethod
     def now(self) -> float: ...
+
+    def _time(self) -> float:
+        """The same for those who are known to be where they belong."""
+        return self.now()
 
     @abstractmethod
     def _dial(self, order: Dial) -> None:
@@ -186,3 +199,27 @@ class Carrier(ABC):
     @abstractmethod
     def _arm(self, deadline: float) -> None:
         """Call `ring` at that time, or earlier; a later time may be ignored."""
+
+
+def part_from(fd: int) -> None:
+    """Make a socket that was copied by a fork lead nowhere, and leave the other process's alone.
+
+    An event loop shares what it waits with, so it must neither close nor unregister the socket. And
+    it must not read from it or write to it: that would be the other process's data.
+    """
+    here, there = socket.socketpair()
+    there.close()
+    os.dup2(here.fileno(), fd, inheritable=False)
+    here.close()
+
+
+_carriers: weakref.WeakSet[Carrier] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    for carrier in list(_carriers):
+        carrier.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

@@ -11,8 +11,6 @@ import os
 import select
 import socket
 import time
-import weakref
-from abc import abstractmethod
 from ssl import SSLSocket, SSLWantReadError, SSLWantWriteError
 from typing import TYPE_CHECKING, Any
 
@@ -182,11 +180,6 @@ class SocketCarrier(Carrier):
         super().__init__(connection)
         self._order: Dial | None = None
         self._wire: Wire | None = None
-        _carriers.add(self)
-
-    @abstractmethod
-    def forked(self) -> None:
-        """This process is a copy: the transport belongs to the other one."""
 
     def now(self) -> float:
         return time.monotonic()
@@ -286,14 +279,3 @@ def _wait_on_windows(wire: Wire | None, bell: socket.socket | None, timeout: flo
 
 if not hasattr(select, "poll"):
     wait_for = _wait_on_windows
-
-_carriers: weakref.WeakSet[SocketCarrier] = weakref.WeakSet()
-
-
-def _forked() -> None:
-    for carrier in list(_carriers):
-        carrier.forked()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)

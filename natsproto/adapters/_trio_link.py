@@ -34,6 +34,11 @@ class Link:
         self._scope.cancel()
         self._close()
 
+    def disown(self) -> None:
+        """After a fork, in the child: the socket is the other process's."""
+        if self._socket is not None and self._socket.fileno() >= 0:
+            shared.part_from(self._socket.fileno())
+
     def _close(self) -> None:
         if self._socket is not None:
             self._socket.close()

@@ -26,7 +26,7 @@ from natsproto.waitable import Waitable
 
 from ._lookup import Lookups
 from ._mutex import Mutex
-from ._shared import CLOSE, make_connection, open_client, run_worker
+from ._shared import CLOSE, FORKED, make_connection, open_client, run_worker
 from ._sockets import SocketCarrier, wait_for
 
 if TYPE_CHECKING:
@@ -278,7 +278,7 @@ class Forked:
     """The lock of a client in a process that has not connected it."""
 
     def __enter__(self) -> None:
-        raise ConnectionClosed("this client belongs to the process before the fork: connect again")
+        raise ConnectionClosed(FORKED)
 
     def __exit__(self, *exc: object) -> None:
         pass

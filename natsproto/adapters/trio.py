@@ -158,6 +158,12 @@ class TrioPort(shared.Carrier):
         if link is not None and link.idle:
             link.write(self.connection.data_to_send())
 
+    def forked(self) -> None:
+        link, self._link = self._link, None
+        if link is not None:
+            link.disown()
+        super().forked()
+
     def link_lost(self, error: BaseException | None) -> None:
         self._link = None
         self.lost(error)

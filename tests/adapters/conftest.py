@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import signal
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from natsproto.testing import Server
+from natsproto.testing.certificates import Certificates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +30,14 @@ def own_server() -> Iterator[Server]:
     """To be killed, frozen and revived."""
     with Server() as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def tls_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, dict[str, Any]]]:
+    """A server with TLS, and the options that a client needs for it."""
+    certificates = Certificates(tmp_path_factory.mktemp("certificates"))
+    with Server(config={"tls": certificates.server("127.0.0.1")}) as server:
+        yield server, {"tls": certificates.client()}
 
 
 @pytest.fixture(autouse=True, scope="session")

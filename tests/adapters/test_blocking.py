@@ -22,7 +22,6 @@ from natsproto.errors import (
     TimeoutExpired,
 )
 from natsproto.testing import Server, free_port
-from natsproto.testing.certificates import Certificates
 from natsproto.testing.peers import Listener
 
 INFO = b'INFO {"server_id":"x","version":"2.10.0","headers":true,"max_payload":1000}\r\n'
@@ -437,13 +436,6 @@ def in_child(work) -> None:
     with open(read, "rb") as pipe:
         assert pipe.read().decode() == "ok"
     os.waitpid(pid, 0)
-
-
-@pytest.fixture(scope="module")
-def tls_server(tmp_path_factory):
-    certificates = Certificates(tmp_path_factory.mktemp("certificates"))
-    with Server(config={"tls": certificates.server("127.0.0.1")}) as server:
-        yield server, {"tls": certificates.client()}
 
 
 @pytest.mark.parametrize("tls", [False, True])

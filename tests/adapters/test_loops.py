@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
+import warnings
 
 import pytest
 
 from natsproto.adapters import asyncio as on_asyncio
-from natsproto.errors import ConnectFailed, ConnectionClosed, InvalidState
+from natsproto.errors import ConnectFailed, ConnectionClosed, InvalidState, NatsError
+from natsproto.port import run_sync
 from natsproto.testing import free_port
 from tests.adapters.runtimes import RUNTIMES, Runtime
+from tests.adapters.test_blocking import in_child
 
 
 @pytest.fixture(params=RUNTIMES)
@@ -130,6 +134,115 @@ def test_await_connect(server):
         client = await on_asyncio.connect(server.url)
         await client.flush()
         await client.close()
+
+    asyncio.run(main())
+
+
+def calls(client, sub):
+    """Every call that could reach the port."""
+    return [
+        lambda: client.publish("a", b"not ours"),
+        lambda: client.publish("a", b"not ours", headers={"K": "v"}),
+        lambda: client.subscribe("b"),
+        lambda: client.request("a"),
+        lambda: client.request_many("a"),
+        lambda: client.flush(),
+        lambda: client.force_reconnect(),
+        lambda: sub.next(timeout=1),
+        # These have nothing to lose once the client is closed.
+        lambda: client.events.next(timeout=1),
+        lambda: client.drain(),
+        lambda: client.close(),
+    ]
+
+
+def fork_while(client, sub):
+    """A child that tries everything, and that ends the block of the client."""
+
+    async def leave_block():
+        async with client:
+            pass
+
+    def child():
+        for _ in range(2):
+            for call in calls(client, sub)[:-3]:
+                with pytest.raises(NatsError, match="before the fork"):
+                    run_sync(call())
+        run_sync(leave_block())
+
+    in_child(child)
+
+
+@pytest.mark.rule("CONN-32")
+@pytest.mark.parametrize("tls", [False, True])
+def test_a_fork(runtime, server, tls_server, tls):
+    """The child is refused, and the parent does not notice."""
+    url, options = (tls_server[0].url, tls_server[1]) if tls else (server.url, {})
+
+    async def main():
+        async with runtime.connect(url, **options) as client:
+            sub = await client.subscribe("a")
+            await client.flush()
+            await client.publish("a", b"0")
+            fork_while(client, sub)
+            for number in range(1, 200):
+                await client.publish("a", b"%d" % number)
+            await client.flush()
+            assert sub.pending == 200
+            assert [(await sub.next(5)).data for _ in range(200)] == [b"%d" % n for n in range(200)]
+            assert client.stats.connects == 1
+
+    runtime.run(main)
+
+
+@pytest.mark.rule("CONN-33")
+def test_after_its_loop_was_closed(server):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # of asyncio, for the transport
+        use_after_its_loop_was_closed(server)
+        gc.collect()
+
+
+def use_after_its_loop_was_closed(server):
+    loop = asyncio.new_event_loop()
+    client = loop.run_until_complete(connect_to(server))
+    sub = loop.run_until_complete(client.subscribe("a"))
+    loop.close()
+
+    async def use():
+        for _ in range(2):
+            for call in calls(client, sub)[:-3]:
+                with pytest.raises(ConnectionClosed, match="its event loop is closed"):
+                    await call()
+
+    asyncio.run(use())
+
+
+async def connect_to(server):
+    return await on_asyncio.connect(server.url)
+
+
+@pytest.mark.rule("CONN-33")
+def test_on_another_loop(server):
+    async def use(client, sub):
+        for call in calls(client, sub):
+            with pytest.raises(InvalidState, match="belongs to another event loop"):
+                await call()
+
+    async def main():
+        async with on_asyncio.connect(server.url) as client:
+            sub = await client.subscribe("a")
+            await client.flush()
+            sent = client.stats.out_msgs
+            await asyncio.get_running_loop().run_in_executor(
+                None, lambda: asyncio.run(use(client, sub))
+            )
+            assert client.stats.out_msgs == sent
+            await client.publish("a", b"ours")
+            await client.flush()
+            assert (await sub.next(5)).data == b"ours"
+            assert sub.pending == 0
+            assert len(client.session.connection._subs) == 1
 
     asyncio.run(main())
 

@@ -202,6 +202,21 @@ def test_a_failure_that_lost_messages_is_reported_by_the_end(end):
     stage.run(getattr(stage.client, end)())
 
 
+@pytest.mark.rule("CONN-32")
+def test_in_a_forked_child_the_end_of_a_block_has_nothing_to_say():
+    stage = Stage()
+
+    def now():
+        raise ConnectionClosed("of another process")
+
+    async def use():
+        async with stage.client:
+            stage.now = now
+
+    stage.run(use())
+    assert stage.client.state == "CONNECTED"
+
+
 class Cancelled(BaseException):
     """As a runtime raises it where a caller waits."""
 

@@ -268,3 +268,32 @@ def test_after_a_fork_nothing_of_the_other_process_counts(online):
     wire.connection.forked(2.0)
     wire.connection.close(2.0)
     assert wire.events()[-1] == Closed(None, 0)
+
+
+ABANDONED = [  # state,  copied, messages that count as lost
+    ("connected", True, 0),
+    ("offline", True, 0),
+    ("connected", False, 2),
+    ("offline", False, 2),
+]
+
+
+@pytest.mark.rule("CONN-32")
+@pytest.mark.parametrize(("state", "copied", "unconfirmed"), ABANDONED)
+def test_an_abandoned_connection_is_closed_without_touching_the_transport(
+    state, copied, unconfirmed
+):
+    wire = publish(wire_in(state), 2).forget()
+    mailbox = wire.subscribe("a")
+    request = wire.connection.start_request("svc", deadline=9.0)
+    wire.forget()
+    wire.connection.abandon("not ours", copied=copied)
+    assert (wire.state, wire.effects(), wire.sent(), wire.deadline) == ("CLOSED", [], b"", None)
+    assert {id(mailbox), id(request)} <= {id(each) for each in wire.ready()}
+    assert str(request.error) == "the connection is closed: not ours"
+    with pytest.raises(ConnectionClosed, match="not ours"):
+        wire.connection.publish("a")
+    (closed,) = wire.events()
+    assert (str(closed.error), closed.unconfirmed) == ("not ours", unconfirmed)
+    wire.connection.abandon("again")
+    assert wire.events() == []

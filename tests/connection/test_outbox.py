@@ -75,3 +75,16 @@ def test_fleeting_frames_do_not():
     assert outbox.take() == [b"PUB d 0\r\n\r\n"]
     outbox.add(b"PUB e 0\r\n\r\n")  # in the place where a fleeting one was
     assert outbox.only_publishes() == [b"PUB e 0\r\n\r\n"]
+
+
+@pytest.mark.rule("CONN-33")
+@pytest.mark.parametrize("pieces", [[b"PUB b 1\r\nx\r\n"], [b"PUB b ", b"1\r\n", b"x", b"\r\n"]])
+def test_the_last_frame_is_dropped(pieces):
+    outbox = filled(b"PUB a 0\r\n\r\n")
+    outbox.frames += pieces
+    outbox.size += sum(len(piece) for piece in pieces)
+    assert outbox.drop_last()
+    assert (outbox.frames, outbox.size) == ([b"PUB a 0\r\n\r\n"], 11)
+    assert outbox.drop_last()
+    assert (outbox.frames, outbox.size) == ([], 0)
+    assert not outbox.drop_last()

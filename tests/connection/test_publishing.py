@@ -342,3 +342,18 @@ def test_reconnects_are_all_connects_but_the_first():
     for reconnects in (0, 1, 2):
         stats.connects += 1
         assert stats.reconnects == reconnects
+
+
+@pytest.mark.rule("CONN-33")
+@pytest.mark.parametrize("reply", ["", "r"])
+def test_a_publish_is_withdrawn_whole(reply):
+    publishing = online()
+    publishing.publish("a", b"1", reply)
+    publishing.withdraw()
+    assert (taken(publishing), publishing.stats.out_msgs) == (b"", 0)
+    assert publishing.publish("a", b"2")  # the first again: the port is to be told
+    publishing.publish("a", b"3", reply)
+    publishing.withdraw()
+    assert (taken(publishing), publishing.stats.out_msgs) == (b"PUB a 1\r\n2\r\n", 1)
+    publishing.withdraw()  # the port has taken it meanwhile
+    assert publishing.stats.out_msgs == 1

@@ -5,7 +5,13 @@ import math
 import pytest
 
 from natsproto.effects import Publish
-from natsproto.errors import ConnectionClosed, ConnectionLost, InvalidValue, TimeoutExpired
+from natsproto.errors import (
+    ConnectionClosed,
+    ConnectionLost,
+    InvalidState,
+    InvalidValue,
+    TimeoutExpired,
+)
 from natsproto.outbox import HIGH_WATER
 from natsproto.port import run_sync
 from natsproto.session import Session, check_count, check_flag, check_seconds
@@ -186,3 +192,17 @@ def test_flags():
     for value in (1, 0, "yes", None):
         with pytest.raises(InvalidValue, match=r"^no_wait .* is neither True nor False$"):
             check_flag("no_wait", value)
+
+
+@pytest.mark.rule("CONN-33")
+def test_a_publish_that_the_port_refuses_is_not_queued():
+    wire, session = make()
+
+    def refuse():
+        raise InvalidState("not here")
+
+    session.port.flush_soon = refuse
+    assert wire.connection.publish("a", b"1")
+    with pytest.raises(InvalidState, match="not here"):
+        run_sync(session.make_room())
+    assert (wire.sent(), wire.connection.stats.out_msgs) == (b"", 0)
