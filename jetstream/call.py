@@ -99,12 +99,26 @@ class Api:
         version = read_version(info.version) if info is not None else ()
         if info is None or not version:
             return
-        for field in config.FIELDS:
-            if version < field.since and getattr(config, field.name) != field.kind.zero():
-                since = ".".join([str(number) for number in field.since])
-                raise NotSupported(
-                    "%s needs server %s; this is %s" % (field.name, since, info.version)
-                )
+        for name, since in _newer_fields(config, version):
+            needed = ".".join([str(number) for number in since])
+            raise NotSupported("%s needs server %s; this is %s" % (name, needed, info.version))
+
+
+def _newer_fields(config: Fields, version: tuple[int, ...]) -> list[tuple[str, tuple[int, int]]]:
+    """Fields that are set and newer than this server, those of nested objects included."""
+    found: list[tuple[str, tuple[int, int]]] = []
+    for field in config.FIELDS:
+        value: Any = getattr(config, field.name)
+        if value == field.kind.zero():
+            continue
+        if version < field.since:
+            found.append((field.name, field.since))
+            continue
+        for each in value if isinstance(value, list) else [value]:
+            if hasattr(each, "FIELDS"):
+                inside = _newer_fields(each, version)
+                found += [("%s of %s" % (name, field.name), since) for name, since in inside]
+    return found
 
 
 def require_level(info: Info | None, level: int, what: str) -> None:
@@ -123,6 +137,12 @@ def require_level(info: Info | None, level: int, what: str) -> None:
             "%s needs JetStream API level %d%s; server %s has %d"
             % (what, level, since, info.version, known)
         )
+
+
+def has_version(info: Info | None, since: tuple[int, ...]) -> bool:
+    """Return whether the server is of this version or later; True if it does not say."""
+    version = read_version(info.version) if info is not None else ()
+    return not version or version >= since
 
 
 def read_version(text: str) -> tuple[int, ...]:

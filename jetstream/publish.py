@@ -109,6 +109,9 @@ def publish_headers(
     if TTL in result:
         # PUB-7: an older server would store it for ever and say nothing.
         require_level(connection.info, 1, "the TTL of a message")
+    if EXPECTED_LAST_SUBJECT in result:
+        # PUB-20: an older server would compare with the message's own subject.
+        require_level(connection.info, 1, "expect_last_subject")
     return result
 
 

@@ -5,13 +5,14 @@ import pytest
 from jetstream.call import (
     Api,
     encode_json,
+    has_version,
     read_number,
     read_reply,
     read_version,
     require_level,
     session_of,
 )
-from jetstream.config import ConsumerConfig
+from jetstream.config import ConsumerConfig, StreamConfig
 from jetstream.errors import (
     ApiError,
     InvalidResponse,
@@ -286,3 +287,43 @@ def test_fields_that_are_newer_than_the_server(version, refused):
             api(stage).check_since(config)
     else:
         api(stage).check_since(config)
+
+
+TRANSFORMS = [{"src": "a", "dest": "b"}]
+
+
+@pytest.mark.rule("CALL-7")
+@pytest.mark.parametrize(
+    ("fields", "refused"),
+    [
+        ({"mirror": {"name": "S", "subject_transforms": TRANSFORMS}}, "mirror"),
+        ({"sources": [{"name": "S", "subject_transforms": TRANSFORMS}]}, "sources"),
+        ({"sources": [{"name": "S"}, {"name": "T", "subject_transforms": TRANSFORMS}]}, "sources"),
+        ({"mirror": {"name": "S", "subject_transforms": []}}, None),
+        ({"sources": [{"name": "S", "filter_subject": "a"}], "placement": {"tags": ["a"]}}, None),
+        ({"metadata": {}, "placement": None}, None),
+    ],
+)
+def test_fields_of_nested_objects_that_are_newer_than_the_server(fields, refused):
+    config = StreamConfig(name="M", **fields)
+    old = api(Stage(version="2.9.10"))
+    if refused is None:
+        old.check_since(config)
+    else:
+        text = rf"subject_transforms of {refused} needs server 2\.10; this is 2\.9\.10"
+        with pytest.raises(NotSupported, match=text):
+            old.check_since(config)
+    api(Stage(version="2.10.0")).check_since(config)
+
+
+@pytest.mark.parametrize(
+    ("version", "since", "known"),
+    [
+        ("2.10.0", (2, 10), True),
+        ("2.9.25", (2, 10), False),
+        ("proxy", (2, 10), True),
+    ],
+)
+def test_whether_a_server_is_new_enough(version, since, known):
+    assert has_version(Info({"version": version}), since) is known
+    assert has_version(None, since)

@@ -267,6 +267,22 @@ def test_an_old_server_would_ignore_a_ttl():
     assert publish_headers({"msg_id": "1"}, stage.connection) is not None
 
 
+@pytest.mark.rule("PUB-20")
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"expect_last_subject": "a", "expect_last_subject_seq": 0},
+        {"headers": {"Nats-Expected-Last-Subject-Sequence-Subject": "a"}},
+    ],
+)
+def test_an_old_server_would_compare_with_another_subject(options):
+    old = Stage(version="2.10.25", api_lvl=0).connection
+    with pytest.raises(NotSupported, match=r"expect_last_subject needs .*2\.11"):
+        publish_headers(options, old)
+    assert publish_headers(options, Stage(version="2.11.0", api_lvl=0).connection)
+    assert publish_headers({"expect_last_subject_seq": 0}, old)
+
+
 SCHEDULES = [
     # arguments, headers
     (("@every 5m", "t", "", None, "", False), ["@every 5m", "t"]),

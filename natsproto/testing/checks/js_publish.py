@@ -24,7 +24,9 @@ from natsproto.errors import (
     InvalidSubject,
     InvalidValue,
     LocalError,
+    NotSupported,
     PayloadTooLarge,
+    RemoteError,
     TimeoutExpired,
 )
 from natsproto.testing.context import SOON, WAIT, Context, answer, raises
@@ -147,6 +149,18 @@ async def check_js_publish_expect_last_subject_seq(ctx: Context) -> None:
     await js.publish(ctx.subject + ".c", expect_last_subject_seq=3, expect_last_subject=both)
     with raises(WrongLastSequence):
         await js.publish(ctx.subject + ".c", expect_last_subject_seq=3, expect_last_subject=both)
+
+
+@check()
+async def check_js_publish_expectation_is_never_ignored(ctx: Context) -> None:
+    """A server that is too old to compare with another subject is not asked to."""
+    js, stream = await _stream(ctx)
+    await js.publish(ctx.subject + ".a")
+    options: dict[str, Any] = {"expect_last_subject": ctx.subject + ".a"}
+    with raises(RemoteError) as caught:
+        await js.publish(ctx.subject + ".new", expect_last_subject_seq=0, **options)
+    assert isinstance(caught.error, (WrongLastSequence, NotSupported))
+    assert (await stream.info()).state.messages == 1
 
 
 @check()

@@ -12,7 +12,7 @@ from jetstream.errors import (
     StreamNotFound,
     SubjectOverlap,
 )
-from natsproto.errors import InvalidName, InvalidSubject, InvalidValue, LocalError
+from natsproto.errors import InvalidName, InvalidSubject, InvalidValue, LocalError, NotSupported
 from natsproto.testing.context import SOON, WAIT, Context, raises
 from natsproto.testing.peers import RawPeer
 from natsproto.testing.streams import fill, name_of, new_stream, numbers, open_js, until
@@ -37,6 +37,24 @@ async def check_account_info(ctx: Context) -> None:
     assert after.api.total > before.api.total
     assert after.limits.max_streams == -1
     assert after.api.level >= 1
+
+
+@check()
+async def check_nested_fields_are_never_ignored(ctx: Context) -> None:
+    """Transforms of mirrors and sources are kept, or refused if the server does not know them."""
+    js = await open_js(ctx)
+    await new_stream(ctx, js)
+    moved = {"src": ctx.subject + ".>", "dest": ctx.subject + "-moved.>"}
+    origin: dict[str, Any] = {"name": name_of(ctx), "subject_transforms": [moved]}
+    for number, config in enumerate([{"mirror": origin}, {"sources": [origin]}]):
+        try:
+            copy = await js.create_stream({"name": f"{name_of(ctx)}-{number}", **config})
+        except NotSupported:
+            continue
+        made = copy.cached_info.config
+        (source,) = made.sources or [made.mirror]
+        assert source is not None
+        assert [one.dest for one in source.subject_transforms] == [moved["dest"]]
 
 
 @check()
