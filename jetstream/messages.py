@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from natsproto import _text
-from natsproto.errors import InvalidValue
+from natsproto.errors import InvalidSubject, InvalidValue
 from natsproto.session import check_seconds
 
-from .metadata import read_metadata
+from .call import has_version
+from .metadata import ACK_PREFIX, read_metadata
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ ACK = b"+ACK"
 NAK = b"-NAK"
 TERM = b"+TERM"
 IN_PROGRESS = b"+WPI"
+_FIRST_WITH_REASONS = (2, 10, 4)
 
 
 class JsMsg:
@@ -105,6 +107,7 @@ class JsMsg:
         if self.settled:
             return
         session = self._session
+        _ack_subject(self._msg)
         request = session.connection.start_request(
             self._msg.reply, ACK, deadline=session.deadline(timeout)
         )
@@ -124,14 +127,19 @@ class JsMsg:
             self._settle(b'%s {"delay":%d}' % (NAK, nanoseconds))
 
     async def term(self, reason: str = "") -> None:
-        """Never deliver it again, though it is not done; advisories tell the reason."""
+        """Terminate the message: it is not redelivered. The reason appears in the advisory.
+
+        Servers before 2.10.4 know no reasons: the message is terminated without one.
+        """
         if not isinstance(reason, str) or "\r" in reason or "\n" in reason:
             raise InvalidValue("reason %r is not one line of text" % (reason,), "ACK-6")
         try:
             why = _text.encode(reason)
         except UnicodeError:
             raise InvalidValue("reason %r is not UTF-8" % reason, "ACK-6") from None
-        self._settle(TERM + b" " + why if why else TERM)
+        # ACK-11: a server before 2.10.4 ignores +TERM with a reason, and redelivers.
+        known = has_version(self._session.connection.info, _FIRST_WITH_REASONS)
+        self._settle(TERM + b" " + why if why and known else TERM)
 
     async def in_progress(self) -> None:
         """Still at it: start the time for the acknowledgement anew. May be repeated."""
@@ -145,7 +153,7 @@ class JsMsg:
 
     def _respond(self, payload: bytes) -> None:
         session = self._session
-        if session.connection.respond(self._msg.raw_reply, payload):
+        if session.connection.respond(_ack_subject(self._msg), payload):
             session.port.flush_soon()
 
     def __repr__(self) -> str:
@@ -157,7 +165,19 @@ def ack_now(msg: JsMsg) -> None:
     # As _settle does it, in one call instead of three.
     if not msg.settled:
         session = msg._session  # pyright: ignore[reportPrivateUsage]
-        raw_reply = msg._msg.raw_reply  # pyright: ignore[reportPrivateUsage]
+        raw_reply = _ack_subject(msg._msg)  # pyright: ignore[reportPrivateUsage]
         if session.connection.respond(raw_reply, ACK):
             session.port.flush_soon()
         msg.settled = True
+
+
+def _ack_subject(msg: Msg) -> bytes:
+    """Return where the message is acknowledged; InvalidSubject if JetStream did not write it.
+
+    ACK-10: anyone who may publish to an inbox chooses the reply subject there.
+    """
+    raw_reply = msg.raw_reply
+    if not raw_reply.startswith(ACK_PREFIX):
+        text = "reply %r is not an acknowledgment subject of JetStream: no consumer delivered it"
+        raise InvalidSubject(text % msg.reply, "ACK-10")
+    return raw_reply

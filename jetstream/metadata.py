@@ -16,6 +16,7 @@ from natsproto._record import Record
 
 from .errors import NotJetStreamMessage
 
+ACK_PREFIX = b"$JS.ACK."
 _MOST_DIGITS = 20  # of a uint64
 
 

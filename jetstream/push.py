@@ -1,6 +1,7 @@
 """Push: the machine behind a push subscription (ADR-15), which the server fills by itself.
 
-    message      to the user's queue, unless that is full: then it is dropped, counted, reported
+    message      to the user's queue, unless that is full: then it is dropped, counted, reported.
+                 Stored messages have a `$JS.ACK.` reply; anyone may have stored a status line
     heartbeat    nothing was missed, if its last consumer sequence is the last one seen
     flow control answered when every message before it was taken
     silence      for three heartbeats, and then each one more: the user is told
@@ -42,6 +43,7 @@ MAX_BYTES = 64 * 1024 * 1024
 IDLE = 100
 LAST = b"\r\nNats-Last-Consumer: "
 STALLED = b"\r\nNats-Consumer-Stalled: "
+FLOW_CONTROL = b"$JS.FC."
 _LONGEST_SUBJECT = 2048
 
 
@@ -193,7 +195,7 @@ class Push(Source):
 
     def receive(self, msg: Msg, now: float) -> bool:
         self._hear(now)
-        if msg.raw_headers is not None and not msg.data and msg.status:
+        if msg.raw_headers is not None and is_control(msg):
             return self._control(msg, now)
         if not self._has_room(msg):
             return False
@@ -320,7 +322,9 @@ class Push(Source):
         return self.end(error)
 
     def _request(self, subject: bytes, now: float) -> None:
-        """Flow control is asked for: not before what has come so far was taken (PUSH-7)."""
+        """Answer a flow control request once all messages before it were taken (PUSH-7)."""
+        if not subject.startswith(FLOW_CONTROL):
+            return  # PUSH-17: this client publishes nowhere else on a message's say-so
         if any(subject == known for known, _ in self._requests):
             return
         if subject == self._answered and now - self._answered_at < self._heartbeat:
@@ -337,6 +341,17 @@ class Push(Source):
             self._answered_at = now
             if not self.ended:
                 self.order(self._answered, b"", b"")
+
+
+def is_control(msg: Msg) -> bool:
+    """Return whether the server itself sent this: a heartbeat, flow control or another status.
+
+    PUSH-16: servers before 2.12.6 deliver stored status lines as they are. Only the reply subject
+    tells a stored message from a status.
+    """
+    if msg.data or not msg.status:
+        return False
+    return not msg.raw_reply or msg.raw_reply.startswith(FLOW_CONTROL)
 
 
 def header_value(block: bytes, name: bytes) -> bytes:

@@ -3,6 +3,9 @@
 Two ways lead to them. The API (STREAM.MSG.GET) asks the stream's leader and answers in JSON with
 base64. Direct get (ADR-31), where the stream allows it, is answered by any replica with the message
 itself, its place in headers behind its own; and it can give many at once, ended by the status 204.
+
+Direct get cuts two bytes off the message's own block, the empty line, and appends its headers. If a
+publisher stored a block without an empty line, they follow in the middle of a line (GET-11).
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 from natsproto._record import Record
 from natsproto.errors import InvalidValue, NoResponders, NotSupported, TimeoutExpired
 from natsproto.headers import VERSION, Headers
+from natsproto.waitable import is_status
 
 from .api_errors import MessageNotFound
 from .call import encode_json
@@ -27,7 +31,8 @@ if TYPE_CHECKING:
 _NOT_FOUND = 404
 _END_OF_BATCH = 204
 _MESSAGE_NOT_FOUND = 10037  # the err_code that the API has for it
-_PLACE = b"\r\nNats-Stream: "  # where the headers of direct get begin
+_PLACE = b"Nats-Stream: "  # where the headers of direct get begin
+_LINE_END = b"\r\n"
 
 
 class StoredMsg(Record):
@@ -160,7 +165,7 @@ async def _get_page(
     if gather.error is not None:
         raise gather.error
     for msg in gather.replies:
-        if msg.status == _END_OF_BATCH:
+        if msg.status == _END_OF_BATCH and is_status(msg):
             headers = msg.headers or Headers()
             return (
                 found,
@@ -180,19 +185,35 @@ def _not_allowed(stream: str) -> NotSupported:
     return NotSupported("stream %r does not allow direct get, or is gone" % stream)
 
 
-def _read(msg: Msg) -> StoredMsg:
-    """The message in an answer; the status of an error raises."""
-    if msg.status == _NOT_FOUND:
-        raise MessageNotFound(_NOT_FOUND, _MESSAGE_NOT_FOUND, msg.description.lower())
-    if msg.status:
-        raise JetStreamError("direct get: %d %s" % (msg.status, msg.description))
-    block = msg.raw_headers or b""
+def split_direct(block: bytes) -> tuple[bytes | None, bytes]:
+    """Split the header block of an answer into the message's own block and the lines added to it.
+
+    The first is None if the message has no headers, the second empty if this is no stored message.
+    """
     # GET-4: the last ones. A message that was republished has such headers of its own.
     place = block.rfind(_PLACE)
     if place < 0:
+        return None, b""
+    own = block[:place]
+    added = block[place:]
+    if not own.endswith(_LINE_END):
+        return own or None, added  # GET-11: its last two bytes are gone
+    if own == VERSION + _LINE_END:
+        return None, added
+    return own + _LINE_END, added
+
+
+def _read(msg: Msg) -> StoredMsg:
+    """The message in an answer; the status of an error raises."""
+    block = msg.raw_headers or b""
+    own, added = split_direct(block)
+    if not added:
+        if msg.status == _NOT_FOUND:
+            raise MessageNotFound(_NOT_FOUND, _MESSAGE_NOT_FOUND, msg.description.lower())
+        if msg.status:
+            raise JetStreamError("direct get: %d %s" % (msg.status, msg.description))
         raise InvalidResponse("answer to DIRECT.GET is no stored message: %r" % block[:200])
-    own = block[:place] + b"\r\n\r\n"
-    headers = Headers.decode(VERSION + block[place:])
+    headers = Headers.decode(VERSION + _LINE_END + added)
     try:
         time = Timestamp.parse(headers.get("Nats-Time-Stamp"))
     except InvalidValue as error:
@@ -203,7 +224,7 @@ def _read(msg: Msg) -> StoredMsg:
         _number(headers, "Nats-Sequence"),
         time,
         msg.data,
-        None if own == VERSION + b"\r\n\r\n" else own,
+        own,
     )
 
 

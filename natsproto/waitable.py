@@ -17,6 +17,16 @@ if TYPE_CHECKING:
     from .frames import Msg
 
 NO_RESPONDERS = 503
+# JetStream puts this behind the headers of a stored message that it answers with.
+_STORED = b"Nats-Stream: "
+
+
+def is_status(msg: Msg) -> bool:
+    """Return whether the answer is a status of the server, not a message that looks like one.
+
+    GET-12: servers before 2.12.6 answer direct gets with status lines that publishers stored.
+    """
+    return msg.status > 0 and not msg.data and _STORED not in (msg.raw_headers or b"")
 
 
 class Waitable:
@@ -67,7 +77,7 @@ class Request(Waitable):
         return True
 
     def receive(self, msg: Msg, now: float) -> bool:
-        if msg.status == NO_RESPONDERS and not msg.data:
+        if msg.status == NO_RESPONDERS and is_status(msg):
             return self.finish(error=NoResponders(self.subject))
         return self.finish(msg)
 
@@ -104,10 +114,10 @@ class Gather(Request):
         self.replies: list[Msg] = []
 
     def receive(self, msg: Msg, now: float) -> bool:
-        if msg.status == NO_RESPONDERS and not msg.data:
+        status = msg.status >= 200 and is_status(msg)
+        if status and msg.status == NO_RESPONDERS:
             return self.finish(error=NoResponders(self.subject))
         self.replies.append(msg)
-        status = msg.status >= 200 and not msg.data
         if status or len(self.replies) == self.most:
             return self.finish()
         if self.stall:

@@ -5,7 +5,7 @@ import pytest
 from natsproto.effects import Publish
 from natsproto.errors import ConnectionLost, NoResponders, TimeoutExpired
 from natsproto.frames import Msg
-from natsproto.waitable import Fence, Gather, Mailbox, Receiver, Request, Waitable
+from natsproto.waitable import Fence, Gather, Mailbox, Receiver, Request, Waitable, is_status
 
 STATUS = b"NATS/1.0 %d\r\n\r\n"
 
@@ -50,6 +50,21 @@ def test_only_503_without_payload_means_nobody(kind, data, status, fails):
     assert isinstance(request.error, NoResponders) is fails
     if fails:
         assert str(request.error) == "no responders on subject 'who'"
+
+
+@pytest.mark.rule("GET-12")
+@pytest.mark.parametrize("status", [204, 404, 503])
+def test_a_stored_status_is_an_answer_and_not_the_end(status):
+    """Direct get answers with a stored message, whose headers are followed by its place."""
+    block = b"NATS/1.0 %d\r\nNats-Stream: S\r\nNats-Sequence: 7\r\n\r\n" % status
+    stored = Msg(b"s", 1, b"", b"", block)
+    assert not is_status(stored)
+    request = Request("it", 5.0, "who")
+    request.receive(stored, 1.0)
+    assert (request.reply, request.error) == (stored, None)
+    gather = Gather("it", 5.0, "who")
+    gather.receive(stored, 1.0)
+    assert (gather.done, gather.replies, gather.error) == (False, [stored], None)
 
 
 @pytest.mark.rule("REQ-4")

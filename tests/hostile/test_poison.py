@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from jetstream.messages import JsMsg
+from jetstream.push import Push
+from natsproto.errors import InvalidSubject
+from natsproto.frames import Msg
+from natsproto.port import run_sync
+from natsproto.session import Session
 from tests.connection.support import PING, PONG, Wire
 from tests.wire.test_poison import POISON, on_the_wire
 
@@ -70,6 +76,34 @@ def test_a_flood_of_headers_stays_within_the_limit():
     assert mailbox.pending() == 16
     assert mailbox.dropped == 3000 - 16
     assert sum(event.dropped for event in wire.events()) == mailbox.dropped
+
+
+@pytest.mark.rule("PUSH-16")
+@pytest.mark.parametrize("poison", POISON, ids=lambda poison: poison.name)
+def test_a_push_subscription_gets_it_and_answers_nothing(poison):
+    push = Push(flow_control=True, heartbeat=5.0, last=0)
+    push.connected(0.0)
+    reply = b"$JS.ACK.S.C.1.1.1.1794786870000000000.0"
+    odd = Msg(poison.subject, 1, reply, poison.data, poison.block)
+    assert push.receive(odd, 1.0)
+    assert (push.pop(1.0), push.ended, push.news, push.take_orders()) == (odd, False, [], [])
+
+
+@pytest.mark.rule("PUSH-17", "ACK-10")
+@pytest.mark.parametrize("poison", [p for p in POISON if p.reply], ids=lambda poison: poison.name)
+def test_a_push_subscription_obeys_no_reply_of_others(poison):
+    push = Push(flow_control=True, heartbeat=5.0, last=0)
+    push.connected(0.0)
+    beat = b"NATS/1.0 100 Idle Heartbeat\r\nNats-Consumer-Stalled: %s\r\n\r\n" % poison.reply
+    push.receive(Msg(b"d", 1, poison.reply, b"", b"NATS/1.0 100\r\n\r\n"), 1.0)
+    push.receive(Msg(b"d", 1, b"", b"", beat), 1.0)
+    assert push.take_orders() == []
+    wire = Wire().up()
+    msg = JsMsg(push.pop(1.0), Session(wire.connection, None))
+    wire.forget()
+    with pytest.raises(InvalidSubject):
+        run_sync(msg.ack())
+    assert wire.sent() == b""
 
 
 def test_there_are_enough_of_them():

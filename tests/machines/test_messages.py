@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from jetstream.errors import NotJetStreamMessage
@@ -64,7 +66,7 @@ ACKS = [
     ("call", "args", "payload"),
     [pytest.param(*row[1:], marks=pytest.mark.rule(row[0])) for row in ACKS],
 )
-@pytest.mark.parametrize("reply", [REPLY, b"$JS.ACK.\xff.odd", b"a..b"])
+@pytest.mark.parametrize("reply", [REPLY, b"$JS.ACK.\xff.odd", b"$JS.ACK.a..b"])
 def test_the_bytes_of_each(call, args, payload, reply):
     stage = Stage()
     msg = make(stage, reply=reply)
@@ -158,6 +160,39 @@ def test_without_a_reply_there_is_nobody_to_tell():
     for call in ("ack", "nak", "term", "in_progress", "ack_sync"):
         with pytest.raises(InvalidSubject):
             stage.run(getattr(make(stage, reply=b""), call)())
+
+
+@pytest.mark.rule("ACK-10")
+@pytest.mark.parametrize("call", ["ack", "nak", "term", "in_progress", "ack_sync"])
+@pytest.mark.parametrize("reply", ["admin.shutdown", "$JS.ACK", "$JS.API.STREAM.DELETE.S", "a..b"])
+def test_only_jetstream_is_acknowledged_to(call, reply):
+    stage = Stage()
+    msg = make(stage, reply=reply.encode())
+    text = f"reply {reply!r} is not an acknowledgment subject"
+    with pytest.raises(InvalidSubject, match=re.escape(text)):
+        stage.run(getattr(msg, call)())
+    assert not msg.settled
+    assert stage.quiet()
+
+
+@pytest.mark.rule("ACK-11")
+@pytest.mark.parametrize(
+    ("version", "sent"),
+    [
+        ("2.9.10", b"+TERM"),
+        ("2.10.3", b"+TERM"),
+        ("2.10.4", b"+TERM why"),
+        ("2.11.0", b"+TERM why"),
+        ("2.15.1", b"+TERM why"),
+        ("", b"+TERM why"),
+    ],
+)
+def test_a_reason_needs_a_server_that_knows_reasons(version, sent):
+    stage = Stage(version=version)
+    msg = make(stage)
+    stage.run(msg.term("why"))
+    assert stage.asked == [(REPLY.decode(), sent)]
+    assert msg.settled
 
 
 @pytest.mark.rule("ACK-4")

@@ -75,7 +75,7 @@ SILENCE = [  # what happens, inputs, deadline, events
     ("a message", [(3.0, M[1]), ("tick", 15.0)], 18.0, []),
     ("silence behind a message", [(3.0, M[1]), ("tick", 18.0)], 23.0, [silent(15)]),
     ("a heartbeat", [(5.0, beat(0)), ("tick", 15.0)], 20.0, []),
-    ("flow control", [(5.0, flow("fc.a")), ("tick", 15.0)], 20.0, []),
+    ("flow control", [(5.0, flow(A)), ("tick", 15.0)], 20.0, []),
     ("back to life", [("tick", 15.0), ("tick", 20.0), (21.0, beat(0)), ("tick", 25.0)],
      36.0, [silent(15), silent(20)]),
     ("silent again", [("tick", 15.0), (16.0, beat(0)), ("tick", 31.0)], 36.0, [silent(15)] * 2),
@@ -236,8 +236,12 @@ def test_at_hand_is_what_has_no_consequences():
 # fmt: off
 FLOW = [  # what happens, inputs, what is answered
     ("nothing waits", [(1.0, flow(A))], [A]),
-    ("odd subjects", [(1.0, flow("any.thing-at*all"))], ["any.thing-at*all"]),
-    ("stalled at no subject", [(1.0, beat(0, "a b")), (1.0, beat(0, "a" * 2049))], []),
+    ("odd subjects", [(1.0, flow("$JS.FC.thing-at*all"))], ["$JS.FC.thing-at*all"]),
+    ("stalled at no subject", [(1.0, beat(0, A + " b")), (1.0, beat(0, A + "a" * 2049))], []),
+    ("stalled at a subject of others", [(1.0, beat(0, "admin.delete"))], []),
+    ("stalled at an acknowledgment", [(1.0, beat(0, "$JS.ACK.S.C.1.1.1.1.0"))], []),
+    ("asked by others", [(1.0, flow("admin.delete"))], []),
+    ("almost", [(1.0, flow("$JS.FC")), (1.0, beat(0, "x.$JS.FC.a"))], []),
     ("one waits", [(1.0, M[1]), (1.0, flow(A))], []),
     ("one was taken", [(1.0, M[1]), (1.0, flow(A)), ("pop", 2.0)], [A]),
     ("one of two was taken", [(1.0, M[1]), (1.0, M[2]), (1.0, flow(A)), ("pop", 2.0)], []),
@@ -270,6 +274,7 @@ FLOW = [  # what happens, inputs, what is answered
 @pytest.mark.rule("PUSH-7")
 @pytest.mark.rule("PUSH-8")
 @pytest.mark.rule("PUSH-9")
+@pytest.mark.rule("PUSH-17")
 @pytest.mark.parametrize(("steps", "expected"), [pytest.param(*row[1:], id=row[0]) for row in FLOW])
 def test_flow_control(steps, expected):
     machine = pushing(flow_control=True)
@@ -292,7 +297,7 @@ def test_requests_do_not_pile_up():
     machine = pushing(flow_control=True)
     machine.receive(M[1], 0.0)
     for number in range(1000):
-        machine.receive(flow(f"fc.{number}"), 0.0)
+        machine.receive(flow(f"$JS.FC.{number}"), 0.0)
     assert len(machine._requests) == 1
 
 
@@ -394,6 +399,40 @@ def test_what_is_a_status(msg, count):
     machine = pushing()
     machine.receive(msg, 1.0)
     assert (machine.pending(), machine.ended, machine.news) == (count, False, [])
+
+
+LINES = [*(row[0] for row in STATUSES), "100", "100 Idle Heartbeat", "100 FlowControl Request"]
+BEATS = "Nats-Last-Consumer: 9\r\nNats-Consumer-Stalled: $JS.FC.S.C.x\r\n"
+
+
+@pytest.mark.rule("PUSH-16")
+@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize("headers", ["", BEATS])
+@pytest.mark.parametrize("tokens", [9, 11, 12])
+@pytest.mark.parametrize("together", [False, True])
+def test_a_stored_status_is_a_message(line, headers, tokens, together):
+    """Before 2.12.6 servers deliver the status lines of publishers as they were stored."""
+    block = f"NATS/1.0 {line}\r\n{headers}\r\n".encode()
+    stored = message(1, b"", headers=block, tokens=tokens)
+    machine = pushing(flow_control=True)
+    if together:
+        assert machine.receive_all([stored, M[2]], 1.0)
+    else:
+        assert machine.receive(stored, 1.0)
+        machine.receive(M[2], 1.0)
+    assert [machine.pop(1.0) for _ in range(machine.pending())] == [stored, M[2]]
+    assert (machine.ended, machine.news, answers(machine), machine._last) == (False, [], [], 2)
+
+
+@pytest.mark.rule("PUSH-17")
+@pytest.mark.parametrize("reply", [b"admin.delete", b"_INBOX.x", b"$JS.FC", b"$JS.API.INFO"])
+@pytest.mark.parametrize("line", LINES)
+def test_a_status_with_the_reply_of_others_is_not_from_the_server(line, reply):
+    machine = pushing(flow_control=True)
+    odd = status(line, BEATS, reply=reply)
+    machine.receive(odd, 1.0)
+    assert (machine.pop(1.0), machine.ended, machine.news) == (odd, False, [])
+    assert answers(machine) == []
 
 
 @pytest.mark.rule("PUSH-14")

@@ -174,6 +174,61 @@ def test_headers_are_read_once():
     assert repr(msg).endswith(r"raw_headers=b'NATS/1.0\r\nA: b\r\n\r\n')")
 
 
+CUT = [
+    # the block of a publisher, what direct get leaves of it
+    (b"garbage", b"garba"),
+    (b"NATS/1.0", b"NATS/1"),
+    (b"NATS/1.0\r\nA: b", b"NATS/1.0\r\nA:"),
+    (b"NATS/1.0\r\nA: b\r\n", b"NATS/1.0\r\nA: b"),
+    (b"NATS/1.0\r\nA: b\r\n\r", b"NATS/1.0\r\nA: b\r"),
+    (b"NATS/1.0 404", b"NATS/1.0 4"),
+    (b"\xff\xff\xff", b"\xff"),
+    (b"NATS/1.0\r\nNats-Stream: X\r\nNats-Sequence: 9\r\n", None),
+    (b"\r\n\r\n", b"\r\n\r\n"),
+]
+
+
+def mangled(seq, block):
+    """What 2.15.1 answers if a publisher stored this block."""
+    status = answer(seq, b"payload")
+    status.block = block[:-2] + status.block[len(b"NATS/1.0\r\n") :]
+    return status
+
+
+@pytest.mark.rule("GET-11")
+@pytest.mark.parametrize(("block", "left"), CUT)
+def test_a_block_that_does_not_end_as_one_costs_only_the_headers(block, left):
+    poison = mangled(2, block)
+    many = [answer(1), poison, answer(3), eob()]
+    stage = Stage(poison, many)
+    one = stage.run(get_direct(api(stage), "S", {"seq": 2}))
+    found = stage.run(get_direct_batch(api(stage), "S", {"batch": 3}, 3))
+    assert [msg.seq for msg in found] == [1, 2, 3]
+    for msg in (one, found[1]):
+        assert (msg.subject, msg.seq, msg.data) == ("s.x", 2, b"payload")
+        assert msg.raw_headers == (left or block[:-2])
+        with pytest.raises(HeaderError):
+            _ = msg.headers
+
+
+@pytest.mark.rule("GET-11")
+def test_a_block_of_nothing_but_what_is_cut():
+    stage = Stage(mangled(2, b"xy"))
+    assert stage.run(get_direct(api(stage), "S", {"seq": 2})) == stored(2, b"payload")
+
+
+@pytest.mark.rule("GET-12")
+@pytest.mark.parametrize("line", ["503", "404 Message Not Found", "204 EOB", "408 x", "413", "100"])
+def test_a_stored_status_is_a_message(line):
+    poison = answer(2, b"", Nats_Num_Pending=1, Nats_Last_Sequence=1)
+    poison.block = poison.block.replace(b"NATS/1.0", b"NATS/1.0 " + line.encode(), 1)
+    expected = stored(2, b"", b"NATS/1.0 %s\r\n\r\n" % line.encode())
+    stage = Stage(poison, [answer(1), poison, answer(3), eob()])
+    assert stage.run(get_direct(api(stage), "S", {"seq": 2})) == expected
+    found = stage.run(get_direct_batch(api(stage), "S", {"batch": 3}, 3))
+    assert found == [stored(1), expected, stored(3)]
+
+
 @pytest.mark.rule("GET-3")
 @pytest.mark.parametrize(
     ("reply", "error", "text", "at"),

@@ -157,6 +157,14 @@ async def new_message(ctx: Context, consumer: Consumer) -> JsMsg:
     return await _one(consumer)
 
 
+@check()
+async def check_term_with_a_reason_on_any_server(ctx: Context) -> None:
+    """A reason never keeps a message from being terminated, however old the server is."""
+    _, consumer = await new_consumer(ctx, 1, ack_wait=0.2)
+    await (await _one(consumer)).term("it is beyond hope")
+    assert len(await consumer.fetch(1, expires=0.5)) == 0
+
+
 @check(since=(2, 10, 4))
 async def check_term(ctx: Context) -> None:
     """What is terminated is never delivered again; advisories tell the reason."""
