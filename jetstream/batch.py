@@ -7,8 +7,8 @@ from natsproto.headers import Headers
 
 from .acks import read_ack
 from .call import read_reply
-from .errors import InvalidResponse, NoStreamResponse
-from .publish import publish_headers
+from .errors import InvalidResponse
+from .publish import no_stream, publish_headers, settle_publish
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +71,10 @@ class AtomicBatch:
     async def commit(
         self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]
     ) -> PubAck:
-        """The last message; returns when all are stored. ApiError: none of them is."""
+        """Send the last message; return when all are stored.
+
+        ApiError: none of them is stored. PublishInDoubt: either all are or none.
+        """
         headers = self._headers(options)
         headers.set(BATCH_COMMIT, "1")
         ack = read_ack(await self._request(subject, data, headers))
@@ -99,8 +102,7 @@ class AtomicBatch:
         self.size += 1
         self._over = True  # if it fails: whether the server has got it, nobody knows
         try:
-            reply = await session.settle(request)
+            reply = await settle_publish(session, request)
         except NoResponders:
-            raise NoStreamResponse(subject) from None
-        assert reply is not None
+            raise no_stream(session.connection, subject) from None
         return reply.data

@@ -6,6 +6,7 @@
         JetStreamNotAvailable    nobody answers calls of the API
         NoStreamResponse         no stream takes the subject that was published to
         PublishInDoubt           a publish was not acknowledged: it may be stored or not
+          PublishTimeout         no acknowledgment came in time: a TimeoutExpired, too
         PublishesFailed          some of many publishes failed
         FastBatchFailed          a fast batch ended before all of it was stored
         NotJetStreamMessage      a message that no consumer delivered
@@ -55,7 +56,7 @@ A call that is wrong in itself raises a LocalError of natsproto before anything 
 
 from __future__ import annotations
 
-from natsproto.errors import LocalError
+from natsproto.errors import LocalError, TimeoutExpired
 
 # All of them are public here, too; one list is easier to read than a statement for each.
 # isort: off
@@ -132,9 +133,14 @@ class InvalidResponse(JetStreamError):
 class NoStreamResponse(JetStreamError):
     """No stream takes this subject, or JetStream is down: nothing was stored."""
 
-    def __init__(self, subject: str) -> None:
-        super().__init__("no stream takes subject %r" % subject)
+    def __init__(self, subject: str, why: str = "") -> None:
+        text = "no stream takes subject %r" % subject
+        super().__init__("%s: %s" % (text, why) if why else text)
         self.subject = subject
+        self.why = why
+
+    def __reduce__(self) -> tuple[type[NoStreamResponse], tuple[str, str]]:
+        return type(self), (self.subject, self.why)
 
 
 class JetStreamNotAvailable(JetStreamError):
@@ -143,6 +149,28 @@ class JetStreamNotAvailable(JetStreamError):
 
 class PublishInDoubt(JetStreamError):
     """A publish was not acknowledged: it may be stored or not. With a message id, send it again."""
+
+
+def _with_two_bases(name: str, doc: str, first: type, second: type) -> type:
+    """Make an exception that is both; on MicroPython, where one has a single base, the first."""
+    body = {"__module__": __name__, "__doc__": doc}
+    try:
+        return type(name, (first, second), body)
+    except TypeError:
+        return type(name, (first,), body)
+
+
+if TYPE_CHECKING:
+
+    class PublishTimeout(PublishInDoubt, TimeoutExpired): ...
+
+else:
+    PublishTimeout = _with_two_bases(
+        "PublishTimeout",
+        "No acknowledgment came in time: the message may be stored or not.",
+        PublishInDoubt,
+        TimeoutExpired,
+    )
 
 
 class PublishesFailed(JetStreamError):

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from natsproto.errors import InvalidValue, NoResponders
+from natsproto.errors import (
+    InvalidValue,
+    NoResponders,
+    PermissionDenied,
+    RemoteError,
+    TimeoutExpired,
+)
 from natsproto.headers import Headers
 from natsproto.session import check_count, check_flag, check_seconds
 from natsproto.subjects import check_known_name, check_publish, check_subscribe
 
 from .acks import RETRY_WAIT, make_ack
 from .call import require_level
-from .errors import NoStreamResponse
+from .errors import NoStreamResponse, PublishInDoubt, PublishTimeout
 from .kinds import MOST_SEQUENCE
 from .timestamp import Timestamp
 
@@ -19,7 +25,10 @@ if TYPE_CHECKING:
 
     from natsproto.connection import Connection
     from natsproto.encode import BytesLike
+    from natsproto.frames import Msg
     from natsproto.headers import HeadersLike
+    from natsproto.session import Session
+    from natsproto.waitable import Request
 
     from .acks import AckReader
     from .call import Api
@@ -198,6 +207,33 @@ def in_cluster(connection: Connection) -> bool:
     return connection.info is not None and connection.info.cluster != ""
 
 
+def no_stream(connection: Connection, subject: str) -> NoStreamResponse:
+    """Return the error for a 503, with the likely reason (PUB-22)."""
+    info = connection.info
+    if info is None or info.jetstream:
+        return NoStreamResponse(subject)
+    return NoStreamResponse(subject, "server %r has JetStream disabled" % info.server_name)
+
+
+async def settle_publish(session: Session, request: Request) -> Msg:
+    """Wait for the answer to a publish. PublishInDoubt if it was sent and none comes (PUB-21)."""
+    try:
+        reply = await session.settle(request)
+    except NoResponders:
+        raise
+    except RemoteError as error:
+        if isinstance(error, PermissionDenied) and error.subject == request.subject:
+            raise  # the server has refused it
+        late = isinstance(error, TimeoutExpired)
+        text = "publish to %r was not acknowledged: %s: it may be stored or not" % (
+            request.subject,
+            "no answer in time" if late else error,
+        )
+        raise (PublishTimeout if late else PublishInDoubt)(text) from error
+    assert reply is not None
+    return reply
+
+
 async def publish(
     api: Api,
     subject: str,
@@ -227,13 +263,12 @@ async def publish(
         )
         tries += 1
         try:
-            reply = await session.settle(request)
+            reply = await settle_publish(session, request)
         except NoResponders:
             now = session.port.now()
             spent = retries >= 0 and tries > retries and now - started >= patience
             if spent or now + RETRY_WAIT >= end:
-                raise NoStreamResponse(subject) from None
+                raise no_stream(session.connection, subject) from None
             await session.sleep(RETRY_WAIT)
             continue
-        assert reply is not None
         return make_ack(acks.read(reply.data))

@@ -53,8 +53,10 @@ class PublishManager:
 
         When nobody is there (503) it is tried again after 250 ms, `retries` times (-1: until the
         timeout), and for 10 s in a cluster, which may be electing; then NoStreamResponse. The
-        timeout is for all of that; without one each try has the timeout of this JetStream. After
-        TimeoutExpired the message may be stored or not.
+        timeout is for all of that; without one each try has the timeout of this JetStream.
+
+        PublishInDoubt: no acknowledgment came, so the message may be stored or not. If that is
+        because of the timeout, the error is a TimeoutExpired as well.
         """
         headers = None
         if options:

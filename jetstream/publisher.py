@@ -6,7 +6,7 @@ Each publish has a reply subject of its own under one wildcard subscription. Wha
     refused by the stream  failed, with the ApiError
     503, nobody there      sent again 250 ms later, up to `retries` times and in a cluster for 10 s,
                            then NoStreamResponse; PublishInDoubt if it was sent before a reconnect
-    no answer in time      failed as PublishInDoubt: it may be stored or not
+    no answer in time      failed as PublishTimeout, a PublishInDoubt: it may be stored or not
     connection lost        with a message id it is sent again on the next connection, because the
                            stream knows the id and stores it once; without, PublishInDoubt
     no connection          it waits for the next one; time-outs count from then on
@@ -23,7 +23,7 @@ from natsproto.effects import Publish
 from natsproto.waitable import NO_RESPONDERS, Waitable
 
 from .acks import RETRY_WAIT, AckReader, make_ack
-from .errors import JetStreamError, NoStreamResponse, PublishInDoubt
+from .errors import JetStreamError, NoStreamResponse, PublishInDoubt, PublishTimeout
 from .machine import Machine
 
 TYPE_CHECKING = False
@@ -208,10 +208,15 @@ class Publisher(Machine):
         publication.error = error
         self.failed.append(publication)
 
-    def _give_up(self, publications: list[Publication], why: str) -> None:
+    def _give_up(
+        self,
+        publications: list[Publication],
+        why: str,
+        kind: type[PublishInDoubt] = PublishInDoubt,
+    ) -> None:
         for publication in publications:
             del self.open[self._token(publication.order)]
-            self._fail(publication, _in_doubt(why))
+            self._fail(publication, _in_doubt(why, kind))
             self.ready.append(publication)
 
     def handle_timer(self, now: float) -> bool:
@@ -226,7 +231,7 @@ class Publisher(Machine):
                 self._send(publication, now)
             else:
                 late.append(publication)
-        self._give_up(late, "no acknowledgement in time")
+        self._give_up(late, "no acknowledgement in time", PublishTimeout)  # PUB-21
         return bool(late)
 
     def disconnected(self, now: float) -> None:
@@ -285,5 +290,5 @@ class Publisher(Machine):
         return len(self.open)
 
 
-def _in_doubt(what: str) -> PublishInDoubt:
-    return PublishInDoubt("%s: it may be stored or not" % what)
+def _in_doubt(what: str, kind: type[PublishInDoubt] = PublishInDoubt) -> PublishInDoubt:
+    return kind("%s: it may be stored or not" % what)

@@ -29,6 +29,7 @@ from jetstream.errors import (
     JetStreamError,
     MessageNotFound,
     NoStreamResponse,
+    PublishInDoubt,
     TooManyRequests,
     WrongLastSequence,
 )
@@ -124,7 +125,7 @@ class AtomicWriter:
                 )
             except WrongLastSequence:
                 continue  # another one was faster: what it has written is to be read
-            except (NoStreamResponse, *UNANSWERED):
+            except (NoStreamResponse, PublishInDoubt, *UNANSWERED):
                 last = self._read()
                 if last.owner != self._owner:
                     continue

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from jetstream.batch import AtomicBatch
-from jetstream.errors import BatchRefused, InvalidResponse, NoStreamResponse
+from jetstream.errors import BatchRefused, InvalidResponse, NoStreamResponse, PublishTimeout
 from jetstream.info import PubAck
-from natsproto.errors import InvalidState, InvalidSubject, InvalidValue, TimeoutExpired
+from natsproto.errors import InvalidState, InvalidSubject, InvalidValue
 from natsproto.outbox import HIGH_WATER
 
 from .support import NOBODY, SILENCE, Stage
@@ -61,10 +61,10 @@ FAILURES = [
     ("BATCH-2", [{"stream": "S", "seq": 1}], InvalidResponse),
     ("BATCH-2", [b"+OK"], InvalidResponse),
     ("BATCH-2", [NOBODY], NoStreamResponse),
-    ("BATCH-4", [SILENCE], TimeoutExpired),
+    ("BATCH-4", [SILENCE], PublishTimeout),
     ("BATCH-4", [b"", error(10176)], BatchRefused),
     ("BATCH-4", [b"", NOBODY], NoStreamResponse),
-    ("BATCH-4", [b"", SILENCE], TimeoutExpired),
+    ("BATCH-4", [b"", SILENCE], PublishTimeout),
     ("BATCH-5", [b"", b""], InvalidResponse),
     ("BATCH-5", [b"", {"stream": "S", "seq": 1}], InvalidResponse),
     ("BATCH-5", [b"", ack(2, "other")], InvalidResponse),
@@ -84,7 +84,7 @@ def test_after_a_failure_it_is_over(answers, failure):
         stage.run(batch.add("s.a"))
     with pytest.raises(failure):
         stage.run(batch.commit("s.b") if len(answers) == 2 else batch.add("s.a"))
-    assert stage.now() == (1.5 if failure is TimeoutExpired else 0.0)
+    assert stage.now() == (1.5 if failure is PublishTimeout else 0.0)
     assert stage.asked != []
     for call in (batch.add, batch.commit):
         with pytest.raises(InvalidState, match="BATCH-4"):

@@ -16,7 +16,7 @@ from jetstream.errors import (
     ResetFailed,
     StreamNotFound,
 )
-from natsproto.errors import NatsError
+from natsproto.errors import NatsError, TimeoutExpired
 
 
 def test_the_errors_of_the_api_are_here_too():
@@ -65,6 +65,23 @@ def test_reset_failed():
     assert "in 3 tries: stream not found (404, 10059)" in str(error)
     again = pickle.loads(pickle.dumps(error))
     assert (again.attempts, again.error.err_code) == (3, 10059)
+
+
+def test_no_stream_response_with_a_reason():
+    error = errors.NoStreamResponse("a", "it is off")
+    assert str(error) == "no stream takes subject 'a': it is off"
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(copy), copy.subject, copy.why) == (str(error), "a", "it is off")
+
+
+@pytest.mark.rule("PUB-21")
+def test_a_publish_that_timed_out_is_both():
+    error = errors.PublishTimeout("no answer in time")
+    assert isinstance(error, errors.PublishInDoubt)
+    assert isinstance(error, TimeoutExpired)
+    assert str(pickle.loads(pickle.dumps(error))) == "no answer in time"
+    # Where a class cannot have both bases, as exceptions on MicroPython, it has the first.
+    assert errors._with_two_bases("X", "", int, str).__mro__[1:] == (int, object)
 
 
 def test_pull_failed():

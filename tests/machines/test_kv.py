@@ -14,12 +14,13 @@ from jetstream.errors import (
     KeyExists,
     KeyNotFound,
     NoStreamResponse,
+    PublishTimeout,
     TtlDisabled,
     WrongLastRevision,
 )
 from jetstream.kv import KeyLister, KeyValueConfig, KeyValueEntry, KeyValueStatus, KeyWatcher
 from jetstream.timestamp import Timestamp
-from natsproto.errors import InvalidName, InvalidValue, NotSupported, TimeoutExpired
+from natsproto.errors import InvalidName, InvalidValue, NotSupported
 
 from .kvs import NO_STREAM, TIME, bucket, created, direct, entry, short, stream
 from .support import NOBODY, SILENCE, Status
@@ -346,7 +347,7 @@ def test_delete_and_purge(call, keywords, headers):
 
 def test_what_a_put_meets():
     stage, kv = bucket(NOBODY, NOBODY, NOBODY, SILENCE, {"seq": 1})
-    for error in (NoStreamResponse, TimeoutExpired, InvalidResponse):
+    for error in (NoStreamResponse, PublishTimeout, InvalidResponse):
         with pytest.raises(error):
             stage.run(kv.put("a", b"v"))
 

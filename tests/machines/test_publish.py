@@ -4,7 +4,15 @@ import pytest
 
 from jetstream.acks import AckReader
 from jetstream.call import Api
-from jetstream.errors import InvalidResponse, NoStreamResponse, TtlDisabled, WrongLastSequence
+from jetstream.errors import (
+    InvalidResponse,
+    JetStreamError,
+    NoStreamResponse,
+    PublishInDoubt,
+    PublishTimeout,
+    TtlDisabled,
+    WrongLastSequence,
+)
 from jetstream.info import PubAck
 from jetstream.publish import (
     CheckedSubjects,
@@ -21,9 +29,11 @@ from natsproto.errors import (
     InvalidSubject,
     InvalidValue,
     NotSupported,
+    PermissionDenied,
     TimeoutExpired,
 )
 from natsproto.headers import Headers
+from tests.connection.support import err
 
 from .support import NOBODY, SILENCE, Lost, Stage
 
@@ -77,10 +87,10 @@ TRIES = [
     ("PUB-3", SINGLE, 1.0, -1, 5.0, [NOBODY] * 4, 4, NoStreamResponse, 0.75),
     ("PUB-3", SINGLE, None, -1, 5.0, [NOBODY] * 20, 20, NoStreamResponse, 4.75),
     ("PUB-5", SINGLE, 0.5, 2, 5.0, [NOBODY] * 2, 2, NoStreamResponse, 0.25),
-    ("PUB-5", SINGLE, 0.5, 2, 5.0, [NOBODY, SILENCE], 2, TimeoutExpired, 0.5),
-    ("PUB-5", SINGLE, None, 2, 5.0, [SILENCE], 1, TimeoutExpired, 5.0),
-    ("PUB-5", SINGLE, 2.0, 2, 5.0, [SILENCE], 1, TimeoutExpired, 2.0),
-    ("PUB-5", SINGLE, None, 2, 5.0, [NOBODY, SILENCE], 2, TimeoutExpired, 5.0),
+    ("PUB-5", SINGLE, 0.5, 2, 5.0, [NOBODY, SILENCE], 2, PublishTimeout, 0.5),
+    ("PUB-5", SINGLE, None, 2, 5.0, [SILENCE], 1, PublishTimeout, 5.0),
+    ("PUB-5", SINGLE, 2.0, 2, 5.0, [SILENCE], 1, PublishTimeout, 2.0),
+    ("PUB-5", SINGLE, None, 2, 5.0, [NOBODY, SILENCE], 2, PublishTimeout, 5.0),
     ("PUB-4", CLUSTER, None, 2, 5.0, [NOBODY] * 24 + [ACK], 25, None, 6.0),
     ("PUB-4", CLUSTER, None, 2, 5.0, [NOBODY] * 40, 40, NoStreamResponse, 9.75),
     ("PUB-4", CLUSTER, None, -1, 5.0, [NOBODY] * 40, 40, NoStreamResponse, 9.75),
@@ -88,8 +98,8 @@ TRIES = [
     ("PUB-4", CLUSTER, None, 0, 5.0, [NOBODY], 1, NoStreamResponse, 0.0),
     ("PUB-4", CLUSTER, 20.0, 2, 5.0, [NOBODY] * 41, 41, NoStreamResponse, 10.0),
     ("PUB-5", CLUSTER, 1.0, 2, 5.0, [NOBODY] * 4, 4, NoStreamResponse, 0.75),
-    ("PUB-5", CLUSTER, None, 2, 5.0, [SILENCE], 1, TimeoutExpired, 5.0),
-    ("PUB-5", CLUSTER, None, 2, 5.0, [NOBODY] * 2 + [SILENCE], 3, TimeoutExpired, 5.5),
+    ("PUB-5", CLUSTER, None, 2, 5.0, [SILENCE], 1, PublishTimeout, 5.0),
+    ("PUB-5", CLUSTER, None, 2, 5.0, [NOBODY] * 2 + [SILENCE], 3, PublishTimeout, 5.5),
 ]
 
 
@@ -125,11 +135,71 @@ def test_a_timeout_is_a_number(timeout):
     assert stage.quiet()
 
 
-@pytest.mark.rule("PUB-5")
+@pytest.mark.rule("PUB-5", "PUB-21")
 def test_a_lost_connection_leaves_it_open():
     stage = Stage(Lost())
-    with pytest.raises(TimeoutExpired):
+    text = "publish to 's.x' was not acknowledged: no answer in time: it may be stored or not"
+    with pytest.raises(TimeoutExpired, match=text) as caught:
         send(stage)
+    assert isinstance(caught.value, PublishInDoubt)
+    assert isinstance(caught.value, JetStreamError)
+
+
+def during(stage, happens):
+    """Let this happen while the publish waits for its answer."""
+
+    async def step(waitable):
+        stage.serve()
+        happens()
+
+    stage.wait = step
+
+
+@pytest.mark.rule("PUB-21")
+@pytest.mark.parametrize(
+    ("happens", "text"),
+    [
+        (lambda stage: stage.connection.close(stage.now()), "the connection is closed"),
+        (lambda stage: stage.connection.forked(stage.now()), "process was forked"),
+        (
+            lambda stage: stage.wire.data(
+                err('Permissions Violation for Subscription to "_INBOX.%s.*"' % ("0" * 22))
+            ),
+            "Permissions Violation for Subscription",
+        ),
+    ],
+)
+def test_what_leaves_a_publish_in_doubt(happens, text):
+    stage = Stage(SILENCE)
+    during(stage, lambda: happens(stage))
+    with pytest.raises(PublishInDoubt, match=text + ".*: it may be stored or not") as caught:
+        send(stage)
+    assert not isinstance(caught.value, TimeoutExpired)
+    assert caught.value.__cause__ is not None
+
+
+@pytest.mark.rule("PUB-21")
+def test_what_the_server_forbids_is_not_stored():
+    stage = Stage(SILENCE)
+    during(stage, lambda: stage.wire.data(err('Permissions Violation for Publish to "s.x"')))
+    with pytest.raises(PermissionDenied):
+        send(stage)
+
+
+@pytest.mark.rule("PUB-22")
+def test_a_server_without_jetstream_is_named():
+    stage = Stage(NOBODY, jetstream=False, server_name="edge")
+    text = "no stream takes subject 's.x': server 'edge' has JetStream disabled"
+    with pytest.raises(NoStreamResponse, match=text) as caught:
+        send(stage, retries=0)
+    assert caught.value.subject == "s.x"
+    stage = Stage(NOBODY)
+    with pytest.raises(NoStreamResponse, match=r"'s\.x'$"):
+        send(stage, retries=0)
+    stage = Stage(NOBODY)
+    during(stage, lambda: setattr(stage.connection, "info", None))
+    with pytest.raises(NoStreamResponse, match=r"'s\.x'$"):
+        send(stage, retries=0)
 
 
 @pytest.mark.rule("PUB-3")

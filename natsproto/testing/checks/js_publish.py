@@ -12,6 +12,7 @@ from jetstream.errors import (
     MessageNotFound,
     MessageTooLarge,
     NoStreamResponse,
+    PublishInDoubt,
     ScheduleRefused,
     StoreFailed,
     TtlDisabled,
@@ -259,15 +260,29 @@ async def check_js_publish_to_somebody_else(ctx: Context) -> None:
 
 @check()
 async def check_js_publish_times_out(ctx: Context) -> None:
-    """A stream that does not answer is waited for until the timeout."""
+    """A publish that is not acknowledged is in doubt, and timed out."""
     alice, bob = await ctx.pair()
     await bob.subscribe(ctx.subject)
     await bob.flush(WAIT)
     js = ctx.jetstream(alice, timeout=0.2)
-    with raises(TimeoutExpired, within=0.5):
+    with raises(PublishInDoubt, within=0.5):
         await js.publish(ctx.subject)
     with raises(TimeoutExpired, within=0.4):
         await js.publish(ctx.subject, timeout=0.1)
+    async with js.publisher() as window:
+        publication = await window.publish(ctx.subject)
+        with raises(TimeoutExpired, within=0.5) as caught:
+            await publication.result()
+    assert isinstance(caught.error, PublishInDoubt)
+
+
+@check()
+async def check_js_publish_without_jetstream(ctx: Context) -> None:
+    """A server that has no JetStream is named as the reason."""
+    js = ctx.jetstream(await ctx.client())
+    with raises(NoStreamResponse) as caught:
+        await js.publish(ctx.subject, retries=0)
+    assert "has JetStream disabled" in str(caught.error)
 
 
 @check(since=(2, 12))
