@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from .config import ConsumerConfigDict, StreamConfigDict
     from .consumer import Consumer
+    from .listing import Listing
     from .pull_subscribe import PullSubscription
     from .pushing import PushMessages
     from .stream import Stream
@@ -102,13 +103,16 @@ class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
         """Delete it with its messages and consumers; StreamNotFound."""
         await self._api.call("STREAM.DELETE.%s" % check_known_name("stream", name))
 
-    async def streams(self, subject: str = "") -> list[StreamInfo]:
-        """All streams, or those that overlap with the subject."""
-        rows = await self._api.pages("STREAM.LIST", "streams", _by_subject(subject))
-        return [StreamInfo.from_json(row) for row in rows]
+    async def streams(self, subject: str = "") -> Listing[StreamInfo]:
+        """List all streams, or those that overlap with the subject.
 
-    async def stream_names(self, subject: str = "") -> list[str]:
-        """The names of all streams, or of those that overlap with the subject."""
+        `missing` and `offline` of the list name streams that exist and are not in it.
+        """
+        rows = await self._api.pages("STREAM.LIST", "streams", _by_subject(subject))
+        return rows.like([StreamInfo.from_json(row) for row in rows])
+
+    async def stream_names(self, subject: str = "") -> Listing[str]:
+        """List the names of all streams, or of those that overlap with the subject."""
         rows = await self._api.pages("STREAM.NAMES", "streams", _by_subject(subject))
         return _names(rows)
 
@@ -188,14 +192,17 @@ class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
         """Delete it; ConsumerNotFound."""
         await self._api.call("CONSUMER.DELETE.%s" % _path(stream, name))
 
-    async def consumers(self, stream: str) -> list[ConsumerInfo]:
-        """All consumers of the stream."""
+    async def consumers(self, stream: str) -> Listing[ConsumerInfo]:
+        """List all consumers of the stream.
+
+        `missing` and `offline` of the list name consumers that exist and are not in it.
+        """
         endpoint = "CONSUMER.LIST.%s" % check_known_name("stream", stream)
         rows = await self._api.pages(endpoint, "consumers", {})
-        return [ConsumerInfo.from_json(row) for row in rows]
+        return rows.like([ConsumerInfo.from_json(row) for row in rows])
 
-    async def consumer_names(self, stream: str) -> list[str]:
-        """The names of all consumers of the stream."""
+    async def consumer_names(self, stream: str) -> Listing[str]:
+        """List the names of all consumers of the stream."""
         endpoint = "CONSUMER.NAMES.%s" % check_known_name("stream", stream)
         return _names(await self._api.pages(endpoint, "consumers", {}))
 
@@ -307,7 +314,7 @@ def _path(stream: str, consumer: str) -> str:
     return "%s.%s" % (stream, check_known_name("consumer", consumer))
 
 
-def _names(rows: list[Any]) -> list[str]:
+def _names(rows: Listing[Any]) -> Listing[str]:
     for row in rows:
         if not isinstance(row, str):
             raise InvalidResponse("%r is listed where a name belongs" % (row,))

@@ -7,6 +7,7 @@ from natsproto.subjects import check_known_name, check_publish
 
 from .api_errors import ApiError, api_error
 from .errors import InvalidResponse, JetStreamNotAvailable
+from .listing import Listing, read_missing, read_offline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
     from .fields import Fields
 
+# CALL-15: no listing is that long. Pages have 256 streams or consumers, or 1024 names.
+MOST_PAGES = 10_000
 API_LEVEL = "Nats-Required-Api-Level"
 # CALL-6: INFO tells the level since 2.12; 2.11 has 1.
 _FIRST_WITH_LEVEL = (2, 11)
@@ -77,18 +80,28 @@ class Api:
             error.asked = endpoint
             raise
 
-    async def pages(self, endpoint: str, key: str, body: dict[str, Any]) -> list[Any]:
-        """All rows of a listing, page by page."""
-        rows: list[Any] = []
+    async def pages(self, endpoint: str, key: str, body: dict[str, Any]) -> Listing[Any]:
+        """All rows of a listing, page by page, and what the server could not tell about."""
+        found: Listing[Any] = Listing()
         offset = 0
-        while True:
+        before: object = None
+        for _ in range(MOST_PAGES):
             reply = await self.call(endpoint, dict(body, offset=offset))
             page = _rows(reply, key)
-            rows += page
-            # CALL-4: a page may have gaps: what nobody could tell about is listed as missing.
-            offset += max(len(page), read_number(reply, "limit"))
-            if offset >= read_number(reply, "total") or not (page or reply.get("missing")):
-                return rows
+            missing = read_missing(reply)
+            offline = read_offline(reply)
+            known = len(missing) + len(offline)
+            if (page, missing, offline) == before:
+                raise InvalidResponse("%s answers with the same page again" % endpoint)
+            before = (page, missing, offline)
+            found += page
+            found.missing += missing
+            found.offline.update(offline)
+            # CALL-4: a page may have gaps, so the next one begins after the limit.
+            offset += max(len(page) + known, read_number(reply, "limit"))
+            if offset >= read_number(reply, "total") or not (page or known):
+                return found
+        raise InvalidResponse("%s does not end after %d pages" % (endpoint, MOST_PAGES))
 
     def require_level(self, level: int, what: str) -> None:
         require_level(self.session.connection.info, level, what)

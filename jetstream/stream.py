@@ -6,8 +6,9 @@ from natsproto.errors import InvalidValue
 from natsproto.session import check_count, check_flag
 from natsproto.subjects import check_publish, check_subscribe
 
-from .call import read_number
+from .call import MOST_PAGES, read_number
 from .counters import read_counter
+from .errors import InvalidResponse
 from .info import StreamInfo
 from .kinds import MOST_SEQUENCE
 from .stored import get_by_api, get_direct, get_direct_batch
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from .consumer_config import DeliverPolicy, ReplayPolicy
     from .counters import Counter
     from .info import ConsumerInfo, ConsumerPause
+    from .listing import Listing
     from .ordered_consumer import OrderedConsumer
     from .stored import StoredMsg
     from .timestamp import TimestampLike
@@ -52,18 +54,27 @@ class Stream:
         if check_flag("deleted_details", deleted_details):
             body["deleted_details"] = True
         info = StreamInfo.from_json(await self._info_page(body))
-        # CALL-5: subjects come in pages; the rest of the answer is the same on each.
-        subjects = info.state.subjects
-        offset = len(subjects)
-        while subjects_filter and offset < info.total:
-            page = await self._info_page(dict(body, offset=offset))
-            more = StreamInfo.from_json(page).state.subjects
-            if not more:
-                break
-            subjects.update(more)
-            offset += len(more)
+        if subjects_filter:
+            await self._read_subjects(body, info)
         self.cached_info = info
         return info
+
+    async def _read_subjects(self, body: dict[str, Any], info: StreamInfo) -> None:
+        """CALL-5: subjects come in pages; the rest of the answer is the same on each."""
+        subjects = info.state.subjects
+        offset = len(subjects)
+        for _ in range(MOST_PAGES):
+            if offset >= info.total:
+                return
+            page = await self._info_page(dict(body, offset=offset))
+            more = StreamInfo.from_json(page).state.subjects
+            known = len(subjects)
+            subjects.update(more)
+            if len(subjects) == known:
+                return  # nothing new: subjects have gone meanwhile
+            offset += len(more)
+        text = "subjects of stream %r do not end after %d pages"
+        raise InvalidResponse(text % (self.name, MOST_PAGES))
 
     async def _info_page(self, body: dict[str, Any]) -> dict[str, Any]:
         return await self._api.call("STREAM.INFO.%s" % self.name, body)
@@ -235,11 +246,11 @@ class Stream:
         """As JetStream.delete_consumer."""
         await self._js.delete_consumer(self.name, name)
 
-    async def consumers(self) -> list[ConsumerInfo]:
+    async def consumers(self) -> Listing[ConsumerInfo]:
         """As JetStream.consumers."""
         return await self._js.consumers(self.name)
 
-    async def consumer_names(self) -> list[str]:
+    async def consumer_names(self) -> Listing[str]:
         """As JetStream.consumer_names."""
         return await self._js.consumer_names(self.name)
 

@@ -51,7 +51,7 @@ def _twins() -> dict[str, type]:
 
 def view_of(inner: Any) -> Any:
     """The view, if it is one of those objects, or a list of them; else the object itself."""
-    if isinstance(inner, list):
+    if type(inner) is list:
         return [view_of(each) for each in inner]  # pyright: ignore[reportUnknownVariableType]
     twin = _twins().get(type(inner).__name__)
     return inner if twin is None else _View(inner, twin)

@@ -186,10 +186,48 @@ def test_pages(answers, offsets, rows):
     assert stage.asked == [("$JS.API.LIST", {"subject": "a", "offset": n}) for n in offsets]
 
 
+@pytest.mark.rule("CALL-4")
+def test_what_the_server_could_not_tell_about_is_named():
+    stage = Stage(
+        {"total": 5, "limit": 3, "rows": ["a"], "missing": ["b"], "offline": {"c": "too new"}},
+        {"total": 5, "limit": 3, "rows": ["d"], "missing": ["e"]},
+    )
+    found = stage.run(api(stage).pages("LIST", "rows", {}))
+    assert (found, found.missing, found.offline) == (["a", "d"], ["b", "e"], {"c": "too new"})
+
+
+@pytest.mark.rule("CALL-15")
+@pytest.mark.parametrize(
+    "page",
+    [
+        {"total": 9**20, "limit": 2, "rows": ["a", "b"]},
+        {"total": 9**20, "limit": 0, "rows": [], "missing": ["a"]},
+        {"total": 9**20, "limit": 0, "rows": [], "offline": {"a": "b"}},
+    ],
+)
+def test_a_listing_that_repeats_itself_ends(page):
+    stage = Stage(page, page)
+    with pytest.raises(InvalidResponse, match="LIST answers with the same page again"):
+        stage.run(api(stage).pages("LIST", "rows", {}))
+
+
+@pytest.mark.rule("CALL-15")
+def test_a_listing_without_end_ends(monkeypatch):
+    monkeypatch.setattr("jetstream.call.MOST_PAGES", 5)
+    stage = Stage(*[{"total": 9**20, "limit": 1, "rows": [str(n)]} for n in range(5)])
+    with pytest.raises(InvalidResponse, match="LIST does not end after 5 pages"):
+        stage.run(api(stage).pages("LIST", "rows", {}))
+    assert stage.answers == []
+
+
 @pytest.mark.rule("CALL-2", "CALL-4")
 @pytest.mark.parametrize(
     "answer",
     [
+        {"rows": [], "missing": 7},
+        {"rows": [], "missing": [7]},
+        {"rows": [], "offline": ["a"]},
+        {"rows": [], "offline": {"a": 7}},
         {"rows": 7},
         {"rows": {"a": 1}},
         {"rows": ["a"], "total": "x"},

@@ -77,6 +77,23 @@ def test_info(keywords, answers, bodies, subjects):
     assert repr(stream) == "<Stream S>"
 
 
+@pytest.mark.rule("CALL-15")
+def test_subjects_without_end_end(monkeypatch):
+    def page(*subjects):
+        return {
+            "config": {"name": "S"},
+            "total": 9**20,
+            "state": {"subjects": dict.fromkeys(subjects, 1)},
+        }
+
+    stage = Stage(page("a"), page("a"))
+    assert stage.run(make(stage).info(subjects_filter=">")).state.subjects == {"a": 1}
+    monkeypatch.setattr("jetstream.stream.MOST_PAGES", 3)
+    stage = Stage(*[page(str(n)) for n in range(4)])
+    with pytest.raises(InvalidResponse, match="subjects of stream 'S' do not end after 3 pages"):
+        stage.run(make(stage).info(subjects_filter=">"))
+
+
 PURGES = [
     ({}, {}),
     ({"subject": "s.*"}, {"filter": "s.*"}),

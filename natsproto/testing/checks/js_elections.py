@@ -15,6 +15,7 @@ from jetstream.errors import (
     PublishesFailed,
     PublishInDoubt,
 )
+from jetstream.listing import Listing
 from natsproto.errors import TimeoutExpired
 from natsproto.testing.context import WAIT, Context
 from natsproto.testing.streams import (
@@ -196,3 +197,41 @@ async def check_publish_over_a_crash_of_the_leader(ctx: Context) -> None:
     finally:
         leader.restart()
         cluster.wait_formed()
+
+
+@check(slow=True)
+async def check_listing_names_what_is_missing(ctx: Context) -> None:
+    """A listing names the stream whose only server does not answer, and has all others."""
+    cluster = ctx.shared_cluster()
+    stream, _ = await replicated(ctx, cluster)
+    js = await open_js(ctx, cluster.members[0])
+    home, gone = None, ""
+    for number in range(50):  # until one is placed elsewhere
+        gone = f"{stream.name}-{number}"
+        made = await js.create_stream(name=gone, subjects=[f"{ctx.subject}-{number}"])
+        home = _leader(cluster, made.cached_info)
+        if home is not cluster.meta_leader():
+            break
+    assert home is not None
+    other = next(member for member in cluster.members if member is not home)
+    client = await ctx.connect(other)
+    js = ctx.jetstream(client, timeout=6.0)  # the server waits for 4 s itself
+    listing: Listing[StreamInfo] = Listing()
+
+    async def list_streams() -> bool:
+        nonlocal listing
+        try:
+            listing = await js.streams()
+        except (ApiError, TimeoutExpired, JetStreamNotAvailable):
+            return False
+        return gone in listing.missing
+
+    home.kill()
+    try:
+        await until(client, list_streams, 2 * ELECTION)
+    finally:
+        home.restart()
+        cluster.wait_formed()
+    listed = [info.config.name for info in listing]
+    assert gone not in listed
+    assert stream.name in listed + listing.missing  # if that server led it

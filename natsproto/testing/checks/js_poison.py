@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from natsproto.errors import HeaderError, InvalidSubject
 from natsproto.testing.context import WAIT, Context, raises
@@ -54,7 +54,7 @@ async def _poisoned(ctx: Context) -> tuple[JetStream, Stream]:
 
 async def _push(ctx: Context, flow_control: bool) -> None:
     js, stream = await _poisoned(ctx)
-    options = {"flow_control": True, "idle_heartbeat": 0.5} if flow_control else {}
+    options: dict[str, Any] = {"flow_control": True, "idle_heartbeat": 0.5} if flow_control else {}
     async with await js.subscribe(
         ctx.subject + ".>", durable="c", ack_wait=30.0, **options
     ) as messages:

@@ -46,14 +46,14 @@ async def check_nested_fields_are_never_ignored(ctx: Context) -> None:
     await new_stream(ctx, js)
     moved = {"src": ctx.subject + ".>", "dest": ctx.subject + "-moved.>"}
     origin: dict[str, Any] = {"name": name_of(ctx), "subject_transforms": [moved]}
-    for number, config in enumerate([{"mirror": origin}, {"sources": [origin]}]):
+    configs: list[dict[str, Any]] = [{"mirror": origin}, {"sources": [origin]}]
+    for number, config in enumerate(configs):
         try:
             copy = await js.create_stream({"name": f"{name_of(ctx)}-{number}", **config})
         except NotSupported:
             continue
         made = copy.cached_info.config
-        (source,) = made.sources or [made.mirror]
-        assert source is not None
+        source = made.mirror or made.sources[0]
         assert [one.dest for one in source.subject_transforms] == [moved["dest"]]
 
 
