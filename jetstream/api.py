@@ -11,10 +11,25 @@ from natsproto.session import check_count, check_flag, check_seconds
 from natsproto.subjects import check_known_name, check_subscribe
 
 from .acks import AckReader
-from .api_errors import StreamNotFound
+from .api_errors import (
+    ConsumerDoesNotExist,
+    ConsumerExists,
+    ConsumerNotFound,
+    StreamNameInUse,
+    StreamNotFound,
+)
+from .assets import (
+    change_consumer,
+    change_stream,
+    consumer_info,
+    explain,
+    put_consumer,
+    put_stream,
+    stream_info,
+)
 from .call import Api, session_of
 from .consumer_config import ConsumerConfig
-from .errors import FilterIgnored, InvalidResponse, SeveralStreams
+from .errors import InvalidResponse, SeveralStreams
 from .info import AccountInfo, ConsumerInfo, ConsumerPause, StreamInfo
 from .kinds import MOST_SEQUENCE
 from .kv_manager import KeyValueManager
@@ -61,43 +76,73 @@ class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
     # Streams
 
     async def create_stream(
-        self, config: StreamConfigLike | None = None, **fields: Unpack[StreamConfigDict]
+        self,
+        config: StreamConfigLike | None = None,
+        *,
+        pedantic: bool = False,
+        **fields: Unpack[StreamConfigDict],
     ) -> Stream:
-        """Create it; fine if it exists with the same configuration, StreamNameInUse if not."""
-        return await self._put_stream("CREATE", StreamConfig.of(config, fields))
+        """Create the stream; fine if it exists with the same configuration.
+
+        StreamNameInUse if it exists with another one; the error names the fields that differ.
+        With `pedantic` the server refuses a configuration that it would otherwise adjust.
+        """
+        wanted = StreamConfig.of(config, fields)
+        try:
+            info = await put_stream(self._api, "CREATE", wanted, pedantic)
+        except StreamNameInUse as error:
+            await explain(error, self._api, wanted, wanted.name, "")
+            raise
+        return self._stream(info)
 
     async def update_stream(
-        self, config: StreamConfigLike | None = None, **fields: Unpack[StreamConfigDict]
+        self,
+        config: StreamConfigLike | None = None,
+        *,
+        pedantic: bool = False,
+        **fields: Unpack[StreamConfigDict],
     ) -> Stream:
-        """Give it this whole configuration; StreamNotFound if it is not there."""
-        return await self._put_stream("UPDATE", StreamConfig.of(config, fields))
+        """Change the stream; StreamNotFound if it does not exist.
+
+        Keywords alone change these fields; the others stay as they are. A `config` replaces the
+        whole configuration. `pedantic`: as in create_stream.
+        """
+        wanted = StreamConfig.of(config, fields)
+        if config is None:
+            wanted = await change_stream(self._api, wanted, fields)
+        return self._stream(await put_stream(self._api, "UPDATE", wanted, pedantic))
 
     async def create_or_update_stream(
-        self, config: StreamConfigLike | None = None, **fields: Unpack[StreamConfigDict]
+        self,
+        config: StreamConfigLike | None = None,
+        *,
+        pedantic: bool = False,
+        **fields: Unpack[StreamConfigDict],
     ) -> Stream:
-        """Have it with this configuration, whether it was there or not."""
-        stream_config = StreamConfig.of(config, fields)
-        try:
-            return await self._put_stream("UPDATE", stream_config)
-        except StreamNotFound:
-            return await self._put_stream("CREATE", stream_config)
+        """Create the stream, or update it if it exists.
 
-    async def _put_stream(self, verb: str, config: StreamConfig) -> Stream:
-        config.check(new=verb == "CREATE")
-        self._api.check_since(config)
-        reply = await self._api.call("STREAM.%s.%s" % (verb, config.name), config.to_json())
-        return self._stream(reply)
+        Of a stream that exists, keywords alone change these fields; the others stay as they are.
+        A `config` replaces the whole configuration. `pedantic`: as in create_stream.
+        """
+        wanted = StreamConfig.of(config, fields)
+        try:
+            changed = wanted
+            if config is None:
+                changed = await change_stream(self._api, wanted, fields)
+            info = await put_stream(self._api, "UPDATE", changed, pedantic)
+        except StreamNotFound:
+            info = await put_stream(self._api, "CREATE", wanted, pedantic)
+        return self._stream(info)
 
     async def stream(self, name: str) -> Stream:
         """The stream of this name, with its info; StreamNotFound."""
-        reply = await self._api.call("STREAM.INFO.%s" % check_known_name("stream", name))
-        return self._stream(reply)
+        return self._stream(await stream_info(self._api, name))
 
-    def _stream(self, reply: dict[str, Any]) -> Stream:
+    def _stream(self, info: StreamInfo) -> Stream:
         # Here, as below: a program may well have neither streams nor consumers in its hands.
         from .stream import Stream
 
-        return Stream(self, self._api, StreamInfo.from_json(reply))
+        return Stream(self, self._api, info)
 
     async def delete_stream(self, name: str) -> None:
         """Delete it with its messages and consumers; StreamNotFound."""
@@ -132,55 +177,73 @@ class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
         self,
         stream: str,
         config: ConsumerConfigLike | None = None,
+        *,
+        pedantic: bool = False,
         **fields: Unpack[ConsumerConfigDict],
     ) -> Consumer:
-        """Create it; ConsumerExists if there is one of this name with another configuration.
+        """Create the consumer; fine if it exists with the same configuration.
 
+        ConsumerExists if it exists with another one; the error names the fields that differ.
         Without `name` and `durable_name` it is an ephemeral one with a name of its own.
+        With `pedantic` the server refuses a configuration that it would otherwise adjust.
         """
-        return await self._put_consumer(stream, "create", ConsumerConfig.of(config, fields))
+        wanted = ConsumerConfig.of(config, fields)
+        try:
+            info = await put_consumer(self._api, stream, "create", wanted, pedantic)
+        except ConsumerExists as error:
+            await explain(error, self._api, wanted, stream, wanted.name or wanted.durable_name)
+            raise
+        return self._consumer(stream, wanted.name or wanted.durable_name, info)
 
     async def update_consumer(
         self,
         stream: str,
         config: ConsumerConfigLike | None = None,
+        *,
+        pedantic: bool = False,
         **fields: Unpack[ConsumerConfigDict],
     ) -> Consumer:
-        """Give it this configuration; ConsumerDoesNotExist if it is not there."""
-        return await self._put_consumer(stream, "update", ConsumerConfig.of(config, fields))
+        """Change the consumer; ConsumerDoesNotExist if it does not exist.
+
+        Keywords alone change these fields; the others stay as they are. A `config` replaces the
+        whole configuration. `pedantic`: as in create_consumer.
+        """
+        wanted = ConsumerConfig.of(config, fields)
+        if config is None:
+            try:
+                wanted = await change_consumer(self._api, stream, wanted, fields)
+            except ConsumerNotFound as error:
+                missing = ConsumerDoesNotExist(400, 10149, "consumer does not exist")
+                missing.asked = error.asked
+                raise missing from None
+        info = await put_consumer(self._api, stream, "update", wanted, pedantic)
+        return self._consumer(stream, wanted.name or wanted.durable_name, info)
 
     async def create_or_update_consumer(
         self,
         stream: str,
         config: ConsumerConfigLike | None = None,
+        *,
+        pedantic: bool = False,
         **fields: Unpack[ConsumerConfigDict],
     ) -> Consumer:
-        """Have it with this configuration, whether it was there or not."""
-        return await self._put_consumer(stream, "", ConsumerConfig.of(config, fields))
+        """Create the consumer, or update it if it exists.
 
-    async def _put_consumer(self, stream: str, action: str, config: ConsumerConfig) -> Consumer:
-        check_known_name("stream", stream)
-        config.check(new=action != "update")
-        self._api.check_since(config)
-        name = config.name or config.durable_name
-        if not name:
-            if action == "update":
-                raise InvalidValue("a consumer to update has a name or a durable_name", "CALL-9")
-            name = config.name = self._api.session.connection.new_token()
-        endpoint = "CONSUMER.CREATE.%s.%s" % (stream, name)
-        if config.filter_subject:
-            # CALL-8: permissions may be granted by filter.
-            endpoint = "%s.%s" % (endpoint, config.filter_subject)
-        body = {"stream_name": stream, "config": config.to_json(), "action": action}
-        info = ConsumerInfo.from_json(await self._api.call(endpoint, body))
-        if config.filter_subjects and not info.config.filter_subjects:
-            raise FilterIgnored("the server ignored filter_subjects: it is older than 2.10")
-        return self._consumer(stream, name, info)
+        Of a consumer that exists, keywords alone change these fields; the others stay as they are.
+        A `config` replaces the whole configuration. `pedantic`: as in create_consumer.
+        """
+        wanted = ConsumerConfig.of(config, fields)
+        if config is None and (wanted.name or wanted.durable_name):
+            try:
+                wanted = await change_consumer(self._api, stream, wanted, fields)
+            except ConsumerNotFound:
+                pass  # it is to be created
+        info = await put_consumer(self._api, stream, "", wanted, pedantic)
+        return self._consumer(stream, wanted.name or wanted.durable_name, info)
 
     async def consumer(self, stream: str, name: str) -> Consumer:
         """The consumer of this name, with its info; ConsumerNotFound, StreamNotFound."""
-        reply = await self._api.call("CONSUMER.INFO.%s" % _path(stream, name))
-        return self._consumer(stream, name, ConsumerInfo.from_json(reply))
+        return self._consumer(stream, name, await consumer_info(self._api, stream, name))
 
     def _consumer(self, stream: str, name: str, info: ConsumerInfo) -> Consumer:
         # Here, because programs that only publish need none: it brings all of pulling along.

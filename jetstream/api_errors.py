@@ -25,6 +25,7 @@ class ApiError(JetStreamError):
 
     `code` is like a status of HTTP, `err_code` says what is wrong, `description` says it in words.
     These mostly do not say which stream or consumer: `asked`, what the API was asked for, does.
+    `needs` is the field of the stream that has to be True, where that is what is wrong.
     """
 
     def __init__(self, code: int, err_code: int, description: str) -> None:
@@ -33,14 +34,33 @@ class ApiError(JetStreamError):
         self.err_code = err_code
         self.description = description
         self.asked = ""
+        self.needs = ENABLED_BY.get(err_code, "")
 
     def __str__(self) -> str:
         text = str(self.args[0])
-        return "%s, asked for %s" % (text, self.asked) if self.asked else text
+        if self.asked:
+            text = "%s, asked for %s" % (text, self.asked)
+        return "%s; the stream needs %s=True" % (text, self.needs) if self.needs else text
 
     # By default an exception is pickled as its message alone, which is not how these are made.
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.code, self.err_code, self.description), {"asked": self.asked}
+
+
+class ConfigExists(ApiError):
+    """There is a stream or consumer of this name, and its configuration is another.
+
+    `different` describes each field that differs, if it could be found out.
+    """
+
+    different: list[str] | tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return "%s: %s" % (text, "; ".join(self.different)) if self.different else text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.code, self.err_code, self.description), dict(self.__dict__)
 
 
 class StreamNotFound(ApiError):
@@ -59,11 +79,11 @@ class MessageNotFound(ApiError):
     """The stream does not have this message; it may have had it."""
 
 
-class StreamNameInUse(ApiError):
+class StreamNameInUse(ConfigExists):
     """There is a stream of this name with another configuration: update it or take another name."""
 
 
-class ConsumerExists(ApiError):
+class ConsumerExists(ConfigExists):
     """There is a consumer of this name already: update it, use it or take another name."""
 
 
@@ -187,6 +207,15 @@ class TemporarilyUnavailable(ApiError):
 class AssetOffline(ApiError):
     """The stream or the consumer is offline: this server cannot run it."""
 
+
+# JSERR-7: the field of a stream that allows what these codes say is disabled.
+ENABLED_BY = {
+    10166: "allow_msg_ttl",
+    10168: "allow_msg_counter",
+    10174: "allow_atomic",
+    10188: "allow_msg_schedules",
+    10205: "allow_batched",
+}
 
 # The one table: err_code -> class. Whatever is not here is a plain ApiError.
 BY_CODE: dict[int, type[ApiError]] = {

@@ -117,8 +117,10 @@ class BucketStreams:
     async def create(self, config: StreamConfig) -> Stream:
         try:
             return await self._js.create_stream(config)
-        except StreamNameInUse:
-            raise BucketExists(self._bucket(config.name)) from None
+        except StreamNameInUse as error:
+            exists = BucketExists(self._bucket(config.name))
+            exists.different = error.different
+            raise exists from None
 
     async def update(self, config: StreamConfig) -> Stream:
         try:

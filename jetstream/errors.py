@@ -62,11 +62,13 @@ from natsproto.errors import LocalError, TimeoutExpired
 # isort: off
 from .api_errors import (
     BY_CODE as BY_CODE,
+    ENABLED_BY as ENABLED_BY,
     ApiError as ApiError,
     ApiLevelTooHigh as ApiLevelTooHigh,
     AssetOffline as AssetOffline,
     BadRequest as BadRequest,
     BatchRefused as BatchRefused,
+    ConfigExists as ConfigExists,
     ConsumerDoesNotExist as ConsumerDoesNotExist,
     ConsumerExists as ConsumerExists,
     ConsumerLimitReached as ConsumerLimitReached,

@@ -27,6 +27,7 @@ from natsproto.session import check_flag
 from natsproto.subjects import check_known_name, check_subscribe
 
 from .api_errors import ConsumerExists, ConsumerNotFound
+from .assets import put_consumer
 from .binding import bind, given_names
 from .config import ConsumerConfig
 from .consuming import Batch
@@ -141,12 +142,12 @@ async def pull_subscribe(js: JetStream, api: Api, wanted: PullWanted) -> PullSub
             if wanted.bind:
                 raise
     try:
-        made = await js.create_consumer(stream, wanted.config)
+        made = await put_consumer(api, stream, "create", wanted.config.copy())
     except ConsumerExists:
         if not wanted.name:
             raise
         return await _attach(js, api, stream, wanted)  # PSUB-2: it was not there when we looked
-    return PullSubscription(js, api, made.cached_info, deletes=not wanted.durable)
+    return PullSubscription(js, api, made, deletes=not wanted.durable)
 
 
 async def _attach(js: JetStream, api: Api, stream: str, wanted: PullWanted) -> PullSubscription:

@@ -182,7 +182,8 @@ def _endpoint(api: Api, stream: str) -> str:
 
 
 def _not_allowed(stream: str) -> NotSupported:
-    return NotSupported("stream %r does not allow direct get, or is gone" % stream)
+    text = "stream %r does not allow direct get, or is gone: it needs allow_direct=True"
+    return NotSupported(text % stream)
 
 
 def split_direct(block: bytes) -> tuple[bytes | None, bytes]:

@@ -187,22 +187,36 @@ class Stream:
     # Its consumers: as on JetStream
 
     async def create_consumer(
-        self, config: ConsumerConfigLike | None = None, **fields: Unpack[ConsumerConfigDict]
+        self,
+        config: ConsumerConfigLike | None = None,
+        *,
+        pedantic: bool = False,
+        **fields: Unpack[ConsumerConfigDict],
     ) -> Consumer:
         """As JetStream.create_consumer."""
-        return await self._js.create_consumer(self.name, config, **fields)
+        return await self._js.create_consumer(self.name, config, pedantic=pedantic, **fields)
 
     async def update_consumer(
-        self, config: ConsumerConfigLike | None = None, **fields: Unpack[ConsumerConfigDict]
+        self,
+        config: ConsumerConfigLike | None = None,
+        *,
+        pedantic: bool = False,
+        **fields: Unpack[ConsumerConfigDict],
     ) -> Consumer:
         """As JetStream.update_consumer."""
-        return await self._js.update_consumer(self.name, config, **fields)
+        return await self._js.update_consumer(self.name, config, pedantic=pedantic, **fields)
 
     async def create_or_update_consumer(
-        self, config: ConsumerConfigLike | None = None, **fields: Unpack[ConsumerConfigDict]
+        self,
+        config: ConsumerConfigLike | None = None,
+        *,
+        pedantic: bool = False,
+        **fields: Unpack[ConsumerConfigDict],
     ) -> Consumer:
         """As JetStream.create_or_update_consumer."""
-        return await self._js.create_or_update_consumer(self.name, config, **fields)
+        return await self._js.create_or_update_consumer(
+            self.name, config, pedantic=pedantic, **fields
+        )
 
     async def consumer(self, name: str) -> Consumer:
         """As JetStream.consumer."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 from natsproto.errors import NatsError
 
 from .api_errors import ApiError, ConsumerExists, ConsumerNotFound, StreamNotFound
+from .assets import put_consumer
 from .binding import bind
 from .cleanup import clean_up
 from .push import PushWarning
@@ -88,7 +89,7 @@ async def _create(
     # JSSUB-2: before the consumer, which would deliver to nobody.
     machine = _listen(api, stream, name, target, config, wanted, limits, 0)
     try:
-        await js.create_consumer(stream, config)
+        await put_consumer(api, stream, "create", config)
     except BaseException as error:
         connection.unsubscribe(machine.sid)
         connection.consumed(api.session.port.now())

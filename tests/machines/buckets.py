@@ -29,7 +29,7 @@ OVERLAP = {"error": {"code": 400, "err_code": 10065, "description": "subjects ov
 NO_BUCKETS = ["", "a.b", "a b", "a*", ">", "é", "a/b", "a=b", 7, None, b"b"]
 NOT_MADE = [
     # call; what the server says; what is raised, and what it also is
-    ("create", [IN_USE], BucketExists, StreamNameInUse),
+    ("create", [IN_USE, NO_STREAM], BucketExists, StreamNameInUse),
     ("create", [OVERLAP], SubjectOverlap, SubjectOverlap),
     ("update", [NO_STREAM], BucketNotFound, StreamNotFound),
     ("create_or_update", [NO_STREAM, OVERLAP], SubjectOverlap, SubjectOverlap),

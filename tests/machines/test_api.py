@@ -65,8 +65,15 @@ CALLS = [
         "STREAM.UPDATE.S",
         {"name": "S", "max_msgs": 5},
     ),
-    ("update_stream", (), {"name": "é"}, stream("é"), "STREAM.UPDATE.é", {"name": "é"}),
-    ("create_or_update_stream", (), {"name": "S"}, stream(), "STREAM.UPDATE.S", {"name": "S"}),
+    ("update_stream", ({"name": "é"},), {}, stream("é"), "STREAM.UPDATE.é", {"name": "é"}),
+    (
+        "create_or_update_stream",
+        (StreamConfig(name="S"),),
+        {"max_msgs": 5},
+        stream(),
+        "STREAM.UPDATE.S",
+        {"name": "S", "max_msgs": 5},
+    ),
     ("stream", ("S",), {}, stream(), "STREAM.INFO.S", None),
     ("stream", ("日本",), {}, stream("日本"), "STREAM.INFO.日本", None),
     ("delete_stream", ("S",), {}, {"success": True}, "STREAM.DELETE.S", None),
@@ -131,8 +138,8 @@ CALLS = [
     ),
     (
         "create_or_update_consumer",
-        ("S",),
-        {"name": "C", "filter_subjects": ["a", "b"]},
+        ("S", {"name": "C"}),
+        {"filter_subjects": ["a", "b"]},
         consumer(filter_subjects=["a", "b"]),
         "CONSUMER.CREATE.S.C",
         {
@@ -303,10 +310,8 @@ def test_wrong_contexts():
     ("call", "args", "keywords", "answer", "raised"),
     [
         ("stream", ("S",), {}, error(404, 10059), StreamNotFound),
-        ("create_stream", (), {"name": "S"}, error(400, 10058), StreamNameInUse),
         ("consumer", ("S", "C"), {}, error(404, 10014), ConsumerNotFound),
-        ("create_consumer", ("S",), {}, error(400, 10148), ConsumerExists),
-        ("update_consumer", ("S",), {"name": "C"}, error(400, 10149), ConsumerDoesNotExist),
+        ("update_consumer", ("S", {"name": "C"}), {}, error(400, 10149), ConsumerDoesNotExist),
         ("stream", ("S",), {}, b"-ERR 'x'", InvalidResponse),
         ("stream", ("S",), {}, {"config": 7}, InvalidResponse),
         ("stream_names", (), {}, {"streams": [7], "total": 1}, InvalidResponse),
@@ -323,15 +328,113 @@ def test_errors(call, args, keywords, answer, raised):
 def test_create_or_update_updates_first():
     stage = Stage(error(404, 10059), stream(), error(400, 10052))
     js = JetStream(stage.client)
-    stage.run(js.create_or_update_stream(name="S", max_msgs=5))
+    config = StreamConfig(name="S", max_msgs=5)
+    stage.run(js.create_or_update_stream(config))
     body = {"name": "S", "max_msgs": 5}
     assert stage.asked == [
         ("$JS.API.STREAM.UPDATE.S", body),
         ("$JS.API.STREAM.CREATE.S", body),
     ]
     with pytest.raises(JetStreamError):
-        stage.run(js.create_or_update_stream(name="S"))
+        stage.run(js.create_or_update_stream(config))
     assert len(stage.asked) == 1
+
+
+def short(stage):
+    """The verbs of the calls, and the fields of configurations."""
+    asked = []
+    for subject, body in stage.asked:
+        config = (body or {}).get("config", body)
+        asked.append((subject.split(".")[3], config))
+    return asked
+
+
+THERE = {"name": "S", "subjects": ["s.>"], "max_msgs": 9, "description": "mine", "new_field": 1}
+
+
+@pytest.mark.rule("CALL-16")
+@pytest.mark.parametrize("call", ["update_stream", "create_or_update_stream"])
+def test_keywords_change_these_fields_of_a_stream(call):
+    stage = Stage({"config": THERE}, stream())
+    stage.run(getattr(JetStream(stage.client), call)(name="S", max_msgs=5, max_bytes=7))
+    changed = {**THERE, "max_msgs": 5, "max_bytes": 7}
+    assert short(stage) == [("INFO", None), ("UPDATE", changed)]
+
+
+@pytest.mark.rule("CALL-16")
+def test_keywords_for_a_stream_that_does_not_exist():
+    stage = Stage(error(404, 10059), stream(), error(404, 10059))
+    js = JetStream(stage.client)
+    stage.run(js.create_or_update_stream(name="S", max_msgs=5))
+    assert short(stage) == [("INFO", None), ("CREATE", {"name": "S", "max_msgs": 5})]
+    with pytest.raises(StreamNotFound):
+        stage.run(js.update_stream(name="S", max_msgs=5))
+
+
+DURABLE = {"durable_name": "C", "ack_policy": "all", "max_deliver": 3, "filter_subject": "s.a"}
+
+
+@pytest.mark.rule("CALL-16")
+@pytest.mark.parametrize("call", ["update_consumer", "create_or_update_consumer"])
+@pytest.mark.parametrize("name", ["name", "durable_name"])
+def test_keywords_change_these_fields_of_a_consumer(call, name):
+    stage = Stage({"config": DURABLE}, consumer())
+    js = JetStream(stage.client)
+    stage.run(getattr(js, call)("S", **{name: "C"}, max_deliver=5))
+    changed = {**DURABLE, name: "C", "max_deliver": 5}
+    assert short(stage) == [("INFO", None), ("CREATE", changed)]
+
+
+@pytest.mark.rule("CALL-16")
+def test_keywords_for_a_consumer_that_does_not_exist():
+    missing = error(404, 10014)
+    stage = Stage(missing, consumer(), missing, consumer())
+    js = JetStream(stage.client)
+    stage.run(js.create_or_update_consumer("S", durable_name="C"))
+    assert short(stage) == [("INFO", None), ("CREATE", {"durable_name": "C", **EXPLICIT})]
+    with pytest.raises(ConsumerDoesNotExist, match=r"asked for CONSUMER\.INFO\.S\.C"):
+        stage.run(js.update_consumer("S", durable_name="C"))
+    assert short(stage) == [("INFO", None)]
+    stage.run(js.create_or_update_consumer("S"))  # an ephemeral one: there is nothing to look for
+    assert [verb for verb, _ in short(stage)] == ["CREATE"]
+
+
+@pytest.mark.rule("CALL-17")
+def test_what_exists_is_compared():
+    stage = Stage(error(400, 10058), {"config": THERE}, error(400, 10148), {"config": DURABLE})
+    js = JetStream(stage.client)
+    with pytest.raises(StreamNameInUse, match="max_msgs is 9, not 5"):
+        stage.run(js.create_stream(name="S", subjects=["s.>"], max_msgs=5))
+    with pytest.raises(ConsumerExists, match=": max_deliver is 3, not 5; ") as caught:
+        stage.run(js.create_consumer("S", name="C", max_deliver=5, ack_policy="all"))
+    assert caught.value.different[-1] == "filter_subject is 's.a', not ''"
+    assert [verb for verb, _ in short(stage)] == ["CREATE", "INFO", "CREATE", "INFO"]
+
+
+@pytest.mark.rule("CALL-18")
+@pytest.mark.parametrize(
+    ("call", "args", "answers"),
+    [
+        ("create_stream", ({"name": "S"},), [stream()]),
+        ("update_stream", ({"name": "S"},), [stream()]),
+        ("create_or_update_stream", ({"name": "S"},), [error(404, 10059), stream()]),
+        ("create_consumer", ("S", {"name": "C"}), [consumer()]),
+        ("update_consumer", ("S", {"name": "C"}), [consumer()]),
+        ("create_or_update_consumer", ("S", {"name": "C"}), [consumer()]),
+    ],
+)
+def test_pedantic_is_part_of_the_request(call, args, answers):
+    stage = Stage(*answers)
+    stage.run(getattr(JetStream(stage.client), call)(*args, pedantic=True))
+    for _, body in stage.asked:
+        assert body["pedantic"] is True
+        assert "pedantic" not in body.get("config", {})
+    old = Stage(version="2.10.0", api_lvl=0)
+    with pytest.raises(NotSupported, match="pedantic=True needs JetStream API level 1"):
+        old.run(getattr(JetStream(old.client), call)(*args, pedantic=True))
+    with pytest.raises(InvalidValue):
+        old.run(getattr(JetStream(old.client), call)(*args, pedantic="yes"))
+    assert old.quiet()
 
 
 @pytest.mark.rule("CALL-13")
@@ -375,7 +478,8 @@ NEW = [
 @pytest.mark.parametrize(("version", "call", "fields", "refused"), NEW)
 def test_fields_that_are_newer_than_the_server(version, call, fields, refused):
     consumers = call == "create_consumer"
-    stage = Stage(consumer(**fields) if consumers else stream(), version=version)
+    answers = [consumer(**fields)] if consumers else [stream(), stream()]
+    stage = Stage(*answers, version=version)
     made = getattr(JetStream(stage.client), call)(*(["S"] if consumers else []), **fields)
     if refused:
         with pytest.raises(NotSupported, match=r"needs server 2\.\d+; this is " + version):

@@ -9,6 +9,7 @@ from jetstream.api_errors import (
     BY_CODE,
     ApiError,
     BadRequest,
+    ConfigExists,
     ConsumerDoesNotExist,
     ConsumerNotFound,
     InsufficientResources,
@@ -71,7 +72,42 @@ def test_class_by_err_code(err_code, name):
     assert isinstance(error, JetStreamError)
     assert isinstance(error, RemoteError)
     assert (error.code, error.err_code, error.description) == (400, err_code, "so it is")
-    assert str(error) == f"so it is (400, {err_code})"
+    assert str(error).startswith(f"so it is (400, {err_code})")
+
+
+@pytest.mark.rule("JSERR-7")
+@pytest.mark.parametrize(
+    ("err_code", "field"),
+    [
+        (10166, "allow_msg_ttl"),
+        (10168, "allow_msg_counter"),
+        (10174, "allow_atomic"),
+        (10188, "allow_msg_schedules"),
+        (10205, "allow_batched"),
+        (10059, ""),
+    ],
+)
+def test_what_is_disabled_names_its_switch(err_code, field):
+    error = api_error({"code": 400, "err_code": err_code, "description": "it is disabled"})
+    assert error.needs == field
+    hint = f"; the stream needs {field}=True" if field else ""
+    assert str(error) == f"it is disabled (400, {err_code}){hint}"
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(copy), copy.needs) == (str(error), field)
+
+
+@pytest.mark.rule("JSERR-6")
+@pytest.mark.parametrize("err_code", [10058, 10013, 10105, 10148])
+def test_what_exists_names_what_differs(err_code):
+    error = api_error({"code": 400, "err_code": err_code, "description": "it exists"})
+    assert isinstance(error, ConfigExists)
+    assert str(error) == f"it exists (400, {err_code})"
+    error.asked = "IT"
+    error.different = ["a is 1, not 2", "b is 3, not 4"]
+    text = f"it exists (400, {err_code}), asked for IT: a is 1, not 2; b is 3, not 4"
+    copy = pickle.loads(pickle.dumps(error))
+    assert str(error) == str(copy) == text
+    assert copy.different == error.different
 
 
 def test_text():

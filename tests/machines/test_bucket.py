@@ -116,16 +116,21 @@ def test_a_message_is_read(seq, direct, answers, asked):
     ],
 )
 def test_streams_as_buckets(call, given, verb, error):
-    wrong = IN_USE if error is BucketExists else NO_STREAM
-    stage, streams = make({"config": CONFIG, "success": True}, wrong, OVERLAP)
+    wrong = [IN_USE, {"config": {"max_age": 5}}] if error is BucketExists else [NO_STREAM]
+    stage, streams = make({"config": CONFIG, "success": True}, *wrong, OVERLAP)
     found = stage.run(getattr(streams, call)(given))
     assert found is None if call == "delete" else found.name == "B_b"
     with pytest.raises(error) as caught:
         stage.run(getattr(streams, call)(given))
     assert caught.value.bucket == "b"
+    if error is BucketExists:
+        assert str(caught.value).endswith(": max_age is 5e-09, not 0.0")
     with pytest.raises(SubjectOverlap):  # whatever else is wrong is told as it is
         stage.run(getattr(streams, call)(given))
-    assert [subject for subject, _ in stage.asked] == ["$JS.API.STREAM.%s.B_b" % verb] * 3
+    verbs = [verb, verb, "INFO", verb] if error is BucketExists else [verb] * 3
+    assert [subject for subject, _ in stage.asked] == [
+        "$JS.API.STREAM.%s.B_b" % each for each in verbs
+    ]
 
 
 @pytest.mark.rule("KV-17", "OBJ-8")

@@ -299,7 +299,7 @@ CONSUMERS = [
     # call, arguments, keywords, answer
     ("create_consumer", (), {"durable_name": "C"}, {"name": "C"}),
     ("update_consumer", ({"name": "C"},), {}, {"name": "C"}),
-    ("create_or_update_consumer", (), {"name": "C"}, {"name": "C"}),
+    ("create_or_update_consumer", ({"name": "C"},), {}, {"name": "C"}),
     ("consumer", ("C",), {}, {"name": "C"}),
     ("delete_consumer", ("C",), {}, {}),
     ("consumers", (), {}, {"consumers": [{"name": "C"}]}),

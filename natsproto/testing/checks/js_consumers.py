@@ -55,6 +55,7 @@ async def check_consumer_create_twice(ctx: Context) -> None:
     with raises(ConsumerExists) as caught:
         await stream.create_consumer(durable_name="c", max_deliver=5)
     assert (caught.error.code, caught.error.err_code) == (400, 10148)
+    assert "max_deliver is " in str(caught.error)
     assert await stream.consumer_names() == ["c"]
 
 
@@ -68,6 +69,18 @@ async def check_consumer_update(ctx: Context) -> None:
     assert (await js.consumer(stream.name, "c")).cached_info.config.max_deliver == 7
     with raises(ApiError):
         await stream.update_consumer(durable_name="c", deliver_policy="new")
+
+
+@check()
+async def check_consumer_update_by_keywords(ctx: Context) -> None:
+    """Keywords change the fields that they name, and no other."""
+    _, stream = await _stream(ctx)
+    await stream.create_consumer(durable_name="c", max_deliver=5, description="mine", ack_wait=7.0)
+    for change in (stream.update_consumer, stream.create_or_update_consumer):
+        for limit in (50, 60):
+            changed = (await change(durable_name="c", max_ack_pending=limit)).cached_info.config
+            assert (changed.max_ack_pending, changed.max_deliver) == (limit, 5)
+            assert (changed.description, changed.ack_wait) == ("mine", 7.0)
 
 
 @check(since=(2, 10))

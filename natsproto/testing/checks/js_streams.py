@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from jetstream import StreamConfig
 from jetstream.errors import (
     InvalidConfig,
     JetStreamError,
@@ -154,6 +155,59 @@ async def check_stream_create_or_update(ctx: Context) -> None:
             name=name_of(ctx), subjects=[ctx.subject], storage="memory", max_msgs=limit
         )
         assert stream.cached_info.config.max_msgs == limit
+
+
+@check()
+async def check_stream_update_by_keywords(ctx: Context) -> None:
+    """Keywords change the fields that they name, and no other; a configuration changes all."""
+    js = await open_js(ctx)
+    stream = await new_stream(ctx, js, max_msgs=7, description="mine")
+    subjects = [ctx.subject + ".>"]
+    for change in (js.create_or_update_stream, js.update_stream):
+        for seconds in (60.0, 3600.0):
+            changed = (await change(name=stream.name, max_age=seconds)).cached_info.config
+            assert (changed.max_age, changed.max_msgs) == (seconds, 7)
+            assert (changed.subjects, changed.description) == (subjects, "mine")
+    whole = StreamConfig(name=stream.name, subjects=subjects, storage="memory")
+    for change in (js.create_or_update_stream, js.update_stream):
+        changed = (await change(whole)).cached_info.config
+        assert (changed.max_age, changed.max_msgs, changed.description) == (0, -1, "")
+
+
+@check()
+async def check_stream_exists_names_the_fields(ctx: Context) -> None:
+    """A stream that exists with another configuration is refused with the fields that differ."""
+    js = await open_js(ctx)
+    stream = await new_stream(ctx, js, max_msgs=7)
+    with raises(StreamNameInUse) as caught:
+        await new_stream(ctx, js, max_msgs=5, max_age=60.0)
+    told = ["max_msgs is 7, not 5", "max_age is 0.0, not 60.0"]
+    assert list(caught.error.different) == told
+    assert "; ".join(told) in str(caught.error)
+    with raises(StreamNameInUse) as caught:
+        await js.create_stream(name=stream.name, subjects=[ctx.subject + ".>"], storage="memory")
+    assert list(caught.error.different) == ["max_msgs is 7, not 0"]
+
+
+@check(since=(2, 11))
+async def check_pedantic(ctx: Context) -> None:
+    """A pedantic server refuses configurations that it would adjust otherwise."""
+    js = await open_js(ctx)
+    name = name_of(ctx)
+    settings: dict[str, Any] = {"subjects": [ctx.subject], "storage": "memory", "max_age": 10.0}
+    with raises(InvalidConfig) as caught:
+        await js.create_stream(name=name, pedantic=True, **settings)
+    assert caught.error.err_code == 10157
+    stream = await js.create_stream(name=name, pedantic=True, duplicate_window=5.0, **settings)
+    await js.update_stream(name=name, pedantic=True, description="fine")
+    waits: dict[str, Any] = {"backoff": [1.0, 2.0], "max_deliver": 4}
+    with raises(InvalidConfig):
+        await stream.create_consumer(durable_name="c", pedantic=True, ack_wait=30.0, **waits)
+    consumer = await stream.create_consumer(durable_name="c", ack_wait=30.0, **waits)
+    assert consumer.cached_info.config.ack_wait == 1.0
+    with raises(InvalidConfig):
+        await stream.update_consumer(durable_name="c", pedantic=True, ack_wait=30.0)
+    await stream.create_or_update_consumer(durable_name="c", pedantic=True, max_deliver=5)
 
 
 @check()
