@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+_MOST_DIGITS = 20  # of a uint64
+
+
 class JetStreamError(RemoteError):
     """Root of all errors of JetStream."""
 
@@ -100,7 +103,9 @@ class WrongLastSequence(ApiError):
     def __init__(self, code: int, err_code: int, description: str) -> None:
         super().__init__(code, err_code, description)
         number = description.rpartition(": ")[2]
-        self.last_seq = int(number) if number.isdigit() else None
+        # By character, because isdigit knows digits of other scripts; JSERR-8.
+        digits = 0 < len(number) <= _MOST_DIGITS and all(char in "0123456789" for char in number)
+        self.last_seq = int(number) if digits else None
 
 
 class WrongLastMsgId(ApiError):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # CALL-15: no listing is that long. Pages have 256 streams or consumers, or 1024 names.
 MOST_PAGES = 10_000
 API_LEVEL = "Nats-Required-Api-Level"
+_MOST_DIGITS = 9  # of a part of a version
 # CALL-6: INFO tells the level since 2.12; 2.11 has 1.
 _FIRST_WITH_LEVEL = (2, 11)
 # What people know is versions: those that brought the levels that are asked for here.
@@ -162,7 +163,7 @@ def read_version(text: str) -> tuple[int, ...]:
     """The numbers of a server's version, as far as they go: 2.12.0-beta.1 is (2, 12, 0)."""
     numbers: list[int] = []
     for part in text.partition("-")[0].split("."):
-        if not part.isdigit():
+        if not 0 < len(part) <= _MOST_DIGITS or not all(char in "0123456789" for char in part):
             break
         numbers.append(int(part))
     return tuple(numbers)

@@ -42,7 +42,10 @@ def increment(by: int) -> str:
     """The header value for adding this; any size, exact."""
     if not isinstance(by, int) or isinstance(by, bool):
         raise InvalidValue("counter increment %r is not a whole number" % (by,), "COUNT-1")
-    return "%+d" % by
+    try:
+        return "%+d" % by
+    except ValueError:  # Python writes no more than 4300 digits
+        raise InvalidValue("counter increment has too many digits", "COUNT-1") from None
 
 
 def read_value(text: object) -> int:
@@ -51,8 +54,11 @@ def read_value(text: object) -> int:
         digits = text[1:] if text[:1] in ("+", "-") else text
         # By character, because isdigit knows digits of other scripts.
         if digits and all(char in "0123456789" for char in digits):
-            return int(text)
-    raise InvalidResponse("counter value %r is no whole number in text" % (text,))
+            try:
+                return int(text)
+            except ValueError:  # Python reads no more than 4300 digits
+                pass
+    raise InvalidResponse("counter value %s is no whole number in text" % repr(text)[:200])
 
 
 def read_counter(msg: StoredMsg) -> Counter:

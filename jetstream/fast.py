@@ -136,7 +136,7 @@ class FastBatch:
         raw = self._subjects.check(subject)
         data = encode.check_data(data)
         block = self._block(options) if options else None
-        await self._room()
+        await self._last_room()
         order = Publish(raw, data, self._machine.reply(COMMIT), block)
         self._session.connection.send(order)
         return await self._finish(COMMIT, raw)
@@ -146,7 +146,7 @@ class FastBatch:
         if self._machine.state == NEW:
             self._leave()
             return None
-        await self._room()
+        await self._last_room()
         return await self._finish(END, b"")
 
     def _block(self, options: PublishOptions) -> bytes | None:
@@ -170,6 +170,14 @@ class FastBatch:
             self._session.port.flush_soon()
             await self._session.port.wait(machine if full else connection.writable)
 
+    async def _last_room(self) -> None:
+        """The same for the end of the batch, which nobody tries again if it is canceled."""
+        try:
+            await self._room()
+        except BaseException:
+            self._leave()  # FAST-15: else it would be kept alive for ever
+            raise
+
     def _note_sent(self, operation: int, subject: bytes) -> None:
         session = self._session
         self._machine.note_sent(operation, subject, session.port.now())
@@ -179,8 +187,12 @@ class FastBatch:
     async def _finish(self, operation: int, subject: bytes) -> PubAck:
         machine = self._machine
         self._note_sent(operation, subject)
-        while machine.state != OVER:
-            await self._session.port.wait(machine)
+        try:
+            while machine.state != OVER:
+                await self._session.port.wait(machine)
+        except BaseException:
+            self._leave()  # FAST-15
+            raise
         if machine.failure is not None:
             raise machine.failure
         assert machine.ack is not None

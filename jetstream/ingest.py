@@ -37,6 +37,7 @@ from .errors import (
     PublishInDoubt,
 )
 from .machine import Machine
+from .metadata import is_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ class Ingest(Machine):
     def _place(self, msg: Msg) -> tuple[int, int]:
         """The number of the message that this is an answer to, and what that message was for."""
         tokens = msg.raw_subject[len(self._base) :].split(b".")
-        if len(tokens) == 3 and tokens[0].isdigit() and tokens[1].isdigit():
+        if len(tokens) == 3 and is_number(tokens[0]) and is_number(tokens[1]):
             return int(tokens[0]), int(tokens[1])
         return 0, APPEND
 
@@ -390,6 +391,7 @@ class Ingest(Machine):
         if self.state not in (NEW, OVER):
             self._give_up(error, in_doubt=True)
         self.limit = 0
+        self.deadline = None
         return super().end(error)
 
     def pending(self) -> int:

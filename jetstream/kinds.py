@@ -120,7 +120,8 @@ class _Duration(Kind):
         return float(value)
 
     def decode(self, raw: Any) -> float:
-        if not isinstance(raw, int) or isinstance(raw, bool):
+        if not isinstance(raw, int) or isinstance(raw, bool) or not -_MOST - 1 <= raw <= _MOST:
+            # JSAPI-10: a float does not hold every number that JSON can write.
             raise Mismatch("is not a whole number of nanoseconds")
         return raw / _NANO
 

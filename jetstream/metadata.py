@@ -108,5 +108,5 @@ def read_consumer_seq(reply: bytes) -> int | None:
 
 
 def is_number(token: bytes) -> bool:
-    """Whether it is one that fits in 64 bits, or nearly."""
+    """Return whether it is one that fits in 64 bits, or nearly: `int` refuses too many digits."""
     return token.isdigit() and len(token) <= _MOST_DIGITS

@@ -154,9 +154,12 @@ def test_errors_of_any_shape(error, code, err_code, description):
 
 
 @pytest.mark.rule("JSERR-3")
+@pytest.mark.rule("JSERR-8")
 @pytest.mark.parametrize(
     ("err_code", "description", "last_seq"),
     [
+        (10071, "wrong last sequence: " + "9" * 5000, None),
+        (10071, "wrong last sequence: \u00b2", None),
         (10071, "wrong last sequence: 0", 0),
         (10071, "wrong last sequence: 18446744073709551615", 2**64 - 1),
         (10164, "wrong last sequence", None),

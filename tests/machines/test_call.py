@@ -299,6 +299,8 @@ def test_a_call_above_the_level_is_not_sent():
         ("2.x", (2,)),
         ("dev", ()),
         ("", ()),
+        ("2." + "9" * 5000, (2,)),
+        ("2.\u00b2", (2,)),
     ],
 )
 def test_versions(text, version):

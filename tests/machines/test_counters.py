@@ -19,7 +19,7 @@ def test_increments(by, text):
 
 
 @pytest.mark.rule("COUNT-1")
-@pytest.mark.parametrize("by", [1.0, True, "1", None])
+@pytest.mark.parametrize("by", [1.0, True, "1", None, pytest.param(10**5000, id="long")])
 def test_what_is_no_increment(by):
     with pytest.raises(InvalidValue, match="COUNT-1"):
         increment(by)
@@ -35,7 +35,7 @@ def test_values(text, value):
 
 @pytest.mark.rule("COUNT-3")
 @pytest.mark.parametrize(
-    "text", ["", "-", "+-5", " 5", "1_000", "\u0665", "1.5", 5, 5.0, None, True]
+    "text", ["", "-", "+-5", " 5", "1_000", "\u0665", "1.5", 5, 5.0, None, True, "9" * 5000]
 )
 def test_what_is_no_value(text):
     with pytest.raises(InvalidResponse):

@@ -334,3 +334,66 @@ def test_nothing_grows():
     assert (connection._busy, connection._ready, len(connection._subs)) == ([], [], 1)
     assert len(batch._subjects.known) <= 1024
     assert len(connection._timers._heap) < 64
+
+
+class Cancelled(BaseException):
+    """What an event loop throws into a coroutine."""
+
+
+def cancel_at(stage, turn):
+    """Cancel the caller when it waits for this time."""
+    wait = stage.wait
+    left = [turn]
+
+    async def step(waitable):
+        left[0] -= 1
+        if left[0] == 0:
+            raise Cancelled
+        await wait(waitable)
+
+    stage.wait = step
+
+
+async def leave(batch):
+    async with batch:
+        pass
+
+
+ENDS = [
+    # what is canceled, while it waits for room or for the final acknowledgment
+    ("close", lambda batch: batch.close()),
+    ("commit", lambda batch: batch.commit("s.z")),
+    ("the block", leave),
+]
+
+
+@pytest.mark.rule("FAST-15")
+@pytest.mark.parametrize(("what", "end"), ENDS)
+@pytest.mark.parametrize("full", [True, False])
+def test_a_batch_whose_end_is_canceled_goes_away(what, end, full):
+    stage = Stage(ack(0), *[SILENCE] * 5)
+    batch = make(stage)
+    add(stage, batch, 4 if full else 2)
+    cancel_at(stage, 1)
+    with pytest.raises(Cancelled):
+        stage.run(end(batch))
+    stage.serve()
+    assert stage._subs == {}
+    assert batch._machine.deadline is None
+    sent = len(stage.pubs)
+    for _ in range(3):
+        stage.wire.now += 4.0
+        stage.wire.timer()
+    assert (len(stage.pubs), sent > 0) == (0, True)
+    with pytest.raises((FastBatchFailed, InvalidState)):
+        stage.run(batch.add("s.a"))
+
+
+@pytest.mark.rule("FAST-15")
+def test_a_commit_that_is_wrong_leaves_the_batch_as_it_was():
+    stage = Stage(ack(0), final(2))
+    batch = make(stage)
+    add(stage, batch, 1)
+    with pytest.raises(PayloadTooLarge):
+        stage.run(batch.commit("s.a", b"x" * (stage.connection.info.max_payload + 1)))
+    assert stage.run(batch.commit("s.b")).count == 2

@@ -384,10 +384,14 @@ def test_a_batch_of_none_may_be_another():
     assert batch.outcome == (0, 1, True, None)
 
 
+@pytest.mark.rule("FAST-16")
 def test_answers_with_odd_subjects():
     """They are not for a message that there is."""
     batch = Batch(3)
-    for tail in (b"", b"2.fail.x.1.$FI", b"2.fail.1.y.$FI", b"2.fail.1.4.4.$FI"):
+    long = b"9" * 5000
+    tails = (b"", b"2.fail.x.1.$FI", b"2.fail.1.y.$FI", b"2.fail.1.4.4.$FI")
+    tails += (b"2.fail.%s.1.$FI" % long, b"2.fail.1.%s.$FI" % long)
+    for tail in tails:
         data = json.dumps(ack(2)).encode()
         batch.machine.receive(Msg(INBOX + b"." + tail, 1, b"", data, None), 0.0)
     assert batch.machine.stored == 2

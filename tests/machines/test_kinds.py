@@ -242,3 +242,11 @@ def test_labels():
 def test_nanoseconds_survive_a_float(ns):
     # 48 days; beyond that the JSON value is kept, see Fields.
     assert DURATION.encode(DURATION.decode(ns)) == ns
+
+
+@pytest.mark.rule("JSAPI-10")
+@pytest.mark.parametrize("raw", [2**63, -(2**63) - 1, 10**400, -(10**400), 1.5, "1", True])
+def test_what_is_no_duration_of_a_server(raw):
+    with pytest.raises(Mismatch, match="is not a whole number of nanoseconds"):
+        DURATION.decode(raw)
+    assert DURATION.decode(2**63 - 1) == (2**63 - 1) / 10**9
