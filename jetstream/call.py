@@ -52,18 +52,28 @@ class Api:
         self.timeout = timeout
 
     async def call(
-        self, endpoint: str, body: dict[str, Any] | None = None, *, level: int = 0
+        self,
+        endpoint: str,
+        body: dict[str, Any] | None = None,
+        *,
+        level: int = 0,
+        deadline: float | None = None,
     ) -> dict[str, Any]:
-        """The answer; ApiError if it is one. `level`: the API level that the call needs."""
+        """Return the response; raise the ApiError that it contains.
+
+        `level` is the API level that the call needs. `deadline` ends the wait earlier than the
+        timeout of the API.
+        """
         headers = None
         if level:
             self.require_level(level, endpoint)
             headers = {API_LEVEL: str(level)}
         session = self.session
+        latest = session.deadline(self.timeout)
         request = session.connection.start_request(
             "%s.%s" % (self.prefix, endpoint),
             b"" if body is None else encode_json(body),
-            deadline=session.deadline(self.timeout),
+            deadline=latest if deadline is None else min(deadline, latest),
             headers=headers,
             wildcards=True,  # a filter is part of the subject of CONSUMER.CREATE
         )

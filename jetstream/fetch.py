@@ -51,6 +51,7 @@ class Fetcher(Machine):
         "lost",
         "messages",
         "pin",
+        "uncounted",
     )
 
     def __init__(self, inbox: bytes) -> None:
@@ -71,6 +72,7 @@ class Fetcher(Machine):
         self.done = True
         self.failure: NatsError | None = None
         self.lost = 0  # messages that the server has sent, by the status of the pull
+        self.uncounted = 0  # the status code of an end that does not say how many were sent
         self.messages: list[Msg] = []
 
     def start(
@@ -89,6 +91,7 @@ class Fetcher(Machine):
         self._template = template
         self.failure = None
         self.lost = 0
+        self.uncounted = 0
         self.done = False
         self._left = batch
         self._bytes_left = max_bytes or None
@@ -174,6 +177,8 @@ class Fetcher(Machine):
             self.pin = ""
         if status.messages is not None:
             self.lost = max(0, self._left - status.messages)
+        elif not status.refused:
+            self.uncounted = status.code
         # FETCH-9: a first message that does not fit would be in the way of every fetch to come.
         fine = status.meaning in (DONE, RETRY, UNPIN) or (status.meaning == SIZE and self._mine)
         self._finish(None if fine else status.error, now)

@@ -7,7 +7,7 @@ it makes one by a call of the API, if there is none, and once more if it was gon
 
 from __future__ import annotations
 
-from natsproto.errors import InvalidState, InvalidValue
+from natsproto.errors import InvalidState, InvalidValue, NatsError
 from natsproto.subjects import check_new_name
 
 from .api_errors import ConsumerExists
@@ -16,6 +16,7 @@ from .consuming import Batch, Messages
 from .errors import ConsumerDeleted, ConsumerUnavailable, JetStreamError, MessagesMissed
 from .info import ConsumerInfo
 from .ordered import Ordered
+from .pull import MARGIN
 from .pull_options import (
     check_count,
     check_time,
@@ -42,6 +43,9 @@ HEARTBEAT = 5.0
 _SERIAL_DIGITS = 10  # of the names of consumers
 _TRIES = 5  # to find a name that nobody uses
 _TOO_LATE = 0.05  # no second pull for so short a time
+_SHORTEST = 0.001  # the least time that a pull may have
+_NO_MESSAGES = 404  # ends a pull with no_wait
+_LOOK_AFTER = 1.0
 
 
 def ordered_config(
@@ -113,14 +117,14 @@ async def open_ordered(
     return OrderedConsumer(api, lineage, attempts)
 
 
-async def _create(api: Api, lineage: Lineage) -> None:
+async def _create(api: Api, lineage: Lineage, deadline: float | None = None) -> None:
     """Make the next consumer by a call of the API, if there is none."""
     tries = 0
     while not lineage.there:
         tries += 1
         endpoint, body = lineage.successor()
         try:
-            lineage.installed(await api.call(endpoint, body))
+            lineage.installed(await api.call(endpoint, body, deadline=deadline))
         except ConsumerExists:
             if tries == _TRIES:
                 raise
@@ -141,6 +145,8 @@ class OrderedConsumer:
         self._machine: Ordered | None = None
         self._pulling: Pulling | None = None
         self._fetching = False
+        # When to ask whether messages were lost; None: there is no doubt.
+        self._look_at: float | None = None
         self.stream = lineage.stream
 
     @property
@@ -257,38 +263,66 @@ class OrderedConsumer:
         self, batch: int, size: int, expires: float, heartbeat: float | None, no_wait: bool
     ) -> Batch:
         port = self._api.session.port
-        deadline = port.now() + expires
+        left = self._api.timeout if no_wait else expires
+        deadline = port.now() + left
         failure: JetStreamError | None = None
         while True:
-            left = deadline - port.now()
-            if failure is not None and left < _TOO_LATE and not no_wait:
-                raise failure
-            await _create(self._api, self.lineage)
-            if self._pulling is None:
-                self._pulling = Pulling(self._api, self.stream, self.name, True)
-            pulling = self._pulling
-            beat = heartbeat if not heartbeat or 2 * heartbeat <= left else None
-            template = fetch_template(pulling.subject, left, beat, no_wait, {}, False)
-            patience = self._api.timeout if no_wait else left
+            if await self._prepare(deadline + MARGIN) or failure is not None:
+                left = deadline - port.now()
             try:
-                found = await pulling.pull(template, batch, size, patience)
+                found = await self._pull(batch, size, left, heartbeat, no_wait)
             except (ConsumerDeleted, ConsumerUnavailable) as error:
                 lost: JetStreamError = error
             else:
                 messages, gap = self._sift(found)
-                gap = gap or pulling.lost > 0
                 if gap or found.error is not None:
                     self._forget()
                 if messages or not gap:
                     return Batch(messages, found.error)
                 lost = MessagesMissed("consumer %r has skipped messages" % self.name)
-            if failure is not None:
+            if failure is not None or deadline - port.now() < _TOO_LATE:
                 raise lost
             failure = lost
             self._forget()
 
+    async def _prepare(self, deadline: float) -> bool:
+        """Make sure that there is a consumer to pull from; return whether that took a call."""
+        port = self._api.session.port
+        doubted = self._look_at is not None and port.now() >= self._look_at
+        if self.lineage.there and doubted:
+            await self._look(deadline)
+        elif self.lineage.there:
+            return False
+        await _create(self._api, self.lineage, deadline)
+        return True
+
+    async def _look(self, deadline: float) -> None:
+        """Give the consumer up unless all the messages that it has delivered have arrived."""
+        path = "CONSUMER.INFO.%s.%s" % (self.stream, self.name)
+        self._look_at = None
+        try:
+            info = ConsumerInfo.from_json(await self._api.call(path, deadline=deadline))
+        except NatsError:
+            self._forget()
+            return
+        if info.delivered.consumer_seq != self.lineage.consumer_seq:
+            self._forget()
+
+    async def _pull(
+        self, batch: int, size: int, left: float, heartbeat: float | None, no_wait: bool
+    ) -> Batch:
+        if self._pulling is None:
+            self._pulling = Pulling(self._api, self.stream, self.name, True)
+        # ORDERED-28: however short the time, the server gets a pull that it accepts.
+        expires = max(left, _SHORTEST)
+        beat = heartbeat if not heartbeat or 2 * heartbeat <= expires else None
+        template = fetch_template(self._pulling.subject, expires, beat, no_wait, {}, False)
+        return await self._pulling.pull(template, batch, size, left)
+
     def _sift(self, found: Batch) -> tuple[list[JsMsg], bool]:
-        """The messages up to a gap, and whether there is one."""
+        """Return the messages up to a gap, and whether there is one."""
+        pulling = self._pulling
+        assert pulling is not None
         messages: list[JsMsg] = []
         for msg in found:
             verdict = self.lineage.judge(msg.raw_reply)
@@ -296,7 +330,13 @@ class OrderedConsumer:
                 return messages, True
             if verdict == NEXT:
                 messages.append(msg)
-        return messages, False
+        if pulling.uncounted == _NO_MESSAGES:
+            # ORDERED-27: this end is too frequent for a call each time.
+            if self._look_at is None:
+                self._look_at = self._api.session.port.now() + _LOOK_AFTER
+        elif pulling.uncounted:
+            self._forget()  # ORDERED-27
+        return messages, pulling.lost > 0
 
     def _forget(self) -> None:
         """The consumer is of no use any more. Whatever it still sends is for nobody."""
@@ -306,6 +346,7 @@ class OrderedConsumer:
             path = (self._api.prefix, self.stream, self.name)
             connection.publish("%s.CONSUMER.DELETE.%s.%s" % path, reply=connection.new_inbox())
         self.lineage.there = False
+        self._look_at = None
         self._close_pulling()
 
     def _close_pulling(self) -> None:

@@ -29,7 +29,10 @@ class Pulling:
         self._pinned = pinned  # it pins clients, by its priority_policy
         self._idle: list[Fetcher] = []
         self._busy: list[Fetcher] = []  # somebody waits for them
-        self.lost = 0  # of the last pull: messages that were sent and did not come
+        # Of the last pull: messages that were sent and did not come, and the status that ended it
+        # if that status has no such count.
+        self.lost = 0
+        self.uncounted = 0
 
     async def fetch(
         self,
@@ -66,6 +69,7 @@ class Pulling:
             self._busy.remove(fetcher)
             self._idle.append(fetcher)
         self.lost = fetcher.lost
+        self.uncounted = fetcher.uncounted
         messages = [JsMsg(msg, session, self._ackless) for msg in fetcher.take()]
         if fetcher.ended:
             connection.consumed(port.now())

@@ -274,12 +274,16 @@ def test_readiness():
         [[A, B], [status(1, DELETED)], [C]],
     ],
 )
-def test_several_at_once_are_as_one_by_one(chunks, pins, kept, size):
+@pytest.mark.parametrize("late", [0.0, 12.0])
+def test_several_at_once_are_as_one_by_one(chunks, pins, kept, size, late):
+    """Also after a timer that fired late, which is believed the second time only."""
     one, other = Fetcher(INBOX), Fetcher(INBOX)
     for fetcher in (one, other):
         fetcher.messages = [A] * kept
         fetcher.start(template(pinned=pins), 3, size, 30.0, 0.0)
-    for number, chunk in enumerate(chunks, 1):
+        fetcher.handle_timer(late)
+        assert fetcher._excused == (late > 0)
+    for number, chunk in enumerate(chunks, 1 + int(late)):
         woken = [one.receive(msg, float(number)) for msg in chunk]
         assert other.receive_all(chunk, float(number)) is any(woken)
         for name in ("done", "deadline", "messages", "_mine", "_left", "_excused"):

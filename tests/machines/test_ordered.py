@@ -224,6 +224,23 @@ def test_what_was_seen_is_passed_over(size):
     assert machine.receive(message(3), 2.0)
 
 
+@pytest.mark.rule("ORDERED-7")
+def test_what_is_passed_over_is_a_sign_of_life():
+    """Heartbeats come only when there are no messages, seen before or not."""
+    machine = using(start=5)
+    for seq in (1, 2, 3):
+        machine.receive(message(seq), 8.0 * seq)
+        machine.handle_timer(8.0 * seq + 2.0)  # the deadline of before
+    assert (told(machine), machine.deadline) == ([], 31.0)
+    machine.receive(message(4), 26.0)
+    machine.handle_timer(31.0)  # that of the pull
+    assert told(machine) == ["warning TimeoutExpired"]
+    machine.handle_timer(36.0)
+    assert told(machine) == []
+    machine.handle_timer(41.0)
+    assert told(machine) == ["HeartbeatMissed"]
+
+
 @pytest.mark.rule("ORDERED-8")
 def test_a_lost_connection():
     machine = using()
@@ -280,6 +297,27 @@ def test_one_after_the_other_is_of_no_use():
     machine.receive(message(1, 1, serial=8), 36.0)
     machine.receive(status(8, "503"), 36.0)
     assert orders(machine)[-2:] == ["delete 8", "create 9 2"]
+
+
+USES = [  # what ends a pull of the second consumer; whether it was of use
+    (status(2, LEADER), False),
+    (status(2, TIMEOUT, 10), True),
+    (beat(2), True),
+    (message(1, 1, serial=2), True),
+]
+
+
+@pytest.mark.rule("ORDERED-9")
+@pytest.mark.parametrize(("end", "useful"), USES)
+def test_what_proves_a_consumer_to_be_of_use(end, useful):
+    """A change of leader does not: the next try comes after a pause."""
+    machine = using()
+    play(machine, [(1.0, status(1, DELETED)), (1.1, created(2)), (1.2, end)])
+    orders(machine)
+    play(machine, [(1.3, status(2 if end.data or end.status == 100 else 3, "503"))])
+    made = [order for order in orders(machine) if order.startswith("create")]
+    assert len(made) == useful
+    assert useful or machine.deadline == 2.3
 
 
 @pytest.mark.rule("ORDERED-16")

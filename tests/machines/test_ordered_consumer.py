@@ -8,15 +8,10 @@ from jetstream.call import Api
 from jetstream.errors import (
     ConsumerDeleted,
     ConsumerExists,
-    ConsumerUnavailable,
-    MessagesMissed,
-    PullRefused,
-    StreamNotFound,
 )
 from jetstream.ordered import ConsumerReset
-from jetstream.ordered_consumer import open_ordered, ordered_config
+from jetstream.ordered_consumer import open_ordered
 from natsproto.errors import (
-    ConnectionLost,
     InvalidName,
     InvalidState,
     InvalidSubject,
@@ -25,64 +20,17 @@ from natsproto.errors import (
     NotSupported,
 )
 
-from .support import NOBODY, SILENCE, Delivery, Lost, Stage, Status
-
-DEFAULTS = {
-    "filter_subjects": None,
-    "deliver_policy": "all",
-    "opt_start_seq": None,
-    "opt_start_time": None,
-    "replay_policy": "instant",
-    "headers_only": False,
-    "inactive_threshold": 300.0,
-    "metadata": None,
-}
-DELETED = Status("409 Consumer Deleted")
-NO_STREAM = {"error": {"code": 404, "err_code": 10059, "description": "stream not found"}}
-TIMEOUT = Status("408 Request Timeout")
-
-
-def config(**options):
-    return ordered_config(**{**DEFAULTS, **options})
-
-
-def created(seq=0, consumer_seq=0, **fields):
-    delivered = {"consumer_seq": consumer_seq, "stream_seq": seq}
-    return {"stream_name": "S", "name": "o", "config": fields, "delivered": delivered}
-
-
-def delivery(serial, seq, number):
-    return Delivery("s.a", f"$JS.ACK.S.o_{serial}.1.{seq}.{number}.1.0", b"%d" % seq)
-
-
-def handle(*answers, most=None, info=None, **options):
-    """A stage that answers so, and the handle, whose first consumer is there."""
-    stage = Stage(created(), *answers, **(info or {}))
-    api = Api(stage.client.session, "", "$JS.API", 5.0)
-    ordered = stage.run(open_ordered(api, "S", "o", config(**options), most))
-    assert [short(pub) for pub in stage.pubs] == ["create 1"]
-    return stage, ordered
-
-
-def short(pub):
-    """`create 2 from 5`, `delete 1`, `pull 1 10`, `info 1`."""
-    words = pub.subject.split(".")
-    verb = {"CREATE": "create", "DELETE": "delete", "MSG": "pull", "INFO": "info"}[words[3]]
-    serial = words[6 if verb == "pull" else 5].split("_")[1]
-    body = json.loads(pub.data or b"{}")
-    if verb == "pull":
-        return "pull %s %d" % (serial, body["batch"])
-    start = body.get("config", {}).get("opt_start_seq")
-    return "%s %s" % (verb, serial) + (" from %d" % start if start else "")
-
-
-def sent(stage):
-    return [short(pub) for pub in stage.pubs]
-
-
-def seqs(messages):
-    return [int(msg.data) for msg in messages]
-
+from .ordered_handles import (
+    DELETED,
+    TIMEOUT,
+    config,
+    created,
+    delivery,
+    handle,
+    sent,
+    seqs,
+)
+from .support import SILENCE, Stage
 
 CONFIGS = [  # options, what is asked for besides the defaults
     ({}, {}),
@@ -210,151 +158,6 @@ def test_info_and_delete():
     stage.run(ordered.delete())
     ordered.consume()
     assert sent(stage) == ["info 1", "delete 1", "create 2 from 1"]
-
-
-# fetch and next
-
-
-@pytest.mark.rule("ORDERED-22")
-def test_fetch_after_fetch():
-    stage, ordered = handle(
-        [delivery(1, 4, 1), delivery(1, 6, 2)],
-        [delivery(1, 7, 3), Status("404 No Messages")],
-        [delivery(1, 9, 4)],
-        TIMEOUT,
-    )
-    batch = stage.run(ordered.fetch(2))
-    assert (seqs(batch), batch.error, batch[0].settled) == ([4, 6], None, True)
-    assert seqs(stage.run(ordered.fetch(5, no_wait=True))) == [7]
-    assert stage.run(ordered.next(expires=2.0)).data == b"9"
-    assert stage.run(ordered.next(expires=2.0)) is None
-    assert sent(stage) == ["pull 1 2", "pull 1 5", "pull 1 1", "pull 1 1"]
-
-
-@pytest.mark.rule("ORDERED-22")
-@pytest.mark.parametrize("answer", [DELETED, NOBODY])
-def test_the_consumer_is_gone(answer):
-    stage, ordered = handle(
-        [delivery(1, 4, 1)], answer, SILENCE, created(4), [delivery(2, 5, 1), TIMEOUT]
-    )
-    assert seqs(stage.run(ordered.fetch(1))) == [4]
-    assert seqs(stage.run(ordered.fetch(3, heartbeat=1.0))) == [5]
-    assert sent(stage) == ["pull 1 1", "pull 1 3", "delete 1", "create 2 from 5", "pull 2 3"]
-
-
-@pytest.mark.rule("ORDERED-22")
-def test_it_is_gone_twice():
-    stage, ordered = handle(DELETED, SILENCE, created(), NOBODY, SILENCE, created(), TIMEOUT)
-    with pytest.raises(ConsumerUnavailable):
-        stage.run(ordered.fetch(3))
-    assert len(stage.run(ordered.fetch(3))) == 0
-    assert sent(stage)[-2:] == ["create 3 from 1", "pull 3 3"]
-
-
-@pytest.mark.rule("ORDERED-22")
-def test_it_is_gone_when_the_time_is_nearly_over():
-    stage, ordered = handle([], SILENCE)
-    fetching = ordered.fetch(3, expires=30.0)
-    stage.answers[0] = []
-    wait = stage.wait
-
-    async def later(waitable):
-        stage.wait = wait
-        stage.serve()
-        stage.wire.now += 29.96
-        reply = stage._pubs[-1].reply.encode()
-        block = DELETED.block
-        head = (reply, len(block), len(block), block)
-        stage.wire.data(b"HMSG %s 2 %d %d\r\n%s\r\n" % head)
-
-    stage.wait = later
-    with pytest.raises(ConsumerDeleted):
-        stage.run(fetching)
-    assert sent(stage) == ["pull 1 3", "delete 1"]
-
-
-@pytest.mark.rule("ORDERED-22")
-def test_the_stream_is_gone():
-    stage, ordered = handle(DELETED, SILENCE, NO_STREAM)
-    with pytest.raises(StreamNotFound):
-        stage.run(ordered.fetch(3))
-
-
-GAPS = [  # what the first consumer gives, what the fetch gives, and the next one
-    ([delivery(1, 1, 1), delivery(1, 3, 3), TIMEOUT], [1], [2]),
-    ([delivery(1, 1, 1), DELETED], [1], [2]),
-    ([delivery(1, 1, 1), Status("408 x", Nats_Pending_Messages=1)], [1], [2]),
-    ([delivery(1, 1, 1), Status("408 x", Nats_Pending_Messages=2)], [1], None),
-    ([Delivery("s.a", "reply", b"9"), delivery(1, 1, 1), TIMEOUT], [1], None),
-]
-
-
-@pytest.mark.rule("ORDERED-22")
-@pytest.mark.parametrize(("answers", "first", "second"), GAPS)
-def test_gaps(answers, first, second):
-    stage, ordered = handle(answers, SILENCE, created(1), [delivery(2, 2, 1), TIMEOUT])
-    batch = stage.run(ordered.fetch(3))
-    assert seqs(batch) == first
-    assert (batch.error is not None) == (DELETED in answers)
-    if second is None:
-        assert ordered.name == "o_1"
-        return
-    assert seqs(stage.run(ordered.fetch(3))) == second
-    assert sent(stage) == ["pull 1 3", "delete 1", "create 2 from 2", "pull 2 3"]
-
-
-@pytest.mark.rule("ORDERED-22")
-def test_a_gap_at_once():
-    stage, ordered = handle(
-        [delivery(1, 2, 2), TIMEOUT], SILENCE, created(), [delivery(2, 1, 1), TIMEOUT]
-    )
-    assert seqs(stage.run(ordered.fetch(3))) == [1]
-    assert sent(stage) == ["pull 1 3", "delete 1", "create 2 from 1", "pull 2 3"]
-    stage, ordered = handle(
-        [delivery(1, 2, 2), TIMEOUT], SILENCE, created(), [delivery(2, 9, 9), TIMEOUT], SILENCE
-    )
-    with pytest.raises(MessagesMissed, match="'o_2'"):
-        stage.run(ordered.fetch(3))
-
-
-@pytest.mark.rule("ORDERED-22")
-def test_a_lost_connection():
-    stage, ordered = handle([delivery(1, 1, 1)], Lost(), SILENCE, created(1), [delivery(2, 2, 1)])
-    assert seqs(stage.run(ordered.fetch(1))) == [1]
-    with pytest.raises(ConnectionLost):
-        stage.run(ordered.fetch(1))
-    assert seqs(stage.run(ordered.fetch(1))) == [2]
-
-
-def test_what_the_server_refuses():
-    stage, ordered = handle(Status("409 Exceeded MaxRequestBatch of 5"), SILENCE)
-    with pytest.raises(PullRefused):
-        stage.run(ordered.fetch(10))
-
-
-@pytest.mark.rule("FETCH-2")
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"max_messages": 1, "max_bytes": 1},
-        {"max_messages": 0},
-        {"max_bytes": 0},
-        {"max_messages": 1, "expires": 0},
-        {"max_messages": 1, "no_wait": True, "heartbeat": 1.0},
-    ],
-)
-def test_refused_fetches(options):
-    stage, ordered = handle()
-    with pytest.raises(LocalError):
-        stage.run(ordered.fetch(**options))
-    assert stage.quiet()
-
-
-def test_by_bytes():
-    stage, ordered = handle([delivery(1, 1, 1), TIMEOUT])
-    assert seqs(stage.run(ordered.fetch(max_bytes=1000))) == [1]
-    assert sent(stage) == ["pull 1 1000000"]
 
 
 # consume

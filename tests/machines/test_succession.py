@@ -311,6 +311,20 @@ TABLE = [  # what happens, steps, orders, state, due
         ASKED,
         14.3,
     ),
+    (
+        "disconnected while asked",
+        [(9.0, "reset"), (9.1, "disconnected"), (14.0, "timer"), (15.0, "timer")],
+        [-1, 2],
+        OFFLINE,
+        None,
+    ),
+    (
+        "disconnected for longer than the rest",
+        [(9.0, "reset"), (9.1, NOBODY), (9.2, "disconnected"), (20.0, "timer")],
+        [-1, 2],
+        OFFLINE,
+        None,
+    ),
     ("reconnected", [(9.0, "disconnected"), (9.5, "connected")], [-1, 2], ASKED, 14.5),
     (
         "reconnected, and nobody there",

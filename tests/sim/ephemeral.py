@@ -99,7 +99,8 @@ class Server:
             peer.deliver(pub.raw_reply, pub.raw_reply, b"", status_block("503", header=header), b"")
         elif self.api != "silent":
             delay = 3.0 if self.api == "slow" else 0.0
-            call = self._create if words[3] == "CREATE" else self._delete
+            calls = {"CREATE": self._create, "DELETE": self._delete, "INFO": self._info}
+            call = calls[words[3]]
             self._clock.at(self._clock.now + delay, lambda: call(peer, pub, words[5]))
 
     def _pull(self, peer: Peer, pub: Pub, name: str) -> None:
@@ -127,9 +128,17 @@ class Server:
             if name not in self.consumers:
                 self.consumers[name] = Ephemeral(self._clock, self, name, start)
                 self.starts[name] = start
-            consumer = self.consumers[name]
-            place = {"consumer_seq": consumer.delivered, "stream_seq": consumer.place - 1}
-            self._answer(peer, pub, {"name": name, "config": {}, "delivered": place})
+            self._describe(peer, pub, self.consumers[name])
+
+    def _info(self, peer: Peer, pub: Pub, name: str) -> None:
+        if name in self.consumers:
+            self._describe(peer, pub, self.consumers[name])
+        else:
+            self._answer(peer, pub, error(404, 10014, "consumer not found"))
+
+    def _describe(self, peer: Peer, pub: Pub, consumer: Ephemeral) -> None:
+        place = {"consumer_seq": consumer.delivered, "stream_seq": consumer.place - 1}
+        self._answer(peer, pub, {"name": consumer.name, "config": {}, "delivered": place})
 
     def _start(self, config: dict[str, Any]) -> int:
         last = len(self.log)

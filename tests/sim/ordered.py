@@ -279,10 +279,6 @@ class OrderedFetching(Ordering):
         for _ in range(self.rng.choice((0, 0, 1, 2))):
             self.at(self.rng.uniform(0.0, 3.0), self._cancel)
 
-    def fault_lost_message(self, seconds: float) -> None:
-        if not self.no_wait:  # where no status tells what was sent
-            super().fault_lost_message(seconds)
-
     def _cancel(self) -> None:
         if self.began is not None and not self.reading.done:
             self.note("cancelled")
@@ -317,10 +313,9 @@ class OrderedFetching(Ordering):
     def check(self) -> None:
         super().check()
         if self.began is not None:
-            # Two calls of the API, and two pulls that share the time.
-            patience = 2 * 2.0 + (4.0 if self.no_wait else self.expires + 2.0)
+            patience = (2.0 if self.no_wait else self.expires) + 1.0
             last = max(self.began + patience, self.stall_until) + 0.001
-            require(self.now <= last, "FETCH-5: a fetch without an end")
+            require(self.now <= last, "ORDERED-28: a fetch without an end")
         if self.reading.done:
             error = self.reading.error
             require(self.gone and isinstance(error, StreamNotFound), lambda: f"O5: {error!r}")

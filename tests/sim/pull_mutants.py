@@ -359,8 +359,8 @@ MUTANTS = [
     (
         "a fetch that misses the last message",
         "ordered_consumer",
-        "gap = gap or pulling.lost > 0",
-        "pass",
+        "return messages, pulling.lost > 0",
+        "return messages, False",
         "ordered_fetch",
     ),
     (
@@ -368,6 +368,6 @@ MUTANTS = [
         "ordered_consumer",
         "            if verdict == GAP:\n                return messages, True\n",
         "",
-        "test_ordered_consumer",
+        "test_ordered_consumer_fetch",
     ),
 ]

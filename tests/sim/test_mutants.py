@@ -18,6 +18,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from tests.sim.fast_mutants import MUTANTS as FAST_MUTANTS
+from tests.sim.ordered_mutants import MUTANTS as ORDERED_MUTANTS
 from tests.sim.pull_mutants import MUTANTS as PULL_MUTANTS
 from tests.sim.push_mutants import MUTANTS as PUSH_MUTANTS
 
@@ -28,7 +29,7 @@ ROOT = Path(__file__).parent.parent.parent
 FRESH = ("jetstream", "tests.sim", "tests.machines")
 SEEDS = 300
 
-MUTANTS = PULL_MUTANTS + PUSH_MUTANTS + FAST_MUTANTS
+MUTANTS = PULL_MUTANTS + ORDERED_MUTANTS + PUSH_MUTANTS + FAST_MUTANTS
 
 
 class Mutation(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -124,6 +125,7 @@ def test_mutant(module, old, new, finder, mutate):
                 "test_succession",
                 "test_ordered",
                 "test_ordered_consumer",
+                "test_ordered_consumer_fetch",
             ],
         ),
         (("push", "ALARM_AFTER = 3", "ALARM_AFTER = 3 + 0"), ["test_push", "test_ordered_push"]),
