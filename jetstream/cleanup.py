@@ -1,20 +1,26 @@
-"""Cleanup: a machine that deletes a consumer of which nobody knows whether it was created.
+"""Cleanup: a machine that deletes a consumer that the server may have created.
 
-A call that is cancelled, or whose answer does not come, must not wait any longer. What it may have
-created is looked for afterwards, and deleted if it delivers to the subject that the call had chosen
-for it: nobody else's does (JSSUB-12).
+A call that is canceled, or times out, must not wait any longer for the response to its
+CONSUMER.CREATE. The consumer that it may have created is looked for afterwards. A CONSUMER.DELETE
+alone would not do, because the server may process it before the creation.
 
-    asking       CONSUMER.INFO is on its way
+    asking       CONSUMER.INFO was sent
                  found, ours          CONSUMER.DELETE  -> deleting
                  found, not ours      -> over
-                 anything else        again after a while: in a cluster it may be still to come
-    deleting     any answer           -> over
+                 anything else        again after a pause: it may still be created
+    deleting     any response         -> over
+
+A push consumer is ours if it delivers to the subject that the call chose for it (JSSUB-12). A pull
+consumer is ours by its name, which the call made up (ORDERED-29, JSSUB-17).
 """
 
 from __future__ import annotations
 
+from natsproto.errors import LocalError
+
+from .api_errors import ApiError
 from .call import read_reply
-from .errors import JetStreamError
+from .errors import JetStreamError, JetStreamNotAvailable
 from .info import ConsumerInfo
 from .machine import Machine
 
@@ -23,17 +29,21 @@ if TYPE_CHECKING:
     from natsproto.frames import Msg
 
     from .call import Api
+    from .succession import Succession
 
 _PAUSE = 1.0  # between two looks
 _TRIES = 3
 
 
 class Cleanup(Machine):
-    """Subscribed to `inbox` alone; it ends its subscription by itself."""
+    """Subscribed to `inbox` alone; it ends its subscription by itself.
+
+    `target` is the deliver_subject of the consumer; None: any consumer of this name is ours.
+    """
 
     __slots__ = ("_deleting", "_inbox", "_path", "_prefix", "_target", "_tries")
 
-    def __init__(self, prefix: str, path: str, target: str, inbox: str) -> None:
+    def __init__(self, prefix: str, path: str, target: str | None, inbox: str) -> None:
         super().__init__()
         self._prefix = prefix
         self._path = path
@@ -66,7 +76,7 @@ class Cleanup(Machine):
             info = ConsumerInfo.from_json(read_reply(msg.data))
         except JetStreamError:
             return False  # the timer asks again
-        if info.config.deliver_subject == self._target:
+        if self._target is None or info.config.deliver_subject == self._target:
             self._deleting = True
             self._call("DELETE")
         else:
@@ -81,11 +91,23 @@ class Cleanup(Machine):
         return 0
 
 
-def clean_up(api: Api, stream: str, name: str, target: str) -> None:
-    """Begin, without waiting."""
+def may_exist(error: BaseException) -> bool:
+    """Return whether a CONSUMER.CREATE that failed by this error may have created the consumer."""
+    return not isinstance(error, (ApiError, JetStreamNotAvailable, LocalError))
+
+
+def clean_up_after(api: Api, succession: Succession) -> None:
+    """Look for the consumer that an ordered one may have left behind (ORDERED-29)."""
+    orphan = succession.take_orphan()
+    if orphan:
+        clean_up(api, succession.lineage.stream, orphan)
+
+
+def clean_up(api: Api, stream: str, name: str, target: str | None = None) -> None:
+    """Start to look for the consumer, and return without waiting."""
     connection = api.session.connection
     if connection.closed:
-        return  # whatever there is goes by its inactive_threshold, or stays
+        return  # the consumer, if it exists, expires by its inactive_threshold or stays
     inbox = connection.new_inbox()
     machine = Cleanup(api.prefix, "%s.%s" % (stream, name), target, inbox)
     connection.subscribe(inbox, machine)

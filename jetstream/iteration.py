@@ -170,8 +170,9 @@ class Iteration:
         if machine.unperformed:
             session.connection.perform(machine)
             session.port.flush_soon()
-        elif machine.ended and not machine.pending():
-            session.connection.consumed(session.port.now())  # a drain may wait for that
+        if machine.ended and not machine.pending():
+            # A drain may wait for that, and the end may have ordered a deletion (ORDERED-17).
+            session.connection.consumed(session.port.now())
             session.port.flush_soon()
         return JsMsg(msg, session, self._ackless)
 

@@ -53,7 +53,7 @@ class ConsumerReset(Record):
 class Ordered(Consume):
     """`succession` has the lineage; its consumer may be there already."""
 
-    __slots__ = ("_lineage", "_subject", "_succession")
+    __slots__ = ("_lineage", "_subject", "succession")
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Ordered(Consume):
             threshold=threshold,
             stop_after=stop_after,
         )
-        self._succession = succession
+        self.succession = succession
         self._lineage = succession.lineage
         self._subject = template.subject  # of pulls, but for the name at its end
 
@@ -97,18 +97,18 @@ class Ordered(Consume):
     def connected(self, now: float) -> None:
         super().connected(now)
         if self._active:
-            self._succession.connected(now)
+            self.succession.connected(now)
             self._follow(None, now)
 
     def disconnected(self, now: float) -> None:
         if self._active and self._lineage.there:
             self.tell(ConsumerReset(ConnectionLost("the connection was lost")))
             self.ready.append(self)
-        self._succession.disconnected()
+        self.succession.disconnected()
         super().disconnected(now)
 
     def end(self, error: NatsError | None = None) -> bool:
-        self._succession.close()
+        self.succession.close()
         if self.leaving or self.draining:
             self._order_all()  # ORDERED-12
         return super().end(error)
@@ -117,12 +117,12 @@ class Ordered(Consume):
         if msg.raw_subject.startswith(self._prefix) and not msg.raw_reply:
             token = msg.raw_subject[len(self._prefix) :]
             if token[:1] in (b"c", b"x"):
-                return self._active and self._follow(self._succession.receive(msg, now), now)
+                return self._active and self._follow(self.succession.receive(msg, now), now)
             # What becomes of the pulls of the consumer before says nothing about this one.
             return self.ledger.knows(token) and super().receive(msg, now)
         verdict = self._lineage.judge(msg.raw_reply)
         if verdict == NEXT:
-            self._succession.proved()
+            self.succession.proved()
             return super().receive(msg, now)
         if verdict == SEEN:
             self._pass_over(msg, now)
@@ -133,7 +133,7 @@ class Ordered(Consume):
         return False
 
     def handle_timer(self, now: float) -> bool:
-        failure = self._succession.handle_timer(now) if self._active else None
+        failure = self.succession.handle_timer(now) if self._active else None
         new = super().handle_timer(now)
         return self._follow(failure, now) or new
 
@@ -145,7 +145,7 @@ class Ordered(Consume):
             return False
         self.ledger.clear()
         self.tell(ConsumerReset(error))  # ORDERED-14
-        self._succession.reset(error, now)
+        self.succession.reset(error, now)
         self._follow(None, now)
         return True
 
@@ -154,19 +154,19 @@ class Ordered(Consume):
         self._order_all()
         if failure is not None:
             self.tell(ConsumerReset(failure))
-        if self._succession.error is not None:
-            return super()._failed(self._succession.error, now)
+        if self.succession.error is not None:
+            return super()._failed(self.succession.error, now)
         self._refill(now)
         self._set_deadline()
         return failure is not None
 
     def _order_all(self) -> None:
-        for order in self._succession.take_orders():
+        for order in self.succession.take_orders():
             self.order(*order)
 
     def _pass_over(self, msg: Msg, now: float) -> None:
         """It was asked for and came; only, the user has had it."""
-        self._succession.proved()
+        self.succession.proved()
         self._silent_at = now + self._silence
         self._brought = True
         self.ledger.delivered(counted_size(msg, False) if self._by_bytes else 0)
@@ -186,14 +186,14 @@ class Ordered(Consume):
 
     def _set_deadline(self) -> None:
         super()._set_deadline()
-        if self._active and self._succession.due is not None:
-            self.wake_by(self._succession.due)
+        if self._active and self.succession.due is not None:
+            self.wake_by(self.succession.due)
 
     def _missed(self, error: NatsError, now: float) -> None:
         self._reset(error, now)
 
     def _beat(self, msg: Msg, now: float) -> bool:
-        self._succession.proved()
+        self.succession.proved()
         last = header_number(msg.raw_headers or b"", LAST_CONSUMER)
         if last is not None and last > self._lineage.consumer_seq:
             # ORDERED-13: it was delivered, and got lost between two servers.
@@ -213,5 +213,5 @@ class Ordered(Consume):
             self._reset(status.error, now)
             return
         if status.meaning != RETRY:
-            self._succession.proved()
+            self.succession.proved()
         super()._ended(pull, status, now)

@@ -11,6 +11,7 @@ from natsproto.errors import InvalidState, InvalidValue, NatsError
 from natsproto.subjects import check_new_name
 
 from .api_errors import ConsumerExists
+from .cleanup import clean_up, clean_up_after, may_exist
 from .config import ConsumerConfig
 from .consuming import Batch, Messages
 from .errors import ConsumerDeleted, ConsumerUnavailable, JetStreamError, MessagesMissed
@@ -118,7 +119,7 @@ async def open_ordered(
 
 
 async def _create(api: Api, lineage: Lineage, deadline: float | None = None) -> None:
-    """Make the next consumer by a call of the API, if there is none."""
+    """Create the next consumer by a call of the API, if there is none."""
     tries = 0
     while not lineage.there:
         tries += 1
@@ -128,6 +129,25 @@ async def _create(api: Api, lineage: Lineage, deadline: float | None = None) -> 
         except ConsumerExists:
             if tries == _TRIES:
                 raise
+        except BaseException as error:
+            if may_exist(error):
+                clean_up(api, lineage.stream, lineage.name)  # ORDERED-29
+            raise
+
+
+class OrderedMessages(Messages):
+    """The messages of an ordered consume()."""
+
+    def __init__(self, api: Api, machine: Ordered) -> None:
+        super().__init__(api.session, machine, True)
+        self._api = api
+        self._ordered = machine
+
+    async def _at_end(self) -> None:
+        clean_up_after(self._api, self._ordered.succession)
+
+    async def _finish(self) -> None:
+        clean_up_after(self._api, self._ordered.succession)
 
 
 class OrderedConsumer:
@@ -232,7 +252,7 @@ class OrderedConsumer:
         session.connection.subscribe(inbox + ".*", machine)
         self._machine = machine
         session.begin(machine)
-        return Messages(session, machine, True)
+        return OrderedMessages(self._api, machine)
 
     def __repr__(self) -> str:
         return "<OrderedConsumer %s of %s>" % (self.name, self.stream)
@@ -342,9 +362,11 @@ class OrderedConsumer:
         """The consumer is of no use any more. Whatever it still sends is for nobody."""
         connection = self._api.session.connection
         if self.lineage.there and connection.online:
-            # ORDERED-12: nobody waits for the answer.
+            # ORDERED-12: nothing waits for the response.
             path = (self._api.prefix, self.stream, self.name)
             connection.publish("%s.CONSUMER.DELETE.%s.%s" % path, reply=connection.new_inbox())
+        elif self.lineage.there:
+            clean_up(self._api, self.stream, self.name)  # ORDERED-29
         self.lineage.there = False
         self._look_at = None
         self._close_pulling()

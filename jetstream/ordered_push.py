@@ -63,8 +63,8 @@ class OrderedPush(Push):
         "_early_bytes",
         "_lineage",
         "_prefix",
-        "_succession",
         "last_failure",
+        "succession",
     )
 
     def __init__(
@@ -86,7 +86,7 @@ class OrderedPush(Push):
             max_bytes=max_bytes,
         )
         self._prefix = inbox + b"."
-        self._succession = succession
+        self.succession = succession
         self._lineage = succession.lineage
         self._early: list[Msg] = []  # of a consumer whose creation is not yet answered
         self._early_bytes = 0
@@ -103,19 +103,19 @@ class OrderedPush(Push):
     def connected(self, now: float) -> None:
         super().connected(now)
         if self._active:
-            self._succession.connected(now)
+            self.succession.connected(now)
             self._follow(None, now)
 
     def disconnected(self, now: float) -> None:
         if self._active and self._lineage.there:
             self.tell(ConsumerReset(ConnectionLost("the connection was lost")))
             self.ready.append(self)
-        self._succession.disconnected()
+        self.succession.disconnected()
         self._forget()
         super().disconnected(now)
 
     def end(self, error: NatsError | None = None) -> bool:
-        self._succession.close()
+        self.succession.close()
         if self.leaving or self.draining:
             self._order_all()
         return super().end(error)
@@ -136,11 +136,11 @@ class OrderedPush(Push):
             known = (self._lineage.consumer_seq, self._lineage.name, msg.raw_reply)
             return self._reset(MessagesMissed(text % known), now)
         self._hear(now)
-        self._succession.proved()
+        self.succession.proved()
         return verdict == NEXT and self._keep(msg)
 
     def handle_timer(self, now: float) -> bool:
-        failure = self._succession.handle_timer(now) if self._active else None
+        failure = self.succession.handle_timer(now) if self._active else None
         new = super().handle_timer(now)
         return self._follow(failure, now) or new
 
@@ -152,8 +152,8 @@ class OrderedPush(Push):
 
     def _set_deadline(self) -> None:
         super()._set_deadline()
-        if self._active and self._succession.due is not None:
-            self.wake_by(self._succession.due)
+        if self._active and self.succession.due is not None:
+            self.wake_by(self.succession.due)
 
     def _private(self, msg: Msg, now: float) -> bool:
         """Something that came to the subject of a consumer, and is no message of the stream."""
@@ -170,12 +170,12 @@ class OrderedPush(Push):
 
     def _set_aside(self, msg: Msg) -> None:
         size = self._early_bytes + msg.size
-        if self._succession.state == ASKED and size <= MAX_EARLY:
+        if self.succession.state == ASKED and size <= MAX_EARLY:
             self._early.append(msg)
             self._early_bytes = size
 
     def _answered_by(self, msg: Msg, now: float) -> bool:
-        failure = self._succession.receive(msg, now)
+        failure = self.succession.receive(msg, now)
         if not self._lineage.there:
             return self._follow(failure, now)
         self._hear(now)
@@ -192,7 +192,7 @@ class OrderedPush(Push):
             return False
         self._forget()
         self.tell(ConsumerReset(error))
-        self._succession.reset(error, now)
+        self.succession.reset(error, now)
         self._follow(None, now)
         return True
 
@@ -209,24 +209,24 @@ class OrderedPush(Push):
         if failure is not None:
             self.last_failure = failure
             self.tell(ConsumerReset(failure))
-        if self._succession.error is not None:
-            return self._fail(self._succession.error)
+        if self.succession.error is not None:
+            return self._fail(self.succession.error)
         self._set_deadline()
         return failure is not None
 
     def _order_all(self) -> None:
-        subject = self._succession.deliver_subject
-        if self._succession.state == ASKED and self.subject != subject:
+        subject = self.succession.deliver_subject
+        if self.succession.state == ASKED and self.subject != subject:
             self.subject = subject
             self.moving = True  # ORDPUSH-2
-        for order in self._succession.take_orders():
+        for order in self.succession.take_orders():
             self.order(*order)
 
     def _alarm(self, error: NatsError, now: float) -> None:
         self._reset(error, now)
 
     def _beat(self, last: int, now: float) -> bool:
-        self._succession.proved()
+        self.succession.proved()
         if last == self._lineage.consumer_seq:
             return False
         text = "consumer %r is at %d, and %d came"

@@ -29,6 +29,7 @@ from natsproto.subjects import check_known_name, check_subscribe
 from .api_errors import ConsumerExists, ConsumerNotFound
 from .assets import put_consumer
 from .binding import bind, given_names
+from .cleanup import clean_up, may_exist
 from .config import ConsumerConfig
 from .consuming import Batch
 from .pull import MARGIN
@@ -141,12 +142,19 @@ async def pull_subscribe(js: JetStream, api: Api, wanted: PullWanted) -> PullSub
         except ConsumerNotFound:
             if wanted.bind:
                 raise
+    config = wanted.config
+    if not wanted.name:
+        config.name = api.session.connection.new_token()
     try:
-        made = await put_consumer(api, stream, "create", wanted.config.copy())
+        made = await put_consumer(api, stream, "create", config.copy())
     except ConsumerExists:
         if not wanted.name:
             raise
         return await _attach(js, api, stream, wanted)  # PSUB-2: it was not there when we looked
+    except BaseException as error:
+        if not wanted.name and may_exist(error):
+            clean_up(api, stream, config.name)  # JSSUB-17
+        raise
     return PullSubscription(js, api, made, deletes=not wanted.durable)
 
 

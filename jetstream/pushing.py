@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from natsproto.errors import ConnectionClosed, NatsError, TimeoutExpired
 
+from .cleanup import clean_up_after
 from .iteration import Iteration, MachineEvents, wait
 from .ordered_push import HEARTBEAT, OrderedPush, ordered_config
 from .push import ALARM_AFTER, PushWarning
@@ -103,12 +104,20 @@ async def subscribe_ordered(
     messages = PushMessages(session, machine)
     messages.stream = stream
     messages.lineage = lineage
+    messages.on_end = _cleanup(api, succession)
     try:
         await _begun(session, machine, session.deadline(api.timeout))
     except BaseException:
         await messages.stop()
         raise
     return messages
+
+
+def _cleanup(api: Api, succession: Succession) -> Callable[[], Awaitable[object]]:
+    async def clean() -> None:
+        clean_up_after(api, succession)  # ORDPUSH-11
+
+    return clean
 
 
 async def _begun(session: Session, machine: OrderedPush, deadline: float) -> None:

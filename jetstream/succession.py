@@ -185,6 +185,7 @@ class Succession:
         "_letter",
         "_most",
         "_orders",
+        "_orphan",
         "_timeout",
         "due",
         "error",
@@ -212,6 +213,7 @@ class Succession:
         self._letter = b"d" if delivers else b"c"
         self._orders: list[Order] = []
         self._doomed = ""  # the consumer that is to be deleted
+        self._orphan = ""  # the consumer that one deletion may not reach
         self._excused = False
         self.state = THERE if lineage.there else OFFLINE
         self.due: float | None = None
@@ -292,11 +294,21 @@ class Succession:
         return error
 
     def close(self) -> None:
-        """No more consumers; the present one is deleted."""
+        """Create no more consumers, and delete the present one."""
         self._abandon()
+        if self.state != THERE and self._doomed:
+            # ORDERED-29: the server may process the deletion before the creation; and without a
+            # connection the deletion is not sent.
+            self._orphan = self._doomed
         self._delete()
         self.state = ENDED
         self.due = None
+
+    def take_orphan(self) -> str:
+        """Return, once after `close`, the consumer that one deletion may not reach; "" if none."""
+        orphan = self._orphan
+        self._orphan = ""
+        return orphan
 
     # How it works
 

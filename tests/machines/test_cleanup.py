@@ -1,10 +1,17 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from jetstream.call import Api
-from jetstream.cleanup import clean_up
+from jetstream.cleanup import clean_up, clean_up_after, may_exist
+from jetstream.errors import InvalidResponse, JetStreamNotAvailable, StreamNotFound
+from jetstream.succession import Lineage, Succession
+from natsproto.errors import ConnectionLost, InvalidState, TimeoutExpired
+from natsproto.frames import Msg
 
+from .api import Cancelled
 from .support import NOBODY, SILENCE, Lost, Stage
 
 ASK = ("$JS.API.CONSUMER.INFO.S.c", None)
@@ -43,6 +50,54 @@ def test_cleanup(name, answers, asked, until):
     assert stage.connection._receivers() == []
     if until is not None:
         assert stage.now() - begin == until
+
+
+@pytest.mark.rule("ORDERED-29")
+@pytest.mark.parametrize("found", [OURS, OTHER, {"stream_name": "S", "name": "c", "config": {}}])
+def test_a_name_that_was_made_up_is_enough(found):
+    stage = Stage(ABSENT, found, DONE)
+    clean_up(Api(stage.client.session, "", "$JS.API", 5.0), "S", "c")
+    [machine] = stage.connection._receivers()
+    while not machine.ended:
+        if not stage.serve():
+            stage.wire.ring()
+    assert stage.asked == [ASK, ASK, DELETE]
+
+
+@pytest.mark.rule("ORDERED-29")
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (TimeoutExpired("t"), True),
+        (ConnectionLost("c"), True),
+        (InvalidResponse("r"), True),
+        (Cancelled(), True),
+        (StreamNotFound(404, 10059, "no"), False),
+        (JetStreamNotAvailable("503"), False),
+        (InvalidState("s"), False),
+    ],
+)
+def test_whether_there_may_be_a_consumer(error, expected):
+    assert may_exist(error) is expected
+
+
+@pytest.mark.rule("ORDERED-29")
+@pytest.mark.parametrize("answered", [True, False])
+def test_after_an_ordered_consumer(answered):
+    stage = Stage(OURS, DONE)
+    succession = Succession(Lineage("S", "c", {}), "$JS.API", b"_INBOX.i")
+    succession.connected(0.0)
+    if answered:
+        created = json.dumps({"name": "c_1", "config": {}, "delivered": {}}).encode()
+        succession.receive(Msg(b"_INBOX.i.c1", 1, b"", created, None), 0.0)
+    succession.close()
+    api = Api(stage.client.session, "", "$JS.API", 5.0)
+    for _ in range(2):
+        clean_up_after(api, succession)
+    receivers = stage.connection._receivers()
+    stage.serve()
+    expected = [("$JS.API.CONSUMER.INFO.S.c_1", None)] * (not answered)
+    assert (stage.asked[:1], len(receivers)) == (expected, not answered)
 
 
 @pytest.mark.rule("JSSUB-12")

@@ -122,7 +122,7 @@ def test_it_uses_the_consumer_that_is_there():
 def test_without_one_it_makes_one():
     machine = new()
     machine._lineage.there = False
-    machine._succession.state = "offline"
+    machine.succession.state = "offline"
     machine.connected(100.0)
     assert (orders(machine), machine.deadline) == (["create 2 1"], 105.0)
     assert not machine.receive(created(2), 100.1)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 
 from jetstream import JetStream
+from jetstream.cleanup import Cleanup
 from jetstream.config import ConsumerConfig
 from jetstream.errors import (
+    ApiError,
     ConfigMismatch,
     ConsumerDeleted,
     ConsumerExists,
     ConsumerNotFound,
     ConsumerUnavailable,
+    JetStreamNotAvailable,
     PullOfPushConsumer,
     PullRefused,
     StreamNotFound,
@@ -30,6 +33,7 @@ from natsproto.errors import (
 from natsproto.port import run_sync
 
 from . import support
+from .api import Cancelled
 from .support import SILENCE, Delivery, Lost, Status
 
 NONE = Status("404 No Messages")
@@ -343,10 +347,6 @@ def test_numbers_that_are_none(batch, timeout):
     assert stage.quiet()
 
 
-class Cancelled(BaseException):
-    pass
-
-
 @pytest.mark.rule("PSUB-10")
 def test_cancelled():
     stage, sub = begin([message(1), message(2), NONE], SILENCE)
@@ -440,3 +440,42 @@ def test_what_it_knows_of_the_consumer():
     sub = subscribe(stage, stream="S", durable="C")
     assert isinstance(sub, PullSubscription)
     assert run_sync(sub.fetch())[0].settled
+
+
+MISSING = [  # how the consumer is named, what becomes of the creation; whether it is looked for
+    ({}, SILENCE, TimeoutExpired, True),
+    ({}, Lost(), TimeoutExpired, True),
+    ({}, failure(500, 10000), ApiError, False),
+    ({}, Status("503"), JetStreamNotAvailable, False),
+    ({"durable": "C"}, SILENCE, TimeoutExpired, False),
+    ({"name": "C"}, SILENCE, TimeoutExpired, False),
+]
+
+
+@pytest.mark.rule("JSSUB-17")
+@pytest.mark.parametrize(("named", "answer", "error", "looked"), MISSING)
+def test_a_creation_without_an_answer(named, answer, error, looked):
+    stage = Stage(*[NOT_FOUND] * len(named), answer)
+    with pytest.raises(error):
+        subscribe(stage, stream="S", **named)
+    stage.answers = [consumer("0" * 22), {"success": True}]
+    while any(isinstance(each, Cleanup) for each in stage.connection._receivers()):
+        assert stage.serve()
+    asked = [subject for subject, _ in stage.asked]
+    name = "0" * 22
+    expected = [f"$JS.API.CONSUMER.INFO.S.{name}", f"$JS.API.CONSUMER.DELETE.S.{name}"]
+    assert [each for each in asked if each in expected] == (expected if looked else [])
+
+
+@pytest.mark.rule("JSSUB-17")
+def test_it_is_cancelled():
+    stage = Stage(SILENCE, SILENCE)
+
+    async def cancel(waitable):
+        stage.serve()
+        raise Cancelled
+
+    stage.wait = cancel
+    with pytest.raises(Cancelled):
+        subscribe(stage, stream="S")
+    assert [type(each) for each in stage.connection._receivers()][-1] is Cleanup

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from jetstream.cleanup import Cleanup
 from jetstream.errors import (
     ConsumerDeleted,
     ConsumerNotFound,
@@ -227,8 +228,11 @@ def test_ordered_and_nobody_answers(up):
     stage = Stage(up)
     result = order(stage, timer(stage, 5.0))
     assert isinstance(result, TimeoutExpired)
-    assert stage.wire.connection._subs == {}
-    assert (b"CONSUMER.DELETE" in stage.wire.sent()) is up
+    sent = stage.wire.sent()
+    assert (b"CONSUMER.DELETE" in sent) is up
+    left = stage.wire.connection._receivers()
+    assert [type(each) for each in left] == ([Cleanup] if up else [])
+    assert (b"CONSUMER.INFO.S." + b"0" * 22 + b"_1 " in sent) is up
 
 
 @pytest.mark.rule("ORDPUSH-9")
@@ -255,10 +259,13 @@ def test_ordered_and_nobody_is_there():
 
 
 @pytest.mark.rule("ORDPUSH-9")
+@pytest.mark.rule("ORDPUSH-11")
 def test_ordered_and_it_is_cancelled():
     stage = Stage()
     assert isinstance(order(stage, cancel), Cancelled)
-    assert stage.wire.connection._subs == {}
+    [left] = stage.wire.connection._receivers()
+    assert isinstance(left, Cleanup)
+    assert b"CONSUMER.INFO.S." + b"0" * 22 + b"_1 " in stage.wire.sent()
 
 
 @pytest.mark.rule("ORDPUSH-9")

@@ -459,3 +459,26 @@ def test_push_consumers_have_subjects_of_their_own():
         assert json.loads(data)["config"]["deliver_subject"] == "_INBOX.i.d%d" % serial
         assert succession.deliver_subject == INBOX + b".d%d" % serial
         succession.disconnected()
+
+
+ORPHANS = [  # what happens before the end, the consumer that one deletion may not reach
+    ("there", [], ""),
+    ("asked", [(9.0, "reset")], "o_2"),
+    ("there again", [(9.0, "reset"), (9.1, created())], ""),
+    ("refused", [(9.0, "reset"), (9.1, NOBODY)], ""),
+    ("no answer", [(9.0, "reset"), (14.0, "timer")], "o_2"),
+    ("no answer, and asked again", [(9.0, "reset"), (14.0, "timer"), (15.0, "timer")], "o_3"),
+    ("disconnected", [(9.0, "disconnected")], "o_1"),
+    ("disconnected while asked", [(9.0, "reset"), (9.1, "disconnected")], "o_2"),
+    ("reconnected", [(9.0, "disconnected"), (9.1, "connected"), (9.2, created())], ""),
+]
+
+
+@pytest.mark.rule("ORDERED-29")
+@pytest.mark.parametrize(("what", "steps", "orphan"), ORPHANS)
+def test_orphans(what, steps, orphan):
+    succession = there()
+    play(succession, steps)
+    assert succession.take_orphan() == ""
+    succession.close()
+    assert [succession.take_orphan() for _ in range(2)] == [orphan, ""]

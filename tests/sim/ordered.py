@@ -244,7 +244,7 @@ class OrderedConsuming(Ordering):
             lambda: f"O4: {asked} + {machine.pending()} of {self.limit}",
         )
         if machine._online and machine._active:
-            succession = machine._succession
+            succession = machine.succession
             alive = bool(machine.ledger.open) or machine._waiting or machine.pending() > 0
             require(
                 alive or succession.due is not None,

@@ -147,7 +147,7 @@ class OrderedPushing(World):
         machine.news.clear()
         if machine.ended or machine.stopped or not machine._online:
             return
-        state = machine._succession.state
+        state = machine.succession.state
         require(state in (ASKED, RESTING, THERE), lambda: f"O3: connected, and {state}")
         require(machine.deadline is not None, "O3: no deadline")
         most = (400 + 2 * LARGEST) * max(1, len(self.model.creations))

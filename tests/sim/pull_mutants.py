@@ -310,7 +310,7 @@ MUTANTS = [
     (
         "the consumer survives the connection",
         "ordered",
-        "        self._succession.disconnected()\n",
+        "        self.succession.disconnected()\n",
         "",
         "test_ordered",
     ),

@@ -240,6 +240,8 @@ class PushModel:
             self._create(peer, pub)
         elif subject.startswith(b"$JS.API.CONSUMER.DELETE."):
             self.delete(words[5].decode())
+        elif subject.startswith(b"$JS.API.CONSUMER.INFO."):
+            self._info(peer, pub, words[5].decode())
         elif subject.startswith(b"$JS.ACK."):
             self.acks[subject] = self.acks.get(subject, 0) + 1
             consumer = self.consumers.get(words[-6].decode())
@@ -280,6 +282,14 @@ class PushModel:
             consumer.pump()
         peer.deliver(reply, reply, b"", None, answer)
         consumer.pump()
+
+    def _info(self, peer: Peer, pub: Pub, name: str) -> None:
+        if self.frozen or not self.leader:
+            return
+        answer: dict[str, Any] = {"name": name, "config": {}}
+        if name not in self.consumers:
+            answer = {"error": {"code": 404, "err_code": 10014, "description": "not found"}}
+        peer.deliver(pub.raw_reply, pub.raw_reply, b"", None, json.dumps(answer).encode())
 
     # What the server does
 

@@ -24,6 +24,7 @@ from natsproto.testing.streams import (
     JETSTREAM,
     fill,
     js_server,
+    left_alone,
     name_of,
     new_stream,
     numbers,
@@ -50,9 +51,10 @@ async def _reset_of(messages: Messages) -> NatsError:
     return event.error
 
 
-async def _pulls(ctx: Context, ordered: OrderedConsumer) -> None:
+async def _pulls(ctx: Context, ordered: OrderedConsumer, server: Server | None = None) -> None:
     """Until a pull waits at its consumer, by the server's own account."""
-    other = await open_js(ctx)
+    server = server or js_server(ctx)
+    other = await open_js(ctx, server)
 
     async def look() -> bool:
         try:
@@ -61,7 +63,7 @@ async def _pulls(ctx: Context, ordered: OrderedConsumer) -> None:
             return False
         return info.num_waiting > 0
 
-    await until(await ctx.connect(js_server(ctx)), look)
+    await until(await ctx.connect(server), look)
 
 
 @check()
@@ -140,18 +142,43 @@ async def check_ordered_stop_after_with_reset(ctx: Context) -> None:
 
 @check()
 async def check_ordered_stop_during_reset(ctx: Context) -> None:
-    """stop in the middle of a reset ends it at once, ten times."""
-    _, stream, _ = await new_ordered(ctx, 3)
+    """A stop in the middle of a reset ends it at once, and leaves no consumer behind."""
+    _, stream, first = await new_ordered(ctx, 3)
+    await first.delete()
     other = await open_js(ctx)
-    for _ in range(10):
-        ordered = await stream.ordered_consumer()
-        messages = ordered.consume()
-        assert await take(messages, 1) == [b"0"]
-        await other.delete_consumer(name_of(ctx), ordered.name)
+    for _ in range(5):
+        handles = [await stream.ordered_consumer() for _ in range(8)]
+        consumes = [ordered.consume() for ordered in handles]
+        for messages in consumes:
+            assert await take(messages, 1) == [b"0"]
+        await _delete_all(ctx, other)
         begin = time.monotonic()
-        await messages.stop()
-        assert messages.closed
+        for messages in consumes:
+            await messages.stop()
+            assert messages.closed
         assert time.monotonic() - begin < SOON
+    await left_alone(ctx, other, stream.name)
+
+
+@check()
+async def check_ordered_stop_while_disconnected(ctx: Context) -> None:
+    """A stop without a connection leaves no consumer behind, once there is one again."""
+    server = ctx.own_server(**JETSTREAM)
+    client = await ctx.connect(server)
+    stream = await new_stream(ctx, ctx.jetstream(client))
+    ordered = await stream.ordered_consumer()
+    fetched = await stream.ordered_consumer()
+    messages = ordered.consume()
+    await _pulls(ctx, ordered, server)
+    assert len(await fetched.fetch(1, no_wait=True)) == 0
+    server.freeze()
+    await client.force_reconnect()
+    await messages.stop()
+    with raises(NatsError):
+        await fetched.fetch(1, expires=0.01)
+    server.thaw()
+    # By that client: a blocking one does nothing unless it is called.
+    await left_alone(ctx, ctx.jetstream(client), stream.name)
 
 
 @check()
