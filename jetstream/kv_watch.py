@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from .consuming import Messages
     from .iteration import MachineEvents
     from .kv_entry import KeyValueEntry
+    from .lineage import Lineage
     from .messages import JsMsg
     from .pushing import PushMessages
-    from .succession import Lineage
     from .timestamp import Timestamp
 
 _PATIENCE = 1.0  # for the next of the initial values

@@ -24,10 +24,10 @@ from natsproto.errors import ConnectionLost
 
 from .consume import Consume
 from .errors import ConsumerDeleted, MessagesMissed
+from .lineage import GAP, NEXT, SEEN
 from .metadata import read_place
 from .pull import counted_size
 from .status import ABSENT, RETRY, header_number
-from .succession import GAP, NEXT, SEEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Ordered(Consume):
     def receive(self, msg: Msg, now: float) -> bool:
         if msg.raw_subject.startswith(self._prefix) and not msg.raw_reply:
             token = msg.raw_subject[len(self._prefix) :]
-            if token[:1] in (b"c", b"x"):
+            if token[:1] in (b"c", b"s", b"x"):
                 return self._active and self._follow(self.succession.receive(msg, now), now)
             # What becomes of the pulls of the consumer before says nothing about this one.
             return self.ledger.knows(token) and super().receive(msg, now)
@@ -150,15 +150,18 @@ class Ordered(Consume):
         return True
 
     def _follow(self, failure: NatsError | None, now: float) -> bool:
-        """Do what the succession wants, and tell why it had no success, if so."""
+        """Do what the succession wants; emit its events, and why it failed if it did."""
+        told = self._told
         self._order_all()
+        for event in self.succession.take_events():
+            self.tell(event)
         if failure is not None:
             self.tell(ConsumerReset(failure))
         if self.succession.error is not None:
             return super()._failed(self.succession.error, now)
         self._refill(now)
         self._set_deadline()
-        return failure is not None
+        return self._told > told
 
     def _order_all(self) -> None:
         for order in self.succession.take_orders():

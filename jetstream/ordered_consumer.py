@@ -7,15 +7,22 @@ it makes one by a call of the API, if there is none, and once more if it was gon
 
 from __future__ import annotations
 
-from natsproto.errors import InvalidState, InvalidValue, NatsError
+from natsproto.errors import (
+    ConnectionClosed,
+    InvalidState,
+    InvalidValue,
+    NatsError,
+    RemoteError,
+)
 from natsproto.subjects import check_new_name
 
-from .api_errors import ConsumerExists
+from .api_errors import ConsumerExists, StreamNotFound
 from .cleanup import clean_up, clean_up_after, may_exist
 from .config import ConsumerConfig
 from .consuming import Batch, Messages
 from .errors import ConsumerDeleted, ConsumerUnavailable, JetStreamError, MessagesMissed
-from .info import ConsumerInfo
+from .info import ConsumerInfo, StreamInfo
+from .lineage import GAP, NEXT, Lineage
 from .ordered import Ordered
 from .pull import MARGIN
 from .pull_options import (
@@ -27,7 +34,7 @@ from .pull_options import (
     fetch_template,
 )
 from .pulling import Pulling
-from .succession import GAP, NEXT, Lineage, Succession
+from .succession import CHECK, Succession
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -126,6 +133,8 @@ async def _create(api: Api, lineage: Lineage, deadline: float | None = None) -> 
         endpoint, body = lineage.successor()
         try:
             lineage.installed(await api.call(endpoint, body, deadline=deadline))
+            if not lineage.there and await _recreated(api, lineage, deadline):
+                clean_up(api, lineage.stream, lineage.name)
         except ConsumerExists:
             if tries == _TRIES:
                 raise
@@ -133,6 +142,23 @@ async def _create(api: Api, lineage: Lineage, deadline: float | None = None) -> 
             if may_exist(error):
                 clean_up(api, lineage.stream, lineage.name)  # ORDERED-29
             raise
+
+
+async def _recreated(api: Api, lineage: Lineage, deadline: float | None) -> bool:
+    """Return whether the stream is another one than that of the consumers before (ORDERED-30)."""
+    created = None
+    latest = api.session.deadline(CHECK)
+    try:
+        reply = await api.call(
+            "STREAM.INFO.%s" % lineage.stream,
+            deadline=latest if deadline is None else min(deadline, latest),
+        )
+        created = StreamInfo.from_json(reply).created
+    except (StreamNotFound, ConnectionClosed):
+        raise
+    except RemoteError:
+        pass  # the server does not say, so nothing is known
+    return lineage.confirm(created) is not None
 
 
 class OrderedMessages(Messages):

@@ -19,12 +19,14 @@ before the answer to its creation: they wait for it, aside (ORDPUSH-4).
 from __future__ import annotations
 
 from natsproto.errors import ConnectionLost
+from natsproto.waitable import NO_RESPONDERS
 
 from .errors import ConsumerDeleted, MessagesMissed
+from .lineage import GAP, NEXT, STALE
 from .ordered import ConsumerReset
 from .push import ALARM_AFTER, IDLE, Push
 from .status import ABSENT, RETRY
-from .succession import ASKED, GAP, NEXT, STALE
+from .succession import ASKED, CHECKING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -140,8 +142,10 @@ class OrderedPush(Push):
         return verdict == NEXT and self._keep(msg)
 
     def handle_timer(self, now: float) -> bool:
+        there = self._lineage.there
         failure = self.succession.handle_timer(now) if self._active else None
-        new = super().handle_timer(now)
+        new = self._lineage.there and not there and self._use(now)
+        new = super().handle_timer(now) or new
         return self._follow(failure, now) or new
 
     # How it works
@@ -160,6 +164,9 @@ class OrderedPush(Push):
         if msg.raw_subject != self.subject:
             return False  # ORDPUSH-3: of a consumer before
         beat = msg.status == IDLE and not msg.data
+        if self.succession.state == CHECKING:
+            # A status that is not the response waits, like everything else of this consumer.
+            beat = msg.status > 0 and msg.status != NO_RESPONDERS and not msg.data
         if self._lineage.there:
             self._hear(now)
             return msg.status > 0 and not msg.data and self._control(msg, now)
@@ -170,14 +177,16 @@ class OrderedPush(Push):
 
     def _set_aside(self, msg: Msg) -> None:
         size = self._early_bytes + msg.size
-        if self.succession.state == ASKED and size <= MAX_EARLY:
+        if self.succession.state in (ASKED, CHECKING) and size <= MAX_EARLY:
             self._early.append(msg)
             self._early_bytes = size
 
     def _answered_by(self, msg: Msg, now: float) -> bool:
         failure = self.succession.receive(msg, now)
-        if not self._lineage.there:
-            return self._follow(failure, now)
+        return self._use(now) if self._lineage.there else self._follow(failure, now)
+
+    def _use(self, now: float) -> bool:
+        """The consumer is there: take what arrived from it before that was known."""
         self._hear(now)
         early = self._early
         self._forget()
@@ -204,19 +213,23 @@ class OrderedPush(Push):
         self._early_bytes = 0
 
     def _follow(self, failure: NatsError | None, now: float) -> bool:
-        """Do what the succession wants, and tell why it had no success, if so."""
+        """Do what the succession wants; emit its events, and why it failed if it did."""
+        told = self._told
         self._order_all()
+        for event in self.succession.take_events():
+            self.tell(event)
         if failure is not None:
             self.last_failure = failure
             self.tell(ConsumerReset(failure))
         if self.succession.error is not None:
             return self._fail(self.succession.error)
         self._set_deadline()
-        return failure is not None
+        return self._told > told
 
     def _order_all(self) -> None:
         subject = self.succession.deliver_subject
         if self.succession.state == ASKED and self.subject != subject:
+            self._forget()
             self.subject = subject
             self.moving = True  # ORDPUSH-2
         for order in self.succession.take_orders():

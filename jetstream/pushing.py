@@ -6,9 +6,10 @@ from natsproto.errors import ConnectionClosed, NatsError, TimeoutExpired
 
 from .cleanup import clean_up_after
 from .iteration import Iteration, MachineEvents, wait
+from .lineage import Lineage
 from .ordered_push import HEARTBEAT, OrderedPush, ordered_config
 from .push import ALARM_AFTER, PushWarning
-from .succession import Lineage, Succession
+from .succession import Succession
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,23 +1,28 @@
 """Succession: one consumer after the other, so that no message is missed (ADR-17).
 
 An ordered consumer lives in the memory of one server, and its messages are not acknowledged. If it
-is gone, or a message is, the next one is made: it starts behind the last message that came.
+is gone, or a message is, the next one is created: it starts after the last message that arrived.
 
-Lineage is what lasts: the configuration, the name (`<prefix>_<serial>`), the place in the stream.
-Succession makes the next consumer for a machine that is subscribed to `<inbox>.*`:
+Lineage (lineage.py) is what lasts: the configuration, the name, the place in the stream. Succession
+creates the next consumer for a machine that is subscribed to `<inbox>.*`:
 
     THERE     the consumer can be used
-    ASKED     CONSUMER.CREATE was sent, with reply `<inbox>.c<serial>`; its answer is due
-    RESTING   that failed; the next try comes after a pause
+    ASKED     CONSUMER.CREATE was sent, with reply `<inbox>.c<serial>`; its response is due
+    CHECKING  STREAM.INFO was sent, with reply `<inbox>.s<serial>`: is it the same stream as before?
+    RESTING   the creation failed; the next try comes after a pause
     OFFLINE   there is no connection; the next one begins with a try
     ENDED     there will be no other: closed, or `error` says why
 
-              reset    answer   an error, `due`   disconnected   connected
-    THERE     ASKED    -        -                 OFFLINE        -
-    ASKED     -        THERE    RESTING, ENDED    OFFLINE        -
-    RESTING   -        -        ASKED at `due`    OFFLINE        -
-    OFFLINE   -        -        -                 -              ASKED
-    ENDED     -        -        -                 -              -
+              reset    response    an error, `due`   disconnected   connected
+    THERE     ASKED    -           -                 OFFLINE        -
+    ASKED     -        THERE (1)   RESTING, ENDED    OFFLINE        -
+    CHECKING  -        THERE (2)   THERE, ENDED      OFFLINE        -
+    RESTING   -        -           ASKED at `due`    OFFLINE        -
+    OFFLINE   -        -           -                 -              ASKED
+    ENDED     -        -           -                 -              -
+
+    (1) the first consumer; the next ones CHECKING
+    (2) ASKED if the stream was deleted and created again: its sequences start again, too
 
 The first try is at once. Then the pauses double from 1 s to 10 s, until a consumer has proved to be
 of use: a message came, or a heartbeat. An error that the next try would meet again is the end. The
@@ -37,38 +42,36 @@ from .api_errors import (
     ConsumerLimitReached,
     InsufficientResources,
     JetStreamNotEnabled,
+    StreamNotFound,
     TemporarilyUnavailable,
     TooManyRequests,
 )
 from .call import encode_json, read_reply
 from .errors import JetStreamNotAvailable, ResetFailed
 from .fetch import LATE
-from .info import ConsumerInfo
-from .metadata import read_place
+from .info import StreamInfo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, TypeAlias
+    from typing import TypeAlias
 
     from natsproto.frames import Msg
+
+    from .lineage import Lineage, StreamRecreated
 
     Order: TypeAlias = "tuple[bytes, bytes, bytes]"
 
 SHORTEST_REST = 1.0
 LONGEST_REST = 10.0
 GRACE = 1.0
+CHECK = 1.0  # how long the response to STREAM.INFO may take
 
 THERE = "there"
 ASKED = "asked"
+CHECKING = "checking"
 RESTING = "resting"
 OFFLINE = "offline"
 ENDED = "ended"
-
-# What a message is, by the reply subject that it came with.
-NEXT = "next"
-SEEN = "seen"  # of this consumer, and in order, but before the place where it was to start
-STALE = "stale"  # not of this consumer
-GAP = "gap"
 
 # ORDERED-10: these pass, whatever their code; so does all that is the server's own fault (5xx).
 _PASSING = (
@@ -80,92 +83,6 @@ _PASSING = (
     TemporarilyUnavailable,
     TooManyRequests,
 )
-
-
-class Lineage:
-    """The consumers of one ordered consumer: what they share, and how far they have come.
-
-    `config` is the server's JSON, without name and without what the place in the stream decides.
-    `start` is the sequence that the next one starts at; 0: where the policy of `config` says.
-    `ahead` is how many messages are still to come until the last of each subject is here; until
-    then the next one begins with these anew, and what came is passed over. 0: it does not count.
-    """
-
-    __slots__ = (
-        "_config",
-        "_prefix",
-        "ahead",
-        "consumer_seq",
-        "info",
-        "name",
-        "serial",
-        "start",
-        "stream",
-        "there",
-    )
-
-    def __init__(self, stream: str, prefix: str, config: dict[str, Any]) -> None:
-        self.stream = stream
-        self._prefix = prefix
-        self._config = config
-        self.serial = 0
-        self.name = ""
-        self.start = 0
-        self.ahead = 0
-        self.consumer_seq = 0  # of the last message
-        self.there = False
-        self.info: ConsumerInfo | None = None
-
-    def successor(self, deliver_subject: str = "") -> tuple[str, dict[str, Any]]:
-        """The next consumer: endpoint and body of the call that creates it."""
-        self.serial += 1
-        self.name = "%s_%d" % (self._prefix, self.serial)  # ORDERED-2
-        self.consumer_seq = 0
-        self.there = False
-        config = dict(self._config)
-        config["name"] = self.name
-        if deliver_subject:
-            config["deliver_subject"] = deliver_subject
-        if self.start and not self.ahead:
-            # ORDERED-5: where the last one was, whatever the policy of the first.
-            config.pop("opt_start_time", None)
-            config["deliver_policy"] = "by_start_sequence"
-            config["opt_start_seq"] = self.start
-        endpoint = "CONSUMER.CREATE.%s.%s" % (self.stream, self.name)
-        if config.get("filter_subject"):
-            endpoint = "%s.%s" % (endpoint, config["filter_subject"])  # CALL-8
-        return endpoint, {"stream_name": self.stream, "config": config, "action": "create"}
-
-    def installed(self, reply: dict[str, Any]) -> None:
-        """The answer to that call; ConsumerExists if it is about somebody else's consumer."""
-        info = ConsumerInfo.from_json(reply)
-        if info.delivered.consumer_seq:
-            # ORDERED-3: servers take the same configuration for the same consumer.
-            raise ConsumerExists(400, 10148, "consumer %r was in use already" % self.name)
-        self.info = info
-        self.there = True
-        if self.ahead:
-            self.ahead = info.num_pending
-        if not self.start and self._config.get("deliver_policy") != "last_per_subject":
-            self.start = info.delivered.stream_seq + 1  # ORDERED-6
-
-    def judge(self, reply: bytes) -> str:
-        """What the message with this reply subject is; what is NEXT is counted."""
-        place = read_place(reply)
-        if place is None or not self.there:
-            return STALE
-        name, stream_seq, consumer_seq = place
-        if _text.decode(name) != self.name:
-            return STALE  # ORDERED-4
-        if consumer_seq != self.consumer_seq + 1:
-            return GAP
-        self.consumer_seq = consumer_seq
-        if self.ahead:
-            self.ahead -= 1
-        if stream_seq < self.start:
-            return SEEN  # ORDERED-7
-        self.start = stream_seq + 1
-        return NEXT
 
 
 class Succession:
@@ -180,9 +97,9 @@ class Succession:
         "_api",
         "_delivers",
         "_doomed",
+        "_events",
         "_excused",
         "_inbox",
-        "_letter",
         "_most",
         "_orders",
         "_orphan",
@@ -210,8 +127,8 @@ class Succession:
         self._timeout = timeout
         self._most = max_attempts  # 0: any number
         self._delivers = delivers
-        self._letter = b"d" if delivers else b"c"
         self._orders: list[Order] = []
+        self._events: list[StreamRecreated] = []
         self._doomed = ""  # the consumer that is to be deleted
         self._orphan = ""  # the consumer that one deletion may not reach
         self._excused = False
@@ -225,6 +142,12 @@ class Succession:
         orders = self._orders
         self._orders = []
         return orders
+
+    def take_events(self) -> list[StreamRecreated]:
+        """Return what the user is to be notified of."""
+        events = self._events
+        self._events = []
+        return events
 
     @property
     def deliver_subject(self) -> bytes:
@@ -262,8 +185,10 @@ class Succession:
         After a good answer `lineage.there` is true.
         """
         token = msg.raw_subject[len(self._inbox) + 1 :]
-        if self.state != ASKED or token != b"%s%d" % (self._letter, self.lineage.serial):
-            return None  # late, or the answer to a deletion
+        if self.state == CHECKING and token == self._reply_token(b"s"):
+            return self._checked(msg, now)
+        if self.state != ASKED or token != self._reply_token(b"c"):
+            return None  # late, or the response to a deletion
         try:
             if msg.status == NO_RESPONDERS and not msg.data:
                 raise JetStreamNotAvailable("nobody answers calls of the JetStream API")
@@ -272,8 +197,10 @@ class Succession:
             self.state = RESTING  # there is nothing to delete
             self._failed(error, now)
             return error
-        self.state = THERE
-        self.due = None
+        if self.lineage.there:
+            self._there()
+        else:
+            self._check(now)
         return None
 
     def handle_timer(self, now: float) -> NatsError | None:
@@ -288,6 +215,10 @@ class Succession:
             self._excused = True
             self.due = now + GRACE
             return None
+        if self.state == CHECKING:
+            self.lineage.confirm(None)  # ORDERED-30: perhaps this user may not ask
+            self._there()
+            return None
         error = TimeoutExpired("no answer to the creation of consumer %r" % self.lineage.name)
         self._abandon()  # it may be there all the same
         self._failed(error, now)
@@ -296,7 +227,7 @@ class Succession:
     def close(self) -> None:
         """Create no more consumers, and delete the present one."""
         self._abandon()
-        if self.state != THERE and self._doomed:
+        if self.state not in (THERE, CHECKING) and self._doomed:
             # ORDERED-29: the server may process the deletion before the creation; and without a
             # connection the deletion is not sent.
             self._orphan = self._doomed
@@ -312,8 +243,43 @@ class Succession:
 
     # How it works
 
+    def _reply_token(self, letter: bytes) -> bytes:
+        """The last part of the subject of a response; push consumers deliver there, too."""
+        return b"%s%d" % (b"d" if self._delivers else letter, self.lineage.serial)
+
+    def _there(self) -> None:
+        self.state = THERE
+        self.due = None
+
+    def _check(self, now: float) -> None:
+        """Ask for the stream: the answer is about the stream of this consumer, or a later one."""
+        subject = "%s.STREAM.INFO.%s" % (self._api, self.lineage.stream)
+        reply = b"%s.%s" % (self._inbox, self._reply_token(b"s"))
+        self._orders.append((subject.encode(), b"", reply))
+        self.state = CHECKING
+        self.due = now + min(self._timeout, CHECK)
+        self._excused = False
+
+    def _checked(self, msg: Msg, now: float) -> NatsError | None:
+        created = None
+        try:
+            created = StreamInfo.from_json(read_reply(msg.data)).created
+        except StreamNotFound as error:
+            self._failed(error, now)
+            return error
+        except NatsError:
+            pass  # ORDERED-30: the server does not say, so nothing is known
+        event = self.lineage.confirm(created)
+        if event is None:
+            self._there()
+        else:
+            self._events.append(event)
+            self._abandon()
+            self._ask(now)
+        return None
+
     def _abandon(self) -> None:
-        if self.state in (THERE, ASKED):
+        if self.state in (THERE, ASKED, CHECKING):
             self._doomed = self.lineage.name
         self.lineage.there = False
 
@@ -327,7 +293,7 @@ class Succession:
         self._delete()
         deliver = "%s.d%d" % (_text.decode(self._inbox), self.lineage.serial + 1)
         endpoint, body = self.lineage.successor(deliver if self._delivers else "")
-        reply = b"%s.%s%d" % (self._inbox, self._letter, self.lineage.serial)
+        reply = b"%s.%s" % (self._inbox, self._reply_token(b"c"))
         subject = "%s.%s" % (self._api, endpoint)
         self._orders.append((_text.encode(subject), encode_json(body), reply))
         self.state = ASKED

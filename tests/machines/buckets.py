@@ -36,6 +36,10 @@ NOT_MADE = [
 ]
 
 
+# The response to STREAM.INFO after a reset: the stream was there before its consumers.
+SAME_STREAM = {"config": {}, "created": "2020-01-01T00:00:00Z"}
+
+
 def created(
     stream: str, name: str, pending: int = 0, serial: int = 1, seq: int = 0, sent: int = 0
 ) -> dict[str, Any]:

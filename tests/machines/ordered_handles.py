@@ -51,8 +51,10 @@ def handle(*answers, most=None, info=None, **options):
 
 
 def short(pub):
-    """`create 2 from 5`, `delete 1`, `pull 1 10`, `info 1`."""
+    """`create 2 from 5`, `delete 1`, `pull 1 10`, `info 1`, or `stream` for STREAM.INFO."""
     words = pub.subject.split(".")
+    if words[2] == "STREAM":
+        return "stream"
     verb = {"CREATE": "create", "DELETE": "delete", "MSG": "pull", "INFO": "info"}[words[3]]
     serial = words[6 if verb == "pull" else 5].split("_")[1]
     body = json.loads(pub.data or b"{}")

@@ -32,7 +32,7 @@ def test_it_does_what_its_twin_does():
         {**CONSUMER, "num_pending": 1},
         [delivery(1, 1), Status("404 No Messages")],
         [delivery(2, 2)],
-        Status("408 Request Timeout"),
+        Status("408 Request Timeout", Nats_Pending_Messages=1),
         [delivery(3, 3)],
     )
     stream = JetStream(stage.blocking).stream("S")

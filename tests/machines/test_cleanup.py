@@ -7,7 +7,8 @@ import pytest
 from jetstream.call import Api
 from jetstream.cleanup import clean_up, clean_up_after, may_exist
 from jetstream.errors import InvalidResponse, JetStreamNotAvailable, StreamNotFound
-from jetstream.succession import Lineage, Succession
+from jetstream.lineage import Lineage
+from jetstream.succession import Succession
 from natsproto.errors import ConnectionLost, InvalidState, TimeoutExpired
 from natsproto.frames import Msg
 

@@ -8,6 +8,7 @@ import pytest
 
 from jetstream.errors import BucketNotFound, ConsumerDeleted
 from jetstream.kv_watch import WatchOptions
+from jetstream.lineage import StreamRecreated
 from jetstream.ordered import ConsumerReset
 from natsproto.errors import (
     InvalidName,
@@ -18,6 +19,7 @@ from natsproto.errors import (
     TimeoutExpired,
 )
 
+from .buckets import SAME_STREAM
 from .kvs import NO_STREAM, TIME, bucket, created, entry, short
 from .support import NOBODY, SILENCE, Lost, Status
 
@@ -249,6 +251,7 @@ def test_the_consumer_is_lost():
         [entry("a", 3, 1, 0), DELETED],
         SILENCE,
         created(0, 2, 3),
+        SAME_STREAM,
         [entry("a", 4, 1, 0, serial=2)],
         pending=1,
     )
@@ -265,6 +268,7 @@ def test_the_connection_is_lost():
         Lost(),
         SILENCE,
         created(2, 2),
+        SAME_STREAM,
         [entry("a", 3, 1, 1, serial=2), entry("c", 4, 2, 0, serial=2)],
         pending=2,
     )
@@ -286,6 +290,7 @@ def test_the_consumer_is_lost_amid_the_initial_values(history, comes, start):
         [entry("c", 3, 1, 1), DELETED],
         SILENCE,
         created(len(comes), 2, 3),
+        SAME_STREAM,
         [entry(*each, serial=2) for each in comes],
         max_msgs_per_subject=history,
     )
@@ -294,6 +299,32 @@ def test_the_consumer_is_lost_amid_the_initial_values(history, comes, start):
     creates = [json.loads(pub.data)["config"] for pub in stage.pubs if ".CREATE." in pub.subject]
     assert creates[1].get("opt_start_seq") == start
     assert creates[1]["deliver_policy"] == ("by_start_sequence" if start else "last_per_subject")
+
+
+@pytest.mark.rule("ORDERED-31")
+@pytest.mark.parametrize("history", [1, 5])
+def test_the_bucket_is_recreated(history):
+    """Amid the initial values, too: then those of the new bucket are the initial ones."""
+    recreated = {"config": {}, "created": "2099-01-01T00:00:00Z"}
+    stage, kv = bucket(
+        created(2),
+        [entry("c", 30, 1, 1), DELETED],
+        SILENCE,
+        created(1, 2, 30),
+        recreated,
+        SILENCE,
+        created(1, 3),
+        recreated,
+        [entry("a", 1, 1, 0, serial=3), entry("a", 2, 2, 0, serial=3)],
+        max_msgs_per_subject=history,
+    )
+    watcher = stage.run(kv.watch())
+    assert initial(stage, watcher) == [("c", 30), ("a", 1)]
+    assert following(stage, watcher, 1) == [("a", 2)]
+    events = [stage.run(watcher.events.next()) for _ in range(2)]
+    assert [type(event) for event in events] == [ConsumerReset, StreamRecreated]
+    creates = [json.loads(pub.data)["config"] for pub in stage.pubs if ".CREATE." in pub.subject]
+    assert creates[2]["deliver_policy"] == ("all" if history == 1 else "last_per_subject")
 
 
 @pytest.mark.rule("KV-15")

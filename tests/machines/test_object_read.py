@@ -9,6 +9,7 @@ from jetstream.object_info import ObjectInfo
 from jetstream.object_read import open_reader
 from natsproto.errors import InvalidState, InvalidValue, TimeoutExpired
 
+from .buckets import SAME_STREAM
 from .objects import NO_MESSAGE, NO_STREAM, by_api, created, delivery, store, told
 from .support import SILENCE, Lost, Status
 
@@ -177,6 +178,7 @@ def test_the_connection_is_lost():
         Lost(),
         SILENCE,
         created(NAME, 3, 2),
+        SAME_STREAM,
         comes(b"12", b"34", b"5", serial=2),
         SILENCE,
     )
@@ -189,6 +191,7 @@ def test_the_consumer_is_lost():
         [*comes(b"12", pending=2), DELETED],
         SILENCE,
         created(NAME, 2, 2),
+        SAME_STREAM,
         comes(b"34", b"5", serial=2, first=2),
         SILENCE,
     )

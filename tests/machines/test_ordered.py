@@ -6,8 +6,10 @@ import pytest
 
 from jetstream.consume import PullWarning
 from jetstream.errors import ResetFailed, StreamNotFound
+from jetstream.lineage import Lineage, StreamRecreated
 from jetstream.ordered import Ordered
-from jetstream.succession import Lineage, Succession
+from jetstream.succession import Succession
+from jetstream.timestamp import Timestamp
 from natsproto.errors import ConnectionClosed
 from natsproto.frames import Msg
 from tests.machines.pulls import INBOX, beat, status, template
@@ -409,3 +411,61 @@ def test_the_client_is_closed():
     machine = using()
     machine.end(ConnectionClosed("closed"))
     assert (orders(machine), machine.deadline) == ([], None)
+
+
+T = ["2026-01-01T00:00:0%dZ" % second for second in range(6)]
+
+
+def stream(serial, created_at):
+    reply = {"config": {}, "created": created_at}
+    return Msg(INBOX + b".s%d" % serial, 1, b"", json.dumps(reply).encode(), None)
+
+
+def checked(**options):
+    """In use; its first consumer is known to be created at T[2]."""
+    machine = using(**options)
+    machine._lineage._oldest = Timestamp.parse(T[2])
+    return machine
+
+
+def asked(machine):
+    """As `orders`, with "stream" for STREAM.INFO, and "create 3 all" for a start by policy."""
+    found = []
+    for order in machine.take_orders():
+        words = order.subject.decode().split(".")
+        if words[2:4] == ["STREAM", "INFO"]:
+            found.append("stream")
+        elif "CREATE" in words:
+            config = json.loads(order.data)["config"]
+            start = config.get("opt_start_seq", config["deliver_policy"])
+            found.append("create %s %s" % (words[5][2:], start))
+        else:
+            found.append(words[3].lower())
+    return found
+
+
+@pytest.mark.rule("ORDERED-30")
+def test_nothing_is_pulled_before_the_stream_is_known():
+    machine = checked()
+    play(machine, [(1.0, message(1)), (2.0, status(1, DELETED)), (2.1, created(2))])
+    assert asked(machine) == ["delete", "create 2 2", "stream"]
+    assert machine.deadline == 3.1
+    assert machine.receive(message(7, 1, serial=2), 2.2) is False  # nothing of it counts yet
+    assert machine.receive(stream(2, T[1]), 2.2) is False
+    assert (orders(machine), told(machine)) == (["pull 2 9"], ["ConsumerDeleted"])
+
+
+@pytest.mark.rule("ORDERED-31")
+def test_the_stream_was_recreated():
+    machine = checked()
+    play(machine, [(1.0, message(70, 1)), (2.0, status(1, DELETED)), (2.1, created(2))])
+    told(machine)
+    machine.take_orders()
+    assert machine.receive(stream(2, T[4]), 2.2) is True
+    assert machine.news == [StreamRecreated("S", Timestamp.parse(T[2]), Timestamp.parse(T[4]))]
+    machine.news.clear()
+    assert asked(machine) == ["delete", "create 3 all"]
+    play(machine, [(2.3, created(3)), (2.4, stream(3, T[4]))])
+    assert machine.receive(message(1, 1, serial=3), 2.5) is False
+    assert seqs(machine) == [70, 1]
+    assert told(machine) == []

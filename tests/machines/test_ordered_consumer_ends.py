@@ -6,12 +6,24 @@ import pytest
 
 from jetstream.call import Api
 from jetstream.cleanup import Cleanup
-from jetstream.errors import JetStreamError
+from jetstream.errors import JetStreamError, StreamNotFound
 from jetstream.ordered_consumer import open_ordered
-from natsproto.errors import ConnectionLost, InvalidState, TimeoutExpired
+from jetstream.timestamp import Timestamp
+from natsproto.errors import ConnectionClosed, ConnectionLost, InvalidState, TimeoutExpired
 
 from .api import Cancelled
-from .ordered_handles import ABSENT, DELETED, NO_STREAM, config, created, delivery, handle, sent
+from .ordered_handles import (
+    ABSENT,
+    DELETED,
+    NO_STREAM,
+    TIMEOUT,
+    config,
+    created,
+    delivery,
+    handle,
+    sent,
+    seqs,
+)
 from .support import NOBODY, SILENCE, Lost, Stage
 
 
@@ -119,3 +131,73 @@ def test_a_fetch_that_fails_without_a_connection():
         stage.run(ordered.fetch(1))
     stage.wire.greet(jetstream=True, api_lvl=5).data(b"PONG\r\n")
     assert left_behind(stage, [there(1), DONE]) == ["info 1", "delete 1"]
+
+
+# A stream that was deleted and created again
+
+T = ["2026-01-01T00:00:0%dZ" % second for second in range(6)]
+
+
+def stream(second):
+    return {"config": {"name": "S"}, "created": T[second]}
+
+
+STREAMS = [  # what STREAM.INFO gives; what is sent then, what the fetch gives
+    ("the same", [stream(1)], [], ["pull 2 3"], [5]),
+    ("nobody there", [NOBODY], [], ["pull 2 3"], [5]),
+    ("no answer", [SILENCE], [], ["pull 2 3"], [5]),
+    ("not allowed", [{"error": {"code": 400, "err_code": 10039}}], [], ["pull 2 3"], [5]),
+    ("another one", [stream(4), created(), stream(4)], [], ["create 3", "stream", "pull 3 3"], [1]),
+]
+
+
+@pytest.mark.rule("ORDERED-30")
+@pytest.mark.rule("ORDERED-31")
+@pytest.mark.parametrize(("what", "answers", "more", "pulls", "got"), STREAMS)
+def test_the_stream_of_the_next_consumer(what, answers, more, pulls, got):
+    stage, ordered = handle([delivery(1, 4, 1)])
+    ordered.lineage._oldest = Timestamp.parse(T[2])
+    assert seqs(stage.run(ordered.fetch(1))) == [4]
+    serial = 3 if what == "another one" else 2
+    last = [delivery(serial, got[0], 1), TIMEOUT]
+    info = [SILENCE] if serial == 3 else []  # the consumer of the other stream is looked for
+    stage.answers = [DELETED, SILENCE, created(4), answers[0], *info, *answers[1:], last]
+    assert seqs(stage.run(ordered.fetch(3))) == got
+    seen = [each for each in sent(stage) if each != "info 2"]
+    assert seen == ["pull 1 1", "pull 1 3", "delete 1", "create 2 from 5", "stream", *pulls]
+
+
+@pytest.mark.rule("ORDERED-30")
+def test_the_stream_is_deleted_meanwhile():
+    stage, ordered = handle(DELETED, SILENCE, created(), NO_STREAM, SILENCE)
+    ordered.lineage._oldest = Timestamp.parse(T[2])
+    with pytest.raises(StreamNotFound):
+        stage.run(ordered.fetch(3))
+
+
+@pytest.mark.rule("ORDERED-28")
+@pytest.mark.rule("ORDERED-30")
+def test_the_check_is_part_of_the_time():
+    stage, ordered = handle(DELETED, SILENCE, created(), SILENCE, SILENCE, SILENCE)
+    ordered.lineage._oldest = Timestamp.parse(T[2])
+    begin = stage.now()
+    with pytest.raises(TimeoutExpired):
+        stage.run(ordered.fetch(3, expires=0.5))
+    assert stage.now() - begin == pytest.approx(1.5)
+
+
+@pytest.mark.rule("ORDERED-30")
+def test_the_client_is_closed_meanwhile():
+    stage, ordered = handle(DELETED, SILENCE, created())
+    ordered.lineage._oldest = Timestamp.parse(T[2])
+    wait = stage.wait
+
+    async def close(waitable):
+        if stage.answers:
+            await wait(waitable)
+        else:
+            stage.wire.tell("close")
+
+    stage.wait = close
+    with pytest.raises(ConnectionClosed):
+        stage.run(ordered.fetch(3))

@@ -5,9 +5,11 @@ import json
 import pytest
 
 from jetstream.errors import StreamNotFound, UnknownStatus
+from jetstream.lineage import Lineage, StreamRecreated
 from jetstream.ordered import ConsumerReset
 from jetstream.ordered_push import MAX_EARLY, OrderedPush, ordered_config
-from jetstream.succession import Lineage, Succession
+from jetstream.succession import Succession
+from jetstream.timestamp import Timestamp
 from natsproto.frames import Msg
 from tests.machines import pushes
 
@@ -334,3 +336,59 @@ def test_the_configuration():
     }
     assert ordered_config({}, 0.5)["idle_heartbeat"] == 500_000_000
     assert config["ack_wait"] == 1
+
+
+T = ["2026-01-01T00:00:0%dZ" % second for second in range(6)]
+
+
+def stream(serial, created_at):
+    reply = {"config": {}, "created": created_at}
+    return Msg(deliver(serial), 1, b"", json.dumps(reply).encode(), None)
+
+
+def checking():
+    """Its second consumer is there, and has delivered; its stream is not yet known."""
+    machine = using()
+    machine._lineage._oldest = Timestamp.parse(T[2])
+    play(machine, [(1.0, message(70, 1)), (2.0, status("409 Consumer Deleted"))])
+    assert orders(machine) == ["move to d2", "delete 1", "create 2 from 71"]
+    assert told(machine) == ["ConsumerDeleted"]
+    play(machine, [(2.1, created(2, 70)), (2.2, message(71, 1, serial=2))])
+    [order] = machine.take_orders()
+    assert (order.subject, order.reply) == (b"$JS.API.STREAM.INFO.S", deliver(2))
+    assert machine.deadline == 3.1
+    return machine
+
+
+@pytest.mark.rule("ORDPUSH-12")
+@pytest.mark.parametrize("how", ["the same", "nobody there", "no answer"])
+def test_what_comes_before_the_stream_is_known_waits(how):
+    machine = checking()
+    play(machine, [(2.3, beat(1, serial=2)), (2.4, message(72, 2, serial=2))])
+    if how == "the same":
+        assert machine.receive(stream(2, T[1]), 2.5)
+    elif how == "nobody there":
+        assert machine.receive(status("503", serial=2), 2.5)
+    else:
+        machine.handle_timer(3.1)
+    assert (seqs(machine), told(machine)) == ([70, 71, 72], [])
+
+
+@pytest.mark.rule("ORDPUSH-12")
+def test_a_status_before_the_stream_is_known_waits():
+    machine = checking()
+    play(machine, [(2.3, status("409 Consumer Deleted", serial=2)), (2.4, stream(2, T[1]))])
+    assert (seqs(machine), told(machine)) == ([70, 71], ["ConsumerDeleted"])
+    assert orders(machine) == ["move to d3", "delete 2", "create 3 from 72"]
+
+
+@pytest.mark.rule("ORDERED-31")
+@pytest.mark.rule("ORDPUSH-12")
+def test_the_stream_was_recreated():
+    machine = checking()
+    assert machine.receive(stream(2, T[4]), 2.5)
+    assert machine.news == [StreamRecreated("S", Timestamp.parse(T[2]), Timestamp.parse(T[4]))]
+    machine.news.clear()
+    assert orders(machine) == ["move to d3", "delete 2", "create 3"]
+    play(machine, [(2.6, created(3)), (2.7, message(1, 1, serial=3)), (2.8, stream(3, T[4]))])
+    assert seqs(machine) == [70, 1]

@@ -13,19 +13,8 @@ from jetstream.errors import (
     StreamNotFound,
     TemporarilyUnavailable,
 )
-from jetstream.succession import (
-    ASKED,
-    ENDED,
-    GAP,
-    NEXT,
-    OFFLINE,
-    RESTING,
-    SEEN,
-    STALE,
-    THERE,
-    Lineage,
-    Succession,
-)
+from jetstream.lineage import Lineage
+from jetstream.succession import ASKED, CHECKING, ENDED, OFFLINE, RESTING, THERE, Succession
 from natsproto.errors import TimeoutExpired
 from natsproto.frames import Msg
 
@@ -60,13 +49,17 @@ def asked(succession):
     """The serials of the consumers that were asked for, and those deleted, as negative numbers."""
     found = []
     for subject, data, reply in succession.take_orders():
-        name = subject.decode().split(".")[5]
-        serial = int(name.split("_")[1])
+        name = subject.decode().split(".")[-1]
+        serial = int(name.split("_")[1]) if "_" in name else 0
         if b"CREATE" in subject:
             assert subject == b"$JS.API.CONSUMER.CREATE.S.o_%d" % serial
             assert reply == INBOX + b".c%d" % serial
             assert json.loads(data)["config"]["name"] == name
             found.append(serial)
+        elif b"STREAM.INFO" in subject:
+            assert subject == b"$JS.API.STREAM.INFO.S"
+            assert (data, reply) == (b"", INBOX + b".s%d" % succession.lineage.serial)
+            found.append("stream")
         else:
             assert subject == b"$JS.API.CONSUMER.DELETE.S.o_%d" % serial
             assert (data, reply) == (b"", INBOX + b".x")
@@ -83,144 +76,6 @@ def there(**options):
     succession.proved()
     assert succession.state == THERE
     return succession
-
-
-# The lineage
-
-
-@pytest.mark.rule("ORDERED-2")
-def test_the_first():
-    line = lineage(deliver_policy="new", inactive_threshold=5)
-    endpoint, body = line.successor()
-    assert endpoint == "CONSUMER.CREATE.S.o_1"
-    assert body == {
-        "stream_name": "S",
-        "action": "create",
-        "config": {
-            "ack_policy": "none",
-            "deliver_policy": "new",
-            "inactive_threshold": 5,
-            "name": "o_1",
-        },
-    }
-    assert (line.name, line.serial, line.there, line.info) == ("o_1", 1, False, None)
-    assert line.successor()[0] == "CONSUMER.CREATE.S.o_2"
-
-
-def test_its_filter_is_part_of_the_endpoint():
-    assert lineage(filter_subject="a.>").successor()[0] == "CONSUMER.CREATE.S.o_1.a.>"
-
-
-STARTS = [  # policy, the answer, messages, the next one starts at
-    ({}, created(0), [], 1),
-    ({}, created(0), [7], 8),
-    ({"deliver_policy": "all"}, created(40), [], 41),  # purged
-    ({"deliver_policy": "new"}, created(10), [], 11),
-    ({"deliver_policy": "new"}, created(10), [12, 15], 16),
-    ({"deliver_policy": "last"}, created(9), [], 10),
-    (
-        {"deliver_policy": "by_start_time", "opt_start_time": "2026-01-01T00:00:00Z"},
-        created(4),
-        [],
-        5,
-    ),
-    ({"deliver_policy": "by_start_sequence", "opt_start_seq": 100}, created(99), [], 100),
-    ({"deliver_policy": "last_per_subject", "filter_subject": ">"}, created(4), [], None),
-    ({"deliver_policy": "last_per_subject", "filter_subject": ">"}, created(4), [5], 6),
-]
-
-
-@pytest.mark.rule("ORDERED-5")
-@pytest.mark.rule("ORDERED-6")
-@pytest.mark.parametrize(("config", "reply", "messages", "start"), STARTS)
-def test_where_the_next_one_starts(config, reply, messages, start):
-    line = lineage(**config)
-    line.successor()
-    line.installed(reply)
-    assert line.there
-    assert line.info is not None
-    for number, seq in enumerate(messages, 1):
-        assert line.judge(b"$JS.ACK.S.o_1.1.%d.%d.1794786870000000000.0" % (seq, number)) == NEXT
-    again = line.successor()[1]["config"]
-    if start is None:
-        assert again == {"ack_policy": "none", "name": "o_2", **config}
-        return
-    assert "opt_start_time" not in again
-    assert (again["deliver_policy"], again["opt_start_seq"]) == ("by_start_sequence", start)
-
-
-@pytest.mark.rule("ORDERED-26")
-def test_until_the_last_of_each_subject_is_here():
-    def come(serial, *places):
-        reply = b"$JS.ACK.S.o_%d.1.%d.%d.1794786870000000000.0"
-        numbered = enumerate(places, 1)
-        return [line.judge(reply % (serial, seq, number)) for number, seq in numbered]
-
-    def policy():
-        return line.successor()[1]["config"]["deliver_policy"]
-
-    line = lineage(deliver_policy="last_per_subject", filter_subject=">")
-    assert policy() == "last_per_subject"
-    line.installed(created(4))
-    line.ahead = 3
-    assert come(1, 5, 7) == [NEXT, NEXT]
-    assert policy() == "last_per_subject"
-    line.installed({**created(4), "num_pending": 3})
-    assert come(2, 5, 9, 11, 12) == [SEEN, NEXT, NEXT, NEXT]
-    assert (line.ahead, line.start, policy()) == (0, 13, "by_start_sequence")
-    line.installed({**created(12), "num_pending": 3})
-    assert line.ahead == 0
-
-
-def test_the_start_is_known_once():
-    line = lineage()
-    line.successor()
-    line.installed(created(0))
-    line.start = 6
-    line.successor()
-    line.installed(created(3))
-    assert line.start == 6
-
-
-@pytest.mark.rule("ORDERED-3")
-def test_a_consumer_of_somebody_else():
-    line = lineage()
-    line.successor()
-    with pytest.raises(ConsumerExists, match="'o_1' was in use"):
-        line.installed(created(7, 3))
-    assert (line.there, line.start) == (False, 0)
-
-
-ACK = b"$JS.ACK.S.o_1.1.%d.%d.1794786870000000000.0"
-DOMAIN = b"$JS.ACK.hub.hash.S.o_1.1.%d.%d.1794786870000000000.0.more"
-JUDGED = [  # reply subjects, and what they are
-    ([ACK % (11, 1), ACK % (12, 2), ACK % (20, 3)], [NEXT, NEXT, NEXT]),
-    ([DOMAIN % (11, 1), DOMAIN % (20, 2)], [NEXT, NEXT]),
-    ([ACK % (11, 1), ACK % (13, 3)], [NEXT, GAP]),
-    ([ACK % (12, 2)], [GAP]),
-    ([ACK % (11, 1), ACK % (11, 1)], [NEXT, GAP]),
-    ([ACK % (10, 1), ACK % (11, 2)], [SEEN, NEXT]),
-    ([ACK.replace(b"o_1", b"o_0") % (11, 1), ACK % (11, 1)], [STALE, NEXT]),
-    ([ACK.replace(b"o_1", b"\xff") % (11, 1)], [STALE]),
-    ([b"", b"a.b", b"$JS.ACK.S.o_1.1.x.1.1.0", b"$JS.ACK.S.o_1.1.11.-1.1.0"], [STALE] * 4),
-    ([b"$JS.ACK.a.S.o_1.1.11.1.1.0", b"x.ACK.S.o_1.1.11.1.1.0"], [STALE] * 2),
-]
-
-
-@pytest.mark.rule("ORDERED-4")
-@pytest.mark.rule("ORDERED-7")
-@pytest.mark.parametrize(("replies", "verdicts"), JUDGED)
-def test_judge(replies, verdicts):
-    line = lineage()
-    line.successor()
-    line.installed(created(10))
-    assert [line.judge(reply) for reply in replies] == verdicts
-
-
-def test_nothing_is_next_without_a_consumer():
-    line = lineage()
-    line.successor()
-    assert line.judge(ACK % (1, 1)) == STALE
 
 
 # The succession: steps are (time, input); inputs are an answer to the last creation, or a name
@@ -482,3 +337,101 @@ def test_orphans(what, steps, orphan):
     assert succession.take_orphan() == ""
     succession.close()
     assert [succession.take_orphan() for _ in range(2)] == [orphan, ""]
+
+
+# Whether the stream is still the same
+
+T = ["2026-01-01T00:00:0%dZ" % second for second in range(6)]
+SAME = {"config": {}, "created": T[0]}
+OTHER = {"config": {}, "created": T[4]}
+
+
+def born(**options):
+    """The first consumer is there, and known to be created at T[2]."""
+    succession = Succession(lineage(deliver_policy="all"), "$JS.API", INBOX, **options)
+    succession.connected(0.0)
+    assert asked(succession) == [1]
+    succession.receive(answer(1, dict(created(), created=T[2])), 0.0)
+    succession.proved()
+    assert succession.state == THERE
+    return succession
+
+
+def stream(serial, reply):
+    msg = answer(serial, reply)
+    return Msg(INBOX + b".s%d" % serial, 1, b"", msg.data, msg.raw_headers)
+
+
+CHECKS = [  # the response to STREAM.INFO, or steps instead; orders, state, due, the error
+    ("the same", SAME, [], THERE, None, None),
+    ("nobody there", NOBODY, [], THERE, None, None),
+    ("not allowed", error(400, 10039), [], THERE, None, None),
+    ("no JSON", b"-ERR", [], THERE, None, None),
+    ("no time in it", {"config": {}}, [], THERE, None, None),
+    ("another one", OTHER, [-2, 3], ASKED, 14.2, None),
+    ("it is gone", error(404, 10059), [-2], ENDED, None, StreamNotFound),
+    ("no answer yet", [(10.0, "timer")], [], CHECKING, 10.1, None),
+    ("no answer", [(10.1, "timer")], [], THERE, None, None),
+    ("a timer that fires late", [(11.0, "timer")], [], CHECKING, 12.0, None),
+    ("late, and no answer", [(11.0, "timer"), (12.0, "timer")], [], THERE, None, None),
+    ("disconnected", [(9.2, "disconnected"), (20.0, "timer")], [], OFFLINE, None, None),
+    ("reconnected", [(9.2, "disconnected"), (9.3, "connected")], [-2, 3], ASKED, 14.3, None),
+    ("closed", [(9.2, "close")], [-2], ENDED, None, None),
+    ("reset", [(9.2, "reset")], [], CHECKING, 10.1, None),
+]
+
+
+@pytest.mark.rule("ORDERED-30")
+@pytest.mark.rule("ORDERED-31")
+@pytest.mark.parametrize(("what", "reply", "orders", "state", "due", "failure"), CHECKS)
+def test_the_stream_of_the_next_one(what, reply, orders, state, due, failure):
+    succession = born()
+    play(succession, [(9.0, "reset"), (9.1, created())])
+    assert asked(succession) == [-1, 2, "stream"]
+    assert (succession.state, succession.due, succession.lineage.there) == (CHECKING, 10.1, False)
+    if isinstance(reply, list):
+        play(succession, reply)
+        found = None
+    else:
+        found = succession.receive(stream(2, reply), 9.2)
+    assert type(found) is (failure or type(None))
+    assert (asked(succession), succession.state) == (orders, state)
+    assert succession.due == (due if due is None else pytest.approx(due))
+    assert succession.lineage.there == (state == THERE)
+    recreated = what == "another one"
+    assert len(succession.take_events()) == recreated
+    assert succession.take_events() == []
+    assert succession.take_orphan() == ""
+
+
+@pytest.mark.rule("ORDERED-30")
+@pytest.mark.parametrize("timeout", [0.5, 5.0])
+def test_how_long_the_check_may_take(timeout):
+    succession = born(timeout=timeout)
+    play(succession, [(9.0, "reset"), (9.0, created())])
+    assert succession.due == 9.0 + min(timeout, 1.0)
+
+
+@pytest.mark.rule("ORDERED-31")
+def test_the_first_message_of_another_stream():
+    """It is checked, too: the stream may have been recreated once more."""
+    succession = born()
+    succession.lineage.judge(b"$JS.ACK.S.o_1.1.70.1.1794786870000000000.0")
+    play(succession, [(9.0, "reset"), (9.1, created(70))])
+    succession.receive(stream(2, OTHER), 9.2)
+    subject, data, _ = succession.take_orders()[-1]
+    assert subject == b"$JS.API.CONSUMER.CREATE.S.o_3"
+    assert json.loads(data)["config"]["deliver_policy"] == "all"
+    succession.receive(answer(3, created()), 9.3)
+    assert asked(succession) == ["stream"]
+    succession.receive(stream(3, OTHER), 9.4)
+    assert (succession.state, succession.lineage.start) == (THERE, 1)
+    assert len(succession.take_events()) == 1
+
+
+def test_other_responses_while_the_stream_is_checked():
+    succession = born()
+    play(succession, [(9.0, "reset"), (9.1, created()), (9.2, created())])
+    for msg in (stream(1, OTHER), stream(3, OTHER), answer(2, error(404, 10059))):
+        assert succession.receive(msg, 9.3) is None
+        assert succession.state == CHECKING
