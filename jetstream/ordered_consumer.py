@@ -20,7 +20,13 @@ from .api_errors import ConsumerExists, StreamNotFound
 from .cleanup import clean_up, clean_up_after, may_exist
 from .config import ConsumerConfig
 from .consuming import Batch, Messages
-from .errors import ConsumerDeleted, ConsumerUnavailable, JetStreamError, MessagesMissed
+from .errors import (
+    ConsumerDeleted,
+    ConsumerUnavailable,
+    HeartbeatMissed,
+    JetStreamError,
+    MessagesMissed,
+)
 from .info import ConsumerInfo, StreamInfo
 from .lineage import GAP, NEXT, Lineage
 from .ordered import Ordered
@@ -52,6 +58,7 @@ _SERIAL_DIGITS = 10  # of the names of consumers
 _TRIES = 5  # to find a name that nobody uses
 _TOO_LATE = 0.05  # no second pull for so short a time
 _SHORTEST = 0.001  # the least time that a pull may have
+_LONG = 2.0  # a fetch of this time has heartbeats
 _NO_MESSAGES = 404  # ends a pull with no_wait
 _LOOK_AFTER = 1.0
 
@@ -228,9 +235,14 @@ class OrderedConsumer:
         heartbeat: float | None = None,
         no_wait: bool = False,
     ) -> Batch:
-        """The next messages, as Consumer.fetch. If the consumer is gone, another one is made."""
+        """Fetch the next messages, as Consumer.fetch does.
+
+        If the consumer is gone, another one is created.
+        """
         batch, size = fetch_limits(max_messages, max_bytes)
         fetch_template("", expires, heartbeat, no_wait, {}, False)
+        if heartbeat is None and not no_wait and expires >= _LONG:
+            heartbeat = min(HEARTBEAT, expires / 4)  # ORDERED-32
         self._claim()
         self._fetching = True
         try:
@@ -317,7 +329,7 @@ class OrderedConsumer:
                 left = deadline - port.now()
             try:
                 found = await self._pull(batch, size, left, heartbeat, no_wait)
-            except (ConsumerDeleted, ConsumerUnavailable) as error:
+            except (ConsumerDeleted, ConsumerUnavailable, HeartbeatMissed) as error:
                 lost: JetStreamError = error
             else:
                 messages, gap = self._sift(found)

@@ -319,3 +319,37 @@ def test_by_bytes():
     stage, ordered = handle([delivery(1, 1, 1), TIMEOUT])
     assert seqs(stage.run(ordered.fetch(max_bytes=1000))) == [1]
     assert sent(stage) == ["pull 1 1000000"]
+
+
+BEATS = [  # how the fetch is called, its heartbeat
+    ({"expires": 1.9}, None),
+    ({"expires": 2.0}, 0.5),
+    ({"expires": 30.0}, 5.0),
+    ({"expires": 300.0}, 5.0),
+    ({"expires": 30.0, "heartbeat": 1.0}, 1.0),
+    ({"expires": 30.0, "heartbeat": 0}, None),
+    ({"no_wait": True}, None),
+]
+
+
+@pytest.mark.rule("ORDERED-32")
+@pytest.mark.parametrize(("options", "heartbeat"), BEATS)
+def test_heartbeats(options, heartbeat):
+    stage, ordered = handle(TIMEOUT)
+    stage.run(ordered.fetch(1, **options))
+    (pull,) = stage.pubs
+    assert json.loads(pull.data).get("idle_heartbeat") == (heartbeat and heartbeat * 1e9)
+
+
+@pytest.mark.rule("ORDERED-32")
+def test_silence():
+    """The consumer is gone, and an older server does not say so."""
+    stage, ordered = handle(SILENCE, SILENCE, created(), [delivery(2, 1, 1)])
+    begin = stage.now()
+    assert seqs(stage.run(ordered.fetch(1))) == [1]
+    assert stage.now() - begin == 10.0
+    assert sent(stage) == ["pull 1 1", "delete 1", "create 2 from 1", "pull 2 1"]
+    stage, ordered = handle(SILENCE, SILENCE, NO_STREAM)
+    with pytest.raises(StreamNotFound):
+        stage.run(ordered.fetch(1, expires=4.0))
+    assert stage.now() - begin == 2.0

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from natsproto.testing.server import Server
 
 # Older servers are silent when there is no such consumer: a reset takes two heartbeats there.
-_TELLS = (2, 10)
+_TELLS = (2, 11)
 # For an election, and the silence before it.
 
 
@@ -206,6 +206,7 @@ async def check_ordered_purged(ctx: Context) -> None:
 async def check_ordered_stream_deleted(ctx: Context) -> None:
     """The stream is deleted: that is raised, behind the messages that came before."""
     _, stream, ordered = await new_ordered(ctx, 3)
+    idle = await stream.ordered_consumer()
     async with ordered.consume() as messages:
         assert await take(messages, 3) == numbers(3)
         await stream.delete()
@@ -215,6 +216,9 @@ async def check_ordered_stream_deleted(ctx: Context) -> None:
             _ = [msg async for msg in messages]
     with raises(StreamNotFound, within=SOON):
         await ordered.fetch(1, expires=1.0)
+    # Older servers do not respond to its pull.
+    with raises(StreamNotFound, within=2.0 + SOON):
+        await idle.fetch(1, expires=4.0)
 
 
 @check(since=_TELLS)
