@@ -59,6 +59,7 @@ class Lineage:
         "_exact",
         "_oldest",
         "_prefix",
+        "_unknown",
         "ahead",
         "consumer_seq",
         "info",
@@ -83,6 +84,7 @@ class Lineage:
         # When the stream was created: exactly if STREAM.INFO was asked, else not after that time.
         self._oldest: Timestamp | None = None
         self._exact = False
+        self._unknown = 0  # how often in a row STREAM.INFO has failed
 
     def successor(self, deliver_subject: str = "") -> tuple[str, dict[str, Any]]:
         """The next consumer: endpoint and body of the call that creates it."""
@@ -130,6 +132,7 @@ class Lineage:
         the event, and let the next consumer start with the first message.
         """
         before = self._oldest
+        self._unknown = 0
         if created is not None:
             # ORDERED-30: no consumer is older than its stream.
             assert before is not None
@@ -141,6 +144,15 @@ class Lineage:
                 return StreamRecreated(self.stream, before, created)
         self.there = True
         return None
+
+    def trust(self) -> bool:
+        """STREAM.INFO has failed; return whether the consumer is used all the same.
+
+        ORDERED-30: if it fails twice in a row, this user may not be permitted to ask.
+        """
+        self._unknown += 1
+        self.there = self._unknown > 1
+        return self.there
 
     def _restart(self) -> None:
         """ORDERED-31: what the stream has now, the user has not seen."""

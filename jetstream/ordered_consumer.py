@@ -140,8 +140,6 @@ async def _create(api: Api, lineage: Lineage, deadline: float | None = None) -> 
         endpoint, body = lineage.successor()
         try:
             lineage.installed(await api.call(endpoint, body, deadline=deadline))
-            if not lineage.there and await _recreated(api, lineage, deadline):
-                clean_up(api, lineage.stream, lineage.name)
         except ConsumerExists:
             if tries == _TRIES:
                 raise
@@ -149,11 +147,25 @@ async def _create(api: Api, lineage: Lineage, deadline: float | None = None) -> 
             if may_exist(error):
                 clean_up(api, lineage.stream, lineage.name)  # ORDERED-29
             raise
+        else:
+            await _check(api, lineage, deadline)
+
+
+async def _check(api: Api, lineage: Lineage, deadline: float | None) -> None:
+    """Use the consumer that was created, or have it deleted if its stream is another one."""
+    if lineage.there:
+        return
+    try:
+        recreated = await _recreated(api, lineage, deadline)
+    except BaseException:
+        clean_up(api, lineage.stream, lineage.name)
+        raise
+    if recreated:
+        clean_up(api, lineage.stream, lineage.name)
 
 
 async def _recreated(api: Api, lineage: Lineage, deadline: float | None) -> bool:
     """Return whether the stream is another one than that of the consumers before (ORDERED-30)."""
-    created = None
     latest = api.session.deadline(CHECK)
     try:
         reply = await api.call(
@@ -164,7 +176,9 @@ async def _recreated(api: Api, lineage: Lineage, deadline: float | None) -> bool
     except (StreamNotFound, ConnectionClosed):
         raise
     except RemoteError:
-        pass  # the server does not say, so nothing is known
+        if not lineage.trust():
+            raise
+        return False
     return lineage.confirm(created) is not None
 
 

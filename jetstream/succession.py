@@ -16,13 +16,14 @@ creates the next consumer for a machine that is subscribed to `<inbox>.*`:
               reset    response    an error, `due`   disconnected   connected
     THERE     ASKED    -           -                 OFFLINE        -
     ASKED     -        THERE (1)   RESTING, ENDED    OFFLINE        -
-    CHECKING  -        THERE (2)   THERE, ENDED      OFFLINE        -
+    CHECKING  -        THERE (2)   RESTING (3)       OFFLINE        -
     RESTING   -        -           ASKED at `due`    OFFLINE        -
     OFFLINE   -        -           -                 -              ASKED
     ENDED     -        -           -                 -              -
 
     (1) the first consumer; the next ones CHECKING
     (2) ASKED if the stream was deleted and created again: its sequences start again, too
+    (3) ENDED if the stream is gone; THERE if it fails for the second time in a row
 
 The first try is at once. Then the pauses double from 1 s to 10 s, until a consumer has proved to be
 of use: a message came, or a heartbeat. An error that the next try would meet again is the end. The
@@ -216,9 +217,8 @@ class Succession:
             self.due = now + GRACE
             return None
         if self.state == CHECKING:
-            self.lineage.confirm(None)  # ORDERED-30: perhaps this user may not ask
-            self._there()
-            return None
+            text = "no answer to STREAM.INFO of %r" % self.lineage.stream
+            return self._unchecked(TimeoutExpired(text), now)
         error = TimeoutExpired("no answer to the creation of consumer %r" % self.lineage.name)
         self._abandon()  # it may be there all the same
         self._failed(error, now)
@@ -261,14 +261,15 @@ class Succession:
         self._excused = False
 
     def _checked(self, msg: Msg, now: float) -> NatsError | None:
-        created = None
         try:
+            if msg.status == NO_RESPONDERS and not msg.data:
+                raise JetStreamNotAvailable("no responders to STREAM.INFO")
             created = StreamInfo.from_json(read_reply(msg.data)).created
         except StreamNotFound as error:
             self._failed(error, now)
             return error
-        except NatsError:
-            pass  # ORDERED-30: the server does not say, so nothing is known
+        except NatsError as error:
+            return self._unchecked(error, now)
         event = self.lineage.confirm(created)
         if event is None:
             self._there()
@@ -277,6 +278,15 @@ class Succession:
             self._abandon()
             self._ask(now)
         return None
+
+    def _unchecked(self, error: NatsError, now: float) -> NatsError | None:
+        """Try again with another consumer, or use this one without the check."""
+        if self.lineage.trust():
+            self._there()
+            return None
+        self._abandon()
+        self._rest(error, now)
+        return error
 
     def _abandon(self) -> None:
         if self.state in (THERE, ASKED, CHECKING):

@@ -364,6 +364,7 @@ def checking():
 @pytest.mark.parametrize("how", ["the same", "nobody there", "no answer"])
 def test_what_comes_before_the_stream_is_known_waits(how):
     machine = checking()
+    machine._lineage._unknown = 1  # how often STREAM.INFO has failed before
     play(machine, [(2.3, beat(1, serial=2)), (2.4, message(72, 2, serial=2))])
     if how == "the same":
         assert machine.receive(stream(2, T[1]), 2.5)

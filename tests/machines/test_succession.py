@@ -5,6 +5,7 @@ import json
 import pytest
 
 from jetstream.errors import (
+    ApiError,
     ConsumerExists,
     InvalidResponse,
     JetStreamNotAvailable,
@@ -364,16 +365,17 @@ def stream(serial, reply):
 
 CHECKS = [  # the response to STREAM.INFO, or steps instead; orders, state, due, the error
     ("the same", SAME, [], THERE, None, None),
-    ("nobody there", NOBODY, [], THERE, None, None),
-    ("not allowed", error(400, 10039), [], THERE, None, None),
-    ("no JSON", b"-ERR", [], THERE, None, None),
+    ("nobody there", NOBODY, [], RESTING, 10.2, JetStreamNotAvailable),
+    ("not allowed", error(400, 10000), [], RESTING, 10.2, ApiError),
+    ("no JSON", b"-ERR", [], RESTING, 10.2, InvalidResponse),
     ("no time in it", {"config": {}}, [], THERE, None, None),
     ("another one", OTHER, [-2, 3], ASKED, 14.2, None),
     ("it is gone", error(404, 10059), [-2], ENDED, None, StreamNotFound),
     ("no answer yet", [(10.0, "timer")], [], CHECKING, 10.1, None),
-    ("no answer", [(10.1, "timer")], [], THERE, None, None),
+    ("no answer", [(10.1, "timer")], [], RESTING, 11.1, None),
+    ("no answer, and again", [(10.1, "timer"), (11.1, "timer")], [-2, 3], ASKED, 16.1, None),
     ("a timer that fires late", [(11.0, "timer")], [], CHECKING, 12.0, None),
-    ("late, and no answer", [(11.0, "timer"), (12.0, "timer")], [], THERE, None, None),
+    ("late, and no answer", [(11.0, "timer"), (12.0, "timer")], [], RESTING, 13.0, None),
     ("disconnected", [(9.2, "disconnected"), (20.0, "timer")], [], OFFLINE, None, None),
     ("reconnected", [(9.2, "disconnected"), (9.3, "connected")], [-2, 3], ASKED, 14.3, None),
     ("closed", [(9.2, "close")], [-2], ENDED, None, None),
@@ -402,6 +404,25 @@ def test_the_stream_of_the_next_one(what, reply, orders, state, due, failure):
     assert len(succession.take_events()) == recreated
     assert succession.take_events() == []
     assert succession.take_orphan() == ""
+
+
+@pytest.mark.rule("ORDERED-30")
+@pytest.mark.parametrize("reply", [NOBODY, error(400, 10000), None])
+def test_users_who_may_not_ask_for_the_stream(reply):
+    """The second time in a row it is used all the same, and from then on each time."""
+    succession = born()
+    play(succession, [(9.0, "reset"), (9.0, created())])
+    for serial, state in ((2, RESTING), (3, THERE), (4, THERE)):
+        due = succession.due
+        failure = succession.handle_timer(due) if reply is None else None
+        failure = failure if reply is None else succession.receive(stream(serial, reply), due)
+        assert (failure is None, succession.state) == (state == THERE, state)
+        if state == RESTING:
+            play(succession, [(succession.due, "timer")])
+        else:
+            play(succession, [(19.0, "proved"), (20.0, "reset")])
+        play(succession, [(20.0, created())])
+        assert succession.state == CHECKING
 
 
 @pytest.mark.rule("ORDERED-30")
