@@ -11,7 +11,8 @@ alone would not do, because the server may process it before the creation.
     deleting     any response         -> over
 
 A push consumer is ours if it delivers to the subject that the call chose for it (JSSUB-12). A pull
-consumer is ours by its name, which the call made up (ORDERED-29, JSSUB-17).
+consumer is ours by its name (ORDERED-29, JSSUB-17), unless it is in use: another handle may have
+the same `name_prefix`.
 """
 
 from __future__ import annotations
@@ -38,16 +39,20 @@ _TRIES = 3
 class Cleanup(Machine):
     """Subscribed to `inbox` alone; it ends its subscription by itself.
 
-    `target` is the deliver_subject of the consumer; None: any consumer of this name is ours.
+    `target` is the deliver_subject of the consumer; None: its name is enough. With `used` it may
+    have delivered messages.
     """
 
-    __slots__ = ("_deleting", "_inbox", "_path", "_prefix", "_target", "_tries")
+    __slots__ = ("_deleting", "_inbox", "_path", "_prefix", "_target", "_tries", "_used")
 
-    def __init__(self, prefix: str, path: str, target: str | None, inbox: str) -> None:
+    def __init__(
+        self, prefix: str, path: str, target: str | None, inbox: str, used: bool = False
+    ) -> None:
         super().__init__()
         self._prefix = prefix
         self._path = path
         self._target = target
+        self._used = used
         self._inbox = inbox.encode()
         self._tries = 0
         self._deleting = False
@@ -76,12 +81,17 @@ class Cleanup(Machine):
             info = ConsumerInfo.from_json(read_reply(msg.data))
         except JetStreamError:
             return False  # the timer asks again
-        if self._target is None or info.config.deliver_subject == self._target:
+        if self._is_ours(info):
             self._deleting = True
             self._call("DELETE")
         else:
             self.leave()
         return False
+
+    def _is_ours(self, info: ConsumerInfo) -> bool:
+        if self._target is not None:
+            return info.config.deliver_subject == self._target
+        return self._used or not (info.delivered.consumer_seq or info.num_waiting)
 
     def _call(self, verb: str) -> None:
         subject = "%s.CONSUMER.%s.%s" % (self._prefix, verb, self._path)
@@ -98,17 +108,19 @@ def may_exist(error: BaseException) -> bool:
 
 def clean_up_after(api: Api, succession: Succession) -> None:
     """Look for the consumer that an ordered one may have left behind (ORDERED-29)."""
-    orphan = succession.take_orphan()
+    orphan, used = succession.take_orphan()
     if orphan:
-        clean_up(api, succession.lineage.stream, orphan)
+        clean_up(api, succession.lineage.stream, orphan, used=used)
 
 
-def clean_up(api: Api, stream: str, name: str, target: str | None = None) -> None:
+def clean_up(
+    api: Api, stream: str, name: str, target: str | None = None, *, used: bool = False
+) -> None:
     """Start to look for the consumer, and return without waiting."""
     connection = api.session.connection
     if connection.closed:
         return  # the consumer, if it exists, expires by its inactive_threshold or stays
     inbox = connection.new_inbox()
-    machine = Cleanup(api.prefix, "%s.%s" % (stream, name), target, inbox)
+    machine = Cleanup(api.prefix, "%s.%s" % (stream, name), target, inbox, used)
     connection.subscribe(inbox, machine)
     api.session.begin(machine)

@@ -56,6 +56,7 @@ class Lineage:
 
     __slots__ = (
         "_config",
+        "_eldest",
         "_exact",
         "_oldest",
         "_prefix",
@@ -84,6 +85,7 @@ class Lineage:
         # When the stream was created: exactly if STREAM.INFO was asked, else not after that time.
         self._oldest: Timestamp | None = None
         self._exact = False
+        self._eldest = 0  # the serial of the first consumer of the present stream
         self._unknown = 0  # how often in a row STREAM.INFO has failed
 
     def successor(self, deliver_subject: str = "") -> tuple[str, dict[str, Any]]:
@@ -145,6 +147,15 @@ class Lineage:
         self.there = True
         return None
 
+    def rewind(self, reply: bytes) -> bool:
+        """Start with this message; False if its stream is gone, so nobody gets it again."""
+        place = read_place(reply)
+        assert place is not None
+        if int(place[0].rpartition(b"_")[2]) < self._eldest:
+            return False
+        self.start = place[1]
+        return True
+
     def trust(self) -> bool:
         """STREAM.INFO has failed; return whether the consumer is used all the same.
 
@@ -165,6 +176,7 @@ class Lineage:
             config["deliver_policy"] = "all"
             self._config = config
         self.start = 0
+        self._eldest = self.serial + 1
 
     def judge(self, reply: bytes) -> str:
         """What the message with this reply subject is; what is NEXT is counted."""

@@ -25,7 +25,6 @@ from natsproto.errors import ConnectionLost
 from .consume import Consume
 from .errors import ConsumerDeleted, MessagesMissed
 from .lineage import GAP, NEXT, SEEN
-from .metadata import read_place
 from .pull import counted_size
 from .status import ABSENT, RETRY, header_number
 
@@ -85,12 +84,10 @@ class Ordered(Consume):
         return super().stop()
 
     def rewind(self) -> None:
-        """ORDERED-19: whoever goes on with this lineage gets what was not taken."""
-        if self.pending():
-            first = self._batch[-1] if self._batch else self._fresh[0]
-            place = read_place(first.raw_reply)
-            assert place is not None
-            self._lineage.start = place[1]
+        """ORDERED-19: let the next use of this lineage start with what was not taken."""
+        for msg in self._batch[::-1] + self._fresh:
+            if self._lineage.rewind(msg.raw_reply):
+                return
 
     # What the connection tells
 

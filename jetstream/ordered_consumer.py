@@ -418,7 +418,7 @@ class OrderedConsumer:
             path = (self._api.prefix, self.stream, self.name)
             connection.publish("%s.CONSUMER.DELETE.%s.%s" % path, reply=connection.new_inbox())
         elif self.lineage.there:
-            clean_up(self._api, self.stream, self.name)  # ORDERED-29
+            clean_up(self._api, self.stream, self.name, used=True)  # ORDERED-29
         self.lineage.there = False
         self._look_at = None
         self._close_pulling()

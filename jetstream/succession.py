@@ -105,6 +105,7 @@ class Succession:
         "_orders",
         "_orphan",
         "_timeout",
+        "_used",
         "due",
         "error",
         "failures",
@@ -132,6 +133,7 @@ class Succession:
         self._events: list[StreamRecreated] = []
         self._doomed = ""  # the consumer that is to be deleted
         self._orphan = ""  # the consumer that one deletion may not reach
+        self._used = False
         self._excused = False
         self.state = THERE if lineage.there else OFFLINE
         self.due: float | None = None
@@ -235,11 +237,14 @@ class Succession:
         self.state = ENDED
         self.due = None
 
-    def take_orphan(self) -> str:
-        """Return, once after `close`, the consumer that one deletion may not reach; "" if none."""
+    def take_orphan(self) -> tuple[str, bool]:
+        """Return, once after `close`, the consumer that one deletion may not reach; "" if none.
+
+        With it goes whether the consumer may have delivered messages.
+        """
         orphan = self._orphan
         self._orphan = ""
-        return orphan
+        return orphan, self._used
 
     # How it works
 
@@ -291,6 +296,8 @@ class Succession:
     def _abandon(self) -> None:
         if self.state in (THERE, ASKED, CHECKING):
             self._doomed = self.lineage.name
+            # A push consumer delivers from its creation on.
+            self._used = self.state != ASKED or self._delivers
         self.lineage.there = False
 
     def _delete(self) -> None:

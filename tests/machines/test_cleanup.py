@@ -54,15 +54,24 @@ def test_cleanup(name, answers, asked, until):
 
 
 @pytest.mark.rule("ORDERED-29")
-@pytest.mark.parametrize("found", [OURS, OTHER, {"stream_name": "S", "name": "c", "config": {}}])
-def test_a_name_that_was_made_up_is_enough(found):
-    stage = Stage(ABSENT, found, DONE)
-    clean_up(Api(stage.client.session, "", "$JS.API", 5.0), "S", "c")
+@pytest.mark.parametrize(
+    ("found", "used", "deleted"),
+    [
+        ({}, False, True),
+        ({"delivered": {"consumer_seq": 1}}, False, False),
+        ({"num_waiting": 1}, False, False),
+        ({"delivered": {"consumer_seq": 1}, "num_waiting": 1}, True, True),
+    ],
+)
+def test_by_its_name_alone(found, used, deleted):
+    """One that is in use is not the one that was just created."""
+    stage = Stage(ABSENT, {"stream_name": "S", "name": "c", "config": {}, **found}, DONE)
+    clean_up(Api(stage.client.session, "", "$JS.API", 5.0), "S", "c", used=used)
     [machine] = stage.connection._receivers()
     while not machine.ended:
         if not stage.serve():
             stage.wire.ring()
-    assert stage.asked == [ASK, ASK, DELETE]
+    assert stage.asked == [ASK, ASK] + [DELETE] * deleted
 
 
 @pytest.mark.rule("ORDERED-29")

@@ -469,3 +469,21 @@ def test_the_stream_was_recreated():
     assert machine.receive(message(1, 1, serial=3), 2.5) is False
     assert seqs(machine) == [70, 1]
     assert told(machine) == []
+
+
+@pytest.mark.rule("ORDERED-19")
+@pytest.mark.rule("ORDERED-31")
+@pytest.mark.parametrize(("new", "start"), [([], 1), ([1], 1), ([1, 2], 1)])
+def test_what_was_not_taken_of_a_stream_that_is_gone(new, start):
+    """Nobody gets that again: the next use starts in the stream that there is."""
+    machine = checked()
+    play(machine, [(1.0, message(70, 1)), (1.1, message(71, 2)), (1.2, status(1, DELETED))])
+    play(machine, [(2.1, created(2)), (2.2, stream(2, T[4])), (2.3, created(3))])
+    play(machine, [(2.4, stream(3, T[4]))])
+    play(machine, [(2.5, message(seq, seq, serial=3)) for seq in new])
+    machine.pop(3.0)
+    assert [msg.raw_reply.split(b".")[5] for msg in machine.stop()] == [
+        b"71",
+        *[b"%d" % seq for seq in new],
+    ]
+    assert machine._lineage.start == start

@@ -26,6 +26,7 @@ class Ephemeral(Model):
         self._next = f"$JS.API.CONSUMER.MSG.NEXT.S.{name}".encode()
         self.start = start
         self.place = start
+        self.created = clock.now
 
     def _ack_pending(self) -> int:
         return 0
@@ -70,9 +71,12 @@ class Server:
         self.max_waiting = 512
         self.api = "there"  # or: absent (503), silent, busy (an error), slow
         self.stream_there = True
+        self.created: float | None = None  # when the stream was; None: this server does not say
         self.loses_next = False
         self.creations: list[float] = []
         self.starts: dict[str, int] = {}  # of all consumers there ever were
+        self.lives: dict[str, int] = {}  # of the stream, likewise
+        self.life = 0
         self.pulls: list[Request] = []
         self.swallowed = 0
 
@@ -91,7 +95,7 @@ class Server:
 
     def published(self, peer: Peer, pub: Pub) -> None:
         words = pub.subject.split(".")
-        assert words[:3] == ["$JS", "API", "CONSUMER"], pub.subject
+        assert words[:2] == ["$JS", "API"], pub.subject
         if words[3] == "MSG":
             self._pull(peer, pub, words[6])
         elif self.api == "absent":
@@ -100,8 +104,8 @@ class Server:
         elif self.api != "silent":
             delay = 3.0 if self.api == "slow" else 0.0
             calls = {"CREATE": self._create, "DELETE": self._delete, "INFO": self._info}
-            call = calls[words[3]]
-            self._clock.at(self._clock.now + delay, lambda: call(peer, pub, words[5]))
+            call = self._stream_info if words[2] == "STREAM" else calls[words[3]]
+            self._clock.at(self._clock.now + delay, lambda: call(peer, pub, words[-1]))
 
     def _pull(self, peer: Peer, pub: Pub, name: str) -> None:
         consumer = self.consumers.get(name)
@@ -128,6 +132,7 @@ class Server:
             if name not in self.consumers:
                 self.consumers[name] = Ephemeral(self._clock, self, name, start)
                 self.starts[name] = start
+                self.lives[name] = self.life
             self._describe(peer, pub, self.consumers[name])
 
     def _info(self, peer: Peer, pub: Pub, name: str) -> None:
@@ -136,9 +141,18 @@ class Server:
         else:
             self._answer(peer, pub, error(404, 10014, "consumer not found"))
 
+    def _stream_info(self, peer: Peer, pub: Pub, name: str) -> None:
+        if self.stream_there:
+            self._answer(peer, pub, {"config": {}, "created": stamp(self.created or 0.0)})
+        else:
+            self._answer(peer, pub, error(404, 10059, "stream not found"))
+
     def _describe(self, peer: Peer, pub: Pub, consumer: Ephemeral) -> None:
         place = {"consumer_seq": consumer.delivered, "stream_seq": consumer.place - 1}
-        self._answer(peer, pub, {"name": consumer.name, "config": {}, "delivered": place})
+        answer: dict[str, Any] = {"name": consumer.name, "config": {}, "delivered": place}
+        if self.created is not None:
+            answer["created"] = stamp(consumer.created)
+        self._answer(peer, pub, answer)
 
     def _start(self, config: dict[str, Any]) -> int:
         last = len(self.log)
@@ -166,8 +180,21 @@ class Server:
         consumer = self.consumers.pop(name)
         consumer.step_down([line] if line else [])
 
+    def recreate(self, line: str) -> None:
+        """The stream is deleted and created again; the pulls of its consumers end like that."""
+        for consumer in self.each():
+            self.delete(consumer.name, line)
+        self.log = []
+        self.life += 1
+        self.created = self._clock.now
+
     def each(self) -> list[Ephemeral]:
         return list(self.consumers.values())
+
+
+def stamp(now: float) -> str:
+    """That time of the simulation, as servers write it."""
+    return "2026-01-01T00:%02d:%09.6fZ" % divmod(now, 60.0)
 
 
 def error(code: int, err_code: int, description: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.sim import fast, ordered, ordered_pushing, pins, pushing, scenarios
+from tests.sim import fast, ordered, ordered_pushing, pins, pushing, recreating, scenarios
 
 if TYPE_CHECKING:
     from tests.sim.world import World
@@ -18,6 +18,8 @@ MODES: dict[str, type[World]] = {
     "pinned": pins.ConsumingPinned,
     "ordered": ordered.OrderedConsuming,
     "ordered_fetch": ordered.OrderedFetching,
+    "recreated": recreating.RecreatedConsuming,
+    "recreated_fetch": recreating.RecreatedFetching,
     "push": pushing.Pushing,
     "push_fc": pushing.PushingWithFlowControl,
     "ordered_push": ordered_pushing.OrderedPushing,
