@@ -237,7 +237,9 @@ class KeyValue:
 
     async def _watch(self, options: WatchOptions) -> KeyWatcher:
         name, history = self._stream.name, self._history
-        return await open_watch(self._api, name, self.bucket, self._prefix, history, options)
+        return await open_watch(
+            self._api, name, self.bucket, self._prefix, history, options, whole=True
+        )
 
     async def _find(
         self, key: str, revision: int | None = None, *, leader: bool = False

@@ -96,8 +96,8 @@ def stored_entry(msg: StoredMsg, bucket: str, key: str) -> KeyValueEntry:
     return KeyValueEntry(bucket, key, msg.data, msg.seq, msg.time, 0, operation)
 
 
-def delivered_entry(msg: JsMsg, bucket: str, prefix: str) -> tuple[KeyValueEntry, bytes]:
-    """The entry that is this message of a consumer, and the name of the consumer."""
+def delivered_entry(msg: JsMsg, bucket: str, prefix: str) -> KeyValueEntry:
+    """The entry that is this message of a consumer."""
     # The machine has seen that it is such a subject. All of the metadata would cost 3 us more.
     tokens = msg.raw_reply.split(b".")
     first = 3 if len(tokens) == 9 else 5
@@ -109,5 +109,4 @@ def delivered_entry(msg: JsMsg, bucket: str, prefix: str) -> tuple[KeyValueEntry
         raise InvalidResponse("reply %r is no acknowledgement subject" % msg.raw_reply) from None
     key = msg.subject[len(prefix) :]
     operation = read_operation(msg, msg.raw_headers)
-    entry = KeyValueEntry(bucket, key, msg.data, revision, created, delta, operation)
-    return entry, tokens[first]
+    return KeyValueEntry(bucket, key, msg.data, revision, created, delta, operation)

@@ -5,14 +5,10 @@ from (ordered_consumer.py), which tells soonest that it was lost. Only under the
 account it is a push consumer (ordered_push.py): an import lets one answer to a pull through, and no
 more, unless its export says otherwise (KV-39).
 
-First come the initial values: what was there when the watch began. They end
-
-    at once                               if there were none, or none are wanted
-    with a message that says so           none is pending behind it
-    after as many as there were           though others came meanwhile; a consumer that takes the
-                                          place of a lost one counts anew
-    after a second without any            if the consumer, when asked, has nothing left: values that
-                                          went meanwhile, by their age for one, never come (KV-36)
+First come the initial values: what was there when the watch began. A Snapshot (kv_snapshot.py) knows
+when they are complete: it was taken before the consumer was created, and compares it with what
+arrives. If something is missing that may be gone, the stream is asked again: at once when an entry
+says so, and after a second without any (KV-36).
 
 Then each change comes, over lost connections and restarts as well.
 """
@@ -22,13 +18,15 @@ from __future__ import annotations
 from natsproto.errors import InvalidValue, RemoteError, TimeoutExpired
 from natsproto.session import check_count, check_flag
 
-from .api_errors import StreamNotFound
+from .api_errors import ApiError, StreamNotFound
+from .cleanup import clean_up
 from .info import ConsumerInfo
 from .iteration import at_hand
 from .kinds import MOST_SEQUENCE
-from .kv_entry import delivered_entry
+from .kv_entry import delivered_entry, stored_entry
 from .kv_errors import BucketNotFound
 from .kv_names import ALL_KEYS, check_filters
+from .kv_snapshot import Lister
 from .ordered_consumer import open_ordered, ordered_config
 from .stream import INACTIVE
 
@@ -44,12 +42,16 @@ if TYPE_CHECKING:
     from .consuming import Messages
     from .iteration import MachineEvents
     from .kv_entry import KeyValueEntry
+    from .kv_snapshot import Snapshot
     from .lineage import Lineage
     from .messages import JsMsg
     from .pushing import PushMessages
+    from .stored import StoredMsg
     from .timestamp import Timestamp
 
 _PATIENCE = 1.0  # for the next of the initial values
+_LOOKS = 3  # at the stream, until what is missing is read from it
+_MOST_READ = 64  # keys at a time
 
 
 class WatchOptions:
@@ -95,11 +97,16 @@ async def open_watch(
     prefix: str,
     history: int,
     options: WatchOptions,
+    *,
+    whole: bool = False,
     max_bytes: int | None = None,
+    snapshot: Snapshot | None = None,
 ) -> KeyWatcher:
-    """The watcher, whose consumer is there; `prefix` is what subjects of keys start with.
+    """Return a watcher whose consumer exists; `prefix` is what subjects of keys start with.
 
-    With `max_bytes` no more wait to be taken, where it is pulled from.
+    whole      all subjects of the stream start with the prefix
+    max_bytes  no more wait to be taken, where the consumer is pulled from
+    snapshot   what the initial values are, if that is known; else the stream is asked
     """
     config = ordered_config(
         filter_subjects=[prefix + each for each in options.filters],
@@ -111,27 +118,47 @@ async def open_watch(
         inactive_threshold=INACTIVE,
         metadata=None,
     )
+    api.check_since(config)
+    lister = Lister(api, stream, prefix, options.filters, whole=whole)
     try:
+        if snapshot is None:
+            snapshot = await lister.take(options.policy, options.start or 0)  # KV-40
         messages, lineage = await _consume(api, stream, config, max_bytes)
     except StreamNotFound:
         raise BucketNotFound(bucket) from None
     # Where there is but one entry of each key, a consumer in the place of a lost one goes on.
     anew = options.policy == "last_per_subject" and history != 1
-    return KeyWatcher(api, messages, lineage, bucket, prefix, options, anew)
+    return KeyWatcher(api, messages, lineage, Place(bucket, prefix, lister), options, snapshot, anew)
 
 
 async def _consume(
     api: Api, stream: str, config: ConsumerConfig, max_bytes: int | None
 ) -> tuple[Messages | PushMessages, Lineage]:
     if api.prefix.startswith("$JS."):
-        consumer = await open_ordered(api, stream, "", config, None)
+        name = api.session.connection.new_token()
+        try:
+            consumer = await open_ordered(api, stream, name, config, None)
+        except BaseException as error:
+            if not isinstance(error, ApiError):
+                clean_up(api, stream, name + "_1", "")  # KV-44: it may have been created
+            raise
         return consumer.consume(max_bytes=max_bytes), consumer.lineage
     from .pushing import subscribe_ordered
 
-    api.check_since(config)
     messages = await subscribe_ordered(api, stream, config.to_json())  # KV-39
     assert messages.lineage is not None
     return messages, messages.lineage
+
+
+class Place:
+    """What a watch is about: a bucket, what its subjects start with, and who lists its keys."""
+
+    __slots__ = ("bucket", "lister", "prefix")
+
+    def __init__(self, bucket: str, prefix: str, lister: Lister) -> None:
+        self.bucket = bucket
+        self.prefix = prefix
+        self.lister = lister
 
 
 class KeyWatcher:
@@ -147,34 +174,35 @@ class KeyWatcher:
         api: Api,
         messages: Messages | PushMessages,
         lineage: Lineage,
-        bucket: str,
-        prefix: str,
+        place: Place,
         options: WatchOptions,
+        snapshot: Snapshot,
         anew: bool,
     ) -> None:
         self._api = api
         self._messages = messages
-        self._bucket = bucket
-        self._prefix = prefix
-        self._ignore_deletes = options.ignore_deletes
+        self._bucket = place.bucket
+        self._prefix = place.prefix
+        self._lister = place.lister
+        self._options = options
+        self._taken = 0  # the last revision; all up to it were taken, as far as they were sent
+        self._skipped: list[KeyValueEntry] = []  # by the consumer, and read from the stream
         self._lineage = lineage
+        self._snapshot = snapshot
         info = lineage.info
         assert info is not None
         #: When it began, by the server's clock.
         self.began: Timestamp | None = info.created
-        self._left = 0 if options.policy == "new" else info.num_pending
         if anew:
             # ORDERED-26: older entries of a key must not come in the place of its latest.
-            lineage.ahead = max(0, self._left - lineage.consumer_seq)
-        # The consumer that the initial values come from.
-        self._name = lineage.name.encode()
+            lineage.ahead = max(0, info.num_pending - lineage.consumer_seq)
         #: What happened to its consumer: ConsumerReset. Iterate, or ask for next.
         self.events: MachineEvents = messages.events
 
     @property
     def initialized(self) -> bool:
         """Whether all initial values were taken, or there were none."""
-        return self._left <= 0
+        return self._snapshot.done
 
     @property
     def closed(self) -> bool:
@@ -183,32 +211,52 @@ class KeyWatcher:
 
     async def next(self, timeout: float | None = None) -> KeyValueEntry:
         """The next entry; TimeoutExpired, or InvalidState when it was stopped."""
-        deadline = None if timeout is None else self._api.session.deadline(timeout)
+        session = self._api.session
+        deadline = None if timeout is None else session.deadline(timeout)
+        if timeout is None or timeout >= self._api.timeout:
+            await self._resolve()
         while True:
-            left = None
-            if deadline is not None:
-                left = max(0.0, deadline - self._api.session.port.now())
-            entry = self._read(await self._take(left))
+            entry = self._pop_skipped()
+            if entry is None:
+                left = None
+                if deadline is not None:
+                    left = max(0.0, deadline - session.port.now())
+                entry = self._read(await self._take(left))
             if entry is not None:
                 return entry
 
     def initial(self) -> InitialEntries:
-        """The initial values that were not taken yet: iterate it. It ends with the last one."""
+        """The initial values that were not taken yet: iterate it. It ends with the last one.
+
+        TimeoutExpired if no message arrives for as long as a call of this JetStream may take; the
+        watch goes on all the same.
+        """
         return InitialEntries(self)
 
     async def next_initial(self) -> KeyValueEntry | None:
-        """The next of the initial values; None if there are no more."""
+        """The next of the initial values; None if there are no more. TimeoutExpired as above."""
+        session = self._api.session
+        deadline = session.deadline(self._api.timeout)  # KV-45
         while not self.initialized:
+            entry = self._pop_skipped()
+            if entry is not None:
+                return entry
+            if self._snapshot.doubtful:
+                await self._settle()
+                continue
             msg = at_hand(self._messages)
             if msg is None:
                 try:
-                    msg = await self._take(_PATIENCE)
+                    msg = await self._take(min(_PATIENCE, max(0.0, deadline - session.port.now())))
                 except TimeoutExpired:
-                    await self._look()
+                    if session.port.now() >= deadline:
+                        raise self._too_long() from None
+                    await self._settle()
                     continue
             entry = self._read(msg)
             if entry is not None:
                 return entry
+            deadline = session.deadline(self._api.timeout)
         return None
 
     async def stop(self) -> None:
@@ -219,7 +267,11 @@ class KeyWatcher:
         return self
 
     async def __anext__(self) -> KeyValueEntry:
+        await self._resolve()
         while True:
+            entry = self._pop_skipped()
+            if entry is not None:
+                return entry
             msg = at_hand(self._messages)
             if msg is None:
                 try:
@@ -250,26 +302,86 @@ class KeyWatcher:
 
     def _read(self, msg: JsMsg) -> KeyValueEntry | None:
         """The entry; None if it is not wanted."""
-        entry, name = delivered_entry(msg, self._bucket, self._prefix)
-        if self._left > 0:
-            if name != self._name:
-                self._name = name
-                self._left = entry.delta + 1
-            self._left = self._left - 1 if entry.delta else 0
-        return None if self._ignore_deletes and entry.deleted else entry
+        entry = delivered_entry(msg, self._bucket, self._prefix)
+        snapshot = self._snapshot
+        if not snapshot.done:
+            self._taken = entry.revision
+            snapshot.see(entry.key, entry.revision, entry.delta)
+        return None if self._options.ignore_deletes and entry.deleted else entry
+
+    async def _resolve(self) -> None:
+        """For those who wait for any entry: settle a doubt, unless an entry is here."""
+        if self._snapshot.doubtful and not self._messages.pending:
+            try:
+                await self._settle()
+            except TimeoutExpired:
+                pass  # KV-45 is about initial values
+
+    async def _settle(self) -> None:
+        """Find out whether what is missing of the initial values will ever come (KV-36)."""
+        self._snapshot.doubtful = False
+        try:
+            if self._snapshot.passing:
+                await self._look()
+            else:
+                self._snapshot.listed(*await self._lister.list())
+                if self._snapshot.looks >= _LOOKS:
+                    await self._recover()
+        except StreamNotFound:
+            raise BucketNotFound(self._bucket) from None
+        except TimeoutExpired:
+            if not self._messages.pending:
+                raise self._too_long() from None
+        except RemoteError:
+            pass  # no leader now, for one: it is asked again after a while
 
     async def _look(self) -> None:
-        """Whether what is missing of the initial values will ever come."""
+        """Find out whether the consumer has passed the last sequence that there was."""
+        cursor = await self._cursor()
+        if cursor is not None:
+            self._snapshot.passed(cursor)
+
+    async def _recover(self) -> None:
+        """Read what is missing from the stream, and take what the consumer has skipped (KV-43)."""
+        all = self._options.policy == "all"
+        found: list[StoredMsg] = []
+        for key, after in self._snapshot.missing(_MOST_READ):
+            entries = await self._lister.entries(key, after, all=all)
+            if not entries:
+                self._snapshot.forget(key)
+            found += entries
+        cursor = self._taken
+        if found and not self._messages.pending:
+            cursor = max(cursor, await self._cursor() or 0)
+        for msg in found:
+            if msg.seq <= cursor:
+                entry = stored_entry(msg, self._bucket, msg.subject[len(self._prefix) :])
+                if self._options.meta_only:
+                    entry.value = b""
+                self._skipped.append(entry)
+
+    def _pop_skipped(self) -> KeyValueEntry | None:
+        while self._skipped:
+            entry = self._skipped.pop(0)
+            self._snapshot.see(entry.key, entry.revision, 1)
+            if not (self._options.ignore_deletes and entry.deleted):
+                return entry
+        return None
+
+    async def _cursor(self) -> int | None:
+        """How far the consumer has come in the stream; None if some of that is still to be taken.
+
+        ConsumerNotFound while it is replaced.
+        """
         lineage = self._lineage
         path = "CONSUMER.INFO.%s.%s" % (lineage.stream, lineage.name)
-        try:
-            info = ConsumerInfo.from_json(await self._api.call(path))
-        except RemoteError:
-            return  # it is being made anew, or nobody answers now: the next look may tell
-        # All that this consumer has sent has come, and was taken.
+        info = ConsumerInfo.from_json(await self._api.call(path))
         here = info.name == lineage.name and info.delivered.consumer_seq == lineage.consumer_seq
-        if here and not info.num_pending and not self._messages.pending:
-            self._left = 0
+        return info.delivered.stream_seq if here and not self._messages.pending else None
+
+    def _too_long(self) -> TimeoutExpired:
+        text = "no initial value from bucket %r for %g s: the server does not answer"
+        return TimeoutExpired(text % (self._bucket, self._api.timeout))
 
 
 class InitialEntries:

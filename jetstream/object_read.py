@@ -11,6 +11,7 @@ from natsproto.errors import InvalidState
 from natsproto.session import check_count
 
 from .errors import ObjectChanged, ObjectCorrupt, ObjectError
+from .kv_snapshot import chunks_wanted
 from .kv_watch import WatchOptions, open_watch
 from .object_info import same_digest
 
@@ -36,7 +37,14 @@ async def open_reader(metas: Metas, info: ObjectInfo) -> ObjectReader:
     largest = 0 if server is None else server.max_payload
     ahead = max(_AHEAD, largest + _AROUND)  # OBJ-28
     watcher = await open_watch(
-        metas.api, metas.stream.name, metas.bucket, metas.chunks, _HISTORY, options, ahead
+        metas.api,
+        metas.stream.name,
+        metas.bucket,
+        metas.chunks,
+        _HISTORY,
+        options,
+        max_bytes=ahead,
+        snapshot=chunks_wanted(info.nuid, info.chunks),
     )
     return ObjectReader(metas, info, watcher)
 
