@@ -12,7 +12,8 @@ it was changed meanwhile, at a higher one. Three ways lead to the end:
     LISTED     everything else that begins with what is there. The stream told the keys, and how
                many entries each of them had. A key is complete after as many entries, old or new:
                an entry goes only when a newer one takes its place.
-    PASSING    from a revision on. The end is the first entry at or after the fence.
+    PASSING    from a revision on. The end is the first entry at or after the fence; in doubt the
+               stream is asked whether it has another one before that.
 
 A key may also be gone: purged, or too old. It is in doubt as soon as an entry after the fence, or
 one with none pending, leaves something missing. Then the stream is asked again: what it no longer
@@ -46,20 +47,21 @@ PASSING = "passing"
 DONE = "done"
 
 _MOST_CALLS = 8  # filters that are listed one by one
-_RESTARTS = 3  # of a listing whose pages do not meet
+_DETOURS = 3  # of a listing whose pages do not meet, or bring nothing
 
 
 class Snapshot:
     """What is missing of the initial values. `doubtful`: ask the stream, and call `listed`."""
 
-    __slots__ = ("_fence", "_left", "_missing", "_seen", "_trusting", "doubtful", "looks", "state")
+    __slots__ = ("_left", "_missing", "_seen", "_trusting", "doubtful", "fence", "looks", "state")
 
     def __init__(self, state: str = DONE, fence: int = 0, left: int = 0) -> None:
         self.state = state if left else DONE
         self.doubtful = False
         #: How often the stream was asked again.
         self.looks = 0
-        self._fence = fence
+        #: The last sequence that the stream had when it was asked.
+        self.fence = fence
         self._left = left
         self._seen: set[str] = set()  # while COUNTING: the keys that have arrived
         # While LISTED: for each key how many entries are wanted, how many have arrived, and the
@@ -81,7 +83,7 @@ class Snapshot:
 
     @property
     def passing(self) -> bool:
-        """Whether only the place in the stream counts; `passed` then tells that it was reached."""
+        """Whether only the place in the stream counts."""
         return self.state == PASSING
 
     def see(self, key: str, seq: int, pending: int) -> None:
@@ -89,7 +91,7 @@ class Snapshot:
         if self.state == COUNTING:
             if key not in self._seen:
                 self._seen.add(key)
-                if seq <= self._fence:
+                if seq <= self.fence:
                     self._left -= 1
             complete = not self._left
         elif self.state == LISTED:
@@ -102,10 +104,10 @@ class Snapshot:
                     self._missing[key] = (wanted, arrived + 1, seq)
             complete = not self._missing
         else:
-            complete = seq >= self._fence
+            complete = seq >= self.fence
         if complete:
-            self._end()
-        elif seq > self._fence or (self._trusting and not pending):
+            self.end()
+        elif seq > self.fence or (self._trusting and not pending):
             self.doubtful = True
 
     def listed(self, counts: dict[str, int], fence: int) -> None:
@@ -123,13 +125,13 @@ class Snapshot:
                 if wanted > arrived:
                     missing[key] = (wanted, arrived, seq)
             self._missing = missing
-        self._fence = fence
+        self.fence = fence
         # A count that was wrong once is wrong for long: asking at each zero would cost too much.
         self._trusting = False
         self.doubtful = False
         self.looks += 1
         if not self._missing:
-            self._end()
+            self.end()
 
     def missing(self, most: int) -> list[tuple[str, int]]:
         """Some of the keys that are missing, with the sequence after which they are."""
@@ -140,17 +142,16 @@ class Snapshot:
         """Do not wait for this key: it has nothing more."""
         self._missing.pop(key, None)
         if not self._missing:
-            self._end()
+            self.end()
 
-    def passed(self, cursor: int) -> bool:
-        """Whether a consumer that has come so far is at the fence; then nothing is missing."""
-        self.doubtful = False
+    def settled(self, more: bool) -> None:
+        """Take note whether there are more entries up to the fence, while PASSING."""
         self._trusting = False
-        if cursor >= self._fence:
-            self._end()
-        return self.done
+        if not more:
+            self.end()
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """Nothing is missing."""
         self.state = DONE
         self.doubtful = False
         self._missing = {}
@@ -211,18 +212,27 @@ class Lister:
         """Read from the leader the last entry of a key, or all of them after a sequence."""
         subject = self._prefix + key
         found: list[StoredMsg] = []
-        body: dict[str, object] = {"last_by_subj": subject}
-        while True:
-            if all:
+        try:
+            if not all:
+                body: dict[str, object] = {"last_by_subj": subject}
+                return [await get_by_api(self._api, self._stream, body)]
+            while True:
                 body = {"seq": after + 1, "next_by_subj": subject}
+                found.append(await get_by_api(self._api, self._stream, body))
+                after = found[-1].seq
+        except MessageNotFound:
+            return found
+
+    async def has_more(self, after: int, fence: int) -> bool:
+        """Whether the stream has an entry after one sequence, and not after the other."""
+        for each in self._filters:
+            body = {"seq": after + 1, "next_by_subj": self._prefix + each}
             try:
-                msg = await get_by_api(self._api, self._stream, body)
+                if (await get_by_api(self._api, self._stream, body)).seq <= fence:
+                    return True
             except MessageNotFound:
-                return found
-            if msg.seq <= after:
-                return found
-            found.append(msg)
-            after = msg.seq
+                pass
+        return False
 
     def _wants(self, key: str) -> bool:
         if len(self._filters) <= _MOST_CALLS:
@@ -236,19 +246,21 @@ class Lister:
         out of reach, subjects were removed meanwhile, and others may lie between (KV-43).
         """
         found: dict[str, int] = {}
-        fence = offset = restarts = 0
+        fence = offset = detours = 0
         last = ""
         while True:
             info = await self._page({"subjects_filter": subject, "offset": offset})
             page = info.state.subjects
             fence = fence or info.state.last_seq
-            if offset and (not page or min(page) > last) and restarts < _RESTARTS:
-                restarts += 1
-                offset = 0
-                last = ""
-                continue
+            known = len(found)
             found.update(page)
-            if offset + len(page) >= info.total or max(page) <= last:
+            if offset and (not page or min(page) > last) and detours < _DETOURS:
+                detours += 1
+                offset = 0
+                continue
+            if len(found) == known:
+                detours += 1  # others have come before these
+            if offset + len(page) >= info.total or detours > _DETOURS:
                 return found, fence
             last = max(page)
             offset += max(1, len(page) - 1)

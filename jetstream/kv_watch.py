@@ -185,7 +185,8 @@ class KeyWatcher:
         self._prefix = place.prefix
         self._lister = place.lister
         self._options = options
-        self._taken = 0  # the last revision; all up to it were taken, as far as they were sent
+        # The last revision. All up to it were taken, as far as they were sent.
+        self._taken = (options.start or 1) - 1
         self._skipped: list[KeyValueEntry] = []  # by the consumer, and read from the stream
         self._lineage = lineage
         self._snapshot = snapshot
@@ -196,6 +197,7 @@ class KeyWatcher:
         if anew:
             # ORDERED-26: older entries of a key must not come in the place of its latest.
             lineage.ahead = max(0, info.num_pending - lineage.consumer_seq)
+        snapshot.doubtful = not (snapshot.done or info.num_pending)
         #: What happened to its consumer: ConsumerReset. Iterate, or ask for next.
         self.events: MachineEvents = messages.events
 
@@ -322,7 +324,9 @@ class KeyWatcher:
         self._snapshot.doubtful = False
         try:
             if self._snapshot.passing:
-                await self._look()
+                self._snapshot.settled(
+                    await self._lister.has_more(self._taken, self._snapshot.fence)
+                )
             else:
                 self._snapshot.listed(*await self._lister.list())
                 if self._snapshot.looks >= _LOOKS:
@@ -335,12 +339,6 @@ class KeyWatcher:
         except RemoteError:
             pass  # no leader now, for one: it is asked again after a while
 
-    async def _look(self) -> None:
-        """Find out whether the consumer has passed the last sequence that there was."""
-        cursor = await self._cursor()
-        if cursor is not None:
-            self._snapshot.passed(cursor)
-
     async def _recover(self) -> None:
         """Read what is missing from the stream, and take what the consumer has skipped (KV-43)."""
         all = self._options.policy == "all"
@@ -351,7 +349,7 @@ class KeyWatcher:
                 self._snapshot.forget(key)
             found += entries
         cursor = self._taken
-        if found and not self._messages.pending:
+        if [msg for msg in found if msg.seq > cursor] and not self._messages.pending:
             cursor = max(cursor, await self._cursor() or 0)
         for msg in found:
             if msg.seq <= cursor:

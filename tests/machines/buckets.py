@@ -54,6 +54,18 @@ def created(
     }
 
 
+def state(stream: str, last: int, subjects: dict[str, int] | int) -> dict[str, Any]:
+    """What a stream answers before a watch begins: how many subjects it has, or which."""
+    fields: dict[str, Any] = {"last_seq": last}
+    answer: dict[str, Any] = {"config": {"name": stream}, "state": fields}
+    if isinstance(subjects, int):
+        fields["num_subjects"] = subjects
+    else:
+        fields["subjects"] = subjects
+        answer["total"] = len(subjects)
+    return answer
+
+
 def check_no_bucket(bucket: Any, checks: tuple[Callable[[str], str], ...], rule: str) -> None:
     """None of these functions takes it for the name of a bucket."""
     for check in checks:

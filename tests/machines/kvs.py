@@ -34,6 +34,17 @@ def created(pending: int = 0, serial: int = 1, seq: int = 0, sent: int = 0) -> d
     return buckets.created("KV_b", NAME, pending, serial, seq, sent)
 
 
+def there(keys: int, last: int = 9) -> dict[str, Any]:
+    """How many keys the bucket has, and its last sequence."""
+    return buckets.state("KV_b", last, keys)
+
+
+def listed(last: int = 9, **keys: int) -> dict[str, Any]:
+    """Which keys the bucket has, and how many entries of each; `_` stands for a dot."""
+    subjects = {"$KV.b." + key.replace("_", "."): keys[key] for key in keys}
+    return buckets.state("KV_b", last, subjects)
+
+
 def entry(
     key: str,
     seq: int,

@@ -78,6 +78,11 @@ def created(name: str, pending: int = 0, serial: int = 1, sent: int = 0) -> dict
     return buckets.created("OBJ_b", name, pending, serial, 0, sent)
 
 
+def listed(*names: str, last: int = 9) -> dict[str, Any]:
+    """The objects that the bucket tells about."""
+    return buckets.state("OBJ_b", last, {"$O.b.M." + token(name): 1 for name in names})
+
+
 def delivery(
     subject: str, data: bytes, number: int, pending: int, name: str, serial: int = 1, seq: int = 0
 ) -> Delivery:

@@ -10,7 +10,7 @@ from jetstream.blocking_kv import InitialEntries, KeyLister, KeyValue, KeyWatche
 from jetstream.ordered import ConsumerReset
 from natsproto.errors import InvalidState
 
-from .kvs import TIME, created, direct, entry, stream
+from .kvs import TIME, created, direct, entry, stream, there
 from .support import SILENCE, Stage, Status
 from .test_blocking import test_everything_has_its_twin as check_twins
 
@@ -44,7 +44,7 @@ def test_a_bucket():
 
 def test_a_watch():
     comes = [entry("a", 3, 1, 1), entry("c", 4, 2, 0), entry("a", 5, 3, 0), entry("a", 6, 4, 0)]
-    stage, bucket = make(created(2), comes, SILENCE)
+    stage, bucket = make(there(2, 4), created(2), comes, SILENCE)
     with bucket.watch() as watcher:
         assert isinstance(watcher, KeyWatcher)
         assert (str(watcher.began), repr(watcher)) == (TIME, "<KeyWatcher of b>")
@@ -65,14 +65,16 @@ def test_a_watch():
 
 
 def test_events_of_a_watch():
-    _, bucket = make(created(), Status("409 Consumer Deleted"), SILENCE, created(0, 2), SILENCE)
+    _, bucket = make(
+        there(0), created(), Status("409 Consumer Deleted"), SILENCE, created(0, 2), SILENCE
+    )
     with bucket.watch_all() as watcher:
         assert isinstance(next(watcher.events), ConsumerReset)
 
 
 def test_keys():
     comes = [entry("a", 3, 1, 1), entry("c", 4, 2, 0)]
-    _, bucket = make(created(2), comes, SILENCE)
+    _, bucket = make(there(2), created(2), comes, SILENCE)
     with bucket.list_keys() as lister:
         assert isinstance(lister, KeyLister)
         assert list(lister) == ["a", "c"]

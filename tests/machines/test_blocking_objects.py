@@ -21,6 +21,7 @@ from .objects import (
     created,
     delivery,
     direct,
+    listed,
     short,
     stream,
     token,
@@ -110,7 +111,7 @@ def test_a_watch():
         )
         for number, row in enumerate(rows)
     ]
-    _, store = make(created(NAME, 2), comes, SILENCE)
+    _, store = make(listed("a", "b"), created(NAME, 2), comes, SILENCE)
     with store.watch() as watcher:
         assert isinstance(watcher, ObjectWatcher)
         assert repr(watcher) == "<ObjectWatcher of b>"

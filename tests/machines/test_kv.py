@@ -22,7 +22,7 @@ from jetstream.kv import KeyLister, KeyValueConfig, KeyValueEntry, KeyValueStatu
 from jetstream.timestamp import Timestamp
 from natsproto.errors import InvalidName, InvalidValue, NotSupported
 
-from .kvs import NO_STREAM, TIME, bucket, created, direct, entry, short, stream
+from .kvs import NO_STREAM, TIME, bucket, created, direct, entry, listed, short, stream, there
 from .support import NOBODY, SILENCE, Status
 
 NOT_FOUND = Status("404 Message Not Found")
@@ -116,7 +116,7 @@ def test_get_what_was_deleted(operation):
 @pytest.mark.rule("KV-30")
 def test_history():
     comes = [entry("a", 3, 1, 2), entry("a", 4, 2, 1, "DEL"), entry("a", 9, 3, 0)]
-    stage, kv = bucket(created(3), comes, SILENCE, created(0), SILENCE)
+    stage, kv = bucket(listed(a=3), created(3), comes, SILENCE)
     found = stage.run(kv.history("a"))
     assert [(each.revision, each.operation, each.delta) for each in found] == [
         (3, "PUT", 2),
@@ -124,11 +124,12 @@ def test_history():
         (9, "PUT", 0),
     ]
     assert short(stage) == [
+        "STREAM.INFO.KV_b",
         "CONSUMER.CREATE.KV_b.w_1.$KV.b.a",
         "CONSUMER.MSG.NEXT.KV_b.w_1",
         "CONSUMER.DELETE.KV_b.w_1",
     ]
-    stage, kv = bucket(created(0))
+    stage, kv = bucket(listed(), created(0))
     with pytest.raises(KeyNotFound):
         stage.run(kv.history("a"))
 
@@ -136,25 +137,25 @@ def test_history():
 @pytest.mark.rule("KV-38")
 def test_keys():
     twice = [entry("c", 3, 1, 2), entry("a", 4, 2, 1), entry("c", 5, 3, 0)]
-    stage, kv = bucket(created(3), twice, SILENCE)
+    stage, kv = bucket(there(2, 4), created(3), twice, SILENCE)
     assert stage.run(kv.keys()) == ["a", "c"]
-    assert json.loads(stage._pubs[0].data)["config"]["headers_only"] is True
-    assert short(stage)[0] == "CONSUMER.CREATE.KV_b.w_1.$KV.b.>"
-    gone = [entry("c", 3, 1, 2), entry("a", 4, 2, 1), entry("c", 5, 3, 0, "DEL")]
-    stage, kv = bucket(created(3), gone)
+    assert json.loads(stage._pubs[1].data)["config"]["headers_only"] is True
+    assert short(stage)[1] == "CONSUMER.CREATE.KV_b.w_1.$KV.b.>"
+    gone = [entry("c", 3, 1, 2), entry("c", 4, 2, 1, "DEL"), entry("a", 5, 3, 0)]
+    stage, kv = bucket(there(2, 5), created(3), gone)
     assert stage.run(kv.keys()) == ["a"]
-    stage, kv = bucket(created(0))
+    stage, kv = bucket(listed(), listed(), created(0))
     assert stage.run(kv.keys(["a", "c.*"])) == []
-    assert stage._pubs[0].subject == "$JS.API.CONSUMER.CREATE.KV_b.%s_1" % ("1" * 22)
+    assert stage._pubs[2].subject == "$JS.API.CONSUMER.CREATE.KV_b.%s_1" % ("1" * 22)
 
 
 def test_watchers_and_listers():
-    stage, kv = bucket(created(), created(), created())
+    stage, kv = bucket(listed(), created())
     assert isinstance(stage.run(kv.watch("a")), KeyWatcher)
     stage, kv = bucket(created())
     assert isinstance(stage.run(kv.watch_all(updates_only=True)), KeyWatcher)
     assert stage._pubs[0].subject.endswith(".$KV.b.>")
-    stage, kv = bucket(created())
+    stage, kv = bucket(there(0), created())
     assert isinstance(stage.run(kv.list_keys()), KeyLister)
 
 
@@ -414,7 +415,7 @@ def test_purge_deletes(older_than, purged):
     # These messages are of 1970-01-01T00:00:01.
     consumer = {**created(3), "created": "1970-01-01T00:01:01Z"}
     comes = [entry("a", 3, 1, 2, "DEL"), entry("x", 5, 2, 1), entry("c", 7, 3, 0, "PURGE")]
-    stage, kv = bucket(consumer, comes, SILENCE, {"purged": 2}, {"purged": 1})
+    stage, kv = bucket(there(3), consumer, comes, SILENCE, {"purged": 2}, {"purged": 1})
     assert stage.run(kv.purge_deletes(older_than)) == 3
     asked = [body for subject, body in stage.asked if "STREAM.PURGE" in subject]
     assert asked == [{"filter": "$KV.b." + key, "seq": seq} for key, seq in purged]

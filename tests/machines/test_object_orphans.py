@@ -17,6 +17,7 @@ from .objects import (
     by_api,
     created,
     delivery,
+    listed,
     short,
     store,
     stream,
@@ -29,7 +30,7 @@ from .support import SILENCE
 NAMES = ("1" * 22, "3" * 22)
 
 
-def listed(*nuids):
+def chunks(*nuids):
     info = stream()
     info["state"]["subjects"] = {"$O.b.C." + nuid: 3 for nuid in nuids}
     info["total"] = len(nuids)
@@ -44,7 +45,10 @@ def look(place, *rows):
         subject = "$O.b.M." + token(row["name"])
         left = len(rows) - 1 - number
         comes.append(delivery(subject, json.dumps(row).encode(), number + 1, left, name))
-    return [created(name, len(rows)), comes, SILENCE]
+    names = [row["name"] for row in rows]
+    # A watch that has nothing to wait for may be stopped before it pulls.
+    pull = [comes, SILENCE] if rows else [SILENCE, SILENCE]
+    return [listed(*names), created(name, len(rows)), *pull]
 
 
 def chunk(time=TIME):
@@ -73,7 +77,7 @@ ORPHANS = [
 @pytest.mark.parametrize(("name", "nuids", "looks", "rest", "removed"), ORPHANS)
 def test_orphans(name, nuids, looks, rest, removed):
     answers = [answer for each in looks for answer in each]
-    stage, bucket = store(listed(*nuids), *answers, *rest)
+    stage, bucket = store(chunks(*nuids), *answers, *rest)
     assert stage.run(bucket.purge_orphans()) == removed
     asked = [body for subject, body in stage.asked if ".PURGE." in subject]
     assert len(asked) == removed
@@ -85,7 +89,7 @@ def test_orphans(name, nuids, looks, rest, removed):
 @pytest.mark.rule("OBJ-38")
 @pytest.mark.parametrize(("older_than", "removed"), [(0.0, 1), (0.001, 0), (3600, 0)])
 def test_ages(older_than, removed):
-    stage, bucket = store(listed("X"), *look(0), *look(1), chunk(), *[PURGED] * removed)
+    stage, bucket = store(chunks("X"), *look(0), *look(1), chunk(), *[PURGED] * removed)
     assert stage.run(bucket.purge_orphans(older_than)) == removed
     assert stage.asked[0] == ("$JS.API.STREAM.INFO.OBJ_b", {"subjects_filter": "$O.b.C.>"})
     assert stage.answers == []
@@ -93,7 +97,7 @@ def test_ages(older_than, removed):
 
 @pytest.mark.rule("OBJ-38")
 def test_an_info_that_cannot_be_read():
-    stage, bucket = store(listed("X"), *look(0, A, told("b", nuid="")))
+    stage, bucket = store(chunks("X"), *look(0, A, told("b", nuid="")))
     with pytest.raises(InvalidResponse):
         stage.run(bucket.purge_orphans())
     assert [subject for subject in short(stage) if "PURGE" in subject] == []

@@ -9,6 +9,7 @@ from jetstream.object_info import ObjectInfo
 from jetstream.object_read import open_reader
 from natsproto.errors import InvalidState, InvalidValue, TimeoutExpired
 
+from . import buckets
 from .buckets import SAME_STREAM
 from .objects import NO_MESSAGE, NO_STREAM, by_api, created, delivery, store, told
 from .support import SILENCE, Lost, Status
@@ -26,6 +27,11 @@ def comes(*chunks, first=1, serial=1, pending=0, name=NAME, number=1):
         each = delivery(CHUNK, data, number + place, left, name, serial, first + place)
         found.append(each)
     return found
+
+
+def chunks(count):
+    """How many chunks the stream has."""
+    return buckets.state("OBJ_b", 9, {CHUNK: count} if count else {})
 
 
 def start(*answers, pending=3, info=None, **config):
@@ -109,12 +115,12 @@ DAMAGES = [
     # what comes, with the consumer's answers later; what is wrong with it
     ("too few bytes", [comes(b"12", b"34", b"")], "there are 4 bytes in 3 chunks, not 5 in 3"),
     ("too few chunks", [comes(b"12", b"345")], "there are 5 bytes in 2 chunks, not 5 in 3"),
-    ("one is gone", [comes(b"12", b"34")], "there are 4 bytes in 2 chunks, not 5 in 3"),
+    ("one is gone", [comes(b"12", b"34"), chunks(2)], "there are 4 bytes in 2 chunks, not 5 in 3"),
     ("too many bytes", [comes(b"12", b"34", b"56")], "there are 6 bytes in 3 chunks, not 5 in 3"),
     ("other bytes", [comes(b"12", b"34", b"6")], "the digest of its 5 bytes in 3 chunks is not"),
     (
         "gone while it was read",
-        [comes(b"12", pending=2), created(NAME, 0, sent=1)],
+        [comes(b"12", pending=2), chunks(1)],
         "there are 2 bytes in 1 chunks, not 5 in 3",
     ),
 ]
@@ -150,7 +156,7 @@ def test_the_last_chunk_is_not_given_out_unless_all_is_well(last):
 
 @pytest.mark.rule("OBJ-29")
 def test_nothing_is_there():
-    stage, reader = start(SILENCE, SILENCE, by_api(told(nuid="X")), pending=0)
+    stage, reader = start(SILENCE, chunks(0), SILENCE, by_api(told(nuid="X")), pending=0)
     stage.run(reader.read(0))
     with pytest.raises(ObjectChanged, match="0 bytes in 0 chunks"):
         stage.run(reader.read())
@@ -158,10 +164,26 @@ def test_nothing_is_there():
 
 @pytest.mark.rule("OBJ-29")
 def test_nobody_says_why():
-    stage, reader = start(comes(b"12", b"34"), SILENCE, SILENCE, SILENCE)
+    stage, reader = start(comes(b"12", b"34"), chunks(2), SILENCE, SILENCE, SILENCE)
     for _ in range(2):
         with pytest.raises(TimeoutExpired):
             stage.run(reader.read())
+
+
+@pytest.mark.rule("OBJ-40")
+def test_no_more_chunks_come():
+    stage, reader = start(comes(b"12", b"34", pending=1), SILENCE)
+    assert stage.run(reader.read(4)) == b"1234"
+    with pytest.raises(TimeoutExpired, match="bucket 'b' for 5 s"):
+        stage.run(reader.read())
+    assert stage.now() == 6.0
+
+
+@pytest.mark.rule("OBJ-39")
+def test_the_server_counts_too_few():
+    later = comes(b"34", b"5", number=2, first=2)
+    stage, reader = start(comes(b"12") + later, chunks(3), SILENCE)
+    assert stage.run(reader.read()) == b"12345"
 
 
 @pytest.mark.rule("OBJ-29", "OBJ-30")

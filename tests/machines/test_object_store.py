@@ -33,6 +33,7 @@ from .objects import (
     created,
     delivery,
     direct,
+    listed,
     short,
     store,
     stream,
@@ -118,15 +119,15 @@ def test_list(show_deleted):
         subject = "$O.b.M." + token(row["name"])
         data = json.dumps(row).encode()
         comes.append(delivery(subject, data, number + 1, 4 - number, NAME))
-    stage, bucket = store(created(NAME, 5), comes, SILENCE)
+    stage, bucket = store(listed("a", "b", "c", "d"), created(NAME, 5), comes, SILENCE)
     found = stage.run(bucket.list(show_deleted))
     assert [info.name for info in found] == (["a", "b", "c", "d"] if show_deleted else ["b", "c"])
-    stage, bucket = store(created(NAME, 0))
+    stage, bucket = store(listed(), created(NAME, 0))
     assert stage.run(bucket.list()) == []
 
 
 def test_watch():
-    stage, bucket = store(created(NAME, 0))
+    stage, bucket = store(listed(), created(NAME, 0))
     assert isinstance(stage.run(bucket.watch()), ObjectWatcher)
 
 

@@ -9,7 +9,7 @@ import pytest
 from jetstream.errors import BucketNotFound
 from natsproto.errors import InvalidState, InvalidValue, TimeoutExpired
 
-from .objects import NO_STREAM, created, delivery, store, token, told
+from .objects import NO_STREAM, created, delivery, listed, store, token, told
 from .support import SILENCE
 
 NAME = "1" * 22
@@ -25,8 +25,10 @@ def infos(*rows):
     return found
 
 
-def start(*answers, pending=0, **options):
-    stage, bucket = store(created(NAME, pending), *answers)
+def start(*answers, names=(), **options):
+    """A watch of a bucket that has these objects when it begins."""
+    first = [] if options.get("updates_only") else [listed(*names)]
+    stage, bucket = store(*first, created(NAME, len(names)), *answers)
     watcher = stage.run(bucket.watch(**options))
     create = stage._pubs.pop()
     return stage, watcher, json.loads(create.data)["config"]
@@ -66,7 +68,7 @@ def test_wrong_options():
 @pytest.mark.parametrize("ignore_deletes", [False, True])
 def test_initial(ignore_deletes):
     comes = infos(("a", False), ("b", True), b"garbage", b"")
-    stage, watcher, _ = start(comes, SILENCE, pending=4, ignore_deletes=ignore_deletes)
+    stage, watcher, _ = start(comes, SILENCE, names="abx", ignore_deletes=ignore_deletes)
     found = [("a", False)] if ignore_deletes else [("a", False), ("b", True)]
     assert not watcher.initialized
     assert stage.run(all_of(watcher.initial())) == found
@@ -100,7 +102,7 @@ def test_stop():
             await watcher.next()
         assert await all_of(watcher) == []
 
-    stage, watcher, _ = start(infos(("a", False)), SILENCE, pending=1)
+    stage, watcher, _ = start(infos(("a", False)), SILENCE, names="a")
     stage.run(main())
     assert watcher.closed
     with pytest.raises(InvalidState):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from jetstream.kv import KeyValue
     from jetstream.object_store import ObjectStore
+    from jetstream.stream_config import Storage
 
     Call = Callable[[], Awaitable[bool]]
 
@@ -34,7 +35,7 @@ PURGED = ["p%d" % number for number in range(3)]
 class Snapshots:
     """Takes `count` snapshots of a bucket with this history, of each kind in turn."""
 
-    def __init__(self, history: int, count: int, storage: str = "memory") -> None:
+    def __init__(self, history: int, count: int, storage: Storage = "memory") -> None:
         self.history = history
         self.count = count
         self.storage = storage
@@ -42,12 +43,16 @@ class Snapshots:
         self.short: dict[str, int] = {}
         self.puts = 0
         self.seconds = 0.0
+        self.old = False
 
     async def run(self, url: str) -> None:
         async with connect(url) as mine, connect(url) as theirs:
+            assert mine.info is not None
+            self.old = mine.info.version.startswith("2.9.")
             js, others = JetStream(mine), JetStream(theirs)
-            config = {"bucket": "kv", "history": self.history, "storage": self.storage}
-            kv = await js.create_key_value(**config)
+            kv = await js.create_key_value(
+                bucket="kv", history=self.history, storage=self.storage
+            )
             store = await js.create_object_store(bucket="obj", storage=self.storage)
             for _ in range(self.history):
                 for key in ALL:
@@ -103,7 +108,9 @@ class Snapshots:
         async def with_history() -> bool:
             async with await kv.watch(include_history=True) as watcher:
                 found = [entry.key async for entry in watcher.initial()]
-            return all(found.count(key) >= self.history for key in ALL)
+            # A consumer of 2.9.10 skips entries when a key is purged: then the last one is read.
+            wanted = 1 if self.old else self.history
+            return all(found.count(key) >= wanted for key in ALL)
 
         async def objects() -> bool:
             return _has([info.name for info in await store.list()], ALL)

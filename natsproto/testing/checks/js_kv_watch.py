@@ -137,6 +137,57 @@ async def check_kv_watch_bucket_deleted(ctx: Context) -> None:
             _ = [entry async for entry in watcher]
 
 
+async def _change(kv: KeyValue, keys: list[str], stop: list[bool]) -> None:
+    while not stop:
+        for key in keys:
+            await kv.put(key, b"changed")
+
+
+@check()
+async def check_kv_watch_complete_while_others_write(ctx: Context) -> None:
+    """Keys that are there all the time are in every list, however others change them."""
+    js, kv = await new_bucket(ctx, history=3)
+    keys = ["k%d" % number for number in range(10)]
+    for key in keys:
+        for _ in range(3):
+            await kv.put(key, b"first")
+    other = ctx.jetstream(await ctx.connect(js_server(ctx)))
+    stop: list[bool] = []
+    changing = ctx.start(_change, await other.key_value(kv.bucket), keys[::2], stop)
+    for _ in range(40):
+        assert await kv.keys() == keys
+        async with await kv.watch("*", include_history=True) as watcher:
+            found = [key for key, _, _, _ in await _initial(watcher)]
+        assert not [key for key in keys if found.count(key) < 3], found
+        assert len(await kv.history("k0")) == 3
+        assert await kv.keys("k1") == ["k1"]
+    stop.append(True)
+    await changing.result()
+    await left_alone(ctx, js, "KV_" + kv.bucket)
+
+
+@check(slow=True)
+async def check_kv_watch_of_a_frozen_server(ctx: Context) -> None:
+    """If the server freezes amid the initial values, that is an error after a while."""
+    server = ctx.own_server(**JETSTREAM)
+    js = await open_js(ctx, server, timeout=0.5)
+    kv = await js.create_key_value(bucket=name_of(ctx))
+    async with js.publisher() as window:
+        for number in range(2000):
+            await window.publish(f"$KV.{kv.bucket}.{number}", b"v" * 1000)
+    async with await kv.watch() as watcher:
+        first = await watcher.next(WAIT)
+        server.freeze()
+        try:
+            with raises(TimeoutExpired, within=2 * WAIT):
+                _ = await _initial(watcher)
+        finally:
+            server.thaw()
+        found = {first.key, *[key for key, _, _, _ in await _initial(watcher)]}
+        assert len(found) > 1
+        assert watcher.initialized
+
+
 # Losses: each revision comes once, in order
 
 
