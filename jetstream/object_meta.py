@@ -124,11 +124,13 @@ class Metas:
 
         If it was deleted by somebody else, who may not have come so far, they go as well.
         """
-        if info.chunks or info.deleted:
+        if info.nuid and (info.chunks or info.deleted):
             await self._purge(self.chunks + info.nuid)
 
     def purge_if_deleted(self, info: ObjectInfo) -> None:
         """Nobody says whether the object is deleted: if it is, its chunks go, in the background."""
+        if not info.nuid:
+            return  # OBJ-42
         chunks = self.chunks + info.nuid
         look = Look(self.infos + encode_name(info.name), info.nuid, chunks, deleted=True)
         sweep(self.api, self.stream.name, "", look=look)

@@ -63,7 +63,7 @@ async def _owned(metas: Metas) -> tuple[set[str], int]:
     async with await watch_infos(metas) as watcher:
         async for entry in watcher.initial():
             info = read_info(entry.value, entry.created)
-            if not info.deleted:
+            if info.nuid and not info.deleted:
                 owned.add(metas.chunks + info.nuid)
     assert watcher.began is not None
     return owned, watcher.began.ns

@@ -88,13 +88,15 @@ class Upload:
 
     @staticmethod
     def _check_size(metas: Metas, size: int) -> int:
-        size = check_count("chunk_size", size or CHUNK, 1, rule="OBJ-17")
+        given = check_count("chunk_size", size or CHUNK, 1, rule="OBJ-17")
         info = metas.api.session.connection.info
-        if info is not None and 0 < info.max_payload < size + _HEADERS:
-            text = "chunk_size %d is above %d: the server's max_payload is %d, with headers"
-            told = (size, info.max_payload - _HEADERS, info.max_payload)
-            raise InvalidValue(text % told, "OBJ-18")
-        return size
+        if info is None or not 0 < info.max_payload < given + _HEADERS:
+            return given
+        largest = max(1, info.max_payload - _HEADERS)
+        if not size:
+            return largest  # OBJ-43
+        text = "chunk_size %d is above %d: the server's max_payload is %d, with headers"
+        raise InvalidValue(text % (size, largest, info.max_payload), "OBJ-18")
 
     async def add(self, piece: BytesLike) -> None:
         """More of the data; waits for room in the window. Raises what a chunk failed of."""

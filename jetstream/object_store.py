@@ -286,7 +286,8 @@ class ObjectStore:
         return info
 
     def _rename(self, found: ObjectInfo | None, info: ObjectInfo) -> ObjectInfo:
-        if found is not None and not found.deleted and found.nuid != info.nuid:
+        same = found is None or (found.nuid == info.nuid and found.link == info.link)
+        if found is not None and not found.deleted and not same:
             raise ObjectAlreadyExists(self.bucket, info.name)  # OBJ-33
         return info
 

@@ -76,11 +76,21 @@ def test_no_digest_is_not_written():
     assert "digest" not in json.loads(info.encode())
 
 
+@pytest.mark.rule("OBJ-42")
+@pytest.mark.parametrize("more", [{}, {"nuid": ""}, {"size": 0, "chunks": 0}, {"deleted": True}])
+def test_a_link_without_a_nuid(more):
+    link = {"bucket": "b", "name": "a"}
+    raw = {"name": "ref", "bucket": "b", "options": {"link": link}, **more}
+    info = read_info(json.dumps(raw).encode(), TIME)
+    assert (info.nuid, info.chunks, info.link.name) == ("", 0, "a")
+
+
 @pytest.mark.rule("OBJ-16")
 @pytest.mark.parametrize(
     "data",
     [
-        *(b"", b"{", b"[]", b"7", b'{"name":7,"nuid":"n"}', b'{"nuid":"n"}', b'{"name":"o"}'),
+        *(b"", b"{", b"[]", b"7", b'{"name":7,"nuid":"n"}', b'{"nuid":"n"}', b'{"name":"o","size":1}'),
+        *(b'{"name":"o","chunks":1}', b'{"name":"o","nuid":"","size":7,"chunks":1}'),
         *(b'{"name":"o","nuid":"n","headers":7}', b'{"name":"o","nuid":"n","headers":{"a":7}}'),
         *(b'{"name":"o","nuid":"%s"}' % nuid for nuid in (b">", b"*", b"a.>", b"a b", b"a..b")),
     ],

@@ -58,6 +58,8 @@ def chunk(time=TIME):
 
 
 A, B, GONE = told("a", nuid="A"), told("b", nuid="B"), told("c", nuid="C", deleted=True)
+# As nats.js writes it: without nuid, size and chunks.
+LINK = {"name": "ref", "bucket": "b", "options": {"link": {"bucket": "b", "name": "a"}}}
 BEFORE = "2026-11-15T22:55:50.159073055Z"  # an hour before TIME, when watches begin
 LATER = "2026-11-15T22:55:50.159073056Z"
 ORPHANS = [
@@ -69,6 +71,7 @@ ORPHANS = [
     ("two", ["Y", "X"], [look(0), look(1)], [chunk(BEFORE), PURGED, chunk(BEFORE), PURGED], 2),
     ("of a deleted one", ["C"], [look(0, GONE), look(1, GONE)], [chunk(BEFORE), PURGED], 1),
     ("it got another name", ["A"], [look(0), look(1, A)], [], 0),
+    ("a link of nats.js", ["X"], [look(0, LINK), look(1, LINK)], [chunk(BEFORE), PURGED], 1),
     ("gone meanwhile", ["X"], [look(0), look(1)], [NO_MESSAGE], 0),
 ]
 
@@ -97,7 +100,7 @@ def test_ages(older_than, removed):
 
 @pytest.mark.rule("OBJ-38")
 def test_an_info_that_cannot_be_read():
-    stage, bucket = store(chunks("X"), *look(0, A, told("b", nuid="")))
+    stage, bucket = store(chunks("X"), *look(0, A, told("b", nuid=">")))
     with pytest.raises(InvalidResponse):
         stage.run(bucket.purge_orphans())
     assert [subject for subject in short(stage) if "PURGE" in subject] == []
