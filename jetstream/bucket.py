@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from natsproto.errors import InvalidName, InvalidValue, NotSupported
+from natsproto.errors import InvalidName, InvalidValue, NotSupported, RemoteError
 from natsproto.subjects import LETTERS_AND_DIGITS
 
 from .api_errors import StreamNameInUse, StreamNotFound
+from .assets import put_stream
 from .kv_errors import BucketExists, BucketNotFound
 from .stored import get_by_api, get_direct, get_direct_last
+from .stream import Stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, Protocol, TypeAlias
 
     from .api import JetStream
     from .call import Api
     from .config import StreamConfig
+    from .fields import Fields
     from .info import StreamInfo
     from .stored import StoredMsg
-    from .stream import Stream
 
     Same: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -39,6 +42,12 @@ SAME = (
     ("placement", "placement"),
     ("metadata", "metadata"),
 )
+# What a bucket may have changed about its stream; the rest stays as it is.
+GOVERNED = tuple([theirs for _, theirs in SAME]) + ("compression",)
+# Fields whose 0 stands for something.
+_AT_LEAST_ONE = ("history", "replicas")
+_UNLIMITED = ("max_bytes", "max_value_size")
+_SERVERS_OWN = "_nats."
 _COMPRESSED = "s2"
 ROLLUP = "Nats-Rollup"
 
@@ -89,6 +98,35 @@ def read_stream(config: BucketConfig, stream: StreamConfig, prefix: str, same: S
     config.compression = stream.compression == _COMPRESSED
 
 
+def keep_rest(config: StreamConfig, there: StreamConfig, governed: tuple[str, ...]) -> None:
+    """Into the configuration to update a stream with, all that a bucket does not say about it.
+
+    Another client may have set it, and a server does not let everything be taken back (KV-46).
+    """
+    names = [field.name for field in config.given_fields()] + list(governed)
+    for field in there.given_fields():
+        if field.name not in names:
+            setattr(config, field.name, getattr(there, field.name))
+    config.extra = dict(there.extra)
+
+
+def find_differences(given: Fields, wanted: Fields, there: Fields) -> tuple[str, ...]:
+    """The names of the given fields that mean something else there; `wanted` has their values."""
+    names = [field.name for field in given.given_fields()]
+    return tuple([name for name in names if _meaning(wanted, name) != _meaning(there, name)])
+
+
+def _meaning(config: Fields, name: str) -> object:
+    value: Any = getattr(config, name)
+    if name in _AT_LEAST_ONE:
+        return value or 1
+    if name in _UNLIMITED:
+        return value if value > 0 else -1
+    if name == "metadata":
+        return {key: value[key] for key in value if not key.startswith(_SERVERS_OWN)}
+    return value
+
+
 async def read_message(
     api: Api, stream: str, subject: str, *, seq: int | None = None, direct: bool
 ) -> StoredMsg:
@@ -107,26 +145,58 @@ async def read_message(
     return await get_by_api(api, stream, body)
 
 
+async def check_there(stream: Stream, bucket: str) -> None:
+    """BucketNotFound if the bucket is gone, so that nobody takes what is published (KV-48)."""
+    try:
+        await stream.info()
+    except StreamNotFound:
+        raise BucketNotFound(bucket) from None
+    except RemoteError:
+        pass  # JetStream is down, for one
+
+
 class BucketStreams:
     """The streams whose names start with the prefix: made, found and listed as buckets."""
 
-    def __init__(self, js: JetStream, prefix: str) -> None:
+    def __init__(self, js: JetStream, api: Api, prefix: str) -> None:
         self._js = js
+        self._api = api
         self._prefix = prefix
 
-    async def create(self, config: StreamConfig) -> Stream:
-        try:
-            return await self._js.create_stream(config)
-        except StreamNameInUse as error:
-            exists = BucketExists(self._bucket(config.name))
-            exists.different = error.different
-            raise exists from None
+    async def create(
+        self, config: StreamConfig, given: Fields, read: Callable[[StreamConfig], Fields]
+    ) -> Stream:
+        """Create the stream of a bucket that was `given`; `read` reads such from a stream.
 
-    async def update(self, config: StreamConfig) -> Stream:
+        If it exists, it is compared by what was given (KV-47).
+        """
+        # Not by create_stream, whose error would look at the stream that exists once more.
+        try:
+            return Stream(self._js, self._api, await put_stream(self._api, "CREATE", config))
+        except StreamNameInUse:
+            stream = await self.find(config.name)
+        there = stream.cached_info.config
+        different = find_differences(given, read(config), read(there))
+        if not there.mirror and [each for each in config.subjects if each not in there.subjects]:
+            different += ("subjects",)
+        if different:
+            raise BucketExists(self._bucket(config.name), different)
+        return stream
+
+    async def update(self, config: StreamConfig, governed: tuple[str, ...]) -> Stream:
+        """Update the stream of a bucket, which has all of these fields in its hand."""
+        there = await self.find(config.name)
+        keep_rest(config, there.cached_info.config, governed)
         try:
             return await self._js.update_stream(config)
         except StreamNotFound:
             raise BucketNotFound(self._bucket(config.name)) from None
+
+    async def create_or_update(self, config: StreamConfig, governed: tuple[str, ...]) -> Stream:
+        try:
+            return await self.update(config, governed)
+        except BucketNotFound:
+            return await self._js.create_or_update_stream(config)
 
     async def find(self, stream: str) -> Stream:
         try:

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from natsproto.session import check_count, check_seconds
 
-from .api_errors import MessageNotFound, StreamNotFound, WrongLastSequence
-from .bucket import ROLLUP, read_message
+from .api_errors import MessageNotFound, StreamNotFound, TtlDisabled, WrongLastSequence
+from .bucket import ROLLUP, check_there, read_message
+from .errors import NoStreamResponse
 from .kinds import MOST_SEQUENCE
 from .kv_config import KeyValueConfig as KeyValueConfig
 from .kv_config import KeyValueStatus as KeyValueStatus
@@ -273,7 +274,14 @@ class KeyValue:
         return entry.revision if entry.deleted else None
 
     async def _publish(self, key: str, value: BytesLike, **options: Unpack[PublishOptions]) -> int:
-        ack = await self._js.publish(self._put_prefix + key, value, **options)
+        try:
+            ack = await self._js.publish(self._put_prefix + key, value, **options)
+        except NoStreamResponse:
+            await check_there(self._stream, self.bucket)
+            raise
+        except TtlDisabled as error:
+            text = "bucket %r does not allow a TTL of a key: it has no limit_marker_ttl"
+            raise TtlDisabled(error.code, error.err_code, text % self.bucket) from None  # KV-49
         return ack.seq
 
     async def _publish_after(

@@ -6,7 +6,7 @@ from natsproto.errors import NotSupported
 
 from .bucket import BucketStreams, check_given
 from .kv import KeyValue
-from .kv_config import KeyValueConfig, KeyValueStatus
+from .kv_config import GOVERNED, KeyValueConfig, KeyValueStatus
 from .kv_errors import NotABucket
 from .kv_names import STREAM, stream_of
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from .api import JetStream
     from .call import Api
-    from .config import StreamConfig
     from .stream import Stream
 
 
@@ -27,27 +26,25 @@ class Buckets:
     def __init__(self, js: JetStream, api: Api) -> None:
         self._js = js
         self._api = api
-        self._streams = BucketStreams(js, STREAM)
+        self._streams = BucketStreams(js, api, STREAM)
 
     async def create(self, config: KeyValueConfig | None, fields: Mapping[str, Any]) -> KeyValue:
-        stream = await self._stream_config(config, fields)
-        return self._bucket(await self._streams.create(stream))
+        wanted = await self._config(config, fields)
+        read = KeyValueConfig.of_stream
+        return self._bucket(await self._streams.create(wanted.to_stream(), wanted, read))
 
     async def update(self, config: KeyValueConfig | None, fields: Mapping[str, Any]) -> KeyValue:
-        stream = await self._stream_config(config, fields)
-        return self._bucket(await self._streams.update(stream))
+        stream = (await self._config(config, fields)).to_stream()
+        return self._bucket(await self._streams.update(stream, GOVERNED))
 
     async def create_or_update(
         self, config: KeyValueConfig | None, fields: Mapping[str, Any]
     ) -> KeyValue:
-        stream = await self._stream_config(config, fields)
-        return self._bucket(await self._js.create_or_update_stream(stream))
+        stream = (await self._config(config, fields)).to_stream()
+        return self._bucket(await self._streams.create_or_update(stream, GOVERNED))
 
     async def find(self, bucket: str) -> KeyValue:
-        stream = await self._streams.find(stream_of(bucket))
-        if stream.cached_info.config.max_msgs_per_subject < 1:
-            raise NotABucket(bucket)
-        return self._bucket(stream)
+        return self._bucket(await self._streams.find(stream_of(bucket)))
 
     async def delete(self, bucket: str) -> None:
         await self._streams.delete(stream_of(bucket))
@@ -59,14 +56,17 @@ class Buckets:
         return [KeyValueStatus(info) for info in await self._streams.infos()]
 
     def _bucket(self, stream: Stream) -> KeyValue:
+        if stream.cached_info.config.max_msgs_per_subject < 1:
+            raise NotABucket(stream.name[len(STREAM) :])
         return KeyValue(self._js, self._api, stream)
 
-    async def _stream_config(
+    async def _config(
         self, given: KeyValueConfig | None, fields: Mapping[str, Any]
-    ) -> StreamConfig:
+    ) -> KeyValueConfig:
+        """The configuration that was given, checked."""
         check_given(KeyValueConfig, given, "KV-14")
         config = KeyValueConfig.of(given, fields)
-        stream = config.to_stream()
+        config.check()
         self._api.check_since(config)
         if config.limit_marker_ttl:
             # KV-9: whoever answers for this JetStream may be another server than ours.
@@ -74,4 +74,4 @@ class Buckets:
             if level < 1:
                 text = "limit_marker_ttl needs JetStream API level 1; this one has %d"
                 raise NotSupported(text % level)
-        return stream
+        return config

@@ -205,6 +205,13 @@ _SAME = SAME + (
     ("republish", "republish"),
 )
 
+GOVERNED = tuple([theirs for _, theirs in _SAME]) + (
+    "compression",
+    "mirror",
+    "mirror_direct",
+    "sources",
+)
+
 _REFUSED: list[Refusal[KeyValueConfig]] = [
     (
         "KV-6",

@@ -33,14 +33,19 @@ class BucketNotFound(StreamNotFound):
 
 
 class BucketExists(StreamNameInUse):
-    """There is a bucket of this name with another configuration: update it or take another name."""
+    """There is a bucket of this name with another configuration: update it or take another name.
 
-    def __init__(self, bucket: str) -> None:
-        super().__init__(400, 10058, "bucket %r is there with another configuration" % bucket)
+    `different` has the names of the fields that differ from the given ones.
+    """
+
+    def __init__(self, bucket: str, different: tuple[str, ...] = ()) -> None:
+        text = "bucket %r already exists with a different configuration" % bucket
+        super().__init__(400, 10058, text)
         self.bucket = bucket
+        self.different = different
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.bucket,)
+        return type(self), (self.bucket, self.different)
 
 
 class NotABucket(JetStreamError):

@@ -189,7 +189,7 @@ class Lister:
             return Snapshot(COUNTING, state.last_seq, state.num_subjects)
         counts, fence = await self.list()
         if policy == "last_per_subject":
-            counts = {key: 1 for key in counts}
+            counts = dict.fromkeys(counts, 1)
         return Snapshot.of(counts, fence)
 
     async def list(self) -> tuple[dict[str, int], int]:
@@ -237,7 +237,7 @@ class Lister:
     def _wants(self, key: str) -> bool:
         if len(self._filters) <= _MOST_CALLS:
             return True
-        return any([matches(each, key) for each in self._filters])
+        return any(matches(each, key) for each in self._filters)
 
     async def _subjects(self, subject: str) -> tuple[dict[str, int], int]:
         """All subjects, and the last sequence before they were listed.

@@ -5,10 +5,10 @@ from (ordered_consumer.py), which tells soonest that it was lost. Only under the
 account it is a push consumer (ordered_push.py): an import lets one answer to a pull through, and no
 more, unless its export says otherwise (KV-39).
 
-First come the initial values: what was there when the watch began. A Snapshot (kv_snapshot.py) knows
-when they are complete: it was taken before the consumer was created, and compares it with what
-arrives. If something is missing that may be gone, the stream is asked again: at once when an entry
-says so, and after a second without any (KV-36).
+First come the initial values: what was there when the watch began. A Snapshot (kv_snapshot.py),
+which is taken before the consumer is created, knows when they are complete. If something that is
+missing may be gone, the stream is asked again: at once when an entry says so, and after a second
+without any (KV-36).
 
 Then each change comes, over lost connections and restarts as well.
 """
@@ -128,7 +128,9 @@ async def open_watch(
         raise BucketNotFound(bucket) from None
     # Where there is but one entry of each key, a consumer in the place of a lost one goes on.
     anew = options.policy == "last_per_subject" and history != 1
-    return KeyWatcher(api, messages, lineage, Place(bucket, prefix, lister), options, snapshot, anew)
+    return KeyWatcher(
+        api, messages, lineage, Place(bucket, prefix, lister), options, snapshot, anew
+    )
 
 
 async def _consume(

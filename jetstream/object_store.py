@@ -14,7 +14,14 @@ from natsproto.errors import InvalidValue
 from natsproto.session import check_flag
 
 from .api_errors import StreamNotFound
-from .errors import BucketNotFound, LinkUnreadable, ObjectAlreadyExists, ObjectNotFound
+from .bucket import check_there
+from .errors import (
+    BucketNotFound,
+    LinkUnreadable,
+    NoStreamResponse,
+    ObjectAlreadyExists,
+    ObjectNotFound,
+)
 from .object_config import ObjectStoreConfig as ObjectStoreConfig
 from .object_config import ObjectStoreStatus as ObjectStoreStatus
 from .object_info import ObjectInfo as ObjectInfo
@@ -140,7 +147,12 @@ class ObjectStore:
         source = source_of(data, chunk_size or CHUNK)
         with self.lock:
             upload = self._upload(meta, description, headers, metadata, chunk_size)
-        return await send_all(source, upload, self.lock)
+        try:
+            return await send_all(source, upload, self.lock)
+        except NoStreamResponse:
+            with self.lock:
+                await check_there(self._metas.stream, self.bucket)  # OBJ-44
+            raise
 
     async def update_meta(
         self,

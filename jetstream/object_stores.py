@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .bucket import BucketStreams, check_given
+from .bucket import GOVERNED, BucketStreams, check_given
 from .object_config import ObjectStoreConfig, ObjectStoreStatus
 from .object_names import STREAM, stream_of
 from .object_store import ObjectStore
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from .api import JetStream
     from .call import Api
-    from .config import StreamConfig
     from .stream import Stream
 
 
@@ -24,23 +23,26 @@ class ObjectStores:
     def __init__(self, js: JetStream, api: Api) -> None:
         self._js = js
         self._api = api
-        self._streams = BucketStreams(js, STREAM)
+        self._streams = BucketStreams(js, api, STREAM)
 
     async def create(
         self, config: ObjectStoreConfig | None, fields: Mapping[str, Any]
     ) -> ObjectStore:
-        return self._store(await self._streams.create(self._stream_config(config, fields)))
+        wanted = self._config(config, fields)
+        read = ObjectStoreConfig.of_stream
+        return self._store(await self._streams.create(wanted.to_stream(), wanted, read))
 
     async def update(
         self, config: ObjectStoreConfig | None, fields: Mapping[str, Any]
     ) -> ObjectStore:
-        return self._store(await self._streams.update(self._stream_config(config, fields)))
+        stream = self._config(config, fields).to_stream()
+        return self._store(await self._streams.update(stream, GOVERNED))
 
     async def create_or_update(
         self, config: ObjectStoreConfig | None, fields: Mapping[str, Any]
     ) -> ObjectStore:
-        stream = self._stream_config(config, fields)
-        return self._store(await self._js.create_or_update_stream(stream))
+        stream = self._config(config, fields).to_stream()
+        return self._store(await self._streams.create_or_update(stream, GOVERNED))
 
     async def find(self, bucket: str) -> ObjectStore:
         return self._store(await self._streams.find(stream_of(bucket)))
@@ -57,11 +59,12 @@ class ObjectStores:
     def _store(self, stream: Stream) -> ObjectStore:
         return ObjectStore(self._js, self._api, stream)
 
-    def _stream_config(
+    def _config(
         self, given: ObjectStoreConfig | None, fields: Mapping[str, Any]
-    ) -> StreamConfig:
+    ) -> ObjectStoreConfig:
+        """The configuration that was given, checked."""
         check_given(ObjectStoreConfig, given, "OBJ-6")
         config = ObjectStoreConfig.of(given, fields)
-        stream = config.to_stream()
+        config.check()
         self._api.check_since(config)
-        return stream
+        return config

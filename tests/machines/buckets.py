@@ -26,13 +26,19 @@ NO_STREAM = {"error": {"code": 404, "err_code": 10059, "description": "stream no
 IN_USE = {"error": {"code": 400, "err_code": 10058, "description": "name in use"}}
 OVERLAP = {"error": {"code": 400, "err_code": 10065, "description": "subjects overlap"}}
 
+# A stream of that name which takes something else.
+OTHER = {"config": {"name": "X", "subjects": ["x"], "max_msgs_per_subject": 1}}
+
 NO_BUCKETS = ["", "a.b", "a b", "a*", ">", "é", "a/b", "a=b", 7, None, b"b"]
 NOT_MADE = [
     # call; what the server says; what is raised, and what it also is
-    ("create", [IN_USE, NO_STREAM], BucketExists, StreamNameInUse),
+    ("create", [IN_USE, OTHER], BucketExists, StreamNameInUse),
+    ("create", [IN_USE, NO_STREAM], BucketNotFound, StreamNotFound),
     ("create", [OVERLAP], SubjectOverlap, SubjectOverlap),
     ("update", [NO_STREAM], BucketNotFound, StreamNotFound),
-    ("create_or_update", [NO_STREAM, OVERLAP], SubjectOverlap, SubjectOverlap),
+    ("update", [OTHER, NO_STREAM], BucketNotFound, StreamNotFound),
+    ("create_or_update", [NO_STREAM, NO_STREAM, OVERLAP], SubjectOverlap, SubjectOverlap),
+    ("create_or_update", [OTHER, OVERLAP], SubjectOverlap, SubjectOverlap),
 ]
 
 
@@ -96,11 +102,13 @@ def check_call(
     status: type,
 ) -> None:
     """A call of JetStream, in a domain: what it asks for, and what it gives."""
-    stage = Stage(answer)
+    update = ".UPDATE." in endpoint
+    stage = Stage(*[answer] * (2 if update else 1))
     js = JetStream(stage.client, domain="hub")
     found = stage.run(getattr(js, call)(*args, **keywords))
     assert isinstance(found, gives)
     if gives is list:
         assert len(found) == 1
         assert isinstance(found[0], (str, status))
-    assert [subject for subject, _ in stage.asked] == ["$JS.hub.API." + endpoint]
+    endpoints = [endpoint.replace("UPDATE", "INFO"), endpoint] if update else [endpoint]
+    assert [subject for subject, _ in stage.asked] == ["$JS.hub.API." + each for each in endpoints]

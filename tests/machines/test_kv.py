@@ -346,11 +346,33 @@ def test_delete_and_purge(call, keywords, headers):
     assert [pub.headers.items() for pub in stage.pubs] == [[*headers, expected]] * 2
 
 
+@pytest.mark.rule("KV-48")
 def test_what_a_put_meets():
-    stage, kv = bucket(NOBODY, NOBODY, NOBODY, SILENCE, {"seq": 1})
+    stage, kv = bucket(NOBODY, NOBODY, NOBODY, NOBODY, SILENCE, {"seq": 1})
     for error in (NoStreamResponse, PublishTimeout, InvalidResponse):
         with pytest.raises(error):
             stage.run(kv.put("a", b"v"))
+
+
+@pytest.mark.rule("KV-48")
+@pytest.mark.parametrize(
+    ("answer", "error"), [(NO_STREAM, BucketNotFound), (stream(), NoStreamResponse)]
+)
+def test_a_put_into_a_bucket_that_is_gone(answer, error):
+    stage, kv = bucket(NOBODY, NOBODY, NOBODY, answer)
+    with pytest.raises(error) as caught:
+        stage.run(kv.put("a", b"v"))
+    assert getattr(caught.value, "bucket", "b") == "b"
+
+
+@pytest.mark.rule("KV-49")
+@pytest.mark.parametrize("call", [("create", "a", b"v"), ("purge", "a")])
+def test_a_ttl_that_is_not_allowed(call):
+    text = "per-message TTL is disabled"
+    refusal = {"error": {"code": 400, "err_code": 10166, "description": text}}
+    stage, kv = bucket(refusal)
+    with pytest.raises(TtlDisabled, match=r"bucket 'b' .* no limit_marker_ttl"):
+        stage.run(getattr(kv, call[0])(*call[1:], ttl=60))
 
 
 WRONG = [

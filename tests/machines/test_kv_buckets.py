@@ -30,12 +30,17 @@ def make(*answers, **info):
     [("create", "CREATE"), ("update", "UPDATE"), ("create_or_update", "UPDATE")],
 )
 def test_make(call, verb):
-    stage, buckets = make(stream(), stream())
+    before = [] if call == "create" else [stream()]
+    stage, buckets = make(*before, stream(), *before, stream())
     kv = stage.run(getattr(buckets, call)(KeyValueConfig(bucket="b", history=5), {}))
     assert isinstance(kv, KeyValue)
     assert kv.bucket == "b"
     kv = stage.run(getattr(buckets, call)(KeyValueConfig(bucket="x", ttl=60), {"bucket": "b"}))
-    [(first, body), (second, other)] = stage.asked
+    asked = stage.asked
+    assert [subject for subject, _ in asked if ".INFO." in subject] == [
+        "$JS.API.STREAM.INFO.KV_b"
+    ] * 2 * len(before)
+    [(first, body), (second, other)] = [each for each in asked if ".INFO." not in each[0]]
     assert first == second == "$JS.API.STREAM.%s.KV_b" % verb
     assert (body["subjects"], body["max_msgs_per_subject"]) == (["$KV.b.>"], 5)
     assert (other["name"], other["max_age"]) == ("KV_b", 60 * 10**9)

@@ -25,8 +25,15 @@ ERRORS = [
         kv_errors.BucketExists("b"),
         api_errors.StreamNameInUse,
         10058,
-        "bucket 'b' is there with another configuration (400, 10058)",
-        {"bucket": "b"},
+        "bucket 'b' already exists with a different configuration (400, 10058)",
+        {"bucket": "b", "different": ()},
+    ),
+    (
+        kv_errors.BucketExists("b", ("history", "ttl")),
+        api_errors.StreamNameInUse,
+        10058,
+        "bucket 'b' already exists with a different configuration (400, 10058): history; ttl",
+        {"bucket": "b", "different": ("history", "ttl")},
     ),
     (
         kv_errors.KeyNotFound("b", "k"),

@@ -200,7 +200,7 @@ PAGES = [
 @pytest.mark.parametrize(("name", "pages", "keys", "offsets"), PAGES)
 def test_pages(name, pages, keys, offsets):
     stage, found = lister(*pages)
-    assert stage.run(found.list()) == ({key: 1 for key in keys}, 7)
+    assert stage.run(found.list()) == (dict.fromkeys(keys, 1), 7)
     assert [body["offset"] for _, body in stage.asked] == offsets
 
 

@@ -89,7 +89,15 @@ def test_a_link_without_a_nuid(more):
 @pytest.mark.parametrize(
     "data",
     [
-        *(b"", b"{", b"[]", b"7", b'{"name":7,"nuid":"n"}', b'{"nuid":"n"}', b'{"name":"o","size":1}'),
+        *(
+            b"",
+            b"{",
+            b"[]",
+            b"7",
+            b'{"name":7,"nuid":"n"}',
+            b'{"nuid":"n"}',
+            b'{"name":"o","size":1}',
+        ),
         *(b'{"name":"o","chunks":1}', b'{"name":"o","nuid":"","size":7,"chunks":1}'),
         *(b'{"name":"o","nuid":"n","headers":7}', b'{"name":"o","nuid":"n","headers":{"a":7}}'),
         *(b'{"name":"o","nuid":"%s"}' % nuid for nuid in (b">", b"*", b"a.>", b"a b", b"a..b")),

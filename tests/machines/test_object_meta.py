@@ -337,3 +337,13 @@ def test_doubts():
     assert [is_in_doubt(error) for error in doubts] == [True] * 4
     for error in (ApiError(400, 1, "d"), NoStreamResponse("s"), ObjectNotFound("b", "o")):
         assert not is_in_doubt(error)
+
+
+@pytest.mark.rule("OBJ-42")
+@pytest.mark.parametrize("deleted", [False, True])
+def test_an_object_without_a_nuid_has_no_chunks(deleted):
+    stage, bucket = store()
+    info = ObjectInfo.from_json({"name": "l", "bucket": "b", "deleted": deleted})
+    stage.run(bucket._metas.purge_chunks(info))
+    bucket._metas.purge_if_deleted(info)
+    assert stage.quiet()

@@ -14,7 +14,7 @@ from jetstream.errors import (
     WrongLastSequence,
 )
 from jetstream.object_info import ObjectMeta
-from jetstream.object_put import send_all
+from jetstream.object_put import Upload, send_all
 from jetstream.object_source import source_of
 from natsproto.errors import InvalidValue
 
@@ -130,6 +130,24 @@ def test_sizes_of_chunks():
         with pytest.raises(InvalidValue, match="chunk_size"):
             start(chunk_size=wrong_size)
     start(chunk_size=2**20 - 128)
+
+
+@pytest.mark.rule("OBJ-18", "OBJ-43")
+@pytest.mark.parametrize(
+    ("payload", "used"), [(8192, 8064), (131199, 131071), (131200, 131072), (5, 1)]
+)
+def test_a_server_with_small_messages(payload, used):
+    stage, bucket = store()
+    stage.connection.info.max_payload = payload
+    for given in (None, 0):
+        assert Upload(bucket._metas, ObjectMeta(name="o"), given).chunk_size == used
+    for meta, given in (
+        (ObjectMeta(name="o"), used + 1),
+        (ObjectMeta(name="o", options={"max_chunk_size": used + 1}), None),
+    ):
+        if used < 131072:
+            with pytest.raises(InvalidValue, match="chunk_size %d is above %d" % (used + 1, used)):
+                Upload(bucket._metas, meta, given)
 
 
 @pytest.mark.rule("OBJ-19")

@@ -10,6 +10,7 @@ from jetstream.errors import (
     ApiError,
     BucketNotFound,
     LinkUnreadable,
+    NoStreamResponse,
     ObjectAlreadyExists,
     ObjectNotFound,
     PublishInDoubt,
@@ -41,7 +42,7 @@ from .objects import (
     told,
     wrong,
 )
-from .support import SILENCE, Stage
+from .support import NOBODY, SILENCE, Stage
 
 NAME = "1" * 22
 GET = "DIRECT.GET.OBJ_b.$O.b.M."
@@ -470,6 +471,18 @@ def test_rename_such_a_link(to, taken):
     else:  # the same one, from a call that was not finished
         assert stage.run(bucket.update_meta("l", new_name="m")).name == "m"
     assert stage.answers == []
+
+
+@pytest.mark.rule("OBJ-44")
+@pytest.mark.parametrize(
+    ("answer", "error"), [(NO_STREAM, BucketNotFound), (stream(), NoStreamResponse)]
+)
+def test_a_put_into_a_bucket_that_is_gone(answer, error):
+    stage, bucket = store(*[NOBODY] * 3, NO_STREAM, answer)
+    with pytest.raises(error):
+        stage.run(bucket.put("o", b"data"))
+    asked = [subject for subject, _ in stage.asked]
+    assert asked[3:] == ["$JS.API.STREAM.PURGE.OBJ_b", "$JS.API.STREAM.INFO.OBJ_b"]
 
 
 @pytest.mark.rule("OBJ-38")

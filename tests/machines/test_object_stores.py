@@ -29,12 +29,17 @@ def make(*answers, **info):
     [("create", "CREATE"), ("update", "UPDATE"), ("create_or_update", "UPDATE")],
 )
 def test_make(call, verb):
-    stage, stores = make(stream(), stream())
+    before = [] if call == "create" else [stream()]
+    stage, stores = make(*before, stream(), *before, stream())
     store = stage.run(getattr(stores, call)(ObjectStoreConfig(bucket="b"), {}))
     assert isinstance(store, ObjectStore)
     assert store.bucket == "b"
     stage.run(getattr(stores, call)(ObjectStoreConfig(bucket="x", ttl=60), {"bucket": "b"}))
-    [(first, body), (second, other)] = stage.asked
+    asked = stage.asked
+    assert [subject for subject, _ in asked if ".INFO." in subject] == [
+        "$JS.API.STREAM.INFO.OBJ_b"
+    ] * 2 * len(before)
+    [(first, body), (second, other)] = [each for each in asked if ".INFO." not in each[0]]
     assert first == second == "$JS.API.STREAM.%s.OBJ_b" % verb
     assert body["subjects"] == ["$O.b.C.>", "$O.b.M.>"]
     assert (other["name"], other["max_age"]) == ("OBJ_b", 60 * 10**9)

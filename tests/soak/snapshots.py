@@ -50,9 +50,7 @@ class Snapshots:
             assert mine.info is not None
             self.old = mine.info.version.startswith("2.9.")
             js, others = JetStream(mine), JetStream(theirs)
-            kv = await js.create_key_value(
-                bucket="kv", history=self.history, storage=self.storage
-            )
+            kv = await js.create_key_value(bucket="kv", history=self.history, storage=self.storage)
             store = await js.create_object_store(bucket="obj", storage=self.storage)
             for _ in range(self.history):
                 for key in ALL:
@@ -195,7 +193,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--history", type=int, action="append")
     options = parser.parse_args(arguments)
     made = asyncio.run(take_all(options.count, tuple(options.history or HISTORIES)))
-    return 1 if any([sum(each.short.values()) for each in made]) else 0
+    return 1 if any(sum(each.short.values()) for each in made) else 0
 
 
 if __name__ == "__main__":
