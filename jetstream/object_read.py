@@ -71,12 +71,20 @@ class ObjectReader:
         self._error: ObjectError | InvalidState | None = None
 
     async def read(self, size: int = -1) -> bytes:
-        """So many bytes, fewer only at the end; -1: all that are left."""
+        """So many bytes, fewer only at the end; -1: all that are left.
+
+        TimeoutExpired if no chunk arrives for as long as a call of this JetStream may take. Then,
+        or if it is canceled, the next read begins with what has arrived.
+        """
         check_count("size", size, -1)
         parts: list[bytes] = []
         missing = size
         while missing:
-            chunk = await self._next()
+            try:
+                chunk = await self._next()
+            except BaseException:
+                self._rest = b"".join(parts)  # OBJ-40
+                raise
             if chunk is None:
                 break
             if size >= 0:

@@ -173,10 +173,12 @@ def test_nobody_says_why():
 @pytest.mark.rule("OBJ-40")
 def test_no_more_chunks_come():
     stage, reader = start(comes(b"12", b"34", pending=1), SILENCE)
-    assert stage.run(reader.read(4)) == b"1234"
+    assert stage.run(reader.read(1)) == b"1"
     with pytest.raises(TimeoutExpired, match="bucket 'b' for 5 s"):
         stage.run(reader.read())
     assert stage.now() == 6.0
+    assert stage.run(reader.read(2)) == b"23"
+    assert stage.run(reader.__anext__()) == b"4"
 
 
 @pytest.mark.rule("OBJ-39")
