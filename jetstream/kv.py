@@ -78,7 +78,10 @@ class KeyValue:
         return entry
 
     async def history(self, key: str) -> list[KeyValueEntry]:
-        """All values and markers that there are of the key, oldest first; KeyNotFound."""
+        """All values and markers that there are of the key, oldest first; KeyNotFound.
+
+        While others write, as many as there were when the call began. TimeoutExpired as for `keys`.
+        """
         check_key(key)
         entries: list[KeyValueEntry] = []
         async with await self.watch(key, include_history=True) as watcher:
@@ -89,7 +92,11 @@ class KeyValue:
         return entries
 
     async def keys(self, filters: str | Sequence[str] = ALL_KEYS) -> list[str]:
-        """All keys, or those that match, sorted; an empty list if there are none."""
+        """All keys, or those that match, sorted; an empty list if there are none.
+
+        While others write, every key that was there when the call began and still is. If no
+        message arrives for as long as a call of this JetStream may take: TimeoutExpired.
+        """
         found: set[str] = set()
         async with await self.watch(filters, meta_only=True) as watcher:
             async for entry in watcher.initial():

@@ -80,7 +80,7 @@ class KeyValueConfig(Fields):
             "limit_marker_ttl",
             DURATION,
             "When a value goes by its age, a marker stays for so long; also allows TTLs of single"
-            " keys. 0: neither, else 1 at least; it cannot be taken back.",
+            " keys, which cannot be taken back. 0: no markers, else 1 at least.",
             (2, 11),
         ),
         Field("max_value_size", COUNT32, "How many bytes a value may have; -1: any."),

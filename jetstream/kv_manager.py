@@ -22,13 +22,16 @@ class KeyValueManager:
     async def create_key_value(
         self, config: KeyValueConfig | None = None, **fields: Unpack[KeyValueConfigDict]
     ) -> KeyValue:
-        """Create a bucket; fine if it exists with the same configuration, BucketExists if not."""
+        """Create a bucket. If it exists, what is given must be as it is there: BucketExists."""
         return await self._buckets.create(config, fields)
 
     async def update_key_value(
         self, config: KeyValueConfig | None = None, **fields: Unpack[KeyValueConfigDict]
     ) -> KeyValue:
-        """Give it this whole configuration; BucketNotFound if it is not there."""
+        """Give it this whole configuration; BucketNotFound if it is not there.
+
+        What a KeyValueConfig does not say about its stream, because another client set it, stays.
+        """
         return await self._buckets.update(config, fields)
 
     async def create_or_update_key_value(

@@ -187,12 +187,12 @@ class Lister:
         if policy == "last_per_subject" and self._whole:
             state = (await self._page({})).state
             return Snapshot(COUNTING, state.last_seq, state.num_subjects)
-        counts, fence = await self.list()
+        counts, fence = await self.look()
         if policy == "last_per_subject":
             counts = dict.fromkeys(counts, 1)
         return Snapshot.of(counts, fence)
 
-    async def list(self) -> tuple[dict[str, int], int]:
+    async def look(self) -> tuple[dict[str, int], int]:
         """Return how many entries each key has, and the last sequence of the stream before that."""
         filters = self._filters
         if len(filters) > _MOST_CALLS:

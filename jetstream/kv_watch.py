@@ -330,7 +330,7 @@ class KeyWatcher:
                     await self._lister.has_more(self._taken, self._snapshot.fence)
                 )
             else:
-                self._snapshot.listed(*await self._lister.list())
+                self._snapshot.listed(*await self._lister.look())
                 if self._snapshot.looks >= _LOOKS:
                     await self._recover()
         except StreamNotFound:

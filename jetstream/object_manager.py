@@ -22,7 +22,7 @@ class ObjectStoreManager:
     async def create_object_store(
         self, config: ObjectStoreConfig | None = None, **fields: Unpack[ObjectStoreConfigDict]
     ) -> ObjectStore:
-        """Create a bucket; fine if it exists with the same configuration, BucketExists if not."""
+        """Create a bucket. If it exists, what is given must be as it is there: BucketExists."""
         return await self._object_stores.create(config, fields)
 
     async def update_object_store(

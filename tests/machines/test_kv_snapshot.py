@@ -172,7 +172,7 @@ def test_how_many_entries_are_wanted(policy, wanted):
 def test_many_filters():
     filters = ["a.*", *["k%d" % number for number in range(9)]]
     stage, keys = lister(listed(7, a_b=3, k8=1, x=1, a=1), filters=filters)
-    assert stage.run(keys.list()) == ({"a.b": 3, "k8": 1}, 7)
+    assert stage.run(keys.look()) == ({"a.b": 3, "k8": 1}, 7)
     assert stage.asked == [("$JS.API.STREAM.INFO.KV_b", LOOK)]
 
 
@@ -200,7 +200,7 @@ PAGES = [
 @pytest.mark.parametrize(("name", "pages", "keys", "offsets"), PAGES)
 def test_pages(name, pages, keys, offsets):
     stage, found = lister(*pages)
-    assert stage.run(found.list()) == (dict.fromkeys(keys, 1), 7)
+    assert stage.run(found.look()) == (dict.fromkeys(keys, 1), 7)
     assert [body["offset"] for _, body in stage.asked] == offsets
 
 

@@ -21,6 +21,8 @@ from natsproto.testing.streams import JETSTREAM, js_server, left_alone, name_of,
 from natsproto.testing.suite import check
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from jetstream import JetStream
     from jetstream.object_store import ObjectStore
 
@@ -128,13 +130,14 @@ async def check_buckets_that_are_gone(ctx: Context) -> None:
     store = await js.create_object_store(bucket=kv.bucket, storage="memory")
     await js.delete_key_value(kv.bucket)
     await js.delete_object_store(kv.bucket)
-    for call in (
+    calls: list[Callable[[], Awaitable[object]]] = [
         lambda: kv.put("a", b"v"),
         lambda: kv.create("a", b"v"),
         lambda: kv.update("a", b"v", 7),
         lambda: kv.delete("a"),
         lambda: store.put("a", b"v"),
-    ):
+    ]
+    for call in calls:
         with raises(BucketNotFound) as caught:
             await call()
         assert caught.error.bucket == kv.bucket
@@ -144,7 +147,11 @@ async def check_buckets_that_are_gone(ctx: Context) -> None:
 async def check_kv_ttl_that_is_not_allowed(ctx: Context) -> None:
     """The error names the field of the bucket that allows TTLs."""
     _, kv = await new_bucket(ctx)
-    for call in (lambda: kv.create("a", b"v", ttl=60), lambda: kv.purge("a", ttl=60)):
+    calls: list[Callable[[], Awaitable[object]]] = [
+        lambda: kv.create("a", b"v", ttl=60),
+        lambda: kv.purge("a", ttl=60),
+    ]
+    for call in calls:
         with raises(TtlDisabled, within=SOON) as caught:
             await call()
         assert "limit_marker_ttl" in str(caught.error)
