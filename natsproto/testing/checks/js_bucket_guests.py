@@ -123,7 +123,7 @@ async def check_objects_where_messages_are_small(ctx: Context) -> None:
         await store.put("o", data, chunk_size=8192)
 
 
-@check()
+@check(slow=True)
 async def check_buckets_that_are_gone(ctx: Context) -> None:
     """Whoever writes to a bucket that was deleted is told so, by its name."""
     js, kv = await new_bucket(ctx)

@@ -8,7 +8,6 @@ from jetstream.errors import (
     KeyDeleted,
     KeyExists,
     KeyNotFound,
-    NoStreamResponse,
     TtlDisabled,
     WrongLastRevision,
     WrongLastSequence,
@@ -265,15 +264,6 @@ async def check_kv_refused_locally(ctx: Context) -> None:
         with raises(LocalError):
             await call()
     assert client.stats.out_msgs == sent
-
-
-@check(slow=True)
-async def check_kv_bucket_gone(ctx: Context) -> None:
-    """Writing to a bucket that was deleted."""
-    js, kv = await new_bucket(ctx)
-    await js.delete_key_value(kv.bucket)
-    with raises(NoStreamResponse):
-        await kv.put("a", b"v")
 
 
 # TTLs

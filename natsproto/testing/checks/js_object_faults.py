@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from jetstream.errors import (
     BucketNotFound,
     InvalidResponse,
-    NoStreamResponse,
     ObjectChanged,
     ObjectCorrupt,
     StoreFailed,
@@ -237,15 +236,6 @@ async def check_object_store_gone(ctx: Context) -> None:
         await js.delete_object_store(store.bucket)
         with raises(BucketNotFound, within=WAIT):
             await reader.read()
-
-
-@check(slow=True)
-async def check_object_put_into_nothing(ctx: Context) -> None:
-    """There is no such bucket any more."""
-    js, store = await new_store(ctx)
-    await js.delete_object_store(store.bucket)
-    with raises(NoStreamResponse):
-        await store.put("o", b"data")
 
 
 # Where it is
