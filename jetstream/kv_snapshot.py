@@ -88,6 +88,8 @@ class Snapshot:
 
     def see(self, key: str, seq: int, pending: int) -> None:
         """Take note of an entry that the watch has delivered."""
+        if self.state == DONE:
+            return
         if self.state == COUNTING:
             if key not in self._seen:
                 self._seen.add(key)

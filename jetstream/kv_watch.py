@@ -176,7 +176,7 @@ class KeyWatcher:
         """The next entry; TimeoutExpired, or InvalidState when it was stopped."""
         session = self._api.session
         deadline = None if timeout is None else session.deadline(timeout)
-        if timeout is None or timeout >= self._api.timeout:
+        if self._snapshot.doubtful and (timeout is None or timeout >= self._api.timeout):
             await self._resolve()
         while True:
             entry = self._pop_skipped()
@@ -199,9 +199,9 @@ class KeyWatcher:
     async def next_initial(self) -> KeyValueEntry | None:
         """The next of the initial values; None if there are no more. TimeoutExpired as above."""
         session = self._api.session
-        deadline = session.deadline(self._api.timeout)  # KV-45
-        while not self.initialized:
-            entry = self._pop_skipped()
+        deadline: float | None = None
+        while not self._snapshot.done:
+            entry = self._pop_skipped() if self._skipped else None
             if entry is not None:
                 return entry
             if self._snapshot.doubtful:
@@ -209,6 +209,8 @@ class KeyWatcher:
                 continue
             msg = at_hand(self._messages)
             if msg is None:
+                if deadline is None:
+                    deadline = session.deadline(self._api.timeout)  # KV-45
                 try:
                     msg = await self._take(min(_PATIENCE, max(0.0, deadline - session.port.now())))
                 except TimeoutExpired:
@@ -219,7 +221,7 @@ class KeyWatcher:
             entry = self._read(msg)
             if entry is not None:
                 return entry
-            deadline = session.deadline(self._api.timeout)
+            deadline = None
         return None
 
     async def stop(self) -> None:
@@ -230,9 +232,10 @@ class KeyWatcher:
         return self
 
     async def __anext__(self) -> KeyValueEntry:
-        await self._resolve()
+        if self._snapshot.doubtful:
+            await self._resolve()
         while True:
-            entry = self._pop_skipped()
+            entry = self._pop_skipped() if self._skipped else None
             if entry is not None:
                 return entry
             msg = at_hand(self._messages)
@@ -267,14 +270,14 @@ class KeyWatcher:
         """The entry; None if it is not wanted."""
         entry = delivered_entry(msg, self._bucket, self._prefix)
         snapshot = self._snapshot
-        if not snapshot.done:
+        if not snapshot.done:  # most are changes: no call for those
             self._taken = entry.revision
             snapshot.see(entry.key, entry.revision, entry.delta)
         return None if self._options.ignore_deletes and entry.deleted else entry
 
     async def _resolve(self) -> None:
         """For those who wait for any entry: settle a doubt, unless an entry is here."""
-        if self._snapshot.doubtful and not self._messages.pending:
+        if not self._messages.pending:
             try:
                 await self._settle()
             except TimeoutExpired:

@@ -96,6 +96,12 @@ def test_another_look(name, make, entries, counts, missing):
         assert snapshot.doubtful
 
 
+def test_entries_after_the_end():
+    snapshot = counting(0)
+    snapshot.see("a", 99, 0)
+    assert (snapshot.done, snapshot.doubtful) == (True, False)
+
+
 def test_missing_keys_are_forgotten():
     snapshot = wants(a=1, b=1, c=1)
     assert snapshot.missing(2) == [("a", 0), ("b", 0)]

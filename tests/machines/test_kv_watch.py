@@ -183,6 +183,14 @@ def test_a_doubt_is_settled_by_plain_iteration(take):
     assert watcher.initialized
 
 
+@pytest.mark.rule("KV-40")
+def test_a_doubt_waits_while_there_are_entries():
+    stage, watcher, _ = start([entry("a", 3, 1, 0), entry("d", 9, 2, 0)], keys=2)
+    assert following(stage, watcher, 2) == [("a", 3), ("d", 9)]
+    assert not watcher.initialized
+    assert short(stage)[-1] == "CONSUMER.MSG.NEXT.KV_b.w_1"
+
+
 @pytest.mark.rule("KV-45")
 def test_plain_iteration_needs_no_answer():
     stage, watcher, _ = start([entry("a", 3, 1, 0)], SILENCE, keys=2)
