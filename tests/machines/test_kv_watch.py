@@ -309,6 +309,7 @@ def test_the_bucket_is_recreated(history):
     """Amid the initial values, too: then those of the new bucket are the initial ones."""
     recreated = {"config": {}, "created": "2099-01-01T00:00:00Z"}
     stage, kv = bucket(
+        there(2, 30),
         created(2),
         [entry("c", 30, 1, 1), DELETED],
         SILENCE,
