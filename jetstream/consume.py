@@ -76,7 +76,6 @@ class Consume(Source):
         "_absent",
         "_brought",
         "_by_bytes",
-        "_count",
         "_excused",
         "_limit",
         "_online",
@@ -126,7 +125,6 @@ class Consume(Source):
         self._spare = 0  # how many can be taken before there is anything to be done
         self._received = 0
         self._taken = 0
-        self._count = 0
         self._online = False
         self._pause = 0.0
         self._resume_at = 0.0  # no pull before that time
@@ -299,8 +297,7 @@ class Consume(Source):
 
     def _pull(self, batch: int, size: int, now: float) -> None:
         template = self._template
-        self._count += 1
-        token = b"%d" % self._count
+        token = self.tokens.next()
         self.ledger.add(Pull(token, batch, size, now + template.expires + MARGIN, self.pin))
         self._pulled_at = now
         self._brought = False

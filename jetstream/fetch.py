@@ -35,7 +35,6 @@ class Fetcher(Machine):
 
     __slots__ = (
         "_bytes_left",
-        "_count",
         "_ends_at",
         "_excused",
         "_left",
@@ -58,7 +57,6 @@ class Fetcher(Machine):
         super().__init__()
         self._prefix = inbox + b"."
         self._template: PullTemplate | None = None
-        self._count = 0
         self._token = b""
         self._order = (b"", b"", b"")
         self._left = 0
@@ -100,8 +98,7 @@ class Fetcher(Machine):
             self._book(msg, now)
             if self.done:
                 return
-        self._count += 1
-        self._token = b"%d" % self._count
+        self._token = self.tokens.next()
         self._ends_at = now + patience + MARGIN  # FETCH-5
         self._online = online
         self._heard(now)

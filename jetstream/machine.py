@@ -7,6 +7,7 @@ from the connection. It does no I/O, reads no clock, and calls nobody.
 from __future__ import annotations
 
 from natsproto.effects import Publish
+from natsproto.tokens import Numbers
 from natsproto.waitable import Receiver, Waitable
 
 
@@ -18,6 +19,7 @@ class Machine(Receiver):
     def __init__(self) -> None:
         super().__init__()
         self._orders: list[Publish] = []
+        self.tokens = Numbers()  # until the connection that subscribes it sets its own
 
     def order(self, subject: bytes, data: bytes, reply: bytes, block: bytes | None = None) -> None:
         """Have the connection publish this."""

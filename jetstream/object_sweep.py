@@ -17,7 +17,7 @@ it is done by this machine, which asks again on the next connection (OBJ-24).
                  an error           -> over: it is sealed, or gone
 
 What is not answered, or cannot be done now, is asked again a second later, a few times. Each
-question has a reply subject of its own, `<inbox>.<number>`, and only the answer to the last one
+question has a reply subject of its own, `<inbox>.<token>`, and only the answer to the last one
 counts: a server that was frozen answers all of them at once, and what it has queued comes then.
 """
 
@@ -55,10 +55,10 @@ class Sweep(Machine):
     """
 
     __slots__ = (
-        "_asked",
         "_inbox",
         "_path",
         "_prefix",
+        "_reply",
         "_rounds",
         "_tries",
         "done",
@@ -74,8 +74,8 @@ class Sweep(Machine):
         super().__init__()
         self._prefix = prefix
         self._path = stream
-        self._inbox = inbox
-        self._asked = 0
+        self._inbox = inbox.encode() + b"."
+        self._reply = b""  # of the last question
         self._tries = 0
         self._rounds = 0
         self.target = subject
@@ -105,7 +105,7 @@ class Sweep(Machine):
         return False
 
     def receive(self, msg: Msg, now: float) -> bool:
-        if msg.raw_subject != self._reply() or (msg.status == NO_RESPONDERS and not msg.data):
+        if msg.raw_subject != self._reply or (msg.status == NO_RESPONDERS and not msg.data):
             return False  # the timer asks again
         if self.state == LOOKING:
             return self._found(msg.data, now)
@@ -148,12 +148,9 @@ class Sweep(Machine):
             self._call("STREAM.PURGE", body)
 
     def _call(self, verb: str, body: dict[str, Any]) -> None:
-        self._asked += 1
+        self._reply = self._inbox + self.tokens.next()
         subject = "%s.%s.%s" % (self._prefix, verb, self._path)
-        self.order(subject.encode(), encode_json(body), self._reply())
-
-    def _reply(self) -> bytes:
-        return ("%s.%d" % (self._inbox, self._asked)).encode()
+        self.order(subject.encode(), encode_json(body), self._reply)
 
     def _failed(self, error: JetStreamError) -> bool:
         if isinstance(error, ApiError) and error.code < 500:

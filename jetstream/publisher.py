@@ -45,7 +45,7 @@ class Publication(Waitable):
     a connection.
     """
 
-    __slots__ = ("_port", "answer", "error", "order", "told", "trouble")
+    __slots__ = ("_port", "answer", "error", "number", "order", "told", "trouble")
 
     def __init__(self, port: Port, order: Publish) -> None:
         # Not by super: with 1000 on their way at a time every 0.1 us counts.
@@ -54,6 +54,7 @@ class Publication(Waitable):
         self.waiters = []
         self._port = port
         self.order = order
+        self.number = 0  # its place in the order of publishing
         self.answer: Ack | None = None
         self.error: NatsError | None = None
         self.trouble: Trouble | None = None
@@ -142,8 +143,9 @@ class Publisher(Machine):
 
         The caller sends its order at once. Not `sent`: it will be ordered on the next connection.
         """
-        self._count = count = self._count + 1
-        token = b"%d" % count
+        self._count = publication.number = self._count + 1
+        tokens = self.tokens
+        token = tokens.pool.pop() if tokens.pool else tokens.next()  # REQ-9
         publication.order.reply = self._prefix + token
         self.open[token] = publication
         if not sent:
@@ -274,7 +276,7 @@ class Publisher(Machine):
 
     def _in_order(self) -> list[Publication]:
         # Sorted, because dicts have no order on MicroPython.
-        return [self.open[token] for token in sorted(self.open, key=int)]
+        return sorted(self.open.values(), key=_number)
 
     @property
     def full(self) -> bool:
@@ -288,6 +290,10 @@ class Publisher(Machine):
 
     def pending(self) -> int:
         return len(self.open)
+
+
+def _number(publication: Publication) -> int:
+    return publication.number
 
 
 def _in_doubt(what: str, kind: type[PublishInDoubt] = PublishInDoubt) -> PublishInDoubt:

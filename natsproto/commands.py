@@ -20,6 +20,7 @@ from .events import EventQueue, PublishDropped, SlowConsumer
 from .publishing import Publishing, reply_of, size_of, subject_of
 from .replies import Replies
 from .timers import Timers
+from .tokens import Tokens
 from .waitable import Fence, Gather, Mailbox, Request
 
 TYPE_CHECKING = False
@@ -39,6 +40,7 @@ class Commands(Publishing):
         super().__init__(options)
         self.events = EventQueue()
         self._rng = rng
+        self.tokens = Tokens(rng.randrange)
         self._online = False  # SUB, UNSUB and PING can be sent
         self._timers = Timers()
         self._ready: list[Waitable] = []
@@ -88,6 +90,7 @@ class Commands(Publishing):
         receiver.busy = self._busy
         receiver.ready = self._ready
         receiver.dropping = self._dropping
+        receiver.tokens = self.tokens
         self._subs[receiver.sid] = receiver
         if self._online:
             self._send_sub(receiver)
@@ -190,7 +193,7 @@ class Commands(Publishing):
         block = None if headers is None else self._header_block(headers)
         self._check_open()
         if self._replies is None:
-            self._replies = Replies(_text.encode(self.new_inbox()), self._timers)
+            self._replies = Replies(_text.encode(self.new_inbox()), self._timers, self.tokens)
             self._subscribe(self._replies)
         reply = self._replies.register(request)
         try:

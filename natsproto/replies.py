@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .errors import NatsError
     from .frames import Msg
     from .timers import Timers
+    from .tokens import Tokens
     from .waitable import Request
 
 
@@ -19,22 +20,21 @@ class Replies(Receiver):
     request without a reader means.
     """
 
-    __slots__ = ("_count", "_prefix", "_timers", "open")
+    __slots__ = ("_prefix", "_timers", "open")
 
-    def __init__(self, inbox: bytes, timers: Timers) -> None:
+    def __init__(self, inbox: bytes, timers: Timers, tokens: Tokens) -> None:
         super().__init__()
+        self.tokens = tokens
         self.subject = inbox + b".*"
         self._prefix = inbox + b"."
         self._timers = timers
-        self._count = 0
         self.open: dict[bytes, Request] = {}
 
     def register(self, request: Request) -> bytes:
-        """The reply subject for it; from now on answers to that are its own."""
-        self._count += 1
-        request.token = b"%d" % self._count
-        self.open[request.token] = request
-        return self._prefix + request.token
+        """Return the reply subject for the request; answers to that settle it from now on."""
+        request.token = token = self.tokens.next()  # REQ-9
+        self.open[token] = request
+        return self._prefix + token
 
     def forget(self, request: Request) -> None:
         """Answers to it are dropped from now on; it need not be registered."""

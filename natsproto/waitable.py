@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .effects import Publish
     from .errors import NatsError
     from .frames import Msg
+    from .tokens import Tokens
 
 NO_RESPONDERS = 503
 # JetStream puts this behind the headers of a stored message that it answers with.
@@ -136,7 +137,7 @@ class Receiver(Waitable):
     why, if it was not on purpose. A machine adds itself to `busy` when it has orders for the
     connection, or wants its subscription to end (`leaving`) or to be one to its new `subject`
     (`moving`), to `ready` what else callers may be waiting for, and to `dropping` for each message
-    that it had no room for.
+    that it had no room for. `tokens` are the connection's, for reply subjects.
     """
 
     __slots__ = (
@@ -154,7 +155,10 @@ class Receiver(Waitable):
         "received_before",
         "sid",
         "subject",
+        "tokens",
     )
+
+    tokens: Tokens
 
     def __init__(self) -> None:
         super().__init__()

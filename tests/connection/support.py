@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from natsproto.connection import Connection
 from natsproto.options import Options
+from natsproto.tokens import Numbers
 
 if TYPE_CHECKING:
     from natsproto.effects import Effect
@@ -64,6 +65,7 @@ class Wire:
         options.setdefault("servers", "nats://a:4222")
         options.setdefault("shuffle", False)
         self.connection = Connection(Options(**options), rng=rng or Script())
+        self.connection.tokens = Numbers()  # so that tests know every reply subject
         self.now = 0.0
         self.writable = True
         self._effects: list[Effect] = []

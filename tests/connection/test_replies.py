@@ -6,11 +6,12 @@ from natsproto.errors import PermissionDenied
 from natsproto.frames import Msg
 from natsproto.replies import Replies
 from natsproto.timers import Timers
+from natsproto.tokens import Numbers
 from natsproto.waitable import Gather, Request
 
 
 def make(*subjects):
-    replies = Replies(b"_INBOX.x", Timers())
+    replies = Replies(b"_INBOX.x", Timers(), Numbers())
     requests = [Request("it", 5.0, subject) for subject in subjects]
     tokens = [replies.register(request) for request in requests]
     return replies, requests, tokens
@@ -57,7 +58,7 @@ def test_a_forgotten_request_gets_nothing():
 @pytest.mark.rule("REQ-8")
 def test_the_stall_is_armed_when_it_comes_before_the_deadline():
     timers = Timers()
-    replies = Replies(b"_INBOX.x", timers)
+    replies = Replies(b"_INBOX.x", timers, Numbers())
     gather = Gather("it", 10.0, "a", 0, 0.5)
     subject = replies.register(gather)
     timers.arm(gather)

@@ -42,7 +42,17 @@ TWINS = [
     (pushing.PushEvents, blocking.PushEvents),
 ]
 # What publications have for their machine alone.
-INTERNAL = {"answer", "armed", "deadline", "handle_timer", "order", "told", "trouble", "waiters"}
+INTERNAL = {
+    "answer",
+    "armed",
+    "deadline",
+    "handle_timer",
+    "number",
+    "order",
+    "told",
+    "trouble",
+    "waiters",
+}
 SYNCHRONOUS = {
     "__aenter__": "__enter__",
     "__aexit__": "__exit__",

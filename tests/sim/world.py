@@ -16,6 +16,7 @@ from natsproto.effects import Dial
 from natsproto.errors import NatsError
 from natsproto.options import Options
 from natsproto.session import Session
+from natsproto.tokens import Numbers
 from tests.sim.model import Model, Peer
 
 if TYPE_CHECKING:
@@ -206,6 +207,7 @@ class World:
             retry_on_first_connect=True,
         )
         self.connection = Connection(options, rng=self.rng)
+        self.connection.tokens = Numbers()  # or a seed would mean something else
         self.session = Session(self.connection, SimPort(self))
         self.prefix = "$JS.API"
         self.timeout = 2.0

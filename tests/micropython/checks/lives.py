@@ -4,6 +4,7 @@ from harness import check
 
 from natsproto.connection import Connection
 from natsproto.options import Options
+from natsproto.tokens import Numbers, Tokens
 
 INFO = b'INFO {"headers":true,"max_payload":1000,"connect_urls":["b:1"]} \r\n'
 INBOX = b"_INBOX." + b"0" * 22
@@ -18,7 +19,10 @@ class Dice:
 
 
 def make(**options):
-    return Connection(Options(servers="nats://joe:hush@a", shuffle=False, **options), rng=Dice())
+    options = Options(servers="nats://joe:hush@a", shuffle=False, **options)
+    connection = Connection(options, rng=Dice())
+    connection.tokens = Numbers()
+    return connection
 
 
 def names(things):
@@ -159,6 +163,12 @@ FAILURES = [
 ]
 
 
+def tokens():
+    check("tokens", Tokens(lambda limit: limit - 1).next(), b"F" * 15 + b"E")
+    check("small tokens", Tokens(lambda limit: 0).next(), b"0" * 16)
+
+
 def run():
+    tokens()
     draining()
     failures()
