@@ -1,8 +1,8 @@
 """Pulls: what is asked of a consumer, and the ledger of what it still owes.
 
-Every pull has a reply subject of its own, `<inbox>.<token>` under one wildcard subscription, so each
-status names its pull. Messages do not: they arrive under the subject of the stream, and with two
-pulls open the server serves both in turn. So messages are booked on the oldest open pull, and a
+Every pull has a reply subject of its own, `<inbox>.<token>` under one wildcard subscription, so
+each status names its pull. Messages do not: they arrive under the subject of the stream, and with
+two pulls open the server serves both in turn. So messages are booked on the oldest open pull, and a
 status that tells what its pull will not bring corrects the others: the sum is always right. Only a
 change of leader does not tell; it ends all pulls.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from . import client as _client
 from . import subscription as _subscription
 from .errors import ConnectionClosed, MessagesUnconfirmed
-from .port import blocking, blocking_next, blocking_to, run_sync
+from .port import blocking, blocking_next, blocking_to, locked_to, run_sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,10 +82,30 @@ class Subscription:
         return repr(self.inner)
 
 
-class Events:
-    """What happens to a client's connection. The iteration ends with Closed.
+class EventReader:
+    """One reader of a client's events. The iteration ends after Closed.
 
-    The newest 256 are kept until they are taken.
+    A reader keeps the newest 256 events until they are taken. A flood of events never displaces
+    Connected, Disconnected and Closed, and never loses the number of dropped messages.
+    """
+
+    def __init__(self, inner: _client.EventReader, port: BlockingPort) -> None:
+        self.inner = inner
+        self.port = port
+
+    next = blocking(_client.EventReader.next)
+    __next__ = blocking_next(_client.EventReader.__anext__)
+
+    def __iter__(self) -> EventReader:
+        return self
+
+
+class Events:
+    """What happens to a client's connection.
+
+    Every loop has its own position, so several of them all see every event. Calls of `next` share
+    one position. A loop, and the first `next`, starts with the first event that neither `next` nor
+    a finished loop has returned.
     """
 
     def __init__(self, inner: _client.Events, port: BlockingPort) -> None:
@@ -94,9 +114,7 @@ class Events:
 
     next = blocking(_client.Events.next)
     __next__ = blocking_next(_client.Events.__anext__)
-
-    def __iter__(self) -> Events:
-        return self
+    __iter__ = locked_to(EventReader, _client.Events.__aiter__)
 
 
 class Client:

@@ -7,7 +7,6 @@ they are, `natsproto.blocking` runs them to their end without a loop.
 from __future__ import annotations
 
 from .errors import ConnectionClosed, MessagesUnconfirmed
-from .events import Closed
 from .session import Session, check_count, check_seconds
 from .states import CLOSED, CONNECTED
 from .subscription import Subscription
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
     from .connection import Connection
     from .encode import BytesLike
-    from .events import Event
+    from .events import Event, Unread
     from .frames import Info, Msg
     from .headers import HeadersLike
     from .options import ServersLike
@@ -223,33 +222,79 @@ async def leave(client: Client, kind: type[BaseException] | None, timeout: float
             raise
 
 
-class Events:
-    """What happens to a client's connection. The iteration ends with Closed.
+class EventReader:
+    """One reader of a client's events. The iteration ends after Closed.
 
-    The newest 256 are kept until they are taken.
+    A reader keeps the newest 256 events until they are taken. A flood of events never displaces
+    Connected, Disconnected and Closed, and never loses the number of dropped messages.
+    """
+
+    def __init__(self, session: Session, unread: Unread) -> None:
+        self._session = session
+        self._queue = session.connection.events
+        self._unread = unread
+
+    def __del__(self) -> None:
+        self._unread.left = True
+
+    async def next(self, timeout: float | None = None) -> Event:
+        """Return the next event; TimeoutExpired, or ConnectionClosed after the last one.
+
+        A timeout of 0 polls: it returns an event only if there is one.
+        """
+        deadline = None if timeout is None else self._session.deadline(timeout)
+        event = await self._next(deadline)
+        if event is None:
+            raise ConnectionClosed("there are no more events: the client is closed")
+        return event
+
+    async def _next(self, deadline: float | None) -> Event | None:
+        unread = self._unread
+        while True:
+            event = unread.pop()
+            # EVENT-10: after Closed there is no timer that could end a wait.
+            if event is not None or self._session.connection.closed:
+                unread.left = event is None
+                return event
+            await self._session.wait(self._queue, deadline, "event")
+
+    def __aiter__(self) -> EventReader:
+        return self
+
+    async def __anext__(self) -> Event:
+        event = await self._next(None)
+        if event is None:
+            raise StopAsyncIteration
+        return event
+
+
+class Events:
+    """What happens to a client's connection.
+
+    Every loop has its own position, so several of them all see every event. Calls of `next` share
+    one position. A loop, and the first `next`, starts with the first event that neither `next` nor
+    a finished loop has returned.
     """
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._queue = session.connection.events
-        self._closed = False
+        self._reader: EventReader | None = None
 
     async def next(self, timeout: float | None = None) -> Event:
-        """The next event; TimeoutExpired, or ConnectionClosed after the last."""
-        deadline = None if timeout is None else self._session.deadline(timeout)
-        while True:
-            event = self._queue.pop()
-            if event is not None:
-                self._closed = isinstance(event, Closed)
-                return event
-            if self._closed:
-                raise ConnectionClosed("there are no more events: the client is closed")
-            await self._session.wait(self._queue, deadline, "event")
+        """Return the next event; TimeoutExpired, or ConnectionClosed after the last one.
 
-    def __aiter__(self) -> Events:
-        return self
+        A timeout of 0 polls: it returns an event only if there is one.
+        """
+        return await self._shared().next(timeout)
+
+    def __aiter__(self) -> EventReader:
+        return EventReader(self._session, self._session.connection.events.reader())
 
     async def __anext__(self) -> Event:
-        if self._closed:
-            raise StopAsyncIteration
-        return await self.next()
+        return await self._shared().__anext__()
+
+    def _shared(self) -> EventReader:
+        if self._reader is None:
+            unread = self._session.connection.events.reader(leads=True)
+            self._reader = EventReader(self._session, unread)
+        return self._reader

@@ -74,7 +74,11 @@ class ServerError(Event):
 
 
 class SlowConsumer(Event):
-    """A subscription was full: `dropped` messages were lost since the last such event."""
+    """A subscription was full: `dropped` messages were lost since the last such event.
+
+    Without a subject, and with sid 0, it is the sum over several subscriptions: more of them were
+    slow than a reader keeps events for.
+    """
 
     __slots__ = ("dropped", "sid", "subject")
 
@@ -107,45 +111,129 @@ class Closed(Event):
         self.unconfirmed = unconfirmed
 
 
-class EventQueue(Waitable):
-    """Events that the user has not taken yet: the newest `limit` of them.
+class Unread:
+    """The events that one reader has not taken yet, `limit` of them at most.
 
-    Drops are never lost: what a forgotten SlowConsumer event told is added to the next one of its
-    subscription, and so are drops while one is still waiting to be read.
+    If there are more, the oldest goes that is not listed here; then, of these, from the top:
+
+        SlowConsumer             the two oldest become one (EVENT-9: no drop goes unreported)
+        Connected, Disconnected  the oldest goes
+        Closed                   stays (EVENT-6)
+
+    `position` counts the events up to the last one that was taken. `left`: the reader is gone.
+    `leads`: later readers start after what this one has taken.
     """
 
-    __slots__ = ("_events", "limit")
+    __slots__ = ("_count", "_events", "_limit", "leads", "left", "position")
 
-    def __init__(self, limit: int = 256) -> None:
-        super().__init__()
-        self.limit = limit
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._count = 0
         self._events: list[Event] = []
+        self.position = 0
+        self.leads = False
+        self.left = False
+
+    def copy(self) -> Unread:
+        """Return another reader's list, which starts at the position of this one."""
+        other = Unread(self._limit)
+        other._events = list(self._events)
+        other._count = self._count
+        other.position = self.position
+        return other
 
     def add(self, event: Event) -> None:
+        self._count += 1
         if isinstance(event, SlowConsumer):
-            event.dropped += self._forget(event.sid)
+            event = self._merge(event, event.sid, event.subject)
         self._events.append(event)
-        if len(self._events) > self.limit:
+        if len(self._events) > self._limit:
             self._make_room()
 
-    def _forget(self, sid: int) -> int:
-        """Take back the unread SlowConsumer of this subscription; returns what it told."""
-        for i, event in enumerate(self._events):
-            if isinstance(event, SlowConsumer) and event.sid == sid:
+    def _merge(self, event: SlowConsumer, sid: int, subject: str) -> SlowConsumer:
+        """Take the SlowConsumer of this sid out; returns an event that reports both."""
+        for i, old in enumerate(self._events):
+            if isinstance(old, SlowConsumer) and old.sid == sid:
                 self._events[i : i + 1] = []
-                return event.dropped
-        return 0
+                # Not by changing the event: other readers have it, too.
+                return SlowConsumer(subject, sid, old.dropped + event.dropped)
+        return event
 
     def _make_room(self) -> None:
-        """Drop the oldest event that is no SlowConsumer, or the oldest."""
+        slow: list[int] = []
+        states: list[int] = []
         for i, event in enumerate(self._events):
-            if not isinstance(event, SlowConsumer):
+            if isinstance(event, SlowConsumer):
+                slow.append(i)
+            elif isinstance(event, (Connected, Disconnected)):
+                states.append(i)
+            elif not isinstance(event, Closed):
                 self._events[i : i + 1] = []
                 return
-        self._events[:1] = []
+        if len(slow) > 1:
+            self._add_up(slow[0], slow[1])
+        elif states:
+            self._events[states[0] : states[0] + 1] = []
+
+    def _add_up(self, first: int, second: int) -> None:
+        a, b = self._events[first], self._events[second]
+        assert isinstance(a, SlowConsumer)
+        assert isinstance(b, SlowConsumer)
+        self._events[second] = SlowConsumer("", 0, a.dropped + b.dropped)
+        self._events[first : first + 1] = []
 
     def pop(self) -> Event | None:
         """The oldest event, None if there is none."""
         if not self._events:
             return None
-        return self._events.pop(0)
+        event = self._events.pop(0)
+        self.position = self._count - len(self._events)
+        return event
+
+
+class EventQueue(Waitable):
+    """What happened to the connection, for any number of readers, each with its own position.
+
+    A new reader starts with the first event that was not returned by a reader that is gone or that
+    leads, as `pop` does (EVENT-8). So consecutive loops see each event once, and simultaneous ones
+    all see all of them.
+    """
+
+    __slots__ = ("_popped", "_readers", "_start")
+
+    def __init__(self, limit: int = 256) -> None:
+        super().__init__()
+        self._start = Unread(limit)  # where the next reader begins
+        self._readers: list[Unread] = []
+        self._popped: Unread | None = None
+
+    def add(self, event: Event) -> None:
+        self._settle()
+        for unread in self._readers:
+            unread.add(event)
+        if self._start not in self._readers:
+            self._start.add(event)
+
+    def reader(self, *, leads: bool = False) -> Unread:
+        """Return the events of a new reader; it sets `left` when it is done."""
+        self._settle()
+        unread = self._start.copy()
+        unread.leads = leads
+        self._readers.append(unread)
+        return unread
+
+    def pop(self) -> Event | None:
+        """The next event, None if there is none; for a caller that has no reader."""
+        if self._popped is None:
+            self._popped = self.reader(leads=True)
+        return self._popped.pop()
+
+    def _settle(self) -> None:
+        """Dismiss the readers that are gone, and find out where the next one begins."""
+        # A reader that is gone sets a flag and no more: a garbage collector may do it in any
+        # thread.
+        for unread in list(self._readers):
+            if unread.left:
+                self._readers.remove(unread)
+            if (unread.left or unread.leads) and unread.position >= self._start.position:
+                self._start = unread

@@ -162,6 +162,10 @@ class Carrier(ABC):
         return over
 
     def lost(self, error: BaseException | None) -> None:
+        if error is not None:
+            # A frame that raised a variable of its own is a cycle, and would keep the frames of all
+            # callers alive: among others the reader of a loop over events (EVENT-8).
+            error.__traceback__ = None
         self.connection.transport_closed(self.now(), error)
         self.carry_out()
 

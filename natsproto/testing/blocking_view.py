@@ -106,7 +106,7 @@ class _View:
         self.inner.__exit__(*exc)
 
     def __aiter__(self) -> _View:
-        return self
+        return _View(iter(self.inner), self._twin)
 
     async def __anext__(self) -> Any:
         for item in self.inner:

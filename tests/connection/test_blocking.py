@@ -7,7 +7,7 @@ import inspect
 import pytest
 
 from natsproto import blocking, client, subscription
-from natsproto.blocking import Client, Events, Subscription
+from natsproto.blocking import Client, EventReader, Subscription
 from natsproto.errors import (
     ConnectionClosed,
     InvalidState,
@@ -169,9 +169,23 @@ def test_events(nc, port):
     assert nc.events.next() == Disconnected("nats://a:4222", None)
     nc.close()
     assert list(nc.events) == [Closed(None)]
-    assert isinstance(iter(nc.events), Events)
+    assert nc.events.next() == Closed(None)  # a position of its own
     with pytest.raises(ConnectionClosed):
         nc.events.next()
+    with pytest.raises(StopIteration):
+        next(nc.events)
+
+
+@pytest.mark.rule("EVENT-8")
+def test_loops_over_events_have_their_own_positions(nc, port):
+    one, other = iter(nc.events), iter(nc.events)
+    assert isinstance(one, EventReader)
+    assert iter(one) is one
+    nc.force_reconnect()
+    assert next(one) == next(other) == Disconnected("nats://a:4222", None)
+    nc.close()
+    assert list(one) == [other.next()] == [Closed(None)]
+    assert list(other) == list(nc.events) == []
 
 
 def test_drain(nc, port):
@@ -225,6 +239,7 @@ def test_corked(nc, port):
         (blocking.Client, client.Client),
         (blocking.Subscription, subscription.Subscription),
         (blocking.Events, client.Events),
+        (blocking.EventReader, client.EventReader),
     ],
 )
 def test_facades_have_the_same_names(facade, inner):

@@ -286,6 +286,58 @@ def test_events_end_with_closed():
         stage.run(stage.client.events.next())
 
 
+@pytest.mark.rule("EVENT-8")
+def test_two_loops_over_events_see_all_of_them():
+    stage = Stage()
+    events = stage.client.events
+
+    async def look():
+        one, other = events.__aiter__(), events.__aiter__()
+        assert one.__aiter__() is one
+        stage.wire.lost(at=9.0).greet().data(PONG)
+        first = [type(await one.next()), type(await one.__anext__())]
+        await stage.client.close()
+        first += [type(event) async for event in one]
+        assert first == [type(event) async for event in other]
+        assert first == [Disconnected, Connected, Closed]
+
+    stage.run(look())
+
+
+@pytest.mark.rule("EVENT-8")
+def test_a_loop_continues_where_the_last_one_stopped():
+    stage = Stage()
+    events = stage.client.events
+
+    async def look():
+        stage.wire.lost(at=9.0).greet().data(PONG)
+        async for event in events:
+            assert type(event) is Disconnected
+            break
+        async for event in events:
+            assert type(event) is Connected
+            break
+        stage.wire.lost(at=19.0)
+        assert type(await events.next()) is Disconnected
+        await stage.client.close()
+        assert type(await events.__anext__()) is Closed
+        with pytest.raises(StopAsyncIteration):
+            await events.__anext__()
+
+    stage.run(look())
+
+
+@pytest.mark.rule("EVENT-10")
+@pytest.mark.parametrize("timeout", [None, 0.0, 0.5])
+def test_no_event_is_waited_for_after_the_end(timeout):
+    stage = Stage()
+    stage.run(stage.client.close())
+    assert type(stage.run(stage.client.events.next(timeout))) is Closed
+    with pytest.raises(ConnectionClosed, match="no more events"):
+        stage.run(stage.client.events.next(timeout))
+    assert stage.now() == 0.0
+
+
 def test_no_event_in_time():
     stage = Stage()
     with pytest.raises(TimeoutExpired, match="no event in time"):

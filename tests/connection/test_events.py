@@ -69,18 +69,77 @@ def test_unread_drops_of_one_subscription_are_one_event():
     assert rest(queue) == [SlowConsumer("s", 1, 4)]
 
 
-@pytest.mark.rule("EVENT-5")
-def test_the_newest_are_kept_and_drops_before_others():
+FLOOD = [  # case, events, those that a queue of three keeps
+    ("others", [LameDuck(str(i)) for i in range(9)], [LameDuck("6"), LameDuck("7"), LameDuck("8")]),
+    (
+        "others before drops",
+        [SlowConsumer("s", 1, 2), *[LameDuck(str(i)) for i in range(9)]],
+        [SlowConsumer("s", 1, 2), LameDuck("7"), LameDuck("8")],
+    ),
+    (
+        "others before the connection's state",
+        [
+            Disconnected("a", None),
+            ServerError(ConnectionLost("x")),
+            AttemptFailed("b", ConnectionLost("x")),
+            Connected("a", True),
+            *[Discovered([str(i)]) for i in range(9)],
+        ],
+        [Disconnected("a", None), Connected("a", True), Discovered(["8"])],
+    ),
+    (
+        "drops are added up",
+        [SlowConsumer("s", sid, sid) for sid in range(1, 6)],
+        [SlowConsumer("", 0, 1 + 2 + 3), SlowConsumer("s", 4, 4), SlowConsumer("s", 5, 5)],
+    ),
+    (
+        "drops of one that was added up before",
+        [*[SlowConsumer("s", sid, sid) for sid in range(1, 6)], SlowConsumer("s", 1, 7)],
+        [SlowConsumer("", 0, 1 + 2 + 3 + 4), SlowConsumer("s", 5, 5), SlowConsumer("s", 1, 7)],
+    ),
+    (
+        "drops before the connection's state",
+        [Disconnected("a", None), *[SlowConsumer("s", sid, 1) for sid in range(1, 6)]],
+        [Disconnected("a", None), SlowConsumer("", 0, 4), SlowConsumer("s", 5, 1)],
+    ),
+    (
+        "one drop stays, the oldest state goes",
+        [SlowConsumer("s", 1, 2), *[Connected(str(i), True) for i in range(9)]],
+        [SlowConsumer("s", 1, 2), Connected("7", True), Connected("8", True)],
+    ),
+    (
+        "Closed stays",
+        [Connected("a", False), Disconnected("b", None), Connected("c", True), Closed(None)],
+        [Disconnected("b", None), Connected("c", True), Closed(None)],
+    ),
+]
+
+
+@pytest.mark.rule("EVENT-5", "EVENT-9")
+@pytest.mark.parametrize(("case", "events", "kept"), FLOOD, ids=[row[0] for row in FLOOD])
+def test_what_a_flood_leaves(case, events, kept):
     queue = EventQueue(limit=3)
-    fill(queue, SlowConsumer("s", 1, 2), *[LameDuck(str(i)) for i in range(9)])
-    assert rest(queue) == [SlowConsumer("s", 1, 2), LameDuck("7"), LameDuck("8")]
+    fill(queue, *events)
+    assert rest(queue) == kept
 
 
-@pytest.mark.rule("EVENT-5")
-def test_more_slow_subscriptions_than_events_that_are_kept():
-    queue = EventQueue(limit=2)
-    fill(queue, *[SlowConsumer("s", sid, 1) for sid in range(5)])
-    assert rest(queue) == [SlowConsumer("s", 3, 1), SlowConsumer("s", 4, 1)]
+@pytest.mark.rule("EVENT-9")
+def test_six_hundred_slow_subscriptions_lose_no_count():
+    queue = EventQueue()
+    fill(queue, Connected("a", False), *[SlowConsumer("s", sid, 1) for sid in range(1, 601)])
+    fill(queue, Disconnected("a", None), Closed(None))
+    found = rest(queue)
+    assert len(found) == 256
+    assert found[0] == Connected("a", False)
+    assert found[-2:] == [Disconnected("a", None), Closed(None)]
+    assert sum(event.dropped for event in found[1:-2]) == 600
+
+
+@pytest.mark.rule("EVENT-5", "EVENT-6")
+def test_closed_stays_where_nothing_else_does():
+    queue = EventQueue(limit=1)
+    fill(queue, SlowConsumer("s", 1, 1), Closed(None))
+    assert rest(queue) == [SlowConsumer("s", 1, 1), Closed(None)]
 
 
 @pytest.mark.rule("EVENT-5")
@@ -88,3 +147,67 @@ def test_the_limit_if_not_said_otherwise():
     queue = EventQueue()
     fill(queue, *[LameDuck(str(i)) for i in range(1000)])
     assert [event.url for event in rest(queue)] == [str(i) for i in range(744, 1000)]
+
+
+A, B, C = LameDuck("a"), LameDuck("b"), LameDuck("c")
+
+
+@pytest.mark.rule("EVENT-8")
+def test_readers_at_the_same_time_see_every_event():
+    queue = EventQueue()
+    fill(queue, A)
+    one, other = queue.reader(), queue.reader()
+    fill(queue, B)
+    assert rest(one) == [A, B]
+    fill(queue, C)
+    assert rest(other) == [A, B, C]
+    assert rest(queue) == [A, B, C]
+    assert rest(one) == [C]
+
+
+@pytest.mark.rule("EVENT-8")
+def test_a_reader_starts_after_what_others_have_returned():
+    queue = EventQueue()
+    fill(queue, A, B, C)
+    assert queue.pop() == A
+    first = queue.reader()
+    assert first.pop() == B
+    assert rest(queue.reader()) == [B, C]  # the first one is still there
+    first.left = True
+    assert rest(queue.reader()) == [C]
+    assert rest(queue) == [B, C]
+    fill(queue, A)
+    assert rest(queue.reader()) == [A]
+
+
+@pytest.mark.rule("EVENT-8")
+def test_the_reader_that_got_furthest_counts():
+    queue = EventQueue()
+    fill(queue, A, B, C)
+    far, near = queue.reader(), queue.reader()
+    assert [far.pop(), far.pop(), near.pop()] == [A, B, A]
+    far.left = near.left = True
+    assert rest(queue.reader()) == [C]
+
+
+@pytest.mark.rule("EVENT-8")
+def test_readers_that_are_gone_are_forgotten():
+    queue = EventQueue()
+    for _ in range(1000):
+        queue.reader().left = True
+    fill(queue, A)
+    assert queue._readers == []
+
+
+@pytest.mark.rule("EVENT-8", "EVENT-9")
+def test_drops_are_added_up_for_each_reader():
+    queue = EventQueue()
+    one, other = queue.reader(), queue.reader()
+    fill(queue, SlowConsumer("s", 1, 2))
+    assert rest(one) == [SlowConsumer("s", 1, 2)]
+    fill(queue, SlowConsumer("s", 1, 3))
+    assert rest(one) == [SlowConsumer("s", 1, 3)]
+    assert rest(other) == [SlowConsumer("s", 1, 5)]
+    fill(queue, SlowConsumer("s", 1, 4))
+    one.left = True
+    assert rest(queue.reader()) == [SlowConsumer("s", 1, 4)]
