@@ -26,7 +26,11 @@
         ServerFailed         the server said -ERR and ended the connection
 
 The class says what the caller can do about it, the message says what happened, with the values.
-They derive from Exception alone: MicroPython has neither ConnectionError nor TimeoutError.
+
+Some are built-in exceptions as well (ERR-10), so that the handlers of ordinary Python code catch
+them: ValueError for an invalid subject, name, header, value or payload, ImportError for a missing
+extra, TimeoutError for an expired timeout, ConnectionError for a lost or closed connection. On
+MicroPython, where exceptions have one base and some of these do not exist, they are not.
 """
 
 from __future__ import annotations
@@ -34,6 +38,23 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .frames import Frame
+
+    _ValueError = ValueError
+    _ImportError = ImportError
+    _TimeoutError = TimeoutError
+    _ConnectionError = ConnectionError
+else:
+    try:
+        _TimeoutError = TimeoutError
+        _ConnectionError = ConnectionError
+        _ValueError = ValueError
+        _ImportError = ImportError
+    except NameError:
+
+        class _Nothing:
+            """Instead of the second base, on MicroPython."""
+
+        _ValueError = _ImportError = _TimeoutError = _ConnectionError = _Nothing
 
 
 class NatsError(Exception):
@@ -51,19 +72,19 @@ class LocalError(NatsError):
         self.rule = rule
 
 
-class InvalidSubject(LocalError):
+class InvalidSubject(LocalError, _ValueError):
     """A subject, reply, queue or inbox prefix that NATS cannot carry."""
 
 
-class InvalidName(LocalError):
+class InvalidName(LocalError, _ValueError):
     """A stream, consumer or durable name that the server would reject."""
 
 
-class InvalidHeader(LocalError):
+class InvalidHeader(LocalError, _ValueError):
     """A header name or value that a header block cannot carry."""
 
 
-class InvalidValue(LocalError):
+class InvalidValue(LocalError, _ValueError):
     """An argument of the wrong type or out of range."""
 
 
@@ -71,11 +92,11 @@ class InvalidState(LocalError):
     """A call or an input that is not legal in the present state."""
 
 
-class PayloadTooLarge(LocalError):
+class PayloadTooLarge(LocalError, _ValueError):
     """Header block and payload are larger than the server's max_payload; nothing was sent."""
 
 
-class MissingExtra(LocalError):
+class MissingExtra(LocalError, _ImportError):
     """An optional library is needed; the message names the extra that brings it."""
 
 
@@ -102,7 +123,7 @@ class HeaderError(RemoteError):
     """A publisher sent a header block that cannot be read; the rest of its message can."""
 
 
-class TimeoutExpired(RemoteError):
+class TimeoutExpired(RemoteError, _TimeoutError):
     """No answer in time; what was sent may still arrive and take effect."""
 
 
@@ -146,11 +167,11 @@ class OutBufferFull(RemoteError):
     """Not connected, and no room to keep more until that changes; this message was not taken."""
 
 
-class ConnectionLost(RemoteError):
+class ConnectionLost(RemoteError, _ConnectionError):
     """The transport broke; a new one is being tried, and what was in flight may be lost."""
 
 
-class ConnectionClosed(RemoteError):
+class ConnectionClosed(RemoteError, _ConnectionError):
     """The connection is closed for good."""
 
 

@@ -281,11 +281,11 @@ def read_options(texts: Mapping[str, str], where: str | None) -> Settings:
 def _value(option: Option, text: str) -> Any:
     try:
         return option.kind.read(text.strip())
+    except LocalError as error:  # first, because some are a ValueError as well
+        raise InvalidValue("option %s: %s" % (option.name, error)) from None
     except ValueError as error:
         shown = "" if option.kind.secret else " %r" % text
         raise InvalidValue("option %s%s is not %s" % (option.name, shown, error)) from None
-    except LocalError as error:
-        raise InvalidValue("option %s: %s" % (option.name, error)) from None
 
 
 def _unknown(name: str, where: str | None) -> InvalidValue:

@@ -15,6 +15,16 @@ from natsproto.adapters import asyncio as on_asyncio
 from natsproto.adapters import blocking as without_a_loop
 from natsproto.adapters import threads as with_threads
 from natsproto.adapters import trio as on_trio
+from natsproto.errors import ConnectFailed, ConnectionLost, InvalidValue, TimeoutExpired
+
+
+def built_in(
+    late: TimeoutExpired, lost: ConnectionLost, failed: ConnectFailed, wrong: InvalidValue
+) -> list[Exception]:
+    timeout: TimeoutError = late
+    connections: list[ConnectionError] = [lost, failed]
+    value: ValueError = wrong
+    return [timeout, *connections, value]
 
 
 async def asynchronous() -> None:

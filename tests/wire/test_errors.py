@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 
 import pytest
@@ -26,7 +27,7 @@ def test_the_tree_in_the_docstring_is_the_tree_in_the_code():
         node for node in ast.parse(inspect.getsource(errors)).body if isinstance(node, ast.ClassDef)
     ]
     assert {node.name: ast.unparse(node.bases[0]) for node in classes} == tree()
-    assert all(len(node.bases) == 1 and ast.get_docstring(node) for node in classes)
+    assert all(ast.get_docstring(node) for node in classes)
 
 
 def test_every_error_is_either_ours_or_the_peers():
@@ -38,6 +39,52 @@ def test_every_error_is_either_ours_or_the_peers():
         theirs.update([error] if issubclass(error, RemoteError) else [])
     assert not ours & theirs
     assert len(ours | theirs) == len(tree()) - 1  # all but the root
+
+
+BUILT_IN = {
+    errors.InvalidSubject: ValueError,
+    errors.InvalidName: ValueError,
+    errors.InvalidHeader: ValueError,
+    errors.InvalidValue: ValueError,
+    errors.PayloadTooLarge: ValueError,
+    errors.MissingExtra: ImportError,
+    errors.TimeoutExpired: TimeoutError,
+    errors.ConnectionLost: ConnectionError,
+    errors.ConnectionClosed: ConnectionError,
+    errors.ConnectFailed: ConnectionError,
+}
+
+
+@pytest.mark.rule("ERR-10")
+def test_some_errors_are_built_in_ones_as_well():
+    for name in tree():
+        error = getattr(errors, name)
+        assert issubclass(error, (ValueError, ImportError, OSError)) == (error in BUILT_IN), name
+        assert issubclass(error, BUILT_IN.get(error, NatsError)), name
+
+
+@pytest.mark.rule("ERR-10")
+def test_errors_with_two_bases_read_as_others_do():
+    error = errors.TimeoutExpired("no answer in time")
+    assert (str(error), error.args, error.errno) == ("no answer in time", error.args, None)
+    assert repr(error) == "TimeoutExpired('no answer in time')"
+    assert str(errors.MissingExtra("pip install x", "WS-9")) == "pip install x (WS-9)"
+    assert str(errors.InvalidValue("a is b", "OPT-9")) == "a is b (OPT-9)"
+
+
+@pytest.mark.rule("ERR-10")
+def test_without_these_built_ins_errors_have_one_base():
+    """As on MicroPython."""
+    missing = ("TimeoutError", "ConnectionError")
+    known = {name: value for name, value in vars(builtins).items() if name not in missing}
+    module = {"__builtins__": known, "__name__": "natsproto.errors"}
+    source = inspect.getsource(errors)
+    exec(compile(source, inspect.getfile(errors), "exec", dont_inherit=True), module)
+    for name in tree():
+        error = module[name]
+        assert not issubclass(error, (ValueError, ImportError, OSError)), name
+        assert issubclass(error, module["NatsError"])
+    assert str(module["ConnectFailed"]([])) == "no server could be reached: none is left to try"
 
 
 @pytest.mark.parametrize(
