@@ -82,6 +82,10 @@ if not TYPE_CHECKING:  # or a checker would believe that every name is there
         try:
             found: object = __import__("jetstream." + home, None, None, [name])
         except ImportError as error:
+            from natsproto.errors import MissingExtra
+
+            if isinstance(error, MissingExtra):
+                raise  # it says what to install
             raise AttributeError("module 'jetstream' has no attribute %r" % name) from error
         if name in _HOMES:
             found = getattr(found, name)

@@ -36,7 +36,7 @@ from .servers import Pool
 from .states import CLOSED, DIALING, GREETING, NEW, OPENING, SECURING, WAITING
 from .version import VERSION
 from .waitable import Request, Waitable
-from .websocket import WebSocket
+from .websocket import WebSocket, check_library
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,6 +110,12 @@ class Handshake(Commands):
         self._welcomed = False
         self._refusal = ""
         self._complaint = None
+        if url.is_websocket:
+            try:
+                check_library()  # WS-9: before dialing, and before TLS could fail for wss
+            except LocalError as error:
+                self._fail(error, now, hangup=False)
+                return
         self._effects.append(Dial(url.host, url.port, self.options.shuffle))
         self._enter(DIALING, now + self.options.connect_timeout)
 

@@ -24,18 +24,23 @@ _HTTP = b"HTTP/"
 _EXCERPT = 64  # bytes that an error shows
 
 
+def check_library() -> None:
+    """Raise MissingExtra unless wsproto is installed."""
+    try:
+        import wsproto as wsproto
+    except ImportError:
+        raise MissingExtra("ws and wss need wsproto: pip install natsproto[ws]", "WS-9") from None
+
+
 class WebSocket:
     """The client's end of one WebSocket connection: bytes in, bytes out."""
 
     __slots__ = ("_host", "_output", "_received", "_target", "_ws", "closed", "opened")
 
     def __init__(self, host: str, port: int, path: str = "") -> None:
-        try:
-            from wsproto import ConnectionType, WSConnection
-        except ImportError:
-            raise MissingExtra(
-                "ws and wss need wsproto: pip install natsproto[ws]", "WS-9"
-            ) from None
+        check_library()
+        from wsproto import ConnectionType, WSConnection
+
         self._ws = WSConnection(ConnectionType.CLIENT)
         self._host = ("[%s]:%d" if ":" in host else "%s:%d") % (host, port)
         self._target = path if path[:1] == "/" else "/" + path

@@ -8,6 +8,15 @@ Spark finds the format by itself where this package is installed (see pyspark_je
 
 from __future__ import annotations
 
+from natsproto.errors import MissingExtra
+
+try:
+    from pyspark.sql import datasource as _  # noqa: F401
+except ImportError:
+    raise MissingExtra(
+        "jetstream.spark needs PySpark 4: pip install natsproto[spark]", "OPT-17"
+    ) from None
+
 from .datasource import JetStreamDataSource
 
 __all__ = ["JetStreamDataSource"]

@@ -56,6 +56,10 @@ def make_connection(servers: ServersLike, options: dict[str, Any]) -> Connection
     except TypeError:
         _refuse_unknown(options)
         raise
+    if made.tls is not None and made.tls is not True and not isinstance(made.tls, ssl.SSLContext):
+        # OPT-16: the type alone, for the object may hold the path or the password of a key.
+        name = type(made.tls).__name__
+        raise InvalidValue(f"tls is {name}, not True or an ssl.SSLContext", "OPT-16")
     return Connection(made, rng=RANDOM)
 
 

@@ -11,10 +11,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-import trio
-
 from natsproto.client import Client, leave
-from natsproto.errors import InvalidState
+from natsproto.errors import InvalidState, MissingExtra
+
+try:
+    import trio
+except ImportError:
+    raise MissingExtra(
+        "natsproto.adapters.trio needs trio: pip install natsproto[trio]", "OPT-17"
+    ) from None
 
 from . import _shared as shared
 from ._trio_link import Link

@@ -252,11 +252,12 @@ def test_tls_that_fails():
 # WebSocket: what goes on inside is tested in test_websocket.py
 
 
-@pytest.mark.rule("CONN-18", "CONN-21")
-def test_a_library_that_is_missing_ends_it_at_once(monkeypatch):
+@pytest.mark.rule("CONN-18", "CONN-21", "WS-9")
+@pytest.mark.parametrize("scheme", ["ws", "wss"])
+def test_a_library_that_is_missing_is_noticed_before_dialing(monkeypatch, scheme):
     monkeypatch.setitem(sys.modules, "wsproto", None)
-    wire = Wire(servers=["ws://a", "ws://b"]).connect().opened()
-    assert (wire.state, names(wire.effects())) == ("CLOSED", ["Dial", "Hangup"])
+    wire = Wire(servers=[scheme + "://a", scheme + "://b"]).connect()
+    assert (wire.state, names(wire.effects())) == ("CLOSED", [])
     assert type(wire.connection.opened.error) is MissingExtra
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from typing import TYPE_CHECKING
 
-from natsproto.errors import ConnectFailed, TlsFailed
+from natsproto.errors import ConnectFailed, InvalidValue, TlsFailed
 from natsproto.events import Connected, Disconnected
 from natsproto.testing.context import SOON, WAIT, Context, next_event, raises, take
 from natsproto.testing.peers import FOREVER, Listener
@@ -50,6 +50,14 @@ async def check_tls(ctx: Context) -> None:
     client = await ctx.connect(_server(ctx), tls=ctx.certificates.client())
     assert client.connected_url.startswith("tls://127.0.0.1:")
     await _works(ctx, client)
+
+
+@check()
+async def check_tls_of_a_wrong_type(ctx: Context) -> None:
+    """What is no context is refused before anything is dialed."""
+    with Listener(b"") as nobody, raises(InvalidValue, within=SOON):
+        await ctx.connect("nats://" + nobody.address, tls={"ca": "ca.pem"})
+    assert nobody.heard == []
 
 
 @check(needs=_NEEDS)

@@ -1,0 +1,64 @@
+"""Options that only adapters can judge, and libraries that are missing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import natsproto.adapters.asyncio
+import natsproto.adapters.blocking
+import natsproto.adapters.threads
+import natsproto.adapters.trio
+from natsproto.errors import InvalidValue
+
+ADAPTERS = [
+    natsproto.adapters.asyncio,
+    natsproto.adapters.blocking,
+    natsproto.adapters.threads,
+    natsproto.adapters.trio,
+]
+NOBODY = "nats://127.0.0.1:1"  # a dial would be a ConnectFailed
+
+
+@pytest.mark.rule("OPT-16")
+@pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("tls", [{"ca": "hush.pem"}, ["hush"], object(), Path("hush")])
+def test_a_tls_context_of_a_wrong_type_is_refused_before_dialing(adapter, tls):
+    with pytest.raises(InvalidValue, match=r"tls is .*, not True or an ssl.SSLContext") as caught:
+        adapter.connect(NOBODY, tls=tls)
+    assert type(tls).__name__ in str(caught.value)
+    assert "hush" not in str(caught.value)
+
+
+IMPORTS = [  # statement, missing library, what the error says
+    ("import natsproto.adapters.trio", "trio", "pip install natsproto[trio]"),
+    ("import jetstream.spark", "pyspark", "pip install natsproto[spark]"),
+    ("import jetstream; jetstream.spark", "pyspark", "pip install natsproto[spark]"),
+    ("from jetstream import spark", "pyspark", "pip install natsproto[spark]"),
+]
+
+
+@pytest.mark.rule("OPT-17")
+@pytest.mark.parametrize(("statement", "library", "hint"), IMPORTS)
+@pytest.mark.parametrize("kind", ["ImportError", "natsproto.MissingExtra"])
+def test_a_missing_library_is_named_with_its_extra(statement, library, hint, kind):
+    code = f"""
+import sys
+import natsproto
+sys.modules[{library!r}] = None
+try:
+    {statement.replace("; ", chr(10) + "    ")}
+except {kind} as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert hint in done.stdout
+
+
+def test_a_module_that_does_not_exist_is_an_attribute_error():
+    import jetstream
+
+    assert not hasattr(jetstream, "sparkle")
