@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from natsproto._text import shorten
+
 from .call import read_reply
 from .errors import InvalidResponse
 from .info import PubAck
@@ -28,7 +30,7 @@ def _read(data: bytes) -> dict[str, Any]:
     reply = read_reply(data)
     if not PubAck.from_json(reply).stream:
         # PUB-1: somebody else answers on this subject, or no stream does.
-        raise InvalidResponse("answer is no acknowledgement: %r" % data[:200])
+        raise InvalidResponse("answer is no acknowledgement: %s" % shorten(data))
     return reply
 
 

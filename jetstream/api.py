@@ -6,6 +6,7 @@ the coroutines await the client's session and each other, nothing else.
 
 from __future__ import annotations
 
+from natsproto._text import shorten
 from natsproto.errors import InvalidValue
 from natsproto.session import check_count, check_flag, check_seconds
 from natsproto.subjects import check_known_name, check_subscribe
@@ -65,7 +66,8 @@ class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
         self, client: Client, *, domain: str = "", prefix: str = "$JS.API", timeout: float = 5.0
     ) -> None:
         if domain and prefix != "$JS.API":
-            raise InvalidValue("domain %r and prefix %r: only one can be given" % (domain, prefix))
+            given = (shorten(domain), shorten(prefix))
+            raise InvalidValue("domain %s and prefix %s: only one can be given" % given)
         self._api = Api(session_of(client), domain, prefix, check_seconds("timeout", timeout))
         self._acks = AckReader()
 
@@ -166,7 +168,7 @@ class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
         check_subscribe(subject)
         names = await self.stream_names(subject)
         if not names:
-            raise StreamNotFound(404, 10059, "no stream takes subject %r" % subject)
+            raise StreamNotFound(404, 10059, "no stream takes subject %s" % shorten(subject))
         if len(names) > 1:
             raise SeveralStreams(subject, names)
         return names[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from natsproto._text import shorten
 from natsproto.errors import InvalidName, InvalidValue, NotSupported, RemoteError
 from natsproto.subjects import LETTERS_AND_DIGITS
 
@@ -55,13 +56,13 @@ ROLLUP = "Nats-Rollup"
 def check_chars(what: str, name: str, allowed: str, told: str, rule: str) -> str:
     """InvalidName, with the rule, unless it has such characters alone, which are `told` as this."""
     if not isinstance(name, str):
-        raise InvalidName("%s %r is not a str" % (what, name), rule)
+        raise InvalidName("%s %s is not a str" % (what, shorten(name)), rule)
     if not name:
         raise InvalidName("%s is empty" % what, rule)
     for char in name:
         if char not in allowed:
-            text = "%s %r contains %r: there are %s only"
-            raise InvalidName(text % (what, name, char, told), rule)
+            text = "%s %s contains %r: there are %s only"
+            raise InvalidName(text % (what, shorten(name), char, told), rule)
     return name
 
 
@@ -74,9 +75,9 @@ def check_bucket_name(bucket: str, rule: str) -> str:
 def check_given(kind: type, given: object, rule: str) -> None:
     """InvalidValue unless it is a configuration of this kind, or None."""
     if given is not None and not isinstance(given, kind):
-        text = "%r is no %s" % (given, kind.__name__)
+        text = "%s is no %s" % (shorten(given), kind.__name__)
         if isinstance(given, str):
-            text += "; a name is a keyword: bucket=%r" % given
+            text += "; a name is a keyword: bucket=%s" % shorten(given)
         raise InvalidValue(text, rule)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from natsproto._text import shorten
 from natsproto.errors import InvalidValue, NoResponders, NotSupported
 from natsproto.subjects import check_known_name, check_publish
 
@@ -34,8 +35,8 @@ def session_of(client: Client) -> Session:
     session: Session | None = getattr(client, "session", None)
     if session is None:
         raise InvalidValue(
-            "%r is not a client whose calls are awaited; for those of natsproto.adapters.blocking"
-            " and .threads there is jetstream.blocking.JetStream" % (client,)
+            "%s is not a client whose calls are awaited; for those of natsproto.adapters.blocking"
+            " and .threads there is jetstream.blocking.JetStream" % shorten(client)
         )
     return session
 
@@ -201,9 +202,9 @@ def read_object(data: bytes) -> dict[str, Any]:
     try:
         reply: Any = json.loads(data.decode())
     except (ValueError, RuntimeError):  # RuntimeError: nested too deeply
-        raise InvalidResponse("answer is no JSON: %r" % data[:200]) from None
+        raise InvalidResponse("answer is no JSON: %s" % shorten(data)) from None
     if not isinstance(reply, dict):
-        raise InvalidResponse("answer is no JSON object: %r" % data[:200])
+        raise InvalidResponse("answer is no JSON object: %s" % shorten(data))
     return reply  # pyright: ignore[reportUnknownVariableType] - JSON keys are str
 
 
@@ -213,14 +214,14 @@ def read_error(answer: dict[str, Any]) -> ApiError | None:
     if not error:
         return None
     if not isinstance(error, dict):
-        raise InvalidResponse("answer has an odd error: %s" % repr(error)[:200])
+        raise InvalidResponse("answer has an odd error: %s" % shorten(error))
     return api_error(error)  # pyright: ignore[reportUnknownArgumentType] - as above
 
 
 def _rows(reply: dict[str, Any], key: str) -> list[Any]:
     rows: list[Any] = reply.get(key) or []
     if not isinstance(rows, list):
-        raise InvalidResponse("%s %r of an answer is no list" % (key, rows))
+        raise InvalidResponse("%s %s of an answer is no list" % (key, shorten(rows)))
     return rows
 
 
@@ -228,5 +229,5 @@ def read_number(reply: dict[str, Any], key: str) -> int:
     """The whole number at this key, 0 if there is none; InvalidResponse if it is something else."""
     value: Any = reply.get(key, 0)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise InvalidResponse("%s %r of an answer is no number" % (key, value))
+        raise InvalidResponse("%s %s of an answer is no number" % (key, shorten(value)))
     return value

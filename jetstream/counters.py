@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from natsproto._record import Record
+from natsproto._text import shorten
 from natsproto.errors import InvalidValue
 
 from .errors import InvalidResponse
@@ -41,7 +42,7 @@ class Counter(Record):
 def increment(by: int) -> str:
     """The header value for adding this; any size, exact."""
     if not isinstance(by, int) or isinstance(by, bool):
-        raise InvalidValue("counter increment %r is not a whole number" % (by,), "COUNT-1")
+        raise InvalidValue("counter increment %s is not a whole number" % shorten(by), "COUNT-1")
     try:
         return "%+d" % by
     except ValueError:  # Python writes no more than 4300 digits
@@ -58,7 +59,7 @@ def read_value(text: object) -> int:
                 return int(text)
             except ValueError:  # Python reads no more than 4300 digits
                 pass
-    raise InvalidResponse("counter value %s is no whole number in text" % repr(text)[:200])
+    raise InvalidResponse("counter value %s is no whole number in text" % shorten(text))
 
 
 def read_counter(msg: StoredMsg) -> Counter:
@@ -78,6 +79,6 @@ def read_counter(msg: StoredMsg) -> Counter:
         value = read_value(body["val"])
     except (ValueError, KeyError, TypeError, AttributeError, RuntimeError):
         raise InvalidResponse(
-            "message %r with sources %r is no counter" % (msg.data[:200], sources)
+            "message %s with sources %s is no counter" % (shorten(msg.data), shorten(sources))
         ) from None
     return Counter(msg.subject, value, read_value(added) if added else None, parts)

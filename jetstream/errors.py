@@ -56,6 +56,7 @@ A call that is wrong in itself raises a LocalError of natsproto before anything 
 
 from __future__ import annotations
 
+from natsproto._text import shorten
 from natsproto.errors import LocalError, TimeoutExpired
 
 # All of them are public here, too; one list is easier to read than a statement for each.
@@ -136,7 +137,7 @@ class NoStreamResponse(JetStreamError):
     """No stream takes this subject, or JetStream is down: nothing was stored."""
 
     def __init__(self, subject: str, why: str = "") -> None:
-        text = "no stream takes subject %r" % subject
+        text = "no stream takes subject %s" % shorten(subject)
         super().__init__("%s: %s" % (text, why) if why else text)
         self.subject = subject
         self.why = why
@@ -181,8 +182,8 @@ class PublishesFailed(JetStreamError):
     def __init__(self, publications: list[Publication]) -> None:
         first = publications[0]
         super().__init__(
-            "%d publishes failed, the first one to %r: %s"
-            % (len(publications), first.subject, first.error)
+            "%d publishes failed, the first one to %s: %s"
+            % (len(publications), shorten(first.subject), first.error)
         )
         self.publications = publications
 
@@ -225,7 +226,7 @@ class SeveralStreams(JetStreamError):
     """More than one stream has messages of this subject: name the one that is meant."""
 
     def __init__(self, subject: str, streams: list[str]) -> None:
-        super().__init__("subject %r is taken by several streams: %s" % (subject, streams))
+        super().__init__("subject %s is taken by several streams: %s" % (shorten(subject), streams))
         self.subject = subject
         self.streams = streams
 

@@ -14,6 +14,7 @@ written back digit by digit, although a float cannot hold them all.
 
 from __future__ import annotations
 
+from natsproto._text import shorten
 from natsproto.errors import InvalidValue
 
 from .errors import InvalidResponse
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 # What a field was given as, where that need not be remembered. JSON's null never is.
 _SET = None
 # ADR-2: every answer has its type; it is no part of the object.
+_LONGEST_NAME = 100  # of a field that somebody may have meant
 _NOT_OURS = ("type",)
 
 
@@ -87,7 +89,7 @@ class Fields:
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """The object that the server sent; InvalidResponse if a field is of another type."""
         if not isinstance(raw, dict):
-            raise InvalidResponse("%s: %r is no JSON object" % (cls.__name__, raw))
+            raise InvalidResponse("%s: %s is no JSON object" % (cls.__name__, shorten(raw)))
         made = cls()
         index = _index(cls)
         for key in raw:
@@ -100,7 +102,7 @@ class Fields:
             try:
                 decoded = None if value is None else field.kind.decode(value)
             except Mismatch as error:
-                text = "%s.%s: %r %s" % (cls.__name__, key, value, error)
+                text = "%s.%s: %s %s" % (cls.__name__, key, shorten(value), error)
                 raise InvalidResponse(text) from None
             if decoded is not None:
                 _keep(made, key, decoded)
@@ -123,9 +125,9 @@ class Fields:
             except InvalidResponse as error:
                 raise InvalidValue(str(error), "JSAPI-3") from None
         else:
-            text = "%r is neither a %s nor a dict" % (config, cls.__name__)
+            text = "%s is neither a %s nor a dict" % (shorten(config), cls.__name__)
             if isinstance(config, str):
-                text += "; a name is a keyword: %s=%r" % (cls.FIELDS[0].name, config)
+                text += "; a name is a keyword: %s=%s" % (cls.FIELDS[0].name, shorten(config))
             raise InvalidValue(text, "JSAPI-3")
         for name in values:
             setattr(made, name, values[name])
@@ -230,7 +232,7 @@ def _check(owner: Fields, field: Field, value: object) -> object:
     try:
         return field.kind.check(value)
     except Mismatch as error:
-        text = "%s.%s: %r %s" % (type(owner).__name__, field.name, value, error)
+        text = "%s.%s: %s %s" % (type(owner).__name__, field.name, shorten(value), error)
         raise InvalidValue(text, "JSAPI-3") from None
 
 
@@ -238,16 +240,17 @@ def refuse(owner: Owner, table: list[Refusal[Owner]]) -> None:
     """InvalidValue for the first row of the table that applies."""
     for rule, names, applies, why in table:
         if applies(owner):
-            values = ["%s=%r" % (name, getattr(owner, name)) for name in names]
+            values = ["%s=%s" % (name, shorten(getattr(owner, name))) for name in names]
             text = "%s with %s: %s" % (type(owner).__name__, ", ".join(values), why)
             raise InvalidValue(text, rule)
 
 
 def _unknown(cls: type[Fields], name: str) -> InvalidValue:
-    known = [(_distance(name, field.name), field.name) for field in cls.FIELDS]
+    near = name[:_LONGEST_NAME]  # comparing takes the product of both lengths
+    known = [(_distance(near, field.name), field.name) for field in cls.FIELDS]
     close = [pair for pair in known if pair[0] <= len(name) // 2 or name in pair[1].split("_")]
     hint = "; do you mean %r?" % min(close)[1] if close else ""
-    return InvalidValue("%s has no field %r%s" % (cls.__name__, name, hint), "JSAPI-4")
+    return InvalidValue("%s has no field %s%s" % (cls.__name__, shorten(name), hint), "JSAPI-4")
 
 
 def _distance(a: str, b: str) -> int:

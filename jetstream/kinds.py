@@ -6,6 +6,7 @@ type that the server has for it. What a server sends is only read as what it is.
 
 from __future__ import annotations
 
+from natsproto._text import shorten
 from natsproto.errors import InvalidValue
 
 from .timestamp import FIRST, Timestamp
@@ -275,7 +276,7 @@ def _inside(look: Any, item: Any) -> Any:
     try:
         return look(item)
     except Mismatch as error:
-        raise Mismatch("has %r, which %s" % (item, error)) from None
+        raise Mismatch("has %s, which %s" % (shorten(item), error)) from None
 
 
 ANY = Kind()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from natsproto._record import Record
+from natsproto._text import shorten
 from natsproto.errors import HeaderError, InvalidValue
 
 from .errors import InvalidResponse
@@ -106,7 +107,9 @@ def delivered_entry(msg: JsMsg, bucket: str, prefix: str) -> KeyValueEntry:
         created = Timestamp(int(tokens[first + 4]))
         delta = int(tokens[first + 5])
     except (ValueError, InvalidValue):
-        raise InvalidResponse("reply %r is no acknowledgement subject" % msg.raw_reply) from None
+        raise InvalidResponse(
+            "reply %s is no acknowledgement subject" % shorten(msg.raw_reply)
+        ) from None
     key = msg.subject[len(prefix) :]
     operation = read_operation(msg, msg.raw_headers)
     return KeyValueEntry(bucket, key, msg.data, revision, created, delta, operation)

@@ -6,6 +6,8 @@ the stream answered with, and so on. `code` and `err_code` stay.
 
 from __future__ import annotations
 
+from natsproto._text import shorten
+
 from .api_errors import (
     JetStreamError,
     MessageNotFound,
@@ -63,7 +65,9 @@ class KeyNotFound(MessageNotFound):
     """The bucket does not have this key, or not in this `revision` (None: any)."""
 
     def __init__(self, bucket: str, key: str, revision: int | None = None) -> None:
-        what = "key %r" % key if revision is None else "key %r with revision %d" % (key, revision)
+        what = "key %s" % shorten(key)
+        if revision is not None:
+            what += " with revision %d" % revision
         super().__init__(404, 10037, "%s is not in bucket %r" % (what, bucket))
         self.bucket = bucket
         self.key = key
@@ -78,8 +82,8 @@ class KeyDeleted(KeyNotFound):
 
     def __init__(self, entry: KeyValueEntry) -> None:
         super().__init__(entry.bucket, entry.key, entry.revision)
-        told = (entry.key, entry.bucket, entry.operation, entry.revision)
-        self.description = "key %r of bucket %r is deleted: %s is revision %d" % told
+        told = (shorten(entry.key), entry.bucket, entry.operation, entry.revision)
+        self.description = "key %s of bucket %r is deleted: %s is revision %d" % told
         self.args = (self.description,)
         self.entry = entry
         self.operation: Operation = entry.operation
@@ -92,7 +96,7 @@ class KeyExists(WrongLastSequence):
     """The key is there, so it cannot be created; `last_seq` is its revision, None if not told."""
 
     def __init__(self, bucket: str, key: str, error: WrongLastSequence) -> None:
-        text = "key %r is in bucket %r: %s" % (key, bucket, error.description)
+        text = "key %s is in bucket %r: %s" % (shorten(key), bucket, error.description)
         super().__init__(error.code, error.err_code, text)
         self.bucket = bucket
         self.key = key
@@ -109,8 +113,8 @@ class WrongLastRevision(WrongLastSequence):
     """
 
     def __init__(self, bucket: str, key: str, last: int, error: WrongLastSequence) -> None:
-        told = (key, bucket, last, error.description)
-        text = "key %r of bucket %r does not have revision %d: %s" % told
+        told = (shorten(key), bucket, last, error.description)
+        text = "key %s of bucket %r does not have revision %d: %s" % told
         super().__init__(error.code, error.err_code, text)
         self.bucket = bucket
         self.key = key

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from natsproto._text import shorten
 from natsproto.errors import InvalidName, InvalidValue
 from natsproto.subjects import LETTERS_AND_DIGITS
 
@@ -36,9 +37,10 @@ def check_key(key: str, *, write: bool = False) -> str:
     """InvalidName unless it is a key (KV-2), and to `write` one that users may have (KV-3)."""
     check_chars("key", key, _IN_KEYS, "letters, digits, - / _ = and dots between them", "KV-2")
     if "" in key.split("."):
-        raise InvalidName("key %r has a dot at an end, or two in a row" % key, "KV-2")
+        raise InvalidName("key %s has a dot at an end, or two in a row" % shorten(key), "KV-2")
     if write and key.startswith(_RESERVED):
-        raise InvalidName("key %r: keys that start with _kv are for internal use" % key, "KV-3")
+        text = "key %s: keys that start with _kv are for internal use"
+        raise InvalidName(text % shorten(key), "KV-3")
     return key
 
 
@@ -47,8 +49,8 @@ def check_filters(filters: str | Sequence[str]) -> list[str]:
     if isinstance(filters, str):
         return [_check_filter(filters)]
     if not isinstance(filters, (list, tuple)) or not filters:
-        text = "keys %r is neither a filter of keys nor a list of them; '>' is all"
-        raise InvalidValue(text % (filters,), "KV-4")
+        text = "keys %s is neither a filter of keys nor a list of them; '>' is all"
+        raise InvalidValue(text % shorten(filters), "KV-4")
     return [_check_filter(each) for each in filters]
 
 
@@ -59,6 +61,6 @@ def _check_filter(pattern: str) -> str:
         last = place == len(tokens) - 1
         wild = "*" in token or ">" in token
         if not token or (wild and token != "*" and not (token == ">" and last)):
-            text = "filter %r: its tokens are those of keys, or *, and the last one may be >"
-            raise InvalidName(text % pattern, "KV-4")
+            text = "filter %s: its tokens are those of keys, or *, and the last one may be >"
+            raise InvalidName(text % shorten(pattern), "KV-4")
     return pattern

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from natsproto import _text
+from natsproto._text import shorten
 from natsproto.errors import InvalidSubject, InvalidValue
 from natsproto.session import check_seconds
 
@@ -132,11 +133,11 @@ class JsMsg:
         Servers before 2.10.4 know no reasons: the message is terminated without one.
         """
         if not isinstance(reason, str) or "\r" in reason or "\n" in reason:
-            raise InvalidValue("reason %r is not one line of text" % (reason,), "ACK-6")
+            raise InvalidValue("reason %s is not one line of text" % shorten(reason), "ACK-6")
         try:
             why = _text.encode(reason)
         except UnicodeError:
-            raise InvalidValue("reason %r is not UTF-8" % reason, "ACK-6") from None
+            raise InvalidValue("reason %s is not UTF-8" % shorten(reason), "ACK-6") from None
         # ACK-11: a server before 2.10.4 ignores +TERM with a reason, and redelivers.
         known = has_version(self._session.connection.info, _FIRST_WITH_REASONS)
         self._settle(TERM + b" " + why if why and known else TERM)
@@ -157,7 +158,8 @@ class JsMsg:
             session.port.flush_soon()
 
     def __repr__(self) -> str:
-        return "JsMsg(subject=%r, data=%r, reply=%r)" % (self.subject, self.data, self.reply)
+        fields = (shorten(self.subject), shorten(self.data), shorten(self.reply))
+        return "JsMsg(subject=%s, data=%s, reply=%s)" % fields
 
 
 def ack_now(msg: JsMsg) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from natsproto import _text
 from natsproto._record import Record
+from natsproto._text import shorten
 
 from .errors import NotJetStreamMessage
 
@@ -66,7 +67,8 @@ def read_metadata(reply: bytes) -> Metadata:
     """The metadata in this reply subject; NotJetStreamMessage if it has another shape."""
     tokens = reply.split(b".")
     if tokens[:2] != [b"$JS", b"ACK"] or len(tokens) < 9 or len(tokens) == 10:
-        raise NotJetStreamMessage("reply %r is no acknowledgement subject of JetStream" % reply)
+        text = "reply %s is no acknowledgement subject of JetStream"
+        raise NotJetStreamMessage(text % shorten(reply))
     if len(tokens) == 9:
         domain = ""
         stream, consumer, *numbers = tokens[2:]
@@ -75,7 +77,8 @@ def read_metadata(reply: bytes) -> Metadata:
         stream, consumer, *numbers = tokens[4:11]
     for token in numbers:
         if not is_number(token):
-            raise NotJetStreamMessage("reply %r has %r where a number belongs" % (reply, token))
+            text = "reply %s has %s where a number belongs"
+            raise NotJetStreamMessage(text % (shorten(reply), shorten(token)))
     return Metadata(
         _text.decode(stream),
         _text.decode(consumer),

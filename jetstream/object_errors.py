@@ -5,6 +5,8 @@ What goes wrong with their buckets is in kv_errors.py: BucketNotFound, BucketExi
 
 from __future__ import annotations
 
+from natsproto._text import shorten
+
 from .api_errors import JetStreamError, MessageNotFound
 
 TYPE_CHECKING = False
@@ -16,7 +18,7 @@ class ObjectNotFound(MessageNotFound):
     """The bucket does not have this object, or it was deleted."""
 
     def __init__(self, bucket: str, name: str) -> None:
-        super().__init__(404, 10037, "object %r is not in bucket %r" % (name, bucket))
+        super().__init__(404, 10037, "object %s is not in bucket %r" % (shorten(name), bucket))
         self.bucket = bucket
         self.name = name
 
@@ -27,10 +29,10 @@ class ObjectNotFound(MessageNotFound):
 class ObjectError(JetStreamError):
     """Something is wrong with an object; the base of those that say what."""
 
-    _text = "object %r of bucket %r: %s"
+    _text = "object %s of bucket %r: %s"
 
     def __init__(self, bucket: str, name: str, why: str = "") -> None:
-        super().__init__(self._text % (name, bucket, why))
+        super().__init__(self._text % (shorten(name), bucket, why))
         self.bucket = bucket
         self.name = name
         self.why = why
@@ -42,7 +44,7 @@ class ObjectError(JetStreamError):
 class ObjectAlreadyExists(ObjectError):
     """There is an object of this name, which is not to be replaced: take another, or delete it."""
 
-    _text = "object %r is in bucket %r%s"
+    _text = "object %s is in bucket %r%s"
 
 
 class ObjectCorrupt(ObjectError):

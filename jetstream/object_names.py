@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from natsproto._text import shorten
 from natsproto.errors import InvalidName
 
 from .bucket import check_bucket_name
@@ -37,13 +38,13 @@ def check_bucket(bucket: str) -> str:
 def encode_name(name: str) -> str:
     """The name of an object as a token of subjects (OBJ-2); InvalidName."""
     if not isinstance(name, str):
-        raise InvalidName("name %r of an object is not a str" % (name,), "OBJ-2")
+        raise InvalidName("name %s of an object is not a str" % shorten(name), "OBJ-2")
     if not name:
         raise InvalidName("the name of an object is empty", "OBJ-2")
     try:
         raw = name.encode()
     except UnicodeError:
-        raise InvalidName("name %r of an object is not UTF-8" % name, "OBJ-2") from None
+        raise InvalidName("name %s of an object is not UTF-8" % shorten(name), "OBJ-2") from None
     return encode_url(raw)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from natsproto._text import shorten
 from natsproto.errors import InvalidValue
 
 TYPE_CHECKING = False
@@ -47,7 +48,9 @@ class _Read(Source):
             piece = await piece
         if piece is None:
             # It means that there is nothing yet, not that there is no more.
-            raise InvalidValue("%r does not block: it cannot be read" % (self._file,), "OBJ-27")
+            raise InvalidValue(
+                "%s does not block: it cannot be read" % shorten(self._file), "OBJ-27"
+            )
         return piece or None
 
 
@@ -92,5 +95,5 @@ def source_of(data: ObjectData, size: int) -> Source:
             return _Iterated(iter(given))
     except TypeError:
         pass
-    text = "data %r is neither bytes nor something to read from or to iterate"
-    raise InvalidValue(text % (given,), "OBJ-27")
+    text = "data %s is neither bytes nor something to read from or to iterate"
+    raise InvalidValue(text % shorten(given), "OBJ-27")

@@ -10,6 +10,7 @@ ObjectMeta, ObjectInfo, ObjectLink, ObjectMetaOptions, ObjectReader and ObjectWa
 
 from __future__ import annotations
 
+from natsproto._text import shorten
 from natsproto.errors import InvalidValue
 from natsproto.session import check_flag
 
@@ -209,17 +210,18 @@ class ObjectStore:
         ObjectAlreadyExists if there is an object of this name; a link is replaced.
         """
         if not isinstance(info, ObjectInfo) or not info.name or not info.bucket:
-            raise InvalidValue("%r is no ObjectInfo of an object" % (info,), "OBJ-35")
+            raise InvalidValue("%s is no ObjectInfo of an object" % shorten(info), "OBJ-35")
         if info.deleted or info.link is not None:
             what = "is deleted" if info.deleted else "is a link"
-            raise InvalidValue("object %r %s: no link can lead there" % (info.name, what), "OBJ-35")
+            text = "object %s %s: no link can lead there"
+            raise InvalidValue(text % (shorten(info.name), what), "OBJ-35")
         return await self._link(name, ObjectLink(bucket=info.bucket, name=info.name))
 
     async def add_bucket_link(self, name: str, store: HasBucket) -> ObjectInfo:
         """Have a link to a whole bucket; ObjectAlreadyExists as above."""
         bucket = getattr(store, "bucket", None)
         if not isinstance(bucket, str):
-            raise InvalidValue("%r is no object store" % (store,), "OBJ-35")
+            raise InvalidValue("%s is no object store" % shorten(store), "OBJ-35")
         return await self._link(name, ObjectLink(bucket=check_bucket(bucket)))
 
     async def purge_orphans(self, older_than: float = OLDER_THAN) -> int:
@@ -338,7 +340,7 @@ def _changes(
 ) -> dict[str, Any]:
     """The fields that are to be changed."""
     if meta is not None and not isinstance(meta, ObjectMeta):
-        raise InvalidValue("%r is no ObjectMeta" % (meta,), "OBJ-32")
+        raise InvalidValue("%s is no ObjectMeta" % shorten(meta), "OBJ-32")
     given: dict[str, Any] = {}
     if meta is not None:
         given = {field: getattr(meta, field) for field in _CHANGEABLE}

@@ -7,6 +7,7 @@ it makes one by a call of the API, if there is none, and once more if it was gon
 
 from __future__ import annotations
 
+from natsproto._text import shorten
 from natsproto.errors import (
     ConnectionClosed,
     InvalidState,
@@ -109,12 +110,12 @@ def _list_of_filters(
         # ORDERED-20: the server demands a filter for this policy.
         return [">"] if deliver_policy == "last_per_subject" else []
     if not subjects:
-        text = "filter_subjects %r is empty; None means all subjects"
-        raise InvalidValue(text % (subjects,), "ORDERED-18")
+        text = "filter_subjects %s is empty; None means all subjects"
+        raise InvalidValue(text % shorten(subjects), "ORDERED-18")
     filters = [subjects] if isinstance(subjects, str) else subjects
     if not isinstance(filters, (list, tuple)):
-        text = "filter_subjects %r is neither a subject nor a list of them"
-        raise InvalidValue(text % (filters,), "ORDERED-18")
+        text = "filter_subjects %s is neither a subject nor a list of them"
+        raise InvalidValue(text % shorten(filters), "ORDERED-18")
     return list(filters)
 
 

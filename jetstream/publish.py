@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from natsproto._text import shorten
 from natsproto.errors import (
     InvalidValue,
     NoResponders,
@@ -98,7 +99,9 @@ def publish_headers(
     for name in options:
         if name not in _OPTIONS:
             known = ", ".join(_OPTIONS + others)
-            raise InvalidValue("there is no option %r; there are %s" % (name, known), "PUB-9")
+            raise InvalidValue(
+                "there is no option %s; there are %s" % (shorten(name), known), "PUB-9"
+            )
     headers = options.get("headers")
     pairs = [
         (MSG_ID, _text(options, "msg_id")),
@@ -129,7 +132,7 @@ def _text(options: PublishOptions, name: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise InvalidValue("%s %r is not a str" % (name, value), "PUB-9")
+        raise InvalidValue("%s %s is not a str" % (name, shorten(value)), "PUB-9")
     return value
 
 
@@ -148,7 +151,7 @@ def _expected_subject(options: PublishOptions) -> str:
     if subject:
         check_subscribe(subject, "expect_last_subject")
         if options.get("expect_last_subject_seq") is None:
-            text = "expect_last_subject %r needs expect_last_subject_seq" % subject
+            text = "expect_last_subject %s needs expect_last_subject_seq" % shorten(subject)
             raise InvalidValue(text, "PUB-6")
     return subject
 
@@ -161,8 +164,8 @@ def time_to_live(ttl: float | str | None, name: str = "ttl") -> str:
         return "never"
     number = isinstance(ttl, (int, float)) and not isinstance(ttl, bool)
     if isinstance(ttl, str) or not number or not 1 <= ttl <= _MOST_SECONDS:
-        text = "%s %r is neither 'never' nor a number of seconds from 1 to %d"
-        raise InvalidValue(text % (name, ttl, _MOST_SECONDS), "PUB-7")
+        text = "%s %s is neither 'never' nor a number of seconds from 1 to %d"
+        raise InvalidValue(text % (name, shorten(ttl), _MOST_SECONDS), "PUB-7")
     return str(int(ttl)) if ttl == int(ttl) else "%dms" % round(ttl * 1000)
 
 
@@ -175,9 +178,9 @@ def schedule_headers(
     if source:
         check_publish(source, "source")
     if not isinstance(time_zone, str):
-        raise InvalidValue("time_zone %r is not a str" % (time_zone,), "SCHED-3")
+        raise InvalidValue("time_zone %s is not a str" % shorten(time_zone), "SCHED-3")
     if time_zone and when.startswith(("@at ", "@every ")):
-        raise InvalidValue("%r has no time zone; cron schedules do" % when, "SCHED-3")
+        raise InvalidValue("%s has no time zone; cron schedules do" % shorten(when), "SCHED-3")
     pairs = [
         ("Nats-Schedule", when),
         ("Nats-Schedule-Target", target),
@@ -199,7 +202,7 @@ def _check_when(when: str) -> None:
         # A cron expression without its seconds, or a duration without its unit.
         wrong = len(when.split()) < 6 if when[0] != "@" else when[-1].isdigit()
     if wrong:
-        raise InvalidValue("when %r is not %s" % (when, known), "SCHED-5")
+        raise InvalidValue("when %s is not %s" % (shorten(when), known), "SCHED-5")
 
 
 def in_cluster(connection: Connection) -> bool:
@@ -249,7 +252,8 @@ async def publish(
     A given timeout is for all of it. Without one each try may take the time that the API has.
     """
     if not isinstance(retries, int) or isinstance(retries, bool) or retries < -1:
-        raise InvalidValue("retries %r is not a whole number from -1" % (retries,), "PUB-3")
+        text = "retries %s is not a whole number from -1" % shorten(retries)
+        raise InvalidValue(text, "PUB-3")
     session = api.session
     patience = ELECTION if retries and in_cluster(session.connection) else 0.0
     started = session.port.now()

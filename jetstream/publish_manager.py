@@ -5,6 +5,7 @@ What only some programs use is imported by the call that needs it.
 
 from __future__ import annotations
 
+from natsproto._text import shorten
 from natsproto.errors import InvalidValue
 from natsproto.headers import Headers
 from natsproto.session import check_seconds
@@ -141,7 +142,9 @@ class PublishManager:
         `subject`: publish it anew to change it, purge it to cancel it. Needs allow_msg_schedules.
         """
         if target == subject:
-            raise InvalidValue("target %r is the schedule's own subject" % target, "SCHED-5")
+            raise InvalidValue(
+                "target %s is the schedule's own subject" % shorten(target), "SCHED-5"
+            )
         pairs = schedule_headers(when, target, source, schedule_ttl, time_zone, rollup)
         self._api.require_level(2, "a schedule")  # SCHED-2: an older server would only store it
         headers = Headers(options.get("headers") or ())

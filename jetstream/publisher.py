@@ -19,6 +19,7 @@ woken once for many acknowledgements.
 from __future__ import annotations
 
 from natsproto import _text
+from natsproto._text import shorten
 from natsproto.effects import Publish
 from natsproto.waitable import NO_RESPONDERS, Waitable
 
@@ -86,7 +87,7 @@ class Publication(Waitable):
 
     def __repr__(self) -> str:
         state = "failed" if self.error else "acknowledged" if self.answer else "pending"
-        return "<Publication to %r, %s>" % (self.subject, state)
+        return "<Publication to %s, %s>" % (shorten(self.subject), state)
 
 
 class Trouble:

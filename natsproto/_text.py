@@ -11,6 +11,8 @@ so that both directions look for them: they are among what has the byte 0xED in 
 from __future__ import annotations
 
 _ED = 0xED
+# How much of a payload, subject or header an error or a repr shows (ERR-11).
+SHOWN = 80
 
 
 def decode(raw: bytes) -> str:
@@ -52,3 +54,30 @@ def _encode_char(char: str) -> bytes:
     if 0xD800 <= code <= 0xDFFF:
         raise UnicodeError("surrogate U+%04X is not text" % code)
     return char.encode()
+
+
+def shorten(value: object, most: int = SHOWN) -> str:
+    """The repr of a value, cut to about `most` characters: logs are not the place for payloads."""
+    if isinstance(value, (str, bytes)):
+        text = repr(value[:most])
+        size = len(value)
+        unit = "characters" if isinstance(value, str) else "bytes"
+        if size <= most and len(text) <= 2 * most:
+            return text
+    else:
+        try:
+            text = repr(value)
+        except Exception:  # an int of thousands of digits, or an object whose repr is broken
+            return "<%s>" % type(value).__name__
+        size = len(text)
+        unit = "characters"
+        if size <= most:
+            return text
+    return "%s... (%d %s)" % (text[:most], size, unit)
+
+
+def cut_middle(text: str, longest: int, end: int) -> str:
+    """The text, or its start and its end if it is longer: the reason is often behind the value."""
+    if len(text) <= longest:
+        return text
+    return "%s... (%d characters) ...%s" % (text[:end], len(text), text[-end:])

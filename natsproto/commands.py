@@ -166,7 +166,7 @@ class Commands(Publishing):
 
         `wildcards`: they may stand in the subject, where they mean themselves (JetStream's API).
         """
-        request = Request("the request to %r" % (subject,), deadline, subject)
+        request = Request("", deadline, subject)
         check = subjects.check_subscribe if wildcards else subjects.check_publish
         self._start(request, check(subject), data, headers)
         return request
@@ -182,7 +182,7 @@ class Commands(Publishing):
         stall: float = 0.0,
     ) -> Gather:
         """A request with many answers; `most` and `stall` as in Gather, 0: no such limit."""
-        gather = Gather("the request to %r" % (subject,), deadline, subject, most, stall)
+        gather = Gather("", deadline, subject, most, stall)
         self._start(gather, subjects.check_publish(subject), data, headers)
         return gather
 

@@ -6,6 +6,7 @@ cannot carry is refused, never rewritten (ENC-5).
 
 from __future__ import annotations
 
+from . import _text
 from .errors import InvalidValue
 from .headers import Headers
 from .subjects import check_publish, check_queue, check_subscribe
@@ -86,13 +87,16 @@ def check_data(data: BytesLike) -> bytes:
         return data
     if isinstance(data, (bytearray, memoryview)):
         return bytes(data)
-    raise InvalidValue("payload %r is %s, not bytes" % (data, type(data).__name__), "ENC-6")
+    what = (_text.shorten(data), type(data).__name__)
+    raise InvalidValue("payload %s is %s, not bytes" % what, "ENC-6")
 
 
 def _check_number(what: str, value: int, least: int) -> int:
     whole = isinstance(value, int) and not isinstance(value, bool)
     if not whole or not least <= value <= _MAX_NUMBER:
         raise InvalidValue(
-            "%s %r is not a whole number from %d to %d" % (what, value, least, _MAX_NUMBER), "ENC-7"
+            "%s %s is not a whole number from %d to %d"
+            % (what, _text.shorten(value), least, _MAX_NUMBER),
+            "ENC-7",
         )
     return value

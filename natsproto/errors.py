@@ -35,6 +35,8 @@ MicroPython, where exceptions have one base and some of these do not exist, they
 
 from __future__ import annotations
 
+from ._text import cut_middle, shorten
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .frames import Frame
@@ -57,8 +59,16 @@ else:
         _ValueError = _ImportError = _TimeoutError = _ConnectionError = _Nothing
 
 
+# ERR-11: no message is longer, whatever it quotes.
+_LONGEST = 1000
+_LONGEST_LOCAL = 300
+
+
 class NatsError(Exception):
     """Root of all errors of this package."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(cut_middle(message, _LONGEST, _LONGEST // 2))
 
 
 class LocalError(NatsError):
@@ -68,6 +78,7 @@ class LocalError(NatsError):
     """
 
     def __init__(self, message: str, rule: str = "") -> None:
+        message = cut_middle(message, _LONGEST_LOCAL, 120)
         super().__init__("%s (%s)" % (message, rule) if rule else message)
         self.rule = rule
 
@@ -112,7 +123,7 @@ class ProtocolError(RemoteError):
     """
 
     def __init__(self, reason: str, offset: int, excerpt: bytes) -> None:
-        super().__init__("%s at byte %d: %r" % (reason, offset, excerpt))
+        super().__init__("%s at byte %d: %s" % (reason, offset, shorten(excerpt)))
         self.reason = reason
         self.offset = offset
         self.excerpt = excerpt
@@ -146,7 +157,7 @@ class NoResponders(RemoteError):
     """Nobody listens to the subject of the request; it was delivered to no one."""
 
     def __init__(self, subject: str) -> None:
-        super().__init__("no responders on subject %r" % subject)
+        super().__init__("no responders on subject %s" % shorten(subject))
         self.subject = subject
 
 

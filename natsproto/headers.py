@@ -14,6 +14,7 @@ while `read_status`, which the routing of every message needs, never raises.
 from __future__ import annotations
 
 from . import _text
+from ._text import shorten
 from .errors import HeaderError, InvalidHeader
 
 TYPE_CHECKING = False
@@ -53,23 +54,25 @@ class Headers:
     def decode(cls, block: bytes) -> Headers:
         """Read a whole block, the final empty line included; HeaderError if it is none."""
         if not block.endswith(b"\r\n\r\n"):
-            raise HeaderError("header block does not end with an empty line: %r" % block[-64:])
+            raise HeaderError(
+                "header block does not end with an empty line: %s" % shorten(block[-64:])
+            )
         first, *lines = block[:-4].split(b"\r\n")
         # What follows the version is a status or nothing.
         if first != VERSION and not first.startswith(VERSION + b" "):
-            raise HeaderError("header block does not start with NATS/1.0: %r" % block[:64])
+            raise HeaderError("header block does not start with NATS/1.0: %s" % shorten(block[:64]))
         # ADR-4: a lone LF or CR is no line end; it would hide a header. Counted in the whole block,
         # because that is cheaper than looking for them in each line.
         if block.count(b"\r") + block.count(b"\n") != 2 * len(lines) + 4:
-            raise HeaderError("header block with a bare CR or LF: %r" % block[:256])
+            raise HeaderError("header block with a bare CR or LF: %s" % shorten(block))
         headers = cls()
         for line in lines:
             name, colon, value = _text.decode(line).partition(":")
             if not colon or not name:
-                raise HeaderError("header line without a name and a colon: %r" % line)
+                raise HeaderError("header line without a name and a colon: %s" % shorten(line))
             # ADR-4: no folding and no space before the colon.
             if name != name.strip(_SPACE):
-                raise HeaderError("header name with white space around it: %r" % line)
+                raise HeaderError("header name with white space around it: %s" % shorten(line))
             headers._pairs.append((name, value.strip(_SPACE)))
         return headers
 
@@ -141,7 +144,7 @@ class Headers:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return "Headers(%r)" % (self._pairs,)
+        return "Headers(%s)" % shorten(self._pairs, 5 * _text.SHOWN)  # ERR-11
 
 
 def _pairs(items: HeadersLike) -> list[tuple[str, HeaderValue]]:
@@ -151,7 +154,7 @@ def _pairs(items: HeadersLike) -> list[tuple[str, HeaderValue]]:
         return [(name, value) for name, value in source]
     except (TypeError, ValueError) as error:
         raise InvalidHeader(
-            "headers %r are neither a mapping nor pairs" % (items,), "HDR-9"
+            "headers %s are neither a mapping nor pairs" % shorten(items), "HDR-9"
         ) from error
 
 
@@ -167,22 +170,24 @@ def read_status(block: bytes) -> tuple[int, str]:
 def check_header(name: str, value: str) -> None:
     """InvalidHeader unless the pair can be sent and will arrive as it is."""
     if not isinstance(name, str) or not isinstance(value, str):
-        raise InvalidHeader("header %r: %r is not a pair of str" % (name, value), "HDR-9")
+        told = (shorten(name), shorten(value))
+        raise InvalidHeader("header %s: %s is not a pair of str" % told, "HDR-9")
     if not name:
-        raise InvalidHeader("header name is empty (value %r)" % value, "HDR-9")
+        raise InvalidHeader("header name is empty (value %s)" % shorten(value), "HDR-9")
     for char in name:
         if not "!" <= char <= "~" or char == ":":
-            raise InvalidHeader("header name %r contains %r" % (name, char), "HDR-9")
+            raise InvalidHeader("header name %s contains %r" % (shorten(name), char), "HDR-9")
     for char in ("\r", "\n", "\0"):
         if char in value:
-            raise InvalidHeader("value %r of header %r contains %r" % (value, name, char), "HDR-10")
+            raise _bad_value(name, value, "contains %r" % char)
     if value != value.strip(_SPACE):
-        raise InvalidHeader(
-            "value %r of header %r has white space around it" % (value, name), "HDR-10"
-        )
+        raise _bad_value(name, value, "has white space around it")
     try:
         _text.encode(value)
     except UnicodeError:
-        raise InvalidHeader(
-            "value %r of header %r is not UTF-8" % (value, name), "HDR-10"
-        ) from None
+        raise _bad_value(name, value, "is not UTF-8") from None
+
+
+def _bad_value(name: str, value: str, problem: str) -> InvalidHeader:
+    text = "value %s of header %s %s" % (shorten(value), shorten(name), problem)
+    return InvalidHeader(text, "HDR-10")

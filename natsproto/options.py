@@ -6,6 +6,7 @@ seconds. What is secret goes into `auth` and does not show itself.
 
 from __future__ import annotations
 
+from ._text import shorten
 from .auth import choose_auth
 from .errors import InvalidValue
 from .subjects import check_publish
@@ -234,19 +235,21 @@ def _tls(value: object, tls_first: bool) -> object:
 
 def _text(name: str, value: str) -> str:
     if not isinstance(value, str):
-        raise InvalidValue("%s %r is not a str" % (name, value), "OPT-10")
+        raise InvalidValue("%s %s is not a str" % (name, shorten(value)), "OPT-10")
     return value
 
 
 def _flag(name: str, value: bool) -> bool:
     if not isinstance(value, bool):
-        raise InvalidValue("%s %r is neither True nor False" % (name, value), "OPT-10")
+        raise InvalidValue("%s %s is neither True nor False" % (name, shorten(value)), "OPT-10")
     return value
 
 
 def _whole(name: str, value: int, least: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise InvalidValue("%s %r is not a whole number from %d" % (name, value, least), "OPT-9")
+        raise InvalidValue(
+            "%s %s is not a whole number from %d" % (name, shorten(value), least), "OPT-9"
+        )
     return value
 
 
@@ -254,6 +257,6 @@ def _number(name: str, value: float, least: float, most: float = _LONGEST, why: 
     # NaN is in no range, and a bool is no number.
     fits = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not fits or not least <= value <= most:
-        text = "%s %r is not a number from %s to %s%s" % (name, value, least, most, why)
+        text = "%s %s is not a number from %s to %s%s" % (name, shorten(value), least, most, why)
         raise InvalidValue(text, "OPT-12" if why else "OPT-9")
     return float(value)

@@ -55,7 +55,7 @@ class Parser:
         self, *, peer: str = "server", max_payload: int = MAX_PAYLOAD, follow_info: bool = True
     ) -> None:
         if peer not in ("server", "client"):
-            raise InvalidValue("peer %r is neither 'server' nor 'client'" % (peer,))
+            raise InvalidValue("peer %s is neither 'server' nor 'client'" % _text.shorten(peer))
         self._readers = self._FROM_SERVER if peer == "server" else self._FROM_CLIENT
         self._own_max_payload = max_payload
         self._max_payload = max_payload

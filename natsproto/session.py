@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ._text import shorten
 from .errors import ConnectionClosed, InvalidValue, NatsError, TimeoutExpired
 from .waitable import Waitable
 
@@ -86,16 +87,16 @@ class Session:
 def check_seconds(name: str, value: float) -> float:
     """InvalidValue unless it is a number of seconds, 0 or more. Nothing may wait for ever."""
     if not isinstance(value, (int, float)) or isinstance(value, bool):
-        raise InvalidValue("%s %r is not a number of seconds" % (name, value))
+        raise InvalidValue("%s %s is not a number of seconds" % (name, shorten(value)))
     if not 0 <= value <= LONGEST:  # NaN is in no range
-        raise InvalidValue("%s %r is not from 0 to %d seconds" % (name, value, LONGEST))
+        raise InvalidValue("%s %s is not from 0 to %d seconds" % (name, shorten(value), LONGEST))
     return value
 
 
 def check_flag(name: str, value: bool) -> bool:
     """InvalidValue unless it is True or False: what else passes for one is likely a mistake."""
     if not isinstance(value, bool):
-        raise InvalidValue("%s %r is neither True nor False" % (name, value))
+        raise InvalidValue("%s %s is neither True nor False" % (name, shorten(value)))
     return value
 
 
@@ -106,6 +107,6 @@ def check_count(
     whole = isinstance(value, int) and not isinstance(value, bool)
     if not whole or value < least or (most is not None and value > most):
         end = "" if most is None else " to %d" % most
-        text = "%s %r is not a whole number from %d%s" % (name, value, least, end)
+        text = "%s %s is not a whole number from %d%s" % (name, shorten(value), least, end)
         raise InvalidValue(text, rule)
     return value

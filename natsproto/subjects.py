@@ -7,6 +7,7 @@ protocol cannot carry, in text; the parser, which reads what others sent, checks
 from __future__ import annotations
 
 from . import _text
+from ._text import shorten
 from .errors import InvalidName, InvalidSubject
 
 TYPE_CHECKING = False
@@ -34,16 +35,16 @@ def _check_text(
 ) -> bytes:
     """What fits into one field of a control line, as bytes."""
     if not isinstance(value, str):
-        raise error("%s %r is not a str" % (what, value), rule)
+        raise error("%s %s is not a str" % (what, shorten(value)), rule)
     if not value:
         raise error("%s is empty" % what, rule)
     for char, name in _FORBIDDEN:
         if char in value:
-            raise error("%s %r contains %s" % (what, value, name), rule)
+            raise error("%s %s contains %s" % (what, shorten(value), name), rule)
     try:
         return _text.encode(value)
     except UnicodeError:
-        raise error("%s %r cannot be encoded as UTF-8" % (what, value), rule) from None
+        raise error("%s %s cannot be encoded as UTF-8" % (what, shorten(value)), rule) from None
 
 
 def check_publish(subject: str, what: str = "subject") -> bytes:
@@ -51,9 +52,9 @@ def check_publish(subject: str, what: str = "subject") -> bytes:
     raw = _check_text(what, subject, "SUBJ-4")
     for token in subject.split("."):
         if not token:
-            raise InvalidSubject("%s %r has an empty token" % (what, subject), "SUBJ-1")
+            raise InvalidSubject("%s %s has an empty token" % (what, shorten(subject)), "SUBJ-1")
         if token in ("*", ">"):
-            raise InvalidSubject("%s %r has a wildcard" % (what, subject), "SUBJ-2")
+            raise InvalidSubject("%s %s has a wildcard" % (what, shorten(subject)), "SUBJ-2")
     return raw
 
 
@@ -62,9 +63,11 @@ def check_subscribe(subject: str, what: str = "subject") -> bytes:
     raw = _check_text(what, subject, "SUBJ-4")
     tokens = subject.split(".")
     if "" in tokens:
-        raise InvalidSubject("%s %r has an empty token" % (what, subject), "SUBJ-1")
+        raise InvalidSubject("%s %s has an empty token" % (what, shorten(subject)), "SUBJ-1")
     if ">" in tokens[:-1]:
-        raise InvalidSubject("%s %r has '>' before the last token" % (what, subject), "SUBJ-3")
+        raise InvalidSubject(
+            "%s %s has '>' before the last token" % (what, shorten(subject)), "SUBJ-3"
+        )
     return raw
 
 
@@ -79,7 +82,8 @@ def check_new_name(what: str, name: str) -> str:
     for char in name:
         if not "!" <= char <= "~":
             raise InvalidName(
-                "%s %r contains %r, which is not printable ASCII" % (what, name, char), "SUBJ-7"
+                "%s %s contains %r, which is not printable ASCII" % (what, shorten(name), char),
+                "SUBJ-7",
             )
     return name
 
@@ -96,7 +100,7 @@ def _check_name(what: str, name: str, rule: str) -> None:
     raw = _check_text(what, name, rule, InvalidName)
     for char in _NAME_FORBIDDEN:
         if char in name:
-            raise InvalidName("%s %r contains %r" % (what, name, char), rule)
+            raise InvalidName("%s %s contains %r" % (what, shorten(name), char), rule)
     if len(raw) > MAX_NAME:
         raise InvalidName("%s has %d bytes, more than %d" % (what, len(raw), MAX_NAME), rule)
 

@@ -57,8 +57,8 @@ class Subscription:
             if mailbox.error is not None:
                 raise mailbox.error
             if mailbox.ended:
-                raise InvalidState("the subscription to %r has ended" % self.subject)
-            await self._session.wait(mailbox, deadline, "message on %r" % self.subject)
+                raise InvalidState("the subscription to %s has ended" % self._shown())
+            await self._session.wait(mailbox, deadline, "message on %s" % self._shown())
         return self._take()
 
     def __aiter__(self) -> Subscription:
@@ -109,7 +109,10 @@ class Subscription:
         await self.unsubscribe()
 
     def __repr__(self) -> str:
-        return "<Subscription %d to %r, %d pending>" % (self.sid, self.subject, self.pending)
+        return "<Subscription %d to %s, %d pending>" % (self.sid, self._shown(), self.pending)
+
+    def _shown(self) -> str:
+        return _text.shorten(self.subject)
 
 
 def at_hand(subscription: Subscription) -> Msg | None:

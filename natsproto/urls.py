@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from ._record import Record
 from ._secret import Secret
+from ._text import shorten
 from .errors import InvalidValue
 
 PORTS = {"nats": 4222, "tls": 4222, "ws": 80, "wss": 443}
@@ -105,7 +106,7 @@ def _reveal(secret: Secret | None) -> str:
 
 
 def _bad(text: str, why: str, rule: str) -> InvalidValue:
-    return InvalidValue("server %r %s" % (_redact(text), why), rule)
+    return InvalidValue("server %s %s" % (shorten(_redact(text)), why), rule)
 
 
 def _redact(text: str) -> str:

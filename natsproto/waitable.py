@@ -6,6 +6,7 @@ waits. A wake-up promises nothing: callers look again.
 
 from __future__ import annotations
 
+from ._text import shorten
 from .errors import NoResponders, TimeoutExpired
 
 TYPE_CHECKING = False
@@ -52,7 +53,7 @@ class Waitable:
 class Request(Waitable):
     """An answer to come: a reply, a PONG, the end of a drain, the first connection.
 
-    `what` names it in the error, should the answer not come in time.
+    `what` names it in the error, should the answer not come in time; if it is "", the subject does.
     """
 
     __slots__ = ("done", "error", "reply", "subject", "token", "what")
@@ -83,7 +84,8 @@ class Request(Waitable):
         return self.finish(msg)
 
     def handle_timer(self, now: float) -> bool:
-        return self.finish(error=TimeoutExpired("no answer to %s in time" % self.what))
+        what = self.what or "the request to %s" % shorten(self.subject)
+        return self.finish(error=TimeoutExpired("no answer to %s in time" % what))
 
 
 class Fence(Request):

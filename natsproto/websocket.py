@@ -14,6 +14,7 @@ inputs do not give the same bytes.
 
 from __future__ import annotations
 
+from ._text import shorten
 from .errors import InvalidState, InvalidValue, MissingExtra, ProtocolError
 
 TYPE_CHECKING = False
@@ -59,7 +60,10 @@ class WebSocket:
         try:
             return self._ws.send(Request(host=self._host, target=self._target))
         except (UnicodeError, LocalProtocolError):
-            text = "host %r or path %r cannot be sent in HTTP" % (self._host, self._target)
+            text = "host %s or path %s cannot be sent in HTTP" % (
+                shorten(self._host),
+                shorten(self._target),
+            )
             raise InvalidValue(text, "WS-1") from None
 
     def receive(self, data: bytes) -> bytes:

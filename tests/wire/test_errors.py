@@ -77,7 +77,7 @@ def test_without_these_built_ins_errors_have_one_base():
     """As on MicroPython."""
     missing = ("TimeoutError", "ConnectionError")
     known = {name: value for name, value in vars(builtins).items() if name not in missing}
-    module = {"__builtins__": known, "__name__": "natsproto.errors"}
+    module = {"__builtins__": known, "__name__": "natsproto.errors", "__package__": "natsproto"}
     source = inspect.getsource(errors)
     exec(compile(source, inspect.getfile(errors), "exec", dont_inherit=True), module)
     for name in tree():

@@ -5,6 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from natsproto import _text
+from natsproto._text import cut_middle, shorten
 
 TABLE = [
     (b"", ""),
@@ -53,3 +54,30 @@ def test_text_and_stray_bytes_mix(char):
 def test_other_surrogates_are_refused(before, code):
     with pytest.raises(UnicodeError):
         _text.encode(before + chr(code))
+
+
+SHORTENED = [  # value, what is shown of it
+    ("a" * 80, repr("a" * 80)),
+    ("a" * 81, "'" + "a" * 79 + "... (81 characters)"),
+    (b"a" * 80, repr(b"a" * 80)),
+    (b"a" * 1000, "b'" + "a" * 78 + "... (1000 bytes)"),
+    ("\n" * 40, repr("\n" * 40)),
+    ("\n" * 80, "'" + r"\n" * 39 + "\\... (80 characters)"),
+    (b"\0" * 80, "b'" + r"\x00" * 19 + r"\x" + "... (80 bytes)"),
+    (12.5, "12.5"),
+    (None, "None"),
+    (["a"] * 100, str(["a"] * 100)[:80] + "... (500 characters)"),
+    (10**5000, "<int>"),
+]
+
+
+@pytest.mark.rule("ERR-11")
+@pytest.mark.parametrize(("value", "text"), SHORTENED, ids=range(len(SHORTENED)))
+def test_values_are_shown_in_part(value, text):
+    assert shorten(value) == text
+
+
+@pytest.mark.rule("ERR-11")
+def test_a_long_text_keeps_its_start_and_its_end():
+    assert cut_middle("abcdef", 6, 2) == "abcdef"
+    assert cut_middle("abcdefg", 6, 2) == "ab... (7 characters) ...fg"
