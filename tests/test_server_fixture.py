@@ -7,6 +7,7 @@ import json
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -142,6 +143,28 @@ def test_other_listeners():
     port = free_port()
     with Server(config={"websocket": {"port": port, "no_tls": True}}) as server:
         assert server.urls["websocket"] == f"ws://127.0.0.1:{port}"
+
+
+def test_ports_are_not_those_of_outgoing_connections():
+    first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    ports = [free_port() for _ in range(200)]
+    assert len(set(ports)) == 200
+    assert all(1024 < port < first for port in ports)
+    with Server(jetstream=True) as server:
+        assert server.port < first
+        assert int(server.urls["monitoring"].rpartition(":")[2]) < first
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_server_takes_other_ports_when_one_is_in_use(monkeypatch, place):
+    """The first is for clients, the second for monitoring."""
+    with socket.create_server(("127.0.0.1", 0)) as squatter:
+        ports = [free_port() for _ in range(4)]
+        ports[place] = squatter.getsockname()[1]
+        left = iter(ports)
+        monkeypatch.setattr("natsproto.testing.server.free_port", lambda: next(left))
+        with Server() as server:
+            assert server.port == ports[2]
 
 
 def test_monitor():

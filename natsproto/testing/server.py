@@ -3,7 +3,7 @@
     with Server(jetstream=True) as server:
         ...  # connect to server.url
 
-Clients connect on 127.0.0.1, to a port that the system picked; everything is kept in a temporary
+Clients connect on 127.0.0.1, to a free port (see free_port); everything is kept in a temporary
 directory. Neither outlives the Python process that started the server, however that one ends.
 """
 
@@ -14,6 +14,7 @@ import functools
 import http.client
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -34,7 +35,10 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 
 HOST = "127.0.0.1"
-ANY_PORT = -1  # the server's own word for "let the system pick"
+ATTEMPTS = 5  # to start on ports that nobody else takes in between
+_EPHEMERAL_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_FIRST_PORT = 20000
+_TAKEN: set[int] = set()
 POLL = 0.01
 STOP_TIMEOUT = 5.0
 LOG_TAIL = 20
@@ -76,11 +80,39 @@ def find_server(binary: str | os.PathLike[str] | None = None) -> str:
 
 
 def free_port() -> int:
-    """A TCP port that was free a moment ago, for settings that must outlive a restart."""
+    """Return a TCP port that was free a moment ago and that this process did not return before.
+
+    It is below the range from which the system takes the ports of outgoing connections: one of
+    those could take the port of a server while that restarts.
+    """
+    end = _first_ephemeral_port()
+    first = min(_FIRST_PORT, end - 1000)
+    ports = list(range(first, end))
+    random.SystemRandom().shuffle(ports)  # other processes look for ports at the same time
+    for port in ports:
+        if port not in _TAKEN and _is_free(port):
+            _TAKEN.add(port)
+            return port
+    raise ServerFailed(f"no TCP port from {first} to {end - 1} is free")
+
+
+@functools.cache
+def _first_ephemeral_port() -> int:
+    try:
+        return int(_EPHEMERAL_PORTS.read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return 32768  # where this system does not say: most start there, or above
+
+
+def _is_free(port: int) -> bool:
     with socket.socket() as sock:
-        sock.bind((HOST, 0))
-        port: int = sock.getsockname()[1]
-        return port
+        # As a server does: a port of which only closed connections are left is free.
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind((HOST, port))
+        except OSError:
+            return False
+    return True
 
 
 class Server:
@@ -121,7 +153,7 @@ class Server:
             own += f"cluster: {json.dumps(cluster)}\n" if cluster else ""
             (self.directory / "server.conf").write_text(own + "include user.conf\n")
             self._write_config(config)
-            self._start()
+            self._start_first()
         except BaseException:
             self.stop()
             raise
@@ -214,8 +246,19 @@ class Server:
         return f"<Server {self.name} {self.urls.get('nats', 'not started')}>"
 
     def _port(self, listener: str) -> int:
-        """Any port for the first start, and from then on the one that it gave."""
-        return int(self.urls[listener].rpartition(":")[2]) if self.urls else ANY_PORT
+        """A free port for the first start, and from then on the same one."""
+        return int(self.urls[listener].rpartition(":")[2]) if self.urls else free_port()
+
+    def _start_first(self) -> None:
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                self._start()
+                return
+            except ServerFailed as error:
+                own = "listening on port" in str(error) or "monitor port" in str(error)
+                if not own or attempt == ATTEMPTS:
+                    raise
+            self.log_path.unlink()
 
     def _write_config(self, config: str | Mapping[str, Any]) -> None:
         # The server's language is a superset of JSON, but for \u.
