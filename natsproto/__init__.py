@@ -27,6 +27,7 @@ from .errors import (
     ServerFailed,
     TimeoutExpired,
     TlsFailed,
+    TooManyReplies,
 )
 from .frames import Connect, Err, Info, Msg, Ok, Ping, Pong, Pub, Sub, Unsub
 from .headers import Headers
@@ -68,6 +69,7 @@ __all__ = [
     "Sub",
     "TimeoutExpired",
     "TlsFailed",
+    "TooManyReplies",
     "Unsub",
     "__version__",
     "encode",

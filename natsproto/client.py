@@ -106,6 +106,7 @@ class Client:
         *,
         timeout: float = 2.0,
         max_msgs: int = 0,
+        max_bytes: int = 0,
         stall: float = 0.0,
         sentinel: Callable[[Msg], bool] | None = None,
         headers: HeadersLike | None = None,
@@ -113,7 +114,9 @@ class Client:
         """Every answer (ADR-47), as a list that may be empty; NoResponders if nobody listens.
 
         It ends when `max_msgs` came, when none came for `stall` seconds after the last, when the
-        sentinel is true for one (which is left out), or at the timeout.
+        sentinel is true for one (which is left out), or at the timeout. TooManyReplies, which has
+        what was kept: without `max_msgs` more came than the client's default for a subscription, or
+        more than `max_bytes` (0: that default).
         """
         gather = self._connection.start_gather(
             subject,
@@ -122,6 +125,7 @@ class Client:
             headers=headers,
             most=check_count("max_msgs", max_msgs),
             stall=check_seconds("stall", stall),
+            max_bytes=check_count("max_bytes", max_bytes),
         )
         self._port.flush_soon()
         seen = 0

@@ -180,9 +180,11 @@ class Commands(Publishing):
         headers: HeadersLike | None = None,
         most: int = 0,
         stall: float = 0.0,
+        max_bytes: int = 0,
     ) -> Gather:
         """A request with many answers; `most` and `stall` as in Gather, 0: no such limit."""
-        gather = Gather("", deadline, subject, most, stall)
+        limits = (self.options.max_msgs, max_bytes or self.options.max_bytes)
+        gather = Gather("", deadline, subject, most, stall, limits)
         self._start(gather, subjects.check_publish(subject), data, headers)
         return gather
 

@@ -15,6 +15,7 @@
         TimeoutExpired       no answer in time
           MessagesUnconfirmed  closed before the server had confirmed all that was published
         NoResponders         nobody listens to the subject of a request
+        TooManyReplies       more answers to a request than there is room for
         NotSupported         the server is too old or not configured for this
         PermissionDenied     the server does not allow this subject
         OutBufferFull        not connected, and no room to keep more until then
@@ -39,7 +40,7 @@ from ._text import cut_middle, shorten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .frames import Frame
+    from .frames import Frame, Msg
 
     _ValueError = ValueError
     _ImportError = ImportError
@@ -159,6 +160,17 @@ class NoResponders(RemoteError):
     def __init__(self, subject: str) -> None:
         super().__init__("no responders on subject %s" % shorten(subject))
         self.subject = subject
+
+
+class TooManyReplies(RemoteError):
+    """More answers came than the request keeps; `replies` has those that were kept.
+
+    Set `max_msgs` to get the first ones without this error, or raise the limits.
+    """
+
+    def __init__(self, text: str, replies: list[Msg]) -> None:
+        super().__init__(text)
+        self.replies = replies
 
 
 class NotSupported(RemoteError):

@@ -161,7 +161,7 @@ class Handshake(Commands):
             self._start_tls()
 
     def _greet(self, info: Info, now: float) -> None:
-        self._learn(info)
+        self._learn(info, first=True)
         self.state = GREETING
         options = self.options
         fields: dict[str, object] = {

@@ -18,13 +18,13 @@ from .errors import (
     OutBufferFull,
     PayloadTooLarge,
 )
+from .frames import Info
 from .outbox import HIGH_WATER, LARGE, Outbox
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .effects import Publish
     from .encode import BytesLike
-    from .frames import Info
     from .headers import HeadersLike
     from .options import Options
     from .waitable import Receiver, Waitable
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 _MAX_SUBJECTS = 1024
 _MAX_REMEMBERED = 4096
 _NO_LIMIT = 1 << 62
+
+# What INFO leaves out when it no longer holds: servers omit empty lists and what is false.
+_MOMENTARY = ("connect_urls", "ldm", "nonce", "ws_connect_urls")
 
 
 class Stats(Record):
@@ -230,7 +233,9 @@ class Publishing:
     def writable(self) -> Waitable:
         return self._outbox.writable
 
-    def _learn(self, info: Info) -> None:
+    def _learn(self, info: Info, *, first: bool = False) -> None:
+        if not first and self.info is not None:
+            info = _update(self.info, info)
         self.info = info
         self._max_payload = info.max_payload if info.max_payload > 0 else _NO_LIMIT
         self._sizes.clear()
@@ -282,3 +287,12 @@ def reply_of(frame: bytes) -> bytes:
 def size_of(frame: bytes) -> int:
     """Return the size of its headers and payload together."""
     return int(_words(frame)[-1])
+
+
+def _update(known: Info, later: Info) -> Info:
+    """CONN-36: what a later INFO does not say, as that of a proxy, is still as it was."""
+    fields = {name: known.fields[name] for name in known.fields if name not in _MOMENTARY}
+    for name in later.fields:
+        if later.fields[name] is not None:
+            fields[name] = later.fields[name]
+    return Info(fields)

@@ -7,7 +7,7 @@ waits. A wake-up promises nothing: callers look again.
 from __future__ import annotations
 
 from ._text import shorten
-from .errors import NoResponders, TimeoutExpired
+from .errors import NoResponders, TimeoutExpired, TooManyReplies
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,15 +102,24 @@ class Gather(Request):
     """Many answers to one request (ADR-47): until `most` came, a pause of `stall`, or the deadline.
 
     What came is in `replies`. The deadline is an ordinary end, not an error. A status instead of an
-    answer is the end, too; 503 is the error that it is for any request, others are kept.
+    answer is the end, too; 503 is the error that it is for any request, others are kept. So is an
+    answer that is not within `limits`, messages and bytes: TooManyReplies.
     """
 
-    __slots__ = ("end", "most", "replies", "stall")
+    __slots__ = ("_limits", "_size", "end", "most", "replies", "stall")
 
     def __init__(
-        self, what: str, deadline: float, subject: str, most: int = 0, stall: float = 0.0
+        self,
+        what: str,
+        deadline: float,
+        subject: str,
+        most: int = 0,
+        stall: float = 0.0,
+        limits: tuple[int, int] = (65536, 64 * 1024 * 1024),
     ) -> None:
         super().__init__(what, deadline, subject)
+        self._limits = limits
+        self._size = 0
         self.end = deadline
         self.most = most
         self.stall = stall
@@ -120,12 +129,21 @@ class Gather(Request):
         status = msg.status >= 200 and is_status(msg)
         if status and msg.status == NO_RESPONDERS:
             return self.finish(error=NoResponders(self.subject))
+        self._size += msg.size
+        most, most_bytes = self._limits
+        if (not self.most and len(self.replies) >= most) or self._size > most_bytes:
+            return self.finish(error=self._too_many())  # REQ-10
         self.replies.append(msg)
         if status or len(self.replies) == self.most:
             return self.finish()
         if self.stall:
             self.deadline = min(self.end, now + self.stall)
         return True
+
+    def _too_many(self) -> TooManyReplies:
+        text = "more answers to the request to %s than %d messages or %d bytes: set max_msgs"
+        told = (shorten(self.subject), self._limits[0], self._limits[1])
+        return TooManyReplies(text % told, self.replies)
 
     def handle_timer(self, now: float) -> bool:
         return self.finish()

@@ -10,6 +10,7 @@ from natsproto.errors import (
     MessagesUnconfirmed,
     NoResponders,
     TimeoutExpired,
+    TooManyReplies,
 )
 from natsproto.events import Closed, Connected, Disconnected
 from natsproto.outbox import HIGH_WATER
@@ -114,6 +115,22 @@ def test_request_many_ends_as_it_was_told(answer, options, expected):
     assert stage.now() == (options.get("stall", 0.0) if ends_early else 1.0)
     assert stage.connection._replies is not None
     assert stage.connection._replies.open == {}
+
+
+@pytest.mark.rule("REQ-10")
+def test_request_many_is_bounded():
+    stage = Stage([b"1", b"2" * 50, b"3" * 1000])
+    with pytest.raises(TooManyReplies) as caught:
+        stage.run(stage.client.request_many("svc", max_bytes=500))
+    assert [reply.data for reply in caught.value.replies] == [b"1", b"2" * 50]
+    assert stage.connection._replies.open == {}
+
+
+@pytest.mark.rule("REQ-10")
+def test_a_sentinel_ends_request_many_before_its_limit_does():
+    stage = Stage([b"1", b"", b"3" * 1000])
+    asking = stage.client.request_many("svc", max_bytes=500, sentinel=lambda msg: not msg.data)
+    assert [reply.data for reply in stage.run(asking)] == [b"1"]
 
 
 def test_request_many_where_nobody_listens_raises():

@@ -49,6 +49,33 @@ def test_a_second_info_around_pong(reads):
     assert names(wire.events()) == ["Connected"]
 
 
+LATER = [  # INFO after the first, what is known then
+    (b"{}", {"headers": True, "max_payload": 1048576, "jetstream": True, "version": "2.15.1"}),
+    (b'{"headers":null,"max_payload":null}', {"headers": True, "max_payload": 1048576}),
+    (b'{"headers":false,"max_payload":512}', {"headers": False, "max_payload": 512}),
+    (b'{"jetstream":false}', {"jetstream": False, "headers": True}),
+    (b"{}", {"connect_urls": [], "ldm": False, "nonce": ""}),
+]
+
+
+@pytest.mark.rule("CONN-36")
+@pytest.mark.parametrize(("later", "known"), LATER)
+def test_a_later_info_does_not_unset_what_it_leaves_out(later, known):
+    first = {"jetstream": True, "nonce": "abc", "connect_urls": ["b:1"], "ldm": True}
+    wire = Wire(max_reconnects=0).connect().greet(**first).data(PONG)
+    wire.data(b"INFO " + later + b"\r\n")
+    assert {name: getattr(wire.connection.info, name) for name in known} == known
+    assert wire.connection._max_payload == wire.connection.info.max_payload
+
+
+@pytest.mark.rule("CONN-36")
+def test_the_info_of_another_connection_starts_from_nothing():
+    wire = Wire().connect().greet(jetstream=True).data(PONG).lost(at=9.0)
+    wire.greet(headers=False).data(PONG)
+    assert (wire.state, wire.connection.info.jetstream) == ("CONNECTED", False)
+    assert wire.connection.info.headers is False
+
+
 EXPIRED = b"+OK\r\n" + PONG + info(connect_info=True) + err("User Authentication Expired")
 
 

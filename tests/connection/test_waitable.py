@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from natsproto.effects import Publish
-from natsproto.errors import ConnectionLost, NoResponders, TimeoutExpired
+from natsproto.errors import ConnectionLost, NoResponders, TimeoutExpired, TooManyReplies
 from natsproto.frames import Msg
 from natsproto.waitable import Fence, Gather, Mailbox, Receiver, Request, Waitable, is_status
 
@@ -73,6 +73,40 @@ def test_the_time_out_names_what_was_waited_for():
     assert request.handle_timer(5.0)
     assert isinstance(request.error, TimeoutExpired)
     assert str(request.error) == "no answer to the request to 'a' in time"
+
+
+@pytest.mark.rule("REQ-4")
+def test_the_time_out_of_a_request_names_its_subject():
+    request = Request("", 5.0, "a" * 1000)
+    assert request.handle_timer(5.0)
+    text = "no answer to the request to 'aaaaa"
+    assert str(request.error).startswith(text)
+    assert len(str(request.error)) < 200
+
+
+LIMITS = [  # limits, most, sizes of the answers, how many are kept, whether it fails
+    ((3, 100), 0, [1, 1, 1], 3, False),
+    ((3, 100), 0, [1, 1, 1, 1], 3, True),
+    ((3, 100), 5, [1, 1, 1, 1, 1], 5, False),
+    ((3, 100), 0, [50, 50], 2, False),
+    ((3, 100), 0, [50, 51], 1, True),
+    ((3, 100), 5, [101], 0, True),
+]
+
+
+@pytest.mark.rule("REQ-10")
+@pytest.mark.parametrize(("limits", "most", "sizes", "kept", "fails"), LIMITS)
+def test_a_gather_keeps_what_is_within_its_limits(limits, most, sizes, kept, fails):
+    gather = Gather("", 10.0, "a", most, 0.0, limits)
+    for size in sizes:
+        gather.receive(message(size=size), 1.0)
+    assert len(gather.replies) == kept
+    if fails:
+        assert isinstance(gather.error, TooManyReplies)
+        assert gather.error.replies is gather.replies
+        assert "more answers to the request to 'a' than 3 messages" in str(gather.error)
+    else:
+        assert gather.error is None
 
 
 def test_a_fence_knows_its_receivers():
