@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from natsproto._text import shorten
 from natsproto.errors import InvalidValue
-from natsproto.session import check_count, check_flag, check_seconds
+from natsproto.session import check_count, check_flag, check_patience
 from natsproto.subjects import check_known_name, check_subscribe
 
 from .acks import AckReader
@@ -68,7 +68,7 @@ class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
         if domain and prefix != "$JS.API":
             given = (shorten(domain), shorten(prefix))
             raise InvalidValue("domain %s and prefix %s: only one can be given" % given)
-        self._api = Api(session_of(client), domain, prefix, check_seconds("timeout", timeout))
+        self._api = Api(session_of(client), domain, prefix, check_patience("timeout", timeout))
         self._acks = AckReader()
 
     async def account_info(self) -> AccountInfo:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from natsproto import encode
 from natsproto.effects import Publish
 from natsproto.errors import ConnectionClosed, InvalidState
-from natsproto.session import check_count, check_flag, check_seconds
+from natsproto.session import check_count, check_flag, check_patience
 
 from .ingest import APPEND, COMMIT, END, ENDING, NEW, OVER, START, STARTING, Ingest
 from .publish import ELECTION, CheckedSubjects, in_cluster, publish_headers
@@ -44,7 +44,7 @@ class FastBatch:
         check_flag("allow_gaps", allow_gaps)
         check_count("flow", flow, 1, MOST_FLOW, "FAST-3")
         check_count("max_acks", max_acks, 1, MOST_ACKS, "FAST-3")
-        patience = check_seconds("ack_timeout", ack_timeout)
+        patience = check_patience("ack_timeout", ack_timeout)
         connection = session.connection
         if in_cluster(connection):
             patience = max(patience, ELECTION)

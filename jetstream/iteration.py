@@ -197,7 +197,7 @@ class Iteration:
     async def drain(self, timeout: float = 10.0) -> None:
         """Want no more, but get what is on its way: the iteration ends with the last of it."""
         session = self._session
-        deadline = session.deadline(timeout)
+        deadline = session.answer_deadline(timeout)
         self._machine.start_draining()
         fence = session.connection.start_drain_of([self._machine], deadline)
         await session.settle(fence)

@@ -110,7 +110,7 @@ class JsMsg:
         session = self._session
         _ack_subject(self._msg)
         request = session.connection.start_request(
-            self._msg.reply, ACK, deadline=session.deadline(timeout)
+            self._msg.reply, ACK, deadline=session.answer_deadline(timeout)
         )
         self.settled = True  # ACK-4: meanwhile no other acknowledgement is sent
         try:

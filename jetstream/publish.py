@@ -11,7 +11,7 @@ from natsproto.errors import (
     TimeoutExpired,
 )
 from natsproto.headers import Headers
-from natsproto.session import check_count, check_flag, check_seconds
+from natsproto.session import check_count, check_flag, check_patience
 from natsproto.subjects import check_known_name, check_publish, check_subscribe
 
 from .acks import RETRY_WAIT, make_ack
@@ -257,7 +257,7 @@ async def publish(
     session = api.session
     patience = ELECTION if retries and in_cluster(session.connection) else 0.0
     started = session.port.now()
-    each = api.timeout if timeout is None else check_seconds("timeout", timeout)
+    each = api.timeout if timeout is None else check_patience("timeout", timeout)
     end = started + (max(each, patience) if timeout is None else each)
     tries = 0
     while True:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from natsproto._text import shorten
 from natsproto.errors import InvalidValue
 from natsproto.headers import Headers
-from natsproto.session import check_seconds
+from natsproto.session import check_patience
 
 from .publish import publish, publish_headers, schedule_headers
 
@@ -85,7 +85,7 @@ class PublishManager:
         from .batch import AtomicBatch
 
         self._api.require_level(2, "an atomic batch")
-        seconds = self._api.timeout if timeout is None else check_seconds("timeout", timeout)
+        seconds = self._api.timeout if timeout is None else check_patience("timeout", timeout)
         return AtomicBatch(self._api.session, seconds)
 
     def fast_batch(

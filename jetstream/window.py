@@ -5,7 +5,7 @@ from __future__ import annotations
 from natsproto import encode
 from natsproto.effects import Publish
 from natsproto.errors import ConnectionClosed, InvalidState, InvalidValue, NatsError
-from natsproto.session import check_count, check_seconds
+from natsproto.session import check_count, check_patience
 
 from .errors import PublishesFailed
 from .publish import ELECTION, CheckedSubjects, in_cluster, publish_headers
@@ -35,7 +35,7 @@ class PublishWindow:
         self._machine = Publisher(
             inbox.encode(),
             max_pending,
-            check_seconds("ack_timeout", ack_timeout),
+            check_patience("ack_timeout", ack_timeout),
             check_count("retries", retries),
             ELECTION if in_cluster(connection) else 0.0,
         )

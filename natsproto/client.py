@@ -93,7 +93,7 @@ class Client:
         headers: HeadersLike | None = None,
     ) -> Msg:
         """The first answer. NoResponders if nobody listens, TimeoutExpired if nobody answers."""
-        deadline = self.session.deadline(timeout)
+        deadline = self.session.answer_deadline(timeout)
         request = self._connection.start_request(subject, data, deadline=deadline, headers=headers)
         reply = await self.session.settle(request)
         assert reply is not None
@@ -121,7 +121,7 @@ class Client:
         gather = self._connection.start_gather(
             subject,
             data,
-            deadline=self.session.deadline(timeout),
+            deadline=self.session.answer_deadline(timeout),
             headers=headers,
             most=check_count("max_msgs", max_msgs),
             stall=check_seconds("stall", stall),
@@ -163,7 +163,8 @@ class Client:
 
     async def flush(self, timeout: float = 10.0) -> None:
         """Until the server has seen all that was sent before."""
-        await self.session.settle(self._connection.start_flush(self.session.deadline(timeout)))
+        deadline = self.session.answer_deadline(timeout)
+        await self.session.settle(self._connection.start_flush(deadline))
 
     async def drain(self, timeout: float = 30.0) -> None:
         """End gracefully: unsubscribe, wait until what arrived is taken, flush, close.
@@ -171,7 +172,7 @@ class Client:
         Raises TimeoutExpired if that takes too long, and MessagesUnconfirmed, which is one, if
         published messages are left. The client is closed in any case.
         """
-        deadline = self.session.deadline(timeout)
+        deadline = self.session.answer_deadline(timeout)
         connection = self._connection
         closed = connection.state == CLOSED
         start = connection.start_close if closed else connection.start_drain
@@ -186,7 +187,7 @@ class Client:
 
         Without a connection it waits for one if there is anything to send. Raises
         MessagesUnconfirmed, which counts them, if the server has not confirmed all messages by
-        then. The client is closed in any case.
+        then. The client is closed in any case. With a timeout of 0 it waits for nothing.
         """
         deadline = self.session.deadline(timeout)
         try:

@@ -26,8 +26,12 @@ class Session:
         self.port = port
 
     def deadline(self, timeout: float) -> float:
-        """The time that is `timeout` seconds from now."""
+        """The time that is `timeout` seconds from now; 0: do not wait for anything."""
         return self.port.now() + check_seconds("timeout", timeout)
+
+    def answer_deadline(self, timeout: float) -> float:
+        """The same for what needs an answer of the server; InvalidValue if there is no time."""
+        return self.port.now() + check_patience("timeout", timeout)
 
     def begin(self, receiver: Receiver) -> None:
         """Set one going that is subscribed by now: a connection that is there already is told."""
@@ -90,6 +94,14 @@ def check_seconds(name: str, value: float) -> float:
         raise InvalidValue("%s %s is not a number of seconds" % (name, shorten(value)))
     if not 0 <= value <= LONGEST:  # NaN is in no range
         raise InvalidValue("%s %s is not from 0 to %d seconds" % (name, shorten(value), LONGEST))
+    return value
+
+
+def check_patience(name: str, value: float) -> float:
+    """InvalidValue unless it is a number of seconds above 0: an answer takes time (REQ-11)."""
+    if check_seconds(name, value) == 0:
+        text = "%s 0 leaves no time for the answer of a server: it must be above 0"
+        raise InvalidValue(text % name, "REQ-11")
     return value
 
 

@@ -50,7 +50,10 @@ class Subscription:
         return self._mailbox.dropped
 
     async def next(self, timeout: float | None = None) -> Msg:
-        """The next message; TimeoutExpired, or InvalidState if the subscription has ended."""
+        """The next message; TimeoutExpired, or InvalidState if the subscription has ended.
+
+        A timeout of 0 polls: it returns a message only if there is one.
+        """
         deadline = None if timeout is None else self._session.deadline(timeout)
         mailbox = self._mailbox
         while not mailbox.pending():
@@ -98,7 +101,7 @@ class Subscription:
 
     async def drain(self, timeout: float = 10.0) -> None:
         """Stop, but get what is on its way: afterwards the iteration ends with the last of it."""
-        deadline = self._session.deadline(timeout)
+        deadline = self._session.answer_deadline(timeout)
         fence = self._session.connection.start_drain_of([self._mailbox], deadline)
         await self._session.settle(fence)
 
