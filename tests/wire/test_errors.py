@@ -49,6 +49,7 @@ BUILT_IN = {
     errors.PayloadTooLarge: ValueError,
     errors.MissingExtra: ImportError,
     errors.TimeoutExpired: TimeoutError,
+    errors.MessagesUnconfirmed: TimeoutError,
     errors.ConnectionLost: ConnectionError,
     errors.ConnectionClosed: ConnectionError,
     errors.ConnectFailed: ConnectionError,
