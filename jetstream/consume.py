@@ -17,26 +17,39 @@ in the buffer, or a pause that will end:
 Pauses keep a consumer that refuses from being asked all the time: they double from 50 ms while
 pulls are refused, and even pulls that end well are 50 ms apart if they bring no message at all.
 
+A consumer that is gone answers as one without a leader: with 503, or before 2.11 with silence. So
+after the second 503 in a row, or a missed heartbeat, the consumer is looked up (probe.py); if it is
+not found, the machine ends with that error, after the messages in the buffer. Any other answer, or
+none, changes nothing: pulls continue, and the consumer is looked up again at growing intervals.
+
+The server may have pulls that were given up here, and deliver what they ask for. More than that and
+twice the limit was never asked for: it is dropped, counted and reported (CONSUME-27).
+
 Silence proves nothing if nobody has read: a blocking client reads nothing while the user's code
 runs, and a timer that rings late shows it. Then there is one more heartbeat to wait (CONSUME-10).
 """
 
 from __future__ import annotations
 
-from natsproto._record import Record
 from natsproto.errors import TimeoutExpired
 
-from .errors import HeartbeatMissed, PullRefused
+from .errors import HeartbeatMissed
 from .fetch import LATE
 from .iteration import Source
+from .presence import Presence
 from .pull import MANY, MARGIN, Ledger, Pull, counted_size, read_pin
-from .status import ABSENT, BEAT, DONE, FAIL, LIMIT, SIZE, UNPIN, Status, is_status
+from .pull_events import Pinned as Pinned
+from .pull_events import PullWarning as PullWarning
+from .pull_events import Unpinned as Unpinned
+from .room import Room
+from .status import ABSENT, BEAT, DONE, FAIL, LIMIT, SIZE, UNKNOWN, UNPIN, Status, is_status
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from natsproto.errors import NatsError
     from natsproto.frames import Msg
 
+    from .probe import Probe
     from .pull import PullTemplate
 
 SHORTEST_PAUSE = 0.05
@@ -45,35 +58,10 @@ LONGEST_PAUSE = 10.0
 LONGEST_ABSENCE = 2.0
 
 
-class PullWarning(Record):
-    """A pull ended with this error, which is not the end of consume(): it pulls again."""
-
-    __slots__ = ("error",)
-
-    def __init__(self, error: NatsError) -> None:
-        self.error = error
-
-
-class Pinned(Record):
-    """This client is the pinned one of its priority group now."""
-
-    __slots__ = ("id",)
-
-    def __init__(self, id: str) -> None:
-        self.id = id
-
-
-class Unpinned(Record):
-    """This client is no longer the pinned one of its priority group."""
-
-    __slots__ = ()
-
-
 class Consume(Source):
     """The buffer and its refill. The API takes messages with `pop`, which may order a pull."""
 
     __slots__ = (
-        "_absent",
         "_brought",
         "_by_bytes",
         "_excused",
@@ -82,10 +70,13 @@ class Consume(Source):
         "_pause",
         "_pinned",
         "_prefix",
+        "_presence",
+        "_probed",
+        "_probes",
         "_pulled_at",
         "_received",
-        "_refusals",
         "_resume_at",
+        "_room",
         "_silence",
         "_silent_at",
         "_simple",
@@ -97,6 +88,7 @@ class Consume(Source):
         "_too_small",
         "_waiting",
         "buffered_bytes",
+        "dropped",
         "ledger",
         "pin",
     )
@@ -110,6 +102,7 @@ class Consume(Source):
         max_bytes: int = 0,
         threshold: int,
         stop_after: int = 0,
+        probe: Probe | None = None,
     ) -> None:
         super().__init__()
         self._prefix = inbox + b"."
@@ -132,12 +125,15 @@ class Consume(Source):
         self._too_small = 0  # pulls of so few bytes are of no use: the next message is larger
         self._pulled_at = 0.0
         self._brought = False  # whether a message came since the last pull
-        self._silent_at = 0.0
+        self._silent_at = 0.0  # when two heartbeats are missing since anything arrived
         self._excused = False
-        self._absent = ""  # the last thing that was told about nobody being there
-        self._refusals: list[str] = []  # what was told about pulls being refused
+        self._presence = Presence(probe)
+        self._probes = 0
+        self._probed = b""  # the reply subject of the last lookup
         self.buffered_bytes = 0
+        self.dropped = 0
         self.ledger = Ledger()
+        self._room = Room(self._limit, self._by_bytes, self.ledger)
         self.pin = ""
 
     # What the API does
@@ -190,8 +186,7 @@ class Consume(Source):
         self._pause = 0.0
         self._resume_at = now
         self._too_small = 0
-        self._absent = ""
-        self._refusals = []
+        self._presence.connected()
         self._refill(now)
 
     def disconnected(self, now: float) -> None:
@@ -200,6 +195,7 @@ class Consume(Source):
         self._spare = 0
         self._waiting = False
         self.ledger.clear()
+        self._presence.disconnected()
         self._set_deadline()
 
     def end(self, error: NatsError | None = None) -> bool:
@@ -210,20 +206,24 @@ class Consume(Source):
         return new
 
     def receive(self, msg: Msg, now: float) -> bool:
+        own = msg.raw_subject.startswith(self._prefix) and not msg.raw_reply
+        if own and msg.raw_subject == self._probed:
+            return self._found(msg, now)
         self._silent_at = now + self._silence
         self._excused = False
-        if msg.raw_subject.startswith(self._prefix) and not msg.raw_reply:
+        if own:
             return is_status(msg) and self._status(msg, now)
-        size = 0
-        if self._by_bytes:
-            size = counted_size(msg, self._pinned)
-            self.buffered_bytes += size
+        size = counted_size(msg, self._pinned) if self._by_bytes else 0
+        if not self._has_room(size):
+            return False
+        self.buffered_bytes += size
         self.ledger.delivered(size)
         self._received += 1
         self._brought = True
         self._pause = 0.0
         self._too_small = 0
-        self._absent = ""
+        if self._presence.doubted:
+            self._presence.proved()
         self._fresh.append(msg)
         new = self._pinned and self._note_pin(msg)
         if not self.ledger.open:
@@ -233,28 +233,32 @@ class Consume(Source):
 
     def receive_all(self, msgs: list[Msg], now: float) -> bool:
         # What has a reply subject is no status. 0.2 us a message, not 0.7.
-        if not self._simple or [msg for msg in msgs if not msg.raw_reply]:
+        count = self.pending()
+        full = count + len(msgs) > self._room.most
+        if full or not self._simple or [msg for msg in msgs if not msg.raw_reply]:
             return super().receive_all(msgs, now)
-        new = not self.pending()
         self._silent_at = now + self._silence
         self._excused = False
         self.ledger.delivered_all(len(msgs))
         self._received += len(msgs)
         self._brought = True
         self._pause = 0.0
-        self._absent = ""
+        if self._presence.doubted:
+            self._presence.proved()
         self._fresh += msgs
         if not self.ledger.open:
             self._refill(now)
-        return new
+        return not count
 
     def handle_timer(self, now: float) -> bool:
         told = self._told
         if self.ledger.open and self._active:
-            due = min(self._silent_at, self.ledger.ends_at)
+            due = min(self._silent_by(), self.ledger.ends_at)
             if now - due > LATE and not self._excused:
                 self._excuse(now)
             self._look_at_the_time(now)
+        if self._active and self._presence.handle_timer(now):
+            self._look_up()
         self._refill(now)
         self._set_deadline()
         return self._told > told
@@ -297,11 +301,11 @@ class Consume(Source):
 
     def _pull(self, batch: int, size: int, now: float) -> None:
         template = self._template
+        self._room.pulled(template.expires, now)
         token = self.tokens.next()
         self.ledger.add(Pull(token, batch, size, now + template.expires + MARGIN, self.pin))
         self._pulled_at = now
         self._brought = False
-        self._silent_at = now + self._silence
         self.order(template.subject, template.body(batch, size, self.pin), self._prefix + token)
         self._set_deadline()
 
@@ -311,7 +315,9 @@ class Consume(Source):
             if self._waiting:
                 self.deadline = self._resume_at
             if self.ledger.open:
-                self.wake_by(min(self._silent_at, self.ledger.ends_at))
+                self.wake_by(min(self._silent_by(), self.ledger.ends_at))
+            if self._presence.due is not None:
+                self.wake_by(self._presence.due)
 
     def _excuse(self, now: float) -> None:
         """CONSUME-10: the timer rings late; what came meanwhile may still wait to be read."""
@@ -321,17 +327,25 @@ class Consume(Source):
         for pull in self.ledger.open:
             pull.ends_at = max(pull.ends_at, later)
 
+    def _silent_by(self) -> float:
+        """When a heartbeat is missed: two of them after anything arrived, or a pull was sent."""
+        return max(self._silent_at, self._pulled_at + self._silence)
+
     def _look_at_the_time(self, now: float) -> None:
-        if now >= self._silent_at:
+        overdue = self.ledger.give_up(now)
+        # CONSUME-28: without any answer, pulls that overlap must not put this off for ever.
+        if now >= self._silent_by() or (overdue and now >= self._silent_at):
             # CONSUME-8: whatever became of these pulls, their answers will not be believed.
             self.ledger.clear()
             self._missed(HeartbeatMissed("the server was silent for %g s" % self._silence), now)
-        elif self.ledger.give_up(now):
+        elif overdue:
             text = "the server did not end a pull in time"
             self.tell(PullWarning(TimeoutExpired(text)))
 
     def _missed(self, error: NatsError, now: float) -> None:
         self.tell(PullWarning(error))
+        if self._presence.silent(now):
+            self._look_up()
 
     def _status(self, msg: Msg, now: float) -> bool:
         status = Status(msg)
@@ -349,7 +363,7 @@ class Consume(Source):
         return self._told > told
 
     def _beat(self, msg: Msg, now: float) -> bool:
-        self._absent = ""
+        self._presence.proved()
         return False
 
     def _failed(self, error: NatsError, now: float) -> bool:
@@ -364,32 +378,21 @@ class Consume(Source):
             self._too_small = status.bytes or 0
             meaning = DONE
         if meaning == DONE:
-            self._absent = ""
+            self._presence.proved()
         elif meaning == UNPIN:
             if pull.pin == self.pin != "":
                 self.pin = ""
                 self.tell(Unpinned())
-        else:
-            self._warn(status)
-        if meaning in (LIMIT, ABSENT, SIZE):
+        elif self._presence.reports(status.error, now):
+            self.tell(PullWarning(status.error))
+        if meaning == ABSENT and self._presence.absent(now):
+            self._look_up()
+        if meaning in (LIMIT, ABSENT, SIZE, UNKNOWN):
             longest = LONGEST_ABSENCE if meaning == ABSENT else LONGEST_PAUSE
             self._pause = min(max(2 * self._pause, SHORTEST_PAUSE), longest)
             self._resume_at = now + self._pause
         elif not self._brought:
             self._resume_at = max(self._resume_at, self._pulled_at + SHORTEST_PAUSE)
-
-    def _warn(self, status: Status) -> None:
-        """CONSUME-11: once for each cause, not for each pull that meets it."""
-        text = str(status.error)
-        if isinstance(status.error, PullRefused):
-            if text in self._refusals:
-                return
-            self._refusals.append(text)
-        elif text == self._absent:
-            return
-        else:
-            self._absent = text
-        self.tell(PullWarning(status.error))
 
     def _note_pin(self, msg: Msg) -> bool:
         pin = read_pin(msg)
@@ -398,3 +401,28 @@ class Consume(Source):
         self.pin = pin
         self.tell(Pinned(pin))
         return True
+
+    # Whether the consumer still exists
+
+    def _look_up(self) -> None:
+        probe = self._presence.probe
+        assert probe is not None
+        self._probes += 1
+        # Of its own each time: the answer to an earlier request is not counted twice.
+        self._probed = b"%si%d" % (self._prefix, self._probes)
+        self.order(probe.subject, b"", self._probed)
+
+    def _found(self, msg: Msg, now: float) -> bool:
+        error = self._presence.receive(msg) if self._active else None
+        if error is not None:
+            return self._failed(error, now)
+        self._set_deadline()
+        return False
+
+    def _has_room(self, size: int) -> bool:
+        """CONSUME-27: what no pull can have asked for is dropped, not kept without bounds."""
+        if self._room.takes(self.buffered_bytes + size if self._by_bytes else self.pending() + 1):
+            return True
+        self.dropped += 1
+        self.dropping.append(self)
+        return False

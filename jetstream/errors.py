@@ -58,6 +58,7 @@ from __future__ import annotations
 
 from natsproto._text import shorten
 from natsproto.errors import LocalError, TimeoutExpired
+from natsproto.waitable import NO_RESPONDERS
 
 # All of them are public here, too; one list is easier to read than a statement for each.
 # isort: off
@@ -255,6 +256,11 @@ class PullFailed(JetStreamError):
         super().__init__("%d %s" % (code, description) if description else str(code))
         self.code = code
         self.description = description
+        self.where = ""  # the consumer and its stream, if the server named them
+
+    # By default an exception is pickled as its message alone, which is not how these are made.
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.code, self.description), {"where": self.where}
 
 
 class ConsumerDeleted(PullFailed):
@@ -271,6 +277,13 @@ class PullRefused(PullFailed):
 
 class ConsumerUnavailable(PullFailed):
     """Nobody serves the consumer now: it has no leader, its server stops, or it does not exist."""
+
+    def __str__(self) -> str:
+        if self.code != NO_RESPONDERS or self.description:
+            return str(self.args[0])
+        return "503 no response from %s: it does not exist, or has no leader at the moment" % (
+            self.where or "the consumer"
+        )
 
 
 class UnknownStatus(PullFailed):

@@ -117,6 +117,8 @@ class Ordered(Consume):
                 return self._active and self._follow(self.succession.receive(msg, now), now)
             # What becomes of the pulls of the consumer before says nothing about this one.
             return self.ledger.knows(token) and super().receive(msg, now)
+        if not self._has_room(counted_size(msg, False) if self._by_bytes else 0):
+            return False  # CONSUME-27: before it counts as delivered, so that it shows as a gap
         verdict = self._lineage.judge(msg.raw_reply)
         if verdict == NEXT:
             self.succession.proved()

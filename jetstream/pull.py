@@ -72,14 +72,17 @@ class Pull(Record):
 class Ledger:
     """The pulls of one subscription, oldest first; `open` are those that may still bring something.
 
-    `_counted` are the last of those that were closed by our own counting.
+    `_counted` are the last of those that were closed by our own counting. `late` and `late_bytes`
+    are what pulls that were given up asked for, and may have brought since.
     """
 
-    __slots__ = ("_counted", "open")
+    __slots__ = ("_counted", "late", "late_bytes", "open")
 
     def __init__(self) -> None:
         self.open: list[Pull] = []
         self._counted: list[Pull] = []
+        self.late = 0
+        self.late_bytes = 0
 
     @property
     def messages(self) -> int:
@@ -146,14 +149,21 @@ class Ledger:
     def give_up(self, now: float) -> bool:
         """Close those whose status is overdue; True if there were any."""
         left = [pull for pull in self.open if pull.ends_at > now]
-        overdue = len(left) < len(self.open)
+        overdue = [pull for pull in self.open if pull.ends_at <= now]
+        self._expect_late(overdue)
         self.open = left
-        return overdue
+        return bool(overdue)
 
     def clear(self) -> None:
         """Give all of them up: after a reconnect or a missed heartbeat none will answer."""
+        self._expect_late(self.open)
         self.open = []
         self._counted = []
+
+    def _expect_late(self, pulls: list[Pull]) -> None:
+        for pull in pulls:
+            self.late += pull.messages
+            self.late_bytes += pull.bytes
 
     def _count_out(self, pull: Pull) -> None:
         self.open.remove(pull)

@@ -6,6 +6,7 @@ from .consume import Consume
 from .consuming import Batch, Messages
 from .fetch import Fetcher
 from .messages import JsMsg
+from .probe import Probe
 from .pull_options import consume_limits, consume_template, fetch_limits, fetch_template
 
 TYPE_CHECKING = False
@@ -24,6 +25,11 @@ class Pulling:
         self, api: Api, stream: str, name: str, ackless: bool, pinned: bool = False
     ) -> None:
         self._api = api
+        self._stream = stream
+        self._name = name
+        #: Whether consume() may look the consumer up; not where CONSUMER.INFO may reach another
+        #: JetStream than pulls do, such as through the import of one subject (CONSUME-25).
+        self.looks_up = True
         self.subject = "%s.CONSUMER.MSG.NEXT.%s.%s" % (api.prefix, stream, name)
         self._ackless = ackless  # its messages need no acknowledgement
         self._pinned = pinned  # it pins clients, by its priority_policy
@@ -128,7 +134,8 @@ class Pulling:
         session = self._api.session
         connection = session.connection
         inbox = connection.new_inbox()
-        machine = Consume(inbox.encode(), template, **limits)
+        probe = Probe(self._api.prefix, self._stream, self._name) if self.looks_up else None
+        machine = Consume(inbox.encode(), template, probe=probe, **limits)
         connection.subscribe(inbox + ".*", machine)
         session.begin(machine)
         return Messages(session, machine, self._ackless)

@@ -11,11 +11,15 @@ text alone, and some texts carry values: a row matches by the start of the descr
     ABSENT  nobody serves the consumer now: tell the user, pull ever more slowly
     LIMIT   the pull was refused, and the next one may be, too: tell the user, pull ever more slowly
     UNPIN   another client is pinned: forget our id, tell the user, pull again
+    UNKNOWN a status that this client does not know: tell the user, pull ever more slowly
     FAIL    nothing will come any more: raise
+
+A fetch has one pull, so UNKNOWN ends it with an error, as LIMIT and ABSENT do.
 """
 
 from __future__ import annotations
 
+from natsproto import _text
 from natsproto._record import Record
 
 from .errors import ConsumerDeleted, ConsumerIsPush, ConsumerUnavailable, PullRefused, UnknownStatus
@@ -33,6 +37,7 @@ RETRY = "retry"
 ABSENT = "absent"
 LIMIT = "limit"
 UNPIN = "unpin"
+UNKNOWN = "unknown"
 FAIL = "fail"
 
 # PULL-9. First match wins: code, start of the description in lower case, meaning, exception.
@@ -41,6 +46,7 @@ STATUSES: list[tuple[int, str, str, type[PullFailed]]] = [
     (404, "", DONE, PullRefused),
     (408, "", DONE, PullRefused),
     (409, "batch completed", DONE, PullRefused),
+    (409, "batch-completed", DONE, PullRefused),  # the spelling of ADR-37; servers use the other
     (409, "message size exceeds maxbytes", SIZE, PullRefused),
     (409, "exceeded max", LIMIT, PullRefused),
     (409, "consumer deleted", FAIL, ConsumerDeleted),
@@ -50,10 +56,11 @@ STATUSES: list[tuple[int, str, str, type[PullFailed]]] = [
     (423, "", UNPIN, ConsumerUnavailable),
     (503, "", ABSENT, ConsumerUnavailable),
     (400, "", FAIL, PullRefused),
-    (412, "", FAIL, PullRefused),
+    (412, "", LIMIT, PullRefused),
 ]
 
 PENDING_MESSAGES = b"\r\nNats-Pending-Messages: "
+PULLED = b"\r\nNats-Subject: "
 PENDING_BYTES = b"\r\nNats-Pending-Bytes: "
 
 
@@ -70,6 +77,8 @@ class Status(Record):
         self.description = msg.description
         self.meaning, error = _look_up(self.code, self.description)
         self.error = error(self.code, self.description)
+        if self.meaning == ABSENT:
+            self.error.where = _where(msg.raw_headers or b"")
         self.messages = header_number(msg.raw_headers or b"", PENDING_MESSAGES)
         self.bytes = header_number(msg.raw_headers or b"", PENDING_BYTES)
 
@@ -77,6 +86,13 @@ class Status(Record):
     def refused(self) -> bool:
         """Whether the pull, if it was not told what is left of it, has brought nothing at all."""
         return self.meaning in (LIMIT, ABSENT, UNPIN)
+
+
+def _where(block: bytes) -> str:
+    """Name the consumer and its stream by the subject that a 503 is about; "" if it has none."""
+    subject = block.partition(PULLED)[2].partition(b"\r")[0]
+    words = _text.decode(subject).split(".")
+    return "consumer %r of stream %r" % (words[-1], words[-2]) if len(words) > 2 else ""
 
 
 def is_status(msg: Msg) -> bool:
@@ -89,7 +105,7 @@ def _look_up(code: int, description: str) -> tuple[str, type[PullFailed]]:
     for row_code, start, meaning, error in STATUSES:
         if row_code == code and text.startswith(start):
             return meaning, error
-    return FAIL, UnknownStatus
+    return UNKNOWN, UnknownStatus  # PULL-16
 
 
 def header_number(block: bytes, name: bytes) -> int | None:

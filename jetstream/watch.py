@@ -1,27 +1,22 @@
 """Watch: whether the consumer of a push subscription is still there, and still delivers to it.
 
 A server does not tell push subscribers that their consumer is gone: nothing comes any more, as if
-there was nothing to come. So the consumer is looked for when there is a reason (JSSUB-16):
+there was nothing to come. So the consumer is looked up (probe.py) for a reason (JSSUB-16):
 
     an alarm       with heartbeats: the server was silent
     a reconnect    without them: nothing else would tell; an ephemeral consumer may be gone
 
-    idle           look                      CONSUMER.INFO -> asking
-    asking         there, delivers to us     -> idle
-                   there, delivers elsewhere the subscription fails: ConsumerMoved
-                   not there                 asked once more, after a while, as a server that has
-                                             just started may not know yet; then ConsumerDeleted
-                   no answer, or no use      asked again after a while; after five tries the user
-                                             is told -> idle
+    it is there, and delivers to us      nothing happens
+    it is there, and delivers elsewhere  the subscription fails: ConsumerMoved
+    it is gone                           the subscription fails: ConsumerDeleted
+    no useful answer after five times    the user is notified: PushWarning
 """
 
 from __future__ import annotations
 
-from .api_errors import ConsumerNotFound, StreamNotFound
-from .call import read_reply
-from .errors import ConsumerDeleted, ConsumerMoved, JetStreamError, JetStreamNotAvailable
-from .info import ConsumerInfo
+from .errors import ConsumerDeleted, ConsumerMoved, JetStreamNotAvailable
 from .machine import Machine
+from .probe import GONE, THERE, Probe
 from .push import Push, PushWarning
 
 TYPE_CHECKING = False
@@ -31,83 +26,60 @@ if TYPE_CHECKING:
     from natsproto.errors import NatsError
     from natsproto.frames import Msg
 
-_PAUSE = 1.0  # between two looks
-_TRIES = 5
-_ABSENT = 2  # times not found: it is gone
-
 
 class Watch(Machine):
     """Subscribed to `inbox`, for as long as what it watches over."""
 
-    __slots__ = (
-        "_absent",
-        "_inbox",
-        "_name",
-        "_stream",
-        "_subject",
-        "_target",
-        "_tries",
-        "watched",
-    )
+    __slots__ = ("_inbox", "_probe", "_target", "watched")
 
     def __init__(self, prefix: str, stream: str, name: str, target: str, inbox: str) -> None:
         super().__init__()
-        self._subject = ("%s.CONSUMER.INFO.%s.%s" % (prefix, stream, name)).encode()
-        self._stream = stream
-        self._name = name
+        self._probe = Probe(prefix, stream, name)
         self._target = target
         self._inbox = inbox.encode()
-        self._tries = 0  # since there is a reason; 0: idle
-        self._absent = 0
         self.watched: WatchedPush  # set by itself
 
     def look(self, now: float) -> None:
         """There is a reason to."""
-        if not self._tries:
-            self._absent = 0
-            self._ask(now)
+        if self._probe.start(now):
+            self._ask()
 
     def disconnected(self, now: float) -> None:
         self._rest()
 
     def handle_timer(self, now: float) -> bool:
-        self.deadline = None
-        if self._tries == _TRIES:
-            text = "nobody tells whether consumer %r of stream %r is there"
-            self._tell(JetStreamNotAvailable(text % (self._name, self._stream)))
-            self._rest()
+        probe = self._probe
+        if probe.handle_timer(now):
+            self._ask()
         else:
-            self._ask(now)
+            text = "no server answers whether consumer %r of stream %r exists"
+            self._tell(JetStreamNotAvailable(text % (probe.name, probe.stream)))
+            self._rest()
         return False
 
     def receive(self, msg: Msg, now: float) -> bool:
-        if not self._tries:
-            return False  # too late
-        try:
-            info = ConsumerInfo.from_json(read_reply(msg.data))
-        except (ConsumerNotFound, StreamNotFound) as error:
-            self._absent += 1
-            if self._absent == _ABSENT:
-                self._fail(ConsumerDeleted(error.code, error.description))
-        except JetStreamError:
-            pass  # the timer asks again
-        else:
-            target = info.config.deliver_subject
+        probe = self._probe
+        found = probe.receive(msg)
+        if found == GONE:
+            assert probe.error is not None
+            self._fail(ConsumerDeleted(probe.error.code, probe.error.description))
+        elif found == THERE:
+            assert probe.info is not None
+            target = probe.info.config.deliver_subject
             self._rest()
             if target != self._target:
-                self._fail(ConsumerMoved(self._stream, self._name, target))
+                self._fail(ConsumerMoved(probe.stream, probe.name, target))
         return False
 
     def pending(self) -> int:
         return 0
 
-    def _ask(self, now: float) -> None:
-        self._tries += 1
-        self.deadline = now + _PAUSE
-        self.order(self._subject, b"", self._inbox)
+    def _ask(self) -> None:
+        self.deadline = self._probe.due
+        self.order(self._probe.subject, b"", self._inbox)
 
     def _rest(self) -> None:
-        self._tries = 0
+        self._probe.stop()
         self.deadline = None
 
     def _fail(self, error: NatsError) -> None:

@@ -22,7 +22,9 @@ MISSED = ["HeartbeatMissed"]
 INPUTS = {"tick": "handle_timer", "lost": "disconnected", "back": "connected", "pop": "pop"}
 
 
-def consuming(max_messages=10, threshold=5, at=0.0, max_bytes=0, stop_after=0, **options):
+def consuming(
+    max_messages=10, threshold=5, at=0.0, max_bytes=0, stop_after=0, probe=None, **options
+):
     """Connected, and its first pull looked at: expires 30 s, heartbeat 5 s."""
     machine = Consume(
         INBOX,
@@ -31,6 +33,7 @@ def consuming(max_messages=10, threshold=5, at=0.0, max_bytes=0, stop_after=0, *
         max_bytes=max_bytes,
         threshold=threshold,
         stop_after=stop_after,
+        probe=probe,
     )
     machine.connected(at)
     machine.take_orders()

@@ -213,6 +213,21 @@ def test_warnings(steps, events):
     assert told(machine) == events
 
 
+@pytest.mark.rule("CONSUME-11")
+@pytest.mark.parametrize("line", ["503", BATCH, LEADER])
+def test_warnings_are_repeated(line):
+    machine = consuming()
+    told_at = []
+    for token in range(1, 27):
+        now = 10.0 * token
+        if machine.receive(status(token, line), now):
+            told_at.append(now)
+        if not machine.ledger.open:
+            machine.handle_timer(machine.deadline)  # the end of the pause
+    assert told_at == [10.0, 20.0, 40.0, 80.0, 140.0, 200.0, 260.0]
+    assert len(machine.news) == len(told_at)
+
+
 @pytest.mark.rule("CONSUME-6")
 @pytest.mark.parametrize(
     ("line", "error"),
@@ -220,9 +235,6 @@ def test_warnings(steps, events):
         ("409 Consumer Deleted", ConsumerDeleted),
         ("409 Consumer is push based", ConsumerIsPush),
         ("400 Bad Request - Priority Group missing", PullRefused),
-        ("412 Required Api Level", PullRefused),
-        ("499 Whatever", UnknownStatus),
-        ("409 Whatever", UnknownStatus),
     ],
 )
 def test_the_end(line, error):
@@ -236,6 +248,35 @@ def test_the_end(line, error):
     machine.connected(4.0)
     machine.handle_timer(99.0)
     assert batches(machine) == []
+
+
+@pytest.mark.rule("PULL-16")
+@pytest.mark.rule("CONSUME-26")
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("412 Required Api Level", PullRefused),
+        ("499 Whatever", UnknownStatus),
+        ("409 Whatever", UnknownStatus),
+        ("204 EOB", UnknownStatus),
+    ],
+)
+def test_a_status_that_does_not_end_it(line, error):
+    machine = consuming()
+    machine.receive(A, 1.0)
+    now = 2.0
+    for token, pause in [(1, 0.05), (2, 0.1), (3, 0.2)]:
+        assert machine.receive(status(token, line), now) is (token == 1)
+        assert (machine.ended, machine.pending()) == (False, 1)
+        assert machine.deadline == pytest.approx(now + pause)
+        now += pause
+        machine.handle_timer(now)
+        assert batches(machine) == [9]
+    [event] = machine.news
+    assert type(event.error) is error
+    machine.receive(A, now)
+    machine.receive(status(4, line), now)
+    assert machine.deadline == pytest.approx(now + 0.05)  # a message ends the back-off
 
 
 @pytest.mark.rule("PULL-14")
@@ -256,6 +297,20 @@ def test_overdue():
     assert machine.handle_timer(33.05) is True
     assert isinstance(machine.news[0].error, TimeoutExpired)
     assert batches(machine) == [10]
+
+
+@pytest.mark.rule("CONSUME-28")
+def test_pulls_that_overlap_do_not_put_silence_off():
+    """Each one is overdue after the next was sent; no server answers any of them."""
+    machine = consuming(expires=10.0)
+    machine.receive_all([A] * 6, 1.0)
+    for _ in range(6):
+        machine.pop(9.0)
+    assert batches(machine) == [6]
+    assert machine.deadline == 11.0
+    assert machine.handle_timer(11.0) is True
+    assert told(machine) == MISSED
+    assert (batches(machine), machine.deadline) == ([10], 21.0)
 
 
 @pytest.mark.rule("CONSUME-10")

@@ -9,6 +9,7 @@ from jetstream import api_errors, errors
 from jetstream.errors import (
     ApiError,
     ConsumerDeleted,
+    ConsumerUnavailable,
     FastBatchFailed,
     NoStreamResponse,
     PublishesFailed,
@@ -122,3 +123,21 @@ def test_every_exception_says_what_it_means():
     for name, cls in vars(errors).items():
         if isinstance(cls, type) and issubclass(cls, NatsError):
             assert cls.__doc__, name
+
+
+@pytest.mark.rule("PULL-17")
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (PullFailed(409, "x"), "409 x"),
+        (ConsumerUnavailable(409, "Leadership Change"), "409 Leadership Change"),
+        (
+            ConsumerUnavailable(503, ""),
+            "503 no response from the consumer: it does not exist, or has no leader at the moment",
+        ),
+    ],
+)
+def test_statuses_of_pulls(error, text):
+    assert str(error) == text
+    copied = pickle.loads(pickle.dumps(error))
+    assert (type(copied), str(copied), copied.code) == (type(error), text, error.code)

@@ -344,8 +344,23 @@ def test_no_more_tries():
     assert orders(machine) == ["delete 1", "create 2 1", "pull 2 10", "delete 2"]
 
 
+@pytest.mark.rule("CONSUME-27")
+@pytest.mark.parametrize(("options", "kept"), [({}, 84), ({"max_bytes": 600}, 20)])
+def test_more_than_was_asked_for(options, kept):
+    """What is dropped is missing from the numbers: the next consumer starts there."""
+    machine = using(**options)
+    for seq in range(1, 200):
+        machine.receive(message(seq), 1.0)
+    assert (machine.pending(), machine.dropped, machine.news) == (kept, 199 - kept, [])
+    for _ in range(kept):
+        machine.pop(2.0)
+    assert machine.receive(message(200), 2.0)
+    assert [type(event).__name__ for event in machine.news] == ["ConsumerReset"]
+    assert orders(machine)[-1] == f"create 2 {kept + 1}"
+
+
 @pytest.mark.rule("ORDERED-16")
-@pytest.mark.parametrize("line", ["400 Bad Request", "409 Consumer is push based", "412 Required"])
+@pytest.mark.parametrize("line", ["400 Bad Request", "409 Consumer is push based"])
 def test_other_errors_are_the_end(line):
     machine = using()
     assert machine.receive(status(1, line), 1.0)

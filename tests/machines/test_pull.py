@@ -194,3 +194,15 @@ def test_several_at_once(count):
     other.delivered_all(count)
     assert other.open == one.open
     assert [other.knows(b"%d" % token) for token in (1, 2)] == [True, True]
+
+
+@pytest.mark.rule("CONSUME-27")
+def test_what_was_given_up_is_counted():
+    ledger = Ledger()
+    for token, ends_at in [(b"1", 10.0), (b"2", 20.0), (b"3", 30.0)]:
+        ledger.add(Pull(token, 5, 100, ends_at))
+    assert ledger.give_up(10.0)
+    assert (ledger.late, ledger.late_bytes, len(ledger.open)) == (5, 100, 2)
+    ledger.delivered(40)
+    ledger.clear()
+    assert (ledger.late, ledger.late_bytes, ledger.open) == (14, 260, [])

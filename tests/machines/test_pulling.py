@@ -245,3 +245,15 @@ def test_close_while_a_fetch_waits():
     assert [msg.metadata.stream_seq for msg in ended] == [1]
     assert isinstance(ended.error, ConnectionClosed)
     assert isinstance(stage.run(fetch(pulling, 2), pulling.close), ConnectionClosed)
+
+
+@pytest.mark.rule("CONSUME-25")
+@pytest.mark.parametrize("looks_up", [True, False])
+def test_the_lookup_of_a_consumer_that_does_not_answer(looks_up):
+    stage = Stage()
+    pulling = stage.pulling()
+    pulling.looks_up = looks_up
+    consume(pulling, 10, heartbeat=5.0)
+    stage.wire.sent()
+    stage.wire.timer(at=10.0)
+    assert (b"PUB $JS.API.CONSUMER.INFO.S.C " in stage.wire.sent()) is looks_up

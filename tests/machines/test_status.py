@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import json
+import pickle
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from jetstream.status import (
     LIMIT,
     RETRY,
     SIZE,
+    UNKNOWN,
     UNPIN,
     Status,
     is_status,
@@ -32,6 +34,7 @@ TABLE = [  # status line, meaning, exception: every row of the rule book
     ("408 Requests Pending", DONE, errors.PullRefused),
     ("408 Interest Expired", DONE, errors.PullRefused),
     ("409 Batch Completed", DONE, errors.PullRefused),
+    ("409 Batch-Completed", DONE, errors.PullRefused),
     ("409 Message Size Exceeds MaxBytes", SIZE, errors.PullRefused),
     ("409 Exceeded MaxRequestBatch of 5", LIMIT, errors.PullRefused),
     ("409 Exceeded MaxRequestExpires of 2s", LIMIT, errors.PullRefused),
@@ -44,26 +47,50 @@ TABLE = [  # status line, meaning, exception: every row of the rule book
     ("423 Nats-Pin-Id mismatch", UNPIN, errors.ConsumerUnavailable),
     ("423 Nats-Wrong-Pin-Id", UNPIN, errors.ConsumerUnavailable),
     ("503", ABSENT, errors.ConsumerUnavailable),
+    ("503 No Responders", ABSENT, errors.ConsumerUnavailable),
     ("400 Bad Request - heartbeat value too large", FAIL, errors.PullRefused),
-    ("412 Required Api Level", FAIL, errors.PullRefused),
-    ("409 Something New", FAIL, errors.UnknownStatus),
-    ("204 EOB", FAIL, errors.UnknownStatus),
-    ("429 Too Many Requests", FAIL, errors.UnknownStatus),
+    ("412 Required Api Level", LIMIT, errors.PullRefused),
+    ("409 Something New", UNKNOWN, errors.UnknownStatus),
+    ("204 EOB", UNKNOWN, errors.UnknownStatus),
+    ("429 Too Many Requests", UNKNOWN, errors.UnknownStatus),
     ("409 CONSUMER DELETED", FAIL, errors.ConsumerDeleted),
     ("409 message size exceeds maxbytes", SIZE, errors.PullRefused),
 ]
 
 
 @pytest.mark.rule("PULL-9")
+@pytest.mark.rule("PULL-16")
 @pytest.mark.parametrize(("line", "meaning", "error"), TABLE)
 def test_meaning(line, meaning, error):
     found = Status(status(1, line))
     code, _, description = line.partition(" ")
     assert (found.meaning, type(found.error)) == (meaning, error)
     assert (found.error.code, found.error.description) == (int(code), description)
-    assert (found.code, found.description, str(found.error)) == (int(code), description, line)
+    assert (found.code, found.description) == (int(code), description)
+    assert str(found.error).startswith(line)
     assert (found.messages, found.bytes) == (None, None)
     assert found.refused is (meaning in (LIMIT, ABSENT, UNPIN))
+
+
+UNAVAILABLE = "503 no response from %s: it does not exist, or has no leader at the moment"
+
+
+@pytest.mark.rule("PULL-17")
+@pytest.mark.parametrize(
+    ("header", "where"),
+    [
+        ("", "the consumer"),
+        ("Nats-Subject: $JS.API.CONSUMER.MSG.NEXT.S.c\r\n", "consumer 'c' of stream 'S'"),
+        ("Nats-Subject: $JS.hub.API.CONSUMER.MSG.NEXT.S.c\r\n", "consumer 'c' of stream 'S'"),
+        ("Nats-Subject: odd\r\n", "the consumer"),
+    ],
+)
+def test_no_responders_names_the_consumer(header, where):
+    block = b"NATS/1.0 503\r\n%s\r\n" % header.encode()
+    error = Status(Msg(b"_INBOX.i.1", 1, b"", b"", block)).error
+    assert str(error) == UNAVAILABLE % where
+    copied = pickle.loads(pickle.dumps(error))
+    assert (type(copied), copied.code, str(copied)) == (type(error), 503, str(error))
 
 
 @pytest.mark.rule("PULL-7")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from tests.sim.model import Clock, Model, Peer, Request, Stored, status_block
+from tests.sim.model import Clock, Model, Peer, Request, Stored, error, status_block
 
 if TYPE_CHECKING:
     from natsproto.frames import Pub
@@ -195,7 +195,3 @@ class Server:
 def stamp(now: float) -> str:
     """That time of the simulation, as servers write it."""
     return "2026-01-01T00:%02d:%09.6fZ" % divmod(now, 60.0)
-
-
-def error(code: int, err_code: int, description: str) -> dict[str, Any]:
-    return {"error": {"code": code, "err_code": err_code, "description": description}}

@@ -141,7 +141,11 @@ class Model:
         self._subject = f"{name.lower()}.x".encode()
         self._ack = f"$JS.ACK.{name}.C.".encode()
         self._next = f"$JS.API.CONSUMER.MSG.NEXT.{name}.C".encode()
+        self._info = f"$JS.API.CONSUMER.INFO.{name}.C".encode()
         self._name = name
+        self.lookups = 0
+        self.exists = True  # False: the consumer is gone, and pulls of it are answered with 503
+        self.old = False  # a server before 2.11: those pulls are answered with nothing
         self.max_waiting: int = config.get("max_waiting", 512)
         self.max_ack_pending: int = config.get("max_ack_pending", 1000)
         self.max_batch: int = config.get("max_batch", 0)
@@ -170,6 +174,8 @@ class Model:
         subject = pub.raw_subject
         if subject == self._next:
             self.pull(peer, pub.raw_reply, pub.data)
+        elif subject == self._info:
+            self._look_up(peer, pub.raw_reply)
         elif subject.startswith(self._ack):
             self._acked(subject, pub.data)
         elif subject == self._subject:
@@ -181,7 +187,9 @@ class Model:
         body = json.loads(data)
         request = Request(peer, reply, body, self._clock.now)
         self.pulls.append(request)
-        if not self.leader:
+        if self.old and not self.exists:
+            return
+        if not self.leader or not self.exists:
             absent = status_block("503", header=f"Nats-Subject: {self._next.decode()}\r\n")
             self._tell(peer, reply, absent)
             return
@@ -204,6 +212,26 @@ class Model:
                 self._tell(peer, reply, status_block("404 No Messages"))
         if request in self.waiting:
             self._watch(request)
+
+    def _look_up(self, peer: Peer, reply: bytes) -> None:
+        """CONSUMER.INFO. Without a leader there are several answers, and none of them is 404."""
+        kind = self.lookups // 3 % 4
+        self.lookups += 1
+        here = {"stream_name": self._name, "name": "C", "config": {}}
+        unavailable = (503, 10008, "JetStream system temporarily unavailable")
+        if not self.exists and self.leader:
+            self._answer(peer, reply, error(404, 10014, "consumer not found"))
+        elif self.leader and not self.frozen:
+            self._answer(peer, reply, here)
+        elif kind == 0:
+            self._answer(peer, reply, error(*unavailable))
+        elif kind == 1:
+            self._tell(peer, reply, status_block("503"))
+        elif kind == 2 and self.exists:
+            self._answer(peer, reply, here)
+
+    def _answer(self, peer: Peer, reply: bytes, answer: dict[str, Any]) -> None:
+        peer.deliver(reply, reply, b"", None, json.dumps(answer).encode())
 
     def _refusal(self, request: Request, body: dict[str, Any]) -> str | None:
         """The status of a pull that is not taken; "" if the server does not even say so."""
@@ -381,3 +409,14 @@ class Model:
 
     def delete(self) -> None:
         self.step_down(["409 Consumer Deleted"])
+
+    def vanish(self) -> None:
+        """The consumer is gone, and its pulls are not told."""
+        self.exists = False
+        self.waiting = []
+        self.limbo = []
+
+
+def error(code: int, err_code: int, description: str) -> dict[str, Any]:
+    """An error of the API."""
+    return {"error": {"code": code, "err_code": err_code, "description": description}}

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.sim import fast, ordered, ordered_pushing, pins, pushing, recreating, scenarios
+from tests.sim import (
+    fast,
+    gone,
+    ordered,
+    ordered_pushing,
+    pins,
+    pushing,
+    recreating,
+    scenarios,
+)
 
 if TYPE_CHECKING:
     from tests.sim.world import World
@@ -14,6 +23,8 @@ MODES: dict[str, type[World]] = {
     "bytes": scenarios.ConsumingBytes,
     "fetch": scenarios.Fetching,
     "next": scenarios.Next,
+    "gone": gone.ConsumingGone,
+    "gone_bytes": gone.ConsumingGoneBytes,
     "publish": scenarios.Publishing,
     "pinned": pins.ConsumingPinned,
     "ordered": ordered.OrderedConsuming,

@@ -58,8 +58,8 @@ MUTANTS = [
     (
         "no pull when back",
         "consume",
-        "        self._refusals = []\n        self._refill(now)\n",
-        "        self._refusals = []\n",
+        "        self._presence.connected()\n        self._refill(now)\n",
+        "        self._presence.connected()\n",
         "consume",
     ),
     (
@@ -72,8 +72,8 @@ MUTANTS = [
     (
         "no pull after silence",
         "consume",
-        "            self._look_at_the_time(now)\n        self._refill(now)\n",
-        "            self._look_at_the_time(now)\n",
+        "            self._look_up()\n        self._refill(now)\n",
+        "            self._look_up()\n",
         "consume",
     ),
     (
@@ -94,15 +94,15 @@ MUTANTS = [
     (
         "overdue pulls stay",
         "consume",
-        "elif self.ledger.give_up(now):",
-        "elif False:",
+        "overdue = self.ledger.give_up(now)",
+        "overdue = False",
         "test_consume",
     ),
     (
         "warnings without end",
         "consume",
-        "            if text in self._refusals:\n                return\n",
-        "",
+        "elif self._presence.reports(status.error, now):",
+        "else:",
         "test_consume",
     ),
     (
@@ -157,7 +157,7 @@ MUTANTS = [
         "status",
         '    (409, "leadership change", RETRY, ConsumerUnavailable),\n',
         "",
-        "consume",
+        "test_consume",
     ),
     (
         "headers make a status",

@@ -20,6 +20,7 @@ I14  the same seed gives the same run (test_sim.py)
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from jetstream.consume import Consume, PullWarning
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 ANNOUNCED = ["cut", "election", "shutdown", "stall"]
 SILENT = ["silence", "hole", "kill", "lost_pull", "crowd"]
 LONGEST_ABSENCE = 2.0
+LOOKUP = re.compile(rb"H?MSG _INBOX\.\w+\.i\w+ ")  # the answer to one is no heartbeat
 BLOCKS = [  # I11
     None,
     b"NATS/1.0\r\nStatus: 409\r\nDescription: Consumer Deleted\r\n\r\n",
@@ -83,6 +85,7 @@ class Pulls(World):
         self.set_up()
 
     pinned = False
+    patience = 12.0
     faults: tuple[str, ...] = ()  # besides
 
     def make_model(self, **config: Any) -> Model:
@@ -113,7 +116,8 @@ class Pulls(World):
         self.silent = self.silent or self.model.swallowed > 0
         # I4: enough for the last fault, lost messages, and the handling of all of them.
         rounds = 2 + self.count / min(self.model.max_ack_pending, self.count)
-        limit = self.last_fault + 4.0 + rounds * (3.0 + 2.0 + self.count * self.handling) + 12.0
+        limit = self.last_fault + 4.0 + rounds * (3.0 + 2.0 + self.count * self.handling)
+        limit += self.patience
         require(self.now < limit, lambda: f"I4: {self.model.done=} after {limit:.1f} s")
 
     def finally_check(self) -> None:
@@ -131,6 +135,7 @@ class Consuming(Pulls):
     """consume() and its iteration."""
 
     by_bytes = False
+    deletes = 0.05  # how often the consumer is deleted
     priority: Any = None
 
     def set_up(self) -> None:
@@ -142,7 +147,7 @@ class Consuming(Pulls):
         self.threshold = share
         self.messages: Messages | None = None
         self.ending = False
-        self.deleted = rng.random() < 0.05
+        self.deleted = rng.random() < self.deletes
         self.heard = 0.0
         self.told = 0
         self.rest = 0
@@ -202,8 +207,8 @@ class Consuming(Pulls):
     pulled_at = -1.0
 
     def received(self, data: bytes) -> None:
-        if b"MSG " in data:
-            self.heard = self.now
+        if b"MSG " in data and not LOOKUP.match(data):
+            self.heard = self.last_received = self.now
         if b"Leadership Change" in data and self.now - self.pulled_at < 3 * self.delay:
             self.silent = True  # PULL-7: a pull on its way to the next leader is not counted
 
@@ -272,8 +277,10 @@ class Consuming(Pulls):
                 exact = abs(silence - 2 * self.heartbeat) < 0.001
                 late = self.sick > 0 or self.now - self.last_fault < 4.0
                 require(machine._online, "I6: a missed heartbeat without a connection")
+                # CONSUME-28: a pull is overdue, and nothing has come for two heartbeats.
+                overdue = self.now - self.last_received >= 2 * self.heartbeat
                 require(
-                    exact or (late and silence > 2 * self.heartbeat),
+                    exact or overdue or (late and silence > 2 * self.heartbeat),
                     f"I6: after {silence} s",
                 )
                 require(self.silent or late, "I5: a missed heartbeat, and no silent fault")
@@ -282,6 +289,7 @@ class Consuming(Pulls):
         self.heard_before = self.heard
 
     heard_before = 0.0
+    last_received = 0.0
 
     def _check_end(self, machine: Consume) -> None:
         if not self.iterating.done:

@@ -18,6 +18,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from tests.sim.fast_mutants import MUTANTS as FAST_MUTANTS
+from tests.sim.gone_mutants import MUTANTS as GONE_MUTANTS
 from tests.sim.ordered_mutants import MUTANTS as ORDERED_MUTANTS
 from tests.sim.pull_mutants import MUTANTS as PULL_MUTANTS
 from tests.sim.push_mutants import MUTANTS as PUSH_MUTANTS
@@ -29,7 +30,7 @@ ROOT = Path(__file__).parent.parent.parent
 FRESH = ("jetstream", "tests.sim", "tests.machines")
 SEEDS = 300
 
-MUTANTS = PULL_MUTANTS + ORDERED_MUTANTS + PUSH_MUTANTS + FAST_MUTANTS
+MUTANTS = PULL_MUTANTS + GONE_MUTANTS + ORDERED_MUTANTS + PUSH_MUTANTS + FAST_MUTANTS
 
 
 class Mutation(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -119,6 +120,7 @@ def test_mutant(module, old, new, finder, mutate):
         (
             ("consume", "SHORTEST_PAUSE = 0.05", "SHORTEST_PAUSE = 0.050"),
             ["test_consume", "test_consume_bytes", "test_consume_ends", "test_consuming"]
+            + ["test_consume_gone", "test_consume_room", "test_probe", "test_presence"]
             + [
                 "test_fetch",
                 "test_status",

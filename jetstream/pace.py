@@ -1,0 +1,51 @@
+"""Pace: how often something that persists is done again: at once, then at growing intervals."""
+
+from __future__ import annotations
+
+
+class Pace:
+    """Due at once, then after `first` seconds, and after twice as long each time up to `longest`.
+
+    `reset` makes it due at once again.
+    """
+
+    __slots__ = ("_at", "_first", "_interval", "_longest")
+
+    def __init__(self, first: float, longest: float) -> None:
+        self._first = first
+        self._longest = longest
+        self.reset()
+
+    def reset(self) -> None:
+        """Start over: the cause is gone, and the next one is new."""
+        self._at: float | None = None
+        self._interval = self._first
+
+    def due(self, now: float) -> bool:
+        """Return True if it is time, and count from now on to the next time."""
+        if self._at is not None and now < self._at:
+            return False
+        self._at = now + self._interval
+        self._interval = min(2 * self._interval, self._longest)
+        return True
+
+
+class Repeats:
+    """A Pace for each cause, such as the text of an error."""
+
+    __slots__ = ("_first", "_longest", "_paces")
+
+    def __init__(self, first: float, longest: float) -> None:
+        self._first = first
+        self._longest = longest
+        self._paces: dict[str, Pace] = {}
+
+    def clear(self) -> None:
+        """Forget all causes."""
+        self._paces = {}
+
+    def due(self, cause: str, now: float) -> bool:
+        """Return True if this cause is new, or if it is time to report it again."""
+        if cause not in self._paces:
+            self._paces[cause] = Pace(self._first, self._longest)
+        return self._paces[cause].due(now)

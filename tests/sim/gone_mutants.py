@@ -1,0 +1,135 @@
+"""Mistakes that somebody might make about consumers that are gone; see test_mutants.py."""
+
+from __future__ import annotations
+
+# name, module, what is replaced, by what, and who finds it: a mode of the simulation, or a table
+MUTANTS = [
+    (
+        "no lookup after 503s",
+        "presence",
+        "return self._absences >= DOUBTFUL and self.silent(now)",
+        "return False",
+        "gone",
+    ),
+    (
+        "no lookup after silence",
+        "consume",
+        "        if self._presence.silent(now):\n            self._look_up()\n",
+        "",
+        "gone",
+    ),
+    (
+        "the lookup is not sent",
+        "consume",
+        '        self.order(probe.subject, b"", self._probed)\n',
+        "",
+        "gone",
+    ),
+    (
+        "not found is not an error",
+        "presence",
+        "return probe.error if probe is not None and probe.receive(msg) == GONE else None",
+        "return None",
+        "gone",
+    ),
+    (
+        "one lookup for ever",
+        "pace",
+        "self._at = now + self._interval",
+        "self._at = 1e9",
+        "gone",
+    ),
+    (
+        "the second lookup is not sent",
+        "consume",
+        "        if self._active and self._presence.handle_timer(now):\n",
+        "        if False:\n",
+        "gone",
+    ),
+    (
+        "no deadline for the second lookup",
+        "consume",
+        "                self.wake_by(self._presence.due)\n",
+        "                pass\n",
+        "test_consume_gone",
+    ),
+    (
+        "pulls that overlap put silence off",
+        "consume",
+        " or (overdue and now >= self._silent_at):",
+        ":",
+        "gone",
+    ),
+    (
+        "the error comes before the messages",
+        "consume",
+        "            return self._failed(error, now)\n",
+        "            self.stop()\n            return self._failed(error, now)\n",
+        "gone",
+    ),
+    (
+        "any error means gone",
+        "probe",
+        "except (ConsumerNotFound, StreamNotFound) as error:",
+        "except ApiError as error:",
+        "consume",
+    ),
+    ("not found once means gone", "probe", "ABSENT = 2", "ABSENT = 1", "test_probe"),
+    (
+        "what was found before another answer counts",
+        "probe",
+        "            self._absent = 0\n            return UNSURE\n",
+        "            return UNSURE\n",
+        "test_probe",
+    ),
+    (
+        "a lookup survives the connection",
+        "presence",
+        "            self.probe.stop()\n",
+        "            pass\n",
+        "test_presence",
+    ),
+    (
+        "an old answer counts",
+        "consume",
+        "        if own and msg.raw_subject == self._probed:\n",
+        '        if own and b".i" in msg.raw_subject[8:]:\n',
+        "test_consume_gone",
+    ),
+    (
+        "a lookup is a heartbeat",
+        "consume",
+        "            return self._found(msg, now)\n",
+        "            self._silent_at = now + self._silence\n"
+        "            return self._found(msg, now)\n",
+        "test_consume_gone",
+    ),
+    (
+        "warnings once",
+        "pace",
+        "self._interval = min(2 * self._interval, self._longest)",
+        "self._interval = 1e9",
+        "test_consume",
+    ),
+    (
+        "an unknown status is the end",
+        "status",
+        "return UNKNOWN, UnknownStatus",
+        "return FAIL, UnknownStatus",
+        "test_consume",
+    ),
+    (
+        "a buffer without bounds",
+        "room",
+        "return buffered <= self.most + min(late, MOST_LATE * self._limit)",
+        "return True",
+        "test_consume_room",
+    ),
+    (
+        "late messages are dropped",
+        "pull",
+        "            self.late += pull.messages\n",
+        "",
+        "test_consume_room",
+    ),
+]
