@@ -253,7 +253,7 @@ def test_the_lookup_of_a_consumer_that_does_not_answer(looks_up):
     stage = Stage()
     pulling = stage.pulling()
     pulling.looks_up = looks_up
-    consume(pulling, 10, heartbeat=5.0)
+    consume(pulling, 10)
     stage.wire.sent()
-    stage.wire.timer(at=10.0)
+    stage.wire.timer(at=30.0)
     assert (b"PUB $JS.API.CONSUMER.INFO.S.C " in stage.wire.sent()) is looks_up

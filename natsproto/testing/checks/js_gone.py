@@ -88,7 +88,7 @@ async def check_stream_deleted_while_nothing_is_pulled(ctx: Context) -> None:
 @check()
 async def check_consumer_inactive_while_nothing_is_pulled(ctx: Context) -> None:
     """Likewise when the server removes it because no one has pulled for long."""
-    js, consumer = await new_consumer(
+    _, consumer = await new_consumer(
         ctx, 5, durable_name="", ack_policy="none", inactive_threshold=0.3
     )
     other = await open_js(ctx)
