@@ -312,6 +312,7 @@ class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
         alarm_after: float = 3.0,
         max_pending_messages: int | None = None,
         max_pending_bytes: int | None = None,
+        nak_on_exit: bool = False,
         **fields: Unpack[ConsumerConfigDict],
     ) -> PushMessages:
         """Messages of this subject as the server pushes them: `async with` it, and iterate.
@@ -331,6 +332,9 @@ class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
                  how many heartbeats may be missing; only with idle_heartbeat
         max_pending_messages, max_pending_bytes
                  what may wait to be taken; more is dropped and told; 0: any
+        nak_on_exit
+                 when the block is left, nak the messages that were not taken, so that they are
+                 redelivered at once and not after their ack wait
 
         The other keywords are the fields of a new consumer. One that is there has to have them all:
         ConfigMismatch, or another BindRefused, if it is not what was asked for.
@@ -338,7 +342,7 @@ class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
         from .subscribe import subscribe, subscribe_in_order
         from .subscribe_options import Limits, Wanted, WantedInOrder
 
-        limits = Limits(alarm_after, max_pending_messages, max_pending_bytes)
+        limits = Limits(alarm_after, max_pending_messages, max_pending_bytes, nak_on_exit)
         asked = (subject, stream, durable, queue, bind, delete_on_end, config, fields)
         if check_flag("ordered", ordered):
             return await subscribe_in_order(self, self._api, WantedInOrder(*asked), limits)

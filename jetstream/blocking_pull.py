@@ -244,7 +244,7 @@ class Iteration:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self.stop()
+        self.stop(nak=self.inner.nak_on_exit)
 
 
 class Messages(Iteration):
@@ -256,8 +256,14 @@ class Messages(Iteration):
 
     def __init__(self, inner: _consuming.Messages, port: BlockingPort) -> None:
         super().__init__(inner, port)
+        self._consume = inner
         #: What happened: PullWarning, Pinned, Unpinned, ConsumerReset. Iterate, or ask for next.
         self.events = PullEvents(inner.events, port)
+
+    @property
+    def dropped(self) -> int:
+        """Messages beyond all that was asked for, since the start: the server is at fault."""
+        return self._consume.dropped
 
 
 class PullEvents(MachineEvents):

@@ -80,12 +80,17 @@ class Consumer:
         threshold_messages: int | None = None,
         threshold_bytes: int | None = None,
         stop_after: int | None = None,
+        nak_on_exit: bool = False,
         **priority: Unpack[PriorityOptions],
     ) -> Messages:
-        """Messages without end: `async with consumer.consume() as messages`, then iterate.
+        """Receive messages without end: `async with consumer.consume() as messages`, then iterate.
 
         A buffer of `max_messages` (500) or `max_bytes` is kept full: below the threshold, half of
-        it, more is pulled. It goes on over lost connections, changes of leader and restarts.
+        it, more is pulled. It continues over lost connections, changes of leader and restarts, and
+        raises ConsumerNotFound, StreamNotFound or ConsumerDeleted if the consumer is gone.
+
+        Messages that are in the buffer when the block is left are redelivered when their ack wait
+        is over; with `nak_on_exit` they are given back at once.
         """
         check_options("consume", priority)
         return self._pulling.consume(
@@ -97,6 +102,7 @@ class Consumer:
             threshold_bytes,
             stop_after,
             priority,
+            nak_on_exit,
         )
 
     def __repr__(self) -> str:

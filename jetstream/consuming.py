@@ -40,16 +40,25 @@ class Batch:
 class Messages(Iteration):
     """A consume() under way: iterate it. Made by Consumer.consume.
 
-    The iteration ends by `stop`, `drain`, `stop_after` or the end of the client; it raises if the
-    consumer is gone or cannot be pulled from. Everything else is survived, and told by `events`.
+    The iteration ends by `stop`, `drain`, `stop_after` or the end of the client. It raises if the
+    consumer is gone or cannot be pulled from. `events` reports everything else.
+
+    End it by `async with`, `stop` or `drain`: if it is dropped, it stops only when it is
+    garbage-collected, with a ResourceWarning.
     """
 
     _what = "consume()"
 
     def __init__(self, session: Session, machine: Consume, ackless: bool) -> None:
         super().__init__(session, machine, ackless)
+        self._consume = machine
         #: What happened: PullWarning, Pinned, Unpinned, ConsumerReset. Iterate, or ask for next.
         self.events = PullEvents(session, machine)
+
+    @property
+    def dropped(self) -> int:
+        """Messages beyond all that was asked for, since the start: the server is at fault."""
+        return self._consume.dropped
 
 
 class PullEvents(MachineEvents):

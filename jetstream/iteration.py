@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from natsproto.errors import ConnectionClosed, InvalidState, TimeoutExpired
+from natsproto.errors import ConnectionClosed, InvalidState, NatsError, TimeoutExpired
 from natsproto.session import check_flag
 
 from .machine import Alarm, Machine
-from .messages import JsMsg
+from .messages import NAK, JsMsg
 from .running import NoLock, Running, async_call
 
 TYPE_CHECKING = False
@@ -98,6 +98,8 @@ class Iteration:
         self._machine = machine
         self._ackless = ackless
         self._turn = _TURN
+        #: Whether messages that were not taken are given back where no call of `stop` says so.
+        self.nak_on_exit = False
 
     @property
     def pending(self) -> int:
@@ -208,7 +210,32 @@ class Iteration:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        await self.stop()
+        await self.stop(nak=self.nak_on_exit)
+
+    def __del__(self) -> None:
+        # CONSUME-29: in any thread, within any call, and also if the constructor failed.
+        machine = getattr(self, "_machine", None)
+        if machine is not None and not (machine.stopped or machine.draining or machine.ended):
+            text = "%s was garbage-collected while in use: end it by `with`, `stop` or `drain`"
+            stop = stopper(self._session, machine, self.nak_on_exit and not self._ackless)
+            self._session.port.abandon(text % self._what, stop)
+
+
+def stopper(session: Session, machine: Source, nak: bool) -> Callable[[], None]:
+    """Return a function that stops a machine whose handle is gone; it never waits or raises."""
+
+    def stop() -> None:
+        connection = session.connection
+        rest = machine.stop()
+        connection.perform(machine)
+        connection.consumed(session.port.now())
+        try:
+            for msg in rest if nak else []:
+                connection.respond(msg.raw_reply, NAK)
+        except NatsError:
+            pass  # the messages are delivered again when their ack wait is over
+
+    return stop
 
 
 def at_hand(iteration: Iteration) -> JsMsg | None:

@@ -40,6 +40,7 @@ _OPTIONS = {
         "threshold_messages",
         "threshold_bytes",
         "stop_after",
+        "nak_on_exit",
     ),
 }
 _GROUP_SIGNS = LETTERS_AND_DIGITS + "/_=-"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from natsproto.session import check_flag
+
 from .consume import Consume
 from .consuming import Batch, Messages
 from .fetch import Fetcher
@@ -126,7 +128,9 @@ class Pulling:
         threshold_bytes: int | None,
         stop_after: int | None,
         priority: PriorityOptions,
+        nak_on_exit: bool = False,
     ) -> Messages:
+        check_flag("nak_on_exit", nak_on_exit)
         limits = consume_limits(
             max_messages, max_bytes, threshold_messages, threshold_bytes, stop_after
         )
@@ -138,4 +142,6 @@ class Pulling:
         machine = Consume(inbox.encode(), template, probe=probe, **limits)
         connection.subscribe(inbox + ".*", machine)
         session.begin(machine)
-        return Messages(session, machine, self._ackless)
+        messages = Messages(session, machine, self._ackless)
+        messages.nak_on_exit = nak_on_exit
+        return messages

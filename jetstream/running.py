@@ -64,7 +64,7 @@ class Running:
     ) -> None:
         self._messages = messages
         self._call = call
-        self._nak = check_flag("nak", nak)
+        self._nak = check_flag("nak", nak) or messages.nak_on_exit
         self._guard = guard
         self.failure: Exception | None = None
 

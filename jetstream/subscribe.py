@@ -76,7 +76,7 @@ def _attach(api: Api, info: ConsumerInfo, wanted: Wanted, limits: Limits) -> Pus
     # JSSUB-9: nobody was listening, so this was the last one; members of a group see but a part.
     last = None if wanted.queue else info.delivered.consumer_seq
     machine = _listen(api, info.stream_name, info.name, target, info.config, wanted, limits, last)
-    return _begin(api, machine, info.stream_name, info.name)
+    return _begin(api, machine, info.stream_name, info.name, limits)
 
 
 async def _create(
@@ -99,7 +99,7 @@ async def _create(
         if not isinstance(error, ApiError):
             clean_up(api, stream, name, target)  # JSSUB-12: it may be there
         raise
-    messages = _begin(api, machine, stream, name)
+    messages = _begin(api, machine, stream, name, limits)
     if wanted.deletes:
         messages.on_end = _deletion(js, stream, name, machine)
     return messages
@@ -143,12 +143,13 @@ def _listen(
     return machine
 
 
-def _begin(api: Api, machine: Push, stream: str, name: str) -> PushMessages:
+def _begin(api: Api, machine: Push, stream: str, name: str, limits: Limits) -> PushMessages:
     session = api.session
     session.begin(machine)
     messages = PushMessages(session, machine)
     messages.stream = stream
     messages.name = name
+    messages.nak_on_exit = limits.nak_on_exit
     return messages
 
 

@@ -104,9 +104,16 @@ class Wanted:
 
 
 class Limits:
-    """What the queue of a subscription may hold, and how long silence may last."""
+    """What the queue of a subscription may hold, how long silence may last, and how it ends."""
 
-    def __init__(self, alarm_after: float, max_messages: int | None, max_bytes: int | None) -> None:
+    def __init__(
+        self,
+        alarm_after: float,
+        max_messages: int | None,
+        max_bytes: int | None,
+        nak_on_exit: bool = False,
+    ) -> None:
+        self.nak_on_exit = check_flag("nak_on_exit", nak_on_exit)
         check_seconds("alarm_after", alarm_after)
         if alarm_after < 1:
             raise InvalidValue(

@@ -57,6 +57,14 @@ if TYPE_CHECKING:
             """Commands were given: carry out effects and send, at once or within this loop turn."""
             ...
 
+        def abandon(self, text: str, stop: Callable[[], None]) -> None:
+            """Report that an object was garbage-collected while in use, and have `stop` called.
+
+            Called by `__del__`: from any thread, at any point of any call. So `stop` must not be
+            called at once, but by the thread that runs the connection, between two inputs.
+            """
+            ...
+
         async def aclose(self) -> None:
             """Give everything back: sockets, timers, tasks."""
             ...

@@ -6,8 +6,11 @@ import os
 import random
 import socket
 import ssl
+import sys
+import warnings
 import weakref
 from abc import ABC, abstractmethod
+from collections import deque
 from contextlib import suppress
 from difflib import get_close_matches
 from inspect import signature
@@ -123,9 +126,23 @@ class Carrier(ABC):
         self.connection = connection
         self._turned_at = 0.0
         _carriers.add(self)
+        self._abandoned: deque[Callable[[], None]] = deque()
+
+    def abandon(self, text: str, stop: Callable[[], None]) -> None:
+        if sys.is_finalizing() or self.connection.closed:
+            return
+        # CONSUME-29: all that is safe in `__del__`, which runs in any thread and within any call.
+        self._abandoned.append(stop)
+        self._wake_up()
+        warnings.warn(text, ResourceWarning, stacklevel=3)
+
+    def _wake_up(self) -> None:
+        """Have `carry_out` called soon, from any thread; by default the next input does that."""
 
     def carry_out(self) -> None:
         connection = self.connection
+        while self._abandoned:
+            self._abandoned.popleft()()
         for effect in connection.take_effects():
             if isinstance(effect, Dial):
                 self._dial(effect)

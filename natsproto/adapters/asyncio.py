@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import _get_running_loop
+from contextlib import suppress
 from functools import partial
 from socket import SOCK_STREAM
 from typing import TYPE_CHECKING, Any
@@ -146,6 +147,10 @@ class AsyncioPort(shared.Carrier):
         elif not self._uncorking:
             self._uncorking = True
             self._loop.call_soon(self._uncork)
+
+    def _wake_up(self) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self.carry_out)
 
     def _uncork(self) -> None:
         self._corked = self._uncorking = False

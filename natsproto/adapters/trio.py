@@ -9,6 +9,7 @@ is in the block, and while that ends they still send what it has published.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from natsproto.client import Client, leave
@@ -86,6 +87,7 @@ class TrioPort(shared.Carrier):
     def __init__(self, connection: Connection, nursery: trio.Nursery) -> None:
         super().__init__(connection)
         self._nursery = nursery
+        self._token = trio.lowlevel.current_trio_token()
         self._link: Link | None = None
         self._alarm = math.inf
         self._earlier = trio.Event()
@@ -121,6 +123,10 @@ class TrioPort(shared.Carrier):
 
     def flush_soon(self) -> None:
         self.carry_out()
+
+    def _wake_up(self) -> None:
+        with suppress(trio.RunFinishedError):
+            self._token.run_sync_soon(self.carry_out)
 
     async def aclose(self) -> None:
         self.carry_out()

@@ -35,6 +35,7 @@ class Stage:
         self.timeout = 5.0
         self.script: list[Callable[[], object]] = []
         self.checkpoints = 0
+        self.abandoned: list[tuple[str, Callable[[], None]]] = []
 
     # The port
 
@@ -55,6 +56,9 @@ class Stage:
 
     def flush_soon(self) -> None:
         self.wire.look()
+
+    def abandon(self, text: str, stop: Callable[[], None]) -> None:
+        self.abandoned.append((text, stop))
 
     async def aclose(self) -> None:
         pass

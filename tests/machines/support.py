@@ -98,6 +98,9 @@ class Stage:
     async def checkpoint(self) -> None:
         pass
 
+    def abandon(self, text: str, stop: Any) -> None:
+        """Tests drop what they like; what becomes of it is tested in test_iteration.py."""
+
     async def aclose(self) -> None:
         pass
 

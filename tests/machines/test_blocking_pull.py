@@ -143,3 +143,13 @@ def test_a_pull_subscription():
         assert sub.info() == sub.cached_info
         assert repr(sub) == repr(sub.inner)
     assert sub.closed
+
+
+@pytest.mark.rule("CONSUME-30")
+@pytest.mark.parametrize("nak", [False, True])
+def test_nak_on_exit(nak):
+    stage, made = consumer([delivery(1), delivery(2), delivery(3)], SILENCE)
+    with made.consume(max_messages=3, nak_on_exit=nak) as messages:
+        assert next(messages).data == b"1"
+        assert (messages.pending, messages.dropped) == (2, 0)
+    assert [pub.data for pub in stage.pubs].count(b"-NAK") == (2 if nak else 0)

@@ -51,7 +51,7 @@ def test_batch():
 @pytest.mark.rule("CONSUME-1")
 def test_iteration():
     stage, consuming = begin(4)
-    assert (consuming.pending, consuming.closed) == (0, False)
+    assert (consuming.pending, consuming.closed, consuming.dropped) == (0, False, 0)
     found = stage.run(
         numbers(consuming, 5), messages(stage, 1, 2), messages(stage, 3), messages(stage, 4, 5)
     )

@@ -214,3 +214,66 @@ def test_what_is_at_hand():
     assert at_hand(iteration) is None
     assert stage.run(numbers(iteration, 199)) == list(range(1, 200))
     assert stage.checkpoints == 3
+
+
+@pytest.mark.rule("CONSUME-29")
+@pytest.mark.parametrize(
+    ("nak", "ackless", "naks"), [(False, False, 0), (True, False, 2), (True, True, 0)]
+)
+def test_an_iteration_that_is_dropped(nak, ackless, naks):
+    stage, machine, _ = begin()
+    stage.abandoned.clear()
+    iteration = Iteration(stage.session, machine, ackless)
+    iteration.nak_on_exit = nak
+    messages(stage, 1, 2)()
+    del iteration
+    [(text, stop)] = stage.abandoned
+    assert text.startswith("the iteration was garbage-collected while in use")
+    assert (machine.stopped, stage.sent()) == (False, [])  # nothing is done in that moment
+    stop()
+    assert (machine.stopped, machine.ended, machine.pending()) == (True, True, 0)
+    assert stage.wire.sent().count(b"-NAK") == naks
+    stop()
+    assert stage.sent() == []
+
+
+@pytest.mark.rule("CONSUME-29")
+def test_a_dropped_iteration_whose_client_has_closed_since():
+    stage, machine, _ = begin()
+    stage.abandoned.clear()
+    iteration = Iteration(stage.session, machine, False)
+    iteration.nak_on_exit = True
+    messages(stage, 1)()
+    del iteration
+    stage.wire.tell("close")
+    [(_, stop)] = stage.abandoned
+    stop()
+    assert machine.pending() == 0
+
+
+@pytest.mark.rule("CONSUME-29")
+@pytest.mark.parametrize("how", ["stopped", "draining", "ended"])
+def test_nothing_is_said_about_an_iteration_that_has_ended(how):
+    stage, machine, iteration = begin()
+    setattr(machine, how, True)
+    del iteration
+    assert stage.abandoned == []
+
+
+@pytest.mark.rule("CONSUME-29")
+def test_an_iteration_that_was_never_made():
+    Iteration.__new__(Iteration).__del__()
+
+
+@pytest.mark.rule("CONSUME-30")
+@pytest.mark.parametrize("nak", [False, True])
+def test_the_end_of_a_block(nak):
+    stage, _, iteration = begin()
+    iteration.nak_on_exit = nak
+
+    async def block():
+        async with iteration:
+            messages(stage, 1, 2)()
+
+    stage.run(block())
+    assert stage.wire.sent().count(b"-NAK") == (2 if nak else 0)

@@ -27,6 +27,7 @@ def consume(pulling, max_messages=None, max_bytes=None, stop_after=None, **optio
         *thresholds,
         stop_after,
         options,
+        options.pop("nak_on_exit", False),
     )
 
 
@@ -206,6 +207,7 @@ def test_consume(options, batch, limit, threshold):
         {"max_bytes": 5, "threshold_messages": 1},
         {"threshold_bytes": 1},
         {"expires": 0.5},
+        {"nak_on_exit": 1},
     ],
 )
 def test_refused(options):
@@ -213,6 +215,12 @@ def test_refused(options):
     with pytest.raises(InvalidValue):
         consume(stage.pulling(), **options)
     assert stage.sent() == []
+
+
+@pytest.mark.rule("CONSUME-30")
+@pytest.mark.parametrize("nak", [False, True])
+def test_nak_on_exit(nak):
+    assert consume(Stage().pulling(), nak_on_exit=nak).nak_on_exit is nak
 
 
 @pytest.mark.rule("CONSUME-9")

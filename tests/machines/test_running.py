@@ -229,10 +229,12 @@ def test_a_consume_that_has_ended():
 
 
 @pytest.mark.rule("RUN-4")
-@pytest.mark.parametrize("nak", [False, True])
+@pytest.mark.rule("CONSUME-30")
+@pytest.mark.parametrize(("nak", "on_exit"), [(False, False), (True, False), (False, True)])
 @pytest.mark.parametrize("concurrency", [1, 3])
-def test_a_callback_that_fails(concurrency, nak):
+def test_a_callback_that_fails(concurrency, nak, on_exit):
     stage, consuming = begin()
+    consuming.nak_on_exit = on_exit
     work = Work(turns=2, on_1=boom, on_2=boom)
     with pytest.raises(ZeroDivisionError):
         stage.run(
@@ -240,7 +242,7 @@ def test_a_callback_that_fails(concurrency, nak):
             messages(stage, 1, 2, 3, 4, 5),
         )
     assert work.log == ([1] if concurrency == 1 else [1, 2, 3, -3])
-    assert stage.wire.sent().count(b"-NAK") == (5 - concurrency if nak else 0)
+    assert stage.wire.sent().count(b"-NAK") == (5 - concurrency if nak or on_exit else 0)
     assert consuming.closed
     assert stage.wire.connection._subs == {}
 

@@ -404,3 +404,11 @@ def test_without_a_connection_the_subscription_waits():
     assert not messages._machine._online
     stage.wire.greet(jetstream=True).data(b"PONG\r\n")
     assert messages._machine._online
+
+
+@pytest.mark.rule("CONSUME-30")
+@pytest.mark.parametrize("nak", [False, True])
+@pytest.mark.parametrize("answers", [[ABSENT, consumer()], [consumer(deliver_subject="d")]])
+def test_nak_on_exit(answers, nak):
+    _, messages, _ = begin(*answers, stream="S", name="c", nak_on_exit=nak)
+    assert messages.nak_on_exit is nak

@@ -167,6 +167,9 @@ class SimPort:
     def flush_soon(self) -> None:
         self._world.carry_out()
 
+    def abandon(self, text: str, stop: Callable[[], None]) -> None:
+        """Nothing: when garbage is collected is not decided by the seed."""
+
     async def aclose(self) -> None:
         pass
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from jetstream.errors import ConsumerDeleted, ConsumerIsPush
 from natsproto.errors import InvalidState, InvalidValue, LocalError, TimeoutExpired
-from natsproto.testing.context import SOON, WAIT, Context, raises
+from natsproto.events import SlowConsumer
+from natsproto.testing.context import SOON, WAIT, Context, next_event, raises
 from natsproto.testing.streams import (
     fill,
     js_server,
@@ -204,6 +205,41 @@ async def check_consume_stop_with_nak(ctx: Context) -> None:
     batch = await consumer.fetch(4, expires=SOON)
     assert [msg.data for msg in batch] == numbers(5)[1:]
     assert {msg.metadata.delivered for msg in batch} == {2}
+
+
+@check()
+async def check_consume_nak_on_exit(ctx: Context) -> None:
+    """With nak_on_exit, what was not taken when the block is left is there for others at once."""
+    _, consumer = await new_consumer(ctx, 5)
+    for nak_on_exit in (True, False):
+        async with consumer.consume(max_messages=5, nak_on_exit=nak_on_exit) as messages:
+            await _until_pending(ctx, messages, 5)
+        batch = await consumer.fetch(5, expires=0.3)
+        assert [msg.data for msg in batch] == (numbers(5) if nak_on_exit else [])
+        for msg in batch:
+            await msg.nak()
+
+
+@check()
+async def check_consume_more_than_was_asked_for(ctx: Context) -> None:
+    """Messages that were never asked for are kept within bounds: more are dropped and counted."""
+    client = await ctx.connect(js_server(ctx))
+    js = ctx.jetstream(client)
+    stream = await new_stream(ctx, js)
+    consumer = await stream.create_consumer(durable_name="c")
+    other = await ctx.connect(js_server(ctx))
+    pulls = await other.subscribe(f"$JS.API.CONSUMER.MSG.NEXT.{name_of(ctx)}.c")
+    await other.flush(WAIT)
+    async with consumer.consume(max_messages=10) as messages:
+        reply = (await pulls.next(WAIT)).reply
+        for _ in range(2000):
+            await other.publish(reply, b"x", reply="nowhere")
+        await other.flush(WAIT)
+        while messages.pending + messages.dropped < 2000:
+            with raises(TimeoutExpired):
+                await messages.events.next(timeout=0.02)
+        assert messages.pending < 100
+        assert isinstance(await next_event(client, SlowConsumer), SlowConsumer)
 
 
 @check()
