@@ -209,18 +209,29 @@ class Iteration:
     _anext = blocking_to(JsMsg, _iteration.Iteration.__anext__)
 
     def run(
-        self, callback: Callable[[JsMsg], object], *, concurrency: int = 1, nak: bool = False
+        self,
+        callback: Callable[[JsMsg], object],
+        *,
+        concurrency: int = 1,
+        nak: bool = False,
+        on_error: Callable[[JsMsg, Exception], object] | None = None,
     ) -> None:
         """Call `callback(msg)` for each message, at most `concurrency` of them at once: threads.
 
-        Returns when it has ended, as an iteration would, and all callbacks are done.
-        When one of them raises, no other is begun, those at work are waited for, it is
-        stopped, and the error is raised; `nak` as in `stop`.
+        Returns when the iteration has ended and all callbacks are done.
+        When a callback raises, `on_error(msg, error)` is called, and the next message is handled.
+        Without `on_error`, or if that raises, no other callback begins, the running ones are waited
+        for, the iteration is stopped, and the error is raised; `nak` as in `stop`.
         """
         port = self.port
-        call = plain_call(callback, lambda msg: JsMsg(msg, port))
+
+        def make(msg: _messages.JsMsg) -> JsMsg:
+            return JsMsg(msg, port)
+
+        call = plain_call(callback, make)
+        handler = None if on_error is None else plain_call(on_error, make, "on_error")
         # Not blocking(...): the lock is free during callbacks.
-        run_sync(Running(self.inner, call, nak, port).run(port, concurrency))
+        run_sync(Running(self.inner, call, nak, port, handler).run(port, concurrency))
 
     def __iter__(self) -> Self:
         return self

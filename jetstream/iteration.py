@@ -144,14 +144,18 @@ class Iteration:
         *,
         concurrency: int = 1,
         nak: bool = False,
+        on_error: Callable[[JsMsg, Exception], Awaitable[object]] | None = None,
     ) -> None:
         """Call `callback(msg)` for each message, at most `concurrency` of them at once.
 
-        Returns when it has ended, as an iteration would, and all callbacks are done.
-        When one of them raises, no other is begun, those at work are waited for, it is
-        stopped, and the error is raised; `nak` as in `stop`. Cancelled, it is stopped as well.
+        Returns when the iteration has ended and all callbacks are done.
+        When a callback raises, `on_error(msg, error)` is called, and the next message is handled.
+        Without `on_error`, or if that raises, no other callback begins, the running ones are waited
+        for, the iteration is stopped, and the error is raised; `nak` as in `stop`. If `run` is
+        canceled, the iteration is stopped as well.
         """
-        running = Running(self, async_call(callback), nak, _NO_LOCK)
+        handler = None if on_error is None else async_call(on_error, "on_error")
+        running = Running(self, async_call(callback), nak, _NO_LOCK, handler)
         await running.run(self._session.port, concurrency)
 
     def _over(self) -> bool:

@@ -3,7 +3,9 @@
     take      waits for the next message of the consume(); None: it has ended
     call      the user's callback, in which anything may happen, `stop` and `drain` of this very
               consume() included
-    stop      once, when a callback or the consume() fails: nobody starts another callback then
+    on_error  called with the message and the error when a callback raises; the worker continues
+    stop      once, when a callback fails without `on_error`, or that or the consume() does: nobody
+              starts another callback then
 
 A worker does one after the other, so as many workers as there may be callbacks at once. On a loop
 they are tasks, elsewhere threads: the port runs them together. Only `take` and `stop` touch the
@@ -20,13 +22,14 @@ from .pull_options import check_count
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from typing import Protocol, TypeVar
+    from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
     from natsproto.port import Lock, Port
 
     from .iteration import Iteration
     from .messages import JsMsg
 
+    P = ParamSpec("P")
     Facade = TypeVar("Facade")
 
     class Guard(Protocol):
@@ -34,6 +37,9 @@ if TYPE_CHECKING:
 
         @property
         def lock(self) -> Lock: ...
+
+
+_WRONG_KIND = "RUN-1"
 
 
 class NoLock:
@@ -53,7 +59,7 @@ class NoLock:
 class Running:
     """One run: its workers, and the first thing that went wrong."""
 
-    __slots__ = ("_call", "_guard", "_messages", "_nak", "failure")
+    __slots__ = ("_call", "_guard", "_messages", "_nak", "_on_error", "failure")
 
     def __init__(
         self,
@@ -61,11 +67,13 @@ class Running:
         call: Callable[[JsMsg], Awaitable[object]],
         nak: bool,
         guard: Guard,
+        on_error: Callable[[JsMsg, Exception], Awaitable[object]] | None = None,
     ) -> None:
         self._messages = messages
         self._call = call
         self._nak = check_flag("nak", nak) or messages.nak_on_exit
         self._guard = guard
+        self._on_error = on_error
         self.failure: Exception | None = None
 
     async def run(self, port: Port, concurrency: int) -> None:
@@ -94,7 +102,7 @@ class Running:
                 msg = await self._take()
                 if msg is None:
                     return
-                await self._call(msg)
+                await self._handle(msg)
         except Exception as error:
             if self.failure is None:
                 self.failure = error
@@ -102,6 +110,15 @@ class Running:
         except BaseException:
             await self._stop()
             raise
+
+    async def _handle(self, msg: JsMsg) -> None:
+        try:
+            await self._call(msg)
+        except Exception as error:
+            # RUN-10. A callback of the wrong kind would fail for each message: that ends it.
+            if self._on_error is None or getattr(error, "rule", "") == _WRONG_KIND:
+                raise
+            await self._on_error(msg, error)
 
     async def _take(self) -> JsMsg | None:
         with self._guard.lock:
@@ -118,10 +135,10 @@ class Running:
             pass  # nobody can be told any more; what was not given back comes again by itself
 
 
-def check_callback(callback: object) -> None:
+def check_callback(callback: object, name: str = "callback") -> None:
     """InvalidValue unless it can be called."""
     if not callable(callback):
-        raise InvalidValue("callback %r cannot be called" % (callback,), "RUN-1")
+        raise InvalidValue("%s %r cannot be called" % (name, callback), _WRONG_KIND)
 
 
 def is_async(result: object) -> bool:
@@ -130,29 +147,33 @@ def is_async(result: object) -> bool:
 
 
 def async_call(
-    callback: Callable[[JsMsg], Awaitable[object]],
-) -> Callable[[JsMsg], Awaitable[object]]:
+    callback: Callable[P, Awaitable[object]], name: str = "callback"
+) -> Callable[P, Awaitable[object]]:
     """The callback; it raises if there is nothing to be awaited."""
-    check_callback(callback)
+    check_callback(callback, name)
 
-    def call(msg: JsMsg) -> Awaitable[object]:
-        result = callback(msg)
+    def call(*args: P.args, **kwargs: P.kwargs) -> Awaitable[object]:
+        result = callback(*args, **kwargs)
         if not is_async(result):
-            raise InvalidValue("callback %r is not async: this client is" % (callback,), "RUN-1")
+            text = "%s %r is not async: this client is"
+            raise InvalidValue(text % (name, callback), _WRONG_KIND)
         return result
 
     return call
 
 
 def plain_call(
-    callback: Callable[[Facade], object], make: Callable[[JsMsg], Facade]
-) -> Callable[[JsMsg], Awaitable[object]]:
+    callback: Callable[Concatenate[Facade, P], object],
+    make: Callable[[JsMsg], Facade],
+    name: str = "callback",
+) -> Callable[Concatenate[JsMsg, P], Awaitable[object]]:
     """The same for one that is not async, and is given facades."""
-    check_callback(callback)
+    check_callback(callback, name)
 
-    async def call(msg: JsMsg) -> None:
-        result = callback(make(msg))
+    async def call(msg: JsMsg, *args: P.args, **kwargs: P.kwargs) -> None:
+        result = callback(make(msg), *args, **kwargs)
         if is_async(result):
-            raise InvalidValue("callback %r is async: this client is not" % (callback,), "RUN-1")
+            text = "%s %r is async: this client is not"
+            raise InvalidValue(text % (name, callback), _WRONG_KIND)
 
     return call

@@ -138,6 +138,7 @@ class Carrier(ABC):
 
     def _wake_up(self) -> None:
         """Have `carry_out` called soon, from any thread; by default the next input does that."""
+        return
 
     def carry_out(self) -> None:
         connection = self.connection

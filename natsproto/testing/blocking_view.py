@@ -81,6 +81,10 @@ def _plain(argument: Any) -> Any:
     return call
 
 
+def _plain_all(keywords: dict[str, Any]) -> dict[str, Any]:
+    return {name: _plain(argument) for name, argument in keywords.items()}
+
+
 class _View:
     def __init__(self, inner: Any, twin: type) -> None:
         self.inner = inner
@@ -92,7 +96,7 @@ class _View:
             return view_of(value)
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            return view_of(value(*[_plain(arg) for arg in args], **kwargs))
+            return view_of(value(*[_plain(arg) for arg in args], **_plain_all(kwargs)))
 
         async def async_call(*args: Any, **kwargs: Any) -> Any:
             return call(*args, **kwargs)

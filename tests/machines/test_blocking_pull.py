@@ -145,6 +145,24 @@ def test_a_pull_subscription():
     assert sub.closed
 
 
+@pytest.mark.rule("RUN-10")
+def test_run_with_on_error():
+    stage, made = consumer([delivery(1), delivery(2)], SILENCE)
+    seen = []
+
+    def callback(msg):
+        seen.append(msg.data)
+        raise ValueError(msg.data)
+
+    def on_error(msg, error):
+        seen.append(str(error))
+        msg.nak()
+
+    made.consume(max_messages=3, stop_after=2).run(callback, on_error=on_error)
+    assert seen == [b"1", "b'1'", b"2", "b'2'"]
+    assert [pub.data for pub in stage.pubs].count(b"-NAK") == 2
+
+
 @pytest.mark.rule("CONSUME-30")
 @pytest.mark.parametrize("nak", [False, True])
 def test_nak_on_exit(nak):

@@ -387,3 +387,60 @@ def test_a_port_that_cannot_begin():
     with pytest.raises(RuntimeError, match="new thread"):
         stage.run(consuming.run(Work(), concurrency=2))
     assert consuming.closed
+
+
+@pytest.mark.rule("RUN-10")
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_on_error(concurrency):
+    stage, consuming = begin(stop_after=5)
+    work = Work(on_1=boom, on_3=boom)
+    seen = []
+
+    async def on_error(msg, error):
+        seen.append((msg.metadata.stream_seq, type(error)))
+        await Turn()
+        await msg.nak()
+
+    stage.run(
+        consuming.run(work, concurrency=concurrency, on_error=on_error),
+        messages(stage, 1, 2, 3, 4, 5),
+    )
+    assert sorted(seen) == [(1, ZeroDivisionError), (3, ZeroDivisionError)]
+    assert sorted(number for number in work.log if number > 0) == [1, 2, 3, 4, 5]
+    assert stage.wire.sent().count(b"-NAK") == 2
+
+
+@pytest.mark.rule("RUN-11")
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_on_error_that_fails(concurrency):
+    stage, consuming = begin()
+
+    async def on_error(msg, error):
+        raise KeyError from error
+
+    with pytest.raises(KeyError):
+        stage.run(
+            consuming.run(Work(on_1=boom), concurrency=concurrency, on_error=on_error),
+            messages(stage, 1, 2, 3, 4, 5),
+        )
+    assert consuming.closed
+
+
+@pytest.mark.rule("RUN-10")
+def test_what_on_error_is_not_given():
+    async def on_error(msg, error):
+        raise AssertionError(error)
+
+    stage, consuming = begin()
+    with pytest.raises(InvalidValue, match="is not async"):
+        stage.run(consuming.run(lambda msg: None, on_error=on_error), messages(stage, 1))
+    stage, consuming = begin()
+    with pytest.raises(ConsumerDeleted):
+        stage.run(
+            consuming.run(Work(), on_error=on_error), status(stage, 1, "409 Consumer Deleted")
+        )
+    with pytest.raises(InvalidValue, match="on_error 3 cannot be called"):
+        run_sync(begin()[1].run(Work(), on_error=3))
+    stage, consuming = begin()
+    with pytest.raises(InvalidValue, match=r"on_error .* is not async"):
+        stage.run(consuming.run(Work(on_1=boom), on_error=lambda *_: None), messages(stage, 1))

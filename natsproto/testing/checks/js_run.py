@@ -322,3 +322,27 @@ async def check_run_refused_locally(ctx: Context) -> None:
             await messages.run(nothing)
         assert not messages.closed
     assert work.seen == []
+
+
+@check()
+async def check_run_on_error(ctx: Context) -> None:
+    """With on_error a callback that raises does not end the run: its message comes again."""
+    _, consumer = await new_consumer(ctx, 20)
+    seen: list[bytes] = []
+    failed: list[bytes] = []
+
+    async def callback(msg: JsMsg) -> None:
+        if msg.metadata.delivered == 1 and int(msg.data) % 5 == 0:
+            raise _Failed(msg.data)
+        seen.append(msg.data)
+        await msg.ack()
+
+    async def on_error(msg: JsMsg, error: Exception) -> None:
+        assert isinstance(error, _Failed)
+        failed.append(msg.data)
+        await msg.nak()
+
+    await consumer.consume(stop_after=24).run(callback, on_error=on_error)
+    assert failed == [b"0", b"5", b"10", b"15"]
+    assert sorted(seen, key=int) == numbers(20)
+    await settled(ctx, consumer, 20)
