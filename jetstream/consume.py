@@ -66,13 +66,12 @@ class Consume(Source):
         "_by_bytes",
         "_excused",
         "_limit",
+        "_name",
         "_online",
         "_pause",
         "_pinned",
         "_prefix",
         "_presence",
-        "_probed",
-        "_probes",
         "_pulled_at",
         "_received",
         "_resume_at",
@@ -103,6 +102,7 @@ class Consume(Source):
         threshold: int,
         stop_after: int = 0,
         probe: Probe | None = None,
+        name: str = "",
     ) -> None:
         super().__init__()
         self._prefix = inbox + b"."
@@ -127,9 +127,8 @@ class Consume(Source):
         self._brought = False  # whether a message came since the last pull
         self._silent_at = 0.0  # when two heartbeats are missing since anything arrived
         self._excused = False
+        self._name = name  # of the consumer and its stream, for errors
         self._presence = Presence(probe)
-        self._probes = 0
-        self._probed = b""  # the reply subject of the last lookup
         self.buffered_bytes = 0
         self.dropped = 0
         self.ledger = Ledger()
@@ -207,7 +206,7 @@ class Consume(Source):
 
     def receive(self, msg: Msg, now: float) -> bool:
         own = msg.raw_subject.startswith(self._prefix) and not msg.raw_reply
-        if own and msg.raw_subject == self._probed:
+        if own and msg.raw_subject == self._presence.reply:
             return self._found(msg, now)
         self._silent_at = now + self._silence
         self._excused = False
@@ -258,7 +257,7 @@ class Consume(Source):
                 self._excuse(now)
             self._look_at_the_time(now)
         if self._active and self._presence.handle_timer(now):
-            self._look_up()
+            self.order(*self._presence.request(self._prefix))
         self._refill(now)
         self._set_deadline()
         return self._told > told
@@ -345,10 +344,10 @@ class Consume(Source):
     def _missed(self, error: NatsError, now: float) -> None:
         self.tell(PullWarning(error))
         if self._presence.silent(now):
-            self._look_up()
+            self.order(*self._presence.request(self._prefix))
 
     def _status(self, msg: Msg, now: float) -> bool:
-        status = Status(msg)
+        status = Status(msg, self._name)
         if status.meaning == BEAT:
             return self._beat(msg, now)
         pull = self.ledger.ended(msg.raw_subject[len(self._prefix) :], status)
@@ -386,7 +385,7 @@ class Consume(Source):
         elif self._presence.reports(status.error, now):
             self.tell(PullWarning(status.error))
         if meaning == ABSENT and self._presence.absent(now):
-            self._look_up()
+            self.order(*self._presence.request(self._prefix))
         if meaning in (LIMIT, ABSENT, SIZE, UNKNOWN):
             longest = LONGEST_ABSENCE if meaning == ABSENT else LONGEST_PAUSE
             self._pause = min(max(2 * self._pause, SHORTEST_PAUSE), longest)
@@ -401,16 +400,6 @@ class Consume(Source):
         self.pin = pin
         self.tell(Pinned(pin))
         return True
-
-    # Whether the consumer still exists
-
-    def _look_up(self) -> None:
-        probe = self._presence.probe
-        assert probe is not None
-        self._probes += 1
-        # Of its own each time: the answer to an earlier request is not counted twice.
-        self._probed = b"%si%d" % (self._prefix, self._probes)
-        self.order(probe.subject, b"", self._probed)
 
     def _found(self, msg: Msg, now: float) -> bool:
         error = self._presence.receive(msg) if self._active else None

@@ -58,7 +58,6 @@ from __future__ import annotations
 
 from natsproto._text import shorten
 from natsproto.errors import LocalError, TimeoutExpired
-from natsproto.waitable import NO_RESPONDERS
 
 # All of them are public here, too; one list is easier to read than a statement for each.
 # isort: off
@@ -250,21 +249,32 @@ class ConsumerMoved(JetStreamError):
 
 
 class PullFailed(JetStreamError):
-    """A pull ended with a status that is an error; `code` and `description` are the server's."""
+    """A pull ended with a status that is an error; `code` and `description` are the server's.
 
-    def __init__(self, code: int, description: str) -> None:
-        super().__init__("%d %s" % (code, description) if description else str(code))
+    `consumer` names the consumer and its stream, where they are known.
+    """
+
+    _hint = ""  # the likely reasons
+
+    def __init__(self, code: int, description: str, consumer: str = "") -> None:
+        text = "%d %s" % (code, description) if description else str(code)
+        if consumer:
+            text = "pull from %s failed: %s" % (consumer, text)
+            if self._hint:
+                text = "%s (%s)" % (text, self._hint)
+        super().__init__(text)
         self.code = code
         self.description = description
-        self.where = ""  # the consumer and its stream, if the server named them
+        self.consumer = consumer
 
-    # By default an exception is pickled as its message alone, which is not how these are made.
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.code, self.description), {"where": self.where}
+        return type(self), (self.code, self.description, self.consumer)
 
 
 class ConsumerDeleted(PullFailed):
     """The consumer is gone; no further message will come. Create it again or stop."""
+
+    _hint = "the consumer or its stream was deleted, or the consumer was inactive for too long"
 
 
 class ConsumerIsPush(PullFailed):
@@ -274,16 +284,16 @@ class ConsumerIsPush(PullFailed):
 class PullRefused(PullFailed):
     """The server refuses the pull: the request, or a limit of the consumer, is to be changed."""
 
+    _hint = "the request does not fit the consumer's limits, or is not valid"
+
 
 class ConsumerUnavailable(PullFailed):
     """Nobody serves the consumer now: it has no leader, its server stops, or it does not exist."""
 
-    def __str__(self) -> str:
-        if self.code != NO_RESPONDERS or self.description:
-            return str(self.args[0])
-        return "503 no response from %s: it does not exist, or has no leader at the moment" % (
-            self.where or "the consumer"
-        )
+    _hint = (
+        "the consumer or its stream does not exist, has no leader now, or is in another account,"
+        " domain or prefix"
+    )
 
 
 class UnknownStatus(PullFailed):

@@ -221,12 +221,13 @@ class Iteration:
         machine = getattr(self, "_machine", None)
         if machine is not None and not (machine.stopped or machine.draining or machine.ended):
             text = "%s was garbage-collected while in use: end it by `with`, `stop` or `drain`"
-            stop = stopper(self._session, machine, self.nak_on_exit and not self._ackless)
-            self._session.port.abandon(text % self._what, stop)
+            session = self._session
+            session.port.run_soon(stopper(session, machine, self.nak_on_exit and not self._ackless))
+            session.port.warn(text % self._what)
 
 
 def stopper(session: Session, machine: Source, nak: bool) -> Callable[[], None]:
-    """Return a function that stops a machine whose handle is gone; it never waits or raises."""
+    """Return what stops a machine whose handle is gone, without waiting or raising."""
 
     def stop() -> None:
         connection = session.connection

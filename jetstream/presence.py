@@ -32,10 +32,20 @@ LONGEST_REPEAT = 60.0
 class Presence:
     """Decides what to report and when to look the consumer up; without a probe never.
 
-    Methods that return True want the machine to send the request of `probe`.
+    Methods that return True want the machine to send the request that `request` returns; `reply`
+    is where the answer to the last one is expected.
     """
 
-    __slots__ = ("_absences", "_absent", "_looks", "_refusals", "doubted", "probe")
+    __slots__ = (
+        "_absences",
+        "_absent",
+        "_looks",
+        "_refusals",
+        "_requests",
+        "doubted",
+        "probe",
+        "reply",
+    )
 
     def __init__(self, probe: Probe | None) -> None:
         self.probe = probe
@@ -43,6 +53,8 @@ class Presence:
         self._absent = Repeats(FIRST_REPEAT, LONGEST_REPEAT)
         self._refusals = Repeats(FIRST_REPEAT, LONGEST_REPEAT)
         self._absences = 0  # 503s in a row
+        self._requests = 0
+        self.reply = b""
         self.doubted = False  # whether `proved` has anything to do
 
     @property
@@ -93,6 +105,14 @@ class Presence:
         if probe is None or probe.due is None or now < probe.due:
             return False
         return probe.handle_timer(now)
+
+    def request(self, prefix: bytes) -> tuple[bytes, bytes, bytes]:
+        """Return subject, payload and reply of the lookup; `prefix` is that of reply subjects."""
+        assert self.probe is not None
+        self._requests += 1
+        # A reply subject of its own each time: no answer is counted twice.
+        self.reply = b"%si%d" % (prefix, self._requests)
+        return self.probe.subject, b"", self.reply
 
     def receive(self, msg: Msg) -> NatsError | None:
         """Return the error of a consumer that is gone (CONSUME-23); None for any other answer."""

@@ -139,7 +139,8 @@ class Pulling:
         connection = session.connection
         inbox = connection.new_inbox()
         probe = Probe(self._api.prefix, self._stream, self._name) if self.looks_up else None
-        machine = Consume(inbox.encode(), template, probe=probe, **limits)
+        name = "consumer %r of stream %r" % (self._name, self._stream)
+        machine = Consume(inbox.encode(), template, probe=probe, name=name, **limits)
         connection.subscribe(inbox + ".*", machine)
         session.begin(machine)
         messages = Messages(session, machine, self._ackless)

@@ -170,8 +170,8 @@ def plain_call(
     """The same for one that is not async, and is given facades."""
     check_callback(callback, name)
 
-    async def call(msg: JsMsg, *args: P.args, **kwargs: P.kwargs) -> None:
-        result = callback(make(msg), *args, **kwargs)
+    async def call(__msg: JsMsg, *args: P.args, **kwargs: P.kwargs) -> None:
+        result = callback(make(__msg), *args, **kwargs)
         if is_async(result):
             text = "%s %r is async: this client is not"
             raise InvalidValue(text % (name, callback), _WRONG_KIND)

@@ -19,7 +19,6 @@ A fetch has one pull, so UNKNOWN ends it with an error, as LIMIT and ABSENT do.
 
 from __future__ import annotations
 
-from natsproto import _text
 from natsproto._record import Record
 
 from .errors import ConsumerDeleted, ConsumerIsPush, ConsumerUnavailable, PullRefused, UnknownStatus
@@ -60,7 +59,6 @@ STATUSES: list[tuple[int, str, str, type[PullFailed]]] = [
 ]
 
 PENDING_MESSAGES = b"\r\nNats-Pending-Messages: "
-PULLED = b"\r\nNats-Subject: "
 PENDING_BYTES = b"\r\nNats-Pending-Bytes: "
 
 
@@ -68,17 +66,16 @@ class Status(Record):
     """A status that came for a pull.
 
     `messages` and `bytes` are what the pull will not bring any more; None: it was not told.
+    `consumer` names the consumer and its stream in the error.
     """
 
     __slots__ = ("bytes", "code", "description", "error", "meaning", "messages")
 
-    def __init__(self, msg: Msg) -> None:
+    def __init__(self, msg: Msg, consumer: str = "") -> None:
         self.code = msg.status
         self.description = msg.description
         self.meaning, error = _look_up(self.code, self.description)
-        self.error = error(self.code, self.description)
-        if self.meaning == ABSENT:
-            self.error.where = _where(msg.raw_headers or b"")
+        self.error = error(self.code, self.description, consumer)
         self.messages = header_number(msg.raw_headers or b"", PENDING_MESSAGES)
         self.bytes = header_number(msg.raw_headers or b"", PENDING_BYTES)
 
@@ -86,13 +83,6 @@ class Status(Record):
     def refused(self) -> bool:
         """Whether the pull, if it was not told what is left of it, has brought nothing at all."""
         return self.meaning in (LIMIT, ABSENT, UNPIN)
-
-
-def _where(block: bytes) -> str:
-    """Name the consumer and its stream by the subject that a 503 is about; "" if it has none."""
-    subject = block.partition(PULLED)[2].partition(b"\r")[0]
-    words = _text.decode(subject).split(".")
-    return "consumer %r of stream %r" % (words[-1], words[-2]) if len(words) > 2 else ""
 
 
 def is_status(msg: Msg) -> bool:

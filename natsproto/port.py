@@ -57,12 +57,16 @@ if TYPE_CHECKING:
             """Commands were given: carry out effects and send, at once or within this loop turn."""
             ...
 
-        def abandon(self, text: str, stop: Callable[[], None]) -> None:
-            """Report that an object was garbage-collected while in use, and have `stop` called.
+        def run_soon(self, work: Callable[[], object]) -> None:
+            """Call it where commands may be given, then carry out effects and send.
 
-            Called by `__del__`: from any thread, at any point of any call. So `stop` must not be
-            called at once, but by the thread that runs the connection, between two inputs.
+            Any thread may ask for that, at any moment, as in a finalizer. `work` itself waits for
+            nothing and does not flush.
             """
+            ...
+
+        def warn(self, text: str) -> None:
+            """Report that an object was dropped without being ended; from any thread."""
             ...
 
         async def aclose(self) -> None:

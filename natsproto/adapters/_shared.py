@@ -10,7 +10,6 @@ import sys
 import warnings
 import weakref
 from abc import ABC, abstractmethod
-from collections import deque
 from contextlib import suppress
 from difflib import get_close_matches
 from inspect import signature
@@ -125,25 +124,25 @@ class Carrier(ABC):
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self._turned_at = 0.0
+        self._later: list[Callable[[], object]] = []
         _carriers.add(self)
-        self._abandoned: deque[Callable[[], None]] = deque()
 
-    def abandon(self, text: str, stop: Callable[[], None]) -> None:
-        if sys.is_finalizing() or self.connection.closed:
-            return
-        # CONSUME-29: all that is safe in `__del__`, which runs in any thread and within any call.
-        self._abandoned.append(stop)
-        self._wake_up()
-        warnings.warn(text, ResourceWarning, stacklevel=3)
+    def run_soon(self, work: Callable[[], object]) -> None:
+        # No lock: the caller may be a finalizer, which interrupts whoever holds it.
+        self._later.append(work)
+        self._nudge()
 
-    def _wake_up(self) -> None:
-        """Have `carry_out` called soon, from any thread; by default the next input does that."""
-        return
+    def _nudge(self) -> None:  # noqa: B027 - an adapter without it still works
+        """Have `carry_out` called soon; from any thread. If not, its next call will do."""
+
+    def warn(self, text: str) -> None:
+        if not sys.is_finalizing():
+            warnings.warn(text, ResourceWarning, stacklevel=3)
 
     def carry_out(self) -> None:
         connection = self.connection
-        while self._abandoned:
-            self._abandoned.popleft()()
+        while self._later:
+            self._later.pop(0)()
         for effect in connection.take_effects():
             if isinstance(effect, Dial):
                 self._dial(effect)

@@ -148,7 +148,7 @@ class AsyncioPort(shared.Carrier):
             self._uncorking = True
             self._loop.call_soon(self._uncork)
 
-    def _wake_up(self) -> None:
+    def _nudge(self) -> None:
         with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self.carry_out)
 

@@ -68,7 +68,8 @@ class BlockingPort(SocketCarrier):
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self._user = 0  # the thread that is in a call
-        self._held = 0  # how many messages waited for a connection when it began
+        self._last_user = 0
+        self._held = 0  # how many messages waited for a connection when its call began
         self._corks: weakref.WeakSet[object] = weakref.WeakSet()
         self._look_at = self.now() + _LOOK
         self._torn = False  # something was begun and not ended: an exception came in between
@@ -96,7 +97,7 @@ class BlockingPort(SocketCarrier):
         finally:
             if kind is not None:
                 self._look_at = -math.inf
-            self._user = 0
+            self._last_user, self._user = self._user, 0
             self._interrupts.allow()
 
     def _deliver(self) -> None:
@@ -140,6 +141,14 @@ class BlockingPort(SocketCarrier):
         if not self._corks or self.connection.congested:
             self._do(self.carry_out)
 
+    def _nudge(self) -> None:
+        # Between two calls, in the thread of the last one, nothing else is at work here.
+        if not self._user and not self._torn and self._last_user == get_ident():
+            try:
+                self._do(self.carry_out)
+            finally:
+                self._interrupts.allow()
+
     def cork(self, token: object) -> None:
         self._corks.add(token)
 
@@ -151,7 +160,7 @@ class BlockingPort(SocketCarrier):
         self._do(self.carry_out)
 
     def forked(self) -> None:
-        self._user = 0
+        self._user = self._last_user = 0
         self._torn = False
         self._hang_up()
         self.connection.forked(self.now())

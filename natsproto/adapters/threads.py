@@ -128,10 +128,10 @@ class ThreadsPort(SocketCarrier):
 
     def flush_soon(self) -> None:
         if self._asleep:
-            self._wake_up()
+            self._nudge()
             self._asleep = False
 
-    def _wake_up(self) -> None:
+    def _nudge(self) -> None:
         # The bell is silenced only when nothing else is to be done: it may be full of rings. Then
         # one more is needless, and to wait for room would be forever: the caller has the lock.
         with suppress(OSError):  # full, or closed
@@ -160,7 +160,7 @@ class ThreadsPort(SocketCarrier):
         if self._running:
             # CONN-31: the thread sends what was published and closes.
             self._dropped.append(self)
-            self._wake_up()
+            self._nudge()
             warnings.warn("a client was not closed", ResourceWarning, stacklevel=2, source=self)
 
     # What the thread does

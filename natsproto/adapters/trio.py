@@ -124,7 +124,7 @@ class TrioPort(shared.Carrier):
     def flush_soon(self) -> None:
         self.carry_out()
 
-    def _wake_up(self) -> None:
+    def _nudge(self) -> None:
         with suppress(trio.RunFinishedError):
             self._token.run_sync_soon(self.carry_out)
 

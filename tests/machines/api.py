@@ -35,7 +35,8 @@ class Stage:
         self.timeout = 5.0
         self.script: list[Callable[[], object]] = []
         self.checkpoints = 0
-        self.abandoned: list[tuple[str, Callable[[], None]]] = []
+        self.warned: list[str] = []
+        self.later: list[Callable[[], object]] = []
 
     # The port
 
@@ -57,8 +58,11 @@ class Stage:
     def flush_soon(self) -> None:
         self.wire.look()
 
-    def abandon(self, text: str, stop: Callable[[], None]) -> None:
-        self.abandoned.append((text, stop))
+    def run_soon(self, work: Callable[[], object]) -> None:
+        self.later.append(work)
+
+    def warn(self, text: str) -> None:
+        self.warned.append(text)
 
     async def aclose(self) -> None:
         pass

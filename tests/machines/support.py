@@ -12,6 +12,8 @@ from natsproto.port import run_sync
 from tests.connection.support import PONG, Wire
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from natsproto.waitable import Waitable
 
 
@@ -95,11 +97,14 @@ class Stage:
     def flush_soon(self) -> None:
         pass
 
+    def run_soon(self, work: Callable[[], object]) -> None:
+        work()
+
+    def warn(self, text: str) -> None:
+        """Tests drop what they like."""
+
     async def checkpoint(self) -> None:
         pass
-
-    def abandon(self, text: str, stop: Any) -> None:
-        """Tests drop what they like; what becomes of it is tested in test_iteration.py."""
 
     async def aclose(self) -> None:
         pass

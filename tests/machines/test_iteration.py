@@ -222,12 +222,13 @@ def test_what_is_at_hand():
 )
 def test_an_iteration_that_is_dropped(nak, ackless, naks):
     stage, machine, _ = begin()
-    stage.abandoned.clear()
+    stage.later.clear()
+    stage.warned.clear()
     iteration = Iteration(stage.session, machine, ackless)
     iteration.nak_on_exit = nak
     messages(stage, 1, 2)()
     del iteration
-    [(text, stop)] = stage.abandoned
+    [text], [stop] = stage.warned, stage.later
     assert text.startswith("the iteration was garbage-collected while in use")
     assert (machine.stopped, stage.sent()) == (False, [])  # nothing is done in that moment
     stop()
@@ -240,13 +241,14 @@ def test_an_iteration_that_is_dropped(nak, ackless, naks):
 @pytest.mark.rule("CONSUME-29")
 def test_a_dropped_iteration_whose_client_has_closed_since():
     stage, machine, _ = begin()
-    stage.abandoned.clear()
+    stage.later.clear()
+    stage.warned.clear()
     iteration = Iteration(stage.session, machine, False)
     iteration.nak_on_exit = True
     messages(stage, 1)()
     del iteration
     stage.wire.tell("close")
-    [(_, stop)] = stage.abandoned
+    [stop] = stage.later
     stop()
     assert machine.pending() == 0
 
@@ -257,7 +259,7 @@ def test_nothing_is_said_about_an_iteration_that_has_ended(how):
     stage, machine, iteration = begin()
     setattr(machine, how, True)
     del iteration
-    assert stage.abandoned == []
+    assert (stage.warned, stage.later) == ([], [])
 
 
 @pytest.mark.rule("CONSUME-29")

@@ -156,8 +156,9 @@ def test_info_and_delete():
     info = stage.run(ordered.info())
     assert (info.num_pending, ordered.cached_info) == (7, info)
     stage.run(ordered.delete())
-    ordered.consume()
+    messages = ordered.consume()
     assert sent(stage) == ["info 1", "delete 1", "create 2 from 1"]
+    assert not messages.closed
 
 
 # consume

@@ -29,6 +29,16 @@ def test_the_second_503_in_a_row():
     assert tested.absent(2.1)
 
 
+@pytest.mark.rule("CONSUME-24")
+def test_each_request_has_a_reply_subject_of_its_own():
+    tested = presence()
+    subject = b"$JS.API.CONSUMER.INFO.S.C"
+    for number in (1, 2):
+        reply = b"_INBOX.i.i%d" % number
+        assert tested.request(b"_INBOX.i.") == (subject, b"", reply)
+        assert tested.reply == reply
+
+
 @pytest.mark.rule("CONSUME-22")
 def test_a_missed_heartbeat():
     tested = presence()

@@ -14,15 +14,15 @@ MUTANTS = [
     (
         "no lookup after silence",
         "consume",
-        "        if self._presence.silent(now):\n            self._look_up()\n",
-        "",
+        "        if self._presence.silent(now):\n",
+        "        if False:\n",
         "gone",
     ),
     (
-        "the lookup is not sent",
-        "consume",
-        '        self.order(probe.subject, b"", self._probed)\n',
-        "",
+        "the lookup is sent elsewhere",
+        "presence",
+        '        return self.probe.subject, b"", self.reply\n',
+        '        return b"s.x", b"", self.reply\n',
         "gone",
     ),
     (
@@ -92,7 +92,7 @@ MUTANTS = [
     (
         "an old answer counts",
         "consume",
-        "        if own and msg.raw_subject == self._probed:\n",
+        "        if own and msg.raw_subject == self._presence.reply:\n",
         '        if own and b".i" in msg.raw_subject[8:]:\n',
         "test_consume_gone",
     ),
@@ -109,14 +109,14 @@ MUTANTS = [
         "pace",
         "self._interval = min(2 * self._interval, self._longest)",
         "self._interval = 1e9",
-        "test_consume",
+        "test_consume_statuses",
     ),
     (
         "an unknown status is the end",
         "status",
         "return UNKNOWN, UnknownStatus",
         "return FAIL, UnknownStatus",
-        "test_consume",
+        "test_consume_statuses",
     ),
     (
         "a buffer without bounds",

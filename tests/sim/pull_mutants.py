@@ -72,8 +72,8 @@ MUTANTS = [
     (
         "no pull after silence",
         "consume",
-        "            self._look_up()\n        self._refill(now)\n",
-        "            self._look_up()\n",
+        "self._prefix))\n        self._refill(now)\n        self._set_deadline()\n",
+        "self._prefix))\n        self._set_deadline()\n",
         "consume",
     ),
     (
@@ -103,7 +103,7 @@ MUTANTS = [
         "consume",
         "elif self._presence.reports(status.error, now):",
         "else:",
-        "test_consume",
+        "test_consume_statuses",
     ),
     (
         "too large, again and again",

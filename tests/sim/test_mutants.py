@@ -120,7 +120,13 @@ def test_mutant(module, old, new, finder, mutate):
         (
             ("consume", "SHORTEST_PAUSE = 0.05", "SHORTEST_PAUSE = 0.050"),
             ["test_consume", "test_consume_bytes", "test_consume_ends", "test_consuming"]
-            + ["test_consume_gone", "test_consume_room", "test_probe", "test_presence"]
+            + [
+                "test_consume_gone",
+                "test_consume_room",
+                "test_consume_statuses",
+                "test_probe",
+                "test_presence",
+            ]
             + [
                 "test_fetch",
                 "test_status",

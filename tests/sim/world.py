@@ -167,8 +167,15 @@ class SimPort:
     def flush_soon(self) -> None:
         self._world.carry_out()
 
-    def abandon(self, text: str, stop: Callable[[], None]) -> None:
-        """Nothing: when garbage is collected is not decided by the seed."""
+    def run_soon(self, work: Callable[[], object]) -> None:
+        def run() -> None:
+            work()
+            self._world.carry_out()
+
+        self._world.at(self._world.now, run)
+
+    def warn(self, text: str) -> None:
+        raise Violation(text)
 
     async def aclose(self) -> None:
         pass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from jetstream.errors import ConsumerNotFound, StreamNotFound
+from jetstream.errors import ApiError, ConsumerNotFound, StreamNotFound
 from natsproto.errors import TimeoutExpired
 from natsproto.events import Disconnected
 from natsproto.testing.context import WAIT, Context, next_event, raises
@@ -44,7 +44,7 @@ async def _full(ctx: Context, consumer: Consumer, count: int = 5) -> Messages:
     return messages
 
 
-async def _ends(messages: Messages, count: int, error: type[Exception]) -> None:
+async def _ends(messages: Messages, count: int, error: type[ApiError]) -> None:
     """What came can be taken; then the error is raised, each time."""
     taken = [(await messages.next(WAIT)).data for _ in range(count)]
     assert taken == numbers(count)
