@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .config import StreamConfig as StreamConfig
     from .config import StreamSource as StreamSource
     from .config import SubjectTransform as SubjectTransform
+    from .consumer import BoundConsumer as BoundConsumer
     from .consumer import Consumer as Consumer
     from .counters import Counter as Counter
     from .errors import ApiError as ApiError
@@ -43,6 +44,7 @@ _HOMES = {
     "AccountInfo": "info",
     "ApiError": "errors",
     "AtomicBatch": "batch",
+    "BoundConsumer": "consumer",
     "Consumer": "consumer",
     "ConsumerConfig": "config",
     "ConsumerInfo": "info",

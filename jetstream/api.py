@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from natsproto.client import Client
 
     from .config import ConsumerConfigDict, StreamConfigDict
-    from .consumer import Consumer
+    from .consumer import BoundConsumer, Consumer, KnownConfig
     from .listing import Listing
     from .pull_subscribe import PullSubscription
     from .pushing import PushMessages
@@ -252,6 +252,19 @@ class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
         from .consumer import Consumer
 
         return Consumer(self._api, stream, name, info)
+
+    def bind_consumer(self, stream: str, name: str, **known: Unpack[KnownConfig]) -> BoundConsumer:
+        """A handle to the consumer of this name, without a lookup: nothing is sent.
+
+        This is for clients that may pull and acknowledge, but may not call the rest of the API, or
+        cannot reach it, as with a consumer of another account. If no such consumer exists, the
+        first fetch says so. `known` are fields of its configuration that are not the server's
+        defaults: ack_policy, ack_wait, backoff, priority_policy. `info` finds them out, too.
+        """
+        from .consumer import BoundConsumer
+
+        _path(stream, name)
+        return BoundConsumer(self._api, stream, name, ConsumerConfig.of(None, known))
 
     async def delete_consumer(self, stream: str, name: str) -> None:
         """Delete it; ConsumerNotFound."""

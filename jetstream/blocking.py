@@ -19,6 +19,7 @@ from . import stream as _stream
 from . import window as _window
 from .blocking_ordered import OrderedConsumer as OrderedConsumer
 from .blocking_pull import Batch as Batch
+from .blocking_pull import Fetch as Fetch
 from .blocking_pull import JsMsg as JsMsg
 from .blocking_pull import Messages as Messages
 from .blocking_pull import PullEvents as PullEvents
@@ -40,10 +41,10 @@ if TYPE_CHECKING:
     from .ingest import Loss
 
 
-class Consumer:
-    """A consumer. Made by the calls of JetStream."""
+class BoundConsumer:
+    """A consumer by its name, without a lookup: JetStream.bind_consumer makes it."""
 
-    def __init__(self, inner: _consumer.Consumer, port: BlockingPort) -> None:
+    def __init__(self, inner: _consumer.BoundConsumer, port: BlockingPort) -> None:
         self.inner = inner
         self.port = port
 
@@ -56,18 +57,32 @@ class Consumer:
         return self.inner.stream
 
     @property
-    def cached_info(self) -> ConsumerInfo:
-        """What the last call told."""
+    def cached_info(self) -> ConsumerInfo | None:
+        """The info that the last call returned; None before the first `info`."""
         return self.inner.cached_info
 
-    info = blocking(_consumer.Consumer.info)
-    delete = blocking(_consumer.Consumer.delete)
-    fetch = blocking_to(Batch, _consumer.Consumer.fetch)
-    next = blocking_to(facade_or_none, _consumer.Consumer.next)
-    consume = locked_to(Messages, _consumer.Consumer.consume)
+    info = blocking(_consumer.BoundConsumer.info)
+    delete = blocking(_consumer.BoundConsumer.delete)
+    fetch = blocking_to(Batch, _consumer.BoundConsumer.fetch)
+    iter_fetch = locked_to(Fetch, _consumer.BoundConsumer.iter_fetch)
+    next = blocking_to(facade_or_none, _consumer.BoundConsumer.next)
+    consume = locked_to(Messages, _consumer.BoundConsumer.consume)
 
     def __repr__(self) -> str:
         return repr(self.inner)
+
+
+class Consumer(BoundConsumer):
+    """A consumer. Made by the calls of JetStream."""
+
+    def __init__(self, inner: _consumer.Consumer, port: BlockingPort) -> None:
+        super().__init__(inner, port)
+        self.inner: _consumer.Consumer = inner
+
+    @property
+    def cached_info(self) -> ConsumerInfo:
+        """What the last call told."""
+        return self.inner.cached_info
 
 
 class Stream:
@@ -99,6 +114,7 @@ class Stream:
     update_consumer = blocking_to(Consumer, _stream.Stream.update_consumer)
     create_or_update_consumer = blocking_to(Consumer, _stream.Stream.create_or_update_consumer)
     consumer = blocking_to(Consumer, _stream.Stream.consumer)
+    bind_consumer = locked_to(BoundConsumer, _stream.Stream.bind_consumer)
     ordered_consumer = blocking_to(OrderedConsumer, _stream.Stream.ordered_consumer)
     delete_consumer = blocking(_stream.Stream.delete_consumer)
     consumers = blocking(_stream.Stream.consumers)
@@ -264,6 +280,7 @@ class JetStream:
     update_consumer = blocking_to(Consumer, _api.JetStream.update_consumer)
     create_or_update_consumer = blocking_to(Consumer, _api.JetStream.create_or_update_consumer)
     consumer = blocking_to(Consumer, _api.JetStream.consumer)
+    bind_consumer = locked_to(BoundConsumer, _api.JetStream.bind_consumer)
     delete_consumer = blocking(_api.JetStream.delete_consumer)
     consumers = blocking(_api.JetStream.consumers)
     consumer_names = blocking(_api.JetStream.consumer_names)

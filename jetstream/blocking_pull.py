@@ -5,6 +5,7 @@ from __future__ import annotations
 from natsproto.port import blocking, blocking_next, blocking_to, run_sync
 
 from . import consuming as _consuming
+from . import fetching as _fetching
 from . import iteration as _iteration
 from . import messages as _messages
 from . import pull_subscribe as _pull_subscribe
@@ -124,6 +125,31 @@ class Batch:
         return "<Batch of %d, error %r>" % (len(self), self.error)
 
 
+class Fetch:
+    """A fetch that is iterated: each message when it arrives. Made by Consumer.iter_fetch.
+
+    Nothing is sent before the first message is asked for. The iteration ends with the batch; if the
+    pull failed, the error is raised after the messages that arrived before. If the loop is left
+    early, the messages that were not taken are for the next fetch.
+    """
+
+    def __init__(self, inner: _fetching.Fetch, port: BlockingPort) -> None:
+        self.inner = inner
+        self.port = port
+
+    _anext = blocking_to(JsMsg, _fetching.Fetch.__anext__)
+    close = blocking(_fetching.Fetch.aclose)
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> JsMsg:
+        try:
+            return self._anext()
+        except StopAsyncIteration:
+            raise StopIteration from None
+
+
 class PullSubscription:
     """A consumer to fetch from. Made by JetStream.pull_subscribe; end it with `unsubscribe`."""
 
@@ -140,8 +166,8 @@ class PullSubscription:
         return self.inner.name
 
     @property
-    def cached_info(self) -> ConsumerInfo:
-        """What the server told of the consumer last."""
+    def cached_info(self) -> ConsumerInfo | None:
+        """The latest info of the consumer; None if the lookup failed."""
         return self.inner.cached_info
 
     @property

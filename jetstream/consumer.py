@@ -1,61 +1,119 @@
-"""Consumer: a handle to one consumer (ADR-37)."""
+"""Consumer: a handle to one consumer, looked up or bound by its name alone (ADR-37)."""
 
 from __future__ import annotations
 
 from .info import ConsumerInfo
-from .pull_options import check_options
+from .pull_options import check_options, default_expires
 from .pulling import Pulling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TypedDict
+
     from typing_extensions import Unpack
 
     from .call import Api
-    from .consuming import Batch, Messages
+    from .consumer_config import AckPolicy, ConsumerConfig, PriorityPolicy
+    from .consuming import Messages
+    from .fetching import Fetch
     from .messages import JsMsg
     from .pull_options import PriorityOptions
 
+    class KnownConfig(TypedDict, total=False):
+        """The keywords of bind_consumer: the settings that pulling and acknowledging depend on."""
 
-class Consumer:
-    """A consumer. Made by the calls of JetStream; `cached_info` is what the last one told."""
+        ack_policy: AckPolicy
+        ack_wait: float
+        backoff: Sequence[float]
+        priority_policy: PriorityPolicy
 
-    def __init__(self, api: Api, stream: str, name: str, info: ConsumerInfo) -> None:
+
+class BoundConsumer:
+    """A consumer by its name, without a lookup: JetStream.bind_consumer makes it.
+
+    `fetch`, `next`, `consume` and acknowledgments need no more than the right to publish to
+    `$JS.API.CONSUMER.MSG.NEXT.<stream>.<name>` and `$JS.ACK.<stream>.<name>.>`.
+    """
+
+    def __init__(self, api: Api, stream: str, name: str, config: ConsumerConfig) -> None:
         self._api = api
         self.stream = stream
         self.name = name
-        self.cached_info = info
-        config = info.config
-        pinned = config.priority_policy == "pinned_client"
-        self._pulling = Pulling(api, stream, name, config.ack_policy == "none", pinned)
+        self._info: ConsumerInfo | None = None
+        self.pulling = Pulling(api, stream, name, False)
+        self._learn(config)
+
+    def _learn(self, config: ConsumerConfig) -> None:
+        self.pulling.ackless = config.ack_policy == "none"
+        self.pulling.pinned = config.priority_policy == "pinned_client"
+        self._expires = default_expires(config)
+
+    @property
+    def cached_info(self) -> ConsumerInfo | None:
+        """The info that the last call returned; None before the first `info`."""
+        return self._info
 
     async def info(self) -> ConsumerInfo:
         """Configuration and state now; ConsumerNotFound if it is gone."""
         reply = await self._api.call("CONSUMER.INFO.%s.%s" % (self.stream, self.name))
-        self.cached_info = ConsumerInfo.from_json(reply)
-        return self.cached_info
+        info = self._info = ConsumerInfo.from_json(reply)
+        self._learn(info.config)
+        return info
 
     async def delete(self) -> None:
         """Delete it; ConsumerNotFound if it is gone."""
         await self._api.call("CONSUMER.DELETE.%s.%s" % (self.stream, self.name))
 
-    async def fetch(
+    def fetch(
         self,
         max_messages: int | None = None,
         *,
         max_bytes: int | None = None,
-        expires: float = 30.0,
+        expires: float | None = None,
         heartbeat: float | None = None,
         no_wait: bool = False,
         **priority: Unpack[PriorityOptions],
-    ) -> Batch:
-        """Up to `max_messages`, or `max_bytes` of them: what there is after at most `expires`.
+    ) -> Fetch:
+        """Fetch up to `max_messages`, or `max_bytes` of them: await it, or iterate it.
 
-        The batch may be empty. With `no_wait` it is what there is now. If the pull failed after
-        messages came, the batch has them, and the `error`; otherwise the error is raised.
+        `await` returns a Batch, which may be empty, when it is full or `expires` is over. If the
+        pull failed after messages arrived, the batch has them, and the `error`; otherwise the
+        error is raised. `async for` returns each message when it arrives, and raises the error
+        after the last one. Nothing is sent before that.
+
+        expires  how long the server waits for messages: by default half of the consumer's
+                 ack_wait, at most 30 s, so that no message of a batch is redelivered before its
+                 end
+        no_wait  fetch only messages that are there now
         """
         check_options("fetch", priority)
-        return await self._pulling.fetch(
-            max_messages, max_bytes, expires, heartbeat, no_wait, priority
+        if expires is None:
+            expires = self._expires
+        return self.pulling.fetch(max_messages, max_bytes, expires, heartbeat, no_wait, priority)
+
+    def iter_fetch(
+        self,
+        max_messages: int | None = None,
+        *,
+        max_bytes: int | None = None,
+        expires: float | None = None,
+        heartbeat: float | None = None,
+        no_wait: bool = False,
+        **priority: Unpack[PriorityOptions],
+    ) -> Fetch:
+        """Fetch message by message: `async for msg in consumer.iter_fetch(100)`.
+
+        This is `fetch` under the name that the iteration has where nothing is awaited:
+        `for msg in consumer.iter_fetch(100)`.
+        """
+        return self.fetch(
+            max_messages,
+            max_bytes=max_bytes,
+            expires=expires,
+            heartbeat=heartbeat,
+            no_wait=no_wait,
+            **priority,
         )
 
     async def next(
@@ -67,7 +125,7 @@ class Consumer:
     ) -> JsMsg | None:
         """The next message, pulled when this is called; None if there is none within `expires`."""
         check_options("next", priority)
-        batch = await self._pulling.fetch(1, None, expires, heartbeat, False, priority)
+        batch = await self.pulling.fetch(1, None, expires, heartbeat, False, priority)
         return batch[0] if len(batch) else None
 
     def consume(
@@ -93,7 +151,7 @@ class Consumer:
         is over; with `nak_on_exit` they are given back at once.
         """
         check_options("consume", priority)
-        return self._pulling.consume(
+        return self.pulling.consume(
             max_messages,
             max_bytes,
             expires,
@@ -106,4 +164,18 @@ class Consumer:
         )
 
     def __repr__(self) -> str:
-        return "<Consumer %s of %s>" % (self.name, self.stream)
+        return "<%s %s of %s>" % (type(self).__name__, self.name, self.stream)
+
+
+class Consumer(BoundConsumer):
+    """A consumer that was looked up or created. Made by the calls of JetStream."""
+
+    def __init__(self, api: Api, stream: str, name: str, info: ConsumerInfo) -> None:
+        super().__init__(api, stream, name, info.config)
+        self._info = info
+
+    @property
+    def cached_info(self) -> ConsumerInfo:
+        """The info that the last call returned."""
+        assert self._info is not None
+        return self._info

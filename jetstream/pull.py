@@ -215,6 +215,15 @@ class PullTemplate:
             fields["id"] = pin
         return encode_json(fields)
 
+    def expired(self) -> bytes:
+        """A pull of the same kind that is over when it arrives: the server answers at once."""
+        fields = dict(self._fields)
+        for name in ("no_wait", "idle_heartbeat"):
+            fields.pop(name, None)
+        fields["batch"] = 1
+        fields["expires"] = 1
+        return encode_json(fields)
+
 
 def read_pin(msg: Msg) -> str:
     """PULL-12: the id in the last line of the headers, where the server puts it; "" if none.

@@ -13,6 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypedDict
 
+    from .consumer_config import ConsumerConfig
+
     class PriorityOptions(TypedDict, total=False):
         """For consumers with priority groups (ADR-42)."""
 
@@ -23,10 +25,12 @@ if TYPE_CHECKING:
 
 
 NANO = 10**9
+LONGEST_EXPIRES = 30.0
 _MOST_SECONDS = 10**9  # a generation
 SHORTEST_HEARTBEAT = 0.5
 LONGEST_HEARTBEAT = 30.0
 DEFAULT_MESSAGES = 500
+_ACK_WAIT = 30.0  # the server's default
 _MOST_COUNT = 2**63 - 1  # int64
 _PRIORITY = ("group", "min_pending", "min_ack_pending", "priority")
 _OPTIONS = {
@@ -54,6 +58,14 @@ def check_options(call: str, rest: PriorityOptions) -> None:
             raise InvalidValue("%s has no option %r; it has %s" % (call, name, known), "PULL-15")
 
 
+def default_expires(config: ConsumerConfig) -> float:
+    """FETCH-17: for a batch none of whose messages is redelivered before its end."""
+    if config.ack_policy == "none":
+        return LONGEST_EXPIRES
+    ack_wait = config.backoff[0] if config.backoff else config.ack_wait
+    return min(max((ack_wait or _ACK_WAIT) / 2, 0.001), LONGEST_EXPIRES)
+
+
 def fetch_template(
     subject: str,
     expires: float,
@@ -73,10 +85,20 @@ def fetch_template(
         return PullTemplate(subject.encode(), fields, 0.0, 0.0, pinned)
     check_time("expires", expires, 0.001)
     if heartbeat is None:
-        heartbeat = min(expires / 2, LONGEST_HEARTBEAT) if expires > 30 else 0.0  # FETCH-6
+        heartbeat = _fetch_heartbeat(expires)
     elif heartbeat:
         check_heartbeat(heartbeat, expires, 0.001)
     return _template(subject, fields, expires, heartbeat, pinned)
+
+
+def first_template(subject: str, expires: float, pinned: bool) -> PullTemplate:
+    """For the messages that are there now, or else for the first to come (PSUB-5)."""
+    fields: dict[str, Any] = {"no_wait": True}
+    return _template(subject, fields, expires, _fetch_heartbeat(expires), pinned)
+
+
+def _fetch_heartbeat(expires: float) -> float:
+    return min(expires / 2, LONGEST_HEARTBEAT) if expires > 30 else 0.0  # FETCH-6
 
 
 def consume_template(

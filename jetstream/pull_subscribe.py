@@ -6,12 +6,9 @@
       not found create it, unless it was to be bound; if somebody was faster, look again
     no name     create one, which is deleted by `unsubscribe`
 
-A fetch is made of two kinds of pulls:
-
-    no_wait     what there is now; it ends at once, by 404
-    lingering   the rest, until shortly before the time-out of the caller
-
-A fetch of one message is a lingering pull alone: what there is comes at once by that, too.
+A fetch is one pull with both no_wait and expires. To the server that means: send the messages that
+are there now; if there are none, wait for the first. It expires shortly before the caller's
+timeout. For one message a pull with expires alone does the same.
 """
 
 from __future__ import annotations
@@ -20,21 +17,20 @@ from natsproto.errors import (
     ConnectionClosed,
     InvalidState,
     InvalidValue,
-    NatsError,
+    PermissionDenied,
     TimeoutExpired,
 )
 from natsproto.session import check_flag
 from natsproto.subjects import check_known_name, check_subscribe
 
-from .api_errors import ConsumerExists, ConsumerNotFound
+from .api_errors import ConsumerExists, ConsumerNotFound, JetStreamNotEnabled
 from .assets import put_consumer
 from .binding import bind, given_names
 from .cleanup import clean_up, may_exist
 from .config import ConsumerConfig
-from .consuming import Batch
+from .errors import JetStreamNotAvailable
 from .pull import MARGIN
-from .pull_options import check_count, check_time, fetch_template
-from .pulling import Pulling
+from .pull_options import check_count, check_time, fetch_template, first_template
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,8 +39,9 @@ if TYPE_CHECKING:
 
     from .api import JetStream
     from .call import Api
+    from .consumer import BoundConsumer
+    from .consuming import Batch
     from .info import ConsumerInfo
-    from .messages import JsMsg
 
 # PSUB-3: what makes a consumer push, or is of use for one that is.
 _PUSH_ONLY = (
@@ -53,6 +50,13 @@ _PUSH_ONLY = (
     "flow_control",
     "idle_heartbeat",
     "rate_limit_bps",
+)
+# PSUB-11: the client may not look the consumer up, or cannot reach the API.
+_LOOKUP_FAILED = (
+    PermissionDenied,
+    JetStreamNotEnabled,
+    JetStreamNotAvailable,
+    TimeoutExpired,
 )
 _SHORTEST = 0.001  # a pull for less than that is none
 _PAUSE = 0.05  # before the next pull, if one ends early and without a message
@@ -142,6 +146,11 @@ async def pull_subscribe(js: JetStream, api: Api, wanted: PullWanted) -> PullSub
         except ConsumerNotFound:
             if wanted.bind:
                 raise
+        except _LOOKUP_FAILED:
+            if not wanted.bind:
+                raise
+            # PSUB-11: the consumer may exist all the same; the first fetch finds out.
+            return PullSubscription(js, api, js.bind_consumer(stream, wanted.name), deletes=False)
     config = wanted.config
     if not wanted.name:
         config.name = api.session.connection.new_token()
@@ -161,100 +170,83 @@ async def pull_subscribe(js: JetStream, api: Api, wanted: PullWanted) -> PullSub
 async def _attach(js: JetStream, api: Api, stream: str, wanted: PullWanted) -> PullSubscription:
     found = await js.consumer(stream, wanted.name)
     wanted.fits(found.cached_info)
-    return PullSubscription(js, api, found.cached_info, deletes=False)
+    return PullSubscription(js, api, found, deletes=False)
 
 
 class PullSubscription:
     """A consumer to fetch from. Made by JetStream.pull_subscribe; end it with `unsubscribe`."""
 
-    def __init__(self, js: JetStream, api: Api, info: ConsumerInfo, deletes: bool) -> None:
+    def __init__(self, js: JetStream, api: Api, consumer: BoundConsumer, deletes: bool) -> None:
         self._js = js
         self._session = api.session
         self._deletes = deletes
-        #: What the server told of the consumer last.
-        self.cached_info = info
+        self._consumer = consumer
+        self._pulling = consumer.pulling
         #: Whether it was unsubscribed.
         self.closed = False
-        config = info.config
-        pinned = config.priority_policy == "pinned_client"
-        ackless = config.ack_policy == "none"
-        self._pulling = Pulling(api, info.stream_name, info.name, ackless, pinned)
-        self._subject = self._pulling.subject
-        self._pinned = pinned
-        self._kept: list[JsMsg] = []  # of a fetch that was cancelled
+
+    @property
+    def cached_info(self) -> ConsumerInfo | None:
+        """The latest info of the consumer; None if the lookup failed."""
+        return self._consumer.cached_info
 
     @property
     def stream(self) -> str:
-        return self.cached_info.stream_name
+        return self._consumer.stream
 
     @property
     def name(self) -> str:
-        return self.cached_info.name
+        return self._consumer.name
 
     async def info(self) -> ConsumerInfo:
         """Configuration and state of the consumer now; ConsumerNotFound if it is gone."""
-        self.cached_info = (await self._js.consumer(self.stream, self.name)).cached_info
-        return self.cached_info
+        return await self._consumer.info()
 
     async def fetch(self, batch: int = 1, timeout: float = 5.0) -> Batch:
-        """Up to `batch` messages: as soon as there are so many, or what there is after `timeout`.
+        """Fetch up to `batch` messages that are there now; if there are none, wait for the first.
 
-        TimeoutExpired if there is none, as with other clients; Consumer.fetch returns an empty
-        batch instead. If it fails after messages came, the batch has them, and the `error`.
+        It raises TimeoutExpired if none arrives within `timeout`, as other clients do;
+        Consumer.fetch waits for a full batch, and returns an empty one instead. If the pull fails
+        after messages arrived, the batch has them, and the `error`.
         """
         check_count("batch", batch)
         check_time("timeout", timeout, _SHORTEST)
         if self.closed:
             raise InvalidState("the subscription has ended")
-        found, self._kept = self._kept[:batch], self._kept[batch:]
-        try:
-            error = await self._fill(found, batch, timeout)
-        except BaseException:
-            self._kept = found + self._kept  # PSUB-10: nobody else gets them for a while
-            raise
-        if error is None and not found:
-            error = TimeoutExpired("no message within %g s" % timeout)
-        if error is not None and not found:
-            raise error
-        return Batch(found, error)
-
-    async def _fill(self, found: list[JsMsg], batch: int, timeout: float) -> NatsError | None:
-        """Add to what was found until there is enough; returns what went wrong."""
-        port = self._session.port
+        session = self._session
+        port = session.port
         end = port.now() + timeout
         expire = end - min(timeout / 10, 0.1)  # PSUB-6
-        error: NatsError | None = None
-        if batch - len(found) > 1:
-            # PSUB-5: where the server says nothing to no_wait, there is time for the other.
-            error = await self._pull(found, batch, 0.0, timeout / 2)
-        while error is None and len(found) < batch:
+        while True:
             now = port.now()
             if expire - now < _SHORTEST:
-                break
-            error = await self._pull(found, batch, expire - now, end - now)
-        return error
+                raise TimeoutExpired("no message within %g s" % timeout)
+            found = await self._pull(batch, expire - now, end - now)
+            if found is not None:
+                return found
+            # PSUB-7: it may have ended early, for example by a change of leader.
+            await session.sleep(min(_PAUSE, end - port.now()))
 
-    async def _pull(
-        self, found: list[JsMsg], batch: int, expires: float, longest: float
-    ) -> NatsError | None:
-        template = fetch_template(self._subject, expires, None, not expires, {}, self._pinned)
-        session = self._session
-        end = session.port.now() + longest
+    async def _pull(self, batch: int, expires: float, longest: float) -> Batch | None:
+        """Pull once; None if no message arrived and that is not an error."""
+        pulling = self._pulling
+        # PSUB-5
+        several = batch > 1
+        if several:
+            template = first_template(pulling.subject, expires, pulling.pinned)
+        else:
+            template = fetch_template(pulling.subject, expires, None, False, {}, pulling.pinned)
         try:
-            part = await self._pulling.pull(template, batch - len(found), 0, longest - MARGIN)
-            if expires and not len(part):
-                # PSUB-7: it may have ended early, as by a change of the leader.
-                await session.sleep(min(_PAUSE, end - session.port.now()))
+            found = await pulling.pull(template, batch, 0, longest - MARGIN, eager=several)
         except TimeoutExpired:
-            return None  # PSUB-8: that the time is over is for the caller to find out
-        except ConnectionClosed as error:
+            return None  # PSUB-8: the caller checks the time
+        except ConnectionClosed:
             if self.closed:
-                return InvalidState("the subscription has ended during the fetch")
-            return error
-        except NatsError as error:
-            return error
-        found += list(part)
-        return None if isinstance(part.error, TimeoutExpired) else part.error
+                raise InvalidState("the subscription has ended during the fetch") from None
+            raise
+        if isinstance(found.error, TimeoutExpired):
+            found.error = None
+        return found if len(found) else None
 
     async def unsubscribe(self) -> None:
         """End it: a fetch that waits raises. Deletes the consumer if this made it, for itself.
@@ -264,8 +256,7 @@ class PullSubscription:
         if self.closed:
             return
         self.closed = True
-        rest = self._kept + self._pulling.close()
-        self._kept = []
+        rest = self._pulling.close()
         if self._session.connection.closed:
             return  # what was not taken comes again by itself; so does the end of the consumer
         for msg in rest:

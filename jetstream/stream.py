@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .api import ConsumerConfigLike, JetStream
     from .call import Api
     from .config import ConsumerConfigDict
-    from .consumer import Consumer
+    from .consumer import BoundConsumer, Consumer, KnownConfig
     from .consumer_config import DeliverPolicy, ReplayPolicy
     from .counters import Counter
     from .info import ConsumerInfo, ConsumerPause
@@ -221,6 +221,10 @@ class Stream:
     async def consumer(self, name: str) -> Consumer:
         """As JetStream.consumer."""
         return await self._js.consumer(self.name, name)
+
+    def bind_consumer(self, name: str, **known: Unpack[KnownConfig]) -> BoundConsumer:
+        """As JetStream.bind_consumer."""
+        return self._js.bind_consumer(self.name, name, **known)
 
     async def ordered_consumer(
         self,

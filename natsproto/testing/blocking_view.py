@@ -15,7 +15,7 @@ from natsproto.port import run_sync
 from natsproto.subscription import Subscription
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Generator, Iterator
 
     from jetstream import JetStream
 
@@ -26,6 +26,7 @@ def _twins() -> dict[str, type]:
     import jetstream
     from jetstream import (
         consuming,
+        fetching,
         kv,
         kv_watch,
         object_store,
@@ -37,6 +38,7 @@ def _twins() -> dict[str, type]:
     twins = [
         *(Client, Events, Subscription),
         *(jetstream.JetStream, jetstream.Stream, jetstream.Consumer, jetstream.JsMsg),
+        *(jetstream.BoundConsumer, fetching.Fetch),
         jetstream.OrderedConsumer,
         *(jetstream.PublishWindow, jetstream.Publication),
         *(jetstream.AtomicBatch, jetstream.FastBatch),
@@ -85,6 +87,28 @@ def _plain_all(keywords: dict[str, Any]) -> dict[str, Any]:
     return {name: _plain(argument) for name, argument in keywords.items()}
 
 
+class _Fetch:
+    """What `fetch` returns where it is async: awaited it is a batch, and it can be iterated."""
+
+    def __init__(
+        self, fetch: Callable[..., Any], iterate: Callable[..., Any], *args: Any, **kwargs: Any
+    ) -> None:
+        self._iterate = functools.partial(iterate, *args, **kwargs)
+        self._fetch = functools.partial(fetch, *args, **kwargs)
+
+    async def _batch(self) -> Any:
+        return self._fetch()
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return self._batch().__await__()
+
+    def send(self, value: Any) -> Any:
+        return self._batch().send(value)
+
+    def __aiter__(self) -> Any:
+        return self._iterate()
+
+
 class _View:
     def __init__(self, inner: Any, twin: type) -> None:
         self.inner = inner
@@ -97,6 +121,9 @@ class _View:
 
         def call(*args: Any, **kwargs: Any) -> Any:
             return view_of(value(*[_plain(arg) for arg in args], **_plain_all(kwargs)))
+
+        if name == "fetch" and hasattr(self.inner, "iter_fetch"):
+            return functools.partial(_Fetch, call, self.iter_fetch)
 
         async def async_call(*args: Any, **kwargs: Any) -> Any:
             return call(*args, **kwargs)

@@ -21,6 +21,7 @@ from natsproto.errors import (
     InvalidName,
     InvalidSubject,
     InvalidValue,
+    LocalError,
     NotSupported,
     TimeoutExpired,
 )
@@ -231,6 +232,19 @@ def test_what_calls_give():
     made = stage.run(js.consumer("S", "C"))
     assert isinstance(made, Consumer)
     assert (made.stream, made.name, made.cached_info.name) == ("S", "C", "C")
+
+
+@pytest.mark.rule("BIND-11")
+def test_a_consumer_is_bound_by_its_name():
+    stage = Stage()
+    js = JetStream(stage.client)
+    bound = js.bind_consumer("S", "C", ack_policy="none", ack_wait=4.0)
+    assert (bound.stream, bound.name, bound.cached_info) == ("S", "C", None)
+    assert bound.pulling.ackless
+    for wrong in ({"stream": "a.b"}, {"name": "a b"}, {"name": ""}, {"ack_policy": "some"}):
+        with pytest.raises(LocalError):
+            js.bind_consumer(**{"stream": "S", "name": "C", **wrong})
+    assert stage.quiet()
 
 
 @pytest.mark.rule("CALL-8")

@@ -13,6 +13,7 @@ from jetstream import (
     consumer,
     consuming,
     fast,
+    fetching,
     messages,
     publisher,
     pull_subscribe,
@@ -29,6 +30,8 @@ TWINS = [
     (api.JetStream, blocking.JetStream),
     (stream.Stream, blocking.Stream),
     (consumer.Consumer, blocking.Consumer),
+    (consumer.BoundConsumer, blocking.BoundConsumer),
+    (fetching.Fetch, blocking.Fetch),
     (publisher.Publication, blocking.Publication),
     (window.PublishWindow, blocking.PublishWindow),
     (batch.AtomicBatch, blocking.AtomicBatch),
@@ -53,11 +56,14 @@ INTERNAL = {
     "trouble",
     "waiters",
 }
+# What fetches have for event loops alone, besides `close`.
+INTERNAL |= {"send", "throw"}
 SYNCHRONOUS = {
     "__aenter__": "__enter__",
     "__aexit__": "__exit__",
     "__aiter__": "__iter__",
     "__anext__": "__next__",
+    "aclose": "close",
 }
 
 
@@ -204,6 +210,18 @@ def test_fetch_and_next():
     assert repr(batch) == "<Batch of 2, error None>"
     assert worker.next(expires=1.0).metadata.stream_seq == 3
     assert worker.next(expires=1.0) is None
+
+
+@pytest.mark.rule("BIND-11")
+def test_bound_consumers():
+    stage = Stage([delivery(1)], {"name": "C", "num_pending": 1})
+    js = blocking.JetStream(stage.blocking)
+    bound = js.bind_consumer("S", "C")
+    assert isinstance(bound, blocking.BoundConsumer)
+    assert not isinstance(bound, blocking.Consumer)
+    assert (bound.name, bound.stream, bound.cached_info) == ("C", "S", None)
+    assert [msg.data for msg in bound.iter_fetch(1)] == [b"m1"]
+    assert bound.info() is bound.cached_info
 
 
 def test_messages():

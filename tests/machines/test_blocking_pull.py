@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jetstream.blocking import JetStream
-from jetstream.blocking_pull import Batch, JsMsg, facade_or_none
+from jetstream.blocking_pull import Batch, Fetch, JsMsg, facade_or_none
 from jetstream.consume import PullWarning
 from jetstream.errors import ConsumerDeleted
 from natsproto.errors import ConnectionClosed, InvalidState
@@ -66,6 +66,36 @@ def test_a_batch_is_like_a_list():
     assert isinstance(batch[0], JsMsg)
     assert isinstance(batch.error, ConsumerDeleted)
     assert repr(batch) == f"<Batch of 2, error {batch.error!r}>"
+
+
+@pytest.mark.rule("FETCH-14")
+def test_a_fetch_is_iterated():
+    stage, made = consumer([delivery(1), delivery(2), Status("409 Consumer Deleted")])
+    fetch = made.iter_fetch(5)
+    assert isinstance(fetch, Fetch)
+    assert iter(fetch) is fetch
+    assert stage.asked == []
+    taken = [next(fetch), next(fetch)]
+    assert [msg.data for msg in taken] == [b"1", b"2"]
+    assert isinstance(taken[0], JsMsg)
+    with pytest.raises(ConsumerDeleted):
+        next(fetch)
+    assert list(fetch) == []
+
+
+@pytest.mark.rule("FETCH-14")
+@pytest.mark.parametrize("how", ["break", "close"])
+def test_a_fetch_that_is_left_gives_its_messages_to_the_next(how):
+    _, made = consumer([delivery(1), delivery(2)])
+    fetch = made.iter_fetch(5)
+    for msg in fetch:
+        assert msg.data == b"1"
+        break
+    if how == "close":
+        fetch.close()
+    else:
+        del fetch
+    assert [msg.data for msg in made.fetch(1)] == [b"2"]
 
 
 @pytest.mark.parametrize("alone", [True, False])

@@ -95,7 +95,7 @@ def test_pull_failed():
     assert str(PullFailed(503, "")) == "503"
 
 
-@pytest.mark.rule("PULL-17")
+@pytest.mark.rule("FETCH-18", "PULL-17")
 @pytest.mark.parametrize(
     ("error", "text"),
     [

@@ -143,6 +143,22 @@ def test_body(batch, size, pin, body):
     assert pattern._fields == {"expires": 9}
 
 
+@pytest.mark.rule("FETCH-12")
+@pytest.mark.parametrize(
+    ("fields", "left"),
+    [
+        ({"no_wait": True}, {}),
+        ({"no_wait": True, "expires": 9, "idle_heartbeat": 4}, {}),
+        ({"no_wait": True, "group": "g"}, {"group": "g"}),
+    ],
+)
+def test_a_pull_that_is_over_when_it_arrives(fields, left):
+    pattern = template(**{})
+    pattern._fields.update(fields)
+    assert json.loads(pattern.expired()) == {"batch": 1, "expires": 1, **left}
+    assert pattern._fields == fields
+
+
 BLOCK = b"NATS/1.0\r\nNats-Pin-Id: %s\r\n\r\n"
 
 

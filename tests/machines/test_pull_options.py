@@ -5,6 +5,7 @@ from inspect import signature
 
 import pytest
 
+from jetstream.config import ConsumerConfig
 from jetstream.consumer import Consumer
 from jetstream.pull_options import (
     check_count,
@@ -12,8 +13,10 @@ from jetstream.pull_options import (
     check_options,
     consume_limits,
     consume_template,
+    default_expires,
     fetch_limits,
     fetch_template,
+    first_template,
     threshold,
 )
 from natsproto.errors import InvalidValue
@@ -57,6 +60,35 @@ def test_fetch(options, body):
     assert template.heartbeat * S == body.get("idle_heartbeat", 0)
     assert (template.subject, template.pinned) == (b"next", True)
     assert template.expires == (0.0 if "no_wait" in body else options.get("expires", 30.0))
+
+
+@pytest.mark.rule("PSUB-5")
+@pytest.mark.parametrize(("expires", "heartbeat"), [(2.0, 0.0), (40.0, 20.0)])
+def test_for_the_first(expires, heartbeat):
+    template = first_template("next", expires, True)
+    beat = {"idle_heartbeat": heartbeat * S} if heartbeat else {}
+    expected = {"batch": 5, "no_wait": True, "expires": expires * S, **beat}
+    assert json.loads(template.body(5, 0, "")) == expected
+    assert (template.expires, template.heartbeat, template.pinned) == (expires, heartbeat, True)
+
+
+@pytest.mark.rule("FETCH-17")
+@pytest.mark.parametrize(
+    ("config", "seconds"),
+    [
+        ({}, 15.0),
+        ({"ack_wait": 30.0}, 15.0),
+        ({"ack_wait": 5.0}, 2.5),
+        ({"ack_wait": 61.0}, 30.0),
+        ({"ack_wait": 0.0001}, 0.001),
+        ({"ack_wait": 30.0, "backoff": [2.0, 9.0]}, 1.0),
+        ({"ack_policy": "all", "ack_wait": 5.0}, 2.5),
+        ({"ack_policy": "none"}, 30.0),
+        ({"ack_policy": "none", "ack_wait": 5.0}, 30.0),
+    ],
+)
+def test_default_expires(config, seconds):
+    assert default_expires(ConsumerConfig(**config)) == seconds
 
 
 @pytest.mark.rule("CONSUME-20")

@@ -15,6 +15,7 @@ from jetstream.errors import (
     ConsumerNotFound,
     ConsumerUnavailable,
     JetStreamNotAvailable,
+    JetStreamNotEnabled,
     PullOfPushConsumer,
     PullRefused,
     StreamNotFound,
@@ -28,6 +29,7 @@ from natsproto.errors import (
     InvalidState,
     InvalidSubject,
     InvalidValue,
+    PermissionDenied,
     TimeoutExpired,
 )
 from natsproto.port import run_sync
@@ -176,8 +178,9 @@ def test_ways(way, options, answers, endpoints, deletes):
     stage = Stage(*answers)
     sub = subscribe(stage, **options)
     assert [subject.split(".")[3] for subject, _ in stage.asked] == endpoints.split()
-    assert (sub.stream, sub.name, sub._deletes, sub.closed) == ("S", "C", deletes, False)
-    assert repr(sub) == "<PullSubscription of consumer C of S>"
+    name = "C" if endpoints != "NAMES CREATE" else "1" * 22
+    assert (sub.stream, sub.name, sub._deletes, sub.closed) == ("S", name, deletes, False)
+    assert repr(sub) == "<PullSubscription of consumer %s of S>" % name
     assert stage.quiet()
 
 
@@ -231,6 +234,47 @@ def test_failures(way, options, answers, kind):
     assert stage.answers == []
 
 
+DISABLED = failure(503, 10039)
+
+
+@pytest.mark.rule("PSUB-11")
+@pytest.mark.parametrize("bind", [True, False])
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (DISABLED, JetStreamNotEnabled),
+        (Status("503"), JetStreamNotAvailable),
+        (SILENCE, TimeoutExpired),
+        ("denied", PermissionDenied),
+    ],
+)
+def test_a_lookup_that_fails(answer, kind, bind):
+    """By ADR-15 a pull subscription proceeds with the name alone, if it is to be bound."""
+    stage = Stage(SILENCE if answer == "denied" else answer)
+    wait = stage.wait
+
+    async def denied(waitable):
+        stage.serve()
+        text = b'Permissions Violation for Publish to "$JS.API.CONSUMER.INFO.S.C"'
+        stage.wire.data(b"-ERR '%s'\r\n" % text)
+        stage.wait = wait
+
+    if answer == "denied":
+        stage.wait = denied
+    options = {"subject": "", "stream": "S", "durable": "C", "bind": bind}
+    if not bind:
+        with pytest.raises(kind):
+            subscribe(stage, **options)
+        return
+    sub = subscribe(stage, **options)
+    assert (sub.stream, sub.name, sub.cached_info, sub._deletes) == ("S", "C", None, False)
+    stage.answers.append([message(1)])
+    assert payloads(run_sync(sub.fetch())) == [b"1"]
+    stage.answers.append(consumer(max_deliver=7))
+    assert run_sync(sub.info()).config.max_deliver == 7
+    assert sub.cached_info is not None
+
+
 def test_info():
     stage, sub = begin(consumer(max_deliver=7))
     assert run_sync(sub.info()).config.max_deliver == 7
@@ -240,48 +284,30 @@ def test_info():
 
 # Fetching
 
+
+class First:
+    """The pull for what is there, or for the first to come."""
+
+    def __mod__(self, batch):
+        return {"batch": batch, "no_wait": True, "expires": 1900}
+
+
+FIRST = First()
 # How many, the answers to the pulls; the pulls, and what comes of it.
 FETCHES = [
     (1, [[message(1)]], [{"batch": 1, "expires": 1900}], [b"1"]),
     (1, [At(1.9, OVER)], [{"batch": 1, "expires": 1900}], TimeoutExpired),
-    (2, [[message(1), message(2)]], [{"batch": 2, "no_wait": True}], [b"1", b"2"]),
-    (
-        3,
-        [[message(1), NONE], [message(2), message(3)]],
-        [{"batch": 3, "no_wait": True}, {"batch": 2, "expires": 1900}],
-        [b"1", b"2", b"3"],
-    ),
-    (
-        3,
-        [[NONE], At(1.95, message(1), OVER)],
-        [{"batch": 3, "no_wait": True}, {"batch": 3, "expires": 1900}],
-        [b"1"],
-    ),
-    (
-        2,
-        [[NONE], SILENCE],
-        [{"batch": 2, "no_wait": True}, {"batch": 2, "expires": 1900}],
-        TimeoutExpired,
-    ),
-    (
-        2,
-        [[NONE], [message(1)]],
-        [{"batch": 2, "no_wait": True}, {"batch": 2, "expires": 1900}],
-        [b"1"],
-    ),
-    # max_ack_pending: the server says nothing to no_wait.
-    (
-        2,
-        [SILENCE, At(0.9, message(1), OVER)],
-        [{"batch": 2, "no_wait": True}, {"batch": 2, "expires": 900}],
-        [b"1"],
-    ),
-    (
-        2,
-        [[Status("409 Exceeded MaxRequestBatch of 1")]],
-        [{"batch": 2, "no_wait": True}],
-        PullRefused,
-    ),
+    (2, [[message(1), message(2)]], [FIRST % 2], [b"1", b"2"]),
+    # Fewer than were asked for are enough, if they are there, or arrive.
+    (3, [[message(1), NONE]], [FIRST % 3], [b"1"]),
+    (3, [[message(1), message(2), OVER]], [FIRST % 3], [b"1", b"2"]),
+    (3, [At(1.0, message(1), OVER)], [FIRST % 3], [b"1"]),
+    (2, [At(1.9, OVER)], [FIRST % 2], TimeoutExpired),
+    (2, [SILENCE], [FIRST % 2], TimeoutExpired),
+    # max_ack_pending: the server says nothing after the message, but answers the probe.
+    (2, [[message(1)], [OVER]], [FIRST % 2, {"batch": 1, "expires": 0}], [b"1"]),
+    (2, [[message(1)], SILENCE], [FIRST % 2, {"batch": 1, "expires": 0}], [b"1"]),
+    (2, [[Status("409 Exceeded MaxRequestBatch of 1")]], [FIRST % 2], PullRefused),
     (1, [[Status("409 Consumer Deleted")]], [{"batch": 1, "expires": 1900}], ConsumerDeleted),
     (1, [[Status("503")]], [{"batch": 1, "expires": 1900}], ConsumerUnavailable),
     (1, [Lost()], [{"batch": 1, "expires": 1900}], ConnectionLost),
@@ -329,9 +355,9 @@ def test_the_margin(timeout, expires):
 @pytest.mark.parametrize("first", [True, False])
 def test_a_failure_after_messages(first):
     end = [message(1), Status("409 Consumer Deleted")]
-    _, sub = begin(*([end] if first else [[message(0), NONE], end]))
+    _, sub = begin(*([end] if first else [[LEADER], end]))
     batch = run_sync(sub.fetch(5))
-    assert payloads(batch) == ([b"1"] if first else [b"0", b"1"])
+    assert payloads(batch) == [b"1"]
     assert isinstance(batch.error, ConsumerDeleted)
 
 
@@ -349,11 +375,11 @@ def test_numbers_that_are_none(batch, timeout):
 
 @pytest.mark.rule("PSUB-10")
 def test_cancelled():
-    stage, sub = begin([message(1), message(2), NONE], SILENCE)
+    stage, sub = begin([message(1), message(2)])
     wait = stage.wait
 
     async def cancelled(waitable):
-        if stage.answers == [SILENCE]:
+        if not stage.answers:
             raise Cancelled
         await wait(waitable)
 
@@ -363,10 +389,10 @@ def test_cancelled():
     stage.wait = wait
     pulls(stage)
     assert payloads(run_sync(sub.fetch(1))) == [b"1"]
+    assert payloads(run_sync(sub.fetch(2))) == [b"2"]  # at once: there is something
     assert pulls(stage) == []
     stage.answers.append([message(3)])
-    assert payloads(run_sync(sub.fetch(2))) == [b"2", b"3"]
-    assert pulls(stage) == [{"batch": 1, "expires": 4900}]
+    assert payloads(run_sync(sub.fetch(1))) == [b"3"]
 
 
 # The end

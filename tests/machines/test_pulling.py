@@ -10,7 +10,7 @@ from natsproto.errors import (
     TimeoutExpired,
 )
 from tests.connection.support import PONG
-from tests.machines.api import Cancelled, Stage, cancel, messages, status, timer
+from tests.machines.api import Stage, messages, status, timer
 
 
 def fetch(pulling, max_messages=None, max_bytes=None, expires=30.0, heartbeat=None, no_wait=False):
@@ -65,7 +65,8 @@ def test_errors(count):
 )
 def test_limits(limits):
     stage = Stage()
-    assert isinstance(stage.run(fetch(stage.pulling(), **limits)), InvalidValue)
+    with pytest.raises(InvalidValue):
+        fetch(stage.pulling(), **limits)
     assert stage.sent() == []
 
 
@@ -84,7 +85,6 @@ def test_bytes():
 @pytest.mark.parametrize(
     ("options", "at", "error"),
     [
-        ({"no_wait": True}, 6.0, TimeoutExpired),
         ({"expires": 1.0}, 2.0, TimeoutExpired),
         ({"expires": 60.0}, 60.0, HeartbeatMissed),
         ({"expires": 60.0, "heartbeat": 0}, 61.0, TimeoutExpired),
@@ -106,28 +106,39 @@ def test_without_a_connection():
     assert isinstance(result, ConnectionLost)
 
 
-@pytest.mark.rule("FETCH-8")
-def test_cancelled():
-    stage = Stage()
-    pulling = stage.pulling()
-    assert isinstance(stage.run(fetch(pulling, 2), messages(stage, 1), cancel), Cancelled)
-    messages(stage, 2)()
-    stage.sent()
-    assert len(stage.run(fetch(pulling, 2))) == 2
-    assert stage.sent() == []
-
-
 @pytest.mark.rule("FETCH-10")
 def test_idleness():
     stage = Stage()
     pulling = stage.pulling()
-    stage.run(fetch(pulling, 2), messages(stage, 1), cancel)
-    assert stage.sent() == ["SUB", "pull 2"]
+    stage.run(fetch(pulling, 1), messages(stage, 1, 2))
+    assert stage.sent() == ["SUB", "pull 1"]
     stage.wire.timer(at=30.0)
     assert (stage.sent(), stage.wire.connection._subs) == (["UNSUB"], {})
-    batch = stage.run(fetch(pulling, 2), messages(stage, 2, sid=2))
-    assert [msg.metadata.stream_seq for msg in batch] == [1, 2]
+    batch = stage.run(fetch(pulling, 2), messages(stage, 3, sid=2))
+    assert [msg.metadata.stream_seq for msg in batch] == [2, 3]
     assert stage.sent() == ["SUB", "pull 1"]
+
+
+@pytest.mark.rule("FETCH-18")
+def test_errors_name_the_consumer():
+    stage = Stage()
+    error = stage.run(fetch(stage.pulling(), 1), status(stage, 1, "503"))
+    assert str(error) == (
+        "pull from consumer 'C' of stream 'S' failed: 503 (the consumer or its stream does not"
+        " exist, has no leader now, or is in another account, domain or prefix)"
+    )
+    assert (error.code, error.description) == (503, "")
+
+
+@pytest.mark.rule("PULL-12")
+def test_the_pin_goes_on_with_the_next_subscription():
+    stage = Stage()
+    pulling = stage.pulling(pinned=True)
+    stage.run(fetch(pulling, 1), messages(stage, 1))
+    pulling._idle[0].pin = "P"
+    stage.wire.timer(at=30.0)
+    stage.run(fetch(pulling, 1), messages(stage, 2, sid=2))
+    assert pulling._idle[0].pin == "P"
 
 
 @pytest.mark.rule("FETCH-10")

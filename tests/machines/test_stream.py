@@ -325,6 +325,14 @@ def test_its_consumers_are_those_of_jetstream(call, args, keywords, reply):
         assert mine == theirs
 
 
+@pytest.mark.rule("BIND-11")
+def test_a_consumer_is_bound_by_its_name():
+    stage = Stage()
+    bound = make(stage).bind_consumer("C", ack_policy="none")
+    assert (bound.stream, bound.name, bound.pulling.ackless) == ("S", "C", True)
+    assert stage.quiet()
+
+
 def test_every_call_about_consumers_is_on_a_stream_too():
     def calls(cls):
         return {

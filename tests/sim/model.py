@@ -203,13 +203,11 @@ class Model:
             else:
                 self.swallowed += 1
             return
+        if 0 < body.get("expires", 0) <= 1000:
+            self._end(request, "408 Request Timeout", pending=True)  # it is over by now
+            return
         self.waiting.append(request)
         self.pump()
-        if request.once and request in self.waiting:
-            full = self._ack_pending() >= self.max_ack_pending
-            self.waiting.remove(request)
-            if not full:
-                self._tell(peer, reply, status_block("404 No Messages"))
         if request in self.waiting:
             self._watch(request)
 
@@ -309,10 +307,22 @@ class Model:
         while self.waiting and self.leader and not self.frozen:
             message = self._deliverable()
             if message is None:
+                self._end_once()
                 return
             request = self.waiting.pop(0)
             if self._interest(request):
                 self._serve(request, message)
+
+    def _end_once(self) -> None:
+        """End the pulls with no_wait: there is nothing more for them.
+
+        If only max_ack_pending is in the way, they stay, and are told nothing.
+        """
+        if self._ack_pending() >= self.max_ack_pending:
+            return
+        for request in [each for each in self.waiting if each.once]:
+            self.waiting.remove(request)
+            self._end(request, "404 No Messages")
 
     def _delivered_block(self, message: Stored) -> bytes | None:
         return message.block

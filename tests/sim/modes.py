@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tests.sim import (
     fast,
+    fetches,
     gone,
     ordered,
     ordered_pushing,
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 MODES: dict[str, type[World]] = {
     "consume": scenarios.Consuming,
     "bytes": scenarios.ConsumingBytes,
-    "fetch": scenarios.Fetching,
-    "next": scenarios.Next,
+    "fetch": fetches.Fetching,
+    "fetch_iter": fetches.Iterating,
+    "next": fetches.Next,
     "gone": gone.ConsumingGone,
     "gone_bytes": gone.ConsumingGoneBytes,
     "publish": scenarios.Publishing,

@@ -32,12 +32,11 @@ from jetstream.errors import (
     PublishesFailed,
     PublishInDoubt,
 )
-from jetstream.fetch import Fetcher
 from jetstream.messages import JsMsg
 from jetstream.publisher import Publication
 from jetstream.pulling import Pulling
 from jetstream.window import PublishWindow
-from natsproto.errors import ConnectionClosed, NatsError, OutBufferFull
+from natsproto.errors import ConnectionClosed, OutBufferFull
 from tests.sim.model import Model
 from tests.sim.world import Task, Violation, World
 
@@ -324,87 +323,6 @@ class Consuming(Pulls):
 
 class ConsumingBytes(Consuming):
     by_bytes = True
-
-
-class Fetching(Pulls):
-    """fetch() in a loop, by a caller that is cancelled now and then."""
-
-    most = 0
-
-    def set_up(self) -> None:
-        rng = self.rng
-        self.batch = self.most or rng.choice((1, 3, 10))
-        self.size = rng.choice((None, None, 150, 300)) if not self.most else None
-        self.no_wait = rng.random() < 0.2 and not self.most
-        self.heartbeat = rng.choice((None, 0.5))
-        self.began: float | None = None
-        self.got = 0
-        self.cancelled = 0
-        self.looping = Task(self, self._loop())
-        for _ in range(rng.choice((0, 0, 1, 2))):
-            self.at(rng.uniform(0.0, 3.0), self._cancel)
-
-    def _cancel(self) -> None:
-        if self.began is not None and not self.looping.done:
-            self.note("cancelled")
-            self.began = None
-            self.looping.cancel()
-            self.looping = Task(self, self._loop())
-
-    async def _loop(self) -> None:
-        while True:
-            self.began = self.now
-            failed = False
-            batch: Any = []
-            try:
-                batch = await self.pulling.fetch(
-                    None if self.size else self.batch,
-                    self.size,
-                    self.expires,
-                    None if self.no_wait else self.heartbeat,
-                    self.no_wait,
-                    {},
-                )
-            except NatsError:
-                failed = True
-            self.began = None
-            require(self.size is not None or len(batch) <= self.batch, "I1: more than asked for")
-            self.got += len(batch)
-            for msg in batch:
-                await self.handle(msg)
-            if failed or not len(batch):
-                await self.sleep(0.1)
-
-    def _fetchers(self) -> list[Fetcher]:
-        connection: Any = self.connection
-        subs = [each for each in connection._subs.values() if isinstance(each, Fetcher)]
-        return subs + [each for each in self.pulling._idle if each not in subs]
-
-    def check(self) -> None:
-        super().check()
-        if self.began is not None:
-            patience = (self.timeout if self.no_wait else self.expires) + 1.0
-            last = max(self.began + patience, self.stall_until) + 0.001
-            require(self.now <= last, "FETCH-5: a fetch without an end")
-        fetchers = self._fetchers()
-        require(len(fetchers) <= 1 + self.cancelled, lambda: f"I13: {len(fetchers)} subscriptions")
-        for fetcher in fetchers:
-            require(fetcher.done or fetcher.deadline is not None, "I4: a fetch without deadline")
-            kept = len(fetcher.messages)
-            require(fetcher.pending() <= kept, "I8: promised more than came")
-        if self.complete and self.began is not None:
-            self._finish()
-
-    def _finish(self) -> None:
-        kept = sum(len(each.messages) for each in self._fetchers())
-        require(self.got + kept == self.arrived, lambda: f"I8: {self.got} got, {kept} kept")
-        self.connection.close(self.now)
-        self.carry_out()
-        self.finished = True
-
-
-class Next(Fetching):
-    most = 1
 
 
 class Publishing(World):

@@ -73,6 +73,15 @@ async def asynchronous(nc: client.Client) -> None:
         assert_type(await fast.close(), infos.PubAck | None)
         assert_type((fast.size, fast.stored, fast.lost), tuple[int, int, int])
     assert_type(await consumer.fetch(5, no_wait=True), Batch)
+    async for msg in consumer.fetch(5):
+        assert_type(msg, jetstream.JsMsg)
+    async for msg in consumer.iter_fetch(5):
+        assert_type(msg, jetstream.JsMsg)
+    assert_type(consumer.cached_info, infos.ConsumerInfo)
+    bound = js.bind_consumer("S", "C", ack_policy="none", ack_wait=5)
+    assert_type(bound, jetstream.BoundConsumer)
+    assert_type(stream.bind_consumer("C"), jetstream.BoundConsumer)
+    assert_type(bound.cached_info, infos.ConsumerInfo | None)
     ordered = await stream.ordered_consumer(filter_subjects="s.>", deliver_policy="new")
     assert_type(ordered, jetstream.OrderedConsumer)
     assert_type(await ordered.next(), jetstream.JsMsg | None)
@@ -148,6 +157,11 @@ def synchronous(nc: blocking.Client) -> None:
         assert_type(fast.close(), infos.PubAck | None)
         assert_type(fast.take_losses()[0].first, int)
     assert_type(consumer.fetch(max_bytes=5), js_blocking.Batch)
+    for msg in consumer.iter_fetch(5):
+        assert_type(msg, js_blocking.JsMsg)
+    bound = js.bind_consumer("S", "C")
+    assert_type(bound, js_blocking.BoundConsumer)
+    assert_type(bound.cached_info, infos.ConsumerInfo | None)
     ordered = stream.ordered_consumer(opt_start_seq=5, deliver_policy="by_start_sequence")
     assert_type(ordered, js_blocking.OrderedConsumer)
     assert_type(ordered.fetch(5), js_blocking.Batch)
@@ -164,7 +178,7 @@ def synchronous(nc: blocking.Client) -> None:
     with js.pull_subscribe("s.a", {"durable_name": "C"}, stream="S", bind=True) as sub:
         assert_type(sub, js_blocking.PullSubscription)
         assert_type(sub.fetch(), js_blocking.Batch)
-        assert_type(sub.cached_info, infos.ConsumerInfo)
+        assert_type(sub.cached_info, infos.ConsumerInfo | None)
         assert_type(sub.unsubscribe(), None)
     with js.subscribe("s.a", {"ack_wait": 5}, stream="S", bind=True, name="C") as pushes:
         assert_type(pushes, js_blocking.PushMessages)

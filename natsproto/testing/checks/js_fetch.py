@@ -266,13 +266,13 @@ async def _deleted(ctx: Context, what: str) -> None:
         await consumer.fetch(1, expires=WAIT)
 
 
-@check(since=(2, 10))
+@check(since=(2, 11))
 async def check_fetch_of_a_deleted_consumer(ctx: Context) -> None:
     """A consumer that is deleted during a fetch ends it; then nobody is there."""
     await _deleted(ctx, "consumer")
 
 
-@check(since=(2, 10))
+@check(since=(2, 11))
 async def check_fetch_of_a_deleted_stream(ctx: Context) -> None:
     """The end of the stream is that of its consumers."""
     await _deleted(ctx, "stream")

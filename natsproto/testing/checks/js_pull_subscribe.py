@@ -55,6 +55,7 @@ async def check_pull_subscribe(ctx: Context) -> None:
     js = await _begin(ctx, 25)
     async with await js.pull_subscribe(ctx.subject + ".x", durable="d") as sub:
         assert (sub.stream, sub.name) == (name_of(ctx), "d")
+        assert sub.cached_info is not None
         assert sub.cached_info.config.filter_subject == ctx.subject + ".x"
         assert await _acked(await sub.fetch(10)) == numbers(25)[:10]
         assert await _acked(await sub.fetch()) == [b"10"]
@@ -95,36 +96,57 @@ async def check_pull_subscribe_ephemeral(ctx: Context) -> None:
 
 
 @check()
-async def check_pull_subscribe_waits_for_the_rest(ctx: Context) -> None:
-    """A fetch takes what there is, and what comes before its time is over."""
-    js = await _begin(ctx, 2)
+async def check_pull_subscribe_returns_what_is_there(ctx: Context) -> None:
+    """A fetch returns at once with the messages that are there, though it asked for more."""
+    js = await _begin(ctx, 3)
+    sub = await js.pull_subscribe(ctx.subject + ".x", durable="d")
+    begin = time.monotonic()
+    batch = await sub.fetch(10, timeout=2 * WAIT)
+    assert (await _acked(batch), batch.error) == (numbers(3), None)
+    assert time.monotonic() - begin < SOON
+
+
+@check()
+async def check_pull_subscribe_waits_for_the_first(ctx: Context) -> None:
+    """If there are none, it returns when the first arrives, not when the batch is full."""
+    js = await _begin(ctx)
     other = await open_js(ctx)
     sub = await js.pull_subscribe(ctx.subject + ".x", durable="d")
 
-    async def later() -> None:
+    async def later() -> float:
         async def look() -> bool:
             return (await other.consumer(name_of(ctx), "d")).cached_info.num_waiting > 0
 
-        await until(await_client, look)
-        await fill(ctx, other, [b"2", b"3"])
+        await until(watcher, look)
+        await fill(ctx, other, [b"0"])
+        return time.monotonic()
 
-    await_client = await ctx.connect(js_server(ctx))
+    watcher = await ctx.connect(js_server(ctx))
     task = ctx.start(later)
+    assert await _acked(await sub.fetch(10, timeout=2 * WAIT)) == [b"0"]
+    assert time.monotonic() - await task.result() < SOON
+
+
+@check()
+async def check_pull_subscribe_at_max_ack_pending(ctx: Context) -> None:
+    """The messages up to the limit are returned at once; then there are none in time."""
+    js = await _begin(ctx, 6)
+    sub = await js.pull_subscribe(ctx.subject + ".x", durable="d", max_ack_pending=2)
     begin = time.monotonic()
-    assert await _acked(await sub.fetch(4, timeout=2 * WAIT)) == numbers(4)
-    assert time.monotonic() - begin < WAIT
-    await task.result()
+    batch = await sub.fetch(5, timeout=2 * WAIT)
+    assert [msg.data for msg in batch] == numbers(2)
+    assert time.monotonic() - begin < SOON
+    with raises(TimeoutExpired, within=SOON):
+        await sub.fetch(5, timeout=0.2)
+    assert await _acked(batch) == numbers(2)
+    assert await _acked(await sub.fetch(2, timeout=WAIT)) == numbers(4)[2:]
 
 
 @check()
 async def check_pull_subscribe_time_is_over(ctx: Context) -> None:
-    """What there is when the time is over; TimeoutExpired if there is nothing, and not later."""
-    js = await _begin(ctx, 2)
+    """TimeoutExpired if nothing comes in time, and not later."""
+    js = await _begin(ctx)
     sub = await js.pull_subscribe(ctx.subject + ".x", durable="d")
-    begin = time.monotonic()
-    batch = await sub.fetch(5, timeout=0.3)
-    assert (await _acked(batch), batch.error) == (numbers(2), None)
-    assert 0.2 < time.monotonic() - begin < SOON
     for count in (1, 5):
         begin = time.monotonic()
         with raises(TimeoutExpired, within=SOON):
@@ -224,33 +246,23 @@ async def check_pull_subscribe_without_a_stream(ctx: Context) -> None:
 
 @check()
 async def check_pull_subscribe_the_consumer_goes(ctx: Context) -> None:
-    """A consumer that is deleted during a fetch: that is raised, or told behind the messages."""
-    js = await _begin(ctx, 1)
+    """A fetch whose consumer is deleted while it waits raises that."""
+    js = await _begin(ctx)
     other = await open_js(ctx)
     looker = await ctx.connect(js_server(ctx))
-    pulls = await looker.subscribe("$JS.API.CONSUMER.MSG.NEXT.%s.e" % name_of(ctx))
-    await looker.flush(WAIT)
-    for count, expected in ((1, [b"0"]), (2, [])):
+    for count in (1, 2):
         sub: PullSubscription = await js.pull_subscribe(ctx.subject + ".x", name="e")
 
         async def delete() -> None:
             async def look() -> bool:
                 return (await other.consumer(name_of(ctx), "e")).cached_info.num_waiting > 0
 
-            assert b"no_wait" in (await pulls.next(WAIT)).data
-            assert b"no_wait" not in (await pulls.next(WAIT)).data  # the one that lingers
             await until(looker, look)
             await other.delete_consumer(name_of(ctx), "e")
 
         task = ctx.start(delete)
-        if expected:
-            batch = await sub.fetch(count + 1)
-            assert [msg.data for msg in batch] == expected
-            assert isinstance(batch.error, ConsumerDeleted)
-            await (await js.stream(name_of(ctx))).purge()
-        else:
-            with raises(ConsumerDeleted):
-                await sub.fetch(count)
+        with raises(ConsumerDeleted):
+            await sub.fetch(count)
         await task.result()
         await sub.unsubscribe()
 
