@@ -323,8 +323,7 @@ class Fetcher(Machine):
             return
         else:
             self._quiet_at = None
-            self._count += 1
-            self._probe = b"%d" % self._count
+            self._probe = self.tokens.next()
             self.order(self._template.subject, self._template.expired(), self._prefix + self._probe)
         self._set_deadline()
 

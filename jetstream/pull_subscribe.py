@@ -28,6 +28,7 @@ from .assets import put_consumer
 from .binding import bind, given_names
 from .cleanup import clean_up, may_exist
 from .config import ConsumerConfig
+from .consumer import Consumer
 from .errors import JetStreamNotAvailable
 from .pull import MARGIN
 from .pull_options import check_count, check_time, fetch_template, first_template
@@ -164,7 +165,8 @@ async def pull_subscribe(js: JetStream, api: Api, wanted: PullWanted) -> PullSub
         if not wanted.name and may_exist(error):
             clean_up(api, stream, config.name)  # JSSUB-17
         raise
-    return PullSubscription(js, api, made, deletes=not wanted.durable)
+    consumer = Consumer(api, stream, made.name, made)
+    return PullSubscription(js, api, consumer, deletes=not wanted.durable)
 
 
 async def _attach(js: JetStream, api: Api, stream: str, wanted: PullWanted) -> PullSubscription:

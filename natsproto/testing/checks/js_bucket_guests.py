@@ -42,7 +42,7 @@ async def _bucket_of(js: JetStream, bucket: str, config: dict[str, Any]) -> None
     await kv.put("a", b"v")
     with raises(BucketExists) as caught:
         await js.create_key_value(bucket=bucket, history=2, storage="memory", ttl=60)
-    assert caught.error.differing == ("history", "ttl")
+    assert caught.error.different == ("history", "ttl")
     await js.update_key_value(await kv.info())
     await js.update_key_value(await kv.info(), history=10)
     assert (await kv.status()).history == 10
