@@ -39,7 +39,7 @@ class Watcher:
     def __init__(self, watching: Watching, port: BlockingPort) -> None:
         self._watching = watching
         self.port = port
-        #: What happened to its consumer: ConsumerReset. Iterate, or ask for next.
+        #: What happened: ConsumerReset, StreamRecreated. Iterate, or call next.
         self.events = PullEvents(watching.events, port)
 
     @property

@@ -294,7 +294,8 @@ class Messages(Iteration):
     def __init__(self, inner: _consuming.Messages, port: BlockingPort) -> None:
         super().__init__(inner, port)
         self._consume = inner
-        #: What happened: PullWarning, Pinned, Unpinned, ConsumerReset. Iterate, or ask for next.
+        #: What happened: PullWarning, Pinned, Unpinned; ConsumerReset and StreamRecreated of an
+        #: ordered one. Iterate, or call next.
         self.events = PullEvents(inner.events, port)
 
     @property

@@ -52,7 +52,8 @@ class Messages(Iteration):
     def __init__(self, session: Session, machine: Consume, ackless: bool) -> None:
         super().__init__(session, machine, ackless)
         self._consume = machine
-        #: What happened: PullWarning, Pinned, Unpinned, ConsumerReset. Iterate, or ask for next.
+        #: What happened: PullWarning, Pinned, Unpinned; ConsumerReset and StreamRecreated of an
+        #: ordered one. Iterate, or call next.
         self.events = PullEvents(session, machine)
 
     @property

@@ -159,7 +159,7 @@ class KeyWatcher:
             # ORDERED-26: older entries of a key must not come in the place of its latest.
             lineage.ahead = max(0, info.num_pending - lineage.consumer_seq)
         snapshot.doubtful = not (snapshot.done or info.num_pending)
-        #: What happened to its consumer: ConsumerReset. Iterate, or ask for next.
+        #: What happened: ConsumerReset, StreamRecreated. Iterate, or call next.
         self.events: MachineEvents = messages.events
 
     @property

@@ -56,7 +56,7 @@ class ObjectWatcher:
         self._bucket = metas.bucket
         self._watcher = watcher
         self._ignore_deletes = ignore_deletes
-        #: What happened to its consumer: ConsumerReset. Iterate, or ask for next.
+        #: What happened: ConsumerReset, StreamRecreated. Iterate, or call next.
         self.events: MachineEvents = watcher.events
 
     @property

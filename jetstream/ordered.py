@@ -13,8 +13,9 @@ order; what the lost consumer still sends is dropped. The consumer is lost by
 
     not by a change of leader, which does not concern its memory, nor by what else ends a pull
 
-Each time the user is told (ConsumerReset). It ends only by what ends Consume, by an error that
-making it anew would meet again, and after `max_attempts` tries in a row.
+Each time the user is notified (ConsumerReset), and also if the stream is not the same any more
+(StreamRecreated, lineage.py). It ends only by what ends Consume, by an error that creating another
+consumer would meet again, and after `max_attempts` tries in a row.
 """
 
 from __future__ import annotations

@@ -284,10 +284,11 @@ class OrderedConsumer:
         threshold_bytes: int | None = None,
         stop_after: int | None = None,
     ) -> Messages:
-        """Messages without end, as Consumer.consume: each once, in order, without gaps.
+        """Return messages without end, as Consumer.consume: each once, in order, without gaps.
 
-        If the consumer is lost, or a message is, another one is made, which goes on behind the last
-        message: `events` tells (ConsumerReset). It raises when that cannot succeed any more, as
+        If the consumer or a message is lost, another consumer continues after the last message:
+        `events` reports ConsumerReset. If the stream was deleted and created again, it continues
+        with the first message: StreamRecreated. It raises when a reset cannot succeed any more, as
         when the stream is gone.
         """
         limits = consume_limits(

@@ -226,3 +226,42 @@ def test_where_a_stream_that_was_recreated_is_read_from(policy, came, ahead, exp
     line.installed(created(0, num_pending=2))
     line.confirm(Timestamp.parse(T[3]))
     assert line.judge(b"$JS.ACK.S.o_3.1.1.1.1794786870000000000.0") == NEXT
+
+
+@pytest.mark.rule("ORDPUSH-2")
+def test_a_push_consumer_has_a_subject():
+    assert lineage().successor("a.d1")[1]["config"]["deliver_subject"] == "a.d1"
+
+
+@pytest.mark.rule("ORDERED-30")
+def test_when_the_stream_is_not_known():
+    """It is trusted the second time in a row."""
+    line = lineage()
+    line.successor()
+    line.installed(created(created=T[2]))
+    for answers, expected in (("ff", [False, True]), ("fsf", [False, None, False])):
+        found = []
+        for answer in answers:
+            line.successor()
+            line.installed(created())
+            known = answer == "s"
+            found.append(line.confirm(Timestamp.parse(T[1])) if known else line.trust())
+            assert line.there == (known or found[-1])
+        assert found == expected
+        line.confirm(None)
+
+
+@pytest.mark.rule("ORDERED-19")
+@pytest.mark.rule("ORDERED-31")
+def test_rewind():
+    line = lineage(deliver_policy="all")
+    line.successor()
+    line.installed(created(created=T[2]))
+    reply = b"$JS.ACK.S.o_%d.1.9.1.1794786870000000000.0"
+    assert (line.rewind(reply % 1), line.start) == (True, 9)
+    line.successor()
+    line.installed(created())
+    line.confirm(Timestamp.parse(T[3]))
+    assert (line.rewind(reply % 1), line.rewind(reply % 2), line.start) == (False, False, 0)
+    line.successor()
+    assert (line.rewind(reply % 3), line.start) == (True, 9)
