@@ -212,14 +212,17 @@ class Client:
         return "<Client %s %s>" % (self.state, self.connected_url)
 
 
-async def leave(client: Client, kind: type[BaseException] | None, timeout: float = 2.0) -> None:
+async def leave(
+    client: Client, kind: type[BaseException] | None, timeout: float | None = None
+) -> None:
     """Close the client at the end of a block that raised an exception of this kind, or none.
 
+    `timeout` is that of `close`, None for its default.
     CONN-29: an error of closing does not replace that exception. The Closed event has the count of
     unconfirmed messages.
     """
     try:
-        await client.close(timeout)
+        await (client.close() if timeout is None else client.close(timeout))
     except ConnectionClosed:
         pass  # after a fork, in the child: there is nothing to close
     except MessagesUnconfirmed:

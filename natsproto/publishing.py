@@ -88,7 +88,7 @@ class Publishing:
         self._sizes: dict[int, bytes] = {}  # b"16\r\n" of small sizes that were used before
         self._busy: list[Receiver] = []  # machines that have orders for us
         # Messages in `stats` that somebody expects an answer to, and so learns of their loss.
-        self._answerable = 0
+        self._answerable: int = 0
 
     def publish(
         self,

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 RANDOM = random.SystemRandom()
 READ_SIZE = 64 * 1024
 FORKED = "this client belongs to the process before the fork: connect again"
-# How long the end of a block may take, as `Client.close` has it, and that of a cancelled one.
-CLOSE = 2.0
+# How long the end of a canceled block may take: enough to send what is on its way.
 GOODBYE = 0.5
 # For how long an iterator that finds messages keeps the loop to itself.
 _TURN = 0.02

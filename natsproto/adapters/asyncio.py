@@ -6,7 +6,6 @@ A Link for each transport, one timer, one task while dialling.
 from __future__ import annotations
 
 import asyncio
-from asyncio import _get_running_loop
 from contextlib import suppress
 from functools import partial
 from socket import SOCK_STREAM
@@ -55,7 +54,7 @@ class Connecting:
 
     async def __aexit__(self, kind: type[BaseException] | None, *exc: object) -> None:
         cancelled = kind is not None and issubclass(kind, asyncio.CancelledError)
-        await leave(self._client, kind, shared.GOODBYE if cancelled else shared.CLOSE)
+        await leave(self._client, kind, shared.GOODBYE if cancelled else None)
 
 
 class AsyncioPort(shared.Carrier):
@@ -82,7 +81,11 @@ class AsyncioPort(shared.Carrier):
 
     def _check_loop(self) -> None:
         """CONN-33: another loop, perhaps of another thread, must not use this client."""
-        if _get_running_loop() is not self._loop:
+        try:
+            here = asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            here = False  # no loop runs here, as in the child after a fork
+        if not here:
             if self._loop.is_closed():
                 self.connection.abandon("its event loop is closed: connect again")
             if self.connection.closed:

@@ -26,7 +26,7 @@ from natsproto.waitable import Waitable
 
 from ._lookup import Lookups
 from ._mutex import Mutex
-from ._shared import CLOSE, FORKED, make_connection, open_client, run_worker
+from ._shared import FORKED, make_connection, open_client, run_worker
 from ._sockets import SocketCarrier, wait_for
 
 if TYPE_CHECKING:
@@ -40,6 +40,10 @@ if TYPE_CHECKING:
 
     from ._shared import Worker
     from ._sockets import Addresses, Wire
+
+
+# How long it may take to close a client that nobody closes, as `Client.close` has it.
+CLOSE = 2.0
 
 
 def connect(

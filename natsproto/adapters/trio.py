@@ -71,7 +71,7 @@ class _Connecting:
         self._nursery.cancel_scope.shield = True
         try:
             cancelled = kind is not None and issubclass(kind, trio.Cancelled)
-            await leave(self._client, kind, shared.GOODBYE if cancelled else shared.CLOSE)
+            await leave(self._client, kind, shared.GOODBYE if cancelled else None)
         finally:
             await self._leave()
 

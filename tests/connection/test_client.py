@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from natsproto.client import leave
 from natsproto.errors import (
     ConnectionClosed,
     InvalidValue,
@@ -360,3 +361,10 @@ def test_no_event_in_time():
     with pytest.raises(TimeoutExpired, match="no event in time"):
         stage.run(stage.client.events.next(timeout=0.25))
     assert stage.now() == 0.25
+
+
+def test_the_end_of_a_block_may_have_less_time():
+    stage = Stage()
+    stage.serve = lambda: False
+    stage.run(leave(stage.client, Cancelled, 0.5))
+    assert (stage.now(), stage.client.state) == (0.5, "CLOSED")
