@@ -17,8 +17,8 @@ class Mutex:
         """Give the lock to others until `woken` is released, and take it again.
 
         An exception of a signal handler, such as KeyboardInterrupt, ends it and comes out as it is.
-        A threading.Condition is not enough for that (CLOCK-4): interrupted while it takes the lock
-        again, it returns without, and the caller's `with` block fails with a RuntimeError.
+        A threading.Condition is not enough for that (CLOCK-4): interrupted between two of its steps
+        it may return without the lock, and the caller's `with` block fails with a RuntimeError.
         """
         lock: Any = self.lock
         state = (1, get_ident())  # as _release_save has it, should we be interrupted in it
