@@ -25,10 +25,11 @@ from .compat import SupportsTriggerAvailableNow
 from .connect import client, jetstream
 from .limits import is_unlimited
 from .lookup import Lookup
+from .offsets import VERSION, check_version
+from .plan import default_parallelism
 from .pull import Pulls
 from .retry import UNANSWERED, Patience, ask
 from .schema import check_schema
-from .source import default_parallelism
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -90,7 +91,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             wait = _POLL if self._left is None else _BRIEFLY
             messages = self._take(wait, is_unlimited(limit) and start is not None)
             if not messages:
-                return self._offset(number)
+                return self._offset(number) if start is None else start
             self._batches[number + 1] = messages
         self._number = number + 1
         return self._offset(number + 1)
@@ -149,14 +150,15 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return rows
 
     def _offset(self, number: int) -> dict[str, Any]:
-        return {"consumer": "%s/%s" % (self.stream, self.name), "batch": number}
+        return {"v": VERSION, "consumer": "%s/%s" % (self.stream, self.name), "batch": number}
 
     def _read(self, offset: dict[str, Any]) -> int:
+        check_version(offset)
         try:
             number: Any = offset["batch"]
         except (KeyError, TypeError):
             number = None
-        if type(number) is not int or offset != self._offset(number):
+        if type(number) is not int or {**offset, "v": VERSION} != self._offset(number):
             text = (
                 "offset %r in the checkpoint is not of consumer %s of stream %s: a query of another"
                 " kind needs a checkpoint of its own"

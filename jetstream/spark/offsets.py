@@ -1,9 +1,10 @@
 """Offsets of a streaming query, and what it means if a stream does not fit them any more.
 
-    {"streams": {"ORDERS": {"next": 42, "created": "2026-01-01T00:00:00Z"}}}
+    {"v": 1, "streams": {"ORDERS": {"next": 42, "created": "2026-01-01T00:00:00Z"}}, "plan": {...}}
 
-`next` is the first sequence that was not read yet, `created` tells a stream from another one that
-was made under the same name later.
+`v` is the version of this format; offsets of a later version are refused, those without one are
+older. `next` is the first sequence that was not read yet, `created` tells a stream from another one
+that was made under the same name later. `plan` says how the batch that ends here is cut: plan.py.
 
 Spark asks for the initial offset again if it starts anew before its first batch was finished, and
 "latest" is another place by then: what came in between would be lost. So the initial offset is
@@ -19,10 +20,13 @@ from typing import TYPE_CHECKING, Any
 from jetstream.errors import JetStreamError
 from natsproto.errors import InvalidValue
 
+from .plan import Plan, read_plan
+
 if TYPE_CHECKING:
     from .lookup import View
 
 LOG = logging.getLogger("jetstream.spark")
+VERSION = 1
 
 Places = dict[str, "Place"]
 
@@ -51,18 +55,47 @@ class Place:
         return "Place(%d, %r)" % (self.next, self.created)
 
 
+_ODD = (KeyError, TypeError, ValueError, AttributeError)
+
+
 def read_places(offset: Any, key: str = "streams") -> Places:
     """The places in an offset; InvalidValue if it is none of this reader's."""
+    check_version(offset)
     try:
         return {
             name: Place(_sequence(place["next"]), str(place["created"]))
             for name, place in offset[key].items()
         }
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except _ODD:
+        raise _not_ours(offset) from None
+
+
+def planned(offset: dict[str, Any]) -> Plan | None:
+    """Return the plan of the batch that ends here; None in an offset of an older version."""
+    if "plan" not in offset:
+        return None
+    try:
+        return read_plan(offset["plan"])
+    except _ODD:
+        raise _not_ours(offset) from None
+
+
+def check_version(offset: Any) -> None:
+    """Refuse an offset that a later version of this package wrote: it may mean something else."""
+    version: Any = offset.get("v", 0) if isinstance(offset, dict) else 0
+    if type(version) is not int or version > VERSION:
         raise InvalidValue(
-            "offset %r in the checkpoint is none of mode=sequence: another mode or source wrote it,"
-            " or it was changed; a query of another kind needs a checkpoint of its own" % (offset,)
-        ) from None
+            "offset in the checkpoint has version %r, and this package reads up to %d: run the"
+            " query with the version of natsproto that wrote it, or a later one"
+            % (version, VERSION)
+        )
+
+
+def _not_ours(offset: Any) -> InvalidValue:
+    return InvalidValue(
+        "offset %r in the checkpoint is none of mode=sequence: another mode or source wrote it,"
+        " or it was changed; a query of another kind needs a checkpoint of its own" % (offset,)
+    )
 
 
 def _sequence(value: Any) -> int:
@@ -76,16 +109,17 @@ def write_places(places: Places) -> dict[str, dict[str, Any]]:
 
 
 def initial_offset(places: Places) -> dict[str, Any]:
-    return {"streams": write_places(places), "initial": True}
+    return {"v": VERSION, "streams": write_places(places), "initial": True}
 
 
 def is_initial(offset: dict[str, Any]) -> bool:
     return bool(offset.get("initial"))
 
 
-def end_offset(places: Places, start: dict[str, Any]) -> dict[str, Any]:
-    """The end of a batch that begins at `start`."""
-    offset: dict[str, Any] = {"streams": write_places(places)}
+def end_offset(places: Places, start: dict[str, Any], plan: Plan) -> dict[str, Any]:
+    """The end of a batch that begins at `start` and is cut by this plan."""
+    offset: dict[str, Any] = {"v": VERSION, "streams": write_places(places)}
+    offset["plan"] = plan.encode()
     if is_initial(start):
         offset["init"] = start["streams"]
     return offset

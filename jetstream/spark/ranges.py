@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .options import Settings
+    from .plan import Plan
 
 # Fewer than this are not worth a task of their own, unless the user says so.
 _LEAST = 10_000
@@ -44,16 +45,17 @@ class Range(InputPartition):
         self.created = created
 
 
-def split(whole: list[Range], settings: Settings, workers: int) -> list[Range]:
-    """Parts for tasks, in order: minPartitions of them at least, if there are so many sequences."""
+def split(whole: list[Range], plan: Plan) -> list[Range]:
+    """Parts for tasks, in order: minPartitions of them at least, if there are so many sequences.
+
+    A batch that is replayed must be cut as it was before (plan.py). So whoever changes this, or
+    _LEAST, gives plans a version and keeps the old way for those that are in checkpoints.
+    """
     total = sum(each.end - each.start for each in whole)
-    if settings.given("minPartitions"):
-        wanted = settings.number("minPartitions")
-    else:
-        wanted = max(1, min(workers, total // _LEAST))
+    wanted = plan.least or max(1, min(plan.workers, total // _LEAST))
     size = max(1, -(-total // wanted))
-    if settings.given("maxRecordsPerPartition"):
-        size = min(size, settings.number("maxRecordsPerPartition"))
+    if plan.most:
+        size = min(size, plan.most)
         if total // size > _MOST_PARTS:
             text = "option maxRecordsPerPartition %d cuts %d sequences into more than %d tasks"
             raise InvalidValue(text % (size, total, _MOST_PARTS))

@@ -6,7 +6,6 @@ same rows, and a task that is tried again reads what it read before.
 
 from __future__ import annotations
 
-import os
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from .filters import intersection
 from .lookup import Lookup, check_readable
 from .offsets import gone, lose
 from .options import place_of
+from .plan import new_plan
 from .pushdown import Narrowing
 from .ranges import Range, read_range, split
 from .schema import check_schema
@@ -48,7 +48,7 @@ class BatchReader(DataSourceReader):
             view = lookup.view()
             check_readable(view, self.settings)
             whole += self._range(lookup, view)
-        return list(split(whole, self.settings, default_parallelism()))
+        return list(split(whole, new_plan(self.settings)))
 
     def _range(self, lookup: Lookup, view: View) -> list[Range]:
         settings = self.settings
@@ -132,7 +132,3 @@ def sequence_of(place: int | str, view: View) -> int:
         return place
     return view.first if place == "earliest" else view.next
 
-
-def default_parallelism() -> int:
-    """Spark does not tell a Python source how many cores it has; here are those of the driver."""
-    return os.cpu_count() or 1

@@ -32,15 +32,17 @@ from .offsets import (
     first_to_read,
     initial_offset,
     is_initial,
+    planned,
     read_places,
     start_places,
     write_places,
 )
+from .plan import new_plan
 from .pushdown import SKEW
 from .ranges import Range, split
 from .retry import ask
 from .schema import check_schema
-from .source import default_parallelism, read_rows, starting_sequence
+from .source import read_rows, starting_sequence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -109,23 +111,24 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         begins = self._read(start)
         first = is_initial(start)
         if not first:
-            self._finish(begins)
+            self._finish(start)
         limited = not is_unlimited(limit)
-        places = self._next_places(begins, limited)
-        if places is None and not first and self._target is None:
+        end = self._next_end(begins, start, limited)
+        if end is None and not first and self._target is None:
             self._wait()
-            places = self._next_places(begins, limited)
-        if places is None:
+            end = self._next_end(begins, start, limited)
+        if end is None:
             # The first batch has an end of its own even if it is empty: see offsets.py.
-            return end_offset(begins, start) if first else start
-        return end_offset(places, start)
+            return end_offset(begins, start, new_plan(self.settings)) if first else start
+        return end
 
     def _all_there_is(self) -> dict[str, Any]:
         """Before 4.2: also asked for before the initial offset, and never told where it starts."""
-        offset = end_offset(self._latest(), self.initialOffset())
+        plan = new_plan(self.settings)
+        offset = end_offset(self._latest(), self.initialOffset(), plan)
         if offset == self._told:
             self._wait()
-            offset = end_offset(self._latest(), self.initialOffset())
+            offset = end_offset(self._latest(), self.initialOffset(), plan)
         self._told = offset
         return offset
 
@@ -133,7 +136,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         views = self._look() if self._is_stale() else self._views
         return {name: Place(view.next, view.created) for name, view in views.items()}
 
-    def _next_places(self, places: Places, limited: bool) -> Places | None:
+    def _next_end(
+        self, places: Places, start: dict[str, Any], limited: bool
+    ) -> dict[str, Any] | None:
         """The end of the batch that begins there; None if it is not time for one."""
         views = self._target or self._views
         if self._target is None and (not views or self._is_stale()):
@@ -145,7 +150,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             lookups = {name: self._lookup(name) for name in places}
             ends = self.limits.apply(begins, ends, views, lookups, waiting)
         result = {name: Place(ends[name], views[name].created) for name in places}
-        return None if result == places else result
+        if result == places:
+            return None
+        return end_offset(result, start, new_plan(self.settings, begins))
 
     def getDefaultReadLimit(self) -> Any:
         return default_read_limit(self.settings)
@@ -163,6 +170,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         ends = self._read(end)
         begins = self._check_streams(start_places(start, end))
+        # Not by the options of now: a batch that is replayed has the partitions that it had.
+        plan = planned(end) or new_plan(self.settings)
+        firsts: dict[str, int] = {}
         whole: list[Range] = []
         views = self._look() if self._is_stale() else self._views
         for name, place in ends.items():
@@ -172,13 +182,19 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if begins[name] == place:
                 continue
             first = first_to_read(begins[name], view, self.fail)
-            # If it was made anew since, nothing of what was to be read is there.
-            if first < place.next and place.created == view.created:
-                whole.append(Range(name, first, place.next, self.settings.filters, view.created))
-        return list(split(whole, self.settings, default_parallelism()))
+            if place.created != view.created:
+                first = place.next  # it was made anew: nothing of what was to be read is there
+            firsts[name] = first
+            start_of_plan = plan.first.get(name, first)
+            if start_of_plan < place.next:
+                whole.append(Range(name, start_of_plan, place.next, plan.filters, place.created))
+        parts = split(whole, plan)
+        for part in parts:  # those without messages stay: the others keep their numbers
+            part.start = min(part.end, max(part.start, firsts[part.stream]))
+        return list(parts)
 
     def commit(self, end: dict[str, Any]) -> None:
-        self._finish(self._read(end))
+        self._finish(end)
 
     def stop(self) -> None:
         pass  # the process ends, and its connection with it
@@ -230,19 +246,21 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
         return places
 
-    def _finish(self, places: Places) -> None:
-        """Everything below these places is done with."""
+    def _finish(self, end: dict[str, Any]) -> None:
+        """Purge what the batch that ends here, and those before it, have read."""
+        places = self._read(end)
         if self.settings.text("onCommit") != "purge":
             return
+        plan = planned(end) or new_plan(self.settings)
         for name, place in places.items():
             if place.next > self._purged.get(name, 1):
-                ask(partial(self._purge, name, place))
+                ask(partial(self._purge, name, place, plan.filters))
                 self._purged[name] = place.next
 
-    def _purge(self, name: str, place: Place) -> None:
+    def _purge(self, name: str, place: Place, filters: list[str]) -> None:
         stream = jetstream(self.settings).stream(name)
         if str(stream.cached_info.created) == place.created:
-            for subject in self.settings.filters or [">"]:
+            for subject in filters or [">"]:
                 stream.purge(subject=subject, seq=place.next)
 
 

@@ -23,9 +23,11 @@ from jetstream.spark.offsets import (
     end_offset,
     first_to_read,
     initial_offset,
+    planned,
     read_places,
     start_places,
 )
+from jetstream.spark.plan import Plan
 from jetstream.timestamp import Timestamp
 from natsproto.errors import InvalidValue
 from natsproto.frames import Msg
@@ -185,6 +187,31 @@ def test_an_offset_that_was_changed_by_hand(text):
         read_places(json.loads(place % text))
 
 
+def test_a_plan_is_json_and_comes_back():
+    plan = Plan(["a.*", "b"], 3, 0, 500, {"S": 4})
+    end = json.loads(json.dumps(end_offset({"S": Place(9, "then")}, {}, plan)))
+    assert vars(planned(end)) == vars(plan)
+    assert planned({"streams": {}}) is None  # as older versions wrote it
+
+
+@pytest.mark.parametrize(
+    "odd", [3, {}, {"workers": 2}, {"filters": [], "workers": -1, "least": 0, "most": 0}]
+)
+def test_a_plan_that_was_changed_by_hand(odd):
+    with pytest.raises(InvalidValue, match="is none of mode=sequence"):
+        planned({"streams": {}, "plan": odd})
+
+
+def test_an_offset_of_a_later_version_is_refused():
+    offset = end_offset({"S": Place(9, "then")}, {}, Plan([], 1, 0, 0, {}))
+    assert offset["v"] == 1
+    without = {"streams": offset["streams"]}
+    assert read_places(offset) == read_places(without) == {"S": Place(9, "then")}
+    for version in (2, "1", None):
+        with pytest.raises(InvalidValue, match="reads up to 1: run the query with"):
+            read_places({**offset, "v": version})
+
+
 @pytest.mark.parametrize(
     "odd",
     [
@@ -204,11 +231,12 @@ def test_an_offset_of_something_else(odd):
 
 def test_the_first_batch_begins_where_its_end_says():
     early, late = {"S": Place(4, "then")}, {"S": Place(9, "then")}
-    end = end_offset(late, initial_offset(early))
+    plan = Plan([], 1, 0, 0, {})
+    end = end_offset(late, initial_offset(early), plan)
     assert start_places(initial_offset({"S": Place(8, "then")}), end) == early
     # Later batches begin where the one before them ended, whatever that one carries.
-    assert start_places(end, end_offset({"S": Place(12, "then")}, end)) == late
-    assert "init" not in end_offset(late, end)
+    assert start_places(end, end_offset({"S": Place(12, "then")}, end, plan)) == late
+    assert "init" not in end_offset(late, end, plan)
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,76 @@ def test_a_first_batch_that_was_not_finished_loses_nothing(server, js, name):
     assert Query(again, end).batch() == list(range(16, 23))
 
 
+def ranges(reader, start, end):
+    return [(part.start, part.end, part.filters) for part in reader.partitions(start, end)]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"minPartitions": 3},
+        {"minPartitions": 2, "maxRecordsPerPartition": 1000},
+        {"minPartitions": 2, "filterSubjects": "{name}.1"},
+        {"minPartitions": 2, "filterSubjects": ""},
+        {},  # and another number of cores
+    ],
+)
+def test_a_replayed_batch_has_the_partitions_that_it_had(server, js, name, monkeypatch, changed):
+    make(js, name, 8000, subjects=2)
+    options = {"stream": name, "startingOffsets": "earliest"}
+    first = {"minPartitions": 2, "filterSubjects": f"{name}.0"} if changed else {}
+    monkeypatch.setattr("jetstream.spark.ranges._LEAST", 1000)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    reader = query_reader(server, **options, **first)
+    query = Query(reader)
+    end = query.plan()
+    before = ranges(reader, query.start, end)
+    assert len(before) == 2
+    # The driver dies, and another one replays the batch on another machine, with other options.
+    monkeypatch.setattr("os.cpu_count", lambda: 5)
+    texts = {key: str(value).format(name=name) for key, value in changed.items()}
+    again = query_reader(server, **options, **{key: texts[key] for key in texts if texts[key]})
+    assert ranges(again, query.call(again.initialOffset()), end) == before
+    # The batches that follow go by the options of now.
+    fill(js, name, 8000, subjects=2)
+    later = Query(again, end)
+    after = ranges(again, end, later.plan())
+    assert (len(after), after[0][2]) != (2, before[0][2])
+
+
+def test_a_replayed_batch_keeps_its_partitions_if_messages_are_gone(server, js, name):
+    stream = make(js, name, 100)
+    options = {"stream": name, "startingOffsets": "earliest", "minPartitions": 4}
+    query = Query(query_reader(server, **options, failOnDataLoss=False))
+    end = query.plan()
+    stream.purge(seq=31)
+    again = query_reader(server, **options, failOnDataLoss=False)
+    parts = again.partitions(query.start, end)
+    assert [(part.start, part.end) for part in parts] == [(26, 26), (31, 51), (51, 76), (76, 101)]
+    assert sequences(again, parts) == list(range(31, 101))
+    with pytest.raises(DataLost, match="messages 1 to 30"):
+        query_reader(server, **options).partitions(query.start, end)
+
+
+def test_an_offset_of_an_older_version_is_cut_by_the_options(server, js, name):
+    make(js, name, 100)
+    options = {"stream": name, "startingOffsets": "earliest"}
+    query = Query(query_reader(server, **options, minPartitions=2))
+    end = {"streams": query.plan()["streams"], "init": query.start["streams"]}
+    again = query_reader(server, **options, minPartitions=5)
+    assert len(again.partitions(again.initialOffset(), end)) == 5
+
+
+def test_a_purge_takes_what_the_batch_has_read_whatever_the_filter_is_now(server, js, name):
+    make(js, name, 30, subjects=3)
+    options = {"stream": name, "startingOffsets": "earliest", "onCommit": "purge"}
+    query = Query(query_reader(server, **options, subject=f"{name}.1"))
+    assert len(query.batch()) == 10
+    query_reader(server, **options).commit(query.start)
+    left = js.stream(name).info(subjects_filter=">").state.subjects
+    assert left == {f"{name}.0": 10, f"{name}.2": 10}
+
+
 def test_the_initial_offset_stays_what_it_was_told_to_be(server, js, name):
     make(js, name, 3)
     reader = query_reader(server, stream=name)

@@ -13,6 +13,7 @@ from jetstream.spark import pull
 from jetstream.spark.connect import client
 from jetstream.spark.lookup import Lookup
 from jetstream.spark.options import BATCH, read_options
+from jetstream.spark.plan import new_plan
 from jetstream.spark.ranges import Range, split
 from jetstream.timestamp import Timestamp
 from natsproto.errors import InvalidValue
@@ -22,7 +23,9 @@ from tests.spark.support import batch_reader, make, rows_of, sequences
 def lengths(options: dict[str, str], *whole: tuple[int, int], workers: int = 4) -> list:
     settings = read_options({"stream": "S", **options}, BATCH)
     parts = [Range(f"S{i}", start, end, [], "") for i, (start, end) in enumerate(whole)]
-    return [(part.stream, part.start, part.end) for part in split(parts, settings, workers)]
+    plan = new_plan(settings)
+    plan.workers = workers
+    return [(part.stream, part.start, part.end) for part in split(parts, plan)]
 
 
 def test_ranges_are_split_into_equal_parts():
