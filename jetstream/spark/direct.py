@@ -2,6 +2,10 @@
 
 The place of a message is in headers that the server puts behind its own. They are cut off here and
 read in columns: Stream.get_msgs, which makes an object of each message, takes ten times the CPU.
+
+A publisher may have sent a header block that does not end as one. The server then appends its own
+headers in the middle of the last line, and the reply no longer tells what was stored. Such a
+message is read again from the stream's leader (STREAM.MSG.GET), which returns the stored bytes.
 """
 
 from __future__ import annotations
@@ -23,10 +27,11 @@ from .arrow import Rows
 from .connect import client
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from jetstream.call import Api
+    from jetstream.stored import StoredMsg
     from natsproto.frames import Msg
 
     from .lookup import Lookup
@@ -35,10 +40,9 @@ if TYPE_CHECKING:
 
 # The server answers up to 8 MiB or so at a time, however many are asked for.
 _MOST = 1000
-_STREAM = b"\r\nNats-Stream: "
-_SUBJECT = b"Nats-Subject: "
-_SEQUENCE = b"Nats-Sequence: "
-_TIME = b"Nats-Time-Stamp: "
+_BARE = VERSION + b"\r\n"  # before the server's headers: the message has none of its own
+_STREAM = b"Nats-Stream: "
+_NAMES = (b"Nats-Subject: ", b"Nats-Sequence: ", b"Nats-Time-Stamp: ")
 _NONE, _END = 404, 204
 
 
@@ -61,7 +65,7 @@ def read_direct(
             found = run_sync(_get(api, part.stream, body))
         if not found:
             return
-        rows = direct_rows(part.stream, found)
+        rows = direct_rows(part.stream, found, lookup.next_message)
         sequences: list[int] = rows.sequences.to_pylist()
         start = sequences[-1] + 1
         wanted = [
@@ -103,37 +107,53 @@ def _fits(subject: bytes, filters: list[str]) -> bool:
     return not filters or any(matches(each, _text.decode(subject)) for each in filters)
 
 
-def direct_rows(stream: str, messages: list[Msg]) -> Rows:
-    """What the server has answered; InvalidResponse if it is no stored message."""
+def direct_rows(
+    stream: str, messages: list[Msg], reread: Callable[[int], StoredMsg | None]
+) -> Rows:
+    """Return the messages of a reply as rows; InvalidResponse for one that is not stored.
+
+    `reread` returns the message of this sequence, or the next one, from the stream's leader.
+    """
     sequences: list[bytes] = []
     times: list[bytes] = []
     subjects: list[bytes] = []
     headers: list[bytes | None] = []
+    data: list[bytes] = []
     for msg in messages:
-        block = msg.raw_headers or b""
-        place = block.rfind(_STREAM)
-        _, *lines = block[place + 2 :].split(b"\r\n", 4)
-        if (
-            place < 0
-            or len(lines) < 4
-            or not lines[0].startswith(_SUBJECT)
-            or not lines[1].startswith(_SEQUENCE)
-            or not lines[2].startswith(_TIME)
-        ):
-            raise InvalidResponse("answer to DIRECT.GET is no stored message: %r" % block[:200])
-        subjects.append(lines[0][len(_SUBJECT) :])
-        sequences.append(lines[1][len(_SEQUENCE) :])
-        times.append(lines[2][len(_TIME) :])
-        own = block[:place]
-        headers.append(None if own == VERSION else own + b"\r\n\r\n")
+        own, (subject, sequence, time) = _cut(msg.raw_headers or b"")
+        payload = msg.data
+        if own == _BARE:
+            block = None
+        elif own.endswith(b"\r\n"):
+            block = own + b"\r\n"
+        else:
+            block = own
+            stored = reread(int(sequence))
+            # Otherwise it was deleted in the meantime, and this reply is all there is.
+            if stored is not None and stored.seq == int(sequence):
+                block, payload = stored.raw_headers, stored.data
+        sequences.append(sequence)
+        times.append(time)
+        subjects.append(subject)
+        headers.append(block)
+        data.append(payload)
     return Rows(
         stream,
         pa.array(sequences, pa.string()).cast(pa.int64()),
         read_times(times),
         subjects,
-        [msg.data for msg in messages],
+        data,
         headers,
     )
+
+
+def _cut(block: bytes) -> tuple[bytes, list[bytes]]:
+    """Return the message's own headers, and its subject, sequence and time from the server's."""
+    place = block.rfind(_STREAM)
+    _, *lines = block[place:].split(b"\r\n", 4)
+    if place < 0 or len(lines) < 4 or not all(map(bytes.startswith, lines, _NAMES)):
+        raise InvalidResponse("answer to DIRECT.GET is no stored message: %r" % block[:200])
+    return block[:place], [line[len(name) :] for line, name in zip(lines, _NAMES)]
 
 
 def read_times(texts: list[bytes]) -> Any:

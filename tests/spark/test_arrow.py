@@ -28,6 +28,7 @@ from jetstream.spark.offsets import (
     start_places,
 )
 from jetstream.spark.plan import Plan
+from jetstream.stored import StoredMsg
 from jetstream.timestamp import Timestamp
 from natsproto.errors import InvalidValue
 from natsproto.frames import Msg
@@ -156,7 +157,8 @@ def test_messages_of_direct_get():
     # A republished message has such headers of its own; the server's are the last ones.
     own = "NATS/1.0\r\nA: 1\r\nNats-Stream: OLD\r\nNats-Subject: x\r\nNats-Sequence: 1"
     other = (own + PLACE % (9, when)).encode()
-    rows = direct_rows("S", [Msg(b"i", 1, b"", b"d", plain), Msg(b"i", 1, b"", b"e", other)])
+    messages = [Msg(b"i", 1, b"", b"d", plain), Msg(b"i", 1, b"", b"e", other)]
+    rows = direct_rows("S", messages, pytest.fail)
     assert rows.sequences.to_pylist() == [7, 9]
     assert rows.times.to_pylist() == [Timestamp.parse(when).ns] * 2
     assert rows.subjects == [b"a.b", b"a.b"]
@@ -164,7 +166,27 @@ def test_messages_of_direct_get():
     assert rows.take([1]).sequences.to_pylist() == [9]
     for odd in (None, b"NATS/1.0\r\n\r\n", b"NATS/1.0\r\nNats-Stream: S\r\n\r\n"):
         with pytest.raises(InvalidResponse, match="is no stored message"):
-            direct_rows("S", [Msg(b"i", 1, b"", b"", odd)])
+            direct_rows("S", [Msg(b"i", 1, b"", b"", odd)], pytest.fail)
+
+
+def test_direct_get_of_headers_that_do_not_end_is_read_again():
+    when = "2026-11-15T23:55:50.071146522Z"
+    mangled = ("NATS/1.0\r\nA:" + (PLACE % (7, when)).removeprefix("\r\n")).encode()
+    stored = StoredMsg("S", "a.b", 7, Timestamp(0), b"whole", b"NATS/1.0\r\nA: b")
+    later = StoredMsg("S", "a.b", 8, Timestamp(0), b"another", None)
+    for answer, data, block in [
+        (stored, b"whole", b"NATS/1.0\r\nA: b"),
+        (later, b"d", b"NATS/1.0\r\nA:"),  # it is gone by now
+        (None, b"d", b"NATS/1.0\r\nA:"),
+    ]:
+        asked: list[int] = []
+        rows = direct_rows(
+            "S",
+            [Msg(b"i", 1, b"", b"d", mangled)],
+            lambda seq, asked=asked, answer=answer: asked.append(seq) or answer,
+        )
+        assert (asked, rows.data, rows.headers) == ([7], [data], [block])
+        assert (rows.sequences.to_pylist(), rows.subjects) == ([7], [b"a.b"])
 
 
 # Offsets

@@ -16,8 +16,10 @@ from jetstream.spark.options import BATCH, read_options
 from jetstream.spark.plan import new_plan
 from jetstream.spark.ranges import Range, split
 from jetstream.timestamp import Timestamp
+from natsproto.adapters.blocking import connect
+from natsproto.effects import Publish
 from natsproto.errors import InvalidValue
-from tests.spark.support import batch_reader, make, rows_of, sequences
+from tests.spark.support import batch_reader, fill, make, rows_of, sequences
 
 
 def lengths(options: dict[str, str], *whole: tuple[int, int], workers: int = 4) -> list:
@@ -121,6 +123,33 @@ def test_times_are_exact_and_gaps_do_not_matter(server, js, name):
             found = lookup.sequence_at(Timestamp(row["timestamp_ns"] + later), view)
             rest = [each for each in rows if each["timestamp_ns"] >= row["timestamp_ns"] + later]
             assert [each for each in rows if each["sequence"] >= found] == rest
+
+
+POISON = [b"NATS/1.0\r\nA: b", b"NATS/1.0\r\nA: b\r\n", b"NATS/1.0", b"x", b"\r\n\r\n", b"\n\n\n"]
+
+
+def test_headers_that_are_none_do_not_stop_direct_reads(server, js, name):
+    """The server puts its own headers into them: what it sends is not what is stored."""
+    make(js, name, 2, allow_direct=True)
+    with connect(server.url) as client:
+        for number, block in enumerate(POISON):
+            order = Publish(f"{name}.p".encode(), b"data %d" % number, b"", block)
+            client.inner.session.connection.send(order)
+        client.flush()
+    fill(js, name, 2)
+    columns = ("sequence", "subject", "data", "headers")
+    found = {
+        mode: [
+            {
+                **row,
+                "headers": row["headers"] or None,
+            }  # none of them can be read, or there are none
+            for row in rows_of(batch_reader(server, columns, stream=name, fetchMode=mode))
+        ]
+        for mode in ("pull", "direct")
+    }
+    assert [row["sequence"] for row in found["direct"]] == list(range(1, len(POISON) + 5))
+    assert found["direct"] == found["pull"]
 
 
 def test_gaps_are_normal(server, js, name):
