@@ -42,7 +42,10 @@ READ = (BATCH, STREAM)
 EVERYWHERE = (BATCH, STREAM, WRITE)
 
 # What Spark itself adds to the options of a write.
-_SPARKS_OWN = {"checkpointlocation"}
+_SPARKS_OWN = {"checkpointlocation", "queryname"}
+# Spark's asynchronous progress tracking. It does not log every micro-batch, so a restarted query
+# repeats rows under other numbers, and ids and markers would not fit.
+_ASYNC = "asyncprogresstracking"
 
 
 class Option(NamedTuple):
@@ -130,8 +133,8 @@ OPTIONS = [
         None,
         TOKEN,
         (WRITE,),
-        "names this write, so that the same one can be repeated; default: for batches a new one,"
-        " for queries the id in their checkpoint",
+        "names a batch write, so that the same one can be repeated: see *writeId*; default: a new"
+        " name; queries are known by the id in their checkpoint as well",
     ),
     Option(
         "markerSubject",
@@ -259,6 +262,8 @@ def read_options(texts: Mapping[str, str], where: str | None) -> Settings:
         elif option is not None:
             places = " and ".join(option.where)
             raise InvalidValue("option %s is for %s, not for a %s" % (option.name, places, where))
+        elif name.lstrip("_").startswith(_ASYNC) and where in (WRITE, None):
+            _check_async(name, text)
         elif not (name in _SPARKS_OWN and where in (WRITE, None)):
             raise _unknown(name, where)
     for option in OPTIONS:
@@ -286,6 +291,14 @@ def _value(option: Option, text: str) -> Any:
     except ValueError as error:
         shown = "" if option.kind.secret else " %r" % text
         raise InvalidValue("option %s%s is not %s" % (option.name, shown, error)) from None
+
+
+def _check_async(name: str, text: str) -> None:
+    if name != _ASYNC + "enabled" or text.strip().lower() != "false":
+        raise InvalidValue(
+            "option %s is not supported: with asynchronous progress tracking a restarted query does"
+            " not repeat the same micro-batches, so rows would be lost or stored twice" % name
+        )
 
 
 def _unknown(name: str, where: str | None) -> InvalidValue:

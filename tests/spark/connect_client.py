@@ -29,7 +29,8 @@ def main() -> None:
     frame = frame.options(startingOffsets="earliest", maxMessagesPerTrigger="500").load()
     query = (
         frame.selectExpr("data", f"'{stream}OUT' AS subject")
-        .writeStream.format("jetstream")
+        .writeStream.queryName("copies")
+        .format("jetstream")
         .options(servers=url, stream=f"{stream}OUT")
         .option("checkpointLocation", str(home / "checkpoint"))
         .trigger(availableNow=True)

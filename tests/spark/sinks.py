@@ -65,17 +65,17 @@ def wait_for_rows(url, name, count):
             time.sleep(POLL)
 
 
-def run_query(spark, source, options, checkpoint, **more):
+def run_query(spark, source, options, checkpoint, queryName=None, **more):
     """A query over the files in the directory, until it has written all that there is."""
     files = spark.readStream.schema("data STRING").option("maxFilesPerTrigger", "1")
-    query = (
+    writer = (
         files.text(str(source))
         .writeStream.format("jetstream")
         .options(**options, **more)
         .option("checkpointLocation", str(checkpoint))
         .trigger(availableNow=True)
-        .start()
     )
+    query = (writer.queryName(queryName) if queryName else writer).start()
     query.awaitTermination()
     return query
 

@@ -249,3 +249,17 @@ def test_columns_that_may_be_null():
 def test_the_timestamp_is_one_whatever_spark_takes_the_word_for():
     """TIMESTAMP alone is without a time zone where spark.sql.timestampType says so."""
     assert default_schema(False).endswith("timestamp TIMESTAMP_LTZ")
+
+
+def test_what_spark_adds_to_the_options_of_a_query():
+    more = {"subject": "s", "checkpointLocation": "/tmp/c", "queryName": "orders"}
+    read_options({**more, "asyncProgressTrackingEnabled": "False"}, WRITE)
+    for name in (
+        "asyncProgressTrackingEnabled",
+        "asyncProgressTrackingCheckpointIntervalMs",
+        "_asyncProgressTrackingOverrideSinkSupportCheck",
+    ):
+        with pytest.raises(InvalidValue, match=f"option {name.lower()} is not supported: with asy"):
+            read_options({**more, name: "true"}, WRITE)
+        with pytest.raises(InvalidValue, match="is unknown"):
+            read_options({**S, name: "true"}, STREAM)

@@ -31,6 +31,14 @@ def test_a_query(spark, stream, exact, tmp_path):
     assert payloads(stream) == list(range(3000))
 
 
+def test_a_query_with_a_name(spark, stream, exact, tmp_path):
+    """Spark adds the name to the options of the sink."""
+    source = make_files(tmp_path / "in", 1, 10)
+    query = run_query(spark, source, exact, tmp_path / "checkpoint", queryName="orders")
+    assert query.name == "orders"
+    assert payloads(stream) == list(range(10))
+
+
 def test_a_micro_batch_that_is_repeated(spark, stream, exact, tmp_path):
     source = make_files(tmp_path / "in", 2)
     run_query(spark, source, exact, tmp_path / "checkpoint")
