@@ -4,8 +4,8 @@ Every task of a write has a subject for its markers. A marker is the last messag
 batch, and tells how many rows of the task are stored. It is stored only if the one before it is
 still the last on its subject, so of all attempts at a task one at a time can write:
 
-    an attempt begins    it reads the last marker, skips the rows that are stored, and takes over by
-                         a marker of its own
+    an attempt begins    it reads the last marker, takes over by a marker of its own, and skips the
+                         rows that are stored, which must be those that the marker was written for
     it goes on           each batch expects the marker of the batch before
     it is an old one     its next batch is refused (10071): somebody took over. It fails.
     no answer            it reads the last marker: its own means that the batch is stored, the one
@@ -19,7 +19,7 @@ the stream keeps the last marker.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jetstream.batch import BATCH_COMMIT, BATCH_ID, BATCH_SEQUENCE, MAX_BATCH
 from jetstream.call import read_reply, require_level
@@ -45,10 +45,12 @@ from natsproto.headers import Headers
 from natsproto.port import run_sync
 
 from .connect import client, jetstream
+from .replay import Chain, ReplayMismatch, mismatch
 from .retry import UNANSWERED, ask
 from .sending import Tally, WriteFailed
 
 if TYPE_CHECKING:
+    from jetstream.blocking import Stream
     from natsproto.waitable import Request
 
     from .columns import Piece
@@ -65,45 +67,75 @@ class WriterFenced(JetStreamError):
     """Another attempt at this task, or a later micro-batch, has taken over: this one must stop."""
 
 
-class Marker:
-    """How far a task is: its write (the number of a micro-batch), and the rows that are stored."""
+class Task(NamedTuple):
+    """A task whatever the attempt: the subject of its markers, its query ("" for none), its write.
 
-    def __init__(self, seq: int, owner: str, write: int, rows: int) -> None:
+    The write is the number of a micro-batch.
+    """
+
+    markers: str
+    query: str
+    write: int
+
+
+class Marker:
+    """How far a task is: the rows that are stored, and a digest of them."""
+
+    def __init__(
+        self, seq: int, owner: str, task: Task, rows: int = 0, digest: str | None = None
+    ) -> None:
         self.seq = seq
         self.owner = owner
-        self.write = write
+        self.task = task
         self.rows = rows
+        self.digest = digest
+
+    def encode(self) -> bytes:
+        fields = {"owner": self.owner, "query": self.task.query, "write": self.task.write}
+        return json.dumps({**fields, "rows": self.rows, "digest": self.digest}).encode()
 
     @staticmethod
-    def encode(owner: str, write: int, rows: int) -> bytes:
-        return json.dumps({"owner": owner, "write": write, "rows": rows}).encode()
-
-    @staticmethod
-    def decode(seq: int, data: bytes) -> Marker:
+    def decode(subject: str, seq: int, data: bytes, query: str) -> Marker:
+        """The marker; older versions wrote no query, so there it is taken for this one."""
         try:
             fields: Any = json.loads(data)
-            return Marker(seq, str(fields["owner"]), int(fields["write"]), int(fields["rows"]))
-        except (ValueError, KeyError, TypeError):
+            task = Task(subject, str(fields.get("query", query)), int(fields["write"]))
+            return Marker(
+                seq, str(fields["owner"]), task, int(fields["rows"]), fields.get("digest")
+            )
+        except (ValueError, KeyError, TypeError, AttributeError):
             text = "message %d on a marker subject is no marker: %r"
             raise InvalidResponse(text % (seq, data[:200])) from None
 
 
-class AtomicWriter:
-    """One attempt at one task: `take_over` once, then `write` batch after batch."""
+def read_marker(stream: Stream, subject: str, query: str) -> Marker:
+    """The last marker; one that is before all others if there is none."""
+    # Markers are asked for from the leader: what a replica has may be old.
+    stream.cached_info.config.allow_direct = False
+    try:
+        msg = ask(lambda: stream.get_msg(last_by_subject=subject))
+    except MessageNotFound:
+        return Marker(0, "", Task(subject, query, -1))
+    return Marker.decode(subject, msg.seq, msg.data, query)
 
-    def __init__(self, settings: Settings, subject: str, write: int) -> None:
+
+class AtomicWriter:
+    """One attempt at one task: `take_over` once, `skip` what is stored, then `write` the rest."""
+
+    def __init__(self, settings: Settings, task: Task) -> None:
         self._js = jetstream(settings)
         self._stream = ask(lambda: self._js.stream("".join(settings.list("stream"))))
-        # Markers are asked for from the leader: what a replica has may be old.
-        self._stream.cached_info.config.allow_direct = False
         self._port = self._js.port
         self._session = client(settings).inner.session
         require_level(self._session.connection.info, 2, "delivery=atomic")  # BATCH-6
-        self._subject = subject
-        self._write = write
+        self._task = task
+        self._subject = task.markers
+        self._write_id = settings.text("writeId")
         self._timeout = settings.seconds("requestTimeout")
         self._owner = self._session.connection.new_token()
-        self._last = Marker(0, "", write, 0)
+        self._last = Marker(0, "", task)
+        self._chain = Chain()  # of the rows that are skipped or stored
+        self._skipped = self._stored = 0  # rows, so far and in all, of attempts before this one
         self._connects = 0  # which connection it is that the batch is sent on
         self._begun = False  # whether the stream has taken a batch
         self.tally = Tally()
@@ -112,14 +144,14 @@ class AtomicWriter:
         """Make this the one attempt that may write; returns how many rows are stored already."""
         for _ in range(_TRIES):
             last = self._read()
-            if last.write > self._write:
-                raise self._fenced(last)
-            rows = last.rows if last.write == self._write else 0
-            body = Marker.encode(self._owner, self._write, rows)
+            self._check_owner(last)
+            mine = Marker(0, self._owner, self._task)
+            if last.task == self._task:
+                mine.rows, mine.digest = last.rows, last.digest
             try:
                 ack = self._js.publish(
                     self._subject,
-                    body,
+                    mine.encode(),
                     expect_last_subject_seq=last.seq,
                     expect_stream=self._stream.name,
                 )
@@ -130,20 +162,43 @@ class AtomicWriter:
                 if last.owner != self._owner:
                     continue
                 self._last = last
-                return rows
-            self._last = Marker(ack.seq, self._owner, self._write, rows)
-            return rows
+            else:
+                mine.seq = ack.seq
+                self._last = mine
+            self._stored = self._last.rows
+            return self._stored
         raise WriterFenced("%s: too many attempts at one task take over" % self._subject)
 
+    def skip(self, pieces: list[Piece]) -> None:
+        """Rows that are stored, in order, ReplayMismatch if they are others than these."""
+        self._chain.add(pieces)
+        self._skipped += len(pieces)
+        self.tally.count_stored(len(pieces))
+        digest = self._last.digest  # None: an older version wrote it
+        if self._skipped == self._stored and digest not in (None, self._chain.digest()):
+            text = "%s: the first %d rows of this task are not those that an earlier attempt stored"
+            raise mismatch(text % (self._subject, self._skipped), self._write_id)
+
+    def finish(self) -> None:
+        """All rows are there; ReplayMismatch if more are stored."""
+        if self._skipped < self._stored:
+            text = "%s: this task has %d rows, and an earlier attempt stored %d"
+            raise mismatch(text % (self._subject, self._skipped, self._stored), self._write_id)
+
     def _read(self) -> Marker:
-        try:
-            msg = ask(lambda: self._stream.get_msg(last_by_subject=self._subject))
-        except MessageNotFound:
-            return Marker(0, "", -1, 0)
-        return Marker.decode(msg.seq, msg.data)
+        return read_marker(self._stream, self._subject, self._task.query)
+
+    def _check_owner(self, last: Marker) -> None:
+        if last.task.query != self._task.query:
+            text = "%s: its markers are of %s, and this is %s: give each write its own writeId, and"
+            text += " purge the markers of those that are over"
+            raise ReplayMismatch(text % (self._subject, _name(last.task), _name(self._task)))
+        if last.task.write > self._task.write:
+            raise self._fenced(last)
 
     def _fenced(self, last: Marker) -> WriterFenced:
-        who = "a later micro-batch" if last.write > self._write else "another attempt"
+        later = last.task.write > self._task.write
+        who = "a later micro-batch" if later else "another attempt"
         text = "%s: %s has taken over: its marker at %d, ours at %d"
         return WriterFenced(text % (self._subject, who, last.seq, self._last.seq))
 
@@ -156,17 +211,20 @@ class AtomicWriter:
 
         Nothing of them is stored after WriteFailed.
         """
+        chain = self._chain.copy()
+        chain.add(pieces)
         rows = self._last.rows + len(pieces)
+        marker = Marker(0, self._owner, self._task, rows, chain.digest())
         for turn in range(_TRIES):
             try:
                 with self._port.lock:
-                    seq = run_sync(self._store(batch_id, pieces, rows))
+                    marker.seq = run_sync(self._store(batch_id, pieces, marker.encode()))
             except (WrongLastSequence, BatchRefused, *_UNCLEAR) as error:
                 last = self._read()
                 if last.owner != self._owner:
                     raise self._fenced(last) from error
                 if last.rows != self._last.rows:
-                    seq = last.seq  # it is stored, only the answer was lost
+                    marker.seq = last.seq  # it is stored, only the answer was lost
                 elif turn + 1 < _TRIES and _may_try_again(error):
                     self._rest(turn)
                     old, batch_id = batch_id, self.new_id()
@@ -176,8 +234,9 @@ class AtomicWriter:
                     raise self._failed(pieces, error) from error
             except NatsError as error:
                 raise self._failed(pieces, error) from error
-            self._last = Marker(seq, self._owner, self._write, rows)
-            self.tally.count(self._stream.name, seq - len(pieces), seq - 1, len(pieces))
+            self._last, self._chain = marker, chain
+            first, last_seq = marker.seq - len(pieces), marker.seq - 1
+            self.tally.count(self._stream.name, first, last_seq, len(pieces))
             return
 
     def _rest(self, turn: int) -> None:
@@ -187,7 +246,7 @@ class AtomicWriter:
     def _failed(self, pieces: list[Piece], error: NatsError) -> WriteFailed:
         return WriteFailed(self._last.rows, pieces[0][0].decode(errors="replace"), error)
 
-    async def _store(self, batch_id: str, pieces: list[Piece], rows: int) -> int:
+    async def _store(self, batch_id: str, pieces: list[Piece], marker: bytes) -> int:
         """Send them as one batch; the sequence of its marker."""
         connection = self._session.connection
         port = self._port
@@ -210,8 +269,7 @@ class AtomicWriter:
         headers.set(BATCH_SEQUENCE, str(len(pieces) + 1))
         headers.set(BATCH_COMMIT, "1")
         headers.set(EXPECTED_LAST_SUBJECT_SEQ, str(self._last.seq))
-        body = Marker.encode(self._owner, self._write, rows)
-        commit = self._request(self._subject.encode(), body, headers.encode())
+        commit = self._request(self._subject.encode(), marker, headers.encode())
         reply = await self._settle(commit)
         await self._check_begin(first)
         ack = read_reply(reply)
@@ -250,6 +308,10 @@ class AtomicWriter:
         if answer:
             read_reply(answer)  # raises, if it is a refusal
             raise InvalidResponse("the stream did not begin a batch: %r" % answer[:200])
+
+
+def _name(task: Task) -> str:
+    return "query %s" % task.query if task.query else "a batch write"
 
 
 def _may_try_again(error: NatsError) -> bool:

@@ -142,11 +142,11 @@ class Encoder:
             parts.append(_line(TTL, self._ttls(columns["ttl"])))
         if "expected_last_subject_sequence" in columns:
             parts.append(_line(EXPECTED_LAST_SUBJECT_SEQ, self._sequences(columns)))
-        if atomic:
-            parts.append("%s: %s\r\n" % (BATCH_ID, atomic))
-            parts.append(_line(BATCH_SEQUENCE, pa.array(range(1, count + 1)).cast(pa.string())))
         if lines is not None:
             parts.append(lines)
+        if atomic:  # last: what is before it does not depend on the batch (replay.py)
+            parts.append("%s: %s\r\n" % (BATCH_ID, atomic))
+            parts.append(_line(BATCH_SEQUENCE, pa.array(range(1, count + 1)).cast(pa.string())))
         if len(parts) == 1:
             return [None] * count
         if all(isinstance(part, str) for part in parts):

@@ -82,7 +82,10 @@ def planned(offset: dict[str, Any]) -> Plan | None:
 
 def check_version(offset: Any) -> None:
     """Refuse an offset that a later version of this package wrote: it may mean something else."""
-    version: Any = offset.get("v", 0) if isinstance(offset, dict) else 0
+    try:
+        version: Any = offset.get("v", 0)
+    except AttributeError:
+        return  # not an offset at all, as its reader will find
     if type(version) is not int or version > VERSION:
         raise InvalidValue(
             "offset in the checkpoint has version %r, and this package reads up to %d: run the"

@@ -1,10 +1,10 @@
 """The plan of a read: how its sequences are cut into partitions, and which subjects are read.
 
-Rows that a sink stores are known by their partition and their position in it, so a micro-batch that
-is replayed must be cut as it was the first time. Options, the number of cores, and the first message
-of a stream may all have changed by then. That is why the plan of a micro-batch is part of its end
-offset: Spark writes that to the checkpoint before any task runs, so the plan of a batch is exactly
-as durable as its range. The options count for batches that are planned after they were set.
+Rows that a sink stores are known by their partition and their position in it, so a micro-batch
+that is replayed must be cut as it was the first time. Options, the number of cores, and the first
+message of a stream may all have changed by then. That is why the plan of a micro-batch is part of
+its end offset: Spark writes that to the checkpoint before any task runs, so the plan of a batch is
+exactly as durable as its range. Changed options apply to batches that are planned after the change.
 
     {"filters": ["orders.*"], "workers": 4, "least": 2, "most": 5000, "first": {"ORDERS": 17}}
 

@@ -1,6 +1,7 @@
 """Rows through the publisher machine: a bounded window of publishes, each acknowledged.
 
     acknowledged                counted, with its stream and sequence
+    acknowledged as duplicate   counted, if what is stored is the same row (replay.py)
     in doubt, or still being    sent again: by its id the stream knows it; without one it may be
     stored by another attempt   stored twice, which is what at least once means
     refused, or not permitted   the task fails with the server's error, and Spark decides
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from natsproto.connection import Connection
 
     from .columns import Piece
+    from .replay import Verifier
 
 _RETRIES = 8  # of a 503, 250 ms apart: a stream that is restored after a restart answers again
 _TRIES = 4  # of a row in doubt
@@ -112,7 +114,12 @@ class Sender:
     """
 
     def __init__(
-        self, client: Client, js: JetStream, max_in_flight: int, ack_timeout: float
+        self,
+        client: Client,
+        js: JetStream,
+        max_in_flight: int,
+        ack_timeout: float,
+        verifier: Verifier | None = None,
     ) -> None:
         self._port = client.port
         self._js = js.inner
@@ -123,6 +130,7 @@ class Sender:
         self._sent: deque[Publication] = deque()  # in order, from the first that is not counted yet
         self._first = 0  # the row of that one
         self._tries: dict[int, int] = {}  # of those in doubt, by their row
+        self._verifier = verifier
         self.tally = Tally()
         with self._port.lock:
             connection.subscribe(inbox + ".*", self._machine)
@@ -138,12 +146,12 @@ class Sender:
             self._port.flush_soon()
 
     def send(self, pieces: Iterable[Piece]) -> None:
-        """Have them published; WriteFailed if any row so far was refused."""
+        """Have them published; WriteFailed or ReplayMismatch for any row so far."""
         with self._port.lock:
             run_sync(self._send(pieces))
 
     def finish(self) -> None:
-        """Wait until every row is acknowledged; WriteFailed."""
+        """Wait until every row is acknowledged; WriteFailed, ReplayMismatch."""
         with self._port.lock:
             run_sync(self._finish())
 
@@ -160,7 +168,7 @@ class Sender:
             sent.append(publication)
             self._submit(publication, now)
         self._port.flush_soon()
-        self._harvest()
+        await self._harvest()
 
     def _submit(self, publication: Publication, now: float) -> None:
         connection = self._connection
@@ -183,7 +191,7 @@ class Sender:
             self._port.flush_soon()
             await self._port.wait(machine)
         await self._look()
-        self._harvest()
+        await self._harvest()
 
     async def _finish(self) -> None:
         while self._sent:
@@ -191,7 +199,7 @@ class Sender:
             if self._machine.open:
                 await self._port.wait(self._machine)
             await self._look()
-            self._harvest()
+            await self._harvest()
 
     async def _look(self) -> None:
         """See to those that failed: send again what is in doubt, raise what is refused."""
@@ -241,18 +249,27 @@ class Sender:
         publication.answer = {"stream": stream.name, "seq": msg.seq, "duplicate": True}, b""
         return True
 
-    def _harvest(self) -> None:
-        """Count those at the front that are acknowledged."""
+    async def _harvest(self) -> None:
+        """Count those at the front that are acknowledged, and verify those that are duplicates."""
         sent = self._sent
+        verifier = self._verifier
         like: Any = None
+        again = False
         run: list[bytes] = []  # the sequences of those that differ in nothing else
         while sent and sent[0].answer is not None:
-            fields, digits = sent.popleft().answer or ({}, b"")
+            publication = sent.popleft()
+            fields, digits = publication.answer or ({}, b"")
             if fields is not like:
                 self._count(like, run)
                 like, run = fields, []
+                again = verifier is not None and bool(fields.get("duplicate"))
             run.append(digits or b"%d" % fields["seq"])
+            if again and verifier is not None:
+                row = self._first + len(run) - 1
+                verifier.add(row, publication.order, fields["stream"], int(run[-1]))
         self._count(like, run)
+        if verifier is not None:
+            await verifier.verify()
 
     def _count(self, like: Any, run: list[bytes]) -> None:
         if run:

@@ -6,6 +6,9 @@ micro-batch. What that does to rows that are stored is the delivery:
 
     dedup        each row has an id, and the stream drops those that it knows (sending.py)
     atomic       rows are skipped by what the last marker tells (atomic.py)
+
+and for both, that a repeated write has the rows that are stored is checked (replay.py).
+
     atLeastOnce  they are stored again
     fast         so they are, at the least cost (fast.py)
 
@@ -37,11 +40,13 @@ from natsproto.errors import (
     TimeoutExpired,
 )
 
-from .atomic import ROWS, AtomicWriter
+from .atomic import ROWS, AtomicWriter, Task, read_marker
 from .columns import check_columns
 from .compat import ARROW_QUERIES
 from .connect import client, jetstream
 from .fast import FastSender
+from .lookup import Lookup
+from .replay import Verifier, mismatch
 from .sending import Sender, Tally
 
 if TYPE_CHECKING:
@@ -66,11 +71,12 @@ _checked: set[str] = set()  # the queries whose stream this process has looked a
 
 
 class Written(WriterCommitMessage):
-    """What a task has written; `markers` is the subject of its markers, if it has any."""
+    """What a task has written; `task` and whether it left markers, if the delivery is atomic."""
 
-    def __init__(self, tally: Tally, markers: str = "") -> None:
+    def __init__(self, tally: Tally, task: Task | None = None, marked: bool = False) -> None:
         self.tally = tally
-        self.markers = markers
+        self.task = task
+        self.marked = marked
 
     def __repr__(self) -> str:
         return "Written(%r)" % self.tally
@@ -89,6 +95,7 @@ class Sink:
         self._kinds = check_columns(schema, settings)
         # The same for all attempts at the tasks of a write.
         self._write_id = settings.text("writeId") or secrets.token_hex(8)
+        self._query = ""  # the id in its checkpoint, if it is one
 
     def write_batches(self, batches: Iterable[pa.RecordBatch], write: int | None) -> Written:
         """All rows of a task; `write` is the number of the micro-batch, if it is one."""
@@ -98,87 +105,131 @@ class Sink:
             require_level(info, 1, "the TTL of a message")
         partition = context.partitionId()
         if self._settings.text("delivery") == "atomic":
-            return self._write_atomic(batches, write or 0, partition)
-        tally = self._send(batches, self._ids(write, partition))
-        if tally.duplicates and "msg_id" not in self._kinds:
-            logger.warning(
-                "partition %d, attempt %d: %d rows were stored before, told by their numbers; that"
-                " is right if the plan gives the rows of a partition in the same order each time",
+            markers = "%s.%s.%d" % (
+                self._settings.text("markerSubject"),
+                self._write_id,
                 partition,
-                context.attemptNumber(),
-                tally.duplicates,
             )
-        return Written(tally)
+            return self._write_atomic(batches, Task(markers, self._query, write or 0))
+        return Written(self._send(batches, self._ids(write, partition)))
 
     def _ids(self, write: int | None, partition: int) -> str:
         """What the ids of this task's rows begin with; "" if they get none."""
         if self._settings.text("delivery") != "dedup":
             return ""
+        names = [self._write_id]
+        if self._query and self._query != self._write_id:
+            names.append(self._query)  # a new checkpoint under this writeId is another write
         numbers = [partition] if write is None else [write, partition]
-        return ".".join([self._write_id, *map(str, numbers)])
+        return ".".join([*names, *map(str, numbers)])
 
     def _send(self, batches: Iterable[pa.RecordBatch], ids: str) -> Tally:
         from .encoder import Encoder
 
         encoder = Encoder(self._settings, ids)
-        with self._sender() as sender:
+        verifier = self._verifier(ids)
+        with self._sender(verifier) as sender:
             asked = time.monotonic()
             for batch in batches:
                 # Nobody reads acknowledgements while Spark makes the next rows. If that takes long,
                 # as far as the first batch and the last wait tell, none are left open meanwhile.
-                slow = not encoder.rows or time.monotonic() - asked > _SLOW
-                sender.send(encoder.encode(batch))
+                first = not encoder.rows
+                slow = first or time.monotonic() - asked > _SLOW
+                pieces = encoder.encode(batch)
+                if first and verifier is not None and pieces:
+                    # Alone: of a task that has other rows than before, nothing is stored then.
+                    sender.send(pieces[:1])
+                    sender.finish()
+                    pieces = pieces[1:]
+                sender.send(pieces)
                 if slow:
                     sender.finish()
                 asked = time.monotonic()
             sender.finish()
+        if verifier is not None and verifier.gone:
+            logger.warning(
+                "%d rows of %s were stored before and are not in the stream any more, so that they"
+                " are the same rows could not be verified",
+                verifier.gone,
+                ids,
+            )
         return sender.tally
 
-    def _sender(self) -> Sender | FastSender:
+    def _verifier(self, ids: str) -> Verifier | None:
+        if not ids:
+            return None
+        settings = self._settings
+        api = Lookup(settings, "").api()
+        return Verifier(jetstream(settings).inner, api, ids, settings.text("writeId"))
+
+    def _sender(self, verifier: Verifier | None) -> Sender | FastSender:
         settings = self._settings
         timeout = settings.seconds("requestTimeout")
         if settings.text("delivery") == "fast":
             return FastSender(client(settings), jetstream(settings), timeout)
         window = settings.number("maxInFlight")
-        return Sender(client(settings), jetstream(settings), window, timeout)
+        return Sender(client(settings), jetstream(settings), window, timeout, verifier)
 
-    def _write_atomic(
-        self, batches: Iterable[pa.RecordBatch], write: int, partition: int
-    ) -> Written:
+    def _write_atomic(self, batches: Iterable[pa.RecordBatch], task: Task) -> Written:
         from .encoder import Encoder
 
         settings = self._settings
         encoder = Encoder(settings, "")
-        markers = "%s.%s.%d" % (settings.text("markerSubject"), self._write_id, partition)
         writer: AtomicWriter | None = None
         skip = 0
         for batch in batches:
             if batch.num_rows == 0:
                 continue
             if writer is None:  # not before there is a row: an empty partition leaves no marker
-                writer = AtomicWriter(settings, markers, write)
+                writer = AtomicWriter(settings, task)
                 skip = writer.take_over()
             stored = min(skip, batch.num_rows)
             skip -= stored
-            encoder.rows += stored
-            writer.tally.count_stored(stored)
+            if stored:
+                writer.skip(encoder.encode(batch.slice(0, stored), writer.new_id()))
             for part in _parts(batch.slice(stored), ROWS):
                 batch_id = writer.new_id()
                 writer.write(batch_id, encoder.encode(part, batch_id))
-        return Written(Tally()) if writer is None else Written(writer.tally, markers)
+        if writer is None:
+            return Written(Tally(), task)
+        writer.finish()
+        return Written(writer.tally, task, marked=True)
 
     def end(self, messages: list[WriterCommitMessage | None], what: str) -> Tally:
         """On the driver, when all tasks have written; only the last markers are of use then."""
         tally = Tally()
-        markers: list[str] = []
-        for message in messages:
-            if isinstance(message, Written):
-                tally.add(message.tally)
-                markers += [message.markers] if message.markers else []
+        written = [message for message in messages if isinstance(message, Written)]
+        for message in written:
+            tally.add(message.tally)
         logger.info("%s: %r", what, tally)
-        if markers:
-            self._sweep(markers)
+        tasks = [message.task for message in written if message.task is not None]
+        marked = [message.task.markers for message in written if message.task and message.marked]
+        if tasks and (tasks[0].query or self._settings.given("writeId")):
+            self._check_all_covered(tasks[0], set(marked))
+        if marked:
+            self._sweep(marked)
         return tally
+
+    def _check_all_covered(self, task: Task, marked: set[str]) -> None:
+        """Raise ReplayMismatch if an earlier run stored rows of partitions that are empty here.
+
+        Each task looks at the rows of its own partition. Those of a partition that this run does
+        not have, or has no rows for, are in another one now, and stored a second time there.
+        """
+        base = task.markers.rpartition(".")[0]
+        try:
+            stream = jetstream(self._settings).stream("".join(self._settings.list("stream")))
+            known = stream.info(subjects_filter=base + ".>").state.subjects
+            others = [read_marker(stream, each, task.query) for each in known if each not in marked]
+        except NatsError as error:
+            logger.warning("whether all partitions have their rows is not checked: %s", error)
+            return
+        for marker in others:
+            if (marker.task.query, marker.task.write) == task[1:] and marker.rows:
+                text = "%s: an earlier run stored %d rows of a partition that has none now, so they"
+                text += " are stored twice; purge this subject to go on"
+                where = (marker.task.markers, marker.rows)
+                raise mismatch(text % where, self._settings.text("writeId"))
 
     def _sweep(self, markers: list[str]) -> None:
         try:
@@ -217,8 +268,9 @@ class StreamWriter(Sink, DataSourceStreamWriter):
         number = context.getLocalProperty("streaming.sql.batchId")
         if not query or number is None:
             raise InvalidState("Spark does not tell the task its query and its micro-batch")
+        self._query = query  # as it is in the checkpoint
         if not self._settings.given("writeId"):
-            self._write_id = query  # as it is in the checkpoint
+            self._write_id = query
         if query not in _checked:
             # In the first task of each worker: Spark makes two writers for each micro-batch on the
             # driver, in processes of their own, and one of them only to be told of the commit.

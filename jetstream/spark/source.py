@@ -131,4 +131,3 @@ def sequence_of(place: int | str, view: View) -> int:
     if isinstance(place, int):
         return place
     return view.first if place == "earliest" else view.next
-

@@ -159,6 +159,15 @@ def test_offsets_of_another_consumer_or_mode(server, work, offset):
         reader_of(server, work).latestOffset(offset, ALL)
 
 
+def test_offsets_of_other_versions(server, work):
+    offset = reader_of(server, work).initialOffset()
+    assert offset["v"] == 1
+    with pytest.raises(InvalidValue, match="has version 2, and this package reads up to 1"):
+        reader_of(server, work).latestOffset({**offset, "v": 2}, ALL)
+    del offset["v"]  # as older versions wrote it
+    assert reader_of(server, work).latestOffset(offset, ALL)["batch"] == 1
+
+
 @pytest.mark.parametrize(
     ("config", "options", "sizes"),
     [

@@ -1,0 +1,266 @@
+"""Micro-batches that are replayed after a crash amid them, by a driver that plans in another way.
+
+The tasks are run here as Spark runs them, but without Spark, so that many plans can be tried.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import zlib
+from collections import Counter
+
+import pytest
+
+from jetstream.blocking import JetStream
+from jetstream.spark.connect import forget
+from jetstream.spark.options import WRITE, read_options
+from jetstream.spark.replay import ReplayMismatch
+from natsproto.adapters.blocking import connect
+from natsproto.errors import PermissionDenied
+from natsproto.testing import Server
+from tests.spark.sinks import stored
+from tests.spark.stepping import Query
+from tests.spark.support import fill, query_reader, rows_of
+from tests.spark.support import make as make_source
+from tests.spark.tasks import write_batch
+
+streaming = pytest.importorskip("pyspark.sql.streaming.datasource", reason="needs PySpark 4.2")
+pytestmark = pytest.mark.usefixtures("impatient")
+SOAK = bool(os.environ.get("SPARK_SOAK"))
+SEEDS = range(500 if SOAK else 20)
+MESSAGES = 60
+SUBJECTS = 3
+
+
+@pytest.fixture
+def target(make, exact, name):
+    """A stream that takes what the queries write, and their options."""
+    stream = make(allow_atomic=True)
+    return stream, {key: exact[key] for key in exact if key != "subject"}
+
+
+def counted(stream):
+    return Counter((msg.subject, msg.data) for msg in stored(stream))
+
+
+class Machine:
+    """A driver: its cores, and the options that it is started with."""
+
+    def __init__(self, dice: random.Random, source: str) -> None:
+        self.cores = dice.randint(1, 5)
+        self.options = {"stream": source, "startingOffsets": "earliest", "failOnDataLoss": "false"}
+        if dice.random() < 0.5:
+            self.options["minPartitions"] = str(dice.randint(1, 6))
+        if dice.random() < 0.3:
+            self.options["maxRecordsPerPartition"] = str(dice.randint(5, 40))
+        if dice.random() < 0.4:
+            some = dice.sample(range(SUBJECTS), dice.randint(1, SUBJECTS))
+            self.options["filterSubjects"] = ",".join(f"{source}.{i}" for i in sorted(some))
+
+    def reader(self, server, monkeypatch):
+        monkeypatch.setattr("os.cpu_count", lambda: self.cores)
+        return query_reader(server, ("subject", "data"), **self.options)
+
+
+def partitions_of(reader, start, end, name):
+    """The rows of each partition, as a query without a shuffle maps and filters them."""
+    return [
+        [
+            (f"{name}.{row['subject'][-1]}", row["data"] + (b"!" if copy else b""))
+            for row in rows_of(reader, [part])
+            if int(row["data"]) % 5  # some are left out,
+            for copy in range(2 if int(row["data"]) % 7 == 0 else 1)  # some become two
+        ]
+        for part in reader.partitions(start, end)
+    ]
+
+
+def crashes_of(dice, partitions):
+    """Which tasks had begun when the driver died, and how far they were."""
+    running = dice.sample(range(len(partitions)), dice.randint(1, len(partitions)))
+    return {each: dice.randint(0, len(partitions[each])) for each in running}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_crash_amid_a_batch_and_another_plan(server, js, name, target, monkeypatch, seed):
+    """Reads of streams without a shuffle: exact, whatever changes between the two drivers."""
+    stream, options = target
+    dice = random.Random(seed)
+    monkeypatch.setattr("jetstream.spark.ranges._LEAST", 10)
+    source = f"{name}_IN"
+    make_source(js, source, MESSAGES, subjects=SUBJECTS, storage="memory")
+    reader = Machine(dice, source).reader(server, monkeypatch)
+    query = Query(reader)
+    expected: Counter = Counter()
+    for number in range(2):
+        end = query.plan()
+        partitions = partitions_of(reader, query.start, end, name)
+        expected.update(row for rows in partitions for row in rows)
+        for _ in range(dice.randint(1, 2)):  # the driver dies, perhaps twice amid one batch
+            if partitions:
+                write_batch(options, "q", number, partitions, crashes_of(dice, partitions))
+            fill(js, source, 10, subjects=SUBJECTS)
+            reader = Machine(dice, source).reader(server, monkeypatch)
+            partitions = partitions_of(reader, query.call(query.start), end, name)
+        write_batch(options, "q", number, partitions)
+        assert counted(stream) == expected
+        query = Query(reader, end)
+
+
+def distribute(dice, rows):
+    """As a shuffle might distribute and order them, or as files might be cut."""
+    partitions = dice.randint(1, 4)
+    if dice.random() < 0.5:
+        size = -(-len(rows) // partitions)
+        return [rows[start : start + size] for start in range(0, len(rows), size)]
+    parts = [[] for _ in range(partitions)]
+    for row in dice.sample(rows, len(rows)):
+        parts[zlib.crc32(row[1]) % partitions].append(row)
+    return parts
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_plan_that_nobody_fixes(name, target, seed):
+    """Shuffles, or other sources: nothing is lost, and atomic is exact or raises an error.
+
+    With dedup the stream has no record of partitions that are gone from the plan, so rows of those
+    may be stored twice without an error.
+    """
+    stream, options = target
+    dice = random.Random(seed)
+    rows = [(f"{name}.{i % SUBJECTS}", b"%d" % (i // 2)) for i in range(MESSAGES)]
+    before = distribute(dice, rows)
+    write_batch(options, "q", 0, before, crashes_of(dice, before))
+    again = distribute(dice, rows) if dice.random() < 0.8 else before
+    try:
+        write_batch(options, "q", 0, again)
+    except ReplayMismatch:
+        assert again != before
+    else:
+        found = counted(stream)
+        assert not Counter(rows) - found
+        if "markerSubject" in options or again == before:
+            assert found == Counter(rows)
+
+
+# What a difference is, and what it is not
+
+
+def rows(name, *numbers):
+    return [(f"{name}.a", b"%d" % number) for number in numbers]
+
+
+def test_stored_rows_of_a_partition_that_the_replay_has_not(name, make, atomic):
+    stream = make(allow_atomic=True)
+    options = {key: atomic[key] for key in atomic if key != "subject"}
+    one, two = rows(name, *range(10)), rows(name, *range(10, 20))
+    write_batch(options, "q", 3, [one, two], {1: 10})
+    for again in ([two + one], [two + one, []]):
+        with pytest.raises(ReplayMismatch, match=r"mark\.q\.1: an earlier run stored 10 rows"):
+            write_batch(options, "q", 3, again)
+    assert not Counter(one + two) - counted(stream)
+    stream.purge(subject=f"{name}.mark.q.1")  # as the error says
+    write_batch(options, "q", 3, [two + one])
+    write_batch(options, "q", 4, [one, two])
+    write_batch(options, "q", 5, [one])  # markers of batches before are none of its business
+
+
+def test_a_task_with_fewer_rows_than_are_stored(name, target):
+    stream, options = target
+    write_batch(options, "q", 0, [rows(name, *range(30))], {0: 21})
+    if "markerSubject" in options:
+        with pytest.raises(ReplayMismatch, match="this task has 5 rows, and an earlier attempt st"):
+            write_batch(options, "q", 0, [rows(name, *range(5))])
+    assert sum(counted(stream).values()) == 21
+
+
+def test_of_a_task_that_begins_with_another_row_nothing_is_stored(name, target):
+    stream, options = target
+    write_batch(options, "q", 0, [rows(name, *range(7))], {0: 7})
+    with pytest.raises(ReplayMismatch, match=r"docs/spark\.md"):
+        write_batch(options, "q", 0, [rows(name, *range(1, 30))])
+    assert counted(stream) == Counter(rows(name, *range(7)))
+
+
+def test_one_write_id_for_two_frames(name, target):
+    stream, options = target
+    options = {**options, "writeId": "monday"}
+    first = [rows(name, 1, 2), rows(name, 3)]
+    for _ in range(2):  # the same write: that is what the option is for
+        write_batch(options, None, 0, first)
+    with pytest.raises(ReplayMismatch, match="Was option writeId 'monday' used for another write"):
+        write_batch(options, None, 0, [rows(name, 7, 8, 9), rows(name, 3)])
+    assert counted(stream) == Counter(rows(name, 1, 2, 3))
+
+
+def test_a_write_id_and_a_new_checkpoint(name, target):
+    """The micro-batches of the second query have the numbers of the first one's."""
+    stream, options = target
+    options = {**options, "writeId": "pipeline"}
+    write_batch(options, "q1", 0, [rows(name, 1, 2)])
+    if "markerSubject" in options:
+        with pytest.raises(ReplayMismatch, match="are of query q1, and this is query q2: give"):
+            write_batch(options, "q2", 0, [rows(name, 3, 4)])
+        with pytest.raises(ReplayMismatch, match="are of query q1, and this is a batch write"):
+            write_batch(options, None, 0, [rows(name, 3, 4)])
+        assert counted(stream) == Counter(rows(name, 1, 2))
+    else:
+        write_batch(options, "q2", 0, [rows(name, 3, 4)])
+        assert counted(stream) == Counter(rows(name, 1, 2, 3, 4))
+
+
+def test_rows_differ_by_their_subject_and_not_only_by_their_data(name, target):
+    _, options = target
+    write_batch(options, "q", 0, [rows(name, 1, 2)], {0: 2})
+    with pytest.raises(ReplayMismatch):
+        write_batch(options, "q", 0, [[(f"{name}.b", b"1"), (f"{name}.b", b"2")]])
+
+
+def test_a_stream_that_changes_subjects_when_it_stores_messages(name, make, plain):
+    stream = make(subject_transform={"src": f"{name}.a", "dest": f"{name}.stored"})
+    options = {key: plain[key] for key in plain if key != "subject"}
+    write_batch(options, "q", 0, [rows(name, 1, 2, 3)], {0: 2})
+    write_batch(options, "q", 0, [rows(name, 1, 2, 3)])
+    assert counted(stream) == Counter((f"{name}.stored", b"%d" % i) for i in (1, 2, 3))
+    with pytest.raises(ReplayMismatch):
+        write_batch(options, "q", 0, [rows(name, 2, 1, 3)])
+
+
+def test_rows_that_are_not_in_the_stream_any_more(name, make, plain, caplog):
+    """A work queue whose messages are taken, or limits: there is nothing to compare with."""
+    stream = make(max_msgs_per_subject=1)
+    options = {key: plain[key] for key in plain if key != "subject"}
+    for _ in range(2):
+        write_batch(options, "q", 0, [rows(name, *range(10))])
+    assert counted(stream) == Counter(rows(name, 9))
+    assert "9 rows of q.0.0 were stored before and are not in the stream any more" in caplog.text
+
+
+def test_a_writer_that_may_not_read(name):
+    user = {"user": "joe", "password": "pw", "permissions": {"publish": {"deny": "$JS.API.>"}}}
+    admin = {"user": "a", "password": "b"}
+    config = {"authorization": {"users": [user, admin]}}
+    with (
+        Server(jetstream=True, config=config) as server,
+        connect(server.url, user="a", password="b") as client,
+    ):
+        JetStream(client).create_stream(name=name, subjects=[f"{name}.>"])
+        options = {"servers": server.url, "user": "joe", "password": "pw", "requestTimeout": "1s"}
+        write_batch(options, "q", 0, [rows(name, 1, 2)])
+        with pytest.raises(PermissionDenied, match=r"STREAM\.MSG\.GET"):
+            write_batch(options, "q", 0, [rows(name, 1, 2)])
+        forget(read_options(options, WRITE))
+
+
+def test_markers_of_older_versions(js, name, make, atomic):
+    """They tell neither a query nor a digest: what they say is believed."""
+    stream = make(allow_atomic=True)
+    options = {key: atomic[key] for key in atomic if key != "subject"}
+    marker = {"owner": "somebody", "write": 4, "rows": 2}
+    js.publish(f"{name}.mark.q.0", json.dumps(marker).encode())
+    write_batch(options, "q", 4, [rows(name, 1, 2, 3)])
+    assert counted(stream) == Counter(rows(name, 3))
+    write_batch(options, "q", 5, [rows(name, 4)])
+    assert counted(stream) == Counter(rows(name, 3, 4))
