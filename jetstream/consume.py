@@ -257,7 +257,7 @@ class Consume(Source):
                 self._excuse(now)
             self._look_at_the_time(now)
         if self._active and self._presence.handle_timer(now):
-            self.order(*self._presence.request(self._prefix))
+            self._look_up()
         self._refill(now)
         self._set_deadline()
         return self._told > told
@@ -344,7 +344,7 @@ class Consume(Source):
     def _missed(self, error: NatsError, now: float) -> None:
         self.tell(PullWarning(error))
         if self._presence.silent(now):
-            self.order(*self._presence.request(self._prefix))
+            self._look_up()
 
     def _status(self, msg: Msg, now: float) -> bool:
         status = Status(msg, self._name)
@@ -385,7 +385,7 @@ class Consume(Source):
         elif self._presence.reports(status.error, now):
             self.tell(PullWarning(status.error))
         if meaning == ABSENT and self._presence.absent(now):
-            self.order(*self._presence.request(self._prefix))
+            self._look_up()
         if meaning in (LIMIT, ABSENT, SIZE, UNKNOWN):
             longest = LONGEST_ABSENCE if meaning == ABSENT else LONGEST_PAUSE
             self._pause = min(max(2 * self._pause, SHORTEST_PAUSE), longest)
@@ -400,6 +400,9 @@ class Consume(Source):
         self.pin = pin
         self.tell(Pinned(pin))
         return True
+
+    def _look_up(self) -> None:
+        self.order(*self._presence.request(self._prefix, self.tokens.next()))
 
     def _found(self, msg: Msg, now: float) -> bool:
         error = self._presence.receive(msg) if self._active else None

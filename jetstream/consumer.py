@@ -42,6 +42,7 @@ class BoundConsumer:
         self.name = name
         self._info: ConsumerInfo | None = None
         self.pulling = Pulling(api, stream, name, False)
+        self.pulling.looks_up = False  # CONSUME-25
         self._learn(config)
 
     def _learn(self, config: ConsumerConfig) -> None:
@@ -59,6 +60,7 @@ class BoundConsumer:
         reply = await self._api.call("CONSUMER.INFO.%s.%s" % (self.stream, self.name))
         info = self._info = ConsumerInfo.from_json(reply)
         self._learn(info.config)
+        self.pulling.looks_up = True
         return info
 
     async def delete(self) -> None:
@@ -173,6 +175,7 @@ class Consumer(BoundConsumer):
     def __init__(self, api: Api, stream: str, name: str, info: ConsumerInfo) -> None:
         super().__init__(api, stream, name, info.config)
         self._info = info
+        self.pulling.looks_up = True
 
     @property
     def cached_info(self) -> ConsumerInfo:

@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from natsproto.errors import RemoteError, TimeoutExpired
 
-from .api_errors import ApiError, StreamNotFound
-from .cleanup import clean_up
+from .api_errors import StreamNotFound
 from .info import ConsumerInfo
 from .iteration import at_hand
 from .kv_entry import delivered_entry, stored_entry
@@ -96,13 +95,7 @@ async def _consume(
     api: Api, stream: str, config: ConsumerConfig, max_bytes: int | None
 ) -> tuple[Messages | PushMessages, Lineage]:
     if api.prefix.startswith("$JS."):
-        name = api.session.connection.new_token()
-        try:
-            consumer = await open_ordered(api, stream, name, config, None)
-        except BaseException as error:
-            if not isinstance(error, ApiError):
-                clean_up(api, stream, name + "_1", "")  # KV-44: it may have been created
-            raise
+        consumer = await open_ordered(api, stream, "", config, None)  # KV-44: or nothing is left
         return consumer.consume(max_bytes=max_bytes), consumer.lineage
     from .pushing import subscribe_ordered
 

@@ -41,7 +41,6 @@ class Presence:
         "_absent",
         "_looks",
         "_refusals",
-        "_requests",
         "doubted",
         "probe",
         "reply",
@@ -53,7 +52,6 @@ class Presence:
         self._absent = Repeats(FIRST_REPEAT, LONGEST_REPEAT)
         self._refusals = Repeats(FIRST_REPEAT, LONGEST_REPEAT)
         self._absences = 0  # 503s in a row
-        self._requests = 0
         self.reply = b""
         self.doubted = False  # whether `proved` has anything to do
 
@@ -106,12 +104,11 @@ class Presence:
             return False
         return probe.handle_timer(now)
 
-    def request(self, prefix: bytes) -> tuple[bytes, bytes, bytes]:
+    def request(self, prefix: bytes, token: bytes) -> tuple[bytes, bytes, bytes]:
         """Return subject, payload and reply of the lookup; `prefix` is that of reply subjects."""
         assert self.probe is not None
-        self._requests += 1
         # A reply subject of its own each time: no answer is counted twice.
-        self.reply = b"%si%d" % (prefix, self._requests)
+        self.reply = b"%si%s" % (prefix, token)
         return self.probe.subject, b"", self.reply
 
     def receive(self, msg: Msg) -> NatsError | None:

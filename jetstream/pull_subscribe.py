@@ -165,7 +165,7 @@ async def pull_subscribe(js: JetStream, api: Api, wanted: PullWanted) -> PullSub
         if not wanted.name and may_exist(error):
             clean_up(api, stream, config.name)  # JSSUB-17
         raise
-    consumer = Consumer(api, stream, made.name, made)
+    consumer = Consumer(api, stream, wanted.name or config.name, made)
     return PullSubscription(js, api, consumer, deletes=not wanted.durable)
 
 

@@ -51,7 +51,8 @@ class Played:
                     assert order.subject == SUBJECT
                     self.pulls += 1
                     if not self.silent:
-                        machine.receive(status(self.pulls, "503"), now)
+                        token = int(order.reply.rpartition(b".")[2])
+                        machine.receive(status(token, "503"), now)
             if machine.has_orders:
                 continue
             if machine.ended or machine.deadline > until:

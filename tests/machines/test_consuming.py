@@ -236,7 +236,7 @@ def test_events():
         async for event in consuming.events:
             return event
 
-    event = stage.run(one(), status(stage, 2, "409 Leadership Change"))
+    event = stage.run(one(), status(stage, 3, "409 Leadership Change"))
     assert event.error.description == "Leadership Change"
     ended = stage.run(consuming.events.next(), lambda: stage.wire.tell("close"))
     assert isinstance(ended, ConnectionClosed)

@@ -33,9 +33,9 @@ def test_the_second_503_in_a_row():
 def test_each_request_has_a_reply_subject_of_its_own():
     tested = presence()
     subject = b"$JS.API.CONSUMER.INFO.S.C"
-    for number in (1, 2):
-        reply = b"_INBOX.i.i%d" % number
-        assert tested.request(b"_INBOX.i.") == (subject, b"", reply)
+    for token in (b"x", b"y"):
+        reply = b"_INBOX.i.i" + token
+        assert tested.request(b"_INBOX.i.", token) == (subject, b"", reply)
         assert tested.reply == reply
 
 

@@ -51,9 +51,9 @@ REFUSED = [  # a call that needs an answer of the server
     ("PublishManager.atomic_batch", lambda made: made.js.atomic_batch(timeout=0)),
     ("PublishManager.fast_batch", lambda made: made.js.fast_batch(ack_timeout=0)),
     ("JetStream.__init__", lambda made: JetStream(made.client, timeout=0)),
-    ("Consumer.fetch", lambda made: made.consumer.fetch(1, expires=0)),
-    ("Consumer.next", lambda made: made.consumer.next(expires=0)),
-    ("Consumer.consume", lambda made: made.consumer.consume(expires=0)),
+    ("BoundConsumer.fetch", lambda made: made.consumer.fetch(1, expires=0)),
+    ("BoundConsumer.next", lambda made: made.consumer.next(expires=0)),
+    ("BoundConsumer.consume", lambda made: made.consumer.consume(expires=0)),
 ]
 POLLS = [  # a call that returns what may be there already
     ("Subscription.next", lambda made: made.sub.next(0)),
@@ -66,19 +66,21 @@ POLLS = [  # a call that returns what may be there already
 OTHERS = {
     "KeyWatcher.next": "Iteration.next",
     "ObjectWatcher.next": "Iteration.next",
-    "OrderedConsumer.fetch": "Consumer.fetch",
-    "OrderedConsumer.next": "Consumer.next",
-    "OrderedConsumer.consume": "Consumer.consume",
-    "PullSubscription.fetch": "Consumer.fetch",
+    "OrderedConsumer.fetch": "BoundConsumer.fetch",
+    "OrderedConsumer.next": "BoundConsumer.next",
+    "OrderedConsumer.consume": "BoundConsumer.consume",
+    "PullSubscription.fetch": "BoundConsumer.fetch",
     "AtomicBatch.__init__": "PublishManager.atomic_batch",
     "FastBatch.__init__": "PublishManager.fast_batch",
     "PublishWindow.__init__": "PublishManager.publisher",
     "Api.__init__": "JetStream.__init__",
     "Succession.__init__": "JetStream.__init__",
     "Publisher.__init__": "PublishManager.publisher",
-    "PullTemplate.__init__": "Consumer.fetch",
-    "Pulling.fetch": "Consumer.fetch",
-    "Pulling.consume": "Consumer.consume",
+    "BoundConsumer.iter_fetch": "BoundConsumer.fetch",
+    "Room.pulled": "BoundConsumer.consume",
+    "PullTemplate.__init__": "BoundConsumer.fetch",
+    "Pulling.fetch": "BoundConsumer.fetch",
+    "Pulling.consume": "BoundConsumer.consume",
 }
 
 
