@@ -357,3 +357,14 @@ def test_a_publish_is_withdrawn_whole(reply):
     assert (taken(publishing), publishing.stats.out_msgs) == (b"PUB a 1\r\n2\r\n", 1)
     publishing.withdraw()  # the port has taken it meanwhile
     assert publishing.stats.out_msgs == 1
+
+
+@pytest.mark.rule("CONN-36")
+def test_what_a_later_info_leaves_out_stays():
+    publishing = online({"headers": True, "max_payload": 9, "version": "2", "ldm": True})
+    publishing._learn(Info({"max_payload": 5, "version": None}))
+    info = publishing.info
+    assert info is not None
+    assert (info.headers, info.max_payload, info.version, info.ldm) == (True, 5, "2", False)
+    publishing._learn(Info({}), first=True)
+    assert publishing.info == Info({})

@@ -14,7 +14,13 @@ from natsproto.errors import (
 )
 from natsproto.outbox import HIGH_WATER
 from natsproto.port import run_sync
-from natsproto.session import Session, check_count, check_flag, check_seconds
+from natsproto.session import (
+    Session,
+    check_count,
+    check_flag,
+    check_patience,
+    check_seconds,
+)
 from natsproto.waitable import Receiver, Request, Waitable
 from tests.connection.support import PONG, Wire
 
@@ -206,3 +212,15 @@ def test_a_publish_that_the_port_refuses_is_not_queued():
     with pytest.raises(InvalidState, match="not here"):
         run_sync(session.make_room())
     assert (wire.sent(), wire.connection.stats.out_msgs) == (b"", 0)
+
+
+@pytest.mark.rule("REQ-11")
+def test_an_answer_takes_time():
+    wire, session = make()
+    wire.now = 7.0
+    assert session.answer_deadline(2) == 9.0
+    assert session.deadline(0) == 7.0
+    assert check_patience("ack_timeout", 0.001) == 0.001
+    for value in (0, 0.0, -1, "1", math.nan):
+        with pytest.raises(InvalidValue, match="timeout"):
+            session.answer_deadline(value)

@@ -122,6 +122,7 @@ def test_a_protocol_error_tells_what_and_where():
             {"subject": "a.b", "queue": "q"},
         ),
         (errors.PermissionDenied("no"), "no", {"subject": "", "queue": ""}),
+        (errors.TooManyReplies("too many", []), "too many", {"replies": []}),
         (
             errors.ConnectFailed([]),
             "no server could be reached: none is left to try",
