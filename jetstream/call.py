@@ -139,7 +139,8 @@ def _newer_fields(config: Fields, version: tuple[int, ...]) -> list[tuple[str, t
         if version < field.since:
             found.append((field.name, field.since))
             continue
-        for each in value if isinstance(value, list) else [value]:
+        items: list[Any] = value if isinstance(value, list) else [value]
+        for each in items:
             if hasattr(each, "FIELDS"):
                 inside = _newer_fields(each, version)
                 found += [("%s of %s" % (name, field.name), since) for name, since in inside]

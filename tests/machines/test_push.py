@@ -391,6 +391,7 @@ def test_statuses(line, error, is_end):
         (message(1, b"", headers=b"NATS/1.0\r\nStatus: 100\r\nNats-Last-Consumer: 9\r\n\r\n"), 1),
         (message(1, b"x", headers=b"NATS/1.0 100 Idle Heartbeat\r\n\r\n"), 1),
         (message(1, b""), 1),
+        (Msg(b"s.x", 1, b"", b"", b"NATS/1.0\r\nA: b\r\n\r\n"), 1),
         (status("100 Idle Heartbeat"), 0),
         (status("100"), 0),
     ],

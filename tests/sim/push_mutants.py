@@ -47,9 +47,23 @@ MUTANTS = [
     (
         "headers make a status",
         "push",
-        "if msg.raw_headers is not None and not msg.data and msg.status:",
-        "if msg.raw_headers is not None and not msg.data:",
+        "if msg.data or not msg.status:",
+        "if msg.data:",
+        "test_push",
+    ),
+    (
+        "stored statuses are believed",
         "push",
+        "return not msg.raw_reply or msg.raw_reply.startswith(FLOW_CONTROL)",
+        "return True",
+        "test_push",
+    ),
+    (
+        "flow control is answered anywhere",
+        "push",
+        "if not subject.startswith(FLOW_CONTROL):",
+        "if not subject:",
+        "test_push",
     ),
     ("bytes are never free again", "push", "        self._bytes -= msg.size\n", "", "push_fc"),
     (

@@ -58,14 +58,16 @@ async def _push(ctx: Context, flow_control: bool) -> None:
     async with await js.subscribe(
         ctx.subject + ".>", durable="c", ack_wait=30.0, **options
     ) as messages:
+        payload = b""
         for number in range(1, _COUNT + 1):
             msg = await messages.next(WAIT)
+            payload = msg.data
             assert (msg.metadata.stream_seq, msg.metadata.delivered) == (number, 1)
             info = await js.consumer(stream.name, "c")
             # Nobody acknowledged it but this check, not even as an answer to flow control.
             assert info.cached_info.ack_floor.stream_seq == number - 1
             await msg.ack_sync()
-        assert msg.data == b"last"
+        assert payload == b"last"
         await nothing_pushed(messages)
         assert not messages.closed
 
