@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .info import ConsumerPause as ConsumerPause
     from .info import PubAck as PubAck
     from .info import StreamInfo as StreamInfo
+    from .listing import Listing as Listing
     from .messages import JsMsg as JsMsg
     from .metadata import Metadata as Metadata
     from .ordered_consumer import OrderedConsumer as OrderedConsumer
@@ -56,6 +57,7 @@ _HOMES = {
     "JetStream": "api",
     "JetStreamError": "errors",
     "JsMsg": "messages",
+    "Listing": "listing",
     "Metadata": "metadata",
     "OrderedConsumer": "ordered_consumer",
     "Placement": "config",

@@ -71,6 +71,9 @@ class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
         self._api = Api(session_of(client), domain, prefix, check_patience("timeout", timeout))
         self._acks = AckReader()
 
+    def __repr__(self) -> str:
+        return "<JetStream %s>" % self._api.prefix
+
     async def account_info(self) -> AccountInfo:
         """What the account may use of JetStream, and what it uses."""
         return AccountInfo.from_json(await self._api.call("INFO"))

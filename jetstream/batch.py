@@ -42,6 +42,9 @@ class AtomicBatch:
         #: How many messages were added.
         self.size = 0
 
+    def __repr__(self) -> str:
+        return "<AtomicBatch of %d messages%s>" % (self.size, ", over" if self._over else "")
+
     async def add(
         self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]
     ) -> None:

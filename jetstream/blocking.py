@@ -167,6 +167,9 @@ class PublishWindow:
         self.inner = inner
         self.port = port
 
+    def __repr__(self) -> str:
+        return repr(self.inner)
+
     @property
     def pending(self) -> int:
         """Acknowledgements that are still to come."""
@@ -190,6 +193,9 @@ class AtomicBatch:
     def __init__(self, inner: _batch.AtomicBatch, port: BlockingPort) -> None:
         self.inner = inner
         self.port = port
+
+    def __repr__(self) -> str:
+        return repr(self.inner)
 
     @property
     def size(self) -> int:
@@ -266,6 +272,9 @@ class JetStream:
             )
         self.inner = _api.JetStream(client.inner, domain=domain, prefix=prefix, timeout=timeout)
         self.port = client.port
+
+    def __repr__(self) -> str:
+        return repr(self.inner)
 
     account_info = blocking(_api.JetStream.account_info)
     create_stream = blocking_to(Stream, _api.JetStream.create_stream)

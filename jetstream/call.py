@@ -139,7 +139,7 @@ def _newer_fields(config: Fields, version: tuple[int, ...]) -> list[tuple[str, t
         if version < field.since:
             found.append((field.name, field.since))
             continue
-        items: list[Any] = value if isinstance(value, list) else [value]
+        items: list[Any] = value if isinstance(value, list) else [value]  # pyright: ignore[reportUnknownVariableType]
         for each in items:
             if hasattr(each, "FIELDS"):
                 inside = _newer_fields(each, version)

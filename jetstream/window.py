@@ -47,6 +47,19 @@ class PublishWindow:
         """Acknowledgements that are still to come."""
         return self._machine.pending()
 
+    def __repr__(self) -> str:
+        machine = self._machine
+        state = (
+            "closed"
+            if machine.ended
+            else "%d of %d pending"
+            % (
+                machine.pending(),
+                machine.max_pending,
+            )
+        )
+        return "<PublishWindow, %s>" % state
+
     async def publish(
         self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]
     ) -> Publication:

@@ -196,6 +196,12 @@ def test_the_bytes_of_each_call(call, args, keywords, answer, endpoint, body):
         assert stage.asked == [(f"{prefix}.{endpoint}", body)]
 
 
+def test_it_shows_where_its_api_is():
+    client = Stage().client
+    assert repr(JetStream(client)) == "<JetStream $JS.API>"
+    assert repr(JetStream(client, domain="hub")) == "<JetStream $JS.hub.API>"
+
+
 @pytest.mark.rule("CALL-3")
 @pytest.mark.parametrize(("call", "args", "keywords"), [row[:3] for row in CALLS])
 def test_every_call_without_an_answer(call, args, keywords):

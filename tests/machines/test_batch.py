@@ -32,6 +32,7 @@ def test_a_batch():
     stage.run(batch.add("s.a", b"1", msg_id="7"))
     stage.run(batch.add("s.b", bytearray(b"2"), headers={"A": "b"}))
     assert batch.size == 2
+    assert repr(batch) == "<AtomicBatch of 2 messages>"
     assert stage.run(batch.commit("s.c", b"3")) == PubAck.from_json(ack(3))
     place = [("Nats-Batch-Id", ID), ("Nats-Batch-Sequence", "1")]
     sent = [

@@ -271,3 +271,10 @@ def test_events_of_a_consume():
 def test_other_clients_are_told_where_to_go():
     with pytest.raises(InvalidValue, match=r"there is jetstream\.JetStream"):
         blocking.JetStream(Stage().client)
+
+
+def test_what_they_show():
+    js = blocking.JetStream(Stage().blocking, domain="hub")
+    assert repr(js) == "<JetStream $JS.hub.API>"
+    assert repr(js.publisher(max_pending=5)) == "<PublishWindow, 0 of 5 pending>"
+    assert repr(js.atomic_batch()) == "<AtomicBatch of 0 messages>"

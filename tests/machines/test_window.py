@@ -123,6 +123,15 @@ def test_failures_that_nobody_asks_about_stop_the_publishing():
     assert window._machine.failed == []
 
 
+def test_it_shows_what_is_on_its_way():
+    stage = Stage(SILENCE)
+    window = make(stage, max_pending=5)
+    stage.run(window.publish("s.a"))
+    assert repr(window) == "<PublishWindow, 1 of 5 pending>"
+    stage.connection.close(0.0)
+    assert repr(window) == "<PublishWindow, closed>"
+
+
 @pytest.mark.rule("PUB-12")
 def test_no_answer():
     stage = Stage(SILENCE, ack(1))
