@@ -9,6 +9,7 @@ from natsproto.subjects import LETTERS_AND_DIGITS
 from .api_errors import StreamNameInUse, StreamNotFound
 from .assets import put_stream
 from .kv_errors import BucketExists, BucketNotFound
+from .listing import Listing
 from .stored import get_by_api, get_direct, get_direct_last
 from .stream import Stream
 
@@ -217,9 +218,15 @@ class BucketStreams:
         names = await self._js.stream_names()
         return [self._bucket(name) for name in names if name.startswith(self._prefix)]
 
-    async def infos(self) -> list[StreamInfo]:
-        infos = await self._js.streams()
-        return [info for info in infos if info.config.name.startswith(self._prefix)]
+    async def infos(self) -> Listing[StreamInfo]:
+        listed = await self._js.streams()
+        prefix = self._prefix
+        infos = Listing([info for info in listed if info.config.name.startswith(prefix)])
+        infos.missing = [self._bucket(name) for name in listed.missing if name.startswith(prefix)]
+        for name in listed.offline:
+            if name.startswith(prefix):
+                infos.offline[self._bucket(name)] = listed.offline[name]
+        return infos
 
     def _bucket(self, stream: str) -> str:
         return stream[len(self._prefix) :]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from .api import JetStream
     from .call import Api
+    from .listing import Listing
     from .stream import Stream
 
 
@@ -52,8 +53,9 @@ class Buckets:
     async def names(self) -> list[str]:
         return await self._streams.names()
 
-    async def statuses(self) -> list[KeyValueStatus]:
-        return [KeyValueStatus(info) for info in await self._streams.infos()]
+    async def statuses(self) -> Listing[KeyValueStatus]:
+        infos = await self._streams.infos()
+        return infos.like([KeyValueStatus(info) for info in infos])
 
     def _bucket(self, stream: Stream) -> KeyValue:
         if stream.cached_info.config.max_msgs_per_subject < 1:

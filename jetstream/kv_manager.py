@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .kv import KeyValue
     from .kv_buckets import Buckets
     from .kv_config import KeyValueConfig, KeyValueConfigDict, KeyValueStatus
+    from .listing import Listing
 
 
 class KeyValueManager:
@@ -52,8 +53,11 @@ class KeyValueManager:
         """The names of all buckets."""
         return await self._buckets.names()
 
-    async def key_values(self) -> list[KeyValueStatus]:
-        """All buckets, with their configuration and what they hold."""
+    async def key_values(self) -> Listing[KeyValueStatus]:
+        """Return all buckets, with their configuration and contents.
+
+        `missing` and `offline` of the list name buckets that exist and are not in it.
+        """
         return await self._buckets.statuses()
 
     @property

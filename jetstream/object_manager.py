@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from .call import Api
+    from .listing import Listing
     from .object_config import ObjectStoreConfig, ObjectStoreConfigDict, ObjectStoreStatus
     from .object_store import ObjectStore
     from .object_stores import ObjectStores
@@ -49,8 +50,11 @@ class ObjectStoreManager:
         """The names of all buckets of objects."""
         return await self._object_stores.names()
 
-    async def object_stores(self) -> list[ObjectStoreStatus]:
-        """All buckets of objects, with their configuration and what they hold."""
+    async def object_stores(self) -> Listing[ObjectStoreStatus]:
+        """Return all buckets of objects, with their configuration and contents.
+
+        `missing` and `offline` of the list name buckets that exist and are not in it.
+        """
         return await self._object_stores.statuses()
 
     @property

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from .api import JetStream
     from .call import Api
+    from .listing import Listing
     from .stream import Stream
 
 
@@ -53,8 +54,9 @@ class ObjectStores:
     async def names(self) -> list[str]:
         return await self._streams.names()
 
-    async def statuses(self) -> list[ObjectStoreStatus]:
-        return [ObjectStoreStatus(info) for info in await self._streams.infos()]
+    async def statuses(self) -> Listing[ObjectStoreStatus]:
+        infos = await self._streams.infos()
+        return infos.like([ObjectStoreStatus(info) for info in infos])
 
     def _store(self, stream: Stream) -> ObjectStore:
         return ObjectStore(self._js, self._api, stream)

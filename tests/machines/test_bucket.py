@@ -256,6 +256,14 @@ def test_lists():
     assert [info.config.name for info in stage.run(streams.infos())] == ["B_b"]
 
 
+@pytest.mark.rule("CALL-4")
+def test_lists_name_the_buckets_that_they_lack():
+    lacking = {"missing": ["B_m", "ORDERS"], "offline": {"B_o": "too new", "OTHER": "too new"}}
+    stage, streams = make({"streams": [{"config": CONFIG}], "total": 1, **lacking})
+    found = stage.run(streams.infos())
+    assert (found.missing, found.offline) == (["m"], {"o": "too new"})
+
+
 def test_a_status():
     class Status(BucketStatus):
         PREFIX = "B_"
