@@ -22,6 +22,7 @@ from natsproto.errors import NoResponders, NotSupported, TimeoutExpired
 from natsproto.headers import VERSION
 from natsproto.port import run_sync
 from natsproto.subjects import matches
+from natsproto.waitable import is_status
 
 from .arrow import Rows
 from .connect import client
@@ -96,7 +97,7 @@ async def _get(api: Api, stream: str, body: dict[str, Any]) -> list[Msg]:
     if gather.error is not None:
         raise gather.error
     last = gather.replies[-1] if gather.replies else None
-    if last is None or not last.status:
+    if last is None or not (last.status and is_status(last)):  # GET-12
         raise TimeoutExpired("direct get of stream %r was not answered to its end" % stream)
     if last.status not in (_NONE, _END):
         raise JetStreamError("direct get: %d %s" % (last.status, last.description))
