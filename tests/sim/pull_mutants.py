@@ -47,7 +47,7 @@ MUTANTS = [
         "consume",
     ),
     ("a pause without an end", "consume", "            self._waiting = True\n", "", "consume"),
-    ("one token for all pulls", "consume", "        self._count += 1\n", "", "consume"),
+    ("one token for all pulls", "consume", "token = self.tokens.next()", 'token = b"1"', "consume"),
     (
         "half of the buffer is lost",
         "iteration",
@@ -72,8 +72,8 @@ MUTANTS = [
     (
         "no pull after silence",
         "consume",
-        "self._prefix))\n        self._refill(now)\n        self._set_deadline()\n",
-        "self._prefix))\n        self._set_deadline()\n",
+        "self._look_up()\n        self._refill(now)\n        self._set_deadline()\n",
+        "self._look_up()\n        self._set_deadline()\n",
         "consume",
     ),
     (
@@ -212,8 +212,8 @@ MUTANTS = [
     (
         "a silent server ends a fetch without waiting",
         "fetch",
-        "            self._quiet_at = None\n            self._count += 1\n",
-        "            self._count += 1\n",
+        "            self._quiet_at = None\n            self._probe = ",
+        "            self._probe = ",
         "test_fetch_eager",
     ),
     (

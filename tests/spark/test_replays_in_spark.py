@@ -27,6 +27,7 @@ SHUFFLE = "spark.sql.shuffle.partitions"
 FILE_PARTS = "spark.sql.files.maxPartitionBytes"
 COUNT = 6000
 AFTER = 4  # batches of 500 rows
+OF_BOTH = AFTER * 500 + 1  # more rows than one task has passed on when it waits at the gate
 
 
 def start(frame, options, checkpoint):
@@ -39,8 +40,8 @@ def run(frame, options, checkpoint):
     start(frame, options, checkpoint).awaitTermination()
 
 
-def crash(frame, options, checkpoint, stream, tasks=2):
-    """Stop the query when so many tasks are amid their rows, and some of the rows are stored."""
+def crash(frame, options, checkpoint, stream, tasks=2, least=1):
+    """Stop the query when so many tasks are amid their rows, and `least` rows are stored."""
     with Gate() as gate:
         port = gate.port
 
@@ -52,7 +53,7 @@ def crash(frame, options, checkpoint, stream, tasks=2):
 
         query = start(frame.mapInArrow(rows, frame.schema), options, checkpoint)
         gate.await_tasks(tasks, [])
-        wait_for_rows(options["servers"], stream.name, 1)
+        wait_for_rows(options["servers"], stream.name, least)
         query.stop()
     assert 0 < len(payloads(stream)) < COUNT
 
@@ -138,7 +139,7 @@ def test_another_source_that_is_cut_in_another_way(spark, name, stream, plain, s
     (tmp_path / "in" / "rows.txt").write_text(lines + "\n")
     frame = spark.readStream.schema("data STRING").text(str(tmp_path / "in"))
     setting(FILE_PARTS, str(len(lines) // 2 + 1))
-    crash(frame, plain, tmp_path / "checkpoint", stream)
+    crash(frame, plain, tmp_path / "checkpoint", stream, least=OF_BOTH)
     before = Counter(payloads(stream))
     assert max(before) > COUNT // 2  # of both partitions
     setting(FILE_PARTS, str(len(lines) // 3 + 1))
