@@ -30,7 +30,7 @@ def _read(data: bytes) -> dict[str, Any]:
     reply = read_reply(data)
     if not PubAck.from_json(reply).stream:
         # PUB-1: somebody else answers on this subject, or no stream does.
-        raise InvalidResponse("answer is no acknowledgement: %s" % shorten(data))
+        raise InvalidResponse("answer is not an acknowledgment: %s" % shorten(data))
     return reply
 
 

@@ -6,7 +6,7 @@ the coroutines await the client's session and each other, nothing else.
 
 from __future__ import annotations
 
-from natsproto._text import shorten
+from natsproto._text import cut_middle, shorten
 from natsproto.errors import InvalidValue
 from natsproto.session import check_count, check_flag, check_patience
 from natsproto.subjects import check_known_name, check_subscribe
@@ -72,7 +72,7 @@ class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
         self._acks = AckReader()
 
     def __repr__(self) -> str:
-        return "<JetStream %s>" % self._api.prefix
+        return "<JetStream %s>" % cut_middle(self._api.prefix)
 
     async def account_info(self) -> AccountInfo:
         """What the account may use of JetStream, and what it uses."""
@@ -402,5 +402,5 @@ def _path(stream: str, consumer: str) -> str:
 def _names(rows: Listing[Any]) -> Listing[str]:
     for row in rows:
         if not isinstance(row, str):
-            raise InvalidResponse("%r is listed where a name belongs" % (row,))
+            raise InvalidResponse("%s is listed where a name belongs" % shorten(row))
     return rows

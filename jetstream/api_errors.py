@@ -9,6 +9,7 @@ Never match on a description: the server may change its words. `err_code` stays 
 
 from __future__ import annotations
 
+from natsproto._text import cut_middle
 from natsproto.errors import RemoteError
 
 TYPE_CHECKING = False
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 
 _MOST_DIGITS = 20  # of a uint64
+_LONGEST = 300  # description that a message has as it is (ERR-11)
 
 
 class JetStreamError(RemoteError):
@@ -32,7 +34,7 @@ class ApiError(JetStreamError):
     """
 
     def __init__(self, code: int, err_code: int, description: str) -> None:
-        super().__init__("%s (%d, %d)" % (description, code, err_code))
+        super().__init__("%s (%d, %d)" % (cut_middle(description, _LONGEST), code, err_code))
         self.code = code
         self.err_code = err_code
         self.description = description
@@ -42,7 +44,7 @@ class ApiError(JetStreamError):
     def __str__(self) -> str:
         text = str(self.args[0])
         if self.asked:
-            text = "%s, asked for %s" % (text, self.asked)
+            text = "%s, asked for %s" % (text, cut_middle(self.asked))
         return "%s; the stream needs %s=True" % (text, self.needs) if self.needs else text
 
     # By default an exception is pickled as its message alone, which is not how these are made.

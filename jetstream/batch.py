@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from natsproto._text import shorten, show
 from natsproto.errors import InvalidState, NoResponders
 from natsproto.headers import Headers
 
@@ -68,7 +69,7 @@ class AtomicBatch:
         if answer:
             read_reply(answer)  # raises, if it is a refusal
             # BATCH-2: it has stored the message alone: it knows nothing of batches.
-            raise InvalidResponse("the stream did not begin a batch: %r" % answer[:200])
+            raise InvalidResponse("the stream did not begin a batch: %s" % shorten(answer))
         self._over = False
 
     async def commit(
@@ -83,7 +84,7 @@ class AtomicBatch:
         ack = read_ack(await self._request(subject, data, headers))
         if ack.batch != self._id or ack.count != self.size:
             raise InvalidResponse(
-                "batch %s of %d messages is acknowledged as %r" % (self._id, self.size, ack)
+                "batch %s of %d messages is acknowledged as %s" % (self._id, self.size, show(ack))
             )
         return ack
 

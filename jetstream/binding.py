@@ -11,6 +11,8 @@ rewrites when it stores a configuration is understood: `30%` is `30`, no limit i
 
 from __future__ import annotations
 
+from natsproto._text import cut_middle, shorten
+
 from .config import ConsumerConfig
 from .errors import (
     ConfigMismatch,
@@ -71,7 +73,7 @@ def check_queue_use(
     """FlowControlWithQueue, HeartbeatWithQueue: members of a group would each see a part of it."""
     if not queue:
         return
-    told = "queue %r: " % queue
+    told = "queue %s: " % shorten(queue)
     if config.flow_control:  # BIND-8
         text = told + "no flow control with a queue group: its messages go to any member"
         raise FlowControlWithQueue(text, "BIND-8", stream, consumer, queue, True)
@@ -117,14 +119,14 @@ def _refusal(
     found: object,
     text: str,
 ) -> BindRefused:
-    told = "consumer %r of stream %r %s" % (info.name, info.stream_name, text)
+    told = "consumer %s of stream %s %s" % (shorten(info.name), shorten(info.stream_name), text)
     return kind(told, rule, info.stream_name, info.name, wanted, found)
 
 
 def _check_kind(info: ConsumerInfo, pull: bool) -> None:
     target = info.config.deliver_subject
     if pull and target:
-        text = "delivers to %r: it cannot be pulled from" % target
+        text = "delivers to %s: it cannot be pulled from" % shorten(target)
         raise _refusal(PullOfPushConsumer, "BIND-6", info, "", target, text)
     if not pull and not target:
         text = "has no deliver_subject: its messages are to be pulled"
@@ -134,18 +136,19 @@ def _check_kind(info: ConsumerInfo, pull: bool) -> None:
 def _check_queue(info: ConsumerInfo, queue: str) -> None:
     group = info.config.deliver_group
     if not queue and group:
-        text = "is for the queue group %r: subscribe with queue=%r" % (group, group)
+        name = shorten(group)
+        text = "is for the queue group %s: subscribe with queue=%s" % (name, name)
         raise _refusal(QueueRequired, "BIND-2", info, queue, group, text)
     if queue and not group:
-        text = "is not for a queue group: subscribe without queue=%r" % queue
+        text = "is not for a queue group: subscribe without queue=%s" % shorten(queue)
         raise _refusal(QueueNotServed, "BIND-4", info, queue, group, text)
     if queue != group:
-        text = "is for the queue group %r, not for %r" % (group, queue)
+        text = "is for the queue group %s, not for %s" % (shorten(group), shorten(queue))
         raise _refusal(QueueMismatch, "BIND-3", info, queue, group, text)
     if info.push_bound and not group:
         target = info.config.deliver_subject
-        text = "has a subscriber already, on %r; only a queue group can have several" % target
-        raise _refusal(DuplicateSubscription, "BIND-1", info, "", target, text)
+        text = "has a subscriber already, on %s; only a queue group can have several"
+        raise _refusal(DuplicateSubscription, "BIND-1", info, "", target, text % shorten(target))
 
 
 def _check_filter(
@@ -169,7 +172,7 @@ def _filters(config: ConsumerConfig) -> list[str]:
 
 
 def _listed(subjects: list[str]) -> str:
-    return ", ".join([repr(subject) for subject in subjects]) or "nothing"
+    return cut_middle(", ".join([repr(subject) for subject in subjects])) or "nothing"
 
 
 def _check_config(info: ConsumerInfo, wanted: ConsumerConfig, names: Sequence[str]) -> None:
@@ -186,7 +189,7 @@ def _check_config(info: ConsumerInfo, wanted: ConsumerConfig, names: Sequence[st
         if name == "num_replicas" and not theirs:
             theirs = _replicas(info)
         if _comparable(field, ours) != _comparable(field, theirs):
-            text = "has %s=%r, not %r" % (name, theirs, ours)
+            text = "has %s=%s, not %s" % (name, shorten(theirs), shorten(ours))
             error = _refusal(ConfigMismatch, "BIND-10", info, ours, theirs, text)
             assert isinstance(error, ConfigMismatch)
             error.field = name

@@ -6,6 +6,7 @@ asynchronous twin (see natsproto/port.py).
 
 from __future__ import annotations
 
+from natsproto._text import shorten
 from natsproto.blocking import Client
 from natsproto.errors import InvalidValue
 from natsproto.port import blocking, blocking_to, locked_to
@@ -267,8 +268,8 @@ class JetStream:
     ) -> None:
         if not isinstance(client, Client):
             raise InvalidValue(
-                "%r is not a client of natsproto.adapters.blocking or .threads; where calls are"
-                " awaited there is jetstream.JetStream" % (client,)
+                "%s is not a client of natsproto.adapters.blocking or .threads; where calls are"
+                " awaited there is jetstream.JetStream" % shorten(client)
             )
         self.inner = _api.JetStream(client.inner, domain=domain, prefix=prefix, timeout=timeout)
         self.port = client.port

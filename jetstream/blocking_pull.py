@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from natsproto._text import show
 from natsproto.port import blocking, blocking_next, blocking_to, run_sync
 
 from . import consuming as _consuming
@@ -122,7 +123,7 @@ class Batch:
         return iter(self._messages)
 
     def __repr__(self) -> str:
-        return "<Batch of %d, error %r>" % (len(self), self.error)
+        return "<Batch of %d, error %s>" % (len(self), show(self.error))
 
 
 class Fetch:

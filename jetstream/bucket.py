@@ -76,7 +76,7 @@ def check_bucket_name(bucket: str, rule: str) -> str:
 def check_given(kind: type, given: object, rule: str) -> None:
     """InvalidValue unless it is a configuration of this kind, or None."""
     if given is not None and not isinstance(given, kind):
-        text = "%s is no %s" % (shorten(given), kind.__name__)
+        text = "%s is not of type %s" % (shorten(given), kind.__name__)
         if isinstance(given, str):
             text += "; a name is a keyword: bucket=%s" % shorten(given)
         raise InvalidValue(text, rule)

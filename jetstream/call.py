@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from natsproto._text import shorten
+from natsproto._text import cut_middle, shorten
 from natsproto.errors import InvalidValue, NoResponders, NotSupported
 from natsproto.subjects import check_known_name, check_publish
 
@@ -82,8 +82,8 @@ class Api:
             reply = await session.settle(request)
         except NoResponders:
             raise JetStreamNotAvailable(
-                "no JetStream answers to %s.%s: it is not enabled, has no leader now, or this"
-                " account or domain has none" % (self.prefix, endpoint)
+                "no JetStream answers to %s: it is not enabled, has no leader now, or this"
+                " account or domain has none" % cut_middle("%s.%s" % (self.prefix, endpoint))
             ) from None
         assert reply is not None
         try:
@@ -126,7 +126,9 @@ class Api:
             return
         for name, since in _newer_fields(config, version):
             needed = ".".join([str(number) for number in since])
-            raise NotSupported("%s needs server %s; this is %s" % (name, needed, info.version))
+            raise NotSupported(
+                "%s needs server %s; this is %s" % (name, needed, cut_middle(info.version))
+            )
 
 
 def _newer_fields(config: Fields, version: tuple[int, ...]) -> list[tuple[str, tuple[int, int]]]:
@@ -161,7 +163,7 @@ def require_level(info: Info | None, level: int, what: str) -> None:
         since = " (nats-server %s)" % _VERSIONS[level] if level in _VERSIONS else ""
         raise NotSupported(
             "%s needs JetStream API level %d%s; server %s has %d"
-            % (what, level, since, info.version, known)
+            % (what, level, since, cut_middle(info.version), known)
         )
 
 
@@ -203,9 +205,9 @@ def read_object(data: bytes) -> dict[str, Any]:
     try:
         reply: Any = json.loads(data.decode())
     except (ValueError, RuntimeError):  # RuntimeError: nested too deeply
-        raise InvalidResponse("answer is no JSON: %s" % shorten(data)) from None
+        raise InvalidResponse("answer is not JSON: %s" % shorten(data)) from None
     if not isinstance(reply, dict):
-        raise InvalidResponse("answer is no JSON object: %s" % shorten(data))
+        raise InvalidResponse("answer is not a JSON object: %s" % shorten(data))
     return reply  # pyright: ignore[reportUnknownVariableType] - JSON keys are str
 
 
@@ -222,7 +224,7 @@ def read_error(answer: dict[str, Any]) -> ApiError | None:
 def _rows(reply: dict[str, Any], key: str) -> list[Any]:
     rows: list[Any] = reply.get(key) or []
     if not isinstance(rows, list):
-        raise InvalidResponse("%s %s of an answer is no list" % (key, shorten(rows)))
+        raise InvalidResponse("%s %s of an answer is not a list" % (key, shorten(rows)))
     return rows
 
 
@@ -230,5 +232,5 @@ def read_number(reply: dict[str, Any], key: str) -> int:
     """The whole number at this key, 0 if there is none; InvalidResponse if it is something else."""
     value: Any = reply.get(key, 0)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise InvalidResponse("%s %s of an answer is no number" % (key, shorten(value)))
+        raise InvalidResponse("%s %s of an answer is not a number" % (key, shorten(value)))
     return value

@@ -6,6 +6,8 @@ object, or a dict, is a whole configuration.
 
 from __future__ import annotations
 
+from natsproto._text import shorten
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +31,6 @@ _DEFAULTS: dict[str, tuple[object, ...]] = {
 }
 # Those that are not the user's, and `name`, which is the same.
 _IGNORED = ("name", "durable_name", "pause_until")
-_MOST_SHOWN = 80
 
 
 def merge(found: Config, fields: Mapping[str, Any]) -> Config:
@@ -62,7 +63,7 @@ def differences(wanted: Fields, found: Fields) -> list[str]:
         theirs: Any = getattr(found, field.name)
         if _alike(field, ours, theirs, field.name in given, wanted):
             continue
-        shown = (field.name, repr(theirs)[:_MOST_SHOWN], repr(ours)[:_MOST_SHOWN])
+        shown = (field.name, shorten(theirs), shorten(ours))
         told.append("%s is %s, not %s" % shown)
     return told
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from natsproto._text import cut_middle
+
 from .info import ConsumerInfo
 from .pull_options import check_options, default_expires
 from .pulling import Pulling
@@ -166,7 +168,8 @@ class BoundConsumer:
         )
 
     def __repr__(self) -> str:
-        return "<%s %s of %s>" % (type(self).__name__, self.name, self.stream)
+        names = (type(self).__name__, cut_middle(self.name), cut_middle(self.stream))
+        return "<%s %s of %s>" % names
 
 
 class Consumer(BoundConsumer):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from natsproto._text import show
+
 from .iteration import Iteration, MachineEvents
 
 TYPE_CHECKING = False
@@ -34,7 +36,7 @@ class Batch:
         return iter(self._messages)
 
     def __repr__(self) -> str:
-        return "<Batch of %d, error %r>" % (len(self), self.error)
+        return "<Batch of %d, error %s>" % (len(self), show(self.error))
 
 
 class Messages(Iteration):

@@ -59,7 +59,7 @@ def read_value(text: object) -> int:
                 return int(text)
             except ValueError:  # Python reads no more than 4300 digits
                 pass
-    raise InvalidResponse("counter value %s is no whole number in text" % shorten(text))
+    raise InvalidResponse("counter value %s is not a whole number in text" % shorten(text))
 
 
 def read_counter(msg: StoredMsg) -> Counter:
@@ -79,6 +79,6 @@ def read_counter(msg: StoredMsg) -> Counter:
         value = read_value(body["val"])
     except (ValueError, KeyError, TypeError, AttributeError, RuntimeError):
         raise InvalidResponse(
-            "message %s with sources %s is no counter" % (shorten(msg.data), shorten(sources))
+            "message %s with sources %s is not a counter" % (shorten(msg.data), shorten(sources))
         ) from None
     return Counter(msg.subject, value, read_value(added) if added else None, parts)

@@ -56,7 +56,7 @@ A call that is wrong in itself raises a LocalError of natsproto before anything 
 
 from __future__ import annotations
 
-from natsproto._text import shorten
+from natsproto._text import cut_middle, shorten
 from natsproto.errors import LocalError, TimeoutExpired
 
 # All of them are public here, too; one list is easier to read than a statement for each.
@@ -226,7 +226,8 @@ class SeveralStreams(JetStreamError):
     """More than one stream has messages of this subject: name the one that is meant."""
 
     def __init__(self, subject: str, streams: list[str]) -> None:
-        super().__init__("subject %s is taken by several streams: %s" % (shorten(subject), streams))
+        text = "subject %s is taken by several streams: %s"
+        super().__init__(text % (shorten(subject), shorten(streams)))
         self.subject = subject
         self.streams = streams
 
@@ -238,8 +239,8 @@ class ConsumerMoved(JetStreamError):
     """The push consumer delivers to another subject now: somebody else has taken it."""
 
     def __init__(self, stream: str, consumer: str, target: str) -> None:
-        text = "consumer %r of stream %r delivers to %r now"
-        super().__init__(text % (consumer, stream, target))
+        text = "consumer %s of stream %s delivers to %s now"
+        super().__init__(text % (shorten(consumer), shorten(stream), shorten(target)))
         self.stream = stream
         self.consumer = consumer
         self.target = target
@@ -257,7 +258,8 @@ class PullFailed(JetStreamError):
     _hint = ""  # the likely reasons
 
     def __init__(self, code: int, description: str, consumer: str = "") -> None:
-        text = "%d %s" % (code, description) if description else str(code)
+        told = cut_middle(description)
+        text = "%d %s" % (code, told) if told else str(code)
         if consumer:
             text = "pull from %s failed: %s" % (consumer, text)
             if self._hint:

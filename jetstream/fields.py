@@ -14,7 +14,7 @@ written back digit by digit, although a float cannot hold them all.
 
 from __future__ import annotations
 
-from natsproto._text import shorten
+from natsproto._text import shorten, show
 from natsproto.errors import InvalidValue
 
 from .errors import InvalidResponse
@@ -89,7 +89,7 @@ class Fields:
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """The object that the server sent; InvalidResponse if a field is of another type."""
         if not isinstance(raw, dict):
-            raise InvalidResponse("%s: %s is no JSON object" % (cls.__name__, shorten(raw)))
+            raise InvalidResponse("%s: %s is not a JSON object" % (cls.__name__, shorten(raw)))
         made = cls()
         index = _index(cls)
         for key in raw:
@@ -160,9 +160,11 @@ class Fields:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        shown = ["%s=%r" % (field.name, getattr(self, field.name)) for field in self._shown()]
+        shown = [
+            "%s=%s" % (field.name, _show(getattr(self, field.name))) for field in self._shown()
+        ]
         if self.extra:
-            shown.append("extra=%r" % self.extra)
+            shown.append("extra=%s" % show(self.extra))
         return "%s(%s)" % (type(self).__name__, ", ".join(shown))
 
     if TYPE_CHECKING:
@@ -173,7 +175,7 @@ class Fields:
             # Only for what was not set: zeros cost nothing until somebody asks.
             field = _index(type(self)).get(name)
             if field is None:
-                raise AttributeError("%s has no field %r" % (type(self).__name__, name))
+                raise AttributeError("%s has no field %s" % (type(self).__name__, shorten(name)))
             value = field.kind.zero()
             if field.kind.mutable:
                 _keep(self, name, value)
@@ -243,6 +245,11 @@ def refuse(owner: Owner, table: list[Refusal[Owner]]) -> None:
             values = ["%s=%s" % (name, shorten(getattr(owner, name))) for name in names]
             text = "%s with %s: %s" % (type(owner).__name__, ", ".join(values), why)
             raise InvalidValue(text, rule)
+
+
+def _show(value: object) -> str:
+    # The fields of a nested object are cut one by one.
+    return repr(value) if isinstance(value, Fields) else show(value)
 
 
 def _unknown(cls: type[Fields], name: str) -> InvalidValue:

@@ -24,6 +24,7 @@ server told on the last one may not have come: with gaps, losses behind `_sure` 
 from __future__ import annotations
 
 from natsproto import _text
+from natsproto._text import show
 from natsproto.waitable import NO_RESPONDERS
 
 from .acks import RETRY_WAIT, read_ack
@@ -296,7 +297,7 @@ class Ingest(Machine):
     def _finished(self, ack: PubAck, operation: int) -> None:
         if ack.batch != self._id or ack.count > self.sent:
             raise InvalidResponse(
-                "batch %s of %d messages is acknowledged as %r" % (self._id, self.sent, ack)
+                "batch %s of %d messages is acknowledged as %s" % (self._id, self.sent, show(ack))
             )
         self.ack = ack
         self.stored = max(self.stored, ack.count)  # FAST-14: the count may be less

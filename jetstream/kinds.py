@@ -147,7 +147,7 @@ class _Time(Kind):
         try:
             time = read(value)
         except InvalidValue as error:
-            raise Mismatch("is no time: %s" % error) from None
+            raise Mismatch("is not a time: %s" % error) from None
         return None if time.ns == FIRST else time  # TIME-4
 
     def encode(self, value: Any) -> str:
@@ -168,7 +168,7 @@ class Choice(Kind):
 
     def check(self, value: Any) -> str:
         if value not in self.values:
-            raise Mismatch("is none of %s" % ", ".join(self.values))
+            raise Mismatch("is not one of %s" % ", ".join(self.values))
         return TEXT.check(value)
 
     def decode(self, raw: Any) -> str:

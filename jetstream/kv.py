@@ -10,6 +10,7 @@ KeyWatcher and KeyLister.
 
 from __future__ import annotations
 
+from natsproto._text import shorten
 from natsproto.session import check_count, check_seconds
 
 from .api_errors import MessageNotFound, StreamNotFound, TtlDisabled, WrongLastSequence
@@ -287,8 +288,10 @@ class KeyValue:
             await check_there(self._stream, self.bucket)
             raise
         except TtlDisabled as error:
-            text = "bucket %r does not allow a TTL of a key: it has no limit_marker_ttl"
-            raise TtlDisabled(error.code, error.err_code, text % self.bucket) from None  # KV-49
+            text = "bucket %s does not allow a TTL of a key: it has no limit_marker_ttl"
+            raise TtlDisabled(
+                error.code, error.err_code, text % shorten(self.bucket)
+            ) from None  # KV-49
         return ack.seq
 
     async def _publish_after(

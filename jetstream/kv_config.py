@@ -5,6 +5,7 @@ KeyValueStatus: what the server tells about it.
 
 from __future__ import annotations
 
+from natsproto._text import cut_middle, shorten
 from natsproto.errors import InvalidValue
 
 from .bucket import SAME, BucketStatus, read_stream, write_stream
@@ -119,8 +120,8 @@ class KeyValueConfig(Fields):
         refuse(self, _REFUSED)
         for source in self.sources:
             if source.filter_subject and not source.subject_transforms:
-                text = "source %r of bucket %r: filter by subject_transforms, not by filter_subject"
-                raise InvalidValue(text % (source, self.bucket), "KV-13")
+                text = "source %s of bucket %s: filter by subject_transforms, not by filter_subject"
+                raise InvalidValue(text % (shorten(source), shorten(self.bucket)), "KV-13")
 
     def to_stream(self) -> StreamConfig:
         """The stream that is this bucket (KV-5 to KV-12)."""
@@ -191,7 +192,7 @@ class KeyValueStatus(BucketStatus):
         return KeyValueConfig.of_stream(self.stream_info.config)
 
     def __repr__(self) -> str:
-        told = (self.bucket, self.values, self.bytes)
+        told = (cut_middle(self.bucket), self.values, self.bytes)
         return "<KeyValueStatus of %s: %d values, %d bytes>" % told
 
 

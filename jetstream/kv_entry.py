@@ -108,7 +108,7 @@ def delivered_entry(msg: JsMsg, bucket: str, prefix: str) -> KeyValueEntry:
         delta = int(tokens[first + 5])
     except (ValueError, InvalidValue):
         raise InvalidResponse(
-            "reply %s is no acknowledgement subject" % shorten(msg.raw_reply)
+            "reply %s is not an acknowledgment subject" % shorten(msg.raw_reply)
         ) from None
     key = msg.subject[len(prefix) :]
     operation = read_operation(msg, msg.raw_headers)

@@ -6,7 +6,7 @@ the stream answered with, and so on. `code` and `err_code` stay.
 
 from __future__ import annotations
 
-from natsproto._text import shorten
+from natsproto._text import cut_middle, shorten
 
 from .api_errors import (
     JetStreamError,
@@ -27,7 +27,7 @@ class BucketNotFound(StreamNotFound):
     """There is no such bucket."""
 
     def __init__(self, bucket: str) -> None:
-        super().__init__(404, 10059, "bucket %r is not there" % bucket)
+        super().__init__(404, 10059, "bucket %s does not exist" % shorten(bucket))
         self.bucket = bucket
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -41,7 +41,7 @@ class BucketExists(StreamNameInUse):
     """
 
     def __init__(self, bucket: str, different: tuple[str, ...] = ()) -> None:
-        text = "bucket %r already exists with a different configuration" % bucket
+        text = "bucket %s already exists with a different configuration" % shorten(bucket)
         super().__init__(400, 10058, text)
         self.bucket = bucket
         self.different = different
@@ -54,7 +54,8 @@ class NotABucket(JetStreamError):
     """The stream has the name of a bucket, but no limit for the messages of a subject."""
 
     def __init__(self, bucket: str) -> None:
-        super().__init__("stream 'KV_%s' is no bucket: max_msgs_per_subject is not set" % bucket)
+        text = "stream %s is not a bucket: max_msgs_per_subject is not set"
+        super().__init__(text % shorten("KV_" + bucket))
         self.bucket = bucket
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -68,7 +69,7 @@ class KeyNotFound(MessageNotFound):
         what = "key %s" % shorten(key)
         if revision is not None:
             what += " with revision %d" % revision
-        super().__init__(404, 10037, "%s is not in bucket %r" % (what, bucket))
+        super().__init__(404, 10037, "%s is not in bucket %s" % (what, shorten(bucket)))
         self.bucket = bucket
         self.key = key
         self.revision = revision
@@ -82,8 +83,8 @@ class KeyDeleted(KeyNotFound):
 
     def __init__(self, entry: KeyValueEntry) -> None:
         super().__init__(entry.bucket, entry.key, entry.revision)
-        told = (shorten(entry.key), entry.bucket, entry.operation, entry.revision)
-        self.description = "key %s of bucket %r is deleted: %s is revision %d" % told
+        told = (shorten(entry.key), shorten(entry.bucket), entry.operation, entry.revision)
+        self.description = "key %s of bucket %s is deleted: %s is revision %d" % told
         self.args = (self.description,)
         self.entry = entry
         self.operation: Operation = entry.operation
@@ -96,7 +97,8 @@ class KeyExists(WrongLastSequence):
     """The key is there, so it cannot be created; `last_seq` is its revision, None if not told."""
 
     def __init__(self, bucket: str, key: str, error: WrongLastSequence) -> None:
-        text = "key %s is in bucket %r: %s" % (shorten(key), bucket, error.description)
+        told = (shorten(key), shorten(bucket), cut_middle(error.description))
+        text = "key %s is in bucket %s: %s" % told
         super().__init__(error.code, error.err_code, text)
         self.bucket = bucket
         self.key = key
@@ -113,8 +115,8 @@ class WrongLastRevision(WrongLastSequence):
     """
 
     def __init__(self, bucket: str, key: str, last: int, error: WrongLastSequence) -> None:
-        told = (shorten(key), bucket, last, error.description)
-        text = "key %s of bucket %r does not have revision %d: %s" % told
+        told = (shorten(key), shorten(bucket), last, cut_middle(error.description))
+        text = "key %s of bucket %s does not have revision %d: %s" % told
         super().__init__(error.code, error.err_code, text)
         self.bucket = bucket
         self.key = key

@@ -15,6 +15,7 @@ Then each change comes, over lost connections and restarts as well.
 
 from __future__ import annotations
 
+from natsproto._text import shorten
 from natsproto.errors import RemoteError, TimeoutExpired
 
 from .api_errors import StreamNotFound
@@ -335,8 +336,8 @@ class KeyWatcher:
         return info.delivered.stream_seq if here and not self._messages.pending else None
 
     def _too_long(self) -> TimeoutExpired:
-        text = "no initial value from bucket %r for %g s: the server does not answer"
-        return TimeoutExpired(text % (self._bucket, self._api.timeout))
+        text = "no initial value from bucket %s for %g s: the server does not answer"
+        return TimeoutExpired(text % (shorten(self._bucket), self._api.timeout))
 
 
 class InitialEntries:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from natsproto import _text
 from natsproto._record import Record
+from natsproto._text import shorten
 
 from .api_errors import ConsumerExists
 from .info import ConsumerInfo
@@ -116,7 +117,8 @@ class Lineage:
         info = ConsumerInfo.from_json(reply)
         if info.delivered.consumer_seq:
             # ORDERED-3: servers take the same configuration for the same consumer.
-            raise ConsumerExists(400, 10148, "consumer %r was in use already" % self.name)
+            text = "consumer %s was in use already" % shorten(self.name)
+            raise ConsumerExists(400, 10148, text)
         # Without a time to compare with there is nothing to confirm.
         self.there = self._oldest is None
         if self._oldest is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from natsproto._text import shorten
+
 from .errors import InvalidResponse
 
 TYPE_CHECKING = False
@@ -47,7 +49,7 @@ def read_missing(reply: dict[str, Any]) -> list[str]:
     """The names that a page lacks because their servers did not answer."""
     names: Any = reply.get("missing") or []
     if not isinstance(names, list):
-        raise InvalidResponse("missing %r of an answer is not a list" % (names,))
+        raise InvalidResponse("missing %s of an answer is not a list" % shorten(names))
     return [_text(name) for name in names]  # pyright: ignore[reportUnknownVariableType]
 
 
@@ -55,11 +57,11 @@ def read_offline(reply: dict[str, Any]) -> dict[str, str]:
     """The names that a page lacks because no server can run them, and why."""
     reasons: Any = reply.get("offline") or {}
     if not isinstance(reasons, dict):
-        raise InvalidResponse("offline %r of an answer is not an object" % (reasons,))
+        raise InvalidResponse("offline %s of an answer is not an object" % shorten(reasons))
     return {key: _text(reasons[key]) for key in reasons}  # pyright: ignore[reportUnknownVariableType]
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise InvalidResponse("%r is listed where a name belongs" % (value,))
+        raise InvalidResponse("%s is listed where a name belongs" % shorten(value))
     return value

@@ -180,6 +180,6 @@ def _ack_subject(msg: Msg) -> bytes:
     """
     raw_reply = msg.raw_reply
     if not raw_reply.startswith(ACK_PREFIX):
-        text = "reply %r is not an acknowledgment subject of JetStream: no consumer delivered it"
-        raise InvalidSubject(text % msg.reply, "ACK-10")
+        text = "reply %s is not an acknowledgment subject of JetStream: no consumer delivered it"
+        raise InvalidSubject(text % shorten(msg.reply), "ACK-10")
     return raw_reply

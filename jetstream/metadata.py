@@ -67,7 +67,7 @@ def read_metadata(reply: bytes) -> Metadata:
     """The metadata in this reply subject; NotJetStreamMessage if it has another shape."""
     tokens = reply.split(b".")
     if tokens[:2] != [b"$JS", b"ACK"] or len(tokens) < 9 or len(tokens) == 10:
-        text = "reply %s is no acknowledgement subject of JetStream"
+        text = "reply %s is not an acknowledgment subject of JetStream"
         raise NotJetStreamMessage(text % shorten(reply))
     if len(tokens) == 9:
         domain = ""

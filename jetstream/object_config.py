@@ -5,6 +5,8 @@ ObjectStoreStatus: what the server tells about it.
 
 from __future__ import annotations
 
+from natsproto._text import cut_middle
+
 from .bucket import BucketStatus, read_stream, write_stream
 from .config import Placement, StreamConfig
 from .fields import Field, Fields, refuse
@@ -110,7 +112,7 @@ class ObjectStoreStatus(BucketStatus):
         return ObjectStoreConfig.of_stream(self.stream_info.config)
 
     def __repr__(self) -> str:
-        return "<ObjectStoreStatus of %s: %d bytes>" % (self.bucket, self.size)
+        return "<ObjectStoreStatus of %s: %d bytes>" % (cut_middle(self.bucket), self.size)
 
 
 _REFUSED: list[Refusal[ObjectStoreConfig]] = [

@@ -18,7 +18,8 @@ class ObjectNotFound(MessageNotFound):
     """The bucket does not have this object, or it was deleted."""
 
     def __init__(self, bucket: str, name: str) -> None:
-        super().__init__(404, 10037, "object %s is not in bucket %r" % (shorten(name), bucket))
+        text = "object %s is not in bucket %s" % (shorten(name), shorten(bucket))
+        super().__init__(404, 10037, text)
         self.bucket = bucket
         self.name = name
 
@@ -29,10 +30,10 @@ class ObjectNotFound(MessageNotFound):
 class ObjectError(JetStreamError):
     """Something is wrong with an object; the base of those that say what."""
 
-    _text = "object %s of bucket %r: %s"
+    _text = "object %s of bucket %s: %s"
 
     def __init__(self, bucket: str, name: str, why: str = "") -> None:
-        super().__init__(self._text % (shorten(name), bucket, why))
+        super().__init__(self._text % (shorten(name), shorten(bucket), why))
         self.bucket = bucket
         self.name = name
         self.why = why
@@ -44,7 +45,7 @@ class ObjectError(JetStreamError):
 class ObjectAlreadyExists(ObjectError):
     """There is an object of this name, which is not to be replaced: take another, or delete it."""
 
-    _text = "object %s is in bucket %r%s"
+    _text = "object %s is in bucket %s%s"
 
 
 class ObjectCorrupt(ObjectError):

@@ -5,6 +5,7 @@ ObjectMeta is the part of it that users give.
 
 from __future__ import annotations
 
+from natsproto._text import shorten
 from natsproto.errors import InvalidHeader, InvalidName
 from natsproto.headers import Headers
 
@@ -63,7 +64,7 @@ class _HeaderMap(Kind):
         try:
             headers = Headers(value)
         except InvalidHeader as error:
-            raise Mismatch("are no headers: %s" % error) from None
+            raise Mismatch("are not headers: %s" % error) from None
         return {name: headers.get_all(name) for name in headers}
 
     def decode(self, raw: Any) -> dict[str, list[str]]:
@@ -170,13 +171,13 @@ def read_info(data: bytes, time: Timestamp) -> ObjectInfo:
     json.pop("mtime", None)  # OBJ-11
     info = ObjectInfo.from_json(json)
     if not info.name:
-        raise InvalidResponse("what is told about an object has no name: %r" % data[:200])
+        raise InvalidResponse("the description of an object has no name: %s" % shorten(data))
     if info.nuid or info.chunks or info.size:  # OBJ-42: nats.js writes links without one
         try:
             check_key(info.nuid)  # a wildcard would match the chunks of others
         except InvalidName as error:
-            text = "object %r has a nuid that is not part of a subject: %s"
-            raise InvalidResponse(text % (info.name, error)) from None
+            text = "object %s has a nuid that is not part of a subject: %s"
+            raise InvalidResponse(text % (shorten(info.name), error)) from None
     info.mtime = time
     return info
 

@@ -7,6 +7,7 @@ there is room for, and no more.
 
 from __future__ import annotations
 
+from natsproto._text import cut_middle, shorten
 from natsproto.errors import InvalidState
 from natsproto.session import check_count
 
@@ -97,7 +98,9 @@ class ObjectReader:
     async def close(self) -> None:
         """Read no more of it."""
         if not self._complete and self._error is None:
-            self._error = InvalidState("the reader of object %r was closed" % self.info.name)
+            self._error = InvalidState(
+                "the reader of object %s was closed" % shorten(self.info.name)
+            )
         await self._stop()
 
     def __aiter__(self) -> Self:
@@ -116,7 +119,7 @@ class ObjectReader:
         await self.close()
 
     def __repr__(self) -> str:
-        told = (self.info.name, self._size, self.info.size)
+        told = (cut_middle(self.info.name), self._size, self.info.size)
         return "<ObjectReader of %s: %d of %d bytes>" % told
 
     # How it works
@@ -147,7 +150,7 @@ class ObjectReader:
         if (self._size, self._chunks) != (info.size, info.chunks or self._chunks):
             why = "there are %s, not %d in %d" % (came, info.size, info.chunks)
         elif not same_digest(info.digest, self._hash.digest()):
-            why = "the digest of its %s is not %s" % (came, info.digest)
+            why = "the digest of its %s is not %s" % (came, cut_middle(info.digest))
         else:
             self._complete = True
             return

@@ -94,7 +94,7 @@ class ObjectStore:
             links += 1
             link = info.link
             if not link.name:
-                why = "it is a link to the whole bucket %r" % link.bucket
+                why = "it is a link to the whole bucket %s" % shorten(link.bucket)
                 raise LinkUnreadable(self.bucket, name, why)
             if links > _MOST_LINKS:
                 raise LinkUnreadable(self.bucket, name, "it is a link to links, without end")
@@ -210,7 +210,7 @@ class ObjectStore:
         ObjectAlreadyExists if there is an object of this name; a link is replaced.
         """
         if not isinstance(info, ObjectInfo) or not info.name or not info.bucket:
-            raise InvalidValue("%s is no ObjectInfo of an object" % shorten(info), "OBJ-35")
+            raise InvalidValue("%s is not an ObjectInfo of an object" % shorten(info), "OBJ-35")
         if info.deleted or info.link is not None:
             what = "is deleted" if info.deleted else "is a link"
             text = "object %s %s: no link can lead there"
@@ -221,7 +221,7 @@ class ObjectStore:
         """Have a link to a whole bucket; ObjectAlreadyExists as above."""
         bucket = getattr(store, "bucket", None)
         if not isinstance(bucket, str):
-            raise InvalidValue("%s is no object store" % shorten(store), "OBJ-35")
+            raise InvalidValue("%s is not an object store" % shorten(store), "OBJ-35")
         return await self._link(name, ObjectLink(bucket=check_bucket(bucket)))
 
     async def purge_orphans(self, older_than: float = OLDER_THAN) -> int:
@@ -287,8 +287,8 @@ class ObjectStore:
                 setattr(made, name, given[name])
         encode_name(made.name)
         if made.options is not None and made.options.link is not None:
-            text = "object %r is a link: add_link and add_bucket_link make those"
-            raise InvalidValue(text % made.name, "OBJ-26")
+            text = "object %s is a link: add_link and add_bucket_link make those"
+            raise InvalidValue(text % shorten(made.name), "OBJ-26")
         return Upload(self._metas, made, chunk_size)
 
     def _change(self, found: ObjectInfo | None, name: str, given: dict[str, Any]) -> ObjectInfo:
@@ -340,7 +340,7 @@ def _changes(
 ) -> dict[str, Any]:
     """The fields that are to be changed."""
     if meta is not None and not isinstance(meta, ObjectMeta):
-        raise InvalidValue("%s is no ObjectMeta" % shorten(meta), "OBJ-32")
+        raise InvalidValue("%s is not an ObjectMeta" % shorten(meta), "OBJ-32")
     given: dict[str, Any] = {}
     if meta is not None:
         given = {field: getattr(meta, field) for field in _CHANGEABLE}

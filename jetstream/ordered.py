@@ -21,6 +21,7 @@ consumer would meet again, and after `max_attempts` tries in a row.
 from __future__ import annotations
 
 from natsproto._record import Record
+from natsproto._text import cut_middle, shorten
 from natsproto.errors import ConnectionLost
 
 from .consume import Consume
@@ -127,8 +128,9 @@ class Ordered(Consume):
         if verdict == SEEN:
             self._pass_over(msg, now)
         elif verdict == GAP:
-            text = "not the next message behind %d of consumer %r: %r"
-            known = (self._lineage.consumer_seq, self._lineage.name, msg.raw_reply)
+            text = "not the next message after %d of consumer %s: %s"
+            name = shorten(self._lineage.name)
+            known = (self._lineage.consumer_seq, name, cut_middle(repr(msg.raw_reply)))
             return self._reset(MessagesMissed(text % known), now)
         return False
 
@@ -200,8 +202,8 @@ class Ordered(Consume):
         last = header_number(msg.raw_headers or b"", LAST_CONSUMER)
         if last is not None and last > self._lineage.consumer_seq:
             # ORDERED-13: it was delivered, and got lost between two servers.
-            text = "consumer %r is at %d, and %d came"
-            known = (self._lineage.name, last, self._lineage.consumer_seq)
+            text = "consumer %s is at %d, but %d arrived last"
+            known = (shorten(self._lineage.name), last, self._lineage.consumer_seq)
             return self._reset(MessagesMissed(text % known), now)
         return super()._beat(msg, now)
 

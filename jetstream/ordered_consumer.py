@@ -317,8 +317,8 @@ class OrderedConsumer:
         """InvalidState if it is in use; else go on where the last use ended."""
         machine = self._machine
         if self._fetching or (machine is not None and not machine.ended):
-            text = "ordered consumer %r is in use: one consume() or fetch at a time"
-            raise InvalidState(text % self.name, "ORDERED-23")
+            text = "ordered consumer %s is in use: one consume() or fetch at a time"
+            raise InvalidState(text % shorten(self.name), "ORDERED-23")
         if machine is not None:
             machine.rewind()
             self._machine = None
@@ -353,7 +353,7 @@ class OrderedConsumer:
                     self._forget()
                 if messages or not gap:
                     return Batch(messages, found.error)
-                lost = MessagesMissed("consumer %r has skipped messages" % self.name)
+                lost = MessagesMissed("consumer %s has skipped messages" % shorten(self.name))
             if failure is not None or deadline - port.now() < _TOO_LATE:
                 raise lost
             failure = lost

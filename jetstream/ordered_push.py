@@ -18,6 +18,7 @@ before the answer to its creation: they wait for it, aside (ORDPUSH-4).
 
 from __future__ import annotations
 
+from natsproto._text import cut_middle, shorten
 from natsproto.errors import ConnectionLost
 from natsproto.waitable import NO_RESPONDERS
 
@@ -134,8 +135,9 @@ class OrderedPush(Push):
         if verdict == STALE:
             return False
         if verdict == GAP:
-            text = "not the next message behind %d of consumer %r: %r"
-            known = (self._lineage.consumer_seq, self._lineage.name, msg.raw_reply)
+            text = "not the next message after %d of consumer %s: %s"
+            name = shorten(self._lineage.name)
+            known = (self._lineage.consumer_seq, name, cut_middle(repr(msg.raw_reply)))
             return self._reset(MessagesMissed(text % known), now)
         self._hear(now)
         self.succession.proved()
@@ -242,8 +244,8 @@ class OrderedPush(Push):
         self.succession.proved()
         if last == self._lineage.consumer_seq:
             return False
-        text = "consumer %r is at %d, and %d came"
-        known = (self._lineage.name, last, self._lineage.consumer_seq)
+        text = "consumer %s is at %d, but %d arrived last"
+        known = (shorten(self._lineage.name), last, self._lineage.consumer_seq)
         return self._reset(MessagesMissed(text % known), now)
 
     def _status(self, status: Status, now: float) -> bool:

@@ -215,7 +215,7 @@ def no_stream(connection: Connection, subject: str) -> NoStreamResponse:
     info = connection.info
     if info is None or info.jetstream:
         return NoStreamResponse(subject)
-    return NoStreamResponse(subject, "server %r has JetStream disabled" % info.server_name)
+    return NoStreamResponse(subject, "server %s has JetStream disabled" % shorten(info.server_name))
 
 
 async def settle_publish(session: Session, request: Request) -> Msg:
@@ -228,8 +228,8 @@ async def settle_publish(session: Session, request: Request) -> Msg:
         if isinstance(error, PermissionDenied) and error.subject == request.subject:
             raise  # the server has refused it
         late = isinstance(error, TimeoutExpired)
-        text = "publish to %r was not acknowledged: %s: it may be stored or not" % (
-            request.subject,
+        text = "publish to %s was not acknowledged: %s: it may be stored or not" % (
+            shorten(request.subject),
             "no answer in time" if late else error,
         )
         raise (PublishTimeout if late else PublishInDoubt)(text) from error

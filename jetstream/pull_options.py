@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from natsproto import session
+from natsproto._text import shorten
 from natsproto.errors import InvalidValue
 from natsproto.session import check_flag
 from natsproto.subjects import LETTERS_AND_DIGITS
@@ -55,7 +56,8 @@ def check_options(call: str, rest: PriorityOptions) -> None:
     for name in rest:
         if name not in _PRIORITY:
             known = ", ".join(_OPTIONS[call] + _PRIORITY)
-            raise InvalidValue("%s has no option %r; it has %s" % (call, name, known), "PULL-15")
+            text = "%s has no option %s; it has %s" % (call, shorten(name), known)
+            raise InvalidValue(text, "PULL-15")
 
 
 def default_expires(config: ConsumerConfig) -> float:
@@ -79,7 +81,7 @@ def fetch_template(
     if check_flag("no_wait", no_wait):
         # FETCH-11: the server takes no_wait with expires as another thing: wait for the first.
         if heartbeat:
-            text = "heartbeat %r and no_wait: there is no time for heartbeats" % (heartbeat,)
+            text = "heartbeat %s and no_wait: there is no time for heartbeats" % shorten(heartbeat)
             raise InvalidValue(text, "PULL-5")
         fields["no_wait"] = True
         return PullTemplate(subject.encode(), fields, 0.0, 0.0, pinned)
@@ -130,9 +132,9 @@ def _template(
 def check_time(name: str, value: float, least: float) -> None:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not number or not least <= value <= _MOST_SECONDS:
-        text = "%s %r is not a number of seconds from %g to %d" % (
+        text = "%s %s is not a number of seconds from %g to %d" % (
             name,
-            value,
+            shorten(value),
             least,
             _MOST_SECONDS,
         )
@@ -162,8 +164,8 @@ def threshold(name: str, value: int | None, limit: int) -> int:
 def fetch_limits(max_messages: int | None, max_bytes: int | None) -> tuple[int, int]:
     """Batch and bytes of the pull: one of them is given."""
     if (max_messages is None) == (max_bytes is None):
-        text = "fetch takes either max_messages or max_bytes, not %r and %r"
-        raise InvalidValue(text % (max_messages, max_bytes), "FETCH-2")
+        text = "fetch takes either max_messages or max_bytes, not %s and %s"
+        raise InvalidValue(text % (shorten(max_messages), shorten(max_bytes)), "FETCH-2")
     batch = MANY if max_messages is None else check_count("max_messages", max_messages)
     return batch, 0 if max_bytes is None else check_count("max_bytes", max_bytes)
 
@@ -179,12 +181,12 @@ def consume_limits(
     by_bytes = max_bytes is not None
     unfit = threshold_messages if by_bytes else threshold_bytes
     if by_bytes and max_messages is not None:
-        text = "consume takes either max_messages or max_bytes, not %r and %r"
-        raise InvalidValue(text % (max_messages, max_bytes), "CONSUME-2")
+        text = "consume takes either max_messages or max_bytes, not %s and %s"
+        raise InvalidValue(text % (shorten(max_messages), shorten(max_bytes)), "CONSUME-2")
     if unfit is not None:
         pair = ("messages", "bytes") if by_bytes else ("bytes", "messages")
-        text = "threshold_%s %r is no threshold of max_%s"
-        raise InvalidValue(text % (pair[0], unfit, pair[1]), "CONSUME-2")
+        text = "threshold_%s %s is not a threshold of max_%s"
+        raise InvalidValue(text % (pair[0], shorten(unfit), pair[1]), "CONSUME-2")
     stop_at = 0 if stop_after is None else check_count("stop_after", stop_after)
     if max_bytes is not None:
         limit = check_count("max_bytes", max_bytes)
@@ -222,4 +224,5 @@ def check_group(group: Any) -> str:
     """InvalidValue if no priority group can have this name."""
     if isinstance(group, str) and is_group(group):
         return group
-    raise InvalidValue("group %r is not 1 to 16 letters, digits or /_=-" % (group,), "PULL-6")
+    text = "group %s is not 1 to 16 letters, digits or /_=-" % shorten(group)
+    raise InvalidValue(text, "PULL-6")

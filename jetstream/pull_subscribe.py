@@ -13,6 +13,7 @@ timeout. For one message a pull with expires alone does the same.
 
 from __future__ import annotations
 
+from natsproto._text import cut_middle, shorten
 from natsproto.errors import (
     ConnectionClosed,
     InvalidState,
@@ -111,16 +112,16 @@ class PullWanted:
         for name in _PUSH_ONLY:
             value = getattr(self.config, name)
             if name in given and value:
-                text = "%s=%r is for push consumers; pull_subscribe makes a pull consumer"
-                raise InvalidValue(text % (name, value), "PSUB-3")
+                text = "%s=%s is for push consumers; pull_subscribe makes a pull consumer"
+                raise InvalidValue(text % (name, shorten(value)), "PSUB-3")
 
     def _check_durable(self, durable: str) -> str:
         other = self.config.durable_name
         if not isinstance(durable, str):
-            raise InvalidValue("durable %r is not a str" % (durable,), "PSUB-2")
+            raise InvalidValue("durable %s is not a str" % shorten(durable), "PSUB-2")
         if durable and other and durable != other:
-            text = "durable %r and durable_name %r: they are the same if both are given"
-            raise InvalidValue(text % (durable, other), "PSUB-2")
+            text = "durable %s and durable_name %s: they are the same if both are given"
+            raise InvalidValue(text % (shorten(durable), shorten(other)), "PSUB-2")
         return durable or other
 
     def _check_filter(self) -> None:
@@ -128,8 +129,9 @@ class PullWanted:
         if not self.subject or config.filter_subjects:
             return  # then the subject is there to find the stream by, if at all
         if config.filter_subject and config.filter_subject != self.subject:
-            text = "subject %r and filter_subject %r: they are the same if both are given"
-            raise InvalidValue(text % (self.subject, config.filter_subject), "PSUB-4")
+            text = "subject %s and filter_subject %s: they are the same if both are given"
+            given = (shorten(self.subject), shorten(config.filter_subject))
+            raise InvalidValue(text % given, "PSUB-4")
         if not self.bind:
             config.filter_subject = self.subject
 
@@ -277,4 +279,5 @@ class PullSubscription:
         await self.unsubscribe()
 
     def __repr__(self) -> str:
-        return "<PullSubscription of consumer %s of %s>" % (self.name, self.stream)
+        names = (cut_middle(self.name), cut_middle(self.stream))
+        return "<PullSubscription of consumer %s of %s>" % names

@@ -9,6 +9,7 @@ begins with what all idle fetchers have kept (FETCH-8).
 
 from __future__ import annotations
 
+from natsproto._text import shorten
 from natsproto.session import check_flag
 
 from .consume import Consume
@@ -51,7 +52,7 @@ class Pulling:
         #: JetStream than pulls do, such as through the import of one subject (CONSUME-25).
         self.looks_up = True
         self.subject = "%s.CONSUMER.MSG.NEXT.%s.%s" % (api.prefix, stream, name)
-        self._name = "consumer %r of stream %r" % (name, stream)
+        self._name = "consumer %s of stream %s" % (shorten(name), shorten(stream))
         self.ackless = ackless
         self.pinned = pinned
         self._idle: list[Fetcher] = []

@@ -14,6 +14,7 @@ core; where facades have a lock, it is held for these two and never during a cal
 
 from __future__ import annotations
 
+from natsproto._text import shorten
 from natsproto.errors import InvalidValue, LocalError, NatsError
 from natsproto.session import check_flag
 
@@ -138,7 +139,7 @@ class Running:
 def check_callback(callback: object, name: str = "callback") -> None:
     """InvalidValue unless it can be called."""
     if not callable(callback):
-        raise InvalidValue("%s %r cannot be called" % (name, callback), _WRONG_KIND)
+        raise InvalidValue("%s %s cannot be called" % (name, shorten(callback)), _WRONG_KIND)
 
 
 def is_async(result: object) -> bool:
@@ -155,8 +156,8 @@ def async_call(
     def call(*args: P.args, **kwargs: P.kwargs) -> Awaitable[object]:
         result = callback(*args, **kwargs)
         if not is_async(result):
-            text = "%s %r is not async: this client is"
-            raise InvalidValue(text % (name, callback), _WRONG_KIND)
+            text = "%s %s is not async: this client is"
+            raise InvalidValue(text % (name, shorten(callback)), _WRONG_KIND)
         return result
 
     return call
@@ -173,7 +174,7 @@ def plain_call(
     async def call(__msg: JsMsg, *args: P.args, **kwargs: P.kwargs) -> None:
         result = callback(make(__msg), *args, **kwargs)
         if is_async(result):
-            text = "%s %r is async: this client is not"
-            raise InvalidValue(text % (name, callback), _WRONG_KIND)
+            text = "%s %s is async: this client is not"
+            raise InvalidValue(text % (name, shorten(callback)), _WRONG_KIND)
 
     return call

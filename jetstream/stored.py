@@ -11,6 +11,7 @@ publisher stored a block without an empty line, they follow in the middle of a l
 from __future__ import annotations
 
 from natsproto._record import Record
+from natsproto._text import cut_middle, shorten
 from natsproto.errors import InvalidValue, NoResponders, NotSupported, TimeoutExpired
 from natsproto.headers import VERSION, Headers
 from natsproto.waitable import is_status
@@ -90,7 +91,9 @@ async def get_by_api(api: Api, stream: str, body: dict[str, Any]) -> StoredMsg:
             block or None,
         )
     except (KeyError, TypeError, AttributeError, ValueError, InvalidValue) as error:
-        raise InvalidResponse("answer to STREAM.MSG.GET is odd: %r" % error) from error
+        raise InvalidResponse(
+            "answer to STREAM.MSG.GET is not valid: %s" % cut_middle(repr(error))
+        ) from error
 
 
 async def get_direct(api: Api, stream: str, body: dict[str, Any]) -> StoredMsg:
@@ -174,7 +177,7 @@ async def _get_page(
                 _number(headers, "Nats-UpTo-Sequence"),
             )
         found.append(_read(msg))
-    raise TimeoutExpired("direct get of stream %r was not answered to its end" % stream)
+    raise TimeoutExpired("direct get of stream %s was not answered to its end" % shorten(stream))
 
 
 def _endpoint(api: Api, stream: str) -> str:
@@ -182,8 +185,8 @@ def _endpoint(api: Api, stream: str) -> str:
 
 
 def _not_allowed(stream: str) -> NotSupported:
-    text = "stream %r does not allow direct get, or is gone: it needs allow_direct=True"
-    return NotSupported(text % stream)
+    text = "stream %s does not allow direct get, or is gone: it needs allow_direct=True"
+    return NotSupported(text % shorten(stream))
 
 
 def split_direct(block: bytes) -> tuple[bytes | None, bytes]:
@@ -212,8 +215,8 @@ def _read(msg: Msg) -> StoredMsg:
         if msg.status == _NOT_FOUND:
             raise MessageNotFound(_NOT_FOUND, _MESSAGE_NOT_FOUND, msg.description.lower())
         if msg.status:
-            raise JetStreamError("direct get: %d %s" % (msg.status, msg.description))
-        raise InvalidResponse("answer to DIRECT.GET is no stored message: %r" % block[:200])
+            raise JetStreamError("direct get: %d %s" % (msg.status, cut_middle(msg.description)))
+        raise InvalidResponse("answer to DIRECT.GET is not a stored message: %s" % shorten(block))
     headers = Headers.decode(VERSION + _LINE_END + added)
     try:
         time = Timestamp.parse(headers.get("Nats-Time-Stamp"))
@@ -232,5 +235,5 @@ def _read(msg: Msg) -> StoredMsg:
 def _number(headers: Headers, name: str) -> int:
     text = headers.get(name) or "0"
     if len(text) > 20 or not all(char in "0123456789" for char in text):
-        raise InvalidResponse("answer to DIRECT.GET has %s %r" % (name, text))
+        raise InvalidResponse("answer to DIRECT.GET has %s %s" % (name, shorten(text)))
     return int(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from natsproto._text import cut_middle, shorten
 from natsproto.errors import InvalidValue
 from natsproto.session import check_count, check_flag
 from natsproto.subjects import check_publish, check_subscribe
@@ -73,8 +74,8 @@ class Stream:
             if len(subjects) == known:
                 return  # nothing new: subjects have gone meanwhile
             offset += len(more)
-        text = "subjects of stream %r do not end after %d pages"
-        raise InvalidResponse(text % (self.name, MOST_PAGES))
+        text = "subjects of stream %s do not end after %d pages"
+        raise InvalidResponse(text % (shorten(self.name), MOST_PAGES))
 
     async def _info_page(self, body: dict[str, Any]) -> dict[str, Any]:
         return await self._api.call("STREAM.INFO.%s" % self.name, body)
@@ -128,7 +129,8 @@ class Stream:
         if start_time is None:
             body["seq"] = _whole("seq", seq or 1)
         elif seq:
-            raise InvalidValue("seq %d and start_time: only one of the two can be given" % seq)
+            text = "seq %s and start_time: only one of the two can be given"
+            raise InvalidValue(text % shorten(seq))
         else:
             body["start_time"] = str(Timestamp.of(start_time))
         if subject != "":
@@ -152,10 +154,11 @@ class Stream:
         refuses more than 1024 subjects.
         """
         if isinstance(subjects, str) or not hasattr(subjects, "__iter__") or not subjects:
-            raise InvalidValue("subjects %r is not a list of subjects" % (subjects,))
+            raise InvalidValue("subjects %s is not a list of subjects" % shorten(subjects))
         body: dict[str, Any] = {"multi_last": [check_subscribe(each).decode() for each in subjects]}
         if up_to_seq and up_to_time is not None:
-            raise InvalidValue("up_to_seq %d and up_to_time: only one can be given" % up_to_seq)
+            text = "up_to_seq %s and up_to_time: only one can be given"
+            raise InvalidValue(text % shorten(up_to_seq))
         if up_to_seq:
             body["up_to_seq"] = _whole("up_to_seq", up_to_seq)
         if up_to_time is not None:
@@ -289,14 +292,15 @@ class Stream:
         await self._js.unpin_consumer(self.name, name, group)
 
     def __repr__(self) -> str:
-        return "<Stream %s>" % self.name
+        return "<Stream %s>" % cut_middle(self.name)
 
 
 def _which(seq: int, last_by_subject: str, next_by_subject: str) -> dict[str, Any]:
     if last_by_subject != "":
         if seq or next_by_subject:
-            text = "last_by_subject %r goes with neither seq %r nor next_by_subject %r"
-            raise InvalidValue(text % (last_by_subject, seq, next_by_subject))
+            text = "last_by_subject %s goes with neither seq %s nor next_by_subject %s"
+            given = (shorten(last_by_subject), shorten(seq), shorten(next_by_subject))
+            raise InvalidValue(text % given)
         return {"last_by_subj": check_subscribe(last_by_subject, "last_by_subject").decode()}
     if next_by_subject != "":
         subject = check_subscribe(next_by_subject, "next_by_subject").decode()

@@ -7,6 +7,7 @@ mends.
 
 from __future__ import annotations
 
+from natsproto._text import shorten
 from natsproto.errors import InvalidValue
 from natsproto.subjects import check_known_name, check_new_name, check_publish, check_subscribe
 
@@ -27,7 +28,7 @@ def check_stream(config: StreamConfig, new: bool) -> None:
     """LocalError for the first rule that it breaks; `new`: see StreamConfig.check."""
     (check_new_name if new else check_known_name)("stream", config.name)
     for subject in config.subjects:
-        check_subscribe(subject, "subject of stream %r" % config.name)
+        check_subscribe(subject, "subject of stream %s" % shorten(config.name))
     check_limits(config, config.description, config.metadata, "STREAM-3", "STREAM-4")
     refuse(config, _REFUSED)
     if config.subject_transform is not None and config.subject_transform.src:
@@ -59,8 +60,8 @@ def _check_mirror(config: StreamConfig, mirror: StreamSource) -> None:
     for name in _NOT_FOR_MIRRORS:
         value = getattr(config, name)
         if value:
-            text = "StreamConfig with mirror=%r and %s=%r: a mirror has what its origin has"
-            raise InvalidValue(text % (mirror, name, value), "STREAM-14")
+            text = "StreamConfig with mirror=%s and %s=%s: a mirror has what its origin has"
+            raise InvalidValue(text % (shorten(mirror), name, shorten(value)), "STREAM-14")
     # The name of a stream elsewhere is not looked at.
     if mirror.external is None:
         check_known_name("mirror", mirror.name)
@@ -70,7 +71,7 @@ def _check_mirror(config: StreamConfig, mirror: StreamSource) -> None:
 def _check_source(source: StreamSource) -> None:
     refuse(source, _REFUSED_SOURCES)
     if source.filter_subject:
-        check_subscribe(source.filter_subject, "filter subject of source %r" % source.name)
+        check_subscribe(source.filter_subject, "filter subject of source %s" % shorten(source.name))
     for transform in source.subject_transforms:
         if transform.src:
             check_subscribe(transform.src, "source of a transform")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from natsproto._text import shorten
 from natsproto.errors import InvalidValue
 from natsproto.session import check_count, check_flag, check_seconds
 from natsproto.subjects import check_known_name, check_new_name, check_queue, check_subscribe
@@ -117,7 +118,7 @@ class Limits:
         check_seconds("alarm_after", alarm_after)
         if alarm_after < 1:
             raise InvalidValue(
-                "alarm_after %r is less than one heartbeat" % (alarm_after,), "JSSUB-13"
+                "alarm_after %s is less than one heartbeat" % shorten(alarm_after), "JSSUB-13"
             )
         self.alarm_after = alarm_after
         self.max_messages = _limit("max_pending_messages", max_messages)
@@ -130,10 +131,10 @@ def _limit(name: str, value: int | None) -> int | None:
 
 def _one_of(name: str, value: str, field: str, other: str) -> str:
     if not isinstance(value, str):
-        raise InvalidValue("%s %r is not a str" % (name, value))
+        raise InvalidValue("%s %s is not a str" % (name, shorten(value)))
     if value and other and value != other:
-        text = "%s %r and %s %r: they are the same if both are given"
-        raise InvalidValue(text % (name, value, field, other), "JSSUB-8")
+        text = "%s %s and %s %s: they are the same if both are given"
+        raise InvalidValue(text % (name, shorten(value), field, shorten(other)), "JSSUB-8")
     return value or other
 
 
@@ -157,8 +158,8 @@ class WantedInOrder:
         for name, applies, why in _NOT_ORDERED:
             value = asked[name] if name in asked else getattr(made, name)
             if (name in asked or name in given) and applies(value):
-                text = "ordered with %s=%r: %s"
-                raise InvalidValue(text % (name, value, why), "JSSUB-14")
+                text = "ordered with %s=%s: %s"
+                raise InvalidValue(text % (name, shorten(value), why), "JSSUB-14")
         _check_where(subject, stream)
         _check_pull_only(made, given)
         _set_filter(made, subject)
@@ -187,16 +188,16 @@ def _check_pull_only(config: ConsumerConfig, given: list[str]) -> None:
     for name in _PULL_ONLY:
         value = getattr(config, name)
         if name in given and value and value != "none":
-            text = "%s=%r is for pull consumers; subscribe makes a push consumer"
-            raise InvalidValue(text % (name, value), "JSSUB-4")
+            text = "%s=%s is for pull consumers; subscribe makes a push consumer"
+            raise InvalidValue(text % (name, shorten(value)), "JSSUB-4")
 
 
 def _set_filter(config: ConsumerConfig, subject: str) -> None:
     if not subject or config.filter_subjects:
         return  # then the subject is there to find the stream by, if at all
     if config.filter_subject and config.filter_subject != subject:
-        text = "subject %r and filter_subject %r: they are the same if both are given"
-        raise InvalidValue(text % (subject, config.filter_subject), "JSSUB-7")
+        text = "subject %s and filter_subject %s: they are the same if both are given"
+        raise InvalidValue(text % (shorten(subject), shorten(config.filter_subject)), "JSSUB-7")
     config.filter_subject = subject
 
 

@@ -33,6 +33,7 @@ consumer before is deleted on the way, and so is one whose answer did not come i
 from __future__ import annotations
 
 from natsproto import _text
+from natsproto._text import shorten
 from natsproto.errors import NatsError, TimeoutExpired
 from natsproto.waitable import NO_RESPONDERS
 
@@ -219,9 +220,10 @@ class Succession:
             self.due = now + GRACE
             return None
         if self.state == CHECKING:
-            text = "no answer to STREAM.INFO of %r" % self.lineage.stream
+            text = "no answer to STREAM.INFO of %s" % shorten(self.lineage.stream)
             return self._unchecked(TimeoutExpired(text), now)
-        error = TimeoutExpired("no answer to the creation of consumer %r" % self.lineage.name)
+        text = "no answer to the creation of consumer %s" % shorten(self.lineage.name)
+        error = TimeoutExpired(text)
         self._abandon()  # it may be there all the same
         self._failed(error, now)
         return error

@@ -6,6 +6,7 @@ microseconds only and does not exist on MicroPython: it is made on request and r
 
 from __future__ import annotations
 
+from natsproto._text import shorten
 from natsproto.errors import InvalidValue
 
 TYPE_CHECKING = False
@@ -32,9 +33,11 @@ class Timestamp:
 
     def __init__(self, ns: int) -> None:
         if not isinstance(ns, int) or isinstance(ns, bool):
-            raise InvalidValue("timestamp %r is no whole number of nanoseconds" % (ns,), "TIME-6")
+            raise InvalidValue(
+                "timestamp %s is not a whole number of nanoseconds" % shorten(ns), "TIME-6"
+            )
         if not FIRST <= ns <= LAST:
-            raise InvalidValue("timestamp %d is not in the years 1 to 9999" % ns, "TIME-5")
+            raise InvalidValue("timestamp %s is not in the years 1 to 9999" % shorten(ns), "TIME-5")
         self.ns = ns
 
     @classmethod
@@ -52,11 +55,11 @@ class Timestamp:
         if isinstance(value, int):
             return cls(value)
         if not hasattr(value, "utcoffset"):
-            text = "%r is neither RFC 3339 text nor a Timestamp, an aware datetime or nanoseconds"
-            raise InvalidValue(text % (value,), "TIME-6")
+            text = "%s is neither RFC 3339 text nor a Timestamp, an aware datetime or nanoseconds"
+            raise InvalidValue(text % shorten(value), "TIME-6")
         if value.utcoffset() is None:
             # It would be the local time of whoever runs this, somewhere.
-            raise InvalidValue("%r has no time zone: give it a tzinfo" % (value,), "TIME-6")
+            raise InvalidValue("%s has no time zone: give it a tzinfo" % shorten(value), "TIME-6")
         return _parse(value.isoformat(), True)
 
     def datetime(self) -> datetime:
@@ -104,7 +107,7 @@ class Timestamp:
 
 def _parse(text: str, seconds_in_offset: bool) -> Timestamp:
     if not isinstance(text, str):
-        raise InvalidValue("timestamp %r is not a str" % (text,), "TIME-1")
+        raise InvalidValue("timestamp %s is not a str" % shorten(text), "TIME-1")
     date, clock, fraction, offset = text[:10], text[10:19], "", text[19:]
     if offset[:1] == ".":
         end = 1
@@ -149,12 +152,12 @@ def _offset(text: str, offset: str, seconds: bool) -> int:
 def _number(text: str, digits: str, length: int, least: int, most: int, what: str) -> int:
     plain = len(digits) == length and all(char in "0123456789" for char in digits)
     if not plain or not least <= int(digits) <= most:
-        raise _bad(text, "has the %s %r, not %d to %d" % (what, digits, least, most))
+        raise _bad(text, "has the %s %s, not %d to %d" % (what, shorten(digits), least, most))
     return int(digits)
 
 
 def _bad(text: str, why: str) -> InvalidValue:
-    return InvalidValue("timestamp %r %s" % (text, why), "TIME-1")
+    return InvalidValue("timestamp %s %s" % (shorten(text), why), "TIME-1")
 
 
 def _is_leap(year: int) -> bool:

@@ -14,6 +14,8 @@ there was nothing to come. So the consumer is looked up (probe.py) for a reason 
 
 from __future__ import annotations
 
+from natsproto._text import shorten
+
 from .errors import ConsumerDeleted, ConsumerMoved, JetStreamNotAvailable
 from .machine import Machine
 from .probe import GONE, THERE, Probe
@@ -52,8 +54,8 @@ class Watch(Machine):
         if probe.handle_timer(now):
             self._ask()
         else:
-            text = "no server answers whether consumer %r of stream %r exists"
-            self._tell(JetStreamNotAvailable(text % (probe.name, probe.stream)))
+            text = "no server answers whether consumer %s of stream %s exists"
+            self._tell(JetStreamNotAvailable(text % (shorten(probe.name), shorten(probe.stream))))
             self._rest()
         return False
 

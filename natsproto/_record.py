@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._text import SHOWN, shorten
+from ._text import show
 
 
 class Record:
@@ -17,7 +17,7 @@ class Record:
         return [(name, getattr(self, name)) for name in self.__slots__]
 
     def __repr__(self) -> str:
-        fields = ", ".join(["%s=%s" % (name, _show(value)) for name, value in self._fields()])
+        fields = ", ".join(["%s=%s" % (name, show(value)) for name, value in self._fields()])
         return "%s(%s)" % (self.__class__.__name__, fields)
 
     def __eq__(self, other: object) -> bool:
@@ -27,8 +27,3 @@ class Record:
 
     # Fields may change and may be lists or dicts: no record is a key.
     __hash__ = None  # type: ignore[assignment]
-
-
-def _show(value: object) -> str:
-    # ERR-11. What has a structure is cut later: it is rarely a payload.
-    return shorten(value, SHOWN if isinstance(value, (str, bytes)) else 5 * SHOWN)

@@ -13,6 +13,8 @@ from __future__ import annotations
 _ED = 0xED
 # How much of a payload, subject or header an error or a repr shows (ERR-11).
 SHOWN = 80
+# Longer text is cut in the middle, to SHOWN characters at each end.
+_LONGEST = 200
 
 
 def decode(raw: bytes) -> str:
@@ -76,8 +78,19 @@ def shorten(value: object, most: int = SHOWN) -> str:
     return "%s... (%d %s)" % (text[:most], size, unit)
 
 
-def cut_middle(text: str, longest: int, end: int) -> str:
-    """The text, or its start and its end if it is longer: the reason is often behind the value."""
+def show(value: object) -> str:
+    """Return the repr of a field, cut to a length that suits its type (ERR-11).
+
+    Structures are cut later than text and bytes: they are rarely payloads.
+    """
+    return shorten(value, SHOWN if isinstance(value, (str, bytes)) else 5 * SHOWN)
+
+
+def cut_middle(text: str, longest: int = _LONGEST, end: int = SHOWN) -> str:
+    """Return the text, or its start and its end if it is longer.
+
+    For messages, where the reason often follows the value, and for names that are not quoted.
+    """
     if len(text) <= longest:
         return text
     return "%s... (%d characters) ...%s" % (text[:end], len(text), text[-end:])

@@ -162,7 +162,7 @@ class Auth:
         try:
             data = _text.encode(nonce)
         except UnicodeError:
-            raise AuthorizationFailed("server sent a nonce that is no text") from None
+            raise AuthorizationFailed("server sent a nonce that is not text") from None
         if self._sign is None:
             signature = nkeys.sign(_check_seed(seed), data)
         else:

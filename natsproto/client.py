@@ -6,6 +6,7 @@ they are, `natsproto.blocking` runs them to their end without a loop.
 
 from __future__ import annotations
 
+from ._text import cut_middle
 from .errors import ConnectionClosed, MessagesUnconfirmed
 from .session import Session, check_count, check_seconds
 from .states import CLOSED, CONNECTED
@@ -209,7 +210,7 @@ class Client:
         await leave(self, kind)
 
     def __repr__(self) -> str:
-        return "<Client %s %s>" % (self.state, self.connected_url)
+        return "<Client %s %s>" % (self.state, cut_middle(str(self.connected_url)))
 
 
 async def leave(

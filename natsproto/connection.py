@@ -15,6 +15,7 @@ waits for its PONG, and bytes that the adapter had taken. Nothing is ever sent t
 from __future__ import annotations
 
 from . import states
+from ._text import cut_middle
 from .drain import Drain
 from .effects import Hangup
 from .errors import (
@@ -249,7 +250,7 @@ class Connection(Link):
             self._dial(now)
         elif self.state != CONNECTED:
             text = "%s did not give %s within %g s"
-            url = self._dialled.url
+            url = cut_middle(str(self._dialled.url))
             waited_for = _WAITING_FOR[self.state]
             self._fail(TimeoutExpired(text % (url, waited_for, options.connect_timeout)), now)
         elif len([each for each, _ in self._pings if each is None]) >= options.max_pings_out:

@@ -202,7 +202,7 @@ class ConnectFailed(ConnectionClosed):
     """No server could be reached; `errors` has (url, error) for each that was tried last."""
 
     def __init__(self, errors: list[tuple[str, Exception]]) -> None:
-        tried = "; ".join(["%s: %s" % (url, error) for url, error in errors])
+        tried = "; ".join(["%s: %s" % (cut_middle(url), error) for url, error in errors])
         super().__init__("no server could be reached: %s" % (tried or "none is left to try"))
         self.errors = errors
 

@@ -16,6 +16,7 @@ always the user's (CONN-10 to CONN-15).
 from __future__ import annotations
 
 from . import encode
+from ._text import cut_middle
 from .commands import Commands
 from .complaints import short
 from .effects import Dial, Hangup, StartTls
@@ -136,8 +137,8 @@ class Handshake(Commands):
 
     def _early(self, frame: Frame, now: float) -> None:
         """A frame before CONNECT was sent: INFO, and nothing behind it until TLS is done."""
-        url = self._dialled.url
         if self.state == SECURING:
+            url = cut_middle(str(self._dialled.url))
             self._fail(TlsFailed("%s sent data before TLS" % url), now)  # CONN-13
         elif isinstance(frame, Info):
             self._first_info(frame, now)
@@ -156,7 +157,8 @@ class Handshake(Commands):
             self._greet(info, now)
         elif url.is_websocket or not (info.tls_required or info.tls_available):
             # CONN-11: rather no connection than credentials in clear.
-            self._fail(TlsFailed("TLS is wanted, but %s does not offer it" % url), now)
+            text = "TLS is wanted, but %s does not offer it" % cut_middle(str(url))
+            self._fail(TlsFailed(text), now)
         else:
             self._start_tls()
 

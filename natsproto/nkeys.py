@@ -35,7 +35,7 @@ def decode_seed(seed: str) -> tuple[str, bytes]:
     letter = _ALPHABET[data[0] >> 3]
     kind = _ALPHABET[(data[0] & 0b111) << 2 | data[1] >> 6]
     if letter != _SEED or data[1] & 0b111111:
-        raise InvalidValue("nkey seed has a wrong prefix: it is no seed", "NKEY-3")
+        raise InvalidValue("nkey seed has a wrong prefix: it is not a seed", "NKEY-3")
     _check_kind("nkey seed", kind, "NKEY-3")
     return kind, data[2:-2]
 

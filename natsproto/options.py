@@ -6,7 +6,7 @@ seconds. What is secret goes into `auth` and does not show itself.
 
 from __future__ import annotations
 
-from ._text import shorten
+from ._text import cut_middle, shorten, show
 from .auth import choose_auth
 from .errors import InvalidValue
 from .subjects import check_publish
@@ -198,7 +198,7 @@ class Options:
         # OPT-13: an object that somebody else made may tell anything.
         if name == "tls" and value is not None and value is not True:
             return type(value).__name__
-        return repr(value)
+        return show(value)  # ERR-11
 
 
 def read_servers(servers: ServersLike, secure: bool) -> list[ServerUrl]:
@@ -214,11 +214,13 @@ def read_servers(servers: ServersLike, secure: bool) -> list[ServerUrl]:
         if url.is_websocket != urls[0].is_websocket:
             raise InvalidValue(
                 "servers %s and %s: WebSocket and plain servers do not mix, because a cluster tells"
-                " of its members for one kind at a time" % (urls[0], url),
+                " of its members for one kind at a time"
+                % (cut_middle(str(urls[0])), cut_middle(str(url))),
                 "OPT-7",
             )
         if secure and url.scheme == "ws":
-            raise InvalidValue("server %s would have no TLS: write wss" % url, "OPT-8")
+            text = "server %s would have no TLS: write wss" % cut_middle(str(url))
+            raise InvalidValue(text, "OPT-8")
     return urls
 
 

@@ -401,7 +401,7 @@ def _json_object(text: bytes) -> dict[str, Any]:
 
 def _number(digits: bytes) -> int:
     if not _is_number(digits):
-        raise _Garbage("%r is not a number" % digits[:64])
+        raise _Garbage("%s is not a number" % _text.shorten(digits))
     return int(digits)
 
 

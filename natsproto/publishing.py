@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from . import encode, subjects
 from ._record import Record
+from ._text import cut_middle
 from .errors import (
     ConnectionClosed,
     InvalidSubject,
@@ -201,7 +202,8 @@ class Publishing:
 
     def _header_block(self, headers: HeadersLike) -> bytes:
         if self.info is not None and not self.info.headers:
-            raise NotSupported("server %s does not support headers" % self.info.version)
+            text = "server %s does not support headers" % cut_middle(self.info.version)
+            raise NotSupported(text)
         return encode.header_block(headers)
 
     def _hold(self, frame: bytes) -> bool:

@@ -24,6 +24,7 @@ user asked for TLS (POOL-10, POOL-11).
 
 from __future__ import annotations
 
+from ._text import cut_middle
 from .errors import InvalidValue
 from .options import read_servers
 from .urls import ServerUrl
@@ -65,7 +66,7 @@ class Server:
 
     def __repr__(self) -> str:
         origin = "discovered" if self.discovered else "configured"
-        return "Server(%s, %s, failures=%d)" % (self.url, origin, self.failures)
+        return "Server(%s, %s, failures=%d)" % (cut_middle(str(self.url)), origin, self.failures)
 
 
 class Pool:
@@ -177,7 +178,8 @@ class Pool:
         urls = read_servers(servers, self._options.secure)
         if urls[0].is_websocket != self._options.servers[0].is_websocket:
             raise InvalidValue(
-                "server %s: a connection cannot change between WebSocket and plain" % urls[0],
+                "server %s: a connection cannot change between WebSocket and plain"
+                % cut_middle(str(urls[0])),
                 "OPT-7",
             )
         self._fill(urls)

@@ -88,7 +88,7 @@ class ServerUrl(Record):
         return "%s://%s%s" % (self.scheme, self.address, self.path)
 
     def __repr__(self) -> str:
-        return "ServerUrl(%r)" % str(self)
+        return "ServerUrl(%s)" % shorten(str(self))
 
     def _fields(self) -> list[tuple[str, object]]:
         # OPT-5: neither repr nor == sees the credentials.
@@ -126,7 +126,7 @@ def _split_scheme(text: str) -> tuple[str, str]:
         return "nats", text
     scheme = scheme.lower()
     if scheme not in PORTS:
-        raise _bad(text, "has a scheme that is none of nats, tls, ws, wss", "OPT-1")
+        raise _bad(text, "has a scheme that is not one of nats, tls, ws, wss", "OPT-1")
     return scheme, rest
 
 
@@ -195,5 +195,5 @@ def _check_ipv6(text: str, host: str) -> None:
 def _read_port(text: str, port: str) -> int:
     digits = 0 < len(port) <= 5 and all(char in _DIGITS for char in port)
     if not digits or not 1 <= int(port) <= 65535:
-        raise _bad(text, "has a port that is no number from 1 to 65535", "OPT-3")
+        raise _bad(text, "has a port that is not a number from 1 to 65535", "OPT-3")
     return int(port)

@@ -34,6 +34,7 @@ from jetstream.errors import (
     WrongLastSequence,
 )
 from jetstream.publish import EXPECTED_LAST_SUBJECT_SEQ
+from natsproto._text import shorten, show
 from natsproto.effects import Publish
 from natsproto.errors import (
     ConnectionLost,
@@ -104,8 +105,8 @@ class Marker:
                 seq, str(fields["owner"]), task, int(fields["rows"]), fields.get("digest")
             )
         except (ValueError, KeyError, TypeError, AttributeError):
-            text = "message %d on a marker subject is no marker: %r"
-            raise InvalidResponse(text % (seq, data[:200])) from None
+            text = "message %d on a marker subject is not a marker: %s"
+            raise InvalidResponse(text % (seq, shorten(data))) from None
 
 
 def read_marker(stream: Stream, subject: str, query: str) -> Marker:
@@ -274,8 +275,8 @@ class AtomicWriter:
         await self._check_begin(first)
         ack = read_reply(reply)
         if ack.get("batch") != batch_id or ack.get("count") != len(pieces) + 1:
-            text = "batch %s of %d messages is acknowledged as %r"
-            raise InvalidResponse(text % (batch_id, len(pieces) + 1, ack))
+            text = "batch %s of %d messages is acknowledged as %s"
+            raise InvalidResponse(text % (batch_id, len(pieces) + 1, show(ack)))
         return int(ack["seq"])
 
     def _request(self, subject: bytes, data: bytes, block: bytes | None) -> Request:
@@ -307,7 +308,7 @@ class AtomicWriter:
         answer = await self._settle(first)
         if answer:
             read_reply(answer)  # raises, if it is a refusal
-            raise InvalidResponse("the stream did not begin a batch: %r" % answer[:200])
+            raise InvalidResponse("the stream did not begin a batch: %s" % shorten(answer))
 
 
 def _name(task: Task) -> str:

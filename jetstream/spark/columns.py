@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from natsproto._text import cut_middle, shorten
 from natsproto.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -37,12 +38,12 @@ def check_columns(schema: StructType, settings: Settings) -> dict[str, str]:
     for field in schema.fields:
         allowed = COLUMNS.get(field.name)
         if allowed is None:
-            text = "column %r is none that can be written: select %s"
-            raise InvalidValue(text % (field.name, ", ".join(COLUMNS)))
+            text = "column %s cannot be written: select %s"
+            raise InvalidValue(text % (shorten(field.name), ", ".join(COLUMNS)))
         kind = _COLLATION.sub("", field.dataType.simpleString().upper())
         if kind not in allowed:
             text = "column %s is %s; it can be %s"
-            raise InvalidValue(text % (field.name, kind, " or ".join(allowed)))
+            raise InvalidValue(text % (field.name, cut_middle(kind), " or ".join(allowed)))
         if field.name in kinds:
             raise InvalidValue("column %s is there twice" % field.name)
         kinds[field.name] = kind

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jetstream.blocking import JetStream
+from natsproto._text import shorten
 from natsproto.adapters.blocking import connect
 from natsproto.errors import InvalidValue
 
@@ -92,7 +93,8 @@ def find_file(settings: Settings, name: str) -> str:
 
 def _no_file(name: str, given: str) -> InvalidValue:
     return InvalidValue(
-        "option %s: there is no file %r here, nor one of SparkContext.addFile" % (name, given)
+        "option %s: there is no file %s here, nor one of SparkContext.addFile"
+        % (name, shorten(given))
     )
 
 

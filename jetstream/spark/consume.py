@@ -17,6 +17,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from jetstream.errors import ConsumerNotFound, ConsumerUnavailable, HeartbeatMissed
 from jetstream.metadata import read_metadata
+from natsproto._text import shorten
 from natsproto.errors import InvalidValue
 from natsproto.frames import Msg
 
@@ -160,10 +161,10 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             number = None
         if type(number) is not int or {**offset, "v": VERSION} != self._offset(number):
             text = (
-                "offset %r in the checkpoint is not of consumer %s of stream %s: a query of another"
+                "offset %s in the checkpoint is not of consumer %s of stream %s: a query of another"
                 " kind needs a checkpoint of its own"
             )
-            raise InvalidValue(text % (offset, self.name, self.stream))
+            raise InvalidValue(text % (shorten(offset), self.name, self.stream))
         return number
 
     def _consumer(self) -> Consumer:

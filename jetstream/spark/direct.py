@@ -18,6 +18,7 @@ from jetstream.call import encode_json
 from jetstream.errors import InvalidResponse, JetStreamError
 from jetstream.timestamp import Timestamp
 from natsproto import _text
+from natsproto._text import cut_middle, shorten
 from natsproto.errors import NoResponders, NotSupported, TimeoutExpired
 from natsproto.headers import VERSION
 from natsproto.port import run_sync
@@ -93,14 +94,16 @@ async def _get(api: Api, stream: str, body: dict[str, Any]) -> list[Msg]:
     finally:
         session.connection.cancel(gather)
     if isinstance(gather.error, NoResponders):
-        raise NotSupported("stream %r does not allow direct get, or is gone" % stream)
+        raise NotSupported("stream %s does not allow direct get, or is gone" % shorten(stream))
     if gather.error is not None:
         raise gather.error
     last = gather.replies[-1] if gather.replies else None
     if last is None or not (last.status and is_status(last)):  # GET-12
-        raise TimeoutExpired("direct get of stream %r was not answered to its end" % stream)
+        raise TimeoutExpired(
+            "direct get of stream %s was not answered to its end" % shorten(stream)
+        )
     if last.status not in (_NONE, _END):
-        raise JetStreamError("direct get: %d %s" % (last.status, last.description))
+        raise JetStreamError("direct get: %d %s" % (last.status, cut_middle(last.description)))
     return gather.replies[:-1]
 
 
@@ -153,7 +156,7 @@ def _cut(block: bytes) -> tuple[bytes, list[bytes]]:
     place = block.rfind(_STREAM)
     _, *lines = block[place:].split(b"\r\n", 4)
     if place < 0 or len(lines) < 4 or not all(map(bytes.startswith, lines, _NAMES)):
-        raise InvalidResponse("answer to DIRECT.GET is no stored message: %r" % block[:200])
+        raise InvalidResponse("answer to DIRECT.GET is not a stored message: %s" % shorten(block))
     return block[:place], [line[len(name) :] for line, name in zip(lines, _NAMES)]
 
 

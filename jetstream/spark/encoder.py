@@ -20,6 +20,7 @@ from jetstream.publish import (
     TTL,
     time_to_live,
 )
+from natsproto._text import shorten
 from natsproto.errors import InvalidValue, LocalError
 from natsproto.headers import check_header
 from natsproto.subjects import check_publish
@@ -239,8 +240,8 @@ class Encoder:
             why = "cannot be sent: null, CR, LF or NUL in it, or white space around it"
             place: int = pc.index(unfit, True).as_py()
             row = place if rows is None else rows[place]
-            text = "row %d: %s: value %r %s"
-            raise InvalidValue(text % (self.rows + row, what, values[place].as_py(), why))
+            text = "row %d: %s: value %s %s"
+            raise InvalidValue(text % (self.rows + row, what, shorten(values[place].as_py()), why))
 
     def _wrong(self, name: str, mask: pa.Array, what: str) -> InvalidValue:
         row = self.rows + pc.index(mask, True).as_py()

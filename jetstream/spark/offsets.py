@@ -18,6 +18,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from jetstream.errors import JetStreamError
+from natsproto._text import shorten
 from natsproto.errors import InvalidValue
 
 from .plan import Plan, read_plan
@@ -88,16 +89,17 @@ def check_version(offset: Any) -> None:
         return  # not an offset at all, as its reader will find
     if type(version) is not int or version > VERSION:
         raise InvalidValue(
-            "offset in the checkpoint has version %r, and this package reads up to %d: run the"
+            "offset in the checkpoint has version %s, and this package reads up to %d: run the"
             " query with the version of natsproto that wrote it, or a later one"
-            % (version, VERSION)
+            % (shorten(version), VERSION)
         )
 
 
 def _not_ours(offset: Any) -> InvalidValue:
     return InvalidValue(
-        "offset %r in the checkpoint is none of mode=sequence: another mode or source wrote it,"
-        " or it was changed; a query of another kind needs a checkpoint of its own" % (offset,)
+        "offset %s in the checkpoint is not one of mode=sequence: another mode or source wrote it,"
+        " or it was changed; a query of another kind needs a checkpoint of its own"
+        % shorten(offset)
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from natsproto._text import cut_middle, shorten
 from natsproto.errors import InvalidValue, LocalError
 
 from .filters import minimal
@@ -242,11 +243,12 @@ class Settings:
         return minimal([subject] if subject else self.list("filterSubjects"))
 
     def __repr__(self) -> str:
-        shown = [
-            "%s=%s" % (name, "***" if _BY_NAME[name.lower()].kind.secret else self._values[name])
-            for name in sorted(self._given)
-        ]
+        shown = ["%s=%s" % (name, self._show(name)) for name in sorted(self._given)]
         return "Settings(%s)" % ", ".join(shown)
+
+    def _show(self, name: str) -> str:
+        secret = _BY_NAME[name.lower()].kind.secret
+        return "***" if secret else cut_middle(str(self._values[name]))
 
 
 def read_options(texts: Mapping[str, str], where: str | None) -> Settings:
@@ -289,7 +291,7 @@ def _value(option: Option, text: str) -> Any:
     except LocalError as error:  # first, because some are a ValueError as well
         raise InvalidValue("option %s: %s" % (option.name, error)) from None
     except ValueError as error:
-        shown = "" if option.kind.secret else " %r" % text
+        shown = "" if option.kind.secret else " %s" % shorten(text)
         raise InvalidValue("option %s%s is not %s" % (option.name, shown, error)) from None
 
 
@@ -297,7 +299,8 @@ def _check_async(name: str, text: str) -> None:
     if name != _ASYNC + "enabled" or text.strip().lower() != "false":
         raise InvalidValue(
             "option %s is not supported: with asynchronous progress tracking a restarted query does"
-            " not repeat the same micro-batches, so rows would be lost or stored twice" % name
+            " not repeat the same micro-batches, so rows would be lost or stored twice"
+            % cut_middle(name)
         )
 
 
@@ -309,7 +312,7 @@ def _unknown(name: str, where: str | None) -> InvalidValue:
     }
     near = difflib.get_close_matches(name, names, n=1)
     hint = _HINTS.get(name) or ("did you mean %s?" % names[near[0]] if near else "")
-    return InvalidValue("option %s is unknown%s" % (name, ": " + hint if hint else ""))
+    return InvalidValue("option %s is unknown%s" % (cut_middle(name), ": " + hint if hint else ""))
 
 
 def _check_together(settings: Settings) -> None:
@@ -323,12 +326,14 @@ def _check_together(settings: Settings) -> None:
         raise InvalidValue("options fetchMode=direct and headersOnly: direct get has no such mode")
     streams = settings.list("stream")
     if len(set(streams)) < len(streams):
-        raise InvalidValue("option stream names one twice: %s" % ",".join(streams))
+        raise InvalidValue("option stream names one twice: %s" % cut_middle(",".join(streams)))
     for name in ("startingOffsets", "endingOffsets"):
         offsets: int | str | dict[str, int | str] | None = settings.get(name)
         if isinstance(offsets, dict) and streams and set(offsets) != set(streams):
             text = "option %s is for streams %s, option stream for %s"
-            raise InvalidValue(text % (name, ",".join(offsets), ",".join(streams)))
+            raise InvalidValue(
+                text % (name, cut_middle(",".join(offsets)), cut_middle(",".join(streams)))
+            )
     _check_order(settings, streams)
 
 
@@ -364,7 +369,9 @@ def _check_stream(settings: Settings) -> None:
     if not settings.given("consumer"):
         raise InvalidValue("mode=consume needs option consumer, the name of a durable one")
     if len(settings.list("stream")) > 1:
-        raise InvalidValue("mode=consume reads one stream, not %s" % settings.list("stream"))
+        raise InvalidValue(
+            "mode=consume reads one stream, not %s" % shorten(settings.list("stream"))
+        )
     for name in [name for name in _CONSUMERS_OWN if settings.given(name)]:
         raise InvalidValue("option %s and mode=consume: the consumer decides that" % name)
     if settings.text("fetchMode") == "direct" or settings.text("onCommit") == "purge":
@@ -376,7 +383,8 @@ def _check_write(settings: Settings) -> None:
     if settings.given("subject"):
         _value(_BY_NAME["markersubject"]._replace(name="subject"), settings.text("subject"))
     if len(settings.list("stream")) > 1:
-        raise InvalidValue("option stream: a write goes to one, not %s" % settings.list("stream"))
+        streams = shorten(settings.list("stream"))
+        raise InvalidValue("option stream: a write goes to one, not %s" % streams)
     delivery = settings.text("delivery")
     for name in _NEEDED.get(delivery, ()):
         if not settings.given(name):

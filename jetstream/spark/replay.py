@@ -23,6 +23,7 @@ from jetstream.batch import BATCH_ID
 from jetstream.call import encode_json, read_reply
 from jetstream.errors import InvalidResponse, JetStreamError, MessageNotFound
 from jetstream.publish import MSG_ID
+from natsproto._text import cut_middle, shorten
 from natsproto.errors import InvalidState, NoResponders, PermissionDenied
 from natsproto.events import ServerError
 
@@ -61,7 +62,7 @@ class ReplayMismatch(JetStreamError):
 
 def mismatch(what: str, write_id: str = "") -> ReplayMismatch:
     """Return the error; if option writeId is set, it names that as a possible cause."""
-    cause = " Was option writeId %r used for another write?" % write_id if write_id else ""
+    cause = " Was option writeId %s used for another write?" % shorten(write_id) if write_id else ""
     return ReplayMismatch("%s.%s%s" % (what, cause, _WHAT_TO_DO))
 
 
@@ -206,7 +207,8 @@ def _stored(answer: bytes) -> _Stored | None:
     except MessageNotFound:
         return None
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise InvalidResponse("answer to STREAM.MSG.GET is not valid: %r" % error) from error
+        text = "answer to STREAM.MSG.GET is not valid: %s" % cut_middle(repr(error))
+        raise InvalidResponse(text) from error
 
 
 def _own(block: bytes) -> list[bytes]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from natsproto._text import cut_middle, shorten
 from natsproto.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -45,15 +46,15 @@ def check_schema(schema: StructType, consume: bool, headers_only: bool = False) 
         wanted = known.get(field.name)
         if wanted is None:
             hint = " without mode=consume" if field.name in CONSUMED else ""
-            text = "schema: there is no column %r%s; there are %s"
-            raise InvalidValue(text % (field.name, hint, ", ".join(known)))
+            text = "schema: there is no column %s%s; there are %s"
+            raise InvalidValue(text % (shorten(field.name), hint, ", ".join(known)))
         kind = field.dataType.simpleString().upper().replace(",", ", ")
         if kind != wanted:
             text = "schema: column %s is %s, not %s"
-            raise InvalidValue(text % (field.name, wanted, kind))
+            raise InvalidValue(text % (field.name, wanted, cut_middle(kind)))
         if not field.nullable and field.name in may_be_null:
             raise InvalidValue("schema: column %s is NOT NULL, but may be null" % field.name)
         names.append(field.name)
     if len(set(names)) < len(names):
-        raise InvalidValue("schema: a column is in it twice: %s" % ", ".join(names))
+        raise InvalidValue("schema: a column is in it twice: %s" % cut_middle(", ".join(names)))
     return names

@@ -24,6 +24,7 @@ from jetstream.errors import (
 )
 from jetstream.publish import ELECTION, EXPECTED_LAST_SUBJECT_SEQ, MSG_ID, in_cluster
 from jetstream.publisher import Publication, Publisher
+from natsproto._text import shorten
 from natsproto.effects import Publish
 from natsproto.errors import ConnectionClosed, NatsError, PermissionDenied
 from natsproto.events import ServerError
@@ -52,7 +53,7 @@ class WriteFailed(JetStreamError):
     """
 
     def __init__(self, row: int, subject: str, error: NatsError) -> None:
-        text = "row %d to %r: %s: %s" % (row, subject, type(error).__name__, error)
+        text = "row %d to %s: %s: %s" % (row, shorten(subject), type(error).__name__, error)
         super().__init__(text)
         self.row = row
         self.subject = subject

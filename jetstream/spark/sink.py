@@ -31,6 +31,7 @@ from pyspark.sql.datasource import (
 
 from jetstream.call import require_level
 from jetstream.errors import JetStreamNotAvailable, TemporarilyUnavailable
+from natsproto._text import shorten
 from natsproto.errors import (
     ConnectionClosed,
     InvalidState,
@@ -316,8 +317,8 @@ def check_target(settings: Settings, write_id: str, kinds: dict[str, str]) -> No
             if not config.allow_atomic:
                 raise InvalidValue("delivery=atomic: stream %s does not have allow_atomic" % name)
             if js.stream_names(markers) != [name]:
-                text = "option markerSubject: stream %s does not take %r"
-                raise InvalidValue(text % (name, markers))
+                text = "option markerSubject: stream %s does not take %s"
+                raise InvalidValue(text % (name, shorten(markers)))
     except _UNASKED as error:
         logger.warning("the stream cannot be asked, so nothing is checked: %s", error)
         return

@@ -16,6 +16,7 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from natsproto._text import shorten
 from natsproto.client import Client
 from natsproto.connection import Connection
 from natsproto.effects import Dial, StartTls
@@ -49,7 +50,7 @@ def make_connection(servers: ServersLike, options: dict[str, Any]) -> Connection
     if isinstance(creds, (str, Path)) and str(creds):
         path = Path(creds)
         if not path.is_file():
-            raise InvalidValue(f"creds: there is no file {str(path)!r}")
+            raise InvalidValue(f"creds: there is no file {shorten(str(path))}")
         # Read anew at every attempt: credentials are renewed by replacing the file.
         options = {**options, "creds": path.read_text}
     try:
@@ -70,7 +71,7 @@ def _refuse_unknown(options: dict[str, Any]) -> None:
         if name not in known:
             close = get_close_matches(name, known, 1)
             hint = f"; do you mean {close[0]!r}?" if close else ""
-            raise InvalidValue(f"there is no option {name!r}{hint}") from None
+            raise InvalidValue(f"there is no option {shorten(name)}{hint}") from None
 
 
 def tls_context(options: Options) -> ssl.SSLContext:

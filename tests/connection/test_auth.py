@@ -241,7 +241,7 @@ def test_a_nonce_is_signed_as_it_came(nonce, signed):
 
 
 def test_a_nonce_that_is_no_text():
-    with pytest.raises(AuthorizationFailed, match="nonce that is no text"):
+    with pytest.raises(AuthorizationFailed, match="nonce that is not text"):
         choose_auth(nkey=PUBLIC, sign=sign).connect_fields("\ud800", PLAIN)
 
 

@@ -118,11 +118,11 @@ BAD_SEEDS = [  # what it is, seed, complaint
         "nkey seed has a wrong checksum: a character is mistyped (NKEY-4)",
     ),
     ("last bits", SEED[:-1] + "Z", "nkey seed has a wrong last character (NKEY-4)"),
-    ("no S", encode(b"\0\0" + RAW), "nkey seed has a wrong prefix: it is no seed (NKEY-3)"),
+    ("no S", encode(b"\0\0" + RAW), "nkey seed has a wrong prefix: it is not a seed (NKEY-3)"),
     (
         "more bits",
         encode(bytes([S | 5, 1]) + RAW),
-        "nkey seed has a wrong prefix: it is no seed (NKEY-3)",
+        "nkey seed has a wrong prefix: it is not a seed (NKEY-3)",
     ),
     (
         "unknown kind",

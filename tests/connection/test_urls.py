@@ -74,10 +74,10 @@ def test_credentials(text, user, password, token):
 
 
 BAD = [  # text, what the error shows of it, why, rule
-    ("http://host", "http://host", "has a scheme that is none of nats, tls, ws, wss", "OPT-1"),
-    ("://host", "://host", "has a scheme that is none of", "OPT-1"),
-    ("http://u:XYZ@host", "***@host", "has a scheme that is none of", "OPT-1"),
-    ("u:XYZ://p@host", "***@host", "has a scheme that is none of", "OPT-1"),
+    ("http://host", "http://host", "has a scheme that is not one of nats, tls, ws, wss", "OPT-1"),
+    ("://host", "://host", "has a scheme that is not one of", "OPT-1"),
+    ("http://u:XYZ@host", "***@host", "has a scheme that is not one of", "OPT-1"),
+    ("u:XYZ://p@host", "***@host", "has a scheme that is not one of", "OPT-1"),
     ("nats://u:X/YZ@host", "nats://***@host", "has '/' before '@'", "OPT-2"),
     ("nats://u:X?YZ@host", "nats://***@host", "has '?' before '@'", "OPT-2"),
     ("TLS://u:X#YZ@host", "TLS://***@host", "has '#' before '@'", "OPT-2"),
@@ -102,7 +102,7 @@ BAD = [  # text, what the error shows of it, why, rule
     ("a,b", "a,b", "has ',' in its host", "OPT-3"),
     ("nats://u:XYZ@a%20b", "nats://***@a%20b", "has '%' in its host", "OPT-3"),
     ("a]:1", "a]:1", "has ']' in its host", "OPT-3"),
-    ("host:", "host:", "has a port that is no number from 1 to 65535", "OPT-3"),
+    ("host:", "host:", "has a port that is not a number from 1 to 65535", "OPT-3"),
     ("host:0", "host:0", "has a port that is no", "OPT-3"),
     ("host:65536", "host:65536", "has a port that is no", "OPT-3"),
     ("host:000080", "host:000080", "has a port that is no", "OPT-3"),

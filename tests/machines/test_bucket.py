@@ -56,9 +56,9 @@ def test_what_is_given_as_a_configuration():
     for fine in (None, KeyValueConfig(bucket="b")):
         check_given(KeyValueConfig, fine, "KV-14")
     table = [
-        (("b", "c"), r"\('b', 'c'\) is no KeyValueConfig \(KV-14\)"),
-        ({"bucket": "b"}, r"{'bucket': 'b'} is no KeyValueConfig \(KV-14\)"),
-        ("b", r"'b' is no KeyValueConfig; a name is a keyword: bucket='b' \(KV-14\)"),
+        (("b", "c"), r"\('b', 'c'\) is not of type KeyValueConfig \(KV-14\)"),
+        ({"bucket": "b"}, r"{'bucket': 'b'} is not of type KeyValueConfig \(KV-14\)"),
+        ("b", r"'b' is not of type KeyValueConfig; a name is a keyword: bucket='b' \(KV-14\)"),
     ]
     for given, text in table:
         with pytest.raises(InvalidValue, match="^%s$" % text):

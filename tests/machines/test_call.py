@@ -245,7 +245,7 @@ def test_odd_pages(answer):
 def test_numbers_of_answers():
     assert read_number({"a": 7}, "a") == 7
     assert read_number({}, "a") == 0
-    with pytest.raises(InvalidResponse, match="a '7' of an answer is no number"):
+    with pytest.raises(InvalidResponse, match="a '7' of an answer is not a number"):
         read_number({"a": "7"}, "a")
 
 

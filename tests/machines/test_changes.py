@@ -91,7 +91,7 @@ DIFFERENT = [  # wanted, what exists, what is told
     (StreamConfig(name="S", storage="memory", metadata={"a": "b"}), FILLED,
      ["storage is 'file', not 'memory'", "metadata is {'_nats.level': '0'}, not {'a': 'b'}"]),
     (StreamConfig(name="S", description="d" * 200), FILLED,
-     ["description is '', not '" + "d" * 79]),
+     ["description is '', not '" + "d" * 79 + "... (200 characters)"]),
     (ConsumerConfig(durable_name="C"), MADE, []),
     (ConsumerConfig(name="C", ack_wait=30, max_deliver=-1), MADE, []),
     (ConsumerConfig(name="C", ack_wait=7), MADE, ["ack_wait is 30.0, not 7.0"]),

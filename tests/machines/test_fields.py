@@ -222,11 +222,11 @@ def test_every_duration_comes_back(ns):
 @pytest.mark.parametrize(
     ("raw", "text"),
     [
-        ([], r"Trip: \[\] is no JSON object"),
+        ([], r"Trip: \[\] is not a JSON object"),
         ({"seats": "5"}, r"Trip\.seats: '5' is not a whole number"),
         ({"takes": 1.5}, r"Trip\.takes: 1\.5 is not a whole number of nanoseconds"),
         ({"first": {"to": 5}}, r"Leg\.to: 5 is not a str"),
-        ({"first": "x"}, r"Leg: 'x' is no JSON object"),
+        ({"first": "x"}, r"Leg: 'x' is not a JSON object"),
         ({"legs": [{"takes": []}]}, r"Leg\.takes: \[\] is not a whole number of nanoseconds"),
         ({"legs": {}}, r"Trip\.legs: \{\} is not a list"),
     ],

@@ -56,7 +56,7 @@ def test_not_made(call, answers, error, also):
 @pytest.mark.parametrize("given", [{"bucket": "b"}, "b", 7])
 def test_what_is_no_configuration(given):
     stage, buckets = make()
-    with pytest.raises(InvalidValue, match="is no KeyValueConfig"):
+    with pytest.raises(InvalidValue, match="is not of type KeyValueConfig"):
         stage.run(buckets.create(given, {}))
     assert stage.quiet()
 

@@ -56,7 +56,7 @@ def test_with_a_domain():
 def test_odd_times(wrong):
     reply = REPLY.replace(b"1794786870000000001", wrong)
     msg = JsMsg(Msg(b"$KV.b.k", 1, reply, b"x", None), None, True)
-    with pytest.raises(InvalidResponse, match="is no acknowledgement subject"):
+    with pytest.raises(InvalidResponse, match="is not an acknowledgment subject"):
         delivered_entry(msg, "b", "$KV.b.")
 
 

@@ -18,7 +18,7 @@ ERRORS = [
         kv_errors.BucketNotFound("b"),
         api_errors.StreamNotFound,
         10059,
-        "bucket 'b' is not there (404, 10059)",
+        "bucket 'b' does not exist (404, 10059)",
         {"bucket": "b"},
     ),
     (
@@ -91,7 +91,7 @@ def test_errors_and_their_copies(error, kind, code, text, has):
 @pytest.mark.rule("KV-16")
 def test_not_a_bucket():
     error = kv_errors.NotABucket("b")
-    assert str(error) == "stream 'KV_b' is no bucket: max_msgs_per_subject is not set"
+    assert str(error) == "stream 'KV_b' is not a bucket: max_msgs_per_subject is not set"
     assert isinstance(error, errors.JetStreamError)
     assert pickle.loads(pickle.dumps(error)).bucket == "b"
 

@@ -4,19 +4,43 @@ from __future__ import annotations
 
 import pytest
 
-from jetstream import JetStream, StreamConfig, counters, kv_errors, object_errors
-from jetstream.errors import NoStreamResponse, PublishesFailed, SeveralStreams, WrongLastSequence
+from jetstream import (
+    JetStream,
+    StreamConfig,
+    blocking,
+    counters,
+    kv_errors,
+    object_errors,
+    running,
+)
+from jetstream.consuming import Batch
+from jetstream.errors import (
+    ApiError,
+    ConsumerMoved,
+    NoStreamResponse,
+    PublishesFailed,
+    PullFailed,
+    SeveralStreams,
+    WrongLastSequence,
+)
+from jetstream.info import PubAck, StreamInfo
 from jetstream.kv_entry import KeyValueEntry
 from jetstream.messages import JsMsg
+from jetstream.object_info import ObjectInfo, ObjectMeta
+from jetstream.object_read import ObjectReader
 from jetstream.publisher import Publication
 from jetstream.pull import Pull
 from jetstream.stored import StoredMsg
+from jetstream.stream import Stream
 from jetstream.timestamp import Timestamp
 from natsproto import Headers, NatsError, encode, events, frames, subjects
+from natsproto.adapters._shared import make_connection
 from natsproto.effects import Publish
-from natsproto.errors import LocalError, NoResponders
+from natsproto.errors import ConnectFailed, LocalError, NoResponders
 from natsproto.options import Options
 from natsproto.parser import Parser
+from natsproto.servers import Server
+from natsproto.urls import ServerUrl
 
 from . import kvs, objects
 from .support import Stage
@@ -27,6 +51,7 @@ TOKEN = "x" * MANY
 DATA = b"\x00" * MANY
 LIST = ["x"] * (MANY // 5)
 NUMBER = 10**6000  # more digits than Python turns into text
+LINK = {"link": {"bucket": "b", "name": "a"}}
 
 CALLS = [  # name, call with a client, JetStream, key-value store, object store
     ("publish text", lambda nc, js, kv, os: nc.publish("a", TEXT)),
@@ -70,6 +95,65 @@ CALLS = [  # name, call with a client, JetStream, key-value store, object store
     ("js publish retries", lambda nc, js, kv, os: js.publish("a", retries=TEXT)),
     ("js publish payload", lambda nc, js, kv, os: js.publish("a", TEXT)),
     ("js subscribe", lambda nc, js, kv, os: js.subscribe(TEXT)),
+    ("js subscribe durable", lambda nc, js, kv, os: js.subscribe("a", durable=LIST)),
+    (
+        "js subscribe two durables",
+        lambda nc, js, kv, os: js.subscribe("a", durable=TOKEN, durable_name="b"),
+    ),
+    ("js subscribe two filters", lambda nc, js, kv, os: js.subscribe(TOKEN, filter_subject="b")),
+    ("js subscribe ordered", lambda nc, js, kv, os: js.subscribe("a", ordered=True, queue=TOKEN)),
+    ("js subscribe pull only", lambda nc, js, kv, os: js.subscribe("a", priority_groups=[TOKEN])),
+    (
+        "js subscribe heartbeat",
+        lambda nc, js, kv, os: js.subscribe("a", queue=TOKEN, idle_heartbeat=1),
+    ),
+    (
+        "js subscribe flow control",
+        lambda nc, js, kv, os: js.subscribe(
+            "a", queue=TOKEN, deliver_group=TOKEN, flow_control=True, idle_heartbeat=1
+        ),
+    ),
+    ("js subscribe alarm", lambda nc, js, kv, os: js.subscribe("a", alarm_after=LIST)),
+    ("js subscribe field", lambda nc, js, kv, os: js.subscribe("a", **{TOKEN: 1})),
+    ("pull_subscribe durable", lambda nc, js, kv, os: js.pull_subscribe("a", durable=LIST)),
+    (
+        "pull_subscribe two durables",
+        lambda nc, js, kv, os: js.pull_subscribe("a", durable=TOKEN, durable_name="b"),
+    ),
+    (
+        "pull_subscribe two filters",
+        lambda nc, js, kv, os: js.pull_subscribe(TOKEN, "b", filter_subject="b"),
+    ),
+    (
+        "pull_subscribe push only",
+        lambda nc, js, kv, os: js.pull_subscribe("a", "b", deliver_subject=TOKEN),
+    ),
+    (
+        "create_stream mirror",
+        lambda nc, js, kv, os: js.create_stream(name="S", mirror={"name": TOKEN}, subjects=[TOKEN]),
+    ),
+    (
+        "create_stream source",
+        lambda nc, js, kv, os: js.create_stream(
+            name="S", sources=[{"name": TOKEN, "filter_subject": TEXT}]
+        ),
+    ),
+    ("create_stream subject", lambda nc, js, kv, os: js.create_stream(name="S", subjects=[TEXT])),
+    (
+        "create_stream description",
+        lambda nc, js, kv, os: js.create_stream(name="S", description=TEXT),
+    ),
+    (
+        "create_key_value source",
+        lambda nc, js, kv, os: js.create_key_value(
+            bucket="b", sources=[{"name": TOKEN, "filter_subject": TOKEN}]
+        ),
+    ),
+    ("pause_consumer", lambda nc, js, kv, os: js.pause_consumer("S", "c", TEXT)),
+    ("pause_consumer number", lambda nc, js, kv, os: js.pause_consumer("S", "c", NUMBER)),
+    ("unpin_consumer", lambda nc, js, kv, os: js.unpin_consumer("S", "c", TOKEN)),
+    ("delete_stream", lambda nc, js, kv, os: js.delete_stream(TEXT)),
+    ("consumer_names", lambda nc, js, kv, os: js.consumer_names(TEXT)),
     ("key_value", lambda nc, js, kv, os: js.key_value(TEXT)),
     ("create_key_value", lambda nc, js, kv, os: js.create_key_value(bucket=TEXT)),
     ("create_key_value positional", lambda nc, js, kv, os: js.create_key_value(TOKEN)),
@@ -83,9 +167,22 @@ CALLS = [  # name, call with a client, JetStream, key-value store, object store
     ("object get", lambda nc, js, kv, os: os.get(LIST)),
     ("object put", lambda nc, js, kv, os: os.put("a", TEXT)),
     ("object put name", lambda nc, js, kv, os: os.put(TOKEN + "\ud800", b"")),
+    (
+        "object put link",
+        lambda nc, js, kv, os: os.put(ObjectMeta(name=TOKEN, options=LINK), b""),
+    ),
+    ("object update", lambda nc, js, kv, os: os.update_meta("a", LIST)),
     ("object link", lambda nc, js, kv, os: os.add_link("a", TEXT)),
     ("object bucket link", lambda nc, js, kv, os: os.add_bucket_link("a", TEXT)),
 ]
+
+# How much of these values an error shows: about 80 characters.
+TOO_MUCH = ["x" * 90, "x y\\n" * 18, "x y\n" * 18, "'x', " * 18, "\\x00" * 23]
+
+
+def check_short(text):
+    assert len(text) < 400, text
+    assert [part for part in TOO_MUCH if part in text] == []
 
 
 @pytest.mark.rule("ERR-11")
@@ -102,7 +199,60 @@ def test_an_error_about_a_large_value_is_short(case, call):
     with pytest.raises(NatsError) as caught:
         stage.run(run())
     assert isinstance(caught.value, LocalError)
-    assert len(str(caught.value)) < 400, str(caught.value)
+    check_short(str(caught.value))
+    assert stage.asked == []
+
+
+HANDLES = [  # call with a stream and a consumer
+    lambda stream, consumer: stream.purge(subject=TEXT),
+    lambda stream, consumer: stream.purge(seq=LIST),
+    lambda stream, consumer: stream.get_msg(TEXT),
+    lambda stream, consumer: stream.get_msg(NUMBER),
+    lambda stream, consumer: stream.get_msg(
+        TEXT, last_by_subject=TOKEN, next_by_subject=TOKEN + ".a"
+    ),
+    lambda stream, consumer: stream.get_msgs(batch=LIST),
+    lambda stream, consumer: stream.get_msgs(batch=1, seq=TEXT, start_time=1),
+    lambda stream, consumer: stream.get_msgs(batch=1, seq=NUMBER, start_time=1),
+    lambda stream, consumer: stream.get_msgs(batch=1, start_time=TEXT),
+    lambda stream, consumer: stream.get_msgs(batch=1, start_time=LIST),
+    lambda stream, consumer: stream.get_last_msgs(TOKEN),
+    lambda stream, consumer: stream.get_last_msgs([TEXT]),
+    lambda stream, consumer: stream.get_last_msgs(["a"], up_to_seq=TEXT, up_to_time=1),
+    lambda stream, consumer: stream.get_last_msgs(["a"], up_to_time=NUMBER),
+    lambda stream, consumer: stream.delete_msg(TEXT),
+    lambda stream, consumer: stream.ordered_consumer(filter_subjects=TEXT),
+    lambda stream, consumer: stream.ordered_consumer(name_prefix=TEXT),
+    lambda stream, consumer: consumer.fetch(1, group=TEXT),
+    lambda stream, consumer: consumer.fetch(1, group=LIST),
+    lambda stream, consumer: consumer.fetch(1, **{TOKEN: 1}),
+    lambda stream, consumer: consumer.fetch(1, expires=TEXT),
+    lambda stream, consumer: consumer.fetch(1, heartbeat=NUMBER),
+    lambda stream, consumer: consumer.fetch(1, no_wait=True, heartbeat=TEXT),
+    lambda stream, consumer: consumer.fetch(LIST, max_bytes=LIST),
+    lambda stream, consumer: consumer.fetch(LIST),
+    lambda stream, consumer: consumer.next(timeout=TEXT),
+    lambda stream, consumer: consumer.consume(max_messages=LIST, max_bytes=TEXT),
+    lambda stream, consumer: consumer.consume(threshold_bytes=TEXT),
+    lambda stream, consumer: consumer.consume(heartbeat=LIST),
+    lambda stream, consumer: consumer.consume(stop_after=NUMBER),
+]
+
+
+@pytest.mark.rule("ERR-11")
+@pytest.mark.parametrize("call", HANDLES, ids=range(len(HANDLES)))
+def test_an_error_of_a_handle_is_short(call):
+    stage = Stage({"config": {"name": "S"}}, {"stream_name": "S", "name": "c", "config": {}})
+    js = JetStream(stage.client)
+    handles = (stage.run(js.stream("S")), stage.run(js.consumer("S", "c")))
+    assert len(stage.asked) == 2
+
+    async def run():
+        await call(*handles)
+
+    with pytest.raises(LocalError) as caught:
+        stage.run(run())
+    check_short(str(caught.value))
     assert stage.asked == []
 
 
@@ -121,7 +271,21 @@ SYNCHRONOUS = [
     lambda: Headers({"a": TOKEN + "\n"}),
     lambda: StreamConfig(description=LIST),
     lambda: Timestamp.parse(TOKEN),
+    lambda: Timestamp.parse("2024-01-02T03:04:05." + "7" * MANY),
+    lambda: Timestamp.parse(LIST),
+    lambda: Timestamp.of(LIST),
+    lambda: Timestamp(NUMBER),
+    lambda: Timestamp(TEXT),
     lambda: counters.increment(TEXT),
+    lambda: JetStream(LIST),
+    lambda: JetStream(Stage().client, domain=TEXT),
+    lambda: blocking.JetStream(LIST),
+    lambda: JetStream(Stage().client).bind_consumer("S", TEXT),
+    lambda: running.check_callback(LIST),
+    lambda: Options(servers=["nats://" + TOKEN, "ws://" + TOKEN]),
+    lambda: Options(servers="ws://" + TOKEN, tls=True),
+    lambda: make_connection("nats://a", {TOKEN: 1}),
+    lambda: make_connection("nats://a", {"creds": "a/" * 40 + "x" * 200}),
 ]
 
 
@@ -130,12 +294,14 @@ SYNCHRONOUS = [
 def test_an_error_of_what_is_not_awaited_is_short(call):
     with pytest.raises(LocalError) as caught:
         call()
-    assert len(str(caught.value)) < 400
+    check_short(str(caught.value))
 
 
 TIME = Timestamp(0)
 BLOCK = b"NATS/1.0\r\nA: " + TOKEN.encode() + b"\r\n\r\n"
 MSG = frames.Msg(TOKEN.encode(), 1, TOKEN.encode(), DATA, BLOCK)
+INFO = StreamInfo.from_json({"config": {"name": TOKEN, "subjects": LIST}, "later": LIST})
+URL = ServerUrl.parse("nats://" + TOKEN)
 PUBLICATION = Publication(None, Publish(TOKEN.encode(), DATA, b"", BLOCK))
 SHOWN = [
     MSG,
@@ -156,7 +322,24 @@ SHOWN = [
     NoResponders(TOKEN),
     NoStreamResponse(TOKEN),
     PublishesFailed([PUBLICATION]),
-    SeveralStreams(TOKEN, ["a", "b"]),
+    SeveralStreams(TOKEN, LIST),
+    ConsumerMoved(TOKEN, TOKEN, TOKEN),
+    PullFailed(409, TOKEN, "consumer 'c' of stream 'S'"),
+    ApiError(500, 1, TOKEN),
+    ConnectFailed([(str(URL), OSError("refused"))]),
+    [URL],
+    Server(URL, True, ""),
+    Batch([], ApiError(500, 1, TOKEN)),
+    StreamConfig(name=TOKEN, subjects=LIST, metadata={"a": TOKEN}),
+    INFO,
+    Stream(None, None, INFO),
+    PubAck.from_json({"stream": TOKEN, "seq": 1, "domain": TOKEN}),
+    ObjectReader(None, ObjectInfo(name=TOKEN), None),
+    JetStream(Stage().client, prefix=TOKEN),
+    kv_errors.BucketNotFound(TOKEN),
+    kv_errors.BucketExists(TOKEN),
+    kv_errors.NotABucket(TOKEN),
+    kv_errors.WrongLastRevision(TOKEN, TOKEN, 3, WrongLastSequence(400, 10071, TOKEN)),
     kv_errors.KeyNotFound("b", TOKEN, 3),
     kv_errors.KeyDeleted(KeyValueEntry("b", TOKEN, b"", 1, TIME, operation="DEL")),
     kv_errors.KeyExists("b", TOKEN, WrongLastSequence(400, 10071, "wrong last sequence: 3")),
@@ -164,10 +347,13 @@ SHOWN = [
     object_errors.ObjectCorrupt("b", TOKEN, "digest"),
 ]
 
+# What has a structure is cut later.
+STRUCTURES = (frames.Info, Headers, StreamConfig)
+
 
 @pytest.mark.rule("ERR-11")
 @pytest.mark.parametrize("thing", SHOWN, ids=[type(each).__name__ for each in SHOWN])
 def test_the_repr_of_something_large_is_short(thing):
     for text in (repr(thing), str(thing)):
         assert len(text) < 1100, text
-        assert "x" * 90 not in text or isinstance(thing, (frames.Info, Headers)), text
+        assert "x" * 90 not in text or isinstance(thing, STRUCTURES), text

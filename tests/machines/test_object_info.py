@@ -124,7 +124,7 @@ def test_headers(given, headers):
 
 @pytest.mark.parametrize("given", [7, {"a b": "c"}, {"a": 7}, {"a": "b\n"}])
 def test_no_headers(given):
-    with pytest.raises(InvalidValue, match="are no headers"):
+    with pytest.raises(InvalidValue, match="are not headers"):
         ObjectMeta(name="o", headers=given)
 
 

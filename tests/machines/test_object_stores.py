@@ -55,7 +55,7 @@ def test_not_made(call, answers, error, also):
 @pytest.mark.parametrize("given", [{"bucket": "b"}, "b", 7])
 def test_what_is_no_configuration(given):
     stage, stores = make()
-    with pytest.raises(InvalidValue, match="is no ObjectStoreConfig"):
+    with pytest.raises(InvalidValue, match="is not of type ObjectStoreConfig"):
         stage.run(stores.create(given, {}))
     assert stage.quiet()
 

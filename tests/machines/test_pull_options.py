@@ -193,11 +193,11 @@ TEXTS = [
     ),
     (
         lambda: consume_limits(None, 9, 5, None, None),
-        "threshold_messages 5 is no threshold of max_bytes (CONSUME-2)",
+        "threshold_messages 5 is not a threshold of max_bytes (CONSUME-2)",
     ),
     (
         lambda: consume_limits(None, None, None, 5, None),
-        "threshold_bytes 5 is no threshold of max_messages (CONSUME-2)",
+        "threshold_bytes 5 is not a threshold of max_messages (CONSUME-2)",
     ),
 ]
 

@@ -144,7 +144,7 @@ NO_TIME = "is neither RFC 3339 text nor a Timestamp, an aware datetime or nanose
         ),
         (1.5, NO_TIME),
         (None, NO_TIME),
-        (True, "is no whole number of nanoseconds"),
+        (True, "is not a whole number of nanoseconds"),
     ],
 )
 def test_of_what_is_no_time(value, why):

@@ -165,7 +165,7 @@ def test_messages_of_direct_get():
     assert rows.headers == [None, own.encode() + b"\r\n\r\n"]
     assert rows.take([1]).sequences.to_pylist() == [9]
     for odd in (None, b"NATS/1.0\r\n\r\n", b"NATS/1.0\r\nNats-Stream: S\r\n\r\n"):
-        with pytest.raises(InvalidResponse, match="is no stored message"):
+        with pytest.raises(InvalidResponse, match="is not a stored message"):
             direct_rows("S", [Msg(b"i", 1, b"", b"", odd)], pytest.fail)
 
 
@@ -205,7 +205,7 @@ def test_an_offset_is_json_and_comes_back():
 def test_an_offset_that_was_changed_by_hand(text):
     place = '{"streams": {"S": {"next": %s, "created": "then"}}}'
     assert read_places(json.loads(place % "7")) == {"S": Place(7, "then")}
-    with pytest.raises(InvalidValue, match="is none of mode=sequence"):
+    with pytest.raises(InvalidValue, match="is not one of mode=sequence"):
         read_places(json.loads(place % text))
 
 
@@ -220,7 +220,7 @@ def test_a_plan_is_json_and_comes_back():
     "odd", [3, {}, {"workers": 2}, {"filters": [], "workers": -1, "least": 0, "most": 0}]
 )
 def test_a_plan_that_was_changed_by_hand(odd):
-    with pytest.raises(InvalidValue, match="is none of mode=sequence"):
+    with pytest.raises(InvalidValue, match="is not one of mode=sequence"):
         planned({"streams": {}, "plan": odd})
 
 
@@ -247,7 +247,7 @@ def test_an_offset_of_a_later_version_is_refused():
     ],
 )
 def test_an_offset_of_something_else(odd):
-    with pytest.raises(InvalidValue, match="is none of mode=sequence"):
+    with pytest.raises(InvalidValue, match="is not one of mode=sequence"):
         read_places(odd)
 
 

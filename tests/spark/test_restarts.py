@@ -64,7 +64,7 @@ def test_a_checkpoint_that_was_changed_by_hand(spark, server, js, name, tmp_path
         (log.parent / ".0.crc").unlink(missing_ok=True)
 
     change(3.5)
-    with pytest.raises(StreamingQueryException, match="is none of mode=sequence"):
+    with pytest.raises(StreamingQueryException, match="is not one of mode=sequence"):
         query.run()
     change(3)  # which is how to have messages read again
     query.run()

@@ -70,7 +70,7 @@ def test_at_least_once_has_no_ids(spark, stream, plain):
 
 REFUSED = [
     ({}, {"mode": "overwrite"}, "a stream is appended to, never overwritten"),
-    ({}, {"frame": "SELECT 'x' AS data, 1 AS extra"}, "column 'extra' is none that can be written"),
+    ({}, {"frame": "SELECT 'x' AS data, 1 AS extra"}, "column 'extra' cannot be written"),
     ({"maxInFligt": "1"}, {}, "did you mean maxInFlight?"),
     ({"subject": "nobody.there"}, {}, "no stream takes subject 'nobody.there'"),
 ]

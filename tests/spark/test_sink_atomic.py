@@ -213,5 +213,5 @@ def test_what_is_refused_leaves_nothing(js, name, make, settings, config, batch,
 def test_somebody_else_on_the_subject_of_markers(js, name, make, settings):
     make(allow_atomic=True)
     js.publish(f"{name}.mark.w.0", b"hello")
-    with pytest.raises(InvalidResponse, match="message 1 on a marker subject is no marker"):
+    with pytest.raises(InvalidResponse, match="message 1 on a marker subject is not a marker"):
         Attempt(settings)

@@ -105,7 +105,7 @@ WRONG_SCHEMAS = [
         "data STRING, expected_last_subject_sequence STRING",
         "column expected_last_subject_sequence is STRING; it can be INT or BIGINT",
     ),
-    ("data STRING, sequence BIGINT", "column 'sequence' is none that can be written: select data"),
+    ("data STRING, sequence BIGINT", "column 'sequence' cannot be written: select data"),
     ("data STRING, data STRING", "column data is there twice"),
 ]
 

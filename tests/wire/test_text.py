@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from natsproto import _text
-from natsproto._text import cut_middle, shorten
+from natsproto._text import cut_middle, shorten, show
 
 TABLE = [
     (b"", ""),
@@ -81,3 +81,15 @@ def test_values_are_shown_in_part(value, text):
 def test_a_long_text_keeps_its_start_and_its_end():
     assert cut_middle("abcdef", 6, 2) == "abcdef"
     assert cut_middle("abcdefg", 6, 2) == "ab... (7 characters) ...fg"
+    assert cut_middle("a" * 200) == "a" * 200
+    assert cut_middle("a" * 80 + "b" * 80 + "c" * 80) == (
+        "a" * 80 + "... (240 characters) ..." + "c" * 80
+    )
+
+
+@pytest.mark.rule("ERR-11")
+def test_structures_are_cut_later_than_text():
+    assert show("a" * 81) == "'" + "a" * 79 + "... (81 characters)"
+    assert show(b"a" * 81) == "b'" + "a" * 78 + "... (81 bytes)"
+    assert show(["a"] * 80) == str(["a"] * 80)
+    assert show(["a"] * 100) == str(["a"] * 100)[:400] + "... (500 characters)"
