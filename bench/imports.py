@@ -16,7 +16,7 @@ import sys
 MODULES = [
     "natsproto",
     "jetstream",
-    "jetstream.api",
+    "jetstream.context",
     "jetstream.blocking",
     "typing",
     "json",
@@ -25,7 +25,7 @@ MODULES = [
     "nats.client",
 ]
 NAMES = {
-    "jetstream.api": "jetstream.JetStream",
+    "jetstream.context": "jetstream.JetStream",
     "nats": "nats (nats-py)",
     "nats.client": "nats.client (nats-core)",
 }

@@ -18,9 +18,9 @@ from gevent import event, pool, socket, ssl
 from natsproto.adapters import _shared
 from natsproto.blocking import Client
 from natsproto.connection import Connection
-from natsproto.effects import Dial, StartTls
+from natsproto.connection.effects import Dial, StartTls
+from natsproto.connection.waitable import Waitable
 from natsproto.port import run_sync
-from natsproto.waitable import Waitable
 
 
 def connect(servers: str | list[str] = "nats://127.0.0.1:4222", **options: Any) -> Client:

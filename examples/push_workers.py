@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 
 from jetstream import JetStream
-from jetstream.pushing import PushMessages
+from jetstream.push.api import PushMessages
 from natsproto.adapters.asyncio import connect
 
 JOBS = 300

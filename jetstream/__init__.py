@@ -9,8 +9,10 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .api import JetStream as JetStream
-    from .batch import AtomicBatch as AtomicBatch
+    from .api.counters import Counter as Counter
+    from .api.listing import Listing as Listing
+    from .api.metadata import Metadata as Metadata
+    from .api.stored import StoredMsg as StoredMsg
     from .config import ConsumerConfig as ConsumerConfig
     from .config import ConsumerLimits as ConsumerLimits
     from .config import ExternalStream as ExternalStream
@@ -22,57 +24,55 @@ if TYPE_CHECKING:
     from .config import SubjectTransform as SubjectTransform
     from .consumer import BoundConsumer as BoundConsumer
     from .consumer import Consumer as Consumer
-    from .counters import Counter as Counter
+    from .context import JetStream as JetStream
     from .errors import ApiError as ApiError
     from .errors import JetStreamError as JetStreamError
-    from .fast import FastBatch as FastBatch
-    from .info import AccountInfo as AccountInfo
-    from .info import ConsumerInfo as ConsumerInfo
-    from .info import ConsumerPause as ConsumerPause
-    from .info import PubAck as PubAck
-    from .info import StreamInfo as StreamInfo
-    from .listing import Listing as Listing
-    from .messages import JsMsg as JsMsg
-    from .metadata import Metadata as Metadata
-    from .ordered_consumer import OrderedConsumer as OrderedConsumer
-    from .publisher import Publication as Publication
-    from .stored import StoredMsg as StoredMsg
+    from .message import JsMsg as JsMsg
+    from .ordered.api import OrderedConsumer as OrderedConsumer
+    from .publish.atomic import AtomicBatch as AtomicBatch
+    from .publish.fast import FastBatch as FastBatch
+    from .publish.window import PublishWindow as PublishWindow
+    from .publish.window_machine import Publication as Publication
+    from .schema.info import AccountInfo as AccountInfo
+    from .schema.info import ConsumerInfo as ConsumerInfo
+    from .schema.info import ConsumerPause as ConsumerPause
+    from .schema.info import PubAck as PubAck
+    from .schema.info import StreamInfo as StreamInfo
+    from .schema.timestamp import Timestamp as Timestamp
     from .stream import Stream as Stream
-    from .timestamp import Timestamp as Timestamp
-    from .window import PublishWindow as PublishWindow
 
 _HOMES = {
-    "AccountInfo": "info",
+    "AccountInfo": "schema.info",
     "ApiError": "errors",
-    "AtomicBatch": "batch",
+    "AtomicBatch": "publish.atomic",
     "BoundConsumer": "consumer",
     "Consumer": "consumer",
     "ConsumerConfig": "config",
-    "ConsumerInfo": "info",
+    "ConsumerInfo": "schema.info",
     "ConsumerLimits": "config",
-    "ConsumerPause": "info",
-    "Counter": "counters",
+    "ConsumerPause": "schema.info",
+    "Counter": "api.counters",
     "ExternalStream": "config",
-    "FastBatch": "fast",
-    "JetStream": "api",
+    "FastBatch": "publish.fast",
+    "JetStream": "context",
     "JetStreamError": "errors",
-    "JsMsg": "messages",
-    "Listing": "listing",
-    "Metadata": "metadata",
-    "OrderedConsumer": "ordered_consumer",
+    "JsMsg": "message",
+    "Listing": "api.listing",
+    "Metadata": "api.metadata",
+    "OrderedConsumer": "ordered.api",
     "Placement": "config",
-    "PubAck": "info",
-    "Publication": "publisher",
-    "PublishWindow": "window",
+    "PubAck": "schema.info",
+    "Publication": "publish.window_machine",
+    "PublishWindow": "publish.window",
     "Republish": "config",
     "SourceConsumer": "config",
-    "StoredMsg": "stored",
+    "StoredMsg": "api.stored",
     "Stream": "stream",
     "StreamConfig": "config",
-    "StreamInfo": "info",
+    "StreamInfo": "schema.info",
     "StreamSource": "config",
     "SubjectTransform": "config",
-    "Timestamp": "timestamp",
+    "Timestamp": "schema.timestamp",
 }
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from .consumer_config import ConsumerConfig
-from .stream_config import ConsumerLimits, Placement, Republish, StreamConfig
-from .stream_source import ExternalStream, SourceConsumer, StreamSource, SubjectTransform
+from .schema.consumer_config import ConsumerConfig
+from .schema.stream_config import ConsumerLimits, Placement, Republish, StreamConfig
+from .schema.stream_sources import ExternalStream, SourceConsumer, StreamSource, SubjectTransform
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .consumer_config import ConsumerConfigDict as ConsumerConfigDict
-    from .stream_config import StreamConfigDict as StreamConfigDict
+    from .schema.consumer_config import ConsumerConfigDict as ConsumerConfigDict
+    from .schema.stream_config import StreamConfigDict as StreamConfigDict
 
 __all__ = [
     "ConsumerConfig",

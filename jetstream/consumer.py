@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from natsproto._text import cut_middle
+from natsproto.wire.text import cut_middle
 
-from .info import ConsumerInfo
-from .pull_options import check_options, default_expires
-from .pulling import Pulling
+from .pull.api import Pulling
+from .pull.options import check_options, default_expires
+from .schema.info import ConsumerInfo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from .call import Api
-    from .consumer_config import AckPolicy, ConsumerConfig, PriorityPolicy
-    from .consuming import Messages
-    from .fetching import Fetch
-    from .messages import JsMsg
-    from .pull_options import PriorityOptions
+    from .api.client import Api
+    from .message import JsMsg
+    from .pull.batch import Fetch
+    from .pull.messages import Messages
+    from .pull.options import PriorityOptions
+    from .schema.consumer_config import AckPolicy, ConsumerConfig, PriorityPolicy
 
     class KnownConfig(TypedDict, total=False):
         """The keywords of bind_consumer: the settings that pulling and acknowledging depend on."""

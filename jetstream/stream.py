@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from natsproto._text import cut_middle, shorten
 from natsproto.errors import InvalidValue
 from natsproto.session import check_count, check_flag
-from natsproto.subjects import check_publish, check_subscribe
+from natsproto.wire.subjects import check_publish, check_subscribe
+from natsproto.wire.text import cut_middle, shorten
 
-from .call import MOST_PAGES, read_number
-from .counters import read_counter
+from .api.client import MOST_PAGES, read_number
+from .api.counters import read_counter
+from .api.stored import get_by_api, get_direct, get_direct_batch
 from .errors import InvalidResponse
-from .info import StreamInfo
-from .kinds import MOST_SEQUENCE
-from .stored import get_by_api, get_direct, get_direct_batch
-from .timestamp import Timestamp
+from .schema.info import StreamInfo
+from .schema.timestamp import Timestamp
+from .schema.types import MOST_SEQUENCE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from .api import ConsumerConfigLike, JetStream
-    from .call import Api
+    from .api.client import Api
+    from .api.counters import Counter
+    from .api.listing import Listing
+    from .api.stored import StoredMsg
     from .config import ConsumerConfigDict
     from .consumer import BoundConsumer, Consumer, KnownConfig
-    from .consumer_config import DeliverPolicy, ReplayPolicy
-    from .counters import Counter
-    from .info import ConsumerInfo, ConsumerPause
-    from .listing import Listing
-    from .ordered_consumer import OrderedConsumer
-    from .stored import StoredMsg
-    from .timestamp import TimestampLike
+    from .context import ConsumerConfigLike, JetStream
+    from .ordered.api import OrderedConsumer
+    from .schema.consumer_config import DeliverPolicy, ReplayPolicy
+    from .schema.info import ConsumerInfo, ConsumerPause
+    from .schema.timestamp import TimestampLike
 
 INACTIVE = 300.0  # until a server may drop an ordered consumer that nobody uses
 _MOST_SUBJECTS = 1024  # that the server answers for
@@ -249,7 +249,7 @@ class Stream:
         acknowledge, and nothing that stays. `max_reset_attempts` in a row are the last; None: it
         is tried for ever. Its consumers are called `<name_prefix>_1` and so on.
         """
-        from .ordered_consumer import open_ordered, ordered_config
+        from .ordered.api import open_ordered, ordered_config
 
         config = ordered_config(
             filter_subjects,

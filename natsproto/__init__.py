@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from . import encode
 from .errors import (
     AuthorizationFailed,
     ConnectFailed,
@@ -29,10 +28,11 @@ from .errors import (
     TlsFailed,
     TooManyReplies,
 )
-from .frames import Connect, Err, Info, Msg, Ok, Ping, Pong, Pub, Sub, Unsub
-from .headers import Headers
-from .parser import Parser
 from .version import VERSION as __version__
+from .wire import encode
+from .wire.frames import Connect, Err, Info, Msg, Ok, Ping, Pong, Pub, Sub, Unsub
+from .wire.headers import Headers
+from .wire.parser import Parser
 
 __all__ = [
     "AuthorizationFailed",

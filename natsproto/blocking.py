@@ -13,12 +13,12 @@ from .port import blocking, blocking_next, blocking_to, locked_to, run_sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .encode import BytesLike
-    from .frames import Info, Msg
-    from .headers import HeadersLike
+    from .connection.publishing import Stats
     from .options import ServersLike
     from .port import BlockingPort
-    from .publishing import Stats
+    from .wire.encode import BytesLike
+    from .wire.frames import Info, Msg
+    from .wire.headers import HeadersLike
 
 
 class Subscription:

@@ -6,24 +6,24 @@ they are, `natsproto.blocking` runs them to their end without a loop.
 
 from __future__ import annotations
 
-from ._text import cut_middle
+from .connection.states import CLOSED, CONNECTED
 from .errors import ConnectionClosed, MessagesUnconfirmed
 from .session import Session, check_count, check_seconds
-from .states import CLOSED, CONNECTED
 from .subscription import Subscription
+from .wire.text import cut_middle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .connection import Connection
-    from .encode import BytesLike
+    from .connection.machine import Connection
+    from .connection.publishing import Stats
     from .events import Event, Unread
-    from .frames import Info, Msg
-    from .headers import HeadersLike
     from .options import ServersLike
     from .port import Port
-    from .publishing import Stats
+    from .wire.encode import BytesLike
+    from .wire.frames import Info, Msg
+    from .wire.headers import HeadersLike
 
 
 class Client:

@@ -36,11 +36,11 @@ MicroPython, where exceptions have one base and some of these do not exist, they
 
 from __future__ import annotations
 
-from ._text import cut_middle, shorten
+from .wire.text import cut_middle, shorten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .frames import Frame, Msg
+    from .wire.frames import Frame, Msg
 
     _ValueError = ValueError
     _ImportError = ImportError

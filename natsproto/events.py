@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ._record import Record
-from .waitable import Waitable
+from .connection.waitable import Waitable
+from .wire.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,18 +6,18 @@ seconds. What is secret goes into `auth` and does not show itself.
 
 from __future__ import annotations
 
-from ._text import cut_middle, shorten, show
 from .auth import choose_auth
 from .errors import InvalidValue
-from .subjects import check_publish
 from .urls import ServerUrl
+from .wire.subjects import check_publish
+from .wire.text import cut_middle, shorten, show
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias, TypedDict
 
-    from ._secret import SecretLike
-    from .nkeys import Signer
+    from .auth.nkeys import Signer
+    from .auth.secret import SecretLike
 
     ServersLike: TypeAlias = str | list[str] | tuple[str, ...]
 

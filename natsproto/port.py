@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-    from .waitable import Waitable
+    from .connection.waitable import Waitable
 
     P = ParamSpec("P")
     R = TypeVar("R")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from ._text import shorten
+from .connection.waitable import Waitable
 from .errors import ConnectionClosed, InvalidValue, NatsError, TimeoutExpired
-from .waitable import Waitable
+from .wire.text import shorten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .connection import Connection
-    from .frames import Msg
+    from .connection.machine import Connection
+    from .connection.waitable import Receiver, Request
     from .port import Port
-    from .waitable import Receiver, Request
+    from .wire.frames import Msg
 
 LONGEST = 10**9  # seconds: 31 years
 

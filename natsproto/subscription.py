@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from . import _text
 from .errors import InvalidState
+from .wire import text as _text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .frames import Msg
+    from .connection.waitable import Mailbox
     from .session import Session
-    from .waitable import Mailbox
+    from .wire.frames import Msg
 
 # How many messages an iterator gives without letting others run.
 _TURN = 64

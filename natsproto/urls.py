@@ -9,10 +9,10 @@ what may have been meant as credentials: everything before the last `@`.
 
 from __future__ import annotations
 
-from ._record import Record
-from ._secret import Secret
-from ._text import shorten
+from .auth.secret import Secret
 from .errors import InvalidValue
+from .wire.record import Record
+from .wire.text import shorten
 
 PORTS = {"nats": 4222, "tls": 4222, "ws": 80, "wss": 443}
 _HOST = "abcdefghijklmnopqrstuvwxyz0123456789-._"

@@ -14,8 +14,8 @@ inputs do not give the same bytes.
 
 from __future__ import annotations
 
-from ._text import shorten
 from .errors import InvalidState, InvalidValue, MissingExtra, ProtocolError
+from .wire.text import shorten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Configurations that are refused before they are sent, and others that just are not.
 
-The machines are asked in tests/machines, and a real server in tests/conformance: what we refuse it
+The machines are asked in tests/jetstream, and a real server in tests/conformance: what we refuse it
 must refuse as well, and what it takes we must send. Values are keywords, so times are seconds.
 """
 
@@ -17,7 +17,7 @@ from jetstream.config import (
     StreamSource,
     SubjectTransform,
 )
-from jetstream.timestamp import Timestamp
+from jetstream.schema.timestamp import Timestamp
 
 THEN = Timestamp.parse("2024-01-02T03:04:05.678901234Z")
 ORIGIN = StreamSource(name="ORIGIN")

@@ -11,5 +11,5 @@ MODULES = [path for package in PACKAGES for path in sorted(ROOT.glob(f"{package}
 
 
 def name(path: Path) -> str:
-    """As in natsproto/parser.py, on every system."""
+    """As in natsproto/wire/parser.py, on every system."""
     return path.relative_to(ROOT).as_posix()

@@ -1,7 +1,7 @@
 """The tests of the core, and that those of each module cover every line and branch of it.
 
-natsproto/parser.py belongs to test_parser.py in tests/wire or tests/connection, jetstream/kv.py to
-test_kv.py in tests/machines: they alone run every line and every branch of it. What other tests
+natsproto/wire/parser.py belongs to test_parser.py in tests/wire or tests/connection, jetstream/kv/store.py to
+test_kv.py in tests/jetstream: they alone run every line and every branch of it. What other tests
 happen to run does not count. The other files of these folders, such as test_vectors.py, are run
 without being measured, so that no test of the core has to run anywhere else.
 

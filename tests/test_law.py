@@ -24,8 +24,8 @@ CORE = {f"{path.parent.name}.{path.stem}".removesuffix(".__init__") for path in 
 # Libraries of extras, imported on use by the one module that wraps them; datetime, for those who
 # have it.
 EXTRAS = {
-    "jetstream/timestamp.py": {"datetime"},
-    "natsproto/nkeys.py": {"cryptography", "nacl"},
+    "jetstream/schema/timestamp.py": {"datetime"},
+    "natsproto/auth/nkeys.py": {"cryptography", "nacl"},
     "natsproto/websocket.py": {"h11", "wsproto"},
 }
 HEAVY = {
@@ -42,18 +42,18 @@ HEAVY = {
 }
 # Imported by the methods that need them.
 LATER = {
-    "jetstream.batch",
-    "jetstream.consume",
-    "jetstream.consumer_rules",
-    "jetstream.fast",
+    "jetstream.publish.atomic",
+    "jetstream.pull.consume",
+    "jetstream.schema.consumer_rules",
+    "jetstream.publish.fast",
     "jetstream.kv",
-    "jetstream.object_store",
-    "jetstream.ordered",
-    "jetstream.publisher",
-    "jetstream.pull_subscribe",
-    "jetstream.push",
-    "jetstream.stream_rules",
-    "jetstream.subscribe",
+    "jetstream.objects",
+    "jetstream.ordered.pull",
+    "jetstream.publish.window_machine",
+    "jetstream.subscribe.pull",
+    "jetstream.push.machine",
+    "jetstream.schema.stream_rules",
+    "jetstream.subscribe.push",
 }
 
 
@@ -92,8 +92,8 @@ def test_core_modules_import_only_the_core_and_what_micropython_has(path):
         ("import json", {"json"}),
         ("import collections.abc", {"collections.abc"}),
         ("from collections.abc import Iterator", {"collections.abc"}),
-        ("from . import parser", {"natsproto.parser"}),
-        ("from .parser import Parser", {"natsproto.parser"}),
+        ("from . import parser", {"natsproto.wire.parser"}),
+        ("from .parser import Parser", {"natsproto.wire.parser"}),
         ("from natsproto.testing import Server", {"natsproto.testing"}),
         ("if TYPE_CHECKING:\n    import typing", set()),
         ("if TYPE_CHECKING:\n    import typing\nelse:\n    import time", {"time"}),
@@ -105,7 +105,7 @@ def test_the_reader_of_imports(source, found):
     assert set(imports(source, "natsproto")) == found
 
 
-@pytest.mark.parametrize("package", ["natsproto", "jetstream", "jetstream.api"])
+@pytest.mark.parametrize("package", ["natsproto", "jetstream", "jetstream.context"])
 def test_importing_a_package_stays_cheap(package):
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import {package}; print(*sys.modules)"
     # Isolated and without site, which may import anything on its own.

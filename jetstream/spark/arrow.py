@@ -15,14 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from jetstream.metadata import read_metadata
+from jetstream.api.metadata import read_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql.types import StructType
 
-    from natsproto.frames import Msg
+    from natsproto.wire.frames import Msg
 
 _MICROSECOND = 1000  # nanoseconds
 _SPACE = " \t"
@@ -190,7 +190,7 @@ def pulled_rows(stream: str, messages: list[Msg], bare: bool = False) -> Rows:
 def read_replies(replies: list[bytes]) -> tuple[Any, Any]:
     """Sequences and times, in int64 arrays; NotJetStreamMessage if a reply tells none."""
     first = replies[0].split(b".")
-    # Up to how often it was delivered. The rest: see jetstream.metadata.
+    # Up to how often it was delivered. The rest: see jetstream.api.metadata.
     fixed = 5 if len(first) == 9 else 7
     names = [str(i) for i in range(len(first) - fixed)]
     if len(names) >= 4:

@@ -21,8 +21,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jetstream.batch import BATCH_COMMIT, BATCH_ID, BATCH_SEQUENCE, MAX_BATCH
-from jetstream.call import read_reply, require_level
+from jetstream.api.client import read_reply, require_level
 from jetstream.errors import (
     BatchRefused,
     InvalidResponse,
@@ -33,17 +32,18 @@ from jetstream.errors import (
     TooManyRequests,
     WrongLastSequence,
 )
-from jetstream.publish import EXPECTED_LAST_SUBJECT_SEQ
-from natsproto._text import shorten, show
-from natsproto.effects import Publish
+from jetstream.publish.atomic import BATCH_COMMIT, BATCH_ID, BATCH_SEQUENCE, MAX_BATCH
+from jetstream.publish.request import EXPECTED_LAST_SUBJECT_SEQ
+from natsproto.connection.effects import Publish
 from natsproto.errors import (
     ConnectionLost,
     NatsError,
     NoResponders,
     TimeoutExpired,
 )
-from natsproto.headers import Headers
 from natsproto.port import run_sync
+from natsproto.wire.headers import Headers
+from natsproto.wire.text import shorten, show
 
 from .connect import client, jetstream
 from .replay import Chain, ReplayMismatch, mismatch
@@ -52,7 +52,7 @@ from .sending import Tally, WriteFailed
 
 if TYPE_CHECKING:
     from jetstream.blocking import Stream
-    from natsproto.waitable import Request
+    from natsproto.connection.waitable import Request
 
     from .columns import Piece
     from .options import Settings

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jetstream.blocking import JetStream
-from natsproto._text import shorten
 from natsproto.adapters.blocking import connect
 from natsproto.errors import InvalidValue
+from natsproto.wire.text import shorten
 
 if TYPE_CHECKING:
     from natsproto.blocking import Client

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
+from jetstream.api.metadata import read_metadata
 from jetstream.errors import ConsumerNotFound, ConsumerUnavailable, HeartbeatMissed
-from jetstream.metadata import read_metadata
-from natsproto._text import shorten
 from natsproto.errors import InvalidValue
-from natsproto.frames import Msg
+from natsproto.wire.frames import Msg
+from natsproto.wire.text import shorten
 
 from .arrow import Rows, arrow_schema, pulled_rows, record_batch
 from .compat import SupportsTriggerAvailableNow

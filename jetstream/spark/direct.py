@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from jetstream.call import encode_json
+from jetstream.api.client import encode_json
 from jetstream.errors import InvalidResponse, JetStreamError
-from jetstream.timestamp import Timestamp
-from natsproto import _text
-from natsproto._text import cut_middle, shorten
+from jetstream.schema.timestamp import Timestamp
+from natsproto.connection.waitable import is_status
 from natsproto.errors import NoResponders, NotSupported, TimeoutExpired
-from natsproto.headers import VERSION
 from natsproto.port import run_sync
-from natsproto.subjects import matches
-from natsproto.waitable import is_status
+from natsproto.wire import text as _text
+from natsproto.wire.headers import VERSION
+from natsproto.wire.subjects import matches
+from natsproto.wire.text import cut_middle, shorten
 
 from .arrow import Rows
 from .connect import client
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from jetstream.call import Api
-    from jetstream.stored import StoredMsg
-    from natsproto.frames import Msg
+    from jetstream.api.client import Api
+    from jetstream.api.stored import StoredMsg
+    from natsproto.wire.frames import Msg
 
     from .lookup import Lookup
     from .options import Settings

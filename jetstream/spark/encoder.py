@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jetstream.batch import BATCH_COMMIT, BATCH_ID, BATCH_SEQUENCE
-from jetstream.publish import (
+from jetstream.publish.atomic import BATCH_COMMIT, BATCH_ID, BATCH_SEQUENCE
+from jetstream.publish.request import (
     EXPECTED_LAST_SUBJECT_SEQ,
     EXPECTED_STREAM,
     MSG_ID,
     TTL,
     time_to_live,
 )
-from natsproto._text import shorten
 from natsproto.errors import InvalidValue, LocalError
-from natsproto.headers import check_header
-from natsproto.subjects import check_publish
+from natsproto.wire.headers import check_header
+from natsproto.wire.subjects import check_publish
+from natsproto.wire.text import shorten
 
 from .columns import STRINGS
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jetstream.acks import RETRY_WAIT
 from jetstream.errors import (
     ApiError,
     BatchRefused,
@@ -23,7 +22,8 @@ from jetstream.errors import (
     TemporarilyUnavailable,
     TooManyRequests,
 )
-from jetstream.publish import ELECTION, in_cluster
+from jetstream.publish.acks import RETRY_WAIT
+from jetstream.publish.request import ELECTION, in_cluster
 from natsproto.errors import PayloadTooLarge
 from natsproto.port import run_sync
 

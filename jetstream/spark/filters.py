@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from natsproto.subjects import matches
+from natsproto.wire.subjects import matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jetstream.timestamp import Timestamp
+from jetstream.schema.timestamp import Timestamp
 from natsproto.errors import InvalidValue
-from natsproto.subjects import check_known_name, check_publish, check_subscribe
+from natsproto.wire.subjects import check_known_name, check_publish, check_subscribe
 
 if TYPE_CHECKING:
     from collections.abc import Callable

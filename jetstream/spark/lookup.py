@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from jetstream.call import Api, read_version
+from jetstream.api.client import Api, read_version
+from jetstream.api.stored import get_by_api
 from jetstream.errors import ApiError, MessageNotFound, StreamNotFound
-from jetstream.stored import get_by_api
-from jetstream.timestamp import Timestamp
+from jetstream.schema.timestamp import Timestamp
 from natsproto.errors import InvalidValue, RemoteError
 from natsproto.port import run_sync
 
@@ -20,9 +20,9 @@ from .connect import client, jetstream
 from .retry import ask
 
 if TYPE_CHECKING:
+    from jetstream.api.stored import StoredMsg
     from jetstream.blocking import Consumer
-    from jetstream.info import StreamInfo
-    from jetstream.stored import StoredMsg
+    from jetstream.schema.info import StreamInfo
 
     from .options import Settings
 

@@ -18,8 +18,8 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from jetstream.errors import JetStreamError
-from natsproto._text import shorten
 from natsproto.errors import InvalidValue
+from natsproto.wire.text import shorten
 
 from .plan import Plan, read_plan
 

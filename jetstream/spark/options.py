@@ -10,8 +10,8 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from natsproto._text import cut_middle, shorten
 from natsproto.errors import InvalidValue, LocalError
+from natsproto.wire.text import cut_middle, shorten
 
 from .filters import minimal
 from .kinds import (

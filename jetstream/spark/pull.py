@@ -10,11 +10,11 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
+from jetstream.api.metadata import read_metadata
 from jetstream.errors import MessagesMissed, PullRefused
-from jetstream.fetch import Fetcher
-from jetstream.metadata import read_metadata
-from jetstream.pull import PullTemplate
-from jetstream.pull_options import NANO
+from jetstream.pull.fetch import Fetcher
+from jetstream.pull.ledger import PullTemplate
+from jetstream.pull.options import NANO
 from natsproto.errors import PermissionDenied, RemoteError
 from natsproto.events import ServerError
 from natsproto.port import run_sync
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from jetstream.blocking import Consumer
     from natsproto.blocking import Client
-    from natsproto.frames import Msg
+    from natsproto.wire.frames import Msg
 
     from .lookup import Lookup
     from .options import Settings

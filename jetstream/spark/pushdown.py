@@ -9,9 +9,9 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from jetstream.timestamp import Timestamp
+from jetstream.schema.timestamp import Timestamp
 from natsproto.errors import LocalError
-from natsproto.subjects import check_publish
+from natsproto.wire.subjects import check_publish
 
 from .filters import intersection
 

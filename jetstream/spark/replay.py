@@ -19,22 +19,22 @@ import logging
 import struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jetstream.batch import BATCH_ID
-from jetstream.call import encode_json, read_reply
+from jetstream.api.client import encode_json, read_reply
 from jetstream.errors import InvalidResponse, JetStreamError, MessageNotFound
-from jetstream.publish import MSG_ID
-from natsproto._text import cut_middle, shorten
+from jetstream.publish.atomic import BATCH_ID
+from jetstream.publish.request import MSG_ID
 from natsproto.errors import InvalidState, NoResponders, PermissionDenied
 from natsproto.events import ServerError
+from natsproto.wire.text import cut_middle, shorten
 
 from .retry import UNANSWERED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from jetstream.api import JetStream
-    from jetstream.call import Api
-    from natsproto.effects import Publish
+    from jetstream.api.client import Api
+    from jetstream.context import JetStream
+    from natsproto.connection.effects import Publish
 
     from .columns import Piece
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from natsproto._text import cut_middle, shorten
 from natsproto.errors import InvalidValue
+from natsproto.wire.text import cut_middle, shorten
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

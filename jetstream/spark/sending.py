@@ -22,14 +22,14 @@ from jetstream.errors import (
     PublishInDoubt,
     WrongLastSequence,
 )
-from jetstream.publish import ELECTION, EXPECTED_LAST_SUBJECT_SEQ, MSG_ID, in_cluster
-from jetstream.publisher import Publication, Publisher
-from natsproto._text import shorten
-from natsproto.effects import Publish
+from jetstream.publish.request import ELECTION, EXPECTED_LAST_SUBJECT_SEQ, MSG_ID, in_cluster
+from jetstream.publish.window_machine import Publication, Publisher
+from natsproto.connection.effects import Publish
 from natsproto.errors import ConnectionClosed, NatsError, PermissionDenied
 from natsproto.events import ServerError
-from natsproto.headers import Headers
 from natsproto.port import run_sync
+from natsproto.wire.headers import Headers
+from natsproto.wire.text import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -29,9 +29,8 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
-from jetstream.call import require_level
+from jetstream.api.client import require_level
 from jetstream.errors import JetStreamNotAvailable, TemporarilyUnavailable
-from natsproto._text import shorten
 from natsproto.errors import (
     ConnectionClosed,
     InvalidState,
@@ -40,6 +39,7 @@ from natsproto.errors import (
     PermissionDenied,
     TimeoutExpired,
 )
+from natsproto.wire.text import shorten
 
 from .atomic import ROWS, AtomicWriter, Task, read_marker
 from .columns import check_columns

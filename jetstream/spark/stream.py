@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import InputPartition
     from pyspark.sql.types import StructType
 
-    from jetstream.timestamp import Timestamp
+    from jetstream.schema.timestamp import Timestamp
 
     from .offsets import Places
     from .options import Settings

@@ -11,7 +11,7 @@ from ._sockets import look_up
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from natsproto.effects import Dial
+    from natsproto.connection.effects import Dial
 
     from ._sockets import Addresses
 

@@ -16,13 +16,13 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from natsproto._text import shorten
 from natsproto.client import Client
 from natsproto.connection import Connection
-from natsproto.effects import Dial, StartTls
+from natsproto.connection.effects import Dial, StartTls
 from natsproto.errors import InvalidValue
 from natsproto.options import Options
 from natsproto.port import run_sync
+from natsproto.wire.text import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from natsproto.connection import Connection
-    from natsproto.effects import Dial, StartTls
+    from natsproto.connection.effects import Dial, StartTls
 
     Addresses: TypeAlias = "list[Any] | Exception"
 

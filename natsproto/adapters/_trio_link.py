@@ -10,7 +10,7 @@ import trio
 from . import _shared as shared
 
 if TYPE_CHECKING:
-    from natsproto.effects import Dial
+    from natsproto.connection.effects import Dial
 
     from .trio import TrioPort
 

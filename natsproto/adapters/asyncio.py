@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from natsproto.connection import Connection
-    from natsproto.effects import Dial, StartTls
+    from natsproto.connection.effects import Dial, StartTls
+    from natsproto.connection.waitable import Waitable
     from natsproto.options import OptionsDict, ServersLike
-    from natsproto.waitable import Waitable
 
 
 def connect(

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from natsproto.connection import Connection
+    from natsproto.connection.waitable import Waitable
     from natsproto.options import OptionsDict, ServersLike
-    from natsproto.waitable import Waitable
 
     from ._shared import Worker
 

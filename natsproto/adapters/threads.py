@@ -19,10 +19,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from natsproto.blocking import Client
+from natsproto.connection.waitable import Waitable
 from natsproto.errors import ConnectionClosed, MessagesUnconfirmed
 from natsproto.port import run_sync
 from natsproto.session import Session
-from natsproto.waitable import Waitable
 
 from ._lookup import Lookups
 from ._mutex import Mutex
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from natsproto.connection import Connection
-    from natsproto.effects import Dial
+    from natsproto.connection.effects import Dial
+    from natsproto.connection.waitable import Request
     from natsproto.options import OptionsDict, ServersLike
     from natsproto.port import Lock
-    from natsproto.waitable import Request
 
     from ._shared import Worker
     from ._sockets import Addresses, Wire

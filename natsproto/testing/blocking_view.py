@@ -24,16 +24,14 @@ if TYPE_CHECKING:
 def _twins() -> dict[str, type]:
     # Imported here: natsproto does without JetStream.
     import jetstream
-    from jetstream import (
-        consuming,
-        fetching,
-        kv,
-        kv_watch,
-        object_store,
-        object_watch,
-        pull_subscribe,
-        pushing,
-    )
+    from jetstream import kv
+    from jetstream import objects as object_store
+    from jetstream.kv import watch as kv_watch
+    from jetstream.objects import watch as object_watch
+    from jetstream.pull import batch as fetching
+    from jetstream.pull import messages as consuming
+    from jetstream.push import api as pushing
+    from jetstream.subscribe import pull as pull_subscribe
 
     twins = [
         *(Client, Events, Subscription),

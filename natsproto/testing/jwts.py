@@ -7,7 +7,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING
 
-from natsproto import nkeys
+from natsproto.auth import nkeys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

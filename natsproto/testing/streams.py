@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from jetstream import Consumer, JetStream, Stream
-    from jetstream.pushing import PushMessages
+    from jetstream.push.api import PushMessages
     from natsproto.client import Client
 
     from .server import Server

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from natsproto import Parser
-from natsproto.frames import Ping, Pub
+from natsproto.wire.frames import Ping, Pub
 from tests.adapters.runtimes import RUNTIMES, Runtime
 
 TASKS = 100

@@ -10,7 +10,7 @@ import trio.testing
 
 from natsproto.adapters._trio_link import Link
 from natsproto.adapters.trio import connect
-from natsproto.effects import Dial
+from natsproto.connection.effects import Dial
 
 
 class Port:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from natsproto import Err, Info, Parser, Pong, encode, nkeys
-from natsproto.auth import choose_auth
+from natsproto import Err, Info, Parser, Pong, encode
+from natsproto.auth import choose_auth, nkeys
 from natsproto.options import ServerUrl
 from natsproto.testing import Server
 

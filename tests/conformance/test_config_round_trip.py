@@ -12,8 +12,8 @@ import pytest
 
 from jetstream.config import ConsumerConfig, StreamConfig, StreamSource
 from jetstream.errors import ApiError, ConsumerNotFound, api_error
-from jetstream.fields import Fields
-from jetstream.info import AccountInfo, ConsumerInfo, StreamInfo
+from jetstream.schema.fields import Fields
+from jetstream.schema.info import AccountInfo, ConsumerInfo, StreamInfo
 from natsproto.adapters.blocking import connect
 from natsproto.testing import Server
 from tests.configs import (

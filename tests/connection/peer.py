@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from natsproto import Parser
-from natsproto.effects import Dial
-from natsproto.frames import Connect, Ping, Pong, Pub, Sub, Unsub
-from natsproto.subjects import matches
+from natsproto.connection.effects import Dial
+from natsproto.wire.frames import Connect, Ping, Pong, Pub, Sub, Unsub
+from natsproto.wire.subjects import matches
 from tests.connection.support import NO_RESPONDERS, PONG, hmsg, info, msg
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from natsproto.connection import Connection
+from natsproto.connection.tokens import Numbers
 from natsproto.options import Options
-from natsproto.tokens import Numbers
 
 if TYPE_CHECKING:
-    from natsproto.effects import Effect
+    from natsproto.connection.effects import Effect
+    from natsproto.connection.waitable import Mailbox, Waitable
     from natsproto.events import Event
-    from natsproto.waitable import Mailbox, Waitable
 
 PONG = b"PONG\r\n"
 PING = b"PING\r\n"

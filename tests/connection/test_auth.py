@@ -10,9 +10,8 @@ import traceback
 
 import pytest
 
-from natsproto import nkeys
-from natsproto._secret import Secret
-from natsproto.auth import choose_auth, parse_creds
+from natsproto.auth import choose_auth, nkeys, parse_creds
+from natsproto.auth.secret import Secret
 from natsproto.errors import AuthorizationFailed, InvalidValue, MissingExtra
 
 SEED = "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY"

@@ -8,6 +8,7 @@ import pytest
 
 from natsproto import blocking, client, subscription
 from natsproto.blocking import Client, EventReader, Subscription
+from natsproto.connection.outbox import HIGH_WATER
 from natsproto.errors import (
     ConnectionClosed,
     InvalidState,
@@ -15,7 +16,6 @@ from natsproto.errors import (
     TimeoutExpired,
 )
 from natsproto.events import Closed, Disconnected
-from natsproto.outbox import HIGH_WATER
 from tests.connection.support import PONG, Wire, msg
 
 INBOX = "_INBOX." + "0" * 22  # what scripted randomness gives

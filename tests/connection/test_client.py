@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from natsproto.client import leave
+from natsproto.connection.outbox import HIGH_WATER
 from natsproto.errors import (
     ConnectionClosed,
     InvalidValue,
@@ -14,9 +15,8 @@ from natsproto.errors import (
     TooManyReplies,
 )
 from natsproto.events import Closed, Connected, Disconnected
-from natsproto.outbox import HIGH_WATER
 from tests.connection.support import PONG, Wire
-from tests.machines.support import NOBODY, SILENCE, Stage, Status
+from tests.jetstream.support import NOBODY, SILENCE, Stage, Status
 
 
 def test_a_new_client_knows_nothing_and_is_nowhere():

@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from natsproto.effects import Publish
+from natsproto.connection.effects import Publish
+from natsproto.connection.waitable import Receiver, Waitable
 from natsproto.errors import (
     ConnectionClosed,
     ConnectionLost,
@@ -15,7 +16,6 @@ from natsproto.errors import (
     TimeoutExpired,
 )
 from natsproto.events import Closed, ServerError, SlowConsumer
-from natsproto.waitable import Receiver, Waitable
 from tests.connection.support import PING, PONG, Wire, err, info, msg, texts
 
 INBOX = "_INBOX." + "0" * 22  # what scripted randomness gives

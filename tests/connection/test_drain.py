@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from natsproto.effects import Hangup
+from natsproto.connection.effects import Hangup
 from natsproto.errors import (
     ConnectionClosed,
     ConnectionLost,

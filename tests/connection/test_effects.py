@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from natsproto.effects import Dial, Hangup, Publish, StartTls
+from natsproto.connection.effects import Dial, Hangup, Publish, StartTls
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 from natsproto.errors import ConnectionLost, NoResponders, TimeoutExpired
-from natsproto.frames import Connect, Pub, Sub
+from natsproto.wire.frames import Connect, Pub, Sub
 from tests.connection.peer import Cable
 from tests.connection.support import PING, Wire, err, info, names, texts
 

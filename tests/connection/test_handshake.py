@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from natsproto.effects import Dial, Hangup, StartTls
+from natsproto.connection.effects import Dial, Hangup, StartTls
 from natsproto.errors import (
     AuthorizationFailed,
     ConnectFailed,

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from natsproto import link
-from natsproto.effects import Dial, Hangup
+from natsproto.connection import link
+from natsproto.connection.effects import Dial, Hangup
+from natsproto.connection.waitable import Receiver
 from natsproto.errors import (
     AuthorizationFailed,
     ConnectionLost,
@@ -19,7 +20,6 @@ from natsproto.events import (
     LameDuck,
     ServerError,
 )
-from natsproto.waitable import Receiver
 from tests.connection.support import PING, PONG, Script, Wire, err, info, msg, names, texts
 
 URL = "nats://a:4222"

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from natsproto.connection.states import (
+    CLOSED,
+    CONNECTED,
+    DIALING,
+    INPUTS,
+    LEGAL,
+    NEW,
+    STATES,
+    WAITING,
+)
 from natsproto.errors import InvalidState
-from natsproto.states import CLOSED, CONNECTED, DIALING, INPUTS, LEGAL, NEW, STATES, WAITING
 from tests.connection.support import PING, PONG, Wire, info
 
 ARGUMENTS = {"receive_data": [PING]}

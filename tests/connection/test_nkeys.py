@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from natsproto import nkeys
+from natsproto.auth import nkeys
 from natsproto.errors import InvalidValue, MissingExtra
 
 VECTORS = Path(__file__).parent.parent / "vectors"

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from natsproto import Parser
+from natsproto.connection.states import CONNECTED, DIALING, GREETING, OPENING, WAITING
 from natsproto.errors import OutBufferFull
-from natsproto.frames import Connect, Ping, Pub, Sub, Unsub
-from natsproto.states import CONNECTED, DIALING, GREETING, OPENING, WAITING
+from natsproto.wire.frames import Connect, Ping, Pub, Sub, Unsub
 from tests.connection.support import PONG, Wire, info
 
 STEPS = st.sampled_from(

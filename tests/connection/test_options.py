@@ -8,9 +8,9 @@ import re
 import pytest
 
 from natsproto import options as module
-from natsproto._text import shorten
 from natsproto.errors import InvalidSubject, InvalidValue
 from natsproto.options import DEFAULT_SERVER, Options, ServerUrl, read_servers
+from natsproto.wire.text import shorten
 
 SECRET = "s3cr3t"
 MIB = 1024 * 1024

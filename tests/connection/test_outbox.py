@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from natsproto.outbox import HIGH_WATER, Outbox
+from natsproto.connection.outbox import HIGH_WATER, Outbox
 
 LARGE = b"x" * (64 * 1024 + 1)
 FULL = b"y" * (64 * 1024)

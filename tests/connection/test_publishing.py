@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from natsproto.effects import Publish
+from natsproto.connection.effects import Publish
+from natsproto.connection.outbox import HIGH_WATER
+from natsproto.connection.publishing import Publishing, Stats, reply_of, size_of, subject_of
+from natsproto.connection.waitable import Receiver
 from natsproto.errors import (
     ConnectionClosed,
     InvalidHeader,
@@ -12,11 +15,8 @@ from natsproto.errors import (
     OutBufferFull,
     PayloadTooLarge,
 )
-from natsproto.frames import Info, Msg
 from natsproto.options import Options
-from natsproto.outbox import HIGH_WATER
-from natsproto.publishing import Publishing, Stats, reply_of, size_of, subject_of
-from natsproto.waitable import Receiver
+from natsproto.wire.frames import Info, Msg
 from tests.connection.support import Wire, msg
 
 

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
+from natsproto.connection.replies import Replies
+from natsproto.connection.timers import Timers
+from natsproto.connection.tokens import Numbers
+from natsproto.connection.waitable import Gather, Request
 from natsproto.errors import PermissionDenied
-from natsproto.frames import Msg
-from natsproto.replies import Replies
-from natsproto.timers import Timers
-from natsproto.tokens import Numbers
-from natsproto.waitable import Gather, Request
+from natsproto.wire.frames import Msg
 
 
 def make(*subjects):

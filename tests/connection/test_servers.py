@@ -4,9 +4,9 @@ import random
 
 import pytest
 
+from natsproto.connection.servers import MAX_DISCOVERED, Pool, Server
 from natsproto.errors import InvalidValue
 from natsproto.options import Options, ServerUrl
-from natsproto.servers import MAX_DISCOVERED, Pool, Server
 
 ERROR = OSError("refused")
 

@@ -4,7 +4,9 @@ import math
 
 import pytest
 
-from natsproto.effects import Publish
+from natsproto.connection.effects import Publish
+from natsproto.connection.outbox import HIGH_WATER
+from natsproto.connection.waitable import Receiver, Request, Waitable
 from natsproto.errors import (
     ConnectionClosed,
     ConnectionLost,
@@ -12,7 +14,6 @@ from natsproto.errors import (
     InvalidValue,
     TimeoutExpired,
 )
-from natsproto.outbox import HIGH_WATER
 from natsproto.port import run_sync
 from natsproto.session import (
     Session,
@@ -21,7 +22,6 @@ from natsproto.session import (
     check_patience,
     check_seconds,
 )
-from natsproto.waitable import Receiver, Request, Waitable
 from tests.connection.support import PONG, Wire
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from natsproto.connection.states import CLOSED, DATA, INPUTS, LEGAL, NEW, STATES, TIMER, check
 from natsproto.errors import InvalidState
-from natsproto.states import CLOSED, DATA, INPUTS, LEGAL, NEW, STATES, TIMER, check
 
 pytestmark = pytest.mark.rule("CONN-23")
 

@@ -7,7 +7,7 @@ import pytest
 from natsproto.errors import ConnectionClosed, InvalidState, PermissionDenied, TimeoutExpired
 from natsproto.subscription import _TURN, at_hand
 from tests.connection.support import err, msg
-from tests.machines.support import Stage
+from tests.jetstream.support import Stage
 
 
 def subscribed(*payloads: bytes, subject: str = "a", queue: str = ""):

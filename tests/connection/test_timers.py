@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from natsproto.timers import Timers
-from natsproto.waitable import Waitable
+from natsproto.connection.timers import Timers
+from natsproto.connection.waitable import Waitable
 
 pytestmark = pytest.mark.rule("CLOCK-1", "CLOCK-2")
 

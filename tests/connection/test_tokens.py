@@ -6,9 +6,9 @@ import string
 
 import pytest
 
+from natsproto.connection.tokens import Numbers, Tokens
+from natsproto.connection.waitable import Receiver
 from natsproto.errors import NatsError
-from natsproto.tokens import Numbers, Tokens
-from natsproto.waitable import Receiver
 from tests.connection.support import Wire
 
 

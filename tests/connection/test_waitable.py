@@ -2,10 +2,18 @@ from __future__ import annotations
 
 import pytest
 
-from natsproto.effects import Publish
+from natsproto.connection.effects import Publish
+from natsproto.connection.waitable import (
+    Fence,
+    Gather,
+    Mailbox,
+    Receiver,
+    Request,
+    Waitable,
+    is_status,
+)
 from natsproto.errors import ConnectionLost, NoResponders, TimeoutExpired, TooManyReplies
-from natsproto.frames import Msg
-from natsproto.waitable import Fence, Gather, Mailbox, Receiver, Request, Waitable, is_status
+from natsproto.wire.frames import Msg
 
 STATUS = b"NATS/1.0 %d\r\n\r\n"
 

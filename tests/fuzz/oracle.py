@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from natsproto import HeaderError, Headers, Msg, Parser, Pub
-from natsproto.headers import read_status
-from natsproto.parser import MAX_HEADERS, MAX_JSON_LINE
+from natsproto.wire.headers import read_status
+from natsproto.wire.parser import MAX_HEADERS, MAX_JSON_LINE
 from tests.wire.support import pieces, read
 
 MAX_PAYLOAD = 1024 * 1024

@@ -22,7 +22,7 @@ from natsproto import (
     Unsub,
     encode,
 )
-from natsproto.subjects import check_publish, check_subscribe, matches
+from natsproto.wire.subjects import check_publish, check_subscribe, matches
 from tests.fuzz.oracle import PEERS, check_block, check_stream
 from tests.wire.support import Result, pieces, read, read_all
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from jetstream.messages import JsMsg
-from jetstream.push import Push
+from jetstream.message import JsMsg
+from jetstream.push.machine import Push
 from natsproto.errors import InvalidSubject
-from natsproto.frames import Msg
 from natsproto.port import run_sync
 from natsproto.session import Session
+from natsproto.wire.frames import Msg
 from tests.connection.support import PING, PONG, Wire
 from tests.wire.test_poison import POISON, on_the_wire
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tests.sim.model import Clock, Model, Peer, Request, Stored, error, status_block
 
 if TYPE_CHECKING:
-    from natsproto.frames import Pub
+    from natsproto.wire.frames import Pub
 
 
 class Ephemeral(Model):

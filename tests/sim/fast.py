@@ -28,8 +28,8 @@ from jetstream.errors import (
     PublishInDoubt,
     WrongLastSequence,
 )
-from jetstream.fast import FastBatch
-from jetstream.ingest import NEW, OVER, Ingest
+from jetstream.publish.fast import FastBatch
+from jetstream.publish.fast_machine import NEW, OVER, Ingest
 from natsproto.errors import NatsError
 from tests.sim.fast_model import COMMIT, END, PING, REFUSALS, FastModel
 from tests.sim.scenarios import require

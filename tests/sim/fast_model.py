@@ -15,7 +15,7 @@ from tests.sim.model import Clock, Peer, status_block
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from natsproto.frames import Pub
+    from natsproto.wire.frames import Pub
 
 APPEND, COMMIT, END, PING = 1, 2, 3, 4
 FORGET_AFTER = 10.0

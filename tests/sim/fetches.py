@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from jetstream.fetch import Fetcher
-from jetstream.fetching import Fetch
+from jetstream.pull.batch import Fetch
+from jetstream.pull.fetch import Fetcher
 from natsproto.errors import NatsError
 from tests.sim.scenarios import Pulls, require
 from tests.sim.world import Task

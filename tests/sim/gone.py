@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jetstream.api_errors import ConsumerNotFound
+from jetstream.errors.api import ConsumerNotFound
 from tests.sim.scenarios import Consuming, require
 
 if TYPE_CHECKING:
-    from jetstream.consume import Consume
+    from jetstream.pull.consume import Consume
 
 # Until the last of three growing intervals between lookups, and the lookup itself.
 LONGEST = 40.0

@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any, Protocol
 
 from natsproto import Parser
-from natsproto.frames import Connect, Ping, Pub, Sub, Unsub
+from natsproto.wire.frames import Connect, Ping, Pub, Sub, Unsub
 
 if TYPE_CHECKING:
     from collections.abc import Callable

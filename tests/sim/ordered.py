@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from jetstream.call import Api
+from jetstream.api.client import Api
 from jetstream.config import ConsumerConfig
-from jetstream.consuming import Messages
 from jetstream.errors import StreamNotFound
-from jetstream.messages import JsMsg
-from jetstream.ordered import Ordered
-from jetstream.ordered_consumer import OrderedConsumer, open_ordered, ordered_config
+from jetstream.message import JsMsg
+from jetstream.ordered.api import OrderedConsumer, open_ordered, ordered_config
+from jetstream.ordered.pull import Ordered
+from jetstream.pull.messages import Messages
 from natsproto.errors import ConnectionClosed, NatsError
 from tests.sim.ephemeral import Server
 from tests.sim.scenarios import require

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from jetstream.ordered import ConsumerReset
-from jetstream.ordered_push import OrderedPush
-from jetstream.pushing import PushMessages, subscribe_ordered
-from jetstream.succession import ASKED, RESTING, THERE
+from jetstream.ordered.pull import ConsumerReset
+from jetstream.ordered.push import OrderedPush
+from jetstream.ordered.recreate import ASKED, RESTING, THERE
+from jetstream.push.api import PushMessages, subscribe_ordered
 from natsproto.errors import ConnectionClosed, NatsError
 from tests.sim.push_model import PushModel
 from tests.sim.pushing import HEARTBEAT, LARGEST

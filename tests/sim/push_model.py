@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tests.sim.model import NANO, Stored, status_block
 
 if TYPE_CHECKING:
-    from natsproto.frames import Pub
+    from natsproto.wire.frames import Pub
     from tests.sim.model import Clock, Peer
 
 WINDOW = 2 * 1024 * 1024

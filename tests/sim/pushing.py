@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from jetstream.api.metadata import read_consumer_seq
 from jetstream.errors import HeartbeatMissed
-from jetstream.metadata import read_consumer_seq
-from jetstream.push import Gap, Push, PushWarning, Recounted
-from jetstream.pushing import PushMessages
+from jetstream.push.api import PushMessages
+from jetstream.push.machine import Gap, Push, PushWarning, Recounted
 from natsproto import Parser
 from natsproto.errors import ConnectionClosed
 from tests.sim.model import NANO

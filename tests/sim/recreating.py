@@ -12,8 +12,8 @@ from tests.sim.ordered import OrderedConsuming, OrderedFetching, Ordering
 from tests.sim.scenarios import require
 
 if TYPE_CHECKING:
-    from jetstream.messages import JsMsg
-    from jetstream.ordered_consumer import OrderedConsumer
+    from jetstream.message import JsMsg
+    from jetstream.ordered.api import OrderedConsumer
 
 # Without those in which the API does not answer: twice in a row it is not asked any more.
 FAULTS = ["cut", "stall", "crowd", "lost_pull", "deleted", "vanished", "recount", "lost_message"]

@@ -23,8 +23,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from jetstream.consume import Consume, PullWarning
-from jetstream.consuming import Messages
 from jetstream.errors import (
     ConsumerDeleted,
     HeartbeatMissed,
@@ -32,10 +30,12 @@ from jetstream.errors import (
     PublishesFailed,
     PublishInDoubt,
 )
-from jetstream.messages import JsMsg
-from jetstream.publisher import Publication
-from jetstream.pulling import Pulling
-from jetstream.window import PublishWindow
+from jetstream.message import JsMsg
+from jetstream.publish.window import PublishWindow
+from jetstream.publish.window_machine import Publication
+from jetstream.pull.api import Pulling
+from jetstream.pull.consume import Consume, PullWarning
+from jetstream.pull.messages import Messages
 from natsproto.errors import ConnectionClosed, OutBufferFull
 from tests.sim.model import Model
 from tests.sim.world import Task, Violation, World

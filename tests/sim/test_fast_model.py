@@ -9,8 +9,8 @@ import pytest
 from jetstream.blocking import JetStream
 from natsproto import Parser
 from natsproto.adapters.blocking import connect
-from natsproto.frames import Msg
 from natsproto.testing import Server
+from natsproto.wire.frames import Msg
 from tests.sim.fast_model import COMMIT, END, PING, FastModel, Message
 from tests.sim.model import Peer
 from tests.sim.test_model import Clock

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from natsproto import Parser
-from natsproto.frames import Msg
+from natsproto.wire.frames import Msg
 from tests.sim.model import Model, Peer, status_block
 from tests.sim.pins import PinningModel
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parent.parent.parent
-FRESH = ("jetstream", "tests.sim", "tests.machines")
+FRESH = ("jetstream", "tests.sim", "tests.jetstream")
 SEEDS = 300
 
 MUTANTS = PULL_MUTANTS + GONE_MUTANTS + ORDERED_MUTANTS + PUSH_MUTANTS + FAST_MUTANTS
@@ -88,7 +88,7 @@ def cases(test: Any) -> list[dict[str, Any]]:
 
 
 def run_tables(name: str) -> None:
-    module = importlib.import_module(f"tests.machines.{name}")
+    module = importlib.import_module(f"tests.jetstream.{name}")
     for test in [each for key, each in vars(module).items() if key.startswith("test_")]:
         for arguments in cases(test):
             test(**arguments)

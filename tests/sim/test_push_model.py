@@ -8,7 +8,7 @@ import re
 import pytest
 
 from natsproto import Parser
-from natsproto.frames import Msg
+from natsproto.wire.frames import Msg
 from tests.sim.model import NANO, Model, Peer
 from tests.sim.push_model import PushModel
 from tests.sim.test_model import Clock, read, shape

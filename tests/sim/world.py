@@ -12,17 +12,17 @@ import random
 from typing import TYPE_CHECKING, Any
 
 from natsproto.connection import Connection
-from natsproto.effects import Dial
+from natsproto.connection.effects import Dial
+from natsproto.connection.tokens import Numbers
 from natsproto.errors import NatsError
 from natsproto.options import Options
 from natsproto.session import Session
-from natsproto.tokens import Numbers
 from tests.sim.model import Model, Peer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from natsproto.waitable import Waitable
+    from natsproto.connection.waitable import Waitable
 
 DATA, TIMER, TASK = 0, 1, 2
 MOST_STEPS = 20_000

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from jetstream import Consumer, JsMsg
-    from jetstream.consuming import Messages
+    from jetstream.pull.messages import Messages
     from natsproto.client import Client
 
 Answer = TypeVar("Answer")

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from jetstream.kv import KeyValue
-    from jetstream.object_store import ObjectStore
-    from jetstream.stream_config import Storage
+    from jetstream.objects import ObjectStore
+    from jetstream.schema.stream_config import Storage
 
     Call = Callable[[], Awaitable[bool]]
 

@@ -8,7 +8,9 @@ import json
 import pyarrow as pa
 import pytest
 
+from jetstream.api.stored import StoredMsg
 from jetstream.errors import InvalidResponse, NotJetStreamMessage
+from jetstream.schema.timestamp import Timestamp
 from jetstream.spark.arrow import (
     arrow_schema,
     pulled_rows,
@@ -28,10 +30,8 @@ from jetstream.spark.offsets import (
     start_places,
 )
 from jetstream.spark.plan import Plan
-from jetstream.stored import StoredMsg
-from jetstream.timestamp import Timestamp
 from natsproto.errors import InvalidValue
-from natsproto.frames import Msg
+from natsproto.wire.frames import Msg
 from tests.spark.support import ROWS, schema
 
 TIME = 1_700_000_000_123_456_789

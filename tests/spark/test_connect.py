@@ -11,8 +11,8 @@ from jetstream.blocking import JetStream
 from jetstream.spark.compat import LIMITED
 from jetstream.spark.connect import client, find_file, forget, jetstream
 from jetstream.spark.options import BATCH, read_options
-from natsproto import nkeys
 from natsproto.adapters.blocking import connect
+from natsproto.auth import nkeys
 from natsproto.errors import AuthorizationFailed, ConnectFailed, InvalidValue, NatsError
 from natsproto.testing import Server, jwts
 from natsproto.testing.certificates import Certificates

@@ -6,9 +6,9 @@ import pickle
 
 import pytest
 
+from jetstream.schema.timestamp import Timestamp
 from jetstream.spark.options import BATCH, OPTIONS, STREAM, WRITE, read_options
 from jetstream.spark.schema import check_schema, default_schema
-from jetstream.timestamp import Timestamp
 from natsproto.errors import InvalidValue
 from tests.spark.support import TYPES, schema
 

@@ -9,15 +9,15 @@ import tracemalloc
 import pytest
 from pyspark.sql.datasource import InputPartition
 
+from jetstream.schema.timestamp import Timestamp
 from jetstream.spark import pull
 from jetstream.spark.connect import client
 from jetstream.spark.lookup import Lookup
 from jetstream.spark.options import BATCH, read_options
 from jetstream.spark.plan import new_plan
 from jetstream.spark.ranges import Range, split
-from jetstream.timestamp import Timestamp
 from natsproto.adapters.blocking import connect
-from natsproto.effects import Publish
+from natsproto.connection.effects import Publish
 from natsproto.errors import InvalidValue
 from tests.spark.support import batch_reader, fill, make, rows_of, sequences
 

@@ -10,11 +10,12 @@ from contextlib import AbstractAsyncContextManager
 
 from typing_extensions import assert_type
 
-from natsproto import Msg, blocking, client, events, publishing, subscription
+from natsproto import Msg, blocking, client, events, subscription
 from natsproto.adapters import asyncio as on_asyncio
 from natsproto.adapters import blocking as without_a_loop
 from natsproto.adapters import threads as with_threads
 from natsproto.adapters import trio as on_trio
+from natsproto.connection import publishing
 from natsproto.errors import ConnectFailed, ConnectionLost, InvalidValue, TimeoutExpired
 
 

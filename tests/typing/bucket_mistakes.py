@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import jetstream
 from jetstream import blocking as js_blocking
-from jetstream import blocking_kv, kv
+from jetstream import kv
+from jetstream.blocking import kv as blocking_kv
 
 
 async def asynchronous(js: jetstream.JetStream, bucket: kv.KeyValue) -> None:

@@ -11,7 +11,8 @@ from typing_extensions import assert_type
 
 import jetstream
 from jetstream import blocking as js_blocking
-from jetstream import blocking_kv, kv
+from jetstream import kv
+from jetstream.blocking import kv as blocking_kv
 
 
 async def asynchronous(js: jetstream.JetStream) -> None:

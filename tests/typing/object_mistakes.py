@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import jetstream
 from jetstream import blocking as js_blocking
-from jetstream import blocking_objects
-from jetstream.object_store import ObjectMeta, ObjectStore
+from jetstream.blocking import objects as blocking_objects
+from jetstream.objects import ObjectMeta, ObjectStore
 
 
 async def asynchronous(js: jetstream.JetStream, store: ObjectStore) -> None:

@@ -12,8 +12,9 @@ from typing_extensions import assert_type
 
 import jetstream
 from jetstream import blocking as js_blocking
-from jetstream import blocking_objects, object_store
-from jetstream.object_store import ObjectInfo, ObjectMeta, ObjectReader, ObjectStore
+from jetstream import objects as object_store
+from jetstream.blocking import objects as blocking_objects
+from jetstream.objects import ObjectInfo, ObjectMeta, ObjectReader, ObjectStore
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -11,10 +11,10 @@ from typing_extensions import assert_type
 
 import jetstream
 from jetstream import blocking as js_blocking
-from jetstream import info as infos
-from jetstream.consuming import Batch, Messages
-from jetstream.pull_subscribe import PullSubscription
-from jetstream.pushing import PushMessages
+from jetstream.pull.messages import Batch, Messages
+from jetstream.push.api import PushMessages
+from jetstream.schema import info as infos
+from jetstream.subscribe.pull import PullSubscription
 from natsproto import Headers, blocking, client
 from natsproto.errors import NatsError
 

@@ -13,7 +13,7 @@ from natsproto import Parser, ProtocolError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from natsproto.frames import Frame
+    from natsproto.wire.frames import Frame
 
 VECTORS = Path(__file__).parent.parent / "vectors"
 PEERS = {"<": "server", ">": "client"}  # other directions are the recorder's remarks

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from natsproto import HeaderError, Headers, InvalidHeader
-from natsproto.headers import check_header, read_status
+from natsproto.wire.headers import check_header, read_status
 
 START = b"NATS/1.0\r\n"
 BARE = r"header block with a bare CR or LF: b'NATS/1.0\r\n"

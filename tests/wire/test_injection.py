@@ -11,7 +11,7 @@ import random
 import pytest
 
 from natsproto import LocalError, Ping, Pub, Sub, encode
-from natsproto.subjects import check_known_name, check_new_name, inbox
+from natsproto.wire.subjects import check_known_name, check_new_name, inbox
 from tests.wire.support import read_all
 
 OK, NONE = "carried", "means none"

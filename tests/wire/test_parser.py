@@ -25,7 +25,7 @@ from natsproto import (
     Sub,
     Unsub,
 )
-from natsproto.parser import MAX_HEADERS, MAX_JSON_LINE, MAX_LINE, _Pieces
+from natsproto.wire.parser import MAX_HEADERS, MAX_JSON_LINE, MAX_LINE, _Pieces
 from tests.wire.support import Result, byte_by_byte, read
 
 # Numbers that the rows below use, so that a parser which has read this knows them all.

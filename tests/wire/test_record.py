@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from natsproto._record import Record
+from natsproto.wire.record import Record
 
 
 class Point(Record):

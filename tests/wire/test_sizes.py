@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from natsproto import Parser
-from natsproto._text import shorten
+from natsproto.wire.text import shorten
 from tests.wire.support import byte_by_byte, read
 
 HOSTILE = [  # what Python's int(), C's strtol() or Go's ParseInt() would take, or trip over

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from natsproto import InvalidName, InvalidSubject
-from natsproto.subjects import (
+from natsproto.wire.subjects import (
     check_known_name,
     check_new_name,
     check_publish,

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from natsproto import _text
-from natsproto._text import cut_middle, shorten, show
+from natsproto.wire import text as _text
+from natsproto.wire.text import cut_middle, shorten, show
 
 TABLE = [
     (b"", ""),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from natsproto import nkeys
+from natsproto.auth import nkeys
 from natsproto.errors import AuthorizationFailed, ConnectionClosed
 from natsproto.events import Closed, Connected, Disconnected
 from natsproto.testing import jwts

@@ -9,7 +9,7 @@ from natsproto.testing.context import WAIT, Context, raises
 from natsproto.testing.suite import check
 
 if TYPE_CHECKING:
-    from natsproto.headers import Headers, HeadersLike
+    from natsproto.wire.headers import Headers, HeadersLike
 
 
 async def _echo(ctx: Context, headers: HeadersLike, payload: bytes = b"data") -> Headers:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from jetstream import ConsumerConfig
-from jetstream.binding import bind
 from jetstream.errors import (
     BindRefused,
     ConfigMismatch,
@@ -21,6 +20,7 @@ from jetstream.errors import (
     StreamNotFound,
     SubjectMismatch,
 )
+from jetstream.subscribe.binding import bind
 from natsproto.testing.context import Context, raises
 from natsproto.testing.streams import (
     filled_stream,

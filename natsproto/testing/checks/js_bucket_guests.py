@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from jetstream import JetStream
-    from jetstream.object_store import ObjectStore
+    from jetstream.objects import ObjectStore
 
 # What nats.js and nats-py 2.16 set, besides name and subjects.
 _NATS_JS: dict[str, Any] = {

@@ -24,7 +24,7 @@ from natsproto.testing.suite import check
 
 if TYPE_CHECKING:
     from jetstream import Consumer
-    from jetstream.consuming import Messages
+    from jetstream.pull.messages import Messages
 
 
 async def _take(messages: Messages, count: int) -> list[bytes]:

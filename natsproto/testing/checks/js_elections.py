@@ -9,13 +9,13 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from jetstream.api.listing import Listing
 from jetstream.errors import (
     ApiError,
     JetStreamNotAvailable,
     PublishesFailed,
     PublishInDoubt,
 )
-from jetstream.listing import Listing
 from natsproto.errors import TimeoutExpired
 from natsproto.testing.context import WAIT, Context
 from natsproto.testing.streams import (
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from jetstream import Consumer, ConsumerInfo, Stream, StreamInfo
-    from jetstream.consuming import Messages
+    from jetstream.pull.messages import Messages
     from natsproto.testing.cluster import Cluster
     from natsproto.testing.server import Server
 

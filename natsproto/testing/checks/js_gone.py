@@ -23,7 +23,7 @@ from natsproto.testing.suite import check
 
 if TYPE_CHECKING:
     from jetstream import Consumer
-    from jetstream.consuming import Messages
+    from jetstream.pull.messages import Messages
 
 # Servers before 2.11 answer with silence: short heartbeats.
 _QUICK: dict[str, Any] = {"expires": 2.0, "heartbeat": 0.5}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from jetstream.errors import BucketNotFound
-from jetstream.ordered import ConsumerReset
+from jetstream.ordered.pull import ConsumerReset
 from natsproto.errors import InvalidState, TimeoutExpired
 from natsproto.testing.checks.js_kv import new_bucket, told
 from natsproto.testing.context import SOON, WAIT, Context, raises

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from jetstream import JetStream
-    from jetstream.object_store import ObjectStore
+    from jetstream.objects import ObjectStore
     from natsproto.client import Client
 
 MEGABYTE = 1_000_000

@@ -14,7 +14,7 @@ from jetstream.errors import (
     ObjectNotFound,
     StreamSealed,
 )
-from jetstream.object_store import ObjectInfo, ObjectMeta, ObjectMetaOptions
+from jetstream.objects import ObjectInfo, ObjectMeta, ObjectMetaOptions
 from natsproto.errors import InvalidState, LocalError, NotSupported
 from natsproto.testing.context import SOON, WAIT, Context, raises
 from natsproto.testing.streams import js_server, left_alone, name_of, open_js
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
 
     from jetstream import JetStream
-    from jetstream.object_store import ObjectStore, ObjectWatcher
+    from jetstream.objects import ObjectStore, ObjectWatcher
 
 
 async def new_store(ctx: Context, **config: Any) -> tuple[JetStream, ObjectStore]:

@@ -21,7 +21,7 @@ from natsproto.testing.suite import check
 
 if TYPE_CHECKING:
     from jetstream import JetStream, OrderedConsumer, Stream
-    from jetstream.consuming import Messages
+    from jetstream.pull.messages import Messages
 
 
 async def new_ordered(

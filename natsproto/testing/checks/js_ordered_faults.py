@@ -14,7 +14,7 @@ from jetstream.errors import (
     ResetFailed,
     StreamNotFound,
 )
-from jetstream.ordered import ConsumerReset
+from jetstream.ordered.pull import ConsumerReset
 from natsproto.errors import NatsError, NoResponders, TimeoutExpired
 from natsproto.testing.checks.js_elections import replicated
 from natsproto.testing.checks.js_ordered import new_ordered, take
@@ -36,7 +36,7 @@ from natsproto.testing.suite import check
 
 if TYPE_CHECKING:
     from jetstream import OrderedConsumer, Stream
-    from jetstream.consuming import Messages
+    from jetstream.pull.messages import Messages
     from natsproto.testing.server import Server
 
 # Older servers are silent when there is no such consumer: a reset takes two heartbeats there.

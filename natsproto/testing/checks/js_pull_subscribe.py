@@ -30,8 +30,8 @@ from natsproto.testing.suite import check
 
 if TYPE_CHECKING:
     from jetstream import JetStream
-    from jetstream.consuming import Batch
-    from jetstream.pull_subscribe import PullSubscription
+    from jetstream.pull.messages import Batch
+    from jetstream.subscribe.pull import PullSubscription
 
 
 async def _begin(ctx: Context, count: int = 0) -> JetStream:

@@ -6,8 +6,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from jetstream import Timestamp
-from jetstream.consume import PullWarning
 from jetstream.errors import HeartbeatMissed, PullRefused
+from jetstream.pull.consume import PullWarning
 from natsproto.errors import TimeoutExpired
 from natsproto.testing.context import SOON, WAIT, Context, raises
 from natsproto.testing.peers import RawPeer
@@ -25,7 +25,7 @@ from natsproto.testing.suite import check
 
 if TYPE_CHECKING:
     from jetstream import Consumer, JetStream
-    from jetstream.consuming import Messages
+    from jetstream.pull.messages import Messages
     from natsproto.client import Client
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from jetstream import Timestamp
 from jetstream.errors import ConsumerDeleted, ConsumerMoved, HeartbeatMissed
-from jetstream.push import PushWarning
+from jetstream.push.machine import PushWarning
 from natsproto.errors import TimeoutExpired
 from natsproto.testing.context import WAIT, Context, raises
 from natsproto.testing.streams import (

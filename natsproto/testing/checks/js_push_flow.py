@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from jetstream.errors import (
     HeartbeatMissed,
 )
-from jetstream.push import Gap, PushWarning, Recounted
+from jetstream.push.machine import Gap, PushWarning, Recounted
 from natsproto.errors import NoResponders, TimeoutExpired
 from natsproto.testing.context import WAIT, Context
 from natsproto.testing.streams import (
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from jetstream import JetStream
-    from jetstream.pushing import PushMessages
+    from jetstream.push.api import PushMessages
     from natsproto.client import Client
     from natsproto.testing.server import Server
 

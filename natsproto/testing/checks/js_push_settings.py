@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from jetstream.errors import HeartbeatMissed
-from jetstream.push import PushWarning
+from jetstream.push.machine import PushWarning
 from natsproto.errors import TimeoutExpired
 from natsproto.testing.context import SOON, WAIT, Context, raises
 from natsproto.testing.streams import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jetstream.lineage import StreamRecreated
-from jetstream.ordered import ConsumerReset
+from jetstream.ordered.lineage import StreamRecreated
+from jetstream.ordered.pull import ConsumerReset
 from natsproto.errors import TimeoutExpired
 from natsproto.testing.checks.js_ordered import take
 from natsproto.testing.context import WAIT, Context, raises
@@ -14,7 +14,7 @@ from natsproto.testing.suite import check
 
 if TYPE_CHECKING:
     from jetstream import JetStream
-    from jetstream.iteration import MachineEvents
+    from jetstream.machine.iteration import MachineEvents
     from natsproto.client import Client
     from natsproto.testing.server import Server
 

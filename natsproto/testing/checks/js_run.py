@@ -6,8 +6,8 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from jetstream.consume import PullWarning
 from jetstream.errors import ConsumerDeleted
+from jetstream.pull.consume import PullWarning
 from natsproto.errors import LocalError, TimeoutExpired
 from natsproto.testing.context import SOON, WAIT, Context, raises
 from natsproto.testing.streams import (
@@ -26,7 +26,7 @@ from natsproto.testing.suite import check
 
 if TYPE_CHECKING:
     from jetstream import Consumer, JetStream, JsMsg
-    from jetstream.consuming import Messages
+    from jetstream.pull.messages import Messages
     from natsproto.client import Client
 
 

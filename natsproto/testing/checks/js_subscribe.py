@@ -10,7 +10,7 @@ from jetstream.errors import (
     StreamNotFound,
     WorkQueueConflict,
 )
-from jetstream.push import PushWarning
+from jetstream.push.machine import PushWarning
 from natsproto.errors import (
     InvalidState,
     InvalidValue,
@@ -36,7 +36,7 @@ from natsproto.testing.suite import check
 
 if TYPE_CHECKING:
     from jetstream import JetStream
-    from jetstream.pushing import PushMessages
+    from jetstream.push.api import PushMessages
     from natsproto.subscription import Subscription
 
 _DENIED = {

@@ -11,8 +11,8 @@ from natsproto.testing.suite import check
 
 if TYPE_CHECKING:
     from natsproto.client import Client
-    from natsproto.frames import Msg
     from natsproto.subscription import Subscription
+    from natsproto.wire.frames import Msg
 
 
 async def _responder(ctx: Context, count: int) -> Client:

@@ -3,8 +3,8 @@
 from harness import check
 
 from natsproto.connection import Connection
+from natsproto.connection.tokens import Numbers, Tokens
 from natsproto.options import Options
-from natsproto.tokens import Numbers, Tokens
 
 INFO = b'INFO {"headers":true,"max_payload":1000,"connect_urls":["b:1"]} \r\n'
 INBOX = b"_INBOX." + b"0" * 22

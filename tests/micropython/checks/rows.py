@@ -2,10 +2,11 @@
 
 from harness import check, outcome, table
 
-from natsproto import Headers, Msg, Parser, Ping, Sub, encode, subjects
-from natsproto._text import decode
-from natsproto._text import encode as encode_text
-from natsproto.headers import read_status
+from natsproto import Headers, Msg, Parser, Ping, Sub, encode
+from natsproto.wire import subjects
+from natsproto.wire.headers import read_status
+from natsproto.wire.text import decode
+from natsproto.wire.text import encode as encode_text
 
 BLOCK = b"NATS/1.0\r\nA: 1\r\na: 2\r\nA: 3\r\nE:\r\n\r\n"
 

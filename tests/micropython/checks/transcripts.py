@@ -17,7 +17,7 @@ from natsproto import (
     Sub,
     Unsub,
 )
-from natsproto._text import encode
+from natsproto.wire.text import encode
 
 BYTE_BY_BYTE = 4096  # longer streams would take too long here
 

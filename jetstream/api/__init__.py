@@ -1,0 +1,1 @@
+"""Requests to the JetStream API and their responses."""

@@ -1,0 +1,118 @@
+"""Creating and updating streams and consumers: the calls behind the methods of JetStream."""
+
+from __future__ import annotations
+
+from jetstream.errors import FilterIgnored
+from jetstream.schema.info import ConsumerInfo, StreamInfo
+from natsproto.errors import InvalidValue, NatsError
+from natsproto.session import check_flag
+from natsproto.wire.subjects import check_known_name
+
+from .changes import differences, merge
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from jetstream.errors.api import ConfigExists
+    from jetstream.schema.consumer_config import ConsumerConfig
+    from jetstream.schema.fields import Fields
+    from jetstream.schema.stream_config import StreamConfig
+
+    from .client import Api
+
+
+async def put_stream(
+    api: Api, verb: str, config: StreamConfig, pedantic: bool = False
+) -> StreamInfo:
+    """CREATE or UPDATE the stream, with this whole configuration."""
+    config.check(new=verb == "CREATE")
+    api.check_since(config)
+    body = _with_pedantic(api, config.to_json(), pedantic)
+    return StreamInfo.from_json(await api.call("STREAM.%s.%s" % (verb, config.name), body))
+
+
+async def put_consumer(
+    api: Api, stream: str, action: str, config: ConsumerConfig, pedantic: bool = False
+) -> ConsumerInfo:
+    """Create or update the consumer, with this whole configuration; any of both if no action.
+
+    A consumer without a name is given one, in its configuration.
+    """
+    check_known_name("stream", stream)
+    config.check(new=action != "update")
+    api.check_since(config)
+    name = config.name or config.durable_name
+    if not name:
+        if action == "update":
+            raise _nameless()
+        name = config.name = api.session.connection.new_token()
+    endpoint = "CONSUMER.CREATE.%s.%s" % (stream, name)
+    if config.filter_subject:
+        # CALL-8: permissions may be granted by filter.
+        endpoint = "%s.%s" % (endpoint, config.filter_subject)
+    body = {"stream_name": stream, "config": config.to_json(), "action": action}
+    info = ConsumerInfo.from_json(await api.call(endpoint, _with_pedantic(api, body, pedantic)))
+    if config.filter_subjects and not info.config.filter_subjects:
+        raise FilterIgnored("the server ignored filter_subjects: it is older than 2.10")
+    return info
+
+
+async def change_stream(api: Api, wanted: StreamConfig, fields: Mapping[str, Any]) -> StreamConfig:
+    """CALL-16: return the configuration that exists with these fields, those of `wanted`, changed.
+
+    StreamNotFound.
+    """
+    api.check_since(wanted)
+    return merge((await stream_info(api, wanted.name)).config, fields)
+
+
+async def change_consumer(
+    api: Api, stream: str, wanted: ConsumerConfig, fields: Mapping[str, Any]
+) -> ConsumerConfig:
+    """The same for a consumer; ConsumerNotFound."""
+    api.check_since(wanted)
+    name = wanted.name or wanted.durable_name
+    if not name:
+        raise _nameless()
+    return merge((await consumer_info(api, stream, name)).config, fields)
+
+
+async def explain(error: ConfigExists, api: Api, wanted: Fields, stream: str, name: str) -> None:
+    """Have the error name the fields that differ (CALL-17); it stays as it is if that fails.
+
+    It is about the consumer of this name, or about the stream if there is none.
+    """
+    try:
+        if name:
+            found: Fields = (await consumer_info(api, stream, name)).config
+        else:
+            found = (await stream_info(api, stream)).config
+    except NatsError:
+        return
+    error.different = differences(wanted, found)
+
+
+async def stream_info(api: Api, name: str) -> StreamInfo:
+    """What the server tells of the stream; StreamNotFound."""
+    endpoint = "STREAM.INFO.%s" % check_known_name("stream", name)
+    return StreamInfo.from_json(await api.call(endpoint))
+
+
+async def consumer_info(api: Api, stream: str, name: str) -> ConsumerInfo:
+    """What the server tells of the consumer; ConsumerNotFound."""
+    check_known_name("stream", stream)
+    endpoint = "CONSUMER.INFO.%s.%s" % (stream, check_known_name("consumer", name))
+    return ConsumerInfo.from_json(await api.call(endpoint))
+
+
+def _with_pedantic(api: Api, body: dict[str, Any], pedantic: bool) -> dict[str, Any]:
+    if check_flag("pedantic", pedantic):
+        api.require_level(1, "pedantic=True")  # CALL-18: an older server ignores it
+        body["pedantic"] = True
+    return body
+
+
+def _nameless() -> InvalidValue:
+    return InvalidValue("a consumer to update has a name or a durable_name", "CALL-9")

@@ -1,0 +1,235 @@
+"""Calls of the JetStream API: one JSON request, one JSON answer, one error type for each code."""
+
+from __future__ import annotations
+
+from jetstream.errors import InvalidResponse, JetStreamNotAvailable
+from jetstream.errors.api import ApiError, api_error
+from natsproto.errors import InvalidValue, NoResponders, NotSupported
+from natsproto.wire.subjects import check_known_name, check_publish
+from natsproto.wire.text import cut_middle, shorten
+
+from .listing import Listing, read_missing, read_offline
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from jetstream.schema.fields import Fields
+    from natsproto.client import Client
+    from natsproto.session import Session
+    from natsproto.wire.frames import Info
+
+# CALL-15: no listing is that long. Pages have 256 streams or consumers, or 1024 names.
+MOST_PAGES = 10_000
+API_LEVEL = "Nats-Required-Api-Level"
+_MOST_DIGITS = 9  # of a part of a version
+# CALL-6: INFO tells the level since 2.12; 2.11 has 1.
+_FIRST_WITH_LEVEL = (2, 11)
+# What people know is versions: those that brought the levels that are asked for here.
+_VERSIONS = {1: "2.11", 2: "2.12", 4: "2.14"}
+
+
+def session_of(client: Client) -> Session:
+    """InvalidValue for a client that goes with jetstream.blocking, or for no client at all."""
+    session: Session | None = getattr(client, "session", None)
+    if session is None:
+        raise InvalidValue(
+            "%s is not a client whose calls are awaited; for those of natsproto.adapters.blocking"
+            " and .threads there is jetstream.blocking.JetStream" % shorten(client)
+        )
+    return session
+
+
+class Api:
+    """Where the API of one JetStream is (its prefix or domain), and how to call it."""
+
+    __slots__ = ("prefix", "session", "timeout")
+
+    def __init__(self, session: Session, domain: str, prefix: str, timeout: float) -> None:
+        self.session = session
+        self.prefix = "$JS.%s.API" % check_known_name("domain", domain) if domain else prefix
+        check_publish(self.prefix, "API prefix")
+        self.timeout = timeout
+
+    async def call(
+        self,
+        endpoint: str,
+        body: dict[str, Any] | None = None,
+        *,
+        level: int = 0,
+        deadline: float | None = None,
+    ) -> dict[str, Any]:
+        """Return the response; raise the ApiError that it contains.
+
+        `level` is the API level that the call needs. `deadline` ends the wait earlier than the
+        timeout of the API.
+        """
+        headers = None
+        if level:
+            self.require_level(level, endpoint)
+            headers = {API_LEVEL: str(level)}
+        session = self.session
+        latest = session.deadline(self.timeout)
+        request = session.connection.start_request(
+            "%s.%s" % (self.prefix, endpoint),
+            b"" if body is None else encode_json(body),
+            deadline=latest if deadline is None else min(deadline, latest),
+            headers=headers,
+            wildcards=True,  # a filter is part of the subject of CONSUMER.CREATE
+        )
+        try:
+            reply = await session.settle(request)
+        except NoResponders:
+            raise JetStreamNotAvailable(
+                "no JetStream answers to %s: it is not enabled, has no leader now, or this"
+                " account or domain has none" % cut_middle("%s.%s" % (self.prefix, endpoint))
+            ) from None
+        assert reply is not None
+        try:
+            return read_reply(reply.data)
+        except ApiError as error:
+            error.asked = endpoint
+            raise
+
+    async def pages(self, endpoint: str, key: str, body: dict[str, Any]) -> Listing[Any]:
+        """All rows of a listing, page by page, and what the server could not tell about."""
+        found: Listing[Any] = Listing()
+        offset = 0
+        before: object = None
+        for _ in range(MOST_PAGES):
+            reply = await self.call(endpoint, dict(body, offset=offset))
+            page = _rows(reply, key)
+            missing = read_missing(reply)
+            offline = read_offline(reply)
+            known = len(missing) + len(offline)
+            if (page, missing, offline) == before:
+                raise InvalidResponse("%s answers with the same page again" % endpoint)
+            before = (page, missing, offline)
+            found += page
+            found.missing += missing
+            found.offline.update(offline)
+            # CALL-4: a page may have gaps, so the next one begins after the limit.
+            offset += max(len(page) + known, read_number(reply, "limit"))
+            if offset >= read_number(reply, "total") or not (page or known):
+                return found
+        raise InvalidResponse("%s does not end after %d pages" % (endpoint, MOST_PAGES))
+
+    def require_level(self, level: int, what: str) -> None:
+        require_level(self.session.connection.info, level, what)
+
+    def check_since(self, config: Fields) -> None:
+        """CALL-7: an older server does not refuse a field that it does not know: it ignores it."""
+        info = self.session.connection.info
+        version = read_version(info.version) if info is not None else ()
+        if info is None or not version:
+            return
+        for name, since in _newer_fields(config, version):
+            needed = ".".join([str(number) for number in since])
+            raise NotSupported(
+                "%s needs server %s; this is %s" % (name, needed, cut_middle(info.version))
+            )
+
+
+def _newer_fields(config: Fields, version: tuple[int, ...]) -> list[tuple[str, tuple[int, int]]]:
+    """Fields that are set and newer than this server, those of nested objects included."""
+    found: list[tuple[str, tuple[int, int]]] = []
+    for field in config.FIELDS:
+        value: Any = getattr(config, field.name)
+        if value == field.kind.zero():
+            continue
+        if version < field.since:
+            found.append((field.name, field.since))
+            continue
+        items: list[Any] = value if isinstance(value, list) else [value]  # pyright: ignore[reportUnknownVariableType]
+        for each in items:
+            if hasattr(each, "FIELDS"):
+                inside = _newer_fields(each, version)
+                found += [("%s of %s" % (name, field.name), since) for name, since in inside]
+    return found
+
+
+def require_level(info: Info | None, level: int, what: str) -> None:
+    """NotSupported if the server's API is too old, which it would not always tell itself."""
+    if info is None:
+        return
+    known = info.api_lvl
+    if not known:
+        version = read_version(info.version)
+        if not version:
+            return  # a server that does not say: it will see
+        known = 1 if version >= _FIRST_WITH_LEVEL else 0
+    if known < level:
+        since = " (nats-server %s)" % _VERSIONS[level] if level in _VERSIONS else ""
+        raise NotSupported(
+            "%s needs JetStream API level %d%s; server %s has %d"
+            % (what, level, since, cut_middle(info.version), known)
+        )
+
+
+def has_version(info: Info | None, since: tuple[int, ...]) -> bool:
+    """Return whether the server is of this version or later; True if it does not say."""
+    version = read_version(info.version) if info is not None else ()
+    return not version or version >= since
+
+
+def read_version(text: str) -> tuple[int, ...]:
+    """The numbers of a server's version, as far as they go: 2.12.0-beta.1 is (2, 12, 0)."""
+    numbers: list[int] = []
+    for part in text.partition("-")[0].split("."):
+        if not 0 < len(part) <= _MOST_DIGITS or not all(char in "0123456789" for char in part):
+            break
+        numbers.append(int(part))
+    return tuple(numbers)
+
+
+def encode_json(body: object) -> bytes:
+    import json
+
+    return json.dumps(body, separators=(",", ":")).encode()
+
+
+def read_reply(data: bytes) -> dict[str, Any]:
+    """The JSON object; ApiError if it tells an error, InvalidResponse if it is none."""
+    answer = read_object(data)
+    error = read_error(answer)
+    if error is not None:
+        raise error
+    return answer
+
+
+def read_object(data: bytes) -> dict[str, Any]:
+    """The JSON object; InvalidResponse if it is none."""
+    import json
+
+    try:
+        reply: Any = json.loads(data.decode())
+    except (ValueError, RuntimeError):  # RuntimeError: nested too deeply
+        raise InvalidResponse("answer is not JSON: %s" % shorten(data)) from None
+    if not isinstance(reply, dict):
+        raise InvalidResponse("answer is not a JSON object: %s" % shorten(data))
+    return reply  # pyright: ignore[reportUnknownVariableType] - JSON keys are str
+
+
+def read_error(answer: dict[str, Any]) -> ApiError | None:
+    """The error that an answer tells, if any."""
+    error: Any = answer.get("error")
+    if not error:
+        return None
+    if not isinstance(error, dict):
+        raise InvalidResponse("answer has an odd error: %s" % shorten(error))
+    return api_error(error)  # pyright: ignore[reportUnknownArgumentType] - as above
+
+
+def _rows(reply: dict[str, Any], key: str) -> list[Any]:
+    rows: list[Any] = reply.get(key) or []
+    if not isinstance(rows, list):
+        raise InvalidResponse("%s %s of an answer is not a list" % (key, shorten(rows)))
+    return rows
+
+
+def read_number(reply: dict[str, Any], key: str) -> int:
+    """The whole number at this key, 0 if there is none; InvalidResponse if it is something else."""
+    value: Any = reply.get(key, 0)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidResponse("%s %s of an answer is not a number" % (key, shorten(value)))
+    return value

@@ -1,0 +1,114 @@
+"""What the reply subject of a delivered message says about it.
+
+    $JS.ACK.<stream>.<consumer>.<delivered>.<stream seq>.<consumer seq>.<time>.<pending>
+    $JS.ACK.<domain>.<account hash>.<stream>.<consumer>. ... .<pending>[.<more>]
+
+Nine tokens, or eleven and more from servers with domains in it; the domain `_` means none. The
+subject itself is opaque: acknowledgements go to it byte for byte.
+
+Machines look at every message, and need little of it: `read_place` and `read_consumer_seq`.
+"""
+
+from __future__ import annotations
+
+from jetstream.errors import NotJetStreamMessage
+from natsproto.wire import text as _text
+from natsproto.wire.record import Record
+from natsproto.wire.text import shorten
+
+ACK_PREFIX = b"$JS.ACK."
+_MOST_DIGITS = 20  # of a uint64
+
+
+class Metadata(Record):
+    """Where a message comes from, and how often and when.
+
+    delivered      how often this message was delivered, this time included
+    stream_seq     its sequence in the stream
+    consumer_seq   the number of this delivery by the consumer
+    timestamp_ns   when the stream took it, in nanoseconds since 1970
+    pending        how many more messages the consumer has for us
+    """
+
+    __slots__ = (
+        "consumer",
+        "consumer_seq",
+        "delivered",
+        "domain",
+        "pending",
+        "stream",
+        "stream_seq",
+        "timestamp_ns",
+    )
+
+    def __init__(
+        self,
+        stream: str,
+        consumer: str,
+        domain: str,
+        delivered: int,
+        stream_seq: int,
+        consumer_seq: int,
+        timestamp_ns: int,
+        pending: int,
+    ) -> None:
+        self.stream = stream
+        self.consumer = consumer
+        self.domain = domain
+        self.delivered = delivered
+        self.stream_seq = stream_seq
+        self.consumer_seq = consumer_seq
+        self.timestamp_ns = timestamp_ns
+        self.pending = pending
+
+
+def read_metadata(reply: bytes) -> Metadata:
+    """The metadata in this reply subject; NotJetStreamMessage if it has another shape."""
+    tokens = reply.split(b".")
+    if tokens[:2] != [b"$JS", b"ACK"] or len(tokens) < 9 or len(tokens) == 10:
+        text = "reply %s is not an acknowledgment subject of JetStream"
+        raise NotJetStreamMessage(text % shorten(reply))
+    if len(tokens) == 9:
+        domain = ""
+        stream, consumer, *numbers = tokens[2:]
+    else:
+        domain = _text.decode(tokens[2])
+        stream, consumer, *numbers = tokens[4:11]
+    for token in numbers:
+        if not is_number(token):
+            text = "reply %s has %s where a number belongs"
+            raise NotJetStreamMessage(text % (shorten(reply), shorten(token)))
+    return Metadata(
+        _text.decode(stream),
+        _text.decode(consumer),
+        "" if domain == "_" else domain,
+        *[int(token) for token in numbers],
+    )
+
+
+def read_place(reply: bytes) -> tuple[bytes, int, int] | None:
+    """Consumer, stream sequence and consumer sequence; None if it is no subject of theirs."""
+    tokens = reply.split(b".")
+    count = len(tokens)
+    if tokens[:2] != [b"$JS", b"ACK"] or count < 9 or count == 10:
+        return None
+    first = 3 if count == 9 else 5
+    stream_seq, consumer_seq = tokens[first + 2], tokens[first + 3]
+    if not is_number(stream_seq) or not is_number(consumer_seq):
+        return None
+    return tokens[first], int(stream_seq), int(consumer_seq)
+
+
+def read_consumer_seq(reply: bytes) -> int | None:
+    """The number of this delivery by its consumer; None if it is no subject of theirs."""
+    tokens = reply.split(b".")
+    count = len(tokens)
+    if tokens[:2] != [b"$JS", b"ACK"] or count < 9 or count == 10:
+        return None
+    number = tokens[6 if count == 9 else 8]
+    return int(number) if is_number(number) else None
+
+
+def is_number(token: bytes) -> bool:
+    """Return whether it is one that fits in 64 bits, or nearly: `int` refuses too many digits."""
+    return token.isdigit() and len(token) <= _MOST_DIGITS

@@ -1,0 +1,239 @@
+"""Stored messages: getting them by sequence or subject, without a consumer.
+
+Two ways lead to them. The API (STREAM.MSG.GET) asks the stream's leader and answers in JSON with
+base64. Direct get (ADR-31), where the stream allows it, is answered by any replica with the message
+itself, its place in headers behind its own; and it can give many at once, ended by the status 204.
+
+Direct get cuts two bytes off the message's own block, the empty line, and appends its headers. If a
+publisher stored a block without an empty line, they follow in the middle of a line (GET-11).
+"""
+
+from __future__ import annotations
+
+from jetstream.errors import InvalidResponse, JetStreamError
+from jetstream.errors.api import MessageNotFound
+from jetstream.schema.timestamp import Timestamp
+from natsproto.connection.waitable import is_status
+from natsproto.errors import InvalidValue, NoResponders, NotSupported, TimeoutExpired
+from natsproto.wire.headers import VERSION, Headers
+from natsproto.wire.record import Record
+from natsproto.wire.text import cut_middle, shorten
+
+from .client import encode_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from natsproto.wire.frames import Msg
+
+    from .client import Api
+
+_NOT_FOUND = 404
+_END_OF_BATCH = 204
+_MESSAGE_NOT_FOUND = 10037  # the err_code that the API has for it
+_PLACE = b"Nats-Stream: "  # where the headers of direct get begin
+_LINE_END = b"\r\n"
+
+
+class StoredMsg(Record):
+    """A message as the stream holds it; `time` is when it took it."""
+
+    __slots__ = ("stream", "subject", "seq", "time", "data", "raw_headers", "_headers")
+
+    _headers: Headers
+
+    def __init__(
+        self,
+        stream: str,
+        subject: str,
+        seq: int,
+        time: Timestamp,
+        data: bytes,
+        raw_headers: bytes | None = None,
+    ) -> None:
+        self.stream = stream
+        self.subject = subject
+        self.seq = seq
+        self.time = time
+        self.data = data
+        self.raw_headers = raw_headers
+
+    @property
+    def headers(self) -> Headers | None:
+        """Its headers, None if it has none; HeaderError if its publisher sent garbage."""
+        if self.raw_headers is None:
+            return None
+        try:
+            return self._headers
+        except AttributeError:
+            self._headers = Headers.decode(self.raw_headers)
+            return self._headers
+
+    def _fields(self) -> list[tuple[str, object]]:
+        return [(name, getattr(self, name)) for name in self.__slots__[:-1]]
+
+
+async def get_by_api(api: Api, stream: str, body: dict[str, Any]) -> StoredMsg:
+    """One message from the leader; MessageNotFound."""
+    import binascii
+
+    reply = await api.call("STREAM.MSG.GET.%s" % stream, body)
+    try:
+        message = reply["message"]
+        block = binascii.a2b_base64(message.get("hdrs") or "")
+        return StoredMsg(
+            stream,
+            message["subject"],
+            message["seq"],
+            Timestamp.parse(message["time"]),
+            binascii.a2b_base64(message.get("data") or ""),
+            block or None,
+        )
+    except (KeyError, TypeError, AttributeError, ValueError, InvalidValue) as error:
+        raise InvalidResponse(
+            "answer to STREAM.MSG.GET is not valid: %s" % cut_middle(repr(error))
+        ) from error
+
+
+async def get_direct(api: Api, stream: str, body: dict[str, Any]) -> StoredMsg:
+    """One message from any replica; MessageNotFound."""
+    return await _get_one(api, stream, _endpoint(api, stream), encode_json(body))
+
+
+async def get_direct_last(api: Api, stream: str, subject: str) -> StoredMsg:
+    """The last one of a subject; permissions can be granted by it, for it is in the endpoint."""
+    return await _get_one(api, stream, "%s.%s" % (_endpoint(api, stream), subject), b"")
+
+
+async def _get_one(api: Api, stream: str, endpoint: str, payload: bytes) -> StoredMsg:
+    session = api.session
+    request = session.connection.start_request(
+        endpoint, payload, deadline=session.deadline(api.timeout)
+    )
+    try:
+        reply = await session.settle(request)
+    except NoResponders:
+        raise _not_allowed(stream) from None
+    assert reply is not None
+    return _read(reply)
+
+
+async def get_direct_batch(
+    api: Api, stream: str, body: dict[str, Any], most: int = 0
+) -> list[StoredMsg]:
+    """Many messages, an empty list if there are none (needs 2.11).
+
+    The server ends an answer when it is large, and tells how many more there are. With `most` they
+    are asked for, up to that many in all.
+    """
+    api.require_level(1, "batched direct get")
+    found: list[StoredMsg] = []
+    body = dict(body)
+    while True:
+        try:
+            page, pending, last, up_to = await _get_page(api, stream, body)
+        except MessageNotFound:
+            return found
+        found += page
+        if not page or not pending or len(found) >= most:
+            return found
+        # GET-6: from behind the last one on, and of the same moment.
+        body["seq"] = last + 1
+        body.pop("start_time", None)
+        if "batch" in body:
+            body["batch"] = most - len(found)
+        if up_to:
+            body["up_to_seq"] = up_to
+            body.pop("up_to_time", None)
+
+
+async def _get_page(
+    api: Api, stream: str, body: dict[str, Any]
+) -> tuple[list[StoredMsg], int, int, int]:
+    """Messages; how many more there are, the sequence of the last, and the moment of all."""
+    session = api.session
+    gather = session.connection.start_gather(
+        _endpoint(api, stream), encode_json(body), deadline=session.deadline(api.timeout)
+    )
+    session.port.flush_soon()
+    found: list[StoredMsg] = []
+    try:
+        while not gather.done:
+            await session.port.wait(gather)
+    finally:
+        session.connection.cancel(gather)
+    if isinstance(gather.error, NoResponders):
+        raise _not_allowed(stream)
+    if gather.error is not None:
+        raise gather.error
+    for msg in gather.replies:
+        if msg.status == _END_OF_BATCH and is_status(msg):
+            headers = msg.headers or Headers()
+            return (
+                found,
+                _number(headers, "Nats-Num-Pending"),
+                _number(headers, "Nats-Last-Sequence"),
+                _number(headers, "Nats-UpTo-Sequence"),
+            )
+        found.append(_read(msg))
+    raise TimeoutExpired("direct get of stream %s was not answered to its end" % shorten(stream))
+
+
+def _endpoint(api: Api, stream: str) -> str:
+    return "%s.DIRECT.GET.%s" % (api.prefix, stream)
+
+
+def _not_allowed(stream: str) -> NotSupported:
+    text = "stream %s does not allow direct get, or is gone: it needs allow_direct=True"
+    return NotSupported(text % shorten(stream))
+
+
+def split_direct(block: bytes) -> tuple[bytes | None, bytes]:
+    """Split the header block of an answer into the message's own block and the lines added to it.
+
+    The first is None if the message has no headers, the second empty if this is no stored message.
+    """
+    # GET-4: the last ones. A message that was republished has such headers of its own.
+    place = block.rfind(_PLACE)
+    if place < 0:
+        return None, b""
+    own = block[:place]
+    added = block[place:]
+    if not own.endswith(_LINE_END):
+        return own or None, added  # GET-11: its last two bytes are gone
+    if own == VERSION + _LINE_END:
+        return None, added
+    return own + _LINE_END, added
+
+
+def _read(msg: Msg) -> StoredMsg:
+    """The message in an answer; the status of an error raises."""
+    block = msg.raw_headers or b""
+    own, added = split_direct(block)
+    if not added:
+        if msg.status == _NOT_FOUND:
+            raise MessageNotFound(_NOT_FOUND, _MESSAGE_NOT_FOUND, msg.description.lower())
+        if msg.status:
+            raise JetStreamError("direct get: %d %s" % (msg.status, cut_middle(msg.description)))
+        raise InvalidResponse("answer to DIRECT.GET is not a stored message: %s" % shorten(block))
+    headers = Headers.decode(VERSION + _LINE_END + added)
+    try:
+        time = Timestamp.parse(headers.get("Nats-Time-Stamp"))
+    except InvalidValue as error:
+        raise InvalidResponse("answer to DIRECT.GET: %s" % error) from None
+    return StoredMsg(
+        headers.get("Nats-Stream"),
+        headers.get("Nats-Subject"),
+        _number(headers, "Nats-Sequence"),
+        time,
+        msg.data,
+        own,
+    )
+
+
+def _number(headers: Headers, name: str) -> int:
+    text = headers.get(name) or "0"
+    if len(text) > 20 or not all(char in "0123456789" for char in text):
+        raise InvalidResponse("answer to DIRECT.GET has %s %s" % (name, shorten(text)))
+    return int(text)

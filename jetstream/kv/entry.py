@@ -1,0 +1,113 @@
+"""KeyValueEntry: what a bucket has, or had, under a key; read from a message of its stream."""
+
+from __future__ import annotations
+
+from jetstream.errors import InvalidResponse
+from jetstream.schema.timestamp import Timestamp
+from natsproto.errors import HeaderError, InvalidValue
+from natsproto.wire.record import Record
+from natsproto.wire.text import shorten
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal, Protocol, TypeAlias
+
+    from jetstream.api.stored import StoredMsg
+    from jetstream.message import JsMsg
+    from natsproto.wire.headers import Headers
+
+    Operation: TypeAlias = Literal["PUT", "DEL", "PURGE"]
+
+    class WithHeaders(Protocol):
+        """A message, stored or delivered."""
+
+        @property
+        def headers(self) -> Headers | None: ...
+
+
+OPERATION = "KV-Operation"
+REASON = "Nats-Marker-Reason"
+PUT: Operation = "PUT"
+DEL: Operation = "DEL"
+PURGE: Operation = "PURGE"
+
+
+class KeyValueEntry(Record):
+    """A value of a key, or the marker that it was deleted.
+
+    value       empty for a marker, and where a watch wants no values
+    revision    the number of this value in the bucket
+    created     when the bucket took it
+    delta       how many messages were pending behind it: 0 for the latest
+    operation   "PUT"; or "DEL" or "PURGE" for a marker
+    """
+
+    __slots__ = ("bucket", "key", "value", "revision", "created", "delta", "operation")
+
+    def __init__(
+        self,
+        bucket: str,
+        key: str,
+        value: bytes,
+        revision: int,
+        created: Timestamp,
+        delta: int = 0,
+        operation: Operation = PUT,
+    ) -> None:
+        self.bucket = bucket
+        self.key = key
+        self.value = value
+        self.revision = revision
+        self.created = created
+        self.delta = delta
+        self.operation: Operation = operation
+
+    @property
+    def deleted(self) -> bool:
+        """Whether it is a marker: the key is not there any more."""
+        return self.operation != PUT
+
+
+def read_operation(msg: WithHeaders, block: bytes | None) -> Operation:
+    """What the message does to its key (KV-25); `block` is its header block."""
+    # Most have no such header, and need not be read: 0.3 us, not 3.
+    if block is None or (b"KV-Operation" not in block and b"Nats-Marker-Reason" not in block):
+        return PUT
+    try:
+        headers = msg.headers
+    except HeaderError:
+        return PUT  # KV-32
+    assert headers is not None
+    operation = headers.get(OPERATION)
+    if operation:
+        if operation == PUT:
+            return PUT
+        return PURGE if operation == PURGE else DEL
+    reason = headers.get(REASON)
+    if not reason:
+        return PUT  # the names stand in a value
+    return PURGE if reason in ("MaxAge", "Purge") else DEL
+
+
+def stored_entry(msg: StoredMsg, bucket: str, key: str) -> KeyValueEntry:
+    """The entry that is this stored message."""
+    operation = read_operation(msg, msg.raw_headers)
+    return KeyValueEntry(bucket, key, msg.data, msg.seq, msg.time, 0, operation)
+
+
+def delivered_entry(msg: JsMsg, bucket: str, prefix: str) -> KeyValueEntry:
+    """The entry that is this message of a consumer."""
+    # The machine has seen that it is such a subject. All of the metadata would cost 3 us more.
+    tokens = msg.raw_reply.split(b".")
+    first = 3 if len(tokens) == 9 else 5
+    try:
+        revision = int(tokens[first + 2])
+        created = Timestamp(int(tokens[first + 4]))
+        delta = int(tokens[first + 5])
+    except (ValueError, InvalidValue):
+        raise InvalidResponse(
+            "reply %s is not an acknowledgment subject" % shorten(msg.raw_reply)
+        ) from None
+    key = msg.subject[len(prefix) :]
+    operation = read_operation(msg, msg.raw_headers)
+    return KeyValueEntry(bucket, key, msg.data, revision, created, delta, operation)

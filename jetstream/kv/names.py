@@ -1,0 +1,66 @@
+"""Names of buckets and keys, and the subjects that they are in the stream."""
+
+from __future__ import annotations
+
+from natsproto.errors import InvalidName, InvalidValue
+from natsproto.wire.subjects import LETTERS_AND_DIGITS
+from natsproto.wire.text import shorten
+
+from .bucket import check_bucket_name, check_chars
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+STREAM = "KV_"
+ALL_KEYS = ">"
+_RESERVED = "_kv"
+_IN_KEYS = LETTERS_AND_DIGITS + "-/_=."
+
+
+def stream_of(bucket: str) -> str:
+    """The stream of a bucket; InvalidName if there can be none of this name."""
+    return STREAM + check_bucket(bucket)
+
+
+def prefix_of(bucket: str) -> str:
+    """What the subjects of a bucket's keys start with."""
+    return "$KV.%s." % bucket
+
+
+def check_bucket(bucket: str) -> str:
+    """InvalidName unless a bucket can be called that (KV-1)."""
+    return check_bucket_name(bucket, "KV-1")
+
+
+def check_key(key: str, *, write: bool = False) -> str:
+    """InvalidName unless it is a key (KV-2), and to `write` one that users may have (KV-3)."""
+    check_chars("key", key, _IN_KEYS, "letters, digits, - / _ = and dots between them", "KV-2")
+    if "" in key.split("."):
+        raise InvalidName("key %s has a dot at an end, or two in a row" % shorten(key), "KV-2")
+    if write and key.startswith(_RESERVED):
+        text = "key %s: keys that start with _kv are for internal use"
+        raise InvalidName(text % shorten(key), "KV-3")
+    return key
+
+
+def check_filters(filters: str | Sequence[str]) -> list[str]:
+    """One or several of them, as a list; InvalidName, InvalidValue (KV-4)."""
+    if isinstance(filters, str):
+        return [_check_filter(filters)]
+    if not isinstance(filters, (list, tuple)) or not filters:
+        text = "keys %s is neither a filter of keys nor a list of them; '>' is all"
+        raise InvalidValue(text % shorten(filters), "KV-4")
+    return [_check_filter(each) for each in filters]
+
+
+def _check_filter(pattern: str) -> str:
+    check_chars("filter", pattern, _IN_KEYS + "*>", "tokens of keys, * and >", "KV-4")
+    tokens = pattern.split(".")
+    for place, token in enumerate(tokens):
+        last = place == len(tokens) - 1
+        wild = "*" in token or ">" in token
+        if not token or (wild and token != "*" and not (token == ">" and last)):
+            text = "filter %s: its tokens are those of keys, or *, and the last one may be >"
+            raise InvalidName(text % shorten(pattern), "KV-4")
+    return pattern

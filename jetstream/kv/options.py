@@ -1,0 +1,51 @@
+"""WatchOptions: what a watch of a bucket is to give, checked before anything is sent."""
+
+from __future__ import annotations
+
+from jetstream.schema.types import MOST_SEQUENCE
+from natsproto.errors import InvalidValue
+from natsproto.session import check_count, check_flag
+
+from .names import ALL_KEYS, check_filters
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jetstream.schema.consumer_config import DeliverPolicy
+
+
+class WatchOptions:
+    """What is to be watched, checked before anything is sent."""
+
+    __slots__ = ("filters", "ignore_deletes", "meta_only", "policy", "start")
+
+    def __init__(
+        self,
+        keys: str | Sequence[str] = ALL_KEYS,
+        *,
+        include_history: bool = False,
+        ignore_deletes: bool = False,
+        meta_only: bool = False,
+        updates_only: bool = False,
+        resume_from_revision: int | None = None,
+    ) -> None:
+        self.filters = check_filters(keys)
+        check_flag("include_history", include_history)
+        check_flag("updates_only", updates_only)
+        self.ignore_deletes = check_flag("ignore_deletes", ignore_deletes)
+        self.meta_only = check_flag("meta_only", meta_only)
+        resumed = resume_from_revision is not None
+        wanted: list[tuple[str, DeliverPolicy, bool]] = [
+            ("include_history", "all", include_history),
+            ("updates_only", "new", updates_only),
+            ("resume_from_revision", "by_start_sequence", resumed),
+        ]
+        wanted = [each for each in wanted if each[2]]
+        if len(wanted) > 1:
+            names = " and ".join([name for name, _, _ in wanted])
+            raise InvalidValue("%s: only one of them can be given" % names, "KV-33")
+        if resume_from_revision is not None:
+            check_count("resume_from_revision", resume_from_revision, 1, MOST_SEQUENCE, "KV-33")
+        self.policy: DeliverPolicy = wanted[0][1] if wanted else "last_per_subject"
+        self.start = resume_from_revision

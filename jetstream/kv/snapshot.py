@@ -1,0 +1,271 @@
+"""Snapshot: knows when the initial values of a watch are complete, whoever writes meanwhile.
+
+The server counts the messages that are pending after each one, and while others write that count is
+often too low: a watch that ended at the first zero missed keys (KV-40). So the watch looks at the
+stream before it creates its consumer, and then compares messages with what it saw. Every key that
+the stream had at that moment is delivered sooner or later, at the sequence that it had then or, if
+it was changed meanwhile, at a higher one. Three ways lead to the end:
+
+    COUNTING   the whole bucket, the last entry of each key. The stream told how many keys it had,
+               and its last sequence, the fence. Each key that arrives at or below the fence counts.
+               Nobody writes: the count is exact, for the price of one small call.
+    LISTED     everything else that begins with what is there. The stream told the keys, and how
+               many entries each of them had. A key is complete after as many entries, old or new:
+               an entry goes only when a newer one takes its place.
+    PASSING    from a revision on. The end is the first entry at or after the fence; in doubt the
+               stream is asked whether it has another one before that.
+
+A key may also be gone: purged, or too old. It is in doubt as soon as an entry after the fence, or
+one with none pending, leaves something missing. Then the stream is asked again: what it no longer
+has is not waited for. COUNTING becomes LISTED so, less the keys that have arrived.
+
+Some servers let a consumer skip messages: 2.9.10 moves all consumers to the end of the stream when
+anybody purges a key. So what is still missing after a few looks is read from the leader, and handed
+out if the consumer has gone past it (KV-43).
+"""
+
+from __future__ import annotations
+
+from jetstream.api.stored import get_by_api
+from jetstream.errors.api import MessageNotFound
+from jetstream.schema.info import StreamInfo
+from jetstream.schema.types import MOST_SEQUENCE
+from natsproto.wire.subjects import matches
+
+from .names import ALL_KEYS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jetstream.api.client import Api
+    from jetstream.api.stored import StoredMsg
+
+COUNTING = "counting"
+LISTED = "listed"
+PASSING = "passing"
+DONE = "done"
+
+_MOST_CALLS = 8  # filters that are listed one by one
+_DETOURS = 3  # of a listing whose pages do not meet, or bring nothing
+
+
+class Snapshot:
+    """What is missing of the initial values. `doubtful`: ask the stream, and call `listed`."""
+
+    __slots__ = ("_left", "_missing", "_seen", "_trusting", "doubtful", "fence", "looks", "state")
+
+    def __init__(self, state: str = DONE, fence: int = 0, left: int = 0) -> None:
+        self.state = state if left else DONE
+        self.doubtful = False
+        #: How often the stream was asked again.
+        self.looks = 0
+        #: The last sequence that the stream had when it was asked.
+        self.fence = fence
+        self._left = left
+        self._seen: set[str] = set()  # while COUNTING: the keys that have arrived
+        # While LISTED: for each key how many entries are wanted, how many have arrived, and the
+        # sequence of the last of them.
+        self._missing: dict[str, tuple[int, int, int]] = {}
+        self._trusting = True  # "none pending" has not been wrong yet
+
+    @classmethod
+    def of(cls, counts: dict[str, int], fence: int) -> Snapshot:
+        """Begin LISTED, with so many entries of each key."""
+        made = cls(LISTED, fence, len(counts))
+        made._missing = {key: (counts[key], 0, 0) for key in counts}
+        return made
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is missing."""
+        return self.state == DONE
+
+    @property
+    def passing(self) -> bool:
+        """Whether only the place in the stream counts."""
+        return self.state == PASSING
+
+    def see(self, key: str, seq: int, pending: int) -> None:
+        """Take note of an entry that the watch has delivered."""
+        if self.state == DONE:
+            return
+        if self.state == COUNTING:
+            if key not in self._seen:
+                self._seen.add(key)
+                if seq <= self.fence:
+                    self._left -= 1
+            complete = not self._left
+        elif self.state == LISTED:
+            known = self._missing.get(key)
+            if known is not None:
+                wanted, arrived, _ = known
+                if arrived + 1 >= wanted:
+                    self._missing.pop(key)
+                else:
+                    self._missing[key] = (wanted, arrived + 1, seq)
+            complete = not self._missing
+        else:
+            complete = seq >= self.fence
+        if complete:
+            self.end()
+        elif seq > self.fence or (self._trusting and not pending):
+            self.doubtful = True
+
+    def listed(self, counts: dict[str, int], fence: int) -> None:
+        """Take note of the keys that the stream has now, and how many entries of each."""
+        if self.state == COUNTING:
+            self.state = LISTED
+            self._missing = {key: (1, 0, 0) for key in counts if key not in self._seen}
+            self._seen = set()
+        else:
+            # KV-42: as many as there still are, at most; what has arrived counts.
+            missing: dict[str, tuple[int, int, int]] = {}
+            for key in self._missing:
+                wanted, arrived, seq = self._missing[key]
+                wanted = min(wanted, counts.get(key, 0))
+                if wanted > arrived:
+                    missing[key] = (wanted, arrived, seq)
+            self._missing = missing
+        self.fence = fence
+        # A count that was wrong once is wrong for long: asking at each zero would cost too much.
+        self._trusting = False
+        self.doubtful = False
+        self.looks += 1
+        if not self._missing:
+            self.end()
+
+    def missing(self, most: int) -> list[tuple[str, int]]:
+        """Some of the keys that are missing, with the sequence after which they are."""
+        keys = list(self._missing)[:most]
+        return [(key, self._missing[key][2]) for key in keys]
+
+    def forget(self, key: str) -> None:
+        """Do not wait for this key: it has nothing more."""
+        self._missing.pop(key, None)
+        if not self._missing:
+            self.end()
+
+    def settled(self, more: bool) -> None:
+        """Take note whether there are more entries up to the fence, while PASSING."""
+        self._trusting = False
+        if not more:
+            self.end()
+
+    def end(self) -> None:
+        """Nothing is missing."""
+        self.state = DONE
+        self.doubtful = False
+        self._missing = {}
+        self._seen = set()
+
+
+def chunks_wanted(key: str, count: int) -> Snapshot:
+    """A snapshot that is complete after so many entries of one key; 0: as many as there are."""
+    return Snapshot.of({key: count or MOST_SEQUENCE}, MOST_SEQUENCE)
+
+
+class Lister:
+    """Asks a stream which keys it has, and for entries that its consumer has skipped."""
+
+    __slots__ = ("_api", "_filters", "_prefix", "_stream", "_whole")
+
+    def __init__(
+        self, api: Api, stream: str, prefix: str, filters: Sequence[str], *, whole: bool
+    ) -> None:
+        self._api = api
+        self._stream = stream
+        self._prefix = prefix
+        self._filters = filters
+        self._whole = whole and list(filters) == [ALL_KEYS]  # no other subjects are in the stream
+
+    async def take(self, policy: str, start: int) -> Snapshot:
+        """Look at the stream, before the consumer with this policy is created."""
+        if policy == "new":
+            return Snapshot()
+        if policy == "by_start_sequence":
+            last = (await self._page({})).state.last_seq
+            return Snapshot(PASSING, last, 1 if start <= last else 0)
+        if policy == "last_per_subject" and self._whole:
+            state = (await self._page({})).state
+            return Snapshot(COUNTING, state.last_seq, state.num_subjects)
+        counts, fence = await self.look()
+        if policy == "last_per_subject":
+            counts = dict.fromkeys(counts, 1)
+        return Snapshot.of(counts, fence)
+
+    async def look(self) -> tuple[dict[str, int], int]:
+        """Return how many entries each key has, and the last sequence of the stream before that."""
+        filters = self._filters
+        if len(filters) > _MOST_CALLS:
+            filters = [ALL_KEYS]
+        found: dict[str, int] = {}
+        fence = 0
+        for each in filters:
+            subjects, last = await self._subjects(self._prefix + each)
+            fence = min(fence, last) if fence else last
+            for subject in subjects:
+                key = subject[len(self._prefix) :]
+                if subjects[subject] and self._wants(key):
+                    found[key] = subjects[subject]
+        return found, fence
+
+    async def entries(self, key: str, after: int, *, all: bool) -> list[StoredMsg]:
+        """Read from the leader the last entry of a key, or all of them after a sequence."""
+        subject = self._prefix + key
+        found: list[StoredMsg] = []
+        try:
+            if not all:
+                body: dict[str, object] = {"last_by_subj": subject}
+                return [await get_by_api(self._api, self._stream, body)]
+            while True:
+                body = {"seq": after + 1, "next_by_subj": subject}
+                found.append(await get_by_api(self._api, self._stream, body))
+                after = found[-1].seq
+        except MessageNotFound:
+            return found
+
+    async def has_more(self, after: int, fence: int) -> bool:
+        """Whether the stream has an entry after one sequence, and not after the other."""
+        for each in self._filters:
+            body = {"seq": after + 1, "next_by_subj": self._prefix + each}
+            try:
+                if (await get_by_api(self._api, self._stream, body)).seq <= fence:
+                    return True
+            except MessageNotFound:
+                pass
+        return False
+
+    def _wants(self, key: str) -> bool:
+        if len(self._filters) <= _MOST_CALLS:
+            return True
+        return any(matches(each, key) for each in self._filters)
+
+    async def _subjects(self, subject: str) -> tuple[dict[str, int], int]:
+        """All subjects, and the last sequence before they were listed.
+
+        Pages are sorted. Each begins with the last subject of the one before: if that has moved
+        out of reach, subjects were removed meanwhile, and others may lie between (KV-43).
+        """
+        found: dict[str, int] = {}
+        fence = offset = detours = 0
+        last = ""
+        while True:
+            info = await self._page({"subjects_filter": subject, "offset": offset})
+            page = info.state.subjects
+            fence = fence or info.state.last_seq
+            known = len(found)
+            found.update(page)
+            if offset and (not page or min(page) > last) and detours < _DETOURS:
+                detours += 1
+                offset = 0
+                continue
+            if len(found) == known:
+                detours += 1  # others have come before these
+            if offset + len(page) >= info.total or detours > _DETOURS:
+                return found, fence
+            last = max(page)
+            offset += max(1, len(page) - 1)
+
+    async def _page(self, body: dict[str, object]) -> StreamInfo:
+        return StreamInfo.from_json(await self._api.call("STREAM.INFO.%s" % self._stream, body))

@@ -1,0 +1,1 @@
+"""The parts that the pull, push and publish machines share."""

@@ -1,0 +1,185 @@
+"""JsMsg: a message that a consumer delivered, and its acknowledgements (ADR-15)."""
+
+from __future__ import annotations
+
+from natsproto.errors import InvalidSubject, InvalidValue
+from natsproto.session import check_seconds
+from natsproto.wire import text as _text
+from natsproto.wire.text import shorten
+
+from .api.client import has_version
+from .api.metadata import ACK_PREFIX, read_metadata
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from natsproto.session import Session
+    from natsproto.wire.frames import Msg
+    from natsproto.wire.headers import Headers
+
+    from .api.metadata import Metadata
+
+ACK = b"+ACK"
+NAK = b"-NAK"
+TERM = b"+TERM"
+IN_PROGRESS = b"+WPI"
+_FIRST_WITH_REASONS = (2, 10, 4)
+
+
+class JsMsg:
+    """A message from JetStream: everything of Msg, its metadata, and its acknowledgements.
+
+    `ack`, `nak` and `term` settle it: the first of them counts, later ones are ignored, as the
+    server would answer "fine" to any of them. With ack policy none all are ignored.
+    """
+
+    __slots__ = ("_metadata", "_msg", "_session", "settled")
+
+    def __init__(self, msg: Msg, session: Session, settled: bool = False) -> None:
+        self._msg = msg
+        self._session = session
+        #: Whether it needs no acknowledgement (any more).
+        self.settled = settled
+
+    @property
+    def subject(self) -> str:
+        return self._msg.subject
+
+    @property
+    def reply(self) -> str:
+        """The subject of acknowledgements; opaque."""
+        return self._msg.reply
+
+    @property
+    def sid(self) -> int:
+        return self._msg.sid
+
+    @property
+    def data(self) -> bytes:
+        return self._msg.data
+
+    @property
+    def headers(self) -> Headers | None:
+        """None if there are none; HeaderError if nobody can read them."""
+        return self._msg.headers
+
+    @property
+    def status(self) -> int:
+        return self._msg.status
+
+    @property
+    def description(self) -> str:
+        return self._msg.description
+
+    @property
+    def raw_subject(self) -> bytes:
+        return self._msg.raw_subject
+
+    @property
+    def raw_reply(self) -> bytes:
+        return self._msg.raw_reply
+
+    @property
+    def raw_headers(self) -> bytes | None:
+        return self._msg.raw_headers
+
+    @property
+    def size(self) -> int:
+        return self._msg.size
+
+    @property
+    def metadata(self) -> Metadata:
+        """Stream, consumer, sequences, time; NotJetStreamMessage if the reply says none of it."""
+        try:
+            return self._metadata
+        except AttributeError:
+            self._metadata: Metadata = read_metadata(self._msg.raw_reply)
+            return self._metadata
+
+    async def ack(self) -> None:
+        """Done: it will not be delivered again."""
+        ack_now(self)
+
+    async def ack_sync(self, timeout: float = 5.0) -> None:
+        """The same, and wait until the server has it.
+
+        TimeoutExpired leaves it in doubt: the server may have it, and only its answer got lost.
+        It is not settled then, and may be tried again. NoResponders: the consumer is gone.
+        """
+        if self.settled:
+            return
+        session = self._session
+        _ack_subject(self._msg)
+        request = session.connection.start_request(
+            self._msg.reply, ACK, deadline=session.answer_deadline(timeout)
+        )
+        self.settled = True  # ACK-4: meanwhile no other acknowledgement is sent
+        try:
+            await session.settle(request)
+        except BaseException:
+            self.settled = False
+            raise
+
+    async def nak(self, delay: float | None = None) -> None:
+        """Not done: deliver it again, at once or after that many seconds."""
+        if delay is None:
+            self._settle(NAK)
+        else:
+            nanoseconds = round(check_seconds("delay", delay) * 1e9)
+            self._settle(b'%s {"delay":%d}' % (NAK, nanoseconds))
+
+    async def term(self, reason: str = "") -> None:
+        """Terminate the message: it is not redelivered. The reason appears in the advisory.
+
+        Servers before 2.10.4 know no reasons: the message is terminated without one.
+        """
+        if not isinstance(reason, str) or "\r" in reason or "\n" in reason:
+            raise InvalidValue("reason %s is not one line of text" % shorten(reason), "ACK-6")
+        try:
+            why = _text.encode(reason)
+        except UnicodeError:
+            raise InvalidValue("reason %s is not UTF-8" % shorten(reason), "ACK-6") from None
+        # ACK-11: a server before 2.10.4 ignores +TERM with a reason, and redelivers.
+        known = has_version(self._session.connection.info, _FIRST_WITH_REASONS)
+        self._settle(TERM + b" " + why if why and known else TERM)
+
+    async def in_progress(self) -> None:
+        """Still at it: start the time for the acknowledgement anew. May be repeated."""
+        if not self.settled:
+            self._respond(IN_PROGRESS)
+
+    def _settle(self, payload: bytes) -> None:
+        if not self.settled:
+            self._respond(payload)
+            self.settled = True  # only now: if it could not be sent, it can be tried again
+
+    def _respond(self, payload: bytes) -> None:
+        session = self._session
+        if session.connection.respond(_ack_subject(self._msg), payload):
+            session.port.flush_soon()
+
+    def __repr__(self) -> str:
+        fields = (shorten(self.subject), shorten(self.data), shorten(self.reply))
+        return "JsMsg(subject=%s, data=%s, reply=%s)" % fields
+
+
+def ack_now(msg: JsMsg) -> None:
+    """What `ack` does, for those who are not async."""
+    # As _settle does it, in one call instead of three.
+    if not msg.settled:
+        session = msg._session  # pyright: ignore[reportPrivateUsage]
+        raw_reply = _ack_subject(msg._msg)  # pyright: ignore[reportPrivateUsage]
+        if session.connection.respond(raw_reply, ACK):
+            session.port.flush_soon()
+        msg.settled = True
+
+
+def _ack_subject(msg: Msg) -> bytes:
+    """Return where the message is acknowledged; InvalidSubject if JetStream did not write it.
+
+    ACK-10: anyone who may publish to an inbox chooses the reply subject there.
+    """
+    raw_reply = msg.raw_reply
+    if not raw_reply.startswith(ACK_PREFIX):
+        text = "reply %s is not an acknowledgment subject of JetStream: no consumer delivered it"
+        raise InvalidSubject(text % shorten(msg.reply), "ACK-10")
+    return raw_reply

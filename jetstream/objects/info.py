@@ -1,0 +1,207 @@
+"""ObjectInfo: what is told about an object; read from a message of its bucket, and written to it.
+
+ObjectMeta is the part of it that users give.
+"""
+
+from __future__ import annotations
+
+from jetstream.api.client import encode_json, read_object
+from jetstream.errors import InvalidResponse
+from jetstream.kv.names import check_key
+from jetstream.schema.fields import Field, Fields
+from jetstream.schema.types import (
+    COUNT,
+    FLAG,
+    MAP,
+    MAP_OF_ANY,
+    SEQUENCE,
+    TEXT,
+    TEXTS,
+    TIME,
+    Kind,
+    Mismatch,
+    Object,
+)
+from natsproto.errors import InvalidHeader, InvalidName
+from natsproto.wire.headers import Headers
+from natsproto.wire.text import shorten
+
+from .names import encode_url
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypedDict
+
+    from typing_extensions import Unpack
+
+    from jetstream.schema.timestamp import Timestamp
+    from natsproto.wire.headers import HeadersLike
+
+    class ObjectLinkDict(TypedDict, total=False):
+        """The keywords of ObjectLink."""
+
+        bucket: str
+        name: str
+
+    class ObjectMetaOptionsDict(TypedDict, total=False):
+        """The keywords of ObjectMetaOptions."""
+
+        link: ObjectLink | ObjectLinkDict | None
+        max_chunk_size: int
+
+    class ObjectMetaDict(TypedDict, total=False):
+        """The keywords of ObjectMeta."""
+
+        name: str
+        description: str
+        headers: HeadersLike
+        metadata: dict[str, str]
+        options: ObjectMetaOptions | ObjectMetaOptionsDict | None
+
+
+_ALGORITHM = "SHA-256="
+
+
+class _HeaderMap(Kind):
+    """Names, and for each of them a list of values; one value will do."""
+
+    label = "map from text to list of text"
+    mutable = True
+
+    def zero(self) -> dict[str, list[str]]:
+        return {}
+
+    def check(self, value: Any) -> dict[str, list[str]]:
+        try:
+            headers = Headers(value)
+        except InvalidHeader as error:
+            raise Mismatch("are not headers: %s" % error) from None
+        return {name: headers.get_all(name) for name in headers}
+
+    def decode(self, raw: Any) -> dict[str, list[str]]:
+        # As others have written them, whatever it is.
+        found = MAP_OF_ANY.decode(raw)
+        return {
+            name: TEXTS.decode(found[name] if isinstance(found[name], list) else [found[name]])
+            for name in found
+        }
+
+
+class ObjectLink(Fields):
+    """Where a link leads: to an object of a bucket, or without a name to the bucket."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, **fields: Unpack[ObjectLinkDict]) -> None: ...
+
+    bucket: str
+    name: str
+
+    FIELDS = (
+        Field("bucket", TEXT, "The bucket.", always=True),
+        Field("name", TEXT, "The object in it; empty: all of it."),
+    )
+
+
+class ObjectMetaOptions(Fields):
+    """How an object is stored."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, **fields: Unpack[ObjectMetaOptionsDict]) -> None: ...
+
+    link: ObjectLink | None
+    max_chunk_size: int
+
+    FIELDS = (
+        Field("link", Object(ObjectLink), "It is a link, which leads there."),
+        Field("max_chunk_size", COUNT, "How many bytes a chunk has; 0: 131072."),
+    )
+
+
+class ObjectMeta(Fields):
+    """What users tell about an object."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, **fields: Unpack[ObjectMetaDict]) -> None: ...
+
+    name: str
+    description: str
+    headers: dict[str, list[str]]
+    metadata: dict[str, str]
+    options: ObjectMetaOptions | None
+
+    FIELDS: tuple[Field, ...] = (
+        Field("name", TEXT, "What it is called: anything.", always=True),
+        Field("description", TEXT, "What it is."),
+        Field("headers", _HeaderMap(), "Headers; for each name a list of values."),
+        Field("metadata", MAP, "Anything."),
+        Field("options", Object(ObjectMetaOptions), "How it is stored."),
+    )
+
+
+class ObjectInfo(ObjectMeta):
+    """What is told about an object: what users told, and what it is."""
+
+    bucket: str
+    nuid: str
+    size: int
+    mtime: Timestamp | None
+    chunks: int
+    digest: str
+    deleted: bool
+
+    FIELDS = ObjectMeta.FIELDS + (
+        Field("bucket", TEXT, "The bucket that it is in.", always=True),
+        Field("nuid", TEXT, "What its chunks are called.", always=True),
+        Field("size", SEQUENCE, "How many bytes it has.", always=True),
+        Field("mtime", TIME, "When it was put, or changed: not stored."),
+        Field("chunks", SEQUENCE, "How many chunks it has.", always=True),
+        Field("digest", TEXT, "`SHA-256=` and the digest of its bytes."),
+        Field("deleted", FLAG, "It is not there any more."),
+    )
+
+    @property
+    def link(self) -> ObjectLink | None:
+        """Where it leads to, if it is a link."""
+        return None if self.options is None else self.options.link
+
+    def encode(self) -> bytes:
+        """The message that tells this."""
+        json = self.to_json()
+        json.pop("mtime", None)  # OBJ-11
+        if not self.digest:
+            json.pop("digest", None)
+        return encode_json(json)
+
+
+def read_info(data: bytes, time: Timestamp) -> ObjectInfo:
+    """What a message of that time tells; InvalidResponse if it is about no object (OBJ-16)."""
+    json = read_object(data)
+    json.pop("mtime", None)  # OBJ-11
+    info = ObjectInfo.from_json(json)
+    if not info.name:
+        raise InvalidResponse("the description of an object has no name: %s" % shorten(data))
+    if info.nuid or info.chunks or info.size:  # OBJ-42: nats.js writes links without one
+        try:
+            check_key(info.nuid)  # a wildcard would match the chunks of others
+        except InvalidName as error:
+            text = "object %s has a nuid that is not part of a subject: %s"
+            raise InvalidResponse(text % (shorten(info.name), error)) from None
+    info.mtime = time
+    return info
+
+
+def write_digest(raw: bytes) -> str:
+    """OBJ-23."""
+    return _ALGORITHM + encode_url(raw)
+
+
+def same_digest(digest: str, raw: bytes) -> bool:
+    """Whether the object with this digest has these 32 bytes of SHA-256 (OBJ-30)."""
+    if not digest:
+        return True
+    algorithm, text = digest[: len(_ALGORITHM)], digest[len(_ALGORITHM) :]
+    text = text.replace("+", "-").replace("/", "_").rstrip("=")
+    return algorithm.upper() == _ALGORITHM and text == encode_url(raw).rstrip("=")

@@ -1,0 +1,221 @@
+"""Upload: an object on its way into a bucket.
+
+    add       the next piece of its data, as often as there is one: chunks go out by a window of
+              publishes, as many at a time as a few megabytes have room for
+    finish    wait for all acknowledgements; only then its info is written, and the object is there
+    give_up   after an error: purge what was stored of it
+    abandon   the same without waiting, when even that is not allowed
+
+Chunks have message ids, so that they are sent again after a lost connection and stored once.
+Whether they are stored as they were sent is seen by the acknowledgements: their sequences rise.
+"""
+
+from __future__ import annotations
+
+from jetstream.errors import ObjectCorrupt
+from jetstream.machine.iteration import wait
+from jetstream.publish.window import abandon
+from natsproto import encode
+from natsproto.errors import InvalidValue, TimeoutExpired
+from natsproto.session import check_count
+
+from .info import ObjectInfo, ObjectMetaOptions, write_digest
+from .meta import is_in_doubt
+from .names import encode_name
+from .sweep import Look, sweep
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from jetstream.publish.window_machine import Publication
+    from natsproto.port import Lock
+    from natsproto.wire.encode import BytesLike
+
+    from .info import ObjectMeta
+    from .meta import Metas
+    from .source import Source
+    from .sweep import Sweep
+
+CHUNK = 128 * 1024
+AHEAD = 4 * 1024 * 1024
+_MOST_CHUNKS = 1000  # on their way
+_HEADERS = 128  # of a chunk, at most
+
+
+async def send_all(source: Source, upload: Upload, lock: Lock) -> ObjectInfo:
+    """Put all that the source gives. The lock is free while it is read, for it may take long."""
+    try:
+        while True:
+            piece = await source.next()
+            with lock:
+                if piece is None:
+                    return await upload.finish()
+                await upload.add(piece)
+    except Exception:
+        with lock:
+            await upload.give_up()
+        raise
+    except BaseException:
+        with lock:
+            upload.abandon()
+        raise
+
+
+class Upload:
+    """One put. `meta` has a name that was checked, and no link."""
+
+    def __init__(self, metas: Metas, meta: ObjectMeta, chunk_size: int | None) -> None:
+        told = 0 if meta.options is None else meta.options.max_chunk_size
+        self.chunk_size = self._check_size(metas, chunk_size if chunk_size is not None else told)
+        from hashlib import sha256
+
+        self._metas = metas
+        self._meta = meta
+        self._nuid = metas.api.session.connection.new_token()
+        self._subject = metas.chunks + self._nuid
+        self._hash = sha256()
+        self._size = 0
+        self._chunks = 0
+        self._held: list[bytes] = []  # less than a chunk
+        self._room = self.chunk_size
+        self._flying: list[Publication] = []
+        self._last = 0  # the sequence of the last chunk that was acknowledged
+        self._again = False  # something was sent a second time
+        self._in_doubt = False  # the info was sent, and may be stored
+        self._there = False  # it is
+        self._before: ObjectInfo | None = None
+        most = min(max(1, AHEAD // self.chunk_size), _MOST_CHUNKS)  # OBJ-19
+        self._window = metas.js.publisher(max_pending=most)
+
+    @staticmethod
+    def _check_size(metas: Metas, size: int) -> int:
+        given = check_count("chunk_size", size or CHUNK, 1, rule="OBJ-17")
+        info = metas.api.session.connection.info
+        if info is None or not 0 < info.max_payload < given + _HEADERS:
+            return given
+        largest = max(1, info.max_payload - _HEADERS)
+        if not size:
+            return largest  # OBJ-43
+        text = "chunk_size %d is above %d: the server's max_payload is %d, with headers"
+        raise InvalidValue(text % (size, largest, info.max_payload), "OBJ-18")
+
+    async def add(self, piece: BytesLike) -> None:
+        """More of the data; waits for room in the window. Raises what a chunk failed of."""
+        data = piece if isinstance(piece, bytes) else encode.check_data(piece)
+        start = 0
+        while len(data) - start >= self._room:
+            end = start + self._room
+            self._held.append(data[start:end])
+            start = end
+            await self._send()
+        if start < len(data):
+            self._held.append(data[start:])
+            self._room -= len(data) - start
+
+    async def finish(self) -> ObjectInfo:
+        """There is no more of it."""
+        if self._held:
+            await self._send()
+        while self._flying:
+            await self._flying[0].result()
+            self._settle()
+        await self._window.close()
+        if self._again:
+            await self._count()
+        try:
+            before, info, seq = await self._metas.replace(self._meta.name, self._replace)
+        except BaseException as error:
+            self._in_doubt = is_in_doubt(error)
+            raise
+        self._there = True
+        assert info is not None
+        if before is not None:
+            await self._metas.purge_chunks(before)  # OBJ-24
+        return await self._metas.dated(info, seq)
+
+    async def give_up(self) -> None:
+        """Purge what is stored of it, before the error is told; not for long."""
+        machine = self.abandon()
+        if machine is None:
+            return
+        session = self._metas.api.session
+        deadline = session.deadline(self._metas.api.timeout)
+        try:
+            while not machine.done:
+                await wait(session, machine, deadline, "purge")
+        except TimeoutExpired:
+            pass  # it goes on behind our back
+
+    def abandon(self) -> Sweep | None:
+        """Have it purged, without waiting (OBJ-25); None: it is there, and is to stay."""
+        abandon(self._window)
+        metas = self._metas
+        if self._there:
+            return None
+        look = None
+        if self._in_doubt:
+            before = self._before
+            old = "" if before is None or not before.chunks else metas.chunks + before.nuid
+            look = Look(metas.infos + encode_name(self._meta.name), self._nuid, old)
+        return sweep(metas.api, metas.stream.name, self._subject, look=look)
+
+    # How it works
+
+    async def _send(self) -> None:
+        chunk = self._held[0] if len(self._held) == 1 else b"".join(self._held)
+        self._held = []
+        self._room = self.chunk_size
+        self._hash.update(chunk)
+        self._size += len(chunk)
+        self._chunks += 1
+        id = "%s.%d" % (self._nuid, self._chunks)
+        subject = self._metas.front + self._subject
+        self._flying.append(await self._window.publish(subject, chunk, msg_id=id))
+        self._settle()
+        while self._flying and self._flying[0].trouble is not None:
+            # It is sent again: what comes behind it must not overtake it.
+            await self._flying[0].result()
+            self._settle()
+
+    def _settle(self) -> None:
+        """Look at the first chunks on their way, which may have arrived."""
+        while self._flying and self._flying[0].done:
+            publication = self._flying.pop(0)
+            if publication.error is not None:
+                publication.told = True
+                raise publication.error
+            ack = publication.ack
+            assert ack is not None
+            if ack.seq <= self._last:
+                raise self._corrupt("its chunks were not stored in their order")
+            self._last = ack.seq
+            if publication.trouble is not None:
+                self._again = True
+
+    async def _count(self) -> None:
+        """OBJ-21: ids are not remembered for ever, and a connection may be lost for long."""
+        stream = self._metas.stream
+        try:
+            info = await stream.info(subjects_filter=self._subject)
+        except TimeoutExpired:
+            info = await stream.info(subjects_filter=self._subject)  # lost with a connection
+        stored = info.state.subjects.get(self._subject, 0)
+        if stored != self._chunks:
+            raise self._corrupt("%d chunks are stored, not %d" % (stored, self._chunks))
+
+    def _corrupt(self, why: str) -> ObjectCorrupt:
+        return ObjectCorrupt(self._metas.bucket, self._meta.name, why)
+
+    def _replace(self, before: ObjectInfo | None) -> ObjectInfo:
+        self._before = before
+        meta = self._meta
+        info = ObjectInfo(name=meta.name)
+        for name in ("description", "headers", "metadata"):
+            if getattr(meta, name):
+                setattr(info, name, getattr(meta, name))
+        info.options = ObjectMetaOptions(max_chunk_size=self.chunk_size)
+        info.bucket = self._metas.bucket
+        info.nuid = self._nuid
+        info.size = self._size
+        info.chunks = self._chunks
+        info.digest = write_digest(self._hash.digest())
+        return info

@@ -1,0 +1,169 @@
+"""ObjectReader: the bytes of an object, as they come.
+
+Its chunks are the messages of one subject: what a watch of it with all of its history gives, up to
+the end of what is there (see KeyWatcher, which knows when that is). It has so many bytes in hand as
+there is room for, and no more.
+"""
+
+from __future__ import annotations
+
+from jetstream.errors import ObjectChanged, ObjectCorrupt, ObjectError
+from jetstream.kv.snapshot import chunks_wanted
+from jetstream.kv.watch import WatchOptions, open_watch
+from natsproto.errors import InvalidState
+from natsproto.session import check_count
+from natsproto.wire.text import cut_middle, shorten
+
+from .info import same_digest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from jetstream.kv.watch import KeyWatcher
+
+    from .info import ObjectInfo
+    from .meta import Metas
+
+_AHEAD = 4 * 1024 * 1024
+_AROUND = 128 * 1024  # headers and subjects of a message
+_HISTORY = 1  # a chunk is never replaced
+
+
+async def open_reader(metas: Metas, info: ObjectInfo) -> ObjectReader:
+    """A reader, whose consumer is there."""
+    if not info.size:
+        return ObjectReader(metas, info, None)
+    options = WatchOptions(info.nuid, include_history=True)
+    server = metas.api.session.connection.info
+    largest = 0 if server is None else server.max_payload
+    ahead = max(_AHEAD, largest + _AROUND)  # OBJ-28
+    watcher = await open_watch(
+        metas.api,
+        metas.stream.name,
+        metas.bucket,
+        metas.chunks,
+        _HISTORY,
+        options,
+        max_bytes=ahead,
+        snapshot=chunks_wanted(info.nuid, info.chunks),
+    )
+    return ObjectReader(metas, info, watcher)
+
+
+class ObjectReader:
+    """An object to be read: iterate its chunks, or `read` it. Made by ObjectStore.get.
+
+    Before the last chunk is given out, all of it is compared with what was put: ObjectCorrupt.
+    `async with` it, or `close` it, unless it is read to its end.
+    """
+
+    def __init__(self, metas: Metas, info: ObjectInfo, watcher: KeyWatcher | None) -> None:
+        from hashlib import sha256
+
+        #: What is told about it; of a link that was followed: about what it leads to.
+        self.info = info
+        self._metas = metas
+        self._watcher = watcher
+        self._hash = sha256()
+        self._chunks = 0
+        self._size = 0
+        self._rest = b""  # of a chunk that was read in part
+        self._complete = False
+        self._error: ObjectError | InvalidState | None = None
+
+    async def read(self, size: int = -1) -> bytes:
+        """So many bytes, fewer only at the end; -1: all that are left.
+
+        TimeoutExpired if no chunk arrives for as long as a call of this JetStream may take. Then,
+        or if it is canceled, the next read begins with what has arrived.
+        """
+        check_count("size", size, -1)
+        parts: list[bytes] = []
+        missing = size
+        while missing:
+            try:
+                chunk = await self._next()
+            except BaseException:
+                self._rest = b"".join(parts)  # OBJ-40
+                raise
+            if chunk is None:
+                break
+            if size >= 0:
+                self._rest = chunk[missing:]
+                chunk = chunk[:missing]
+                missing -= len(chunk)
+            parts.append(chunk)
+        return b"".join(parts)
+
+    async def close(self) -> None:
+        """Read no more of it."""
+        if not self._complete and self._error is None:
+            self._error = InvalidState(
+                "the reader of object %s was closed" % shorten(self.info.name)
+            )
+        await self._stop()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        chunk = await self._next()
+        if chunk is None:
+            raise StopAsyncIteration
+        return chunk
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        told = (cut_middle(self.info.name), self._size, self.info.size)
+        return "<ObjectReader of %s: %d of %d bytes>" % told
+
+    # How it works
+
+    async def _next(self) -> bytes | None:
+        """The next chunk, or the rest of the last one; None at the end."""
+        if self._error is not None:
+            raise self._error
+        if self._rest:
+            chunk, self._rest = self._rest, b""
+            return chunk
+        if self._complete:
+            return None
+        entry = None if self._watcher is None else await self._watcher.next_initial()
+        if entry is not None:
+            self._chunks += 1
+            self._size += len(entry.value)
+            self._hash.update(entry.value)
+        if entry is None or self._size >= self.info.size:
+            await self._compare()
+        return None if entry is None else entry.value
+
+    async def _compare(self) -> None:
+        """It is all there: is it what was put? (OBJ-29)"""
+        info = self.info
+        await self._stop()
+        came = "%d bytes in %d chunks" % (self._size, self._chunks)
+        if (self._size, self._chunks) != (info.size, info.chunks or self._chunks):
+            why = "there are %s, not %d in %d" % (came, info.size, info.chunks)
+        elif not same_digest(info.digest, self._hash.digest()):
+            why = "the digest of its %s is not %s" % (came, cut_middle(info.digest))
+        else:
+            self._complete = True
+            return
+        found = await self._metas.find(info.name, leader=True)
+        changed = found is None or found.info.deleted or found.info.nuid != info.nuid
+        self._error = (ObjectChanged if changed else ObjectCorrupt)(
+            self._metas.bucket, info.name, why
+        )
+        raise self._error
+
+    async def _stop(self) -> None:
+        watcher = self._watcher
+        self._watcher = None
+        if watcher is not None:
+            await watcher.stop()

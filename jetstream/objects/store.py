@@ -1,0 +1,359 @@
+"""ObjectStore: one bucket and its objects, of any size (ADR-20).
+
+A bucket is a stream. An object is the chunks of its data, messages of a subject of their own, and
+one message that tells about it: its info. The object is there when that is; so the chunks come
+first, and those that nothing tells about are purged.
+
+All that users may want to name is here: ObjectStore, ObjectStoreConfig, ObjectStoreStatus,
+ObjectMeta, ObjectInfo, ObjectLink, ObjectMetaOptions, ObjectReader and ObjectWatcher.
+"""
+
+from __future__ import annotations
+
+from jetstream.errors import (
+    BucketNotFound,
+    LinkUnreadable,
+    NoStreamResponse,
+    ObjectAlreadyExists,
+    ObjectNotFound,
+)
+from jetstream.errors.api import StreamNotFound
+from jetstream.kv.bucket import check_there
+from jetstream.machine.workers import NoLock
+from natsproto.errors import InvalidValue
+from natsproto.session import check_flag
+from natsproto.wire.text import shorten
+
+from .config import ObjectStoreConfig as ObjectStoreConfig
+from .config import ObjectStoreStatus as ObjectStoreStatus
+from .info import ObjectInfo as ObjectInfo
+from .info import ObjectLink as ObjectLink
+from .info import ObjectMeta as ObjectMeta
+from .info import ObjectMetaOptions as ObjectMetaOptions
+from .meta import Metas, is_in_doubt
+from .names import check_bucket, encode_name
+from .orphans import OLDER_THAN, purge_orphans
+from .put import CHUNK, Upload, send_all
+from .read import ObjectReader as ObjectReader
+from .read import open_reader
+from .source import source_of
+from .watch import ObjectWatcher as ObjectWatcher
+from .watch import open_object_watch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Protocol, TypeAlias
+
+    from jetstream.api.client import Api
+    from jetstream.context import JetStream
+    from jetstream.stream import Stream
+    from natsproto.port import Lock
+    from natsproto.wire.headers import HeadersLike
+
+    from .source import ObjectData
+
+    Infos: TypeAlias = list[ObjectInfo]
+
+    class HasBucket(Protocol):
+        """An object store, blocking or not."""
+
+        @property
+        def bucket(self) -> str: ...
+
+
+_CHANGEABLE = ("name", "description", "headers", "metadata")
+_GIVEN = ("name", "description", "headers", "metadata", "options")
+_MOST_LINKS = 8
+
+
+class ObjectStore:
+    """A bucket of objects. Made by the calls of JetStream.
+
+    What is told about objects is answered by any replica: shortly after a put it may still be what
+    was there before.
+    """
+
+    def __init__(self, js: JetStream, api: Api, stream: Stream) -> None:
+        self._js = js
+        self._metas = Metas(js, api, stream)
+        self.bucket = self._metas.bucket
+        #: For facades: what `put` holds, but not while it reads data, which may use the client.
+        self.lock: Lock = NoLock()
+
+    # Reading
+
+    async def get(self, name: str) -> ObjectReader:
+        """The object, to be iterated or read: `async with` it. A link is followed.
+
+        ObjectNotFound; LinkUnreadable if the link is to a bucket.
+        """
+        metas = self._metas
+        info = await metas.get(name)
+        links = 0
+        while info.link is not None:
+            links += 1
+            link = info.link
+            if not link.name:
+                why = "it is a link to the whole bucket %s" % shorten(link.bucket)
+                raise LinkUnreadable(self.bucket, name, why)
+            if links > _MOST_LINKS:
+                raise LinkUnreadable(self.bucket, name, "it is a link to links, without end")
+            if link.bucket != metas.bucket:
+                store = await self._js.object_store(link.bucket)
+                metas = store._metas
+            info = await metas.get(link.name)
+        return await open_reader(metas, info)
+
+    async def get_bytes(self, name: str) -> bytes:
+        """All of its bytes at once."""
+        async with await self.get(name) as reader:
+            return await reader.read()
+
+    async def get_info(self, name: str, show_deleted: bool = False) -> ObjectInfo:
+        """What is told about it; ObjectNotFound. Of a link, about the link."""
+        return await self._metas.get(name, show_deleted)
+
+    async def watch(
+        self,
+        *,
+        include_history: bool = False,
+        ignore_deletes: bool = False,
+        updates_only: bool = False,
+    ) -> ObjectWatcher:
+        """What is there, and what happens to it: `async with` it, and iterate.
+
+        updates_only    begin with what happens from now on
+        include_history begin with all that was told; buckets of today keep the latest alone
+        ignore_deletes  nothing about deleted objects
+        """
+        return await open_object_watch(self._metas, include_history, ignore_deletes, updates_only)
+
+    # Writing
+
+    async def put(
+        self,
+        meta: str | ObjectMeta,
+        data: ObjectData = b"",
+        *,
+        description: str = "",
+        headers: HeadersLike | None = None,
+        metadata: dict[str, str] | None = None,
+        chunk_size: int | None = None,
+    ) -> ObjectInfo:
+        """Store the data under this name, in place of what was there.
+
+        It is bytes, something with a `read`, or something to iterate, asynchronous or not. Never
+        more of it is held than a few chunks. A put that fails or is cancelled leaves nothing.
+        """
+        source = source_of(data, chunk_size or CHUNK)
+        with self.lock:
+            upload = self._upload(meta, description, headers, metadata, chunk_size)
+        try:
+            return await send_all(source, upload, self.lock)
+        except NoStreamResponse:
+            with self.lock:
+                await check_there(self._metas.stream, self.bucket)  # OBJ-44
+            raise
+
+    async def update_meta(
+        self,
+        name: str,
+        meta: ObjectMeta | None = None,
+        *,
+        new_name: str = "",
+        description: str | None = None,
+        headers: HeadersLike | None = None,
+        metadata: dict[str, str] | None = None,
+    ) -> ObjectInfo:
+        """Change name, description, headers or metadata: those given, or all to those of `meta`.
+
+        ObjectNotFound; ObjectAlreadyExists if there is one of the new name.
+        """
+        given = _changes(meta, new_name, description, headers, metadata)
+        new = given.get("name") or name
+        encode_name(new)
+        metas = self._metas
+        if new == name:
+            _, info, seq = await metas.replace(name, lambda found: self._change(found, name, given))
+        else:
+            before = await metas.find(name)
+            changed = self._change(None if before is None else before.info, name, given)
+            assert before is not None
+            _, info, seq = await metas.replace(new, lambda found: self._rename(found, changed))
+            await metas.purge_info(name, before.seq)  # not what somebody else has put there since
+        assert info is not None
+        return await metas.dated(info, seq)
+
+    async def delete(self, name: str) -> None:
+        """Delete it, and its data; ObjectNotFound if there never was one."""
+        metas = self._metas
+        there: list[ObjectInfo] = []
+
+        def change(found: ObjectInfo | None) -> ObjectInfo | None:
+            if found is None:
+                raise ObjectNotFound(self.bucket, name)
+            there.append(found)
+            return None if found.deleted else _deleted(found)
+
+        try:
+            before, _, _ = await metas.replace(name, change)
+        except BaseException as error:
+            if there and is_in_doubt(error):
+                metas.purge_if_deleted(there[-1])  # OBJ-34
+            raise
+        assert before is not None
+        await metas.purge_chunks(before)
+
+    async def add_link(self, name: str, info: ObjectInfo) -> ObjectInfo:
+        """Have a link to that object, of this bucket or another.
+
+        ObjectAlreadyExists if there is an object of this name; a link is replaced.
+        """
+        if not isinstance(info, ObjectInfo) or not info.name or not info.bucket:
+            raise InvalidValue("%s is not an ObjectInfo of an object" % shorten(info), "OBJ-35")
+        if info.deleted or info.link is not None:
+            what = "is deleted" if info.deleted else "is a link"
+            text = "object %s %s: no link can lead there"
+            raise InvalidValue(text % (shorten(info.name), what), "OBJ-35")
+        return await self._link(name, ObjectLink(bucket=info.bucket, name=info.name))
+
+    async def add_bucket_link(self, name: str, store: HasBucket) -> ObjectInfo:
+        """Have a link to a whole bucket; ObjectAlreadyExists as above."""
+        bucket = getattr(store, "bucket", None)
+        if not isinstance(bucket, str):
+            raise InvalidValue("%s is not an object store" % shorten(store), "OBJ-35")
+        return await self._link(name, ObjectLink(bucket=check_bucket(bucket)))
+
+    async def purge_orphans(self, older_than: float = OLDER_THAN) -> int:
+        """Remove chunks that belong to no object, if the last of them is older, in seconds.
+
+        A program that ends amid a put leaves such, and so may a server that is killed. What is put
+        at this moment has none, unless it stands still for so long. Returns how many were removed.
+        """
+        return await purge_orphans(self._metas, older_than)
+
+    # The bucket
+
+    async def seal(self) -> None:
+        """From now on nothing goes in or out. There is no way back."""
+        config = (await self.status()).stream_info.config
+        await self._js.update_stream(config, sealed=True)
+
+    async def status(self) -> ObjectStoreStatus:
+        """Its configuration and what it holds; BucketNotFound."""
+        try:
+            return ObjectStoreStatus(await self._metas.stream.info())
+        except StreamNotFound:
+            raise BucketNotFound(self.bucket) from None
+
+    async def list(self, show_deleted: bool = False) -> Infos:
+        """What is told about all objects; an empty list if there are none."""
+        check_flag("show_deleted", show_deleted)
+        found: dict[str, ObjectInfo] = {}
+        async with await self.watch() as watcher:
+            async for info in watcher.initial():
+                found[info.name] = info  # again, if it changes meanwhile
+        infos = [found[name] for name in sorted(found)]
+        return [info for info in infos if show_deleted or not info.deleted]
+
+    def __repr__(self) -> str:
+        return "<ObjectStore %s>" % self.bucket
+
+    # How it works
+
+    def _upload(
+        self,
+        meta: str | ObjectMeta,
+        description: str,
+        headers: HeadersLike | None,
+        metadata: dict[str, str] | None,
+        chunk_size: int | None,
+    ) -> Upload:
+        """A put that has begun, and sent nothing."""
+        if isinstance(meta, ObjectMeta):
+            made = ObjectMeta.from_json({})
+            for name in _GIVEN:
+                if getattr(meta, name):
+                    setattr(made, name, getattr(meta, name))
+        else:
+            made = ObjectMeta(name=meta)
+        given: dict[str, Any] = {
+            "description": description,
+            "headers": headers,
+            "metadata": metadata,
+        }
+        for name in given:
+            if given[name]:
+                setattr(made, name, given[name])
+        encode_name(made.name)
+        if made.options is not None and made.options.link is not None:
+            text = "object %s is a link: add_link and add_bucket_link make those"
+            raise InvalidValue(text % shorten(made.name), "OBJ-26")
+        return Upload(self._metas, made, chunk_size)
+
+    def _change(self, found: ObjectInfo | None, name: str, given: dict[str, Any]) -> ObjectInfo:
+        if found is None or found.deleted:
+            raise ObjectNotFound(self.bucket, name)  # OBJ-32
+        info = found.copy()
+        for field in given:
+            setattr(info, field, given[field])
+        return info
+
+    def _rename(self, found: ObjectInfo | None, info: ObjectInfo) -> ObjectInfo:
+        same = found is None or (found.nuid == info.nuid and found.link == info.link)
+        if found is not None and not found.deleted and not same:
+            raise ObjectAlreadyExists(self.bucket, info.name)  # OBJ-33
+        return info
+
+    async def _link(self, name: str, link: ObjectLink) -> ObjectInfo:
+        encode_name(name)
+        nuid = self._metas.api.session.connection.new_token()
+
+        def make(found: ObjectInfo | None) -> ObjectInfo:
+            if found is not None and not found.deleted and found.link is None:
+                raise ObjectAlreadyExists(self.bucket, name)  # OBJ-35
+            info = ObjectInfo(name=name, options=ObjectMetaOptions(link=link))
+            info.bucket = self.bucket
+            info.nuid = nuid
+            return info
+
+        _, info, seq = await self._metas.replace(name, make)
+        assert info is not None
+        return await self._metas.dated(info, seq)
+
+
+def _deleted(info: ObjectInfo) -> ObjectInfo:
+    """What is told when it is deleted (OBJ-34)."""
+    gone = info.copy()
+    gone.deleted = True
+    gone.size = gone.chunks = 0
+    gone.digest = ""
+    return gone
+
+
+def _changes(
+    meta: ObjectMeta | None,
+    name: str,
+    description: str | None,
+    headers: HeadersLike | None,
+    metadata: dict[str, str] | None,
+) -> dict[str, Any]:
+    """The fields that are to be changed."""
+    if meta is not None and not isinstance(meta, ObjectMeta):
+        raise InvalidValue("%s is not an ObjectMeta" % shorten(meta), "OBJ-32")
+    given: dict[str, Any] = {}
+    if meta is not None:
+        given = {field: getattr(meta, field) for field in _CHANGEABLE}
+    fields: dict[str, Any] = {
+        "name": name or None,
+        "description": description,
+        "headers": headers,
+        "metadata": metadata,
+    }
+    for field in fields:
+        if fields[field] is not None:
+            given[field] = fields[field]
+    if not given.get("name"):
+        given.pop("name", None)  # as it was
+    ObjectMeta.of(None, given)  # InvalidValue, before anything is sent
+    return given

@@ -1,0 +1,1 @@
+"""Ordered consumers (ADR-17), pulled and pushed."""

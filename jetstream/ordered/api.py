@@ -1,0 +1,431 @@
+"""OrderedConsumer: the messages of a stream, each once, in order, without gaps (ADR-17).
+
+There is one use at a time: a consume(), or a fetch. Between them lies the Lineage: where the next
+one goes on. consume() is a machine that makes its consumers itself (ordered.py). A fetch is short:
+it makes one by a call of the API, if there is none, and once more if it was gone.
+"""
+
+from __future__ import annotations
+
+from jetstream.config import ConsumerConfig
+from jetstream.errors import (
+    ConsumerDeleted,
+    ConsumerUnavailable,
+    HeartbeatMissed,
+    JetStreamError,
+    MessagesMissed,
+)
+from jetstream.errors.api import ConsumerExists, StreamNotFound
+from jetstream.machine.cleanup import clean_up, clean_up_after, may_exist
+from jetstream.pull.api import Pulling
+from jetstream.pull.ledger import MARGIN
+from jetstream.pull.messages import Batch, Messages
+from jetstream.pull.options import (
+    check_count,
+    check_time,
+    consume_limits,
+    consume_template,
+    fetch_limits,
+    fetch_template,
+)
+from jetstream.schema.info import ConsumerInfo, StreamInfo
+from natsproto.errors import (
+    ConnectionClosed,
+    InvalidState,
+    InvalidValue,
+    NatsError,
+    RemoteError,
+)
+from natsproto.wire.subjects import check_new_name
+from natsproto.wire.text import shorten
+
+from .lineage import GAP, NEXT, Lineage
+from .pull import Ordered
+from .recreate import CHECK, Succession
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jetstream.api.client import Api
+    from jetstream.config import ConsumerConfigDict
+    from jetstream.message import JsMsg
+    from jetstream.schema.consumer_config import DeliverPolicy, ReplayPolicy
+    from jetstream.schema.timestamp import TimestampLike
+
+
+HEARTBEAT = 5.0
+_SERIAL_DIGITS = 10  # of the names of consumers
+_TRIES = 5  # to find a name that nobody uses
+_TOO_LATE = 0.05  # no second pull for so short a time
+_SHORTEST = 0.001  # the least time that a pull may have
+_LONG = 2.0  # a fetch of this time has heartbeats
+_NO_MESSAGES = 404  # ends a pull with no_wait
+_LOOK_AFTER = 1.0
+
+
+def ordered_config(
+    filter_subjects: str | Sequence[str] | None,
+    deliver_policy: DeliverPolicy,
+    opt_start_seq: int | None,
+    opt_start_time: TimestampLike | None,
+    replay_policy: ReplayPolicy,
+    headers_only: bool,
+    inactive_threshold: float,
+    metadata: dict[str, str] | None,
+) -> ConsumerConfig:
+    """What all consumers of an ordered one have in common, checked (ORDERED-1)."""
+    check_time("inactive_threshold", inactive_threshold, 0.001)
+    fields: ConsumerConfigDict = {
+        "ack_policy": "none",
+        "mem_storage": True,
+        "num_replicas": 1,
+        "inactive_threshold": inactive_threshold,
+        "deliver_policy": deliver_policy,
+        "replay_policy": replay_policy,
+    }
+    filters = _list_of_filters(filter_subjects, deliver_policy)
+    if len(filters) == 1:
+        fields["filter_subject"] = filters[0]
+    elif filters:
+        fields["filter_subjects"] = filters
+    if headers_only:
+        fields["headers_only"] = headers_only
+    if metadata:
+        fields["metadata"] = metadata
+    if opt_start_seq is not None:
+        fields["opt_start_seq"] = opt_start_seq
+    if opt_start_time is not None:
+        fields["opt_start_time"] = opt_start_time
+    config = ConsumerConfig(**fields)
+    config.check()
+    return config
+
+
+def _list_of_filters(
+    subjects: str | Sequence[str] | None, deliver_policy: DeliverPolicy
+) -> list[str]:
+    """As they were given in one of several ways; an empty list for all subjects."""
+    if subjects is None:
+        # ORDERED-20: the server demands a filter for this policy.
+        return [">"] if deliver_policy == "last_per_subject" else []
+    if not subjects:
+        text = "filter_subjects %s is empty; None means all subjects"
+        raise InvalidValue(text % shorten(subjects), "ORDERED-18")
+    filters = [subjects] if isinstance(subjects, str) else subjects
+    if not isinstance(filters, (list, tuple)):
+        text = "filter_subjects %s is neither a subject nor a list of them"
+        raise InvalidValue(text % shorten(filters), "ORDERED-18")
+    return list(filters)
+
+
+async def open_ordered(
+    api: Api, stream: str, prefix: str, config: ConsumerConfig, most: int | None
+) -> OrderedConsumer:
+    """The handle, with its first consumer."""
+    prefix = prefix or api.session.connection.new_token()
+    check_new_name("name_prefix", prefix)
+    check_new_name("consumer", "%s_%s" % (prefix, "9" * _SERIAL_DIGITS))
+    attempts = 0 if most is None else check_count("max_reset_attempts", most)
+    api.check_since(config)
+    lineage = Lineage(stream, prefix, config.to_json())
+    await _create(api, lineage)
+    return OrderedConsumer(api, lineage, attempts)
+
+
+async def _create(api: Api, lineage: Lineage, deadline: float | None = None) -> None:
+    """Create the next consumer by a call of the API, if there is none."""
+    tries = 0
+    while not lineage.there:
+        tries += 1
+        endpoint, body = lineage.successor()
+        try:
+            lineage.installed(await api.call(endpoint, body, deadline=deadline))
+        except ConsumerExists:
+            if tries == _TRIES:
+                raise
+        except BaseException as error:
+            if may_exist(error):
+                clean_up(api, lineage.stream, lineage.name)  # ORDERED-29
+            raise
+        else:
+            await _check(api, lineage, deadline)
+
+
+async def _check(api: Api, lineage: Lineage, deadline: float | None) -> None:
+    """Use the consumer that was created, or have it deleted if its stream is another one."""
+    if lineage.there:
+        return
+    try:
+        recreated = await _recreated(api, lineage, deadline)
+    except BaseException:
+        clean_up(api, lineage.stream, lineage.name)
+        raise
+    if recreated:
+        clean_up(api, lineage.stream, lineage.name)
+
+
+async def _recreated(api: Api, lineage: Lineage, deadline: float | None) -> bool:
+    """Return whether the stream is another one than that of the consumers before (ORDERED-30)."""
+    latest = api.session.deadline(CHECK)
+    try:
+        reply = await api.call(
+            "STREAM.INFO.%s" % lineage.stream,
+            deadline=latest if deadline is None else min(deadline, latest),
+        )
+        created = StreamInfo.from_json(reply).created
+    except (StreamNotFound, ConnectionClosed):
+        raise
+    except RemoteError:
+        if not lineage.trust():
+            raise
+        return False
+    return lineage.confirm(created) is not None
+
+
+class OrderedMessages(Messages):
+    """The messages of an ordered consume()."""
+
+    def __init__(self, api: Api, machine: Ordered) -> None:
+        super().__init__(api.session, machine, True)
+        self._api = api
+        self._ordered = machine
+
+    async def _at_end(self) -> None:
+        clean_up_after(self._api, self._ordered.succession)
+
+    async def _finish(self) -> None:
+        clean_up_after(self._api, self._ordered.succession)
+
+
+class OrderedConsumer:
+    """An ordered consumer. Made by Stream.ordered_consumer.
+
+    A handle is used by one consume() or fetch at a time. Each goes on behind the last message that
+    was taken from the one before.
+    """
+
+    def __init__(self, api: Api, lineage: Lineage, max_attempts: int) -> None:
+        self._api = api
+        #: Its consumers, one after the other, and how far they have come.
+        self.lineage = lineage
+        self._max_attempts = max_attempts
+        self._machine: Ordered | None = None
+        self._pulling: Pulling | None = None
+        self._fetching = False
+        # When to ask whether messages were lost; None: there is no doubt.
+        self._look_at: float | None = None
+        self.stream = lineage.stream
+
+    @property
+    def name(self) -> str:
+        """Of the present consumer, or the last one."""
+        return self.lineage.name
+
+    @property
+    def cached_info(self) -> ConsumerInfo:
+        """What was last told about a consumer."""
+        assert self.lineage.info is not None
+        return self.lineage.info
+
+    async def info(self) -> ConsumerInfo:
+        """Configuration and state of the present consumer; ConsumerNotFound if there is none."""
+        reply = await self._api.call("CONSUMER.INFO.%s.%s" % (self.stream, self.name))
+        self.lineage.info = ConsumerInfo.from_json(reply)
+        return self.lineage.info
+
+    async def delete(self) -> None:
+        """Delete the present consumer; the next consume() or fetch makes another one."""
+        self._claim()
+        self.lineage.there = False
+        self._close_pulling()
+        await self._api.call("CONSUMER.DELETE.%s.%s" % (self.stream, self.name))
+
+    async def fetch(
+        self,
+        max_messages: int | None = None,
+        *,
+        max_bytes: int | None = None,
+        expires: float = 30.0,
+        heartbeat: float | None = None,
+        no_wait: bool = False,
+    ) -> Batch:
+        """Fetch the next messages, as Consumer.fetch does.
+
+        If the consumer is gone, another one is created.
+        """
+        batch, size = fetch_limits(max_messages, max_bytes)
+        fetch_template("", expires, heartbeat, no_wait, {}, False)
+        if heartbeat is None and not no_wait and expires >= _LONG:
+            heartbeat = min(HEARTBEAT, expires / 4)  # ORDERED-32
+        self._claim()
+        self._fetching = True
+        try:
+            return await self._fetch(batch, size, expires, heartbeat, no_wait)
+        except BaseException:
+            self._forget()  # ORDERED-22: whatever was on its way comes again
+            raise
+        finally:
+            self._fetching = False
+
+    async def next(self, *, expires: float = 30.0, heartbeat: float | None = None) -> JsMsg | None:
+        """The next message; None if there is none within `expires`."""
+        batch = await self.fetch(1, expires=expires, heartbeat=heartbeat)
+        return batch[0] if len(batch) else None
+
+    def consume(
+        self,
+        *,
+        max_messages: int | None = None,
+        max_bytes: int | None = None,
+        expires: float = 30.0,
+        heartbeat: float | None = None,
+        threshold_messages: int | None = None,
+        threshold_bytes: int | None = None,
+        stop_after: int | None = None,
+    ) -> Messages:
+        """Return messages without end, as Consumer.consume: each once, in order, without gaps.
+
+        If the consumer or a message is lost, another consumer continues after the last message:
+        `events` reports ConsumerReset. If the stream was deleted and created again, it continues
+        with the first message: StreamRecreated. It raises when a reset cannot succeed any more, as
+        when the stream is gone.
+        """
+        limits = consume_limits(
+            max_messages, max_bytes, threshold_messages, threshold_bytes, stop_after
+        )
+        if heartbeat is None and isinstance(expires, (int, float)):
+            heartbeat = min(HEARTBEAT, expires / 2)  # ORDERED-21
+        subject = "%s.CONSUMER.MSG.NEXT.%s." % (self._api.prefix, self.stream)
+        template = consume_template(subject, expires, heartbeat, {}, False)
+        self._claim()
+        self._close_pulling()
+        session = self._api.session
+        inbox = session.connection.new_inbox()
+        machine = Ordered(inbox.encode(), template, self._succession(inbox), **limits)
+        session.connection.subscribe(inbox + ".*", machine)
+        self._machine = machine
+        session.begin(machine)
+        return OrderedMessages(self._api, machine)
+
+    def __repr__(self) -> str:
+        return "<OrderedConsumer %s of %s>" % (self.name, self.stream)
+
+    # How it works
+
+    def _claim(self) -> None:
+        """InvalidState if it is in use; else go on where the last use ended."""
+        machine = self._machine
+        if self._fetching or (machine is not None and not machine.ended):
+            text = "ordered consumer %s is in use: one consume() or fetch at a time"
+            raise InvalidState(text % shorten(self.name), "ORDERED-23")
+        if machine is not None:
+            machine.rewind()
+            self._machine = None
+
+    def _succession(self, inbox: str) -> Succession:
+        """The consumers of one consume(): their answers come to this inbox."""
+        return Succession(
+            self.lineage,
+            self._api.prefix,
+            inbox.encode(),
+            timeout=self._api.timeout,
+            max_attempts=self._max_attempts,
+        )
+
+    async def _fetch(
+        self, batch: int, size: int, expires: float, heartbeat: float | None, no_wait: bool
+    ) -> Batch:
+        port = self._api.session.port
+        left = self._api.timeout if no_wait else expires
+        deadline = port.now() + left
+        failure: JetStreamError | None = None
+        while True:
+            if await self._prepare(deadline + MARGIN) or failure is not None:
+                left = deadline - port.now()
+            try:
+                found = await self._pull(batch, size, left, heartbeat, no_wait)
+            except (ConsumerDeleted, ConsumerUnavailable, HeartbeatMissed) as error:
+                lost: JetStreamError = error
+            else:
+                messages, gap = self._sift(found)
+                if gap or found.error is not None:
+                    self._forget()
+                if messages or not gap:
+                    return Batch(messages, found.error)
+                lost = MessagesMissed("consumer %s has skipped messages" % shorten(self.name))
+            if failure is not None or deadline - port.now() < _TOO_LATE:
+                raise lost
+            failure = lost
+            self._forget()
+
+    async def _prepare(self, deadline: float) -> bool:
+        """Make sure that there is a consumer to pull from; return whether that took a call."""
+        port = self._api.session.port
+        doubted = self._look_at is not None and port.now() >= self._look_at
+        if self.lineage.there and doubted:
+            await self._look(deadline)
+        elif self.lineage.there:
+            return False
+        await _create(self._api, self.lineage, deadline)
+        return True
+
+    async def _look(self, deadline: float) -> None:
+        """Give the consumer up unless all the messages that it has delivered have arrived."""
+        path = "CONSUMER.INFO.%s.%s" % (self.stream, self.name)
+        self._look_at = None
+        try:
+            info = ConsumerInfo.from_json(await self._api.call(path, deadline=deadline))
+        except NatsError:
+            self._forget()
+            return
+        if info.delivered.consumer_seq != self.lineage.consumer_seq:
+            self._forget()
+
+    async def _pull(
+        self, batch: int, size: int, left: float, heartbeat: float | None, no_wait: bool
+    ) -> Batch:
+        if self._pulling is None:
+            self._pulling = Pulling(self._api, self.stream, self.name, True)
+        # ORDERED-28: however short the time, the server gets a pull that it accepts.
+        expires = max(left, _SHORTEST)
+        beat = heartbeat if not heartbeat or 2 * heartbeat <= expires else None
+        template = fetch_template(self._pulling.subject, expires, beat, no_wait, {}, False)
+        return await self._pulling.pull(template, batch, size, left)
+
+    def _sift(self, found: Batch) -> tuple[list[JsMsg], bool]:
+        """Return the messages up to a gap, and whether there is one."""
+        pulling = self._pulling
+        assert pulling is not None
+        messages: list[JsMsg] = []
+        for msg in found:
+            verdict = self.lineage.judge(msg.raw_reply)
+            if verdict == GAP:
+                return messages, True
+            if verdict == NEXT:
+                messages.append(msg)
+        if pulling.uncounted == _NO_MESSAGES:
+            # ORDERED-27: this end is too frequent for a call each time.
+            if self._look_at is None:
+                self._look_at = self._api.session.port.now() + _LOOK_AFTER
+        elif pulling.uncounted:
+            self._forget()  # ORDERED-27
+        return messages, pulling.lost > 0
+
+    def _forget(self) -> None:
+        """The consumer is of no use any more. Whatever it still sends is for nobody."""
+        connection = self._api.session.connection
+        if self.lineage.there and connection.online:
+            # ORDERED-12: nothing waits for the response.
+            path = (self._api.prefix, self.stream, self.name)
+            connection.publish("%s.CONSUMER.DELETE.%s.%s" % path, reply=connection.new_inbox())
+        elif self.lineage.there:
+            clean_up(self._api, self.stream, self.name, used=True)  # ORDERED-29
+        self.lineage.there = False
+        self._look_at = None
+        self._close_pulling()
+
+    def _close_pulling(self) -> None:
+        if self._pulling is not None:
+            self._pulling.close()
+            self._pulling = None

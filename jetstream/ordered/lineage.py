@@ -1,0 +1,198 @@
+"""Lineage: what the consumers of one ordered consumer share, and how far they have come (ADR-17).
+
+Each of them has the same configuration, the next name (`<prefix>_<serial>`), and starts after the
+last message that arrived from the one before. Succession (succession.py) and OrderedConsumer create
+them.
+
+A stream that was deleted and created again has other messages under the same sequences, so a start
+by sequence would skip them. STREAM.INFO tells when the stream was created. The first consumer was
+created after its stream: a stream that is younger than that is another one.
+"""
+
+from __future__ import annotations
+
+from jetstream.api.metadata import read_place
+from jetstream.errors.api import ConsumerExists
+from jetstream.schema.info import ConsumerInfo
+from natsproto.wire import text as _text
+from natsproto.wire.record import Record
+from natsproto.wire.text import shorten
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from jetstream.schema.timestamp import Timestamp
+
+# What a message is, by the reply subject that it came with.
+NEXT = "next"
+SEEN = "seen"  # of this consumer, and in order, but before the place where it was to start
+STALE = "stale"  # not of this consumer
+GAP = "gap"
+
+
+class StreamRecreated(Record):
+    """The stream was deleted and created again: reading continues with its first message.
+
+    `created` is when that was, `before` when the stream before was created, or at the latest.
+    """
+
+    __slots__ = ("before", "created", "stream")
+
+    def __init__(self, stream: str, before: Timestamp, created: Timestamp) -> None:
+        self.stream = stream
+        self.before = before
+        self.created = created
+
+
+class Lineage:
+    """The consumers of one ordered consumer: what they share, and how far they have come.
+
+    `config` is the server's JSON, without name and without what the place in the stream decides.
+    `start` is the sequence that the next one starts at; 0: where the policy of `config` says.
+    `ahead` is how many messages are still to come until the last of each subject is here; until
+    then the next one begins with these anew, and what came is passed over. 0: it does not count.
+    """
+
+    __slots__ = (
+        "_config",
+        "_eldest",
+        "_exact",
+        "_oldest",
+        "_prefix",
+        "_unknown",
+        "ahead",
+        "consumer_seq",
+        "info",
+        "name",
+        "serial",
+        "start",
+        "stream",
+        "there",
+    )
+
+    def __init__(self, stream: str, prefix: str, config: dict[str, Any]) -> None:
+        self.stream = stream
+        self._prefix = prefix
+        self._config = config
+        self.serial = 0
+        self.name = ""
+        self.start = 0
+        self.ahead = 0
+        self.consumer_seq = 0  # of the last message
+        self.there = False
+        self.info: ConsumerInfo | None = None
+        # When the stream was created: exactly if STREAM.INFO was asked, else not after that time.
+        self._oldest: Timestamp | None = None
+        self._exact = False
+        self._eldest = 0  # the serial of the first consumer of the present stream
+        self._unknown = 0  # how often in a row STREAM.INFO has failed
+
+    def successor(self, deliver_subject: str = "") -> tuple[str, dict[str, Any]]:
+        """The next consumer: endpoint and body of the call that creates it."""
+        self.serial += 1
+        self.name = "%s_%d" % (self._prefix, self.serial)  # ORDERED-2
+        self.consumer_seq = 0
+        self.there = False
+        config = dict(self._config)
+        config["name"] = self.name
+        if deliver_subject:
+            config["deliver_subject"] = deliver_subject
+        if self.start and not self.ahead:
+            # ORDERED-5: where the last one was, whatever the policy of the first.
+            config.pop("opt_start_time", None)
+            config["deliver_policy"] = "by_start_sequence"
+            config["opt_start_seq"] = self.start
+        endpoint = "CONSUMER.CREATE.%s.%s" % (self.stream, self.name)
+        if config.get("filter_subject"):
+            endpoint = "%s.%s" % (endpoint, config["filter_subject"])  # CALL-8
+        return endpoint, {"stream_name": self.stream, "config": config, "action": "create"}
+
+    def installed(self, reply: dict[str, Any]) -> None:
+        """Take the response to that call; ConsumerExists if it is someone else's consumer.
+
+        The consumer is `there` now if it is the first one, else after `confirm`.
+        """
+        info = ConsumerInfo.from_json(reply)
+        if info.delivered.consumer_seq:
+            # ORDERED-3: servers take the same configuration for the same consumer.
+            text = "consumer %s was in use already" % shorten(self.name)
+            raise ConsumerExists(400, 10148, text)
+        # Without a time to compare with there is nothing to confirm.
+        self.there = self._oldest is None
+        if self._oldest is None:
+            self._oldest = info.created
+        self.info = info
+        if self.ahead:
+            self.ahead = info.num_pending
+        if not self.start and self._config.get("deliver_policy") != "last_per_subject":
+            self.start = info.delivered.stream_seq + 1  # ORDERED-6
+
+    def confirm(self, created: Timestamp | None) -> StreamRecreated | None:
+        """Use the consumer if its stream is the one of the consumers before.
+
+        `created` is when the stream was created; None: the server does not say. Otherwise return
+        the event, and let the next consumer start with the first message.
+        """
+        before = self._oldest
+        self._unknown = 0
+        if created is not None:
+            # ORDERED-30: no consumer is older than its stream.
+            assert before is not None
+            same = created == before if self._exact else created <= before
+            self._oldest = created
+            self._exact = True
+            if not same:
+                self._restart()
+                return StreamRecreated(self.stream, before, created)
+        self.there = True
+        return None
+
+    def rewind(self, reply: bytes) -> bool:
+        """Start with this message; False if its stream is gone, so nobody gets it again."""
+        place = read_place(reply)
+        assert place is not None
+        if int(place[0].rpartition(b"_")[2]) < self._eldest:
+            return False
+        self.start = place[1]
+        return True
+
+    def trust(self) -> bool:
+        """STREAM.INFO has failed; return whether the consumer is used all the same.
+
+        ORDERED-30: if it fails twice in a row, this user may not be permitted to ask.
+        """
+        self._unknown += 1
+        self.there = self._unknown > 1
+        return self.there
+
+    def _restart(self) -> None:
+        """ORDERED-31: what the stream has now, the user has not seen."""
+        config = self._config
+        latest = config.get("deliver_policy") == "last_per_subject"
+        if not latest or (self.start and not self.ahead):
+            config = dict(config)
+            config.pop("opt_start_time", None)
+            config.pop("opt_start_seq", None)
+            config["deliver_policy"] = "all"
+            self._config = config
+        self.start = 0
+        self._eldest = self.serial + 1
+
+    def judge(self, reply: bytes) -> str:
+        """What the message with this reply subject is; what is NEXT is counted."""
+        place = read_place(reply)
+        if place is None or not self.there:
+            return STALE
+        name, stream_seq, consumer_seq = place
+        if _text.decode(name) != self.name:
+            return STALE  # ORDERED-4
+        if consumer_seq != self.consumer_seq + 1:
+            return GAP
+        self.consumer_seq = consumer_seq
+        if self.ahead:
+            self.ahead -= 1
+        if stream_seq < self.start:
+            return SEEN  # ORDERED-7
+        self.start = stream_seq + 1
+        return NEXT

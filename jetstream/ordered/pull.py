@@ -1,0 +1,222 @@
+"""Ordered: consume() over consumers that are made anew: each message once, in order, without gaps.
+
+It is a Consume (consume.py) whose consumer is at times not there. Succession (succession.py) makes
+the next one; while it does, nothing is pulled. What is in the buffer stays there, for it was in
+order; what the lost consumer still sends is dropped. The consumer is lost by
+
+    a gap                   a message whose number is not the next, or a heartbeat with a higher one
+    silence                 for two heartbeats
+    409 Consumer Deleted    somebody deleted it, or the stream
+    409 Server Shutdown     it lives in the memory of that server
+    503                     it is not there: deleted, inactive for long, or its server was restarted
+    disconnected            what was on its way is lost
+
+    not by a change of leader, which does not concern its memory, nor by what else ends a pull
+
+Each time the user is notified (ConsumerReset), and also if the stream is not the same any more
+(StreamRecreated, lineage.py). It ends only by what ends Consume, by an error that creating another
+consumer would meet again, and after `max_attempts` tries in a row.
+"""
+
+from __future__ import annotations
+
+from jetstream.errors import ConsumerDeleted, MessagesMissed
+from jetstream.machine.status import ABSENT, RETRY, header_number
+from jetstream.pull.consume import Consume
+from jetstream.pull.ledger import counted_size
+from natsproto.errors import ConnectionLost
+from natsproto.wire.record import Record
+from natsproto.wire.text import cut_middle, shorten
+
+from .lineage import GAP, NEXT, SEEN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from jetstream.machine.status import Status
+    from jetstream.pull.ledger import Pull, PullTemplate
+    from natsproto.errors import NatsError
+    from natsproto.wire.frames import Msg
+
+    from .recreate import Succession
+
+LAST_CONSUMER = b"\r\nNats-Last-Consumer: "
+
+
+class ConsumerReset(Record):
+    """The consumer is made anew, because of this error; told again if that fails."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: NatsError) -> None:
+        self.error = error
+
+
+class Ordered(Consume):
+    """`succession` has the lineage; its consumer may be there already."""
+
+    __slots__ = ("_lineage", "_subject", "succession")
+
+    def __init__(
+        self,
+        inbox: bytes,
+        template: PullTemplate,
+        succession: Succession,
+        *,
+        max_messages: int = 0,
+        max_bytes: int = 0,
+        threshold: int,
+        stop_after: int = 0,
+    ) -> None:
+        super().__init__(
+            inbox,
+            template,
+            max_messages=max_messages,
+            max_bytes=max_bytes,
+            threshold=threshold,
+            stop_after=stop_after,
+        )
+        self.succession = succession
+        self._lineage = succession.lineage
+        self._subject = template.subject  # of pulls, but for the name at its end
+
+    # What the API does
+
+    def stop(self) -> list[Msg]:
+        self.rewind()
+        return super().stop()
+
+    def rewind(self) -> None:
+        """ORDERED-19: let the next use of this lineage start with what was not taken."""
+        for msg in self._batch[::-1] + self._fresh:
+            if self._lineage.rewind(msg.raw_reply):
+                return
+
+    # What the connection tells
+
+    def connected(self, now: float) -> None:
+        super().connected(now)
+        if self._active:
+            self.succession.connected(now)
+            self._follow(None, now)
+
+    def disconnected(self, now: float) -> None:
+        if self._active and self._lineage.there:
+            self.tell(ConsumerReset(ConnectionLost("the connection was lost")))
+            self.ready.append(self)
+        self.succession.disconnected()
+        super().disconnected(now)
+
+    def end(self, error: NatsError | None = None) -> bool:
+        self.succession.close()
+        if self.leaving or self.draining:
+            self._order_all()  # ORDERED-12
+        return super().end(error)
+
+    def receive(self, msg: Msg, now: float) -> bool:
+        if msg.raw_subject.startswith(self._prefix) and not msg.raw_reply:
+            token = msg.raw_subject[len(self._prefix) :]
+            if token[:1] in (b"c", b"s", b"x"):
+                return self._active and self._follow(self.succession.receive(msg, now), now)
+            # What becomes of the pulls of the consumer before says nothing about this one.
+            return self.ledger.knows(token) and super().receive(msg, now)
+        if not self._has_room(counted_size(msg, False) if self._by_bytes else 0):
+            return False  # CONSUME-27: before it counts as delivered, so that it shows as a gap
+        verdict = self._lineage.judge(msg.raw_reply)
+        if verdict == NEXT:
+            self.succession.proved()
+            return super().receive(msg, now)
+        if verdict == SEEN:
+            self._pass_over(msg, now)
+        elif verdict == GAP:
+            text = "not the next message after %d of consumer %s: %s"
+            name = shorten(self._lineage.name)
+            known = (self._lineage.consumer_seq, name, cut_middle(repr(msg.raw_reply)))
+            return self._reset(MessagesMissed(text % known), now)
+        return False
+
+    def handle_timer(self, now: float) -> bool:
+        failure = self.succession.handle_timer(now) if self._active else None
+        new = super().handle_timer(now)
+        return self._follow(failure, now) or new
+
+    # How it works
+
+    def _reset(self, error: NatsError, now: float) -> bool:
+        """The consumer is lost."""
+        if not self._active:
+            return False
+        self.ledger.clear()
+        self.tell(ConsumerReset(error))  # ORDERED-14
+        self.succession.reset(error, now)
+        self._follow(None, now)
+        return True
+
+    def _follow(self, failure: NatsError | None, now: float) -> bool:
+        """Do what the succession wants; emit its events, and why it failed if it did."""
+        told = self._told
+        self._order_all()
+        for event in self.succession.take_events():
+            self.tell(event)
+        if failure is not None:
+            self.tell(ConsumerReset(failure))
+        if self.succession.error is not None:
+            return super()._failed(self.succession.error, now)
+        self._refill(now)
+        self._set_deadline()
+        return self._told > told
+
+    def _order_all(self) -> None:
+        for order in self.succession.take_orders():
+            self.order(*order)
+
+    def _pass_over(self, msg: Msg, now: float) -> None:
+        """It was asked for and came; only, the user has had it."""
+        self.succession.proved()
+        self._silent_at = now + self._silence
+        self._brought = True
+        self.ledger.delivered(counted_size(msg, False) if self._by_bytes else 0)
+        if not self.ledger.open:
+            self._refill(now)
+
+    def _refill(self, now: float) -> None:
+        if self._lineage.there:
+            super()._refill(now)
+        else:
+            self._waiting = False
+            self._spare = 0
+
+    def _pull(self, batch: int, size: int, now: float) -> None:
+        self._template.subject = self._subject + self._lineage.name.encode()
+        super()._pull(batch, size, now)
+
+    def _set_deadline(self) -> None:
+        super()._set_deadline()
+        if self._active and self.succession.due is not None:
+            self.wake_by(self.succession.due)
+
+    def _missed(self, error: NatsError, now: float) -> None:
+        self._reset(error, now)
+
+    def _beat(self, msg: Msg, now: float) -> bool:
+        self.succession.proved()
+        last = header_number(msg.raw_headers or b"", LAST_CONSUMER)
+        if last is not None and last > self._lineage.consumer_seq:
+            # ORDERED-13: it was delivered, and got lost between two servers.
+            text = "consumer %s is at %d, but %d arrived last"
+            known = (shorten(self._lineage.name), last, self._lineage.consumer_seq)
+            return self._reset(MessagesMissed(text % known), now)
+        return super()._beat(msg, now)
+
+    def _failed(self, error: NatsError, now: float) -> bool:
+        if isinstance(error, ConsumerDeleted):
+            return self._reset(error, now)
+        return super()._failed(error, now)
+
+    def _ended(self, pull: Pull, status: Status, now: float) -> None:
+        shutdown = status.meaning == RETRY and "shutdown" in status.description.lower()
+        if shutdown or status.meaning == ABSENT:
+            self._reset(status.error, now)
+            return
+        if status.meaning != RETRY:
+            self.succession.proved()
+        super()._ended(pull, status, now)

@@ -1,0 +1,1 @@
+"""Publishing: single messages, windows, atomic and fast batches."""

@@ -1,0 +1,112 @@
+"""AtomicBatch: many messages that a stream stores all together or not at all (ADR-50)."""
+
+from __future__ import annotations
+
+from jetstream.api.client import read_reply
+from jetstream.errors import InvalidResponse
+from natsproto.errors import InvalidState, NoResponders
+from natsproto.wire.headers import Headers
+from natsproto.wire.text import shorten, show
+
+from .acks import read_ack
+from .request import no_stream, publish_headers, settle_publish
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from jetstream.schema.info import PubAck
+    from natsproto.session import Session
+    from natsproto.wire.encode import BytesLike
+
+    from .request import PublishOptions
+
+BATCH_ID = "Nats-Batch-Id"
+BATCH_SEQUENCE = "Nats-Batch-Sequence"
+BATCH_COMMIT = "Nats-Batch-Commit"
+MAX_BATCH = 1000
+
+
+class AtomicBatch:
+    """Messages to one stream, which needs allow_atomic. Made by JetStream.atomic_batch().
+
+    `add` as many as there are, then `commit` with the last one. The server forgets a batch that
+    is not committed in time, and refuses the commit if any message of it was lost or refused.
+    A call that is wrong in itself raises a LocalError and leaves the batch as it was.
+    """
+
+    def __init__(self, session: Session, timeout: float) -> None:
+        self._session = session
+        self._timeout = timeout
+        self._id = session.connection.new_token()
+        self._over = False
+        #: How many messages were added.
+        self.size = 0
+
+    def __repr__(self) -> str:
+        return "<AtomicBatch of %d messages%s>" % (self.size, ", over" if self._over else "")
+
+    async def add(
+        self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]
+    ) -> None:
+        """Another message, with the options of JetStream.publish.
+
+        The first one is answered, so a stream that takes no batches refuses it at once.
+        """
+        connection = self._session.connection
+        while connection.congested:
+            await self._session.port.wait(connection.writable)
+        headers = self._headers(options)
+        if self.size == 0:
+            await self._begin(subject, data, headers)
+        else:
+            connection.publish(subject, data, headers=headers)
+            self.size += 1
+            self._session.port.flush_soon()
+
+    async def _begin(self, subject: str, data: BytesLike, headers: Headers) -> None:
+        answer = await self._request(subject, data, headers)
+        if answer:
+            read_reply(answer)  # raises, if it is a refusal
+            # BATCH-2: it has stored the message alone: it knows nothing of batches.
+            raise InvalidResponse("the stream did not begin a batch: %s" % shorten(answer))
+        self._over = False
+
+    async def commit(
+        self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]
+    ) -> PubAck:
+        """Send the last message; return when all are stored.
+
+        ApiError: none of them is stored. PublishInDoubt: either all are or none.
+        """
+        headers = self._headers(options)
+        headers.set(BATCH_COMMIT, "1")
+        ack = read_ack(await self._request(subject, data, headers))
+        if ack.batch != self._id or ack.count != self.size:
+            raise InvalidResponse(
+                "batch %s of %d messages is acknowledged as %s" % (self._id, self.size, show(ack))
+            )
+        return ack
+
+    def _headers(self, options: PublishOptions) -> Headers:
+        if self._over:
+            raise InvalidState("the batch is over: a new one is needed", "BATCH-4")
+        if self.size == MAX_BATCH:
+            raise InvalidState("a batch has at most %d messages" % MAX_BATCH, "BATCH-3")
+        headers = publish_headers(options, self._session.connection) or Headers()
+        headers.set(BATCH_ID, self._id)
+        headers.set(BATCH_SEQUENCE, str(self.size + 1))
+        return headers
+
+    async def _request(self, subject: str, data: BytesLike, headers: Headers) -> bytes:
+        session = self._session
+        request = session.connection.start_request(
+            subject, data, deadline=session.deadline(self._timeout), headers=headers
+        )
+        self.size += 1
+        self._over = True  # if it fails: whether the server has got it, nobody knows
+        try:
+            reply = await settle_publish(session, request)
+        except NoResponders:
+            raise no_stream(session.connection, subject) from None
+        return reply.data

@@ -1,0 +1,214 @@
+"""FastBatch: the API of the Ingest machine."""
+
+from __future__ import annotations
+
+from natsproto import encode
+from natsproto.connection.effects import Publish
+from natsproto.errors import ConnectionClosed, InvalidState
+from natsproto.session import check_count, check_flag, check_patience
+
+from .fast_machine import APPEND, COMMIT, END, ENDING, NEW, OVER, START, STARTING, Ingest
+from .request import ELECTION, CheckedSubjects, in_cluster, publish_headers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from typing_extensions import Unpack
+
+    from jetstream.schema.info import PubAck
+    from natsproto.session import Session
+    from natsproto.wire.encode import BytesLike
+
+    from .fast_machine import Loss
+    from .request import PublishOptions
+
+MOST_FLOW = 65535
+MOST_ACKS = 3
+
+
+class FastBatch:
+    """Messages to one stream, which needs allow_batched. Made by JetStream.fast_batch().
+
+    `add` as many as there are; they are stored as they come, in order. Then `commit` with the last
+    one, or `close`; both return when all are stored. `async with` closes it.
+
+    Without `allow_gaps` the first message that is lost or refused ends the batch: FastBatchFailed
+    tells how many are stored. With it the batch goes on, and `take_losses` tells of them.
+    A call that is wrong in itself raises a LocalError and leaves the batch as it was.
+    """
+
+    def __init__(
+        self, session: Session, allow_gaps: bool, flow: int, max_acks: int, ack_timeout: float
+    ) -> None:
+        check_flag("allow_gaps", allow_gaps)
+        check_count("flow", flow, 1, MOST_FLOW, "FAST-3")
+        check_count("max_acks", max_acks, 1, MOST_ACKS, "FAST-3")
+        patience = check_patience("ack_timeout", ack_timeout)
+        connection = session.connection
+        if in_cluster(connection):
+            patience = max(patience, ELECTION)
+        inbox = connection.new_inbox()
+        self._session = session
+        self._subjects = CheckedSubjects()
+        self._machine = Ingest(inbox.encode(), flow, max_acks, allow_gaps, patience)
+        connection.subscribe(inbox + ".>", self._machine)
+        session.begin(self._machine)
+
+    @property
+    def size(self) -> int:
+        """How many messages were added."""
+        return self._machine.sent
+
+    @property
+    def stored(self) -> int:
+        """So many of the first are acknowledged: stored, but for those that `take_losses` tells."""
+        return self._machine.stored
+
+    @property
+    def lost(self) -> int:
+        """How many messages were lost or refused, as far as is known, or may be."""
+        return self._machine.lost
+
+    def take_losses(self) -> list[Loss]:
+        """Those of the messages that are lost since the last call; of very many the last ones."""
+        losses = self._machine.losses
+        self._machine.losses = []
+        return losses
+
+    async def add(
+        self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]
+    ) -> int:
+        """Another message, with the options of JetStream.publish; returns its number, from 1.
+
+        Waits while too many are not acknowledged, and for the answer to the first one.
+        """
+        try:
+            raw = self._subjects.known[subject]
+        except (KeyError, TypeError):  # TypeError: not even a key, let alone a subject
+            raw = self._subjects.check(subject)
+        if not isinstance(data, bytes):
+            data = encode.check_data(data)
+        block = self._block(options) if options else None
+        machine = self._machine
+        if machine.sent >= machine.limit or self._session.connection.congested:
+            await self._room()
+        self._send(raw, data, block)
+        self._session.port.flush_soon()
+        if machine.state == STARTING:
+            await self._begun()
+        return machine.sent
+
+    async def add_encoded(self, messages: Iterable[tuple[bytes, bytes, bytes | None]]) -> None:
+        """Many: subject, payload, and block of headers if any, all of it checked by the caller."""
+        machine = self._machine
+        connection = self._session.connection
+        for raw, data, block in messages:
+            if machine.sent >= machine.limit or connection.congested:
+                await self._room()
+            self._send(raw, data, block)
+            if machine.state == STARTING:
+                await self._begun()
+        self._session.port.flush_soon()
+
+    def _send(self, raw: bytes, data: bytes, block: bytes | None) -> None:
+        machine = self._machine
+        operation = START if machine.state == NEW else APPEND
+        self._session.connection.send(Publish(raw, data, machine.reply(operation), block))
+        number = machine.sent + 1
+        if number < machine.limit:
+            machine.sent = number
+        else:
+            self._note_sent(operation, raw)
+
+    async def _begun(self) -> None:
+        """Wait for the answer to the first message."""
+        machine = self._machine
+        while machine.state == STARTING:
+            await self._session.port.wait(machine)
+        if machine.failure is not None:
+            raise machine.failure
+
+    async def commit(
+        self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]
+    ) -> PubAck:
+        """The last message; returns when all are stored."""
+        raw = self._subjects.check(subject)
+        data = encode.check_data(data)
+        block = self._block(options) if options else None
+        await self._last_room()
+        order = Publish(raw, data, self._machine.reply(COMMIT), block)
+        self._session.connection.send(order)
+        return await self._finish(COMMIT, raw)
+
+    async def close(self) -> PubAck | None:
+        """There is no other message; returns when all are stored. None if there was none at all."""
+        if self._machine.state == NEW:
+            self._leave()
+            return None
+        await self._last_room()
+        return await self._finish(END, b"")
+
+    def _block(self, options: PublishOptions) -> bytes | None:
+        headers = publish_headers(options, self._session.connection)
+        return None if headers is None else headers.encode()
+
+    async def _room(self) -> None:
+        """Wait until another one may be sent; raises if none may."""
+        machine = self._machine
+        connection = self._session.connection
+        while True:
+            if machine.failure is not None:
+                raise machine.failure
+            if machine.state in (ENDING, OVER):
+                raise InvalidState("the batch is over: a new one is needed", "FAST-13")
+            if machine.ended:
+                raise ConnectionClosed(connection.closed or "the batch is closed")
+            full = machine.sent >= machine.limit
+            if not full and not connection.congested:
+                return
+            self._session.port.flush_soon()
+            await self._session.port.wait(machine if full else connection.writable)
+
+    async def _last_room(self) -> None:
+        """The same for the end of the batch, which nobody tries again if it is canceled."""
+        try:
+            await self._room()
+        except BaseException:
+            self._leave()  # FAST-15: else it would be kept alive for ever
+            raise
+
+    def _note_sent(self, operation: int, subject: bytes) -> None:
+        session = self._session
+        self._machine.note_sent(operation, subject, session.port.now())
+        session.connection.perform(self._machine)
+        session.port.flush_soon()
+
+    async def _finish(self, operation: int, subject: bytes) -> PubAck:
+        machine = self._machine
+        self._note_sent(operation, subject)
+        try:
+            while machine.state != OVER:
+                await self._session.port.wait(machine)
+        except BaseException:
+            self._leave()  # FAST-15
+            raise
+        if machine.failure is not None:
+            raise machine.failure
+        assert machine.ack is not None
+        return machine.ack
+
+    def _leave(self) -> None:
+        self._session.connection.unsubscribe(self._machine.sid)
+        self._session.port.flush_soon()
+
+    async def __aenter__(self) -> FastBatch:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *exc: object) -> None:
+        machine = self._machine
+        committed = machine.state == OVER and machine.failure is None
+        if kind is None and not committed:
+            await self.close()
+        else:
+            self._leave()

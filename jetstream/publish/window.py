@@ -1,0 +1,150 @@
+"""PublishWindow: the API of the Publisher machine."""
+
+from __future__ import annotations
+
+from jetstream.errors import PublishesFailed
+from natsproto import encode
+from natsproto.connection.effects import Publish
+from natsproto.errors import ConnectionClosed, InvalidState, InvalidValue, NatsError
+from natsproto.session import check_count, check_patience
+
+from .request import ELECTION, CheckedSubjects, in_cluster, publish_headers
+from .window_machine import Publication, Publisher
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from natsproto.session import Session
+    from natsproto.wire.encode import BytesLike
+
+    from .request import PublishOptions
+
+
+class PublishWindow:
+    """Publishes whose acknowledgements are awaited together. Made by JetStream.publisher()."""
+
+    def __init__(
+        self, session: Session, max_pending: int, ack_timeout: float, retries: int
+    ) -> None:
+        if check_count("max_pending", max_pending) == 0:
+            raise InvalidValue("max_pending 0 leaves no room for any publish")
+        self._session = session
+        connection = session.connection
+        inbox = connection.new_inbox()
+        self._machine = Publisher(
+            inbox.encode(),
+            max_pending,
+            check_patience("ack_timeout", ack_timeout),
+            check_count("retries", retries),
+            ELECTION if in_cluster(connection) else 0.0,
+        )
+        self._subjects = CheckedSubjects()
+        connection.subscribe(inbox + ".*", self._machine)
+
+    @property
+    def pending(self) -> int:
+        """Acknowledgements that are still to come."""
+        return self._machine.pending()
+
+    def __repr__(self) -> str:
+        machine = self._machine
+        state = (
+            "closed"
+            if machine.ended
+            else "%d of %d pending"
+            % (
+                machine.pending(),
+                machine.max_pending,
+            )
+        )
+        return "<PublishWindow, %s>" % state
+
+    async def publish(
+        self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]
+    ) -> Publication:
+        """Send it, with the options of JetStream.publish; waits only for room in the window.
+
+        `await publication.result()` gives its PubAck; otherwise `flush` tells of failures. If
+        nobody asks, this raises PublishesFailed when as many have failed as the window has room
+        for.
+        """
+        session = self._session
+        port = session.port
+        connection = session.connection
+        machine = self._machine
+        try:
+            raw = self._subjects.known[subject]
+        except (KeyError, TypeError):  # TypeError: not even a key, let alone a subject
+            raw = self._subjects.check(subject)
+        if not isinstance(data, bytes):
+            data = encode.check_data(data)
+        block = None
+        if options:
+            headers = publish_headers(options, connection)
+            block = None if headers is None else headers.encode()
+        if machine.full or machine.failed or machine.ended or connection.congested:
+            await self._room()
+        publication = Publication(port, Publish(raw, data, b"", block))
+        online = connection.online
+        if machine.submit(publication, port.now(), online):
+            connection.perform(machine)
+        if online:
+            try:
+                connection.send(publication.order)
+            except NatsError as error:  # it is too large
+                publication.told = True
+                machine.unsent(publication.order, error)
+                raise
+            port.flush_soon()
+        return publication
+
+    async def _room(self) -> None:
+        """Wait until another one may be published; raises if none may."""
+        machine = self._machine
+        connection = self._session.connection
+        while machine.full or connection.congested:
+            await self._session.port.wait(machine if machine.full else connection.writable)
+        if len(machine.failed) >= machine.max_pending:
+            self._tell_failures()
+        if connection.closed:
+            raise ConnectionClosed(connection.closed)
+        if machine.ended:
+            raise machine.error or InvalidState("the publisher is closed")
+
+    def _tell_failures(self) -> None:
+        failed = self._machine.take_failed()
+        if failed:
+            raise PublishesFailed(failed)
+
+    async def flush(self) -> None:
+        """Wait until every publish so far is acknowledged or has failed; PublishesFailed."""
+        for publication in list(self._machine.open.values()):
+            while not publication.done:
+                await self._session.port.wait(publication)
+        self._tell_failures()
+
+    async def close(self) -> None:
+        """Flush, and end the window."""
+        try:
+            await self.flush()
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        self._session.connection.unsubscribe(self._machine.sid)
+        self._session.port.flush_soon()
+
+    async def __aenter__(self) -> PublishWindow:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *exc: object) -> None:
+        if kind is None:
+            await self.close()
+        else:
+            self._end()
+
+
+def abandon(window: PublishWindow) -> None:
+    """End the window without waiting: what is not acknowledged by now is given up."""
+    window._end()  # pyright: ignore[reportPrivateUsage]

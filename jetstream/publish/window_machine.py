@@ -1,0 +1,301 @@
+"""Publisher: a bounded window of publishes whose acknowledgements are still to come.
+
+Each publish has a reply subject of its own under one wildcard subscription. What may happen to it:
+
+    acknowledged           done, with its PubAck
+    refused by the stream  failed, with the ApiError
+    503, nobody there      sent again 250 ms later, up to `retries` times and in a cluster for 10 s,
+                           then NoStreamResponse; PublishInDoubt if it was sent before a reconnect
+    no answer in time      failed as PublishTimeout, a PublishInDoubt: it may be stored or not
+    connection lost        with a message id it is sent again on the next connection, because the
+                           stream knows the id and stores it once; without, PublishInDoubt
+    no connection          it waits for the next one; time-outs count from then on
+    cannot be sent         failed, with the LocalError
+
+The window is full at `max_pending`; then callers wait until half of it is free, so that they are
+woken once for many acknowledgements.
+"""
+
+from __future__ import annotations
+
+from jetstream.errors import JetStreamError, NoStreamResponse, PublishInDoubt, PublishTimeout
+from jetstream.machine.base import Machine
+from natsproto.connection.effects import Publish
+from natsproto.connection.waitable import NO_RESPONDERS, Waitable
+from natsproto.wire import text as _text
+from natsproto.wire.text import shorten
+
+from .acks import RETRY_WAIT, AckReader, make_ack
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from jetstream.schema.info import PubAck
+    from natsproto.errors import NatsError
+    from natsproto.port import Port
+    from natsproto.wire.frames import Msg
+
+    from .acks import Ack
+
+_HAS_ID = b"\r\nNats-Msg-Id: "
+
+
+class Publication(Waitable):
+    """One publish on its way. `ack` is there when it is `done` and `error` is None.
+
+    Its deadline is that of this try or of the pause before the next; it has none while it waits for
+    a connection.
+    """
+
+    __slots__ = ("_port", "answer", "error", "number", "order", "told", "trouble")
+
+    def __init__(self, port: Port, order: Publish) -> None:
+        # Not by super: with 1000 on their way at a time every 0.1 us counts.
+        self.deadline = None
+        self.armed = None
+        self.waiters = []
+        self._port = port
+        self.order = order
+        self.number = 0  # its place in the order of publishing
+        self.answer: Ack | None = None
+        self.error: NatsError | None = None
+        self.trouble: Trouble | None = None
+        self.told = False  # the error was raised to somebody who asked for the result
+
+    @property
+    def subject(self) -> str:
+        return _text.decode(self.order.subject)
+
+    @property
+    def done(self) -> bool:
+        """It is acknowledged, or has failed: `ack` or `error` says more."""
+        return self.answer is not None or self.error is not None
+
+    @property
+    def ack(self) -> PubAck | None:
+        """None: not yet, or not at all."""
+        return None if self.answer is None else make_ack(self.answer)
+
+    async def result(self) -> PubAck:
+        """Wait for the acknowledgement; raises what it failed of."""
+        # Not as a request is waited for: whoever stops waiting does not give up the publish.
+        while self.answer is None:
+            if self.error is not None:
+                self.told = True
+                raise self.error
+            await self._port.wait(self)
+        return make_ack(self.answer)
+
+    def __repr__(self) -> str:
+        state = "failed" if self.error else "acknowledged" if self.answer else "pending"
+        return "<Publication to %s, %s>" % (shorten(self.subject), state)
+
+
+class Trouble:
+    """What a publication remembers once something went wrong."""
+
+    __slots__ = ("in_doubt", "refusals", "resting", "started")
+
+    def __init__(self, started: float) -> None:
+        self.started = started  # when it began, on this connection
+        self.refusals = 0  # 503s since then
+        self.resting = False  # between a 503 and the next try
+        self.in_doubt = False  # a try before that was not answered: it may be stored
+
+
+class Publisher(Machine):
+    """The window. `open` has the publications on their way by the last token of their replies.
+
+    `failed` has those that failed, until `take_failed`.
+    """
+
+    __slots__ = (
+        "_ack_timeout",
+        "_acks",
+        "_count",
+        "_patience",
+        "_prefix",
+        "_retries",
+        "failed",
+        "max_pending",
+        "open",
+    )
+
+    def __init__(
+        self,
+        inbox: bytes,
+        max_pending: int,
+        ack_timeout: float,
+        retries: int,
+        patience: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self._prefix = inbox + b"."
+        self.max_pending = max_pending
+        self._ack_timeout = ack_timeout
+        self._retries = retries
+        self._patience = patience  # PUB-4: for so long 503s are not counted
+        self._acks = AckReader()
+        self._count = 0
+        self.failed: list[Publication] = []
+        self.open: dict[bytes, Publication] = {}
+
+    def submit(self, publication: Publication, now: float, sent: bool = True) -> bool:
+        """Take it in, while the window is not full; True: the machine's deadline is to be armed.
+
+        The caller sends its order at once. Not `sent`: it will be ordered on the next connection.
+        """
+        self._count = publication.number = self._count + 1
+        tokens = self.tokens
+        token = tokens.pool.pop() if tokens.pool else tokens.next()  # REQ-9
+        publication.order.reply = self._prefix + token
+        self.open[token] = publication
+        if not sent:
+            return False
+        publication.deadline = deadline = now + self._ack_timeout
+        if self.deadline is not None and self.deadline <= deadline:
+            return False
+        self.deadline = deadline
+        return True
+
+    def _send(self, publication: Publication, now: float) -> None:
+        if publication.trouble is not None:
+            publication.trouble.resting = False
+        publication.deadline = now + self._ack_timeout
+        self.wake_by(publication.deadline)
+        order = publication.order
+        self.order(order.subject, order.data, order.reply, order.block)
+
+    def receive(self, msg: Msg, now: float) -> bool:
+        return self.receive_all([msg], now)
+
+    def receive_all(self, msgs: list[Msg], now: float) -> bool:
+        open = self.open
+        skip = len(self._prefix)
+        read = self._acks.read
+        half = self.max_pending // 2
+        crowded = len(open) > half
+        for msg in msgs:
+            publication = open.pop(msg.raw_subject[skip:], None)
+            if publication is None:
+                continue  # PUB-10: late, after it was given up, or a second one
+            try:
+                publication.answer = read(msg.data)
+            except JetStreamError as error:
+                if msg.status == NO_RESPONDERS and not msg.data:
+                    self._refused(publication, now)
+                else:
+                    self._fail(publication, error)
+            if publication.waiters:
+                self.ready.append(publication)
+        # Those who wait for room look when half of the window has become free.
+        return crowded and len(open) <= half
+
+    def _refused(self, publication: Publication, now: float) -> None:
+        trouble = publication.trouble
+        if trouble is None:
+            trouble = publication.trouble = Trouble(now)
+        trouble.refusals += 1
+        electing = self._retries and now - trouble.started < self._patience
+        if trouble.refusals <= self._retries or electing:
+            trouble.resting = True
+            publication.deadline = now + RETRY_WAIT
+            self.wake_by(publication.deadline)
+            self.open[self._token(publication.order)] = publication
+        elif trouble.in_doubt:
+            # PUB-14: nobody was there for this try. That says nothing about the one before.
+            self._fail(publication, _in_doubt("no stream answers any more"))
+        else:
+            self._fail(publication, NoStreamResponse(publication.subject))
+
+    def _fail(self, publication: Publication, error: NatsError) -> None:
+        publication.error = error
+        self.failed.append(publication)
+
+    def _give_up(
+        self,
+        publications: list[Publication],
+        why: str,
+        kind: type[PublishInDoubt] = PublishInDoubt,
+    ) -> None:
+        for publication in publications:
+            del self.open[self._token(publication.order)]
+            self._fail(publication, _in_doubt(why, kind))
+            self.ready.append(publication)
+
+    def handle_timer(self, now: float) -> bool:
+        self.deadline = None
+        late: list[Publication] = []
+        for publication in self._in_order():
+            if publication.deadline is None:
+                continue  # it waits for a connection
+            if publication.deadline > now:
+                self.wake_by(publication.deadline)
+            elif publication.trouble is not None and publication.trouble.resting:
+                self._send(publication, now)
+            else:
+                late.append(publication)
+        self._give_up(late, "no acknowledgement in time", PublishTimeout)  # PUB-21
+        return bool(late)
+
+    def disconnected(self, now: float) -> None:
+        self.deadline = None
+        lost: list[Publication] = []
+        for publication in self._in_order():
+            trouble = publication.trouble
+            on_its_way = publication.deadline is not None and not (trouble and trouble.resting)
+            publication.deadline = None
+            if on_its_way and _HAS_ID in (publication.order.block or b""):
+                if trouble is None:
+                    trouble = publication.trouble = Trouble(now)
+                trouble.in_doubt = True
+            elif on_its_way:
+                lost.append(publication)
+        if lost:
+            self._give_up(lost, "the connection was lost")
+            self.ready.append(self)
+
+    def connected(self, now: float) -> None:
+        for publication in self._in_order():
+            if publication.trouble is not None:
+                publication.trouble.started = now
+                publication.trouble.refusals = 0
+            self._send(publication, now)
+
+    def unsent(self, order: Publish, error: NatsError) -> None:
+        publication = self.open.pop(self._token(order))
+        self._fail(publication, error)
+        self.ready.append(publication)
+        self.ready.append(self)
+
+    def end(self, error: NatsError | None = None) -> bool:
+        self._give_up(self._in_order(), str(error or "the publisher was closed"))
+        self.deadline = None  # else it would be kept until then
+        return super().end(error)
+
+    def _token(self, order: Publish) -> bytes:
+        return order.reply[len(self._prefix) :]
+
+    def _in_order(self) -> list[Publication]:
+        # Sorted, because dicts have no order on MicroPython.
+        return sorted(self.open.values(), key=_number)
+
+    @property
+    def full(self) -> bool:
+        return len(self.open) >= self.max_pending
+
+    def take_failed(self) -> list[Publication]:
+        """Those that failed since the last call, but for those whose error was raised already."""
+        failed = self.failed
+        self.failed = []
+        return [publication for publication in failed if not publication.told]
+
+    def pending(self) -> int:
+        return len(self.open)
+
+
+def _number(publication: Publication) -> int:
+    return publication.number
+
+
+def _in_doubt(what: str, kind: type[PublishInDoubt] = PublishInDoubt) -> PublishInDoubt:
+    return kind("%s: it may be stored or not" % what)

@@ -1,0 +1,1 @@
+"""Pull consumers: the ledger of pulls, fetch and consume."""

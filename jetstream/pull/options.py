@@ -1,0 +1,228 @@
+"""The options of fetch, next and consume: defaults and limits of ADR-37, checked before a pull."""
+
+from __future__ import annotations
+
+from natsproto import session
+from natsproto.errors import InvalidValue
+from natsproto.session import check_flag
+from natsproto.wire.subjects import LETTERS_AND_DIGITS
+from natsproto.wire.text import shorten
+
+from .ledger import MANY, PullTemplate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypedDict
+
+    from jetstream.schema.consumer_config import ConsumerConfig
+
+    class PriorityOptions(TypedDict, total=False):
+        """For consumers with priority groups (ADR-42)."""
+
+        group: str
+        min_pending: int
+        min_ack_pending: int
+        priority: int
+
+
+NANO = 10**9
+LONGEST_EXPIRES = 30.0
+_MOST_SECONDS = 10**9  # a generation
+SHORTEST_HEARTBEAT = 0.5
+LONGEST_HEARTBEAT = 30.0
+DEFAULT_MESSAGES = 500
+_ACK_WAIT = 30.0  # the server's default
+_MOST_COUNT = 2**63 - 1  # int64
+_PRIORITY = ("group", "min_pending", "min_ack_pending", "priority")
+_OPTIONS = {
+    "fetch": ("max_messages", "max_bytes", "expires", "heartbeat", "no_wait"),
+    "next": ("expires", "heartbeat"),
+    "consume": (
+        "max_messages",
+        "max_bytes",
+        "expires",
+        "heartbeat",
+        "threshold_messages",
+        "threshold_bytes",
+        "stop_after",
+        "nak_on_exit",
+    ),
+}
+_GROUP_SIGNS = LETTERS_AND_DIGITS + "/_=-"
+
+
+def check_options(call: str, rest: PriorityOptions) -> None:
+    """InvalidValue if there is more in `rest`, the keywords that have no place, than priorities."""
+    for name in rest:
+        if name not in _PRIORITY:
+            known = ", ".join(_OPTIONS[call] + _PRIORITY)
+            text = "%s has no option %s; it has %s" % (call, shorten(name), known)
+            raise InvalidValue(text, "PULL-15")
+
+
+def default_expires(config: ConsumerConfig) -> float:
+    """FETCH-17: for a batch none of whose messages is redelivered before its end."""
+    if config.ack_policy == "none":
+        return LONGEST_EXPIRES
+    ack_wait = config.backoff[0] if config.backoff else config.ack_wait
+    return min(max((ack_wait or _ACK_WAIT) / 2, 0.001), LONGEST_EXPIRES)
+
+
+def fetch_template(
+    subject: str,
+    expires: float,
+    heartbeat: float | None,
+    no_wait: bool,
+    priority: PriorityOptions,
+    pinned: bool,
+) -> PullTemplate:
+    """For one pull; it has heartbeats if asked for, or if it may take longer than 30 s."""
+    fields = _priority_fields(priority)
+    if check_flag("no_wait", no_wait):
+        # FETCH-11: the server takes no_wait with expires as another thing: wait for the first.
+        if heartbeat:
+            text = "heartbeat %s and no_wait: there is no time for heartbeats" % shorten(heartbeat)
+            raise InvalidValue(text, "PULL-5")
+        fields["no_wait"] = True
+        return PullTemplate(subject.encode(), fields, 0.0, 0.0, pinned)
+    check_time("expires", expires, 0.001)
+    if heartbeat is None:
+        heartbeat = _fetch_heartbeat(expires)
+    elif heartbeat:
+        check_heartbeat(heartbeat, expires, 0.001)
+    return _template(subject, fields, expires, heartbeat, pinned)
+
+
+def first_template(subject: str, expires: float, pinned: bool) -> PullTemplate:
+    """For the messages that are there now, or else for the first to come (PSUB-5)."""
+    fields: dict[str, Any] = {"no_wait": True}
+    return _template(subject, fields, expires, _fetch_heartbeat(expires), pinned)
+
+
+def _fetch_heartbeat(expires: float) -> float:
+    return min(expires / 2, LONGEST_HEARTBEAT) if expires > 30 else 0.0  # FETCH-6
+
+
+def consume_template(
+    subject: str,
+    expires: float,
+    heartbeat: float | None,
+    priority: PriorityOptions,
+    pinned: bool,
+) -> PullTemplate:
+    """For pull after pull: always with heartbeats, which alone tell of a silent server."""
+    check_time("expires", expires, 1.0)
+    if heartbeat is None:
+        heartbeat = min(expires / 2, LONGEST_HEARTBEAT)
+    else:
+        check_heartbeat(heartbeat, expires, SHORTEST_HEARTBEAT)
+    return _template(subject, _priority_fields(priority), expires, heartbeat, pinned)
+
+
+def _template(
+    subject: str, fields: dict[str, Any], expires: float, heartbeat: float, pinned: bool
+) -> PullTemplate:
+    fields["expires"] = round(expires * NANO)
+    if heartbeat:
+        # Not rounded up: twice the heartbeat must not be above expires.
+        fields["idle_heartbeat"] = min(round(heartbeat * NANO), fields["expires"] // 2)
+    return PullTemplate(subject.encode(), fields, expires, heartbeat, pinned)
+
+
+def check_time(name: str, value: float, least: float) -> None:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not least <= value <= _MOST_SECONDS:
+        text = "%s %s is not a number of seconds from %g to %d" % (
+            name,
+            shorten(value),
+            least,
+            _MOST_SECONDS,
+        )
+        raise InvalidValue(text, "PULL-4")
+
+
+def check_heartbeat(heartbeat: float, expires: float, least: float) -> None:
+    check_time("heartbeat", heartbeat, least)
+    if heartbeat > LONGEST_HEARTBEAT or heartbeat > expires / 2:
+        text = "heartbeat %g is above 30 s or above half of expires %g" % (heartbeat, expires)
+        raise InvalidValue(text, "PULL-5")
+
+
+def check_count(name: str, value: int) -> int:
+    return session.check_count(name, value, 1, _MOST_COUNT, "PULL-3")
+
+
+def threshold(name: str, value: int | None, limit: int) -> int:
+    """Half of the limit, rounded up so that a limit of 1 works; never above it."""
+    if value is None:
+        return (limit + 1) // 2  # CONSUME-4
+    if check_count(name, value) > limit:
+        raise InvalidValue("%s %d is above the limit %d" % (name, value, limit), "CONSUME-3")
+    return value
+
+
+def fetch_limits(max_messages: int | None, max_bytes: int | None) -> tuple[int, int]:
+    """Batch and bytes of the pull: one of them is given."""
+    if (max_messages is None) == (max_bytes is None):
+        text = "fetch takes either max_messages or max_bytes, not %s and %s"
+        raise InvalidValue(text % (shorten(max_messages), shorten(max_bytes)), "FETCH-2")
+    batch = MANY if max_messages is None else check_count("max_messages", max_messages)
+    return batch, 0 if max_bytes is None else check_count("max_bytes", max_bytes)
+
+
+def consume_limits(
+    max_messages: int | None,
+    max_bytes: int | None,
+    threshold_messages: int | None,
+    threshold_bytes: int | None,
+    stop_after: int | None,
+) -> dict[str, int]:
+    """Of the machine: one of max_messages and max_bytes, its threshold, and stop_after."""
+    by_bytes = max_bytes is not None
+    unfit = threshold_messages if by_bytes else threshold_bytes
+    if by_bytes and max_messages is not None:
+        text = "consume takes either max_messages or max_bytes, not %s and %s"
+        raise InvalidValue(text % (shorten(max_messages), shorten(max_bytes)), "CONSUME-2")
+    if unfit is not None:
+        pair = ("messages", "bytes") if by_bytes else ("bytes", "messages")
+        text = "threshold_%s %s is not a threshold of max_%s"
+        raise InvalidValue(text % (pair[0], shorten(unfit), pair[1]), "CONSUME-2")
+    stop_at = 0 if stop_after is None else check_count("stop_after", stop_after)
+    if max_bytes is not None:
+        limit = check_count("max_bytes", max_bytes)
+        refill_at = threshold("threshold_bytes", threshold_bytes, limit)
+        return {"max_bytes": limit, "threshold": refill_at, "stop_after": stop_at}
+    most = DEFAULT_MESSAGES if max_messages is None else max_messages
+    limit = check_count("max_messages", most)
+    refill_at = threshold("threshold_messages", threshold_messages, limit)
+    return {"max_messages": limit, "threshold": refill_at, "stop_after": stop_at}
+
+
+def _priority_fields(priority: PriorityOptions) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    group: Any = priority.get("group")
+    if group:
+        fields["group"] = check_group(group)
+    for name in _PRIORITY[1:]:
+        value: Any = priority.get(name)
+        if value is None:
+            continue
+        least, most = (0, 9) if name == "priority" else (1, _MOST_COUNT)
+        session.check_count(name, value, least, most, "PULL-6")
+        if not group:
+            raise InvalidValue("%s %d needs a group" % (name, value), "PULL-6")
+        fields[name] = value
+    return fields
+
+
+def is_group(name: str) -> bool:
+    """Whether a priority group can have this name."""
+    return 0 < len(name) <= 16 and all(char in _GROUP_SIGNS for char in name)
+
+
+def check_group(group: Any) -> str:
+    """InvalidValue if no priority group can have this name."""
+    if isinstance(group, str) and is_group(group):
+        return group
+    text = "group %s is not 1 to 16 letters, digits or /_=-" % shorten(group)
+    raise InvalidValue(text, "PULL-6")

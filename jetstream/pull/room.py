@@ -1,0 +1,45 @@
+"""Room: how much a consume() may buffer, whatever a server sends.
+
+What was asked for is never above the limit. But pulls that were given up, after silence or a lost
+connection, may still be served: what they asked for is kept, too. Beyond that and some slack for
+errors in counting, messages were never asked for.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .ledger import Ledger
+
+SLACK = 64  # messages; in bytes the limit again is enough
+MOST_LATE = 64  # so many times the limit is kept of pulls that were given up
+# How long after its `expires` a pull that was given up may still bring something.
+LATEST = 60.0
+
+
+class Room:
+    """In messages, or in bytes if `by_bytes`. Up to `most` always fits."""
+
+    __slots__ = ("_by_bytes", "_late_until", "_ledger", "_limit", "most")
+
+    def __init__(self, limit: int, by_bytes: bool, ledger: Ledger) -> None:
+        self._limit = limit
+        self._by_bytes = by_bytes
+        self._ledger = ledger
+        self._late_until = 0.0
+        self.most = 2 * limit + (0 if by_bytes else SLACK)
+
+    def takes(self, buffered: int) -> bool:
+        """Return True if so much may be buffered (CONSUME-27)."""
+        if buffered <= self.most:
+            return True
+        late = self._ledger.late_bytes if self._by_bytes else self._ledger.late
+        return buffered <= self.most + min(late, MOST_LATE * self._limit)
+
+    def pulled(self, expires: float, now: float) -> None:
+        """A pull is sent: forget those that were given up too long ago to bring anything."""
+        ledger = self._ledger
+        if now >= self._late_until:
+            ledger.late = ledger.late_bytes = 0
+        if not ledger.late:
+            self._late_until = now + expires + LATEST

@@ -1,0 +1,1 @@
+"""Push consumers: the machine, its liveness probe and its messages."""

@@ -1,0 +1,1 @@
+"""The JSON objects of the JetStream API: their fields, types and rules."""

@@ -1,0 +1,273 @@
+"""One table of fields for each object of the API: it drives reading, writing, checks and reference.
+
+A class of `Fields` lists its fields in FIELDS, each with a kind. From the table come
+
+- the attributes, zeros where nothing was given, so that nobody asks whether one is there;
+- the checks of what users set, which name the class, the field and the value;
+- `from_json` and `to_json`, in the units and the words of the server;
+- docs/jetstream-fields.md.
+
+Nothing gets lost between reading and writing: keys that a newer server has and we do not know stay
+in `extra`, unknown choices stay as they are, and durations and times that nobody changed are
+written back digit by digit, although a float cannot hold them all.
+"""
+
+from __future__ import annotations
+
+from jetstream.errors import InvalidResponse
+from natsproto.errors import InvalidValue
+from natsproto.wire.text import shorten, show
+
+from .types import MAP_OF_ANY, Mismatch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any, TypeAlias, TypeVar
+
+    from typing_extensions import Self
+
+    from .types import Json, Kind
+
+    Owner = TypeVar("Owner", bound="Fields")
+    # Rule, the fields that it is about, what must not be, and why.
+    Refusal: TypeAlias = tuple[str, tuple[str, ...], Callable[[Owner], object], str]
+
+# What a field was given as, where that need not be remembered. JSON's null never is.
+_SET = None
+# ADR-2: every answer has its type; it is no part of the object.
+_LONGEST_NAME = 100  # of a field that somebody may have meant
+_NOT_OURS = ("type",)
+
+
+class Field:
+    """One field: its key in JSON and name in Python, its kind, and what it means.
+
+    `since` is the first server that has it. One that is `always` written is so because the server's
+    default is another than ours.
+    """
+
+    __slots__ = ("name", "kind", "doc", "since", "always")
+
+    def __init__(
+        self,
+        name: str,
+        kind: Kind,
+        doc: str,
+        since: tuple[int, int] = (2, 2),
+        always: bool = False,
+    ) -> None:
+        self.name = name
+        self.kind = kind
+        self.doc = doc
+        self.since = since
+        self.always = always
+
+    def __repr__(self) -> str:
+        return "Field(%r)" % self.name
+
+
+class Fields:
+    """Base of all objects of the API: attributes as FIELDS says, checked when they are set.
+
+    Times are seconds in attributes and keywords, nanoseconds in JSON. Two objects are equal if all
+    their fields are. What is not known stays in `extra` and is written back.
+    """
+
+    FIELDS: tuple[Field, ...] = ()
+
+    extra: Json
+    _given: dict[str, object]
+
+    def __init__(self, **values: object) -> None:
+        _keep(self, "_given", {})
+        _keep(self, "extra", {})
+        for name in values:
+            setattr(self, name, values[name])
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """The object that the server sent; InvalidResponse if a field is of another type."""
+        if not isinstance(raw, dict):
+            raise InvalidResponse("%s: %s is not a JSON object" % (cls.__name__, shorten(raw)))
+        made = cls()
+        index = _index(cls)
+        for key in raw:
+            value = raw[key]
+            field = index.get(key)
+            if field is None:
+                if key not in _NOT_OURS:
+                    made.extra[key] = value
+                continue
+            try:
+                decoded = None if value is None else field.kind.decode(value)
+            except Mismatch as error:
+                text = "%s.%s: %s %s" % (cls.__name__, key, shorten(value), error)
+                raise InvalidResponse(text) from None
+            if decoded is not None:
+                _keep(made, key, decoded)
+                made._given[key] = value if field.kind.lossy else _SET
+        return made
+
+    @classmethod
+    def of(cls, config: Self | Mapping[str, Any] | None, values: Mapping[str, Any]) -> Self:
+        """From an object, the dict that the server speaks or nothing, with these keywords on top.
+
+        What was given stays as it is. InvalidValue if any of it is wrong.
+        """
+        if config is None:
+            made = cls()
+        elif isinstance(config, cls):
+            made = config.copy()
+        elif isinstance(config, dict):
+            try:
+                made = cls.from_json(config)
+            except InvalidResponse as error:
+                raise InvalidValue(str(error), "JSAPI-3") from None
+        else:
+            text = "%s is neither a %s nor a dict" % (shorten(config), cls.__name__)
+            if isinstance(config, str):
+                text += "; a name is a keyword: %s=%s" % (cls.FIELDS[0].name, shorten(config))
+            raise InvalidValue(text, "JSAPI-3")
+        for name in values:
+            setattr(made, name, values[name])
+        return made
+
+    def to_json(self) -> Json:
+        """What is sent: the fields that were given, zero or not, and those that are not zero."""
+        json: Json = {}
+        for field in self._shown():
+            json[field.name] = self._encode(field)
+        for key in self.extra:
+            json[key] = self.extra[key]
+        return json
+
+    def copy(self) -> Self:
+        """Another object with the same fields, given and extra."""
+        return self.from_json(self.to_json())
+
+    def given_fields(self) -> list[Field]:
+        """Those that were set, by keyword, by assignment or by the server."""
+        return [field for field in self.FIELDS if field.name in self._given]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Fields) or type(other) is not type(self):
+            return NotImplemented
+        names = [field.name for field in self.FIELDS]
+        same = all(getattr(self, name) == getattr(other, name) for name in names)
+        return same and self.extra == other.extra
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        shown = [
+            "%s=%s" % (field.name, _show(getattr(self, field.name))) for field in self._shown()
+        ]
+        if self.extra:
+            shown.append("extra=%s" % show(self.extra))
+        return "%s(%s)" % (type(self).__name__, ", ".join(shown))
+
+    if TYPE_CHECKING:
+        pass  # checkers see the attributes that a class declares, and no others
+    else:
+
+        def __getattr__(self, name):
+            # Only for what was not set: zeros cost nothing until somebody asks.
+            field = _index(type(self)).get(name)
+            if field is None:
+                raise AttributeError("%s has no field %s" % (type(self).__name__, shorten(name)))
+            value = field.kind.zero()
+            if field.kind.mutable:
+                _keep(self, name, value)
+            return value
+
+        def __setattr__(self, name, value):
+            if name == "extra":
+                _keep(self, name, _check(self, _EXTRA, value))
+                return
+            field = _index(type(self)).get(name)
+            if field is None:
+                raise _unknown(type(self), name)
+            value = _check(self, field, value)
+            _keep(self, name, value)
+            if value is None:
+                self._given.pop(name, None)
+            else:
+                self._given[name] = _SET
+
+    def _shown(self) -> list[Field]:
+        return [
+            field
+            for field in self.FIELDS
+            if field.always
+            or field.name in self._given
+            or getattr(self, field.name) != field.kind.zero()
+        ]
+
+    def _encode(self, field: Field) -> object:
+        value = getattr(self, field.name)
+        raw = self._given.get(field.name)
+        if raw is not _SET and field.kind.decode(raw) == value:
+            return raw
+        # Again, because a list may have got anything since it was set.
+        return field.kind.encode(_check(self, field, value))
+
+
+_EXTRA = Field("extra", MAP_OF_ANY, "What a newer server has.")
+
+# Past Fields.__setattr__.
+_keep = object.__setattr__
+
+# Built on first use: there are no hooks for new classes on MicroPython.
+_INDEXES: dict[type[Fields], dict[str, Field]] = {}
+
+
+def _index(cls: type[Fields]) -> dict[str, Field]:
+    try:
+        return _INDEXES[cls]
+    except KeyError:
+        _INDEXES[cls] = {field.name: field for field in cls.FIELDS}
+        return _INDEXES[cls]
+
+
+def _check(owner: Fields, field: Field, value: object) -> object:
+    try:
+        return field.kind.check(value)
+    except Mismatch as error:
+        text = "%s.%s: %s %s" % (type(owner).__name__, field.name, shorten(value), error)
+        raise InvalidValue(text, "JSAPI-3") from None
+
+
+def refuse(owner: Owner, table: list[Refusal[Owner]]) -> None:
+    """InvalidValue for the first row of the table that applies."""
+    for rule, names, applies, why in table:
+        if applies(owner):
+            values = ["%s=%s" % (name, shorten(getattr(owner, name))) for name in names]
+            text = "%s with %s: %s" % (type(owner).__name__, ", ".join(values), why)
+            raise InvalidValue(text, rule)
+
+
+def _show(value: object) -> str:
+    # The fields of a nested object are cut one by one.
+    return repr(value) if isinstance(value, Fields) else show(value)
+
+
+def _unknown(cls: type[Fields], name: str) -> InvalidValue:
+    near = name[:_LONGEST_NAME]  # comparing takes the product of both lengths
+    known = [(_distance(near, field.name), field.name) for field in cls.FIELDS]
+    close = [pair for pair in known if pair[0] <= len(name) // 2 or name in pair[1].split("_")]
+    hint = "; do you mean %r?" % min(close)[1] if close else ""
+    return InvalidValue("%s has no field %s%s" % (cls.__name__, shorten(name), hint), "JSAPI-4")
+
+
+def _distance(a: str, b: str) -> int:
+    """How many letters to insert, remove or replace to get from one to the other."""
+    row = list(range(len(b) + 1))
+    for i, char in enumerate(a):
+        before, row[0] = row[0], i + 1
+        for j, other in enumerate(b):
+            before, row[j + 1] = (
+                row[j + 1],
+                min(before + (char != other), row[j] + 1, row[j + 1] + 1),
+            )
+    return row[-1]

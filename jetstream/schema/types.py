@@ -1,0 +1,305 @@
+"""Kinds of values: how each is checked, read from JSON and written back.
+
+What users set is checked strictly: a bool is no number, a str is no list, and a number must fit the
+type that the server has for it. What a server sends is only read as what it is.
+"""
+
+from __future__ import annotations
+
+from natsproto.errors import InvalidValue
+from natsproto.wire.text import shorten
+
+from .timestamp import FIRST, Timestamp
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeAlias
+
+    from .fields import Fields
+
+    Json: TypeAlias = dict[str, Any]
+
+_NANO = 10**9
+_MOST = 2**63 - 1
+_MOST_SECONDS = _MOST // _NANO  # 292 years
+
+
+class Mismatch(Exception):
+    """A value is not of its kind; what is wrong with it, to follow the value in a sentence."""
+
+
+class Kind:
+    """How values of one sort are checked, read and written.
+
+    `label` is what the reference calls it. Of a `lossy` kind the JSON value is kept, because the
+    attribute may hold less than it. A zero that is `mutable` belongs to one object alone.
+    """
+
+    label = "any JSON value"
+    lossy = False
+    mutable = False
+
+    def zero(self) -> Any:
+        return None
+
+    def check(self, value: Any) -> Any:
+        """What the user gave, as the attribute will be; Mismatch if it is of another kind."""
+        return value
+
+    def decode(self, raw: Any) -> Any:
+        """The attribute for this JSON value, None for "not there"; Mismatch if it is wrong."""
+        return self.check(raw)
+
+    def encode(self, value: Any) -> Any:
+        """The JSON value of an attribute that `check` has seen."""
+        return value
+
+
+class _Text(Kind):
+    label = "text"
+
+    def zero(self) -> str:
+        return ""
+
+    def check(self, value: Any) -> str:
+        if not isinstance(value, str):
+            raise Mismatch("is not a str")
+        return value
+
+
+class _Flag(Kind):
+    label = "true or false"
+
+    def zero(self) -> bool:
+        return False
+
+    def check(self, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise Mismatch("is neither True nor False")
+        return value
+
+
+class _Number(Kind):
+    label = "whole number"
+
+    def __init__(self, least: int, most: int) -> None:
+        self.least = least
+        self.most = most
+
+    def zero(self) -> int:
+        return 0
+
+    def check(self, value: Any) -> int:
+        number = self.decode(value)
+        if not self.least <= number <= self.most:
+            raise Mismatch("is not in %d to %d" % (self.least, self.most))
+        return number
+
+    def decode(self, raw: Any) -> int:
+        if not isinstance(raw, int) or isinstance(raw, bool):
+            raise Mismatch("is not a whole number")
+        return raw
+
+
+class _Duration(Kind):
+    label = "seconds"
+    lossy = True
+
+    def __init__(self, signed: bool = False) -> None:
+        self.least = -_MOST_SECONDS if signed else 0
+
+    def zero(self) -> float:
+        return 0.0
+
+    def check(self, value: Any) -> float:
+        # NaN and infinity are in no range, and a bool is no number.
+        if not isinstance(value, (int, float)) or isinstance(value, bool):
+            raise Mismatch("is not a number of seconds")
+        if not self.least <= value <= _MOST_SECONDS:
+            raise Mismatch("is not a number of seconds from %d to %d" % (self.least, _MOST_SECONDS))
+        return float(value)
+
+    def decode(self, raw: Any) -> float:
+        if not isinstance(raw, int) or isinstance(raw, bool) or not -_MOST - 1 <= raw <= _MOST:
+            # JSAPI-10: a float does not hold every number that JSON can write.
+            raise Mismatch("is not a whole number of nanoseconds")
+        return raw / _NANO
+
+    def encode(self, value: Any) -> int:
+        whole = int(value)
+        # Apart, because a float has too few digits for the nanoseconds of many days.
+        total: int = whole * _NANO + round((value - whole) * _NANO)
+        return total
+
+
+class _Time(Kind):
+    label = "time"
+    lossy = True
+
+    def check(self, value: Any) -> Timestamp | None:
+        return None if value is None else self._read(Timestamp.of, value)
+
+    def decode(self, raw: Any) -> Timestamp | None:
+        return self._read(Timestamp.parse, raw)
+
+    def _read(self, read: Callable[[Any], Timestamp], value: Any) -> Timestamp | None:
+        try:
+            time = read(value)
+        except InvalidValue as error:
+            raise Mismatch("is not a time: %s" % error) from None
+        return None if time.ns == FIRST else time  # TIME-4
+
+    def encode(self, value: Any) -> str:
+        return str(value)
+
+
+class Choice(Kind):
+    """One of these texts; the first is the zero. A server may answer with others."""
+
+    lossy = True
+
+    def __init__(self, *values: str) -> None:
+        self.values = values
+        self.label = "one of " + ", ".join(["`%s`" % value for value in values])
+
+    def zero(self) -> str:
+        return self.values[0]
+
+    def check(self, value: Any) -> str:
+        if value not in self.values:
+            raise Mismatch("is not one of %s" % ", ".join(self.values))
+        return TEXT.check(value)
+
+    def decode(self, raw: Any) -> str:
+        return TEXT.check(raw)
+
+
+class _List(Kind):
+    """A list of values of another kind."""
+
+    mutable = True
+
+    def __init__(self, item: Kind) -> None:
+        self.item = item
+        self.lossy = item.lossy
+        self.label = "list of " + item.label
+
+    def zero(self) -> list[Any]:
+        return []
+
+    def check(self, value: Any) -> list[Any]:
+        # A str is a sequence of strs: it must not pass for a list of them.
+        if not _is(value, (list, tuple)):
+            raise Mismatch("is not a list")
+        return [_inside(self.item.check, item) for item in value]
+
+    def decode(self, raw: Any) -> list[Any]:
+        if not _is(raw, list):
+            raise Mismatch("is not a list")
+        return [_inside(self.item.decode, item) for item in raw]
+
+    def encode(self, value: Any) -> list[Any]:
+        return [self.item.encode(item) for item in value]
+
+
+class _Map(Kind):
+    """Texts, and for each of them a value of another kind."""
+
+    mutable = True
+
+    def __init__(self, item: Kind) -> None:
+        self.item = item
+        self.label = "map from text to " + item.label
+
+    def zero(self) -> dict[str, Any]:
+        return {}
+
+    def check(self, value: Any) -> dict[str, Any]:
+        return self._each(value, self.item.check)
+
+    def decode(self, raw: Any) -> dict[str, Any]:
+        return self._each(raw, self.item.decode)
+
+    def encode(self, value: Any) -> dict[str, Any]:
+        return {key: self.item.encode(value[key]) for key in value}
+
+    def _each(self, value: Any, look: Any) -> dict[str, Any]:
+        if not _is(value, dict):
+            raise Mismatch("is not a dict")
+        return {_inside(TEXT.check, key): _inside(look, value[key]) for key in value}
+
+
+class Object(Kind):
+    """Another object of fields; None where there is none. A dict of its keywords will do."""
+
+    def __init__(self, cls: type[Fields]) -> None:
+        self.cls = cls
+        self.label = cls.__name__
+
+    def check(self, value: Any) -> Fields | None:
+        if value is None or isinstance(value, self.cls):
+            return value
+        if not _is(value, dict):
+            raise Mismatch("is neither a %s nor a dict" % self.cls.__name__)
+        return self.cls(**value)
+
+    def decode(self, raw: Any) -> Fields:
+        return self.cls.from_json(raw)
+
+    def encode(self, value: Any) -> Json:
+        json: Json = value.to_json()
+        return json
+
+
+class Part(Object):
+    """An object that is always there, if only with zeros."""
+
+    mutable = True
+
+    def zero(self) -> Fields:
+        return self.cls()
+
+    def check(self, value: Any) -> Fields:
+        found = super().check(value)
+        if found is None:
+            raise Mismatch("is neither a %s nor a dict" % self.cls.__name__)
+        return found
+
+
+def _is(value: object, cls: Any) -> bool:
+    """isinstance that does not make a checker forget that the items are Any."""
+    return isinstance(value, cls)
+
+
+def _inside(look: Any, item: Any) -> Any:
+    try:
+        return look(item)
+    except Mismatch as error:
+        raise Mismatch("has %s, which %s" % (shorten(item), error)) from None
+
+
+ANY = Kind()
+TEXT = _Text()
+FLAG = _Flag()
+COUNT = _Number(-_MOST - 1, _MOST)  # int and int64; many have -1 for "no limit"
+COUNT32 = _Number(-(2**31), 2**31 - 1)
+MOST_SEQUENCE = 2**64 - 1  # uint64
+SEQUENCE = _Number(0, MOST_SEQUENCE)
+DURATION = _Duration()
+SIGNED_DURATION = _Duration(signed=True)
+TIME = _Time()
+TEXTS = _List(TEXT)
+SEQUENCES = _List(SEQUENCE)
+DURATIONS = _List(DURATION)
+MAP = _Map(TEXT)
+COUNTS = _Map(SEQUENCE)
+MAP_OF_ANY = _Map(ANY)
+
+
+def Objects(cls: type[Fields]) -> Kind:
+    return _List(Part(cls))
+
+
+def ObjectMap(cls: type[Fields]) -> Kind:
+    return _Map(Part(cls))

@@ -1,0 +1,283 @@
+"""The pull subscribe workflow of ADR-13: find or create a consumer, and fetch from it.
+
+    stream      as given, or the one that takes the subject
+    a name      durable, or name: look for that consumer
+      found     check that it fits (binding.py)
+      not found create it, unless it was to be bound; if somebody was faster, look again
+    no name     create one, which is deleted by `unsubscribe`
+
+A fetch is one pull with both no_wait and expires. To the server that means: send the messages that
+are there now; if there are none, wait for the first. It expires shortly before the caller's
+timeout. For one message a pull with expires alone does the same.
+"""
+
+from __future__ import annotations
+
+from jetstream.api.assets import put_consumer
+from jetstream.config import ConsumerConfig
+from jetstream.consumer import Consumer
+from jetstream.errors import JetStreamNotAvailable
+from jetstream.errors.api import ConsumerExists, ConsumerNotFound, JetStreamNotEnabled
+from jetstream.machine.cleanup import clean_up, may_exist
+from jetstream.pull.ledger import MARGIN
+from jetstream.pull.options import check_count, check_time, fetch_template, first_template
+from natsproto.errors import (
+    ConnectionClosed,
+    InvalidState,
+    InvalidValue,
+    PermissionDenied,
+    TimeoutExpired,
+)
+from natsproto.session import check_flag
+from natsproto.wire.subjects import check_known_name, check_subscribe
+from natsproto.wire.text import cut_middle, shorten
+
+from .binding import bind, given_names
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from jetstream.api.client import Api
+    from jetstream.consumer import BoundConsumer
+    from jetstream.context import JetStream
+    from jetstream.pull.messages import Batch
+    from jetstream.schema.info import ConsumerInfo
+
+# PSUB-3: what makes a consumer push, or is of use for one that is.
+_PUSH_ONLY = (
+    "deliver_subject",
+    "deliver_group",
+    "flow_control",
+    "idle_heartbeat",
+    "rate_limit_bps",
+)
+# PSUB-11: the client may not look the consumer up, or cannot reach the API.
+_LOOKUP_FAILED = (
+    PermissionDenied,
+    JetStreamNotEnabled,
+    JetStreamNotAvailable,
+    TimeoutExpired,
+)
+_SHORTEST = 0.001  # a pull for less than that is none
+_PAUSE = 0.05  # before the next pull, if one ends early and without a message
+
+
+class PullWanted:
+    """The subscription that a caller asks for: checked as a whole before anything is sent.
+
+    `name` is the consumer to look for, "" for a new one of its own. `given` are the fields of
+    `config` that the caller has set.
+    """
+
+    def __init__(
+        self,
+        subject: str,
+        stream: str,
+        durable: str,
+        bind: bool,
+        config: ConsumerConfig | Mapping[str, Any] | None,
+        fields: Mapping[str, Any],
+    ) -> None:
+        given = given_names(config, fields)
+        made = ConsumerConfig.of(config, fields)
+        self.subject = subject
+        self.stream = stream
+        self.bind = check_flag("bind", bind)
+        self.config = made
+        if subject:
+            check_subscribe(subject)
+        if stream:
+            check_known_name("stream", stream)
+        elif not subject:
+            raise InvalidValue("pull_subscribe needs a subject or a stream", "PSUB-1")
+        self._check_push_only(given)
+        self.durable = self._check_durable(durable)
+        self.name = self.durable or made.name
+        if bind and not self.name:
+            raise InvalidValue("bind needs the name of a consumer: durable or name", "PSUB-2")
+        self._check_filter()
+        if bind:
+            check_known_name("consumer", self.name)
+            given = [name for name in given if name != "durable_name"]
+        else:
+            if durable:
+                made.durable_name = durable
+                given.append("durable_name")
+            made.check()
+        self.given = given
+
+    def _check_push_only(self, given: list[str]) -> None:
+        for name in _PUSH_ONLY:
+            value = getattr(self.config, name)
+            if name in given and value:
+                text = "%s=%s is for push consumers; pull_subscribe makes a pull consumer"
+                raise InvalidValue(text % (name, shorten(value)), "PSUB-3")
+
+    def _check_durable(self, durable: str) -> str:
+        other = self.config.durable_name
+        if not isinstance(durable, str):
+            raise InvalidValue("durable %s is not a str" % shorten(durable), "PSUB-2")
+        if durable and other and durable != other:
+            text = "durable %s and durable_name %s: they are the same if both are given"
+            raise InvalidValue(text % (shorten(durable), shorten(other)), "PSUB-2")
+        return durable or other
+
+    def _check_filter(self) -> None:
+        config = self.config
+        if not self.subject or config.filter_subjects:
+            return  # then the subject is there to find the stream by, if at all
+        if config.filter_subject and config.filter_subject != self.subject:
+            text = "subject %s and filter_subject %s: they are the same if both are given"
+            given = (shorten(self.subject), shorten(config.filter_subject))
+            raise InvalidValue(text % given, "PSUB-4")
+        if not self.bind:
+            config.filter_subject = self.subject
+
+    def fits(self, info: ConsumerInfo) -> None:
+        """BindRefused unless the consumer that there is will do."""
+        bind(info, subject=self.subject, config=self.config, given=self.given, pull=True)
+
+
+async def pull_subscribe(js: JetStream, api: Api, wanted: PullWanted) -> PullSubscription:
+    """The subscription, with its consumer."""
+    stream = wanted.stream or await js.stream_name_by_subject(wanted.subject)
+    if wanted.name:
+        try:
+            return await _attach(js, api, stream, wanted)
+        except ConsumerNotFound:
+            if wanted.bind:
+                raise
+        except _LOOKUP_FAILED:
+            if not wanted.bind:
+                raise
+            # PSUB-11: the consumer may exist all the same; the first fetch finds out.
+            return PullSubscription(js, api, js.bind_consumer(stream, wanted.name), deletes=False)
+    config = wanted.config
+    if not wanted.name:
+        config.name = api.session.connection.new_token()
+    try:
+        made = await put_consumer(api, stream, "create", config.copy())
+    except ConsumerExists:
+        if not wanted.name:
+            raise
+        return await _attach(js, api, stream, wanted)  # PSUB-2: it was not there when we looked
+    except BaseException as error:
+        if not wanted.name and may_exist(error):
+            clean_up(api, stream, config.name)  # JSSUB-17
+        raise
+    consumer = Consumer(api, stream, wanted.name or config.name, made)
+    return PullSubscription(js, api, consumer, deletes=not wanted.durable)
+
+
+async def _attach(js: JetStream, api: Api, stream: str, wanted: PullWanted) -> PullSubscription:
+    found = await js.consumer(stream, wanted.name)
+    wanted.fits(found.cached_info)
+    return PullSubscription(js, api, found, deletes=False)
+
+
+class PullSubscription:
+    """A consumer to fetch from. Made by JetStream.pull_subscribe; end it with `unsubscribe`."""
+
+    def __init__(self, js: JetStream, api: Api, consumer: BoundConsumer, deletes: bool) -> None:
+        self._js = js
+        self._session = api.session
+        self._deletes = deletes
+        self._consumer = consumer
+        self._pulling = consumer.pulling
+        #: Whether it was unsubscribed.
+        self.closed = False
+
+    @property
+    def cached_info(self) -> ConsumerInfo | None:
+        """The latest info of the consumer; None if the lookup failed."""
+        return self._consumer.cached_info
+
+    @property
+    def stream(self) -> str:
+        return self._consumer.stream
+
+    @property
+    def name(self) -> str:
+        return self._consumer.name
+
+    async def info(self) -> ConsumerInfo:
+        """Configuration and state of the consumer now; ConsumerNotFound if it is gone."""
+        return await self._consumer.info()
+
+    async def fetch(self, batch: int = 1, timeout: float = 5.0) -> Batch:
+        """Fetch up to `batch` messages that are there now; if there are none, wait for the first.
+
+        It raises TimeoutExpired if none arrives within `timeout`, as other clients do;
+        Consumer.fetch waits for a full batch, and returns an empty one instead. If the pull fails
+        after messages arrived, the batch has them, and the `error`.
+        """
+        check_count("batch", batch)
+        check_time("timeout", timeout, _SHORTEST)
+        if self.closed:
+            raise InvalidState("the subscription has ended")
+        session = self._session
+        port = session.port
+        end = port.now() + timeout
+        expire = end - min(timeout / 10, 0.1)  # PSUB-6
+        while True:
+            now = port.now()
+            if expire - now < _SHORTEST:
+                raise TimeoutExpired("no message within %g s" % timeout)
+            found = await self._pull(batch, expire - now, end - now)
+            if found is not None:
+                return found
+            # PSUB-7: it may have ended early, for example by a change of leader.
+            await session.sleep(min(_PAUSE, end - port.now()))
+
+    async def _pull(self, batch: int, expires: float, longest: float) -> Batch | None:
+        """Pull once; None if no message arrived and that is not an error."""
+        pulling = self._pulling
+        # PSUB-5
+        several = batch > 1
+        if several:
+            template = first_template(pulling.subject, expires, pulling.pinned)
+        else:
+            template = fetch_template(pulling.subject, expires, None, False, {}, pulling.pinned)
+        try:
+            found = await pulling.pull(template, batch, 0, longest - MARGIN, eager=several)
+        except TimeoutExpired:
+            return None  # PSUB-8: the caller checks the time
+        except ConnectionClosed:
+            if self.closed:
+                raise InvalidState("the subscription has ended during the fetch") from None
+            raise
+        if isinstance(found.error, TimeoutExpired):
+            found.error = None
+        return found if len(found) else None
+
+    async def unsubscribe(self) -> None:
+        """End it: a fetch that waits raises. Deletes the consumer if this made it, for itself.
+
+        What was fetched and nobody took, because of a cancellation, is given back to the consumer.
+        """
+        if self.closed:
+            return
+        self.closed = True
+        rest = self._pulling.close()
+        if self._session.connection.closed:
+            return  # what was not taken comes again by itself; so does the end of the consumer
+        for msg in rest:
+            await msg.nak()
+        self._session.port.flush_soon()
+        if self._deletes:
+            try:
+                await self._js.delete_consumer(self.stream, self.name)
+            except ConsumerNotFound:
+                pass  # it went by itself
+
+    async def __aenter__(self) -> PullSubscription:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.unsubscribe()
+
+    def __repr__(self) -> str:
+        names = (cut_middle(self.name), cut_middle(self.stream))
+        return "<PullSubscription of consumer %s of %s>" % names

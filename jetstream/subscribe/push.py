@@ -1,0 +1,168 @@
+"""The push subscribe workflow of ADR-15: find or create a consumer, and listen where it delivers.
+
+    stream      as given, or the one that takes the subject
+    a name      durable, name, or the queue: look for that consumer
+      found     check that it fits, then SUB to its deliver_subject
+      not found create it, unless it was to be bound
+    no name     create one, which lives as long as this subscription
+    create      SUB first, so that nothing is delivered to nobody; then CONSUMER.CREATE
+      exists    somebody was faster: look for it, check, and SUB where it delivers instead
+
+Whatever fails or is cancelled on the way leaves no subscription behind, and no consumer that was
+created for it.
+"""
+
+from __future__ import annotations
+
+from jetstream.api.assets import put_consumer
+from jetstream.errors.api import ApiError, ConsumerExists, ConsumerNotFound, StreamNotFound
+from jetstream.machine.cleanup import clean_up
+from jetstream.push.api import PushMessages, subscribe_ordered
+from jetstream.push.liveness import Watch, WatchedPush
+from jetstream.push.machine import PushWarning
+from natsproto.errors import NatsError
+
+from .binding import bind
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from jetstream.api.client import Api
+    from jetstream.config import ConsumerConfig
+    from jetstream.context import JetStream
+    from jetstream.push.machine import Push
+    from jetstream.schema.info import ConsumerInfo
+
+    from .options import Limits, Wanted, WantedInOrder
+
+
+async def subscribe(js: JetStream, api: Api, wanted: Wanted, limits: Limits) -> PushMessages:
+    """The subscription, in force."""
+    stream = wanted.stream or await js.stream_name_by_subject(wanted.subject)
+    if wanted.name:
+        try:
+            found = await js.consumer(stream, wanted.name)
+        except ConsumerNotFound:
+            if wanted.bind:
+                raise
+        else:
+            return _attach(api, found.cached_info, wanted, limits)
+    return await _create(js, api, stream, wanted, limits)
+
+
+async def subscribe_in_order(
+    js: JetStream, api: Api, wanted: WantedInOrder, limits: Limits
+) -> PushMessages:
+    """The ordered one: its machine makes its consumers, one after the other."""
+    api.check_since(wanted.config)
+    stream = wanted.stream or await js.stream_name_by_subject(wanted.subject)
+    return await subscribe_ordered(
+        api,
+        stream,
+        wanted.config.to_json(),
+        heartbeat=wanted.heartbeat,
+        alarm_after=limits.alarm_after,
+        max_messages=limits.max_messages,
+        max_bytes=limits.max_bytes,
+    )
+
+
+def _attach(api: Api, info: ConsumerInfo, wanted: Wanted, limits: Limits) -> PushMessages:
+    """Subscribe to a consumer that others have made; it is not deleted in the end."""
+    config = wanted.config
+    target = bind(
+        info, subject=wanted.subject, queue=wanted.queue, config=config, given=wanted.given
+    )
+    # JSSUB-9: nobody was listening, so this was the last one; members of a group see but a part.
+    last = None if wanted.queue else info.delivered.consumer_seq
+    machine = _listen(api, info.stream_name, info.name, target, info.config, wanted, limits, last)
+    return _begin(api, machine, info.stream_name, info.name, limits)
+
+
+async def _create(
+    js: JetStream, api: Api, stream: str, wanted: Wanted, limits: Limits
+) -> PushMessages:
+    connection = api.session.connection
+    name = wanted.name or connection.new_token()
+    target = wanted.target or connection.new_inbox()
+    config = wanted.config_for(name, target)
+    # JSSUB-2: before the consumer, which would deliver to nobody.
+    machine = _listen(api, stream, name, target, config, wanted, limits, 0)
+    try:
+        await put_consumer(api, stream, "create", config)
+    except BaseException as error:
+        connection.unsubscribe(machine.sid)
+        connection.consumed(api.session.port.now())
+        api.session.port.flush_soon()
+        if isinstance(error, ConsumerExists) and wanted.name:
+            return await _lost_race(js, api, stream, wanted, limits)
+        if not isinstance(error, ApiError):
+            clean_up(api, stream, name, target)  # JSSUB-12: it may be there
+        raise
+    messages = _begin(api, machine, stream, name, limits)
+    if wanted.deletes:
+        messages.on_end = _deletion(js, stream, name, machine)
+    return messages
+
+
+async def _lost_race(
+    js: JetStream, api: Api, stream: str, wanted: Wanted, limits: Limits
+) -> PushMessages:
+    # JSSUB-10: it was not there when we looked.
+    found = await js.consumer(stream, wanted.name)
+    return _attach(api, found.cached_info, wanted, limits)
+
+
+def _listen(
+    api: Api,
+    stream: str,
+    name: str,
+    target: str,
+    config: ConsumerConfig,
+    wanted: Wanted,
+    limits: Limits,
+    last: int | None,
+) -> Push:
+    """A machine that is subscribed to what the consumer delivers, and one that watches over it."""
+    connection = api.session.connection
+    inbox = connection.new_inbox()
+    watch = Watch(api.prefix, stream, name, target, inbox)
+    machine = WatchedPush(
+        watch,
+        heartbeat=config.idle_heartbeat,
+        alarm_after=limits.alarm_after,
+        flow_control=config.flow_control,
+        queue=bool(wanted.queue),
+        ackless=config.ack_policy == "none",
+        max_messages=limits.max_messages,
+        max_bytes=limits.max_bytes,
+        last=last,
+    )
+    connection.subscribe(inbox, watch)
+    connection.subscribe(target, machine, queue=wanted.queue)
+    return machine
+
+
+def _begin(api: Api, machine: Push, stream: str, name: str, limits: Limits) -> PushMessages:
+    session = api.session
+    session.begin(machine)
+    messages = PushMessages(session, machine)
+    messages.stream = stream
+    messages.name = name
+    messages.nak_on_exit = limits.nak_on_exit
+    return messages
+
+
+def _deletion(
+    js: JetStream, stream: str, name: str, machine: Push
+) -> Callable[[], Awaitable[object]]:
+    async def delete() -> None:
+        try:
+            await js.delete_consumer(stream, name)
+        except (ConsumerNotFound, StreamNotFound):
+            pass  # it went before
+        except NatsError as error:
+            machine.tell(PushWarning(error))  # JSSUB-11: the subscription has ended all the same
+
+    return delete

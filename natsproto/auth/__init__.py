@@ -1,0 +1,272 @@
+"""Who we are: users, tokens, nkeys, JWTs and .creds files as fields of CONNECT.
+
+    given                   sent                     proof
+    user, password          user, pass
+    token                   auth_token
+    nkey_seed               nkey, sig                the seed signs the server's nonce
+    nkey, sign              nkey, sig                sign(nonce) does: the seed is elsewhere
+    jwt, nkey_seed or sign  jwt, sig                 as above; the JWT names the public key
+    creds                   jwt, sig                 the text of a .creds file has both
+
+A JWT or creds may go together with a user or a token: auth callouts look at both.
+"""
+
+from __future__ import annotations
+
+from binascii import b2a_base64
+
+from natsproto.errors import AuthorizationFailed, InvalidValue
+from natsproto.wire import text as _text
+
+from . import nkeys
+from .secret import Secret, as_secret
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Protocol
+
+    from .nkeys import Signer
+    from .secret import SecretLike
+
+    class UrlCredentials(Protocol):
+        """The part of a server's URL that is read here: "" where it says nothing."""
+
+        @property
+        def user(self) -> str | Secret: ...
+        @property
+        def password(self) -> str | Secret: ...
+        @property
+        def token(self) -> str | Secret: ...
+
+
+_SIGNATURE = 64
+_APART = [  # AUTH-3: what is not given together, and why
+    ("token", "user", "the server looks at one of them"),
+    ("token", "password", "the server looks at one of them"),
+    ("creds", "jwt", "creds have a JWT"),
+    ("creds", "nkey_seed", "creds have a seed"),
+    ("creds", "nkey", "creds have a seed"),
+    ("creds", "sign", "creds have a seed, which signs"),
+    ("nkey_seed", "nkey", "the public key follows from the seed"),
+    ("nkey_seed", "sign", "the seed signs"),
+    ("jwt", "nkey", "the JWT names the public key"),
+]
+_NEEDS = [  # AUTH-3: what is of no use without one of these
+    ("password", ["user"]),
+    ("jwt", ["nkey_seed", "sign"]),
+    ("sign", ["nkey", "jwt"]),
+    ("nkey", ["sign"]),
+]
+_FIELDS = [("user", "user"), ("password", "pass"), ("token", "auth_token")]
+
+
+def choose_auth(
+    *,
+    user: SecretLike = "",
+    password: SecretLike = "",
+    token: SecretLike = "",
+    nkey_seed: SecretLike = "",
+    jwt: SecretLike = "",
+    creds: SecretLike = "",
+    nkey: str = "",
+    sign: Signer | None = None,
+) -> Auth:
+    """How to authenticate; InvalidValue for a combination that cannot be meant.
+
+    A callable without arguments may stand for every text but `nkey`: it is called at each
+    connection attempt. `creds` is the text of the file, not its path. `sign` gets the nonce and
+    gives the 64 bytes of the signature.
+    """
+    texts = [
+        ("user", user),
+        ("password", password),
+        ("token", token),
+        ("nkey_seed", nkey_seed),
+        ("jwt", jwt),
+        ("creds", creds),
+    ]
+    secrets = {name: _check_secret(name, value) for name, value in texts if value}
+    given = list(secrets) + ["nkey"] * bool(nkey) + ["sign"] * (sign is not None)
+    _check_combination(given)
+    if nkey:
+        _check_user("public nkey", nkeys.decode_public_key(nkey)[0])
+    if sign is not None and not callable(sign):
+        raise InvalidValue("sign is %s, not a callable" % type(sign).__name__, "AUTH-3")
+    _check_fixed(secrets)
+    return Auth(secrets, nkey, sign)
+
+
+class Auth:
+    """How to authenticate, made by choose_auth. It shows the names of what it has, no values."""
+
+    __slots__ = ("_nkey", "_secrets", "_sign")
+
+    def __init__(self, secrets: dict[str, Secret], nkey: str, sign: Signer | None) -> None:
+        self._secrets = secrets
+        self._nkey = nkey
+        self._sign = None if sign is None else _hide(sign)
+
+    def connect_fields(self, nonce: str, url: UrlCredentials) -> dict[str, str]:
+        """The fields to add to CONNECT for this server; `nonce` is "" if it sent none.
+
+        Raises AuthorizationFailed if a callback fails or gives what cannot be used, or if there is
+        an nkey and no nonce; MissingExtra if a library is needed to sign.
+        """
+        fields = _url_fields(url)
+        try:
+            proof = self._jwt_fields(nonce)
+            if not fields:  # AUTH-8
+                fields = self._plain_fields()
+                proof = proof or self._nkey_fields(nonce)
+        except InvalidValue as error:  # of a callback: the rest was looked at by choose_auth
+            raise AuthorizationFailed("credentials cannot be used: %s" % error) from None
+        fields.update(proof)
+        return fields
+
+    def __repr__(self) -> str:
+        names = sorted(self._secrets) + ["nkey"] * bool(self._nkey)
+        return "Auth(%s)" % ", ".join(names + ["sign"] * (self._sign is not None))
+
+    def __reduce__(self) -> tuple[Callable[[], Auth], tuple[()]]:
+        if self._secrets or self._sign is not None:
+            raise TypeError("an Auth cannot be pickled or copied: a pickle is readable by all")
+        return choose_auth, ()
+
+    def _plain_fields(self) -> dict[str, str]:
+        return {field: self._ask(name) for name, field in _FIELDS if name in self._secrets}
+
+    def _jwt_fields(self, nonce: str) -> dict[str, str]:
+        if "creds" in self._secrets:
+            jwt, seed = parse_creds(self._ask("creds"))
+        elif "jwt" in self._secrets:
+            jwt = self._ask("jwt").strip()
+            seed = "" if self._sign else self._ask("nkey_seed")
+        else:
+            return {}
+        # AUTH-7: a bearer JWT is good without a signature; whether this is one, the server knows.
+        return {"jwt": jwt, "sig": self._signature(nonce, seed)} if nonce else {"jwt": jwt}
+
+    def _nkey_fields(self, nonce: str) -> dict[str, str]:
+        if not self._nkey and "nkey_seed" not in self._secrets:
+            return {}
+        if not nonce:
+            raise AuthorizationFailed(
+                "server asks for no signature (no nonce): nkeys are not supported by it"
+            )
+        seed = "" if self._nkey else self._ask("nkey_seed")
+        return {
+            "nkey": self._nkey or nkeys.public_key(_check_seed(seed)),
+            "sig": self._signature(nonce, seed),
+        }
+
+    def _signature(self, nonce: str, seed: str) -> str:
+        try:
+            data = _text.encode(nonce)
+        except UnicodeError:
+            raise AuthorizationFailed("server sent a nonce that is not text") from None
+        if self._sign is None:
+            signature = nkeys.sign(_check_seed(seed), data)
+        else:
+            signature = _call_sign(self._sign, data)
+        # AUTH-5: base64url without padding, by hand because MicroPython has only plain base64.
+        text = b2a_base64(signature).decode().rstrip("=\n")
+        return text.replace("+", "-").replace("/", "_")
+
+    def _ask(self, name: str) -> str:
+        try:
+            value = self._secrets[name].reveal()
+        except Exception as error:
+            raise _callback_failed(name, error) from error
+        if not isinstance(value, str):
+            raise AuthorizationFailed(
+                "credentials callback gave %s, not str (%s)" % (type(value).__name__, name)
+            )
+        return value
+
+
+def parse_creds(text: str) -> tuple[str, str]:
+    """The JWT and the seed of a .creds file's text; InvalidValue if one of them is missing."""
+    return _creds_block(text, "NATS USER JWT"), _creds_block(text, "USER NKEY SEED")
+
+
+def _creds_block(text: str, title: str) -> str:
+    """What stands between a line with BEGIN and this title and the next line of that form."""
+    value = ""
+    inside = False
+    for line in text.split("\n"):
+        line = line.strip()
+        marker = line.strip("-").strip() if line[:3] == line[-3:] == "---" else ""
+        if inside and marker:
+            if value:
+                return value
+            raise InvalidValue("block %r of creds is empty" % title, "AUTH-9")
+        if inside:
+            value += line
+        elif marker == "BEGIN " + title:
+            inside = True
+    problem = "has no end" if inside else "is missing"
+    raise InvalidValue("block %r of creds %s" % (title, problem), "AUTH-9")
+
+
+def _call_sign(sign: Signer, nonce: bytes) -> bytes:
+    try:
+        signature = sign(nonce)
+    except Exception as error:
+        raise _callback_failed("sign", error) from error
+    if not isinstance(signature, bytes) or len(signature) != _SIGNATURE:
+        raise AuthorizationFailed("sign gave something else than %d bytes" % _SIGNATURE)
+    return signature
+
+
+def _callback_failed(name: str, error: Exception) -> AuthorizationFailed:
+    # AUTH-10: without its text, which may quote what it has read.
+    return AuthorizationFailed(
+        "credentials callback failed: %s (%s)" % (type(error).__name__, name)
+    )
+
+
+def _url_fields(url: UrlCredentials) -> dict[str, str]:
+    values = [("user", url.user), ("pass", url.password), ("auth_token", url.token)]
+    return {field: as_secret(value).reveal() for field, value in values if value}
+
+
+def _check_secret(name: str, value: SecretLike) -> Secret:
+    if isinstance(value, (str, Secret)) or callable(value):
+        return as_secret(value)
+    kind = type(value).__name__
+    raise InvalidValue("%s is %s, not a str or a callable" % (name, kind), "AUTH-3")
+
+
+def _check_combination(given: list[str]) -> None:
+    for one, other, why in _APART:
+        if one in given and other in given:
+            raise InvalidValue("%s with %s: %s" % (one, other, why), "AUTH-3")
+    for name, others in _NEEDS:
+        if name in given and not [other for other in others if other in given]:
+            raise InvalidValue("%s without %s" % (name, " or ".join(others)), "AUTH-3")
+
+
+def _check_fixed(secrets: dict[str, Secret]) -> None:
+    """AUTH-11: what can be looked at now must not wait until the first server is reached."""
+    creds = secrets.get("creds")
+    if creds is not None and creds.fixed:
+        nkeys.public_key(_check_seed(parse_creds(creds.reveal())[1]))
+    seed = secrets.get("nkey_seed")
+    if seed is not None and seed.fixed:
+        nkeys.public_key(_check_seed(seed.reveal()))
+
+
+def _check_seed(seed: str) -> str:
+    _check_user("nkey seed", nkeys.decode_seed(seed)[0])
+    return seed
+
+
+def _check_user(what: str, kind: str) -> None:
+    if kind != nkeys.USER:
+        raise InvalidValue("%s is of kind %s; clients are users (U)" % (what, kind), "AUTH-12")
+
+
+def _hide(sign: Signer) -> Signer:
+    # As in Secret: the repr of a functools.partial or of a bound method may tell too much.
+    return lambda nonce: sign(nonce)

@@ -1,0 +1,253 @@
+"""The server pool: which server to try next, and after how long.
+
+The pool is one list, in the order of trying. Whoever asks gets its head, which moves to the end
+(round robin). So the server in use, being the last that was tried, is at the end: after a loss all
+others come first. Members that the cluster tells of are put in before it.
+
+There are two ways to ask. `next_untried` is for the first connect: each server that the user named
+once, and what fails then is not held against it. `next` is for reconnecting: a server that fails
+max_reconnects times in a row leaves the pool; when `next` gives None, there is nothing to try.
+
+    input           failures    the pool
+    next_untried    -           moves the server to its end
+    next            -           moves the server to its end; the first round is over
+    failed          + 1 (not    drops the server if it has failed max_reconnects times
+                    at first)
+    connected       0           moves the server to its end; the first round is over
+    discover        -           adds and drops members; those that the user named stay
+    set_servers     kept        is replaced; a server at the same address stays the same object
+
+What INFO says is hearsay: before TLS anybody on the way can have written it. It may name places to
+try, never the name that certificates are checked against, and never a place without TLS where the
+user asked for TLS (POOL-10, POOL-11).
+"""
+
+from __future__ import annotations
+
+from natsproto.errors import InvalidValue
+from natsproto.options import read_servers
+from natsproto.urls import ServerUrl
+from natsproto.wire.text import cut_middle
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from natsproto.options import Options, ServersLike
+
+    class Rng(Protocol):
+        """The injected randomness; random.Random is one."""
+
+        def random(self) -> float: ...
+        def randrange(self, __limit: int) -> int: ...
+
+
+MAX_DISCOVERED = 1000  # more members than any cluster has, few enough to look at in no time
+_MAX_DOUBLINGS = 60  # a microsecond has become 30,000 years by then
+
+
+class Server:
+    """A member of the pool.
+
+    `failures` counts failed attempts in a row, `last_error` is what the last one failed of.
+    `auth_error` belongs to the connection: the text of the server's last authorization error, ""
+    if there is none, so that the same one twice in a row can be told.
+    """
+
+    __slots__ = ("auth_error", "discovered", "failures", "last_error", "tls_name", "url")
+
+    def __init__(self, url: ServerUrl, discovered: bool, tls_name: str) -> None:
+        self.url = url
+        self.discovered = discovered
+        self.tls_name = tls_name
+        self.failures = 0
+        self.last_error: Exception | None = None
+        self.auth_error = ""
+
+    def __repr__(self) -> str:
+        origin = "discovered" if self.discovered else "configured"
+        return "Server(%s, %s, failures=%d)" % (cut_middle(str(self.url)), origin, self.failures)
+
+
+class Pool:
+    """The servers of one connection."""
+
+    __slots__ = ("_current", "_options", "_rng", "_secure", "_servers", "_untried")
+
+    def __init__(self, options: Options, rng: Rng) -> None:
+        self._options = options
+        self._rng = rng
+        self._current: Server | None = None
+        self._secure = False
+        self._servers: list[Server] = []
+        self._fill(options.servers)
+        # None: the first round is over.
+        self._untried: list[Server] | None = list(self._servers)
+
+    @property
+    def urls(self) -> list[ServerUrl]:
+        """All servers, the next to try first."""
+        return [server.url for server in self._servers]
+
+    @property
+    def servers(self) -> list[Server]:
+        """All servers, the next to try first."""
+        return list(self._servers)
+
+    @property
+    def current(self) -> Server | None:
+        """The server that was connected last; it may have left the pool."""
+        return self._current
+
+    def others(self) -> bool:
+        """Whether there is a server to go to from the current one."""
+        return any(server is not self._current for server in self._servers)
+
+    def next_untried(self) -> Server | None:
+        """The server to try for the first connect; None: each was tried once (POOL-3)."""
+        if not self._untried:
+            return None
+        server = self._untried.pop(0)
+        self._move_to_end(server)
+        return server
+
+    def next(self) -> Server | None:
+        """The server to try for a reconnect; None: there is none to try any more (POOL-4)."""
+        self._untried = None
+        if not self._servers or self._options.max_reconnects == 0:
+            return None
+        server = self._servers[0]
+        self._move_to_end(server)
+        return server
+
+    def failed(self, server: Server, error: Exception) -> None:
+        """An attempt failed before the handshake was done. The loss of a connection is none."""
+        server.last_error = error
+        if self._untried is not None:
+            return
+        server.failures += 1
+        # POOL-5
+        if 0 <= self._options.max_reconnects <= server.failures and server in self._servers:
+            self._servers.remove(server)
+
+    def connected(self, server: Server) -> None:
+        """The handshake is done: this is the current server now."""
+        self._untried = None
+        self._current = server
+        server.failures = 0
+        server.last_error = None
+        if server in self._servers:
+            self._move_to_end(server)
+
+    def delay(self, attempt: int) -> float:
+        """How long to wait before an attempt, 0 being the first after a loss (POOL-7)."""
+        if attempt <= 0:
+            return 0.0
+        options = self._options
+        # Bounded before it is computed: 2 ** 2000 is no float.
+        wait = options.reconnect_wait * 2.0 ** min(attempt - 1, _MAX_DOUBLINGS)
+        wait = min(wait, options.reconnect_wait_max)
+        return wait * (1 + options.reconnect_jitter * self._rng.random())
+
+    def discover(self, urls: list[str], via: Server) -> list[ServerUrl]:
+        """Take over what INFO of `via` says about its cluster; returns what was not known."""
+        if self._options.ignore_discovered:
+            return []
+        told = self._read_told(urls[:MAX_DISCOVERED], via)
+        # POOL-9: a server that does not advertise knows nothing about the others.
+        if not told:
+            return []
+        listed = {url.address for url in told}
+        keep = (via, self._current)
+        self._servers = [
+            server
+            for server in self._servers
+            if not server.discovered or server in keep or server.url.address in listed
+        ]
+        known = {server.url.address for server in self._servers}
+        new: list[ServerUrl] = []
+        for url in told:
+            if url.address not in known:
+                known.add(url.address)
+                new.append(url)
+                self._insert(Server(url, True, via.tls_name), via)  # POOL-10
+        return new
+
+    def set_servers(self, servers: ServersLike) -> None:
+        """Replace the pool, discovered members included; InvalidValue leaves it as it was."""
+        urls = read_servers(servers, self._options.secure)
+        if urls[0].is_websocket != self._options.servers[0].is_websocket:
+            raise InvalidValue(
+                "server %s: a connection cannot change between WebSocket and plain"
+                % cut_middle(str(urls[0])),
+                "OPT-7",
+            )
+        self._fill(urls)
+        if self._untried is not None:
+            self._untried = list(self._servers)
+
+    def _fill(self, urls: list[ServerUrl]) -> None:
+        known = {server.url.address: server for server in self._servers}
+        if self._current is not None:
+            known[self._current.url.address] = self._current
+        self._secure = self._options.secure or any(url.wants_tls for url in urls)
+        self._servers = []
+        seen: set[str] = set()
+        for url in urls:
+            if url.address not in seen:
+                seen.add(url.address)
+                self._servers.append(self._configure(url, known.get(url.address)))
+        if self._options.shuffle:
+            self._shuffle()
+        if self._current in self._servers:
+            self._move_to_end(self._current)
+
+    def _configure(self, url: ServerUrl, server: Server | None) -> Server:
+        """A server that the user names now; it may be known already."""
+        name = self._options.tls_hostname or url.host
+        if server is None:
+            return Server(url, False, name)
+        server.url = url
+        server.discovered = False
+        server.tls_name = name
+        return server
+
+    def _shuffle(self) -> None:
+        servers = self._servers
+        for i in range(len(servers) - 1, 0, -1):
+            j = self._rng.randrange(i + 1)
+            servers[i], servers[j] = servers[j], servers[i]
+
+    def _move_to_end(self, server: Server) -> None:
+        self._servers.remove(server)
+        self._servers.append(server)
+
+    def _insert(self, server: Server, via: Server) -> None:
+        """Somewhere before `via`, which is at the end because it was tried last (POOL-12)."""
+        end = len(self._servers)
+        if end and self._servers[-1] is via:
+            end -= 1
+        self._servers.insert(self._rng.randrange(end + 1) if self._options.shuffle else end, server)
+
+    def _read_told(self, texts: list[str], via: Server) -> list[ServerUrl]:
+        """The URLs of what INFO lists, with the scheme and the credentials of `via`."""
+        scheme = via.url.scheme
+        if self._secure:  # POOL-11
+            scheme = "wss" if via.url.is_websocket else "tls"
+        told: list[ServerUrl] = []
+        for text in texts:
+            url = _read_address(scheme, text)
+            if url is not None:
+                user, password, token = via.url.user, via.url.password, via.url.token
+                told.append(ServerUrl(scheme, url.host, url.port, "", user, password, token))
+        return told
+
+
+def _read_address(scheme: str, text: str) -> ServerUrl | None:
+    """host:port or host, and nothing else (POOL-8)."""
+    if "@" in text or "/" in text:
+        return None
+    try:
+        return ServerUrl.parse(scheme + "://" + text)
+    except InvalidValue:
+        return None

@@ -1,0 +1,1 @@
+"""The wire protocol: frames, headers, subjects, and the parser of both peers."""

@@ -1,0 +1,103 @@
+"""Operations of a client, as bytes.
+
+Each function checks what it is given and raises before it makes a single byte: what the protocol
+cannot carry is refused, never rewritten (ENC-5).
+"""
+
+from __future__ import annotations
+
+from natsproto.errors import InvalidValue
+
+from . import text as _text
+from .headers import Headers
+from .subjects import check_publish, check_queue, check_subscribe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import TypeAlias
+
+    from .headers import HeadersLike
+
+    BytesLike: TypeAlias = bytes | bytearray | memoryview
+
+_MAX_NUMBER = 999_999_999_999_999_999  # the 18 digits that the parser reads (WIRE-7)
+
+
+def connect(fields: Mapping[str, object]) -> bytes:
+    """CONNECT with these fields as one JSON object."""
+    import json  # takes longer to import than this whole package
+
+    return b"CONNECT " + json.dumps(fields, separators=(",", ":")).encode() + b"\r\n"
+
+
+def pub(
+    subject: str, data: BytesLike = b"", *, reply: str = "", headers: HeadersLike | None = None
+) -> bytes:
+    """PUB, or HPUB if there are headers; an empty Headers is sent as an empty block."""
+    return pub_checked(
+        check_publish(subject),
+        check_data(data),
+        check_publish(reply, "reply") if reply else b"",
+        None if headers is None else header_block(headers),
+    )
+
+
+def pub_checked(subject: bytes, data: bytes, reply: bytes, block: bytes | None) -> bytes:
+    """PUB or HPUB from fields that were checked before, for those who publish often."""
+    if reply:
+        subject = subject + b" " + reply
+    if block is None:
+        return b"PUB %s %d\r\n%s\r\n" % (subject, len(data), data)
+    size = len(block)
+    return b"HPUB %s %d %d\r\n%s%s\r\n" % (subject, size, size + len(data), block, data)
+
+
+def sub(subject: str, sid: int, *, queue: str = "") -> bytes:
+    """SUB, as a member of the queue group if one is named."""
+    raw = check_subscribe(subject)
+    if queue:
+        raw = raw + b" " + check_queue(queue)
+    return b"SUB %s %d\r\n" % (raw, _check_number("sid", sid, 0))
+
+
+def unsub(sid: int, *, after: int = 0) -> bytes:
+    """UNSUB: now, or once the subscription has had `after` messages in all."""
+    _check_number("sid", sid, 0)
+    if after:
+        return b"UNSUB %d %d\r\n" % (sid, _check_number("after", after, 1))
+    return b"UNSUB %d\r\n" % sid
+
+
+def ping() -> bytes:
+    return b"PING\r\n"
+
+
+def pong() -> bytes:
+    return b"PONG\r\n"
+
+
+def header_block(headers: HeadersLike) -> bytes:
+    """The block of anything that Headers can be made from; InvalidHeader if it cannot be sent."""
+    return (headers if isinstance(headers, Headers) else Headers(headers)).encode()
+
+
+def check_data(data: BytesLike) -> bytes:
+    """The payload as bytes of its own; InvalidValue for text and other types."""
+    if isinstance(data, bytes):
+        return data
+    if isinstance(data, (bytearray, memoryview)):
+        return bytes(data)
+    what = (_text.shorten(data), type(data).__name__)
+    raise InvalidValue("payload %s is %s, not bytes" % what, "ENC-6")
+
+
+def _check_number(what: str, value: int, least: int) -> int:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or not least <= value <= _MAX_NUMBER:
+        raise InvalidValue(
+            "%s %s is not a whole number from %d to %d"
+            % (what, _text.shorten(value), least, _MAX_NUMBER),
+            "ENC-7",
+        )
+    return value

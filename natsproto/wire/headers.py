@@ -1,0 +1,194 @@
+"""The header block of HMSG and HPUB: status line, multimap, encoding.
+
+A block on the wire (ADR-4):
+
+    NATS/1.0 503 No Responders␍␊      the version; inline status and description are optional
+    Nats-Subject: orders.new␍␊        name, colon, value; white space around the value is dropped
+    ␍␊                                an empty line ends it
+
+The server does not look into the blocks that publishers send, so anything may arrive (transcript
+07). Reading is therefore strict and late: `Headers.decode` raises HeaderError for whoever asks,
+while `read_status`, which the routing of every message needs, never raises.
+"""
+
+from __future__ import annotations
+
+from natsproto.errors import HeaderError, InvalidHeader
+
+from . import text as _text
+from .text import shorten
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import Any, TypeAlias
+
+    HeaderValue: TypeAlias = str | list[str] | tuple[str, ...]
+    HeadersLike: TypeAlias = (
+        "Headers | Mapping[str, HeaderValue] | Iterable[tuple[str, HeaderValue]]"
+    )
+
+VERSION = b"NATS/1.0"
+_SPACE = " \t"
+_NONE: tuple[()] = ()
+
+
+class Headers:
+    """A multimap of header names and values: ordered, case-preserving and case-sensitive (ADR-4).
+
+    `h[name]` and `h.get(name)` give the first value, `h.get_all(name)` every one of them.
+    Made from a mapping or from pairs; a value may be a list of values.
+    """
+
+    __slots__ = ("_pairs",)
+
+    def __init__(self, items: HeadersLike = _NONE) -> None:
+        # A list of pairs, because dicts have no order on MicroPython and names may repeat.
+        self._pairs: list[tuple[str, str]] = []
+        if items is _NONE:
+            return
+        for name, value in _pairs(items):
+            for single in value if isinstance(value, (list, tuple)) else (value,):
+                self.append(name, single)
+
+    @classmethod
+    def decode(cls, block: bytes) -> Headers:
+        """Read a whole block, the final empty line included; HeaderError if it is none."""
+        if not block.endswith(b"\r\n\r\n"):
+            raise HeaderError(
+                "header block does not end with an empty line: %s" % shorten(block[-64:])
+            )
+        first, *lines = block[:-4].split(b"\r\n")
+        # What follows the version is a status or nothing.
+        if first != VERSION and not first.startswith(VERSION + b" "):
+            raise HeaderError("header block does not start with NATS/1.0: %s" % shorten(block[:64]))
+        # ADR-4: a lone LF or CR is no line end; it would hide a header. Counted in the whole block,
+        # because that is cheaper than looking for them in each line.
+        if block.count(b"\r") + block.count(b"\n") != 2 * len(lines) + 4:
+            raise HeaderError("header block with a bare CR or LF: %s" % shorten(block))
+        headers = cls()
+        for line in lines:
+            name, colon, value = _text.decode(line).partition(":")
+            if not colon or not name:
+                raise HeaderError("header line without a name and a colon: %s" % shorten(line))
+            # ADR-4: no folding and no space before the colon.
+            if name != name.strip(_SPACE):
+                raise HeaderError("header name with white space around it: %s" % shorten(line))
+            headers._pairs.append((name, value.strip(_SPACE)))
+        return headers
+
+    def encode(self) -> bytes:
+        """The whole block; every pair was checked when it was added."""
+        lines = ["%s: %s\r\n" % pair for pair in self._pairs]
+        return VERSION + b"\r\n" + _text.encode("".join(lines)) + b"\r\n"
+
+    def __getitem__(self, name: str) -> str:
+        for key, value in self._pairs:
+            if key == name:
+                return value
+        raise KeyError(name)
+
+    def get(self, name: str, default: str = "") -> str:
+        """The first value of the name; the case counts."""
+        for key, value in self._pairs:
+            if key == name:
+                return value
+        return default
+
+    def get_all(self, name: str) -> list[str]:
+        """All values of the name, in order; none: an empty list."""
+        return [value for key, value in self._pairs if key == name]
+
+    def append(self, name: str, value: str) -> None:
+        """Add a value behind those that the name has; InvalidHeader if it cannot be sent."""
+        check_header(name, value)
+        self._pairs.append((name, value))
+
+    def set(self, name: str, value: str) -> None:
+        """Make this the only value of the name."""
+        check_header(name, value)
+        self._pairs = [pair for pair in self._pairs if pair[0] != name]
+        self._pairs.append((name, value))
+
+    def delete(self, name: str) -> None:
+        """Remove every value of the name; it need not be there."""
+        self._pairs = [pair for pair in self._pairs if pair[0] != name]
+
+    def items(self) -> list[tuple[str, str]]:
+        """Every pair in the order of the wire; a repeated name comes once a value."""
+        return list(self._pairs)
+
+    def keys(self) -> list[str]:
+        """Every name once, in the order of first appearance."""
+        names: list[str] = []
+        seen: set[str] = set()
+        for name, _ in self._pairs:
+            if name not in seen:
+                seen.add(name)
+                names.append(name)
+        return names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __contains__(self, name: object) -> bool:
+        return any(key == name for key, _ in self._pairs)
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Headers):
+            return self._pairs == other._pairs
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return "Headers(%s)" % shorten(self._pairs, 5 * _text.SHOWN)  # ERR-11
+
+
+def _pairs(items: HeadersLike) -> list[tuple[str, HeaderValue]]:
+    try:
+        listed: Any = getattr(items, "items", None)
+        source: Any = items if listed is None else listed()
+        return [(name, value) for name, value in source]
+    except (TypeError, ValueError) as error:
+        raise InvalidHeader(
+            "headers %s are neither a mapping nor pairs" % shorten(items), "HDR-9"
+        ) from error
+
+
+def read_status(block: bytes) -> tuple[int, str]:
+    """Inline status and description; (0, "") if the first line has none. Never raises."""
+    line = block.partition(b"\n")[0]
+    code, _, description = line[len(VERSION) :].strip().partition(b" ")
+    if not line.startswith(VERSION + b" ") or len(code) != 3 or not code.isdigit():
+        return 0, ""
+    return int(code), _text.decode(description.strip())
+
+
+def check_header(name: str, value: str) -> None:
+    """InvalidHeader unless the pair can be sent and will arrive as it is."""
+    if not isinstance(name, str) or not isinstance(value, str):
+        told = (shorten(name), shorten(value))
+        raise InvalidHeader("header %s: %s is not a pair of str" % told, "HDR-9")
+    if not name:
+        raise InvalidHeader("header name is empty (value %s)" % shorten(value), "HDR-9")
+    for char in name:
+        if not "!" <= char <= "~" or char == ":":
+            raise InvalidHeader("header name %s contains %r" % (shorten(name), char), "HDR-9")
+    for char in ("\r", "\n", "\0"):
+        if char in value:
+            raise _bad_value(name, value, "contains %r" % char)
+    if value != value.strip(_SPACE):
+        raise _bad_value(name, value, "has white space around it")
+    try:
+        _text.encode(value)
+    except UnicodeError:
+        raise _bad_value(name, value, "is not UTF-8") from None
+
+
+def _bad_value(name: str, value: str, problem: str) -> InvalidHeader:
+    text = "value %s of header %s %s" % (shorten(value), shorten(name), problem)
+    return InvalidHeader(text, "HDR-10")

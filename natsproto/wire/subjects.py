@@ -1,0 +1,129 @@
+"""Subjects, queue names, stream and consumer names, inboxes: what may be sent.
+
+The checks raise before anything is sent, with the value and the rule. They look for what the
+protocol cannot carry, in text; the parser, which reads what others sent, checks none of this.
+"""
+
+from __future__ import annotations
+
+from natsproto.errors import InvalidName, InvalidSubject
+
+from . import text as _text
+from .text import shorten
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from natsproto.errors import LocalError
+
+# What ends a field or a line on the wire, with a name for the error message.
+_FORBIDDEN = [
+    (" ", "a space"),
+    ("\t", "a tab"),
+    ("\r", "a CR"),
+    ("\n", "an LF"),
+    ("\f", "a form feed"),
+    ("\0", "a NUL"),
+]
+LETTERS_AND_DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_NAME_FORBIDDEN = ".*>/\\"
+MAX_NAME = 255
+
+
+def _check_text(
+    what: str, value: str, rule: str, error: type[LocalError] = InvalidSubject
+) -> bytes:
+    """What fits into one field of a control line, as bytes."""
+    if not isinstance(value, str):
+        raise error("%s %s is not a str" % (what, shorten(value)), rule)
+    if not value:
+        raise error("%s is empty" % what, rule)
+    for char, name in _FORBIDDEN:
+        if char in value:
+            raise error("%s %s contains %s" % (what, shorten(value), name), rule)
+    try:
+        return _text.encode(value)
+    except UnicodeError:
+        raise error("%s %s cannot be encoded as UTF-8" % (what, shorten(value)), rule) from None
+
+
+def check_publish(subject: str, what: str = "subject") -> bytes:
+    """The subject as bytes if one can publish to it; InvalidSubject if not."""
+    raw = _check_text(what, subject, "SUBJ-4")
+    for token in subject.split("."):
+        if not token:
+            raise InvalidSubject("%s %s has an empty token" % (what, shorten(subject)), "SUBJ-1")
+        if token in ("*", ">"):
+            raise InvalidSubject("%s %s has a wildcard" % (what, shorten(subject)), "SUBJ-2")
+    return raw
+
+
+def check_subscribe(subject: str, what: str = "subject") -> bytes:
+    """The subject as bytes if one can subscribe to it; InvalidSubject if not."""
+    raw = _check_text(what, subject, "SUBJ-4")
+    tokens = subject.split(".")
+    if "" in tokens:
+        raise InvalidSubject("%s %s has an empty token" % (what, shorten(subject)), "SUBJ-1")
+    if ">" in tokens[:-1]:
+        raise InvalidSubject(
+            "%s %s has '>' before the last token" % (what, shorten(subject)), "SUBJ-3"
+        )
+    return raw
+
+
+def check_queue(queue: str) -> bytes:
+    """The queue name as bytes; InvalidSubject if the wire cannot carry it."""
+    return _check_text("queue", queue, "SUBJ-5")
+
+
+def check_new_name(what: str, name: str) -> str:
+    """A stream, consumer or durable name to create, by ADR-6; InvalidName if it is none."""
+    _check_name(what, name, "SUBJ-7")
+    for char in name:
+        if not "!" <= char <= "~":
+            raise InvalidName(
+                "%s %s contains %r, which is not printable ASCII" % (what, shorten(name), char),
+                "SUBJ-7",
+            )
+    return name
+
+
+def check_known_name(what: str, name: str) -> str:
+    """The name of what may exist, perhaps made by a laxer client; InvalidName if it cannot."""
+    _check_name(what, name, "SUBJ-8")
+    return name
+
+
+def _check_name(what: str, name: str, rule: str) -> None:
+    if name == "":
+        raise InvalidName("%s is empty: it needs a name" % what, rule)
+    raw = _check_text(what, name, rule, InvalidName)
+    for char in _NAME_FORBIDDEN:
+        if char in name:
+            raise InvalidName("%s %s contains %r" % (what, shorten(name), char), rule)
+    if len(raw) > MAX_NAME:
+        raise InvalidName("%s has %d bytes, more than %d" % (what, len(raw), MAX_NAME), rule)
+
+
+def matches(pattern: str, subject: str) -> bool:
+    """Whether a subscription to `pattern` gets messages published to `subject`."""
+    wanted = pattern.split(".")
+    tokens = subject.split(".")
+    for i, token in enumerate(wanted):
+        if token == ">":
+            return len(tokens) > i
+        if i >= len(tokens) or token not in ("*", tokens[i]):
+            return False
+    return len(wanted) == len(tokens)
+
+
+def token(randbelow: Callable[[int], int], length: int = 22) -> str:
+    """A random base-62 token: 22 characters hold 131 bits."""
+    return "".join([LETTERS_AND_DIGITS[randbelow(62)] for _ in range(length)])
+
+
+def inbox(randbelow: Callable[[int], int], prefix: str = "_INBOX") -> str:
+    """A new inbox; `randbelow(n)` gives a random number below n."""
+    check_publish(prefix, "inbox prefix")
+    return prefix + "." + token(randbelow)

@@ -1,0 +1,281 @@
+"""What the messages of consume() and of push subscriptions share, on a plain source."""
+
+from __future__ import annotations
+
+import pytest
+
+from jetstream.errors import UnknownStatus
+from jetstream.machine.iteration import MAX_NEWS, Iteration, MachineEvents, Source, at_hand
+from natsproto.errors import ConnectionClosed, InvalidState, InvalidValue, TimeoutExpired
+from natsproto.port import run_sync
+from tests.connection.support import PONG
+from tests.jetstream.stages import Cancelled, Stage, cancel, messages, timer
+
+
+class Plain(Source):
+    """A queue. A message without payload, as no server sends it, is news."""
+
+    def receive(self, msg, now):
+        self._fresh.append(msg)
+        if msg.raw_reply.endswith(b".9.1794786870000000000.0"):
+            self.tell(msg.raw_reply)
+        return True
+
+
+def begin():
+    stage = Stage()
+    machine = Plain()
+    stage.wire.connection.subscribe("d", machine)
+    stage.sent()
+    return stage, machine, Iteration(stage.session, machine, False)
+
+
+async def numbers(iteration, most=1000):
+    found = []
+    async for msg in iteration:
+        found.append(msg.metadata.stream_seq)
+        if len(found) == most:
+            break
+    return found
+
+
+@pytest.mark.rule("CONSUME-1")
+def test_iteration():
+    stage, machine, iteration = begin()
+    assert (iteration.pending, iteration.closed, machine.finished) == (0, False, False)
+    found = stage.run(numbers(iteration, 4), messages(stage, 1, 2), messages(stage, 3, 4))
+    assert (found, stage.sent()) == ([1, 2, 3, 4], [])
+
+
+@pytest.mark.rule("CONSUME-1")
+def test_others_have_their_turn():
+    stage, _, iteration = begin()
+    messages(stage, *range(200))()
+    stage.run(numbers(iteration, 200))
+    assert stage.checkpoints == 3
+
+
+@pytest.mark.rule("CONSUME-17")
+def test_next():
+    stage, _, iteration = begin()
+    msg = stage.run(iteration.next(), messages(stage, 1, at=1.0))
+    assert msg.metadata.stream_seq == 1
+    result = stage.run(iteration.next(timeout=2.0), timer(stage, 2.9), timer(stage, 3.0))
+    assert isinstance(result, TimeoutExpired)
+    assert isinstance(stage.run(iteration.next(timeout=2.0), cancel), Cancelled)
+    assert stage.wire.connection._timers.pop_due(9.0) == []
+    assert stage.run(iteration.next(timeout=2.0), messages(stage, 2)).metadata.stream_seq == 2
+
+
+@pytest.mark.rule("CONSUME-18")
+def test_an_error_behind_the_last_message():
+    stage, machine, iteration = begin()
+    messages(stage, 1)()
+    machine.end(UnknownStatus(777, "Lucky"))
+    assert stage.run(iteration.next()).metadata.stream_seq == 1
+    for call in (iteration.next, iteration.__anext__):
+        assert isinstance(stage.run(call()), UnknownStatus)
+
+
+@pytest.mark.rule("CONSUME-14")
+@pytest.mark.parametrize("nak", [False, True])
+def test_stop(nak):
+    stage, _, iteration = begin()
+    messages(stage, 1, 2)()
+    stage.run(iteration.next())
+    messages(stage, 3)()
+    rest = stage.run(iteration.stop(nak=nak))
+    assert [msg.metadata.stream_seq for msg in rest] == ([] if nak else [2, 3])
+    assert stage.wire.sent().count(b"-NAK") == (2 if nak else 0)
+    assert stage.wire.connection._subs == {}
+    assert (iteration.closed, stage.run(iteration.stop())) == (True, [])
+    assert isinstance(stage.run(iteration.next()), InvalidState)
+    assert stage.run(numbers(iteration)) == []
+
+
+@pytest.mark.rule("CONSUME-14")
+def test_a_block_ends_with_stop():
+    stage, _, iteration = begin()
+
+    async def block():
+        async with iteration as entered:
+            assert entered is iteration
+
+    stage.run(block())
+    assert stage.sent() == ["UNSUB"]
+
+
+@pytest.mark.rule("CONSUME-14")
+def test_stop_wakes_who_waits():
+    stage, _, iteration = begin()
+    assert isinstance(stage.run(iteration.next(), lambda: run_sync(iteration.stop())), InvalidState)
+
+
+@pytest.mark.rule("CONSUME-15")
+@pytest.mark.parametrize("waiting", [0, 2])
+def test_drain(waiting):
+    stage, machine, iteration = begin()
+
+    def fence():
+        messages(stage, *range(waiting))()
+        stage.wire.data(PONG)
+
+    stage.run(iteration.drain(), fence)
+    assert stage.sent() == ["UNSUB", "PING"]
+    assert (iteration.pending, iteration.closed) == (waiting, not waiting)
+    assert stage.run(numbers(iteration)) == list(range(waiting))
+    assert (iteration.closed, machine.stopped) == (True, True)
+
+
+def test_a_wrong_call_ends_nothing():
+    stage, machine, iteration = begin()
+    for call in (iteration.stop(nak="no"), iteration.drain("5"), iteration.drain(-1)):
+        assert isinstance(stage.run(call), InvalidValue)
+    assert (stage.sent(), iteration.closed, machine.draining) == ([], False, False)
+
+
+@pytest.mark.rule("CONSUME-15")
+def test_the_client_drains():
+    stage, _, iteration = begin()
+    messages(stage, 1)()
+    drain = stage.wire.connection.start_drain(9.0)
+    stage.wire.data(PONG)
+    assert stage.run(numbers(iteration)) == [1]
+    stage.wire.data(PONG)
+    assert (drain.done, drain.error) == (True, None)
+
+
+@pytest.mark.rule("RUN-3")
+def test_run():
+    stage, _, iteration = begin()
+    seen = []
+
+    async def callback(msg):
+        seen.append(msg.metadata.stream_seq)
+
+    stage.run(iteration.run(callback), messages(stage, 1, 2), lambda: run_sync(iteration.stop()))
+    assert seen == [1, 2]
+
+
+def test_what_is_left_to_be_performed():
+    stage, machine, iteration = begin()
+    messages(stage, 1, 2)()
+    machine.order(b"a", b"b", b"")
+    assert machine.unperformed
+    stage.run(iteration.next())
+    assert (machine.unperformed, stage.wire.sent()) == (False, b"PUB a 1\r\nb\r\n")
+
+
+@pytest.mark.rule("CONSUME-17")
+def test_events():
+    stage, machine, iteration = begin()
+    events = MachineEvents(stage.session, machine)
+    assert stage.run(events.next(), messages(stage, 9)).startswith(b"$JS.ACK")
+    result = stage.run(events.next(timeout=1.0), timer(stage, 1.0))
+    assert isinstance(result, TimeoutExpired)
+
+    async def all_of_them():
+        return [event async for event in events]
+
+    machine.tell("a")
+    stop = lambda: run_sync(iteration.stop())  # noqa: E731
+    assert len(stage.run(all_of_them(), messages(stage, 9), stop)) == 2
+    assert stage.run(all_of_them()) == []
+    assert isinstance(stage.run(events.next()), ConnectionClosed)
+
+
+@pytest.mark.rule("CONSUME-19")
+def test_the_newest_events_are_kept():
+    machine = Plain()
+    for number in range(MAX_NEWS + 3):
+        machine.tell(number)
+    assert machine.news == list(range(3, MAX_NEWS + 3))
+
+
+class AtHand(Plain):
+    """Every other message has no consequences."""
+
+    calls = 0
+
+    def at_hand(self):
+        self.calls += 1
+        return self.pop(0.0) if self.calls % 2 and self.pending() else None
+
+
+@pytest.mark.rule("CONSUME-1")
+def test_what_is_at_hand():
+    stage = Stage()
+    machine = AtHand()
+    stage.wire.connection.subscribe("d", machine)
+    iteration = Iteration(stage.session, machine, True)
+    messages(stage, *range(200))()
+    msg = at_hand(iteration)
+    assert (msg.metadata.stream_seq, msg.settled) == (0, True)
+    assert at_hand(iteration) is None
+    assert stage.run(numbers(iteration, 199)) == list(range(1, 200))
+    assert stage.checkpoints == 3
+
+
+@pytest.mark.rule("CONSUME-29")
+@pytest.mark.parametrize(
+    ("nak", "ackless", "naks"), [(False, False, 0), (True, False, 2), (True, True, 0)]
+)
+def test_an_iteration_that_is_dropped(nak, ackless, naks):
+    stage, machine, _ = begin()
+    stage.later.clear()
+    stage.warned.clear()
+    iteration = Iteration(stage.session, machine, ackless)
+    iteration.nak_on_exit = nak
+    messages(stage, 1, 2)()
+    del iteration
+    [text], [stop] = stage.warned, stage.later
+    assert text.startswith("the iteration was garbage-collected while in use")
+    assert (machine.stopped, stage.sent()) == (False, [])  # nothing is done in that moment
+    stop()
+    assert (machine.stopped, machine.ended, machine.pending()) == (True, True, 0)
+    assert stage.wire.sent().count(b"-NAK") == naks
+    stop()
+    assert stage.sent() == []
+
+
+@pytest.mark.rule("CONSUME-29")
+def test_a_dropped_iteration_whose_client_has_closed_since():
+    stage, machine, _ = begin()
+    stage.later.clear()
+    stage.warned.clear()
+    iteration = Iteration(stage.session, machine, False)
+    iteration.nak_on_exit = True
+    messages(stage, 1)()
+    del iteration
+    stage.wire.tell("close")
+    [stop] = stage.later
+    stop()
+    assert machine.pending() == 0
+
+
+@pytest.mark.rule("CONSUME-29")
+@pytest.mark.parametrize("how", ["stopped", "draining", "ended"])
+def test_nothing_is_said_about_an_iteration_that_has_ended(how):
+    stage, machine, iteration = begin()
+    setattr(machine, how, True)
+    del iteration
+    assert (stage.warned, stage.later) == ([], [])
+
+
+@pytest.mark.rule("CONSUME-29")
+def test_an_iteration_that_was_never_made():
+    Iteration.__new__(Iteration).__del__()
+
+
+@pytest.mark.rule("CONSUME-30")
+@pytest.mark.parametrize("nak", [False, True])
+def test_the_end_of_a_block(nak):
+    stage, _, iteration = begin()
+    iteration.nak_on_exit = nak
+
+    async def block():
+        async with iteration:
+            messages(stage, 1, 2)()
+
+    stage.run(block())
+    assert stage.wire.sent().count(b"-NAK") == (2 if nak else 0)

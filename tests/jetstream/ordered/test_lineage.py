@@ -1,0 +1,267 @@
+from __future__ import annotations
+
+import pytest
+
+from jetstream.errors import ConsumerExists
+from jetstream.ordered.lineage import GAP, NEXT, SEEN, STALE, Lineage, StreamRecreated
+from jetstream.schema.timestamp import Timestamp
+
+
+def lineage(**config):
+    return Lineage("S", "o", {"ack_policy": "none", **config})
+
+
+def created(seq=0, consumer_seq=0, **fields):
+    """A response, in short."""
+    delivered = {"consumer_seq": consumer_seq, "stream_seq": seq}
+    info = {"stream_name": "S", "name": "o", "config": {}, "delivered": delivered}
+    return {**info, **fields}
+
+
+@pytest.mark.rule("ORDERED-2")
+def test_the_first():
+    line = lineage(deliver_policy="new", inactive_threshold=5)
+    endpoint, body = line.successor()
+    assert endpoint == "CONSUMER.CREATE.S.o_1"
+    assert body == {
+        "stream_name": "S",
+        "action": "create",
+        "config": {
+            "ack_policy": "none",
+            "deliver_policy": "new",
+            "inactive_threshold": 5,
+            "name": "o_1",
+        },
+    }
+    assert (line.name, line.serial, line.there, line.info) == ("o_1", 1, False, None)
+    assert line.successor()[0] == "CONSUMER.CREATE.S.o_2"
+
+
+def test_its_filter_is_part_of_the_endpoint():
+    assert lineage(filter_subject="a.>").successor()[0] == "CONSUMER.CREATE.S.o_1.a.>"
+
+
+STARTS = [  # policy, the answer, messages, the next one starts at
+    ({}, created(0), [], 1),
+    ({}, created(0), [7], 8),
+    ({"deliver_policy": "all"}, created(40), [], 41),  # purged
+    ({"deliver_policy": "new"}, created(10), [], 11),
+    ({"deliver_policy": "new"}, created(10), [12, 15], 16),
+    ({"deliver_policy": "last"}, created(9), [], 10),
+    (
+        {"deliver_policy": "by_start_time", "opt_start_time": "2026-01-01T00:00:00Z"},
+        created(4),
+        [],
+        5,
+    ),
+    ({"deliver_policy": "by_start_sequence", "opt_start_seq": 100}, created(99), [], 100),
+    ({"deliver_policy": "last_per_subject", "filter_subject": ">"}, created(4), [], None),
+    ({"deliver_policy": "last_per_subject", "filter_subject": ">"}, created(4), [5], 6),
+]
+
+
+@pytest.mark.rule("ORDERED-5")
+@pytest.mark.rule("ORDERED-6")
+@pytest.mark.parametrize(("config", "reply", "messages", "start"), STARTS)
+def test_where_the_next_one_starts(config, reply, messages, start):
+    line = lineage(**config)
+    line.successor()
+    line.installed(reply)
+    assert line.there
+    assert line.info is not None
+    for number, seq in enumerate(messages, 1):
+        assert line.judge(b"$JS.ACK.S.o_1.1.%d.%d.1794786870000000000.0" % (seq, number)) == NEXT
+    again = line.successor()[1]["config"]
+    if start is None:
+        assert again == {"ack_policy": "none", "name": "o_2", **config}
+        return
+    assert "opt_start_time" not in again
+    assert (again["deliver_policy"], again["opt_start_seq"]) == ("by_start_sequence", start)
+
+
+@pytest.mark.rule("ORDERED-26")
+def test_until_the_last_of_each_subject_is_here():
+    def come(serial, *places):
+        reply = b"$JS.ACK.S.o_%d.1.%d.%d.1794786870000000000.0"
+        numbered = enumerate(places, 1)
+        return [line.judge(reply % (serial, seq, number)) for number, seq in numbered]
+
+    def policy():
+        return line.successor()[1]["config"]["deliver_policy"]
+
+    line = lineage(deliver_policy="last_per_subject", filter_subject=">")
+    assert policy() == "last_per_subject"
+    line.installed(created(4))
+    line.ahead = 3
+    assert come(1, 5, 7) == [NEXT, NEXT]
+    assert policy() == "last_per_subject"
+    line.installed({**created(4), "num_pending": 3})
+    assert come(2, 5, 9, 11, 12) == [SEEN, NEXT, NEXT, NEXT]
+    assert (line.ahead, line.start, policy()) == (0, 13, "by_start_sequence")
+    line.installed({**created(12), "num_pending": 3})
+    assert line.ahead == 0
+
+
+def test_the_start_is_known_once():
+    line = lineage()
+    line.successor()
+    line.installed(created(0))
+    line.start = 6
+    line.successor()
+    line.installed(created(3))
+    assert line.start == 6
+
+
+@pytest.mark.rule("ORDERED-3")
+def test_a_consumer_of_somebody_else():
+    line = lineage()
+    line.successor()
+    with pytest.raises(ConsumerExists, match="'o_1' was in use"):
+        line.installed(created(7, 3))
+    assert (line.there, line.start) == (False, 0)
+
+
+ACK = b"$JS.ACK.S.o_1.1.%d.%d.1794786870000000000.0"
+DOMAIN = b"$JS.ACK.hub.hash.S.o_1.1.%d.%d.1794786870000000000.0.more"
+JUDGED = [  # reply subjects, and what they are
+    ([ACK % (11, 1), ACK % (12, 2), ACK % (20, 3)], [NEXT, NEXT, NEXT]),
+    ([DOMAIN % (11, 1), DOMAIN % (20, 2)], [NEXT, NEXT]),
+    ([ACK % (11, 1), ACK % (13, 3)], [NEXT, GAP]),
+    ([ACK % (12, 2)], [GAP]),
+    ([ACK % (11, 1), ACK % (11, 1)], [NEXT, GAP]),
+    ([ACK % (10, 1), ACK % (11, 2)], [SEEN, NEXT]),
+    ([ACK.replace(b"o_1", b"o_0") % (11, 1), ACK % (11, 1)], [STALE, NEXT]),
+    ([ACK.replace(b"o_1", b"\xff") % (11, 1)], [STALE]),
+    ([b"", b"a.b", b"$JS.ACK.S.o_1.1.x.1.1.0", b"$JS.ACK.S.o_1.1.11.-1.1.0"], [STALE] * 4),
+    ([b"$JS.ACK.a.S.o_1.1.11.1.1.0", b"x.ACK.S.o_1.1.11.1.1.0"], [STALE] * 2),
+]
+
+
+@pytest.mark.rule("ORDERED-4")
+@pytest.mark.rule("ORDERED-7")
+@pytest.mark.parametrize(("replies", "verdicts"), JUDGED)
+def test_judge(replies, verdicts):
+    line = lineage()
+    line.successor()
+    line.installed(created(10))
+    assert [line.judge(reply) for reply in replies] == verdicts
+
+
+def test_nothing_is_next_without_a_consumer():
+    line = lineage()
+    line.successor()
+    assert line.judge(ACK % (1, 1)) == STALE
+
+
+T = ["2026-01-01T00:00:0%dZ" % second for second in range(6)]
+CHECKS = [  # when the first consumer was created, and then the stream, each time; which are others
+    ("the same all the time", 2, [1, 1, 1], []),
+    ("created at the very moment", 2, [2, 2], []),
+    ("another one", 2, [3], [(2, 3)]),
+    ("another one, later", 2, [1, 3, 3], [(1, 3)]),
+    ("again and again", 2, [3, 4, 4, 5], [(2, 3), (3, 4), (4, 5)]),
+    ("an older one", 3, [2, 1], [(2, 1)]),  # as by another server, or from a backup
+    ("the server does not say", 2, [None, 1, None, 3], [(1, 3)]),
+    ("nothing to compare with", None, [3, 4], []),
+]
+
+
+@pytest.mark.rule("ORDERED-30")
+@pytest.mark.parametrize(("what", "born", "streams", "others"), CHECKS)
+def test_whether_it_is_the_same_stream(what, born, streams, others):
+    line = lineage(deliver_policy="all")
+    line.successor()
+    line.installed(created() if born is None else created(created=T[born]))
+    assert line.there
+    found = []
+    for second in streams:
+        line.successor()
+        line.installed(created())
+        if line.there:
+            assert born is None
+            continue
+        time = None if second is None else Timestamp.parse(T[second])
+        event = line.confirm(time)
+        assert line.there == (event is None)
+        if event is not None:
+            found.append(event)
+    pairs = [(Timestamp.parse(T[one]), Timestamp.parse(T[two])) for one, two in others]
+    assert found == [StreamRecreated("S", one, two) for one, two in pairs]
+
+
+STARTS = [  # policy, whether messages came, how many were to come first; how the next one starts
+    ("all", True, 0, "all"),
+    ("new", True, 0, "all"),
+    ("new", False, 0, "all"),
+    ("last", True, 0, "all"),
+    ("by_start_time", True, 0, "all"),
+    ("by_start_sequence", False, 0, "all"),
+    ("last_per_subject", True, 0, "all"),
+    ("last_per_subject", True, 5, "last_per_subject"),
+    ("last_per_subject", False, 0, "last_per_subject"),
+]
+
+
+@pytest.mark.rule("ORDERED-31")
+@pytest.mark.parametrize(("policy", "came", "ahead", "expected"), STARTS)
+def test_where_a_stream_that_was_recreated_is_read_from(policy, came, ahead, expected):
+    fields = {"opt_start_time": T[0]} if policy == "by_start_time" else {}
+    fields = {"opt_start_seq": 7} if policy == "by_start_sequence" else fields
+    line = lineage(deliver_policy=policy, filter_subject="a", **fields)
+    line.successor()
+    line.installed(created(6, created=T[2]))
+    line.ahead = ahead
+    if came:
+        assert line.judge(b"$JS.ACK.S.o_1.1.9.1.1794786870000000000.0") == NEXT
+    line.successor()
+    line.installed(created(6, num_pending=3))
+    assert line.confirm(Timestamp.parse(T[3])) is not None
+    config = line.successor()[1]["config"]
+    assert config == {
+        "ack_policy": "none",
+        "deliver_policy": expected,
+        "filter_subject": "a",
+        "name": "o_3",
+    }
+    line.installed(created(0, num_pending=2))
+    line.confirm(Timestamp.parse(T[3]))
+    assert line.judge(b"$JS.ACK.S.o_3.1.1.1.1794786870000000000.0") == NEXT
+
+
+@pytest.mark.rule("ORDPUSH-2")
+def test_a_push_consumer_has_a_subject():
+    assert lineage().successor("a.d1")[1]["config"]["deliver_subject"] == "a.d1"
+
+
+@pytest.mark.rule("ORDERED-30")
+def test_when_the_stream_is_not_known():
+    """It is trusted the second time in a row."""
+    line = lineage()
+    line.successor()
+    line.installed(created(created=T[2]))
+    for answers, expected in (("ff", [False, True]), ("fsf", [False, None, False])):
+        found = []
+        for answer in answers:
+            line.successor()
+            line.installed(created())
+            known = answer == "s"
+            found.append(line.confirm(Timestamp.parse(T[1])) if known else line.trust())
+            assert line.there == (known or found[-1])
+        assert found == expected
+        line.confirm(None)
+
+
+@pytest.mark.rule("ORDERED-19")
+@pytest.mark.rule("ORDERED-31")
+def test_rewind():
+    line = lineage(deliver_policy="all")
+    line.successor()
+    line.installed(created(created=T[2]))
+    reply = b"$JS.ACK.S.o_%d.1.9.1.1794786870000000000.0"
+    assert (line.rewind(reply % 1), line.start) == (True, 9)
+    line.successor()
+    line.installed(created())
+    line.confirm(Timestamp.parse(T[3]))
+    assert (line.rewind(reply % 1), line.rewind(reply % 2), line.start) == (False, False, 0)
+    line.successor()
+    assert (line.rewind(reply % 3), line.start) == (True, 9)

@@ -1,0 +1,459 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from jetstream.errors import (
+    ApiError,
+    ConsumerExists,
+    InvalidResponse,
+    JetStreamNotAvailable,
+    NoSuitablePeers,
+    ResetFailed,
+    StreamNotFound,
+    TemporarilyUnavailable,
+)
+from jetstream.ordered.lineage import Lineage
+from jetstream.ordered.recreate import ASKED, CHECKING, ENDED, OFFLINE, RESTING, THERE, Succession
+from natsproto.errors import TimeoutExpired
+from natsproto.wire.frames import Msg
+
+INBOX = b"_INBOX.i"
+WHY = TimeoutExpired("so it goes")
+NOBODY = "503"
+
+
+def lineage(**config):
+    return Lineage("S", "o", {"ack_policy": "none", **config})
+
+
+def created(seq=0, consumer_seq=0):
+    """An answer, in short."""
+    delivered = {"consumer_seq": consumer_seq, "stream_seq": seq}
+    return {"stream_name": "S", "name": "o", "config": {}, "delivered": delivered}
+
+
+def error(code, err_code):
+    return {"error": {"code": code, "err_code": err_code, "description": "no"}}
+
+
+def answer(serial, reply):
+    subject = INBOX + b".c%d" % serial
+    if reply == NOBODY:
+        return Msg(subject, 1, b"", b"", b"NATS/1.0 503\r\n\r\n")
+    data = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
+    return Msg(subject, 1, b"", data, None)
+
+
+def asked(succession):
+    """The serials of the consumers that were asked for, and those deleted, as negative numbers."""
+    found = []
+    for subject, data, reply in succession.take_orders():
+        name = subject.decode().split(".")[-1]
+        serial = int(name.split("_")[1]) if "_" in name else 0
+        if b"CREATE" in subject:
+            assert subject == b"$JS.API.CONSUMER.CREATE.S.o_%d" % serial
+            assert reply == INBOX + b".c%d" % serial
+            assert json.loads(data)["config"]["name"] == name
+            found.append(serial)
+        elif b"STREAM.INFO" in subject:
+            assert subject == b"$JS.API.STREAM.INFO.S"
+            assert (data, reply) == (b"", INBOX + b".s%d" % succession.lineage.serial)
+            found.append("stream")
+        else:
+            assert subject == b"$JS.API.CONSUMER.DELETE.S.o_%d" % serial
+            assert (data, reply) == (b"", INBOX + b".x")
+            found.append(-serial)
+    return found
+
+
+def there(**options):
+    """The first consumer is there, and has proved to be of use."""
+    succession = Succession(lineage(), "$JS.API", INBOX, **options)
+    succession.connected(0.0)
+    assert asked(succession) == [1]
+    assert succession.receive(answer(1, created()), 0.0) is None
+    succession.proved()
+    assert succession.state == THERE
+    return succession
+
+
+# The succession: steps are (time, input); inputs are an answer to the last creation, or a name
+
+
+def play(succession, steps):
+    for now, step in steps:
+        if step == "reset":
+            succession.reset(WHY, now)
+        elif step == "timer":
+            succession.handle_timer(now)
+        elif step == "proved":
+            succession.proved()
+        elif step == "disconnected":
+            succession.disconnected()
+        elif step == "connected":
+            succession.connected(now)
+        elif step == "close":
+            succession.close()
+        else:
+            succession.receive(answer(succession.lineage.serial, step), now)
+
+
+BUSY = error(503, 10008)
+TABLE = [  # what happens, steps, orders, state, due
+    ("lost", [(9.0, "reset")], [-1, 2], ASKED, 14.0),
+    ("lost and found", [(9.0, "reset"), (9.1, created())], [-1, 2], THERE, None),
+    ("lost twice at once", [(9.0, "reset"), (9.0, "reset")], [-1, 2], ASKED, 14.0),
+    (
+        "lost, and the next one is of no use",
+        [(9.0, "reset"), (9.1, created()), (9.2, "reset"), (10.1, "timer"), (10.2, "timer")],
+        [-1, 2, -2, 3],
+        ASKED,
+        15.2,
+    ),
+    (
+        "lost, and the next one is of use for a while",
+        [(9.0, "reset"), (9.1, created()), (9.15, "proved"), (9.2, "reset")],
+        [-1, 2, -2, 3],
+        ASKED,
+        14.2,
+    ),
+    ("nobody there", [(9.0, "reset"), (9.1, NOBODY)], [-1, 2], RESTING, 10.1),
+    (
+        "nobody there, again and again",
+        [(0.0, "reset"), (0.0, NOBODY), (1.0, "timer"), (1.0, NOBODY), (3.0, "timer")]
+        + [(3.0, BUSY), (7.0, "timer"), (7.0, NOBODY), (15.0, "timer"), (15.0, b"no JSON")],
+        [-1, 2, 3, 4, 5, 6],
+        RESTING,
+        25.0,
+    ),
+    (
+        "nobody there, and then all is well",
+        [(0.0, "reset"), (0.0, NOBODY), (1.0, "timer"), (1.0, created())]
+        + [(1.5, "proved"), (2.0, "reset")],
+        [-1, 2, 3, -3, 4],
+        ASKED,
+        7.0,
+    ),
+    (
+        "no answer",
+        [(9.0, "reset"), (13.9, "timer"), (14.0, "timer"), (15.0, "timer")],
+        [-1, 2, -2, 3],
+        ASKED,
+        20.0,
+    ),
+    ("the stream is gone", [(9.0, "reset"), (9.1, error(404, 10059))], [-1, 2], ENDED, None),
+    (
+        "the end is the end",
+        [(9.0, "reset"), (9.1, error(404, 10059)), (9.2, "disconnected"), (9.3, "connected")],
+        [-1, 2],
+        ENDED,
+        None,
+    ),
+    ("not to be placed now", [(9.0, "reset"), (9.1, error(400, 10005))], [-1, 2], RESTING, 10.1),
+    (
+        "taken by somebody else",
+        [(9.0, "reset"), (9.1, created(5, 5)), (10.1, "timer")],
+        [-1, 2, 3],
+        ASKED,
+        15.1,
+    ),
+    ("disconnected", [(9.0, "disconnected"), (9.5, "timer")], [], OFFLINE, None),
+    (
+        "disconnected while there is none",
+        [(9.0, "reset"), (9.1, "disconnected"), (9.2, created()), (9.3, "connected")],
+        [-1, 2, -2, 3],
+        ASKED,
+        14.3,
+    ),
+    (
+        "disconnected while asked",
+        [(9.0, "reset"), (9.1, "disconnected"), (14.0, "timer"), (15.0, "timer")],
+        [-1, 2],
+        OFFLINE,
+        None,
+    ),
+    (
+        "disconnected for longer than the rest",
+        [(9.0, "reset"), (9.1, NOBODY), (9.2, "disconnected"), (20.0, "timer")],
+        [-1, 2],
+        OFFLINE,
+        None,
+    ),
+    ("reconnected", [(9.0, "disconnected"), (9.5, "connected")], [-1, 2], ASKED, 14.5),
+    (
+        "reconnected, and nobody there",
+        [(9.0, "disconnected"), (9.5, "connected"), (9.6, NOBODY)],
+        [-1, 2],
+        RESTING,
+        10.6,
+    ),
+    (
+        "disconnected while resting",
+        [(9.0, "reset"), (9.1, NOBODY), (9.2, "disconnected"), (9.3, "connected")],
+        [-1, 2, 3],
+        ASKED,
+        14.3,
+    ),
+    ("connected all the time", [(9.0, "connected")], [], THERE, None),
+    ("closed", [(9.0, "close")], [-1], ENDED, None),
+    ("closed twice", [(9.0, "close"), (9.1, "close"), (9.2, "reset")], [-1], ENDED, None),
+    ("closed on the way", [(9.0, "reset"), (9.1, "close")], [-1, 2, -2], ENDED, None),
+    ("closed while resting", [(9.0, "reset"), (9.1, NOBODY), (9.2, "close")], [-1, 2], ENDED, None),
+]
+
+
+@pytest.mark.rule("ORDERED-8")
+@pytest.mark.rule("ORDERED-9")
+@pytest.mark.rule("ORDERED-10")
+@pytest.mark.rule("ORDERED-12")
+@pytest.mark.parametrize(("what", "steps", "orders", "state", "due"), TABLE)
+def test_succession(what, steps, orders, state, due):
+    succession = there()
+    play(succession, steps)
+    assert asked(succession) == orders
+    assert (succession.state, succession.due) == (state, pytest.approx(due) if due else None)
+    assert succession.lineage.there == (state == THERE)
+    assert (succession.error is not None) == ("error" in str(steps) and state == ENDED)
+
+
+FAILURES = [  # the answer, what is told about it, whether it is the end
+    (created(), None, False),
+    (NOBODY, JetStreamNotAvailable, False),
+    (error(503, 10008), TemporarilyUnavailable, False),
+    (error(400, 10005), NoSuitablePeers, False),
+    (error(400, 10148), ConsumerExists, False),
+    (created(3, 3), ConsumerExists, False),
+    (b"[]", InvalidResponse, False),
+    (error(500, 10999), Exception, False),
+    (error(404, 10059), StreamNotFound, True),
+    (error(400, 10999), Exception, True),
+]
+
+
+@pytest.mark.rule("ORDERED-10")
+@pytest.mark.parametrize(("reply", "told", "end"), FAILURES)
+def test_failures(reply, told, end):
+    succession = there()
+    succession.reset(WHY, 0.0)
+    failure = succession.receive(answer(2, reply), 0.0)
+    assert failure is None if told is None else isinstance(failure, told)
+    assert succession.error is (failure if end else None)
+
+
+def test_what_is_late_means_nothing():
+    succession = there()
+    succession.reset(WHY, 0.0)
+    for token in (b"c1", b"c3", b"x", b"2", b""):
+        msg = Msg(INBOX + b"." + token, 1, b"", json.dumps(created()).encode(), None)
+        assert succession.receive(msg, 0.0) is None
+        assert succession.state == ASKED
+    assert succession.receive(answer(2, created()), 0.0) is None
+    assert succession.receive(answer(2, error(404, 10059)), 0.0) is None
+    assert succession.state == THERE
+
+
+def test_an_overdue_answer_is_told():
+    succession = there(timeout=2.0)
+    succession.reset(WHY, 0.0)
+    assert succession.handle_timer(1.9) is None
+    failure = succession.handle_timer(2.0)
+    assert isinstance(failure, TimeoutExpired)
+    assert "'o_2'" in str(failure)
+
+
+@pytest.mark.rule("ORDERED-25")
+def test_a_timer_that_rings_late():
+    succession = there(timeout=2.0)
+    succession.reset(WHY, 0.0)
+    assert succession.handle_timer(2.2) is None
+    assert (succession.state, succession.due) == (ASKED, 3.2)
+    assert succession.handle_timer(3.1) is None
+    assert isinstance(succession.handle_timer(3.4), TimeoutExpired)  # once
+    assert (succession.state, succession.due) == (RESTING, 4.4)
+    succession.handle_timer(9.0)
+    assert (succession.state, succession.due) == (ASKED, 11.0)
+    assert succession.handle_timer(12.0) is None
+    assert succession.receive(answer(3, created()), 12.0) is None
+    assert succession.state == THERE
+
+
+@pytest.mark.rule("ORDERED-11")
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_so_many_tries(most):
+    succession = there(max_attempts=most)
+    succession.reset(WHY, 0.0)
+    for _ in range(most):
+        assert succession.error is None
+        assert succession.state == ASKED
+        succession.receive(answer(succession.lineage.serial, NOBODY), 100.0)
+        succession.handle_timer(200.0)
+    assert isinstance(succession.error, ResetFailed)
+    assert succession.error.attempts == most
+    assert isinstance(succession.error.error, JetStreamNotAvailable)
+    assert succession.state == ENDED
+    assert len(asked(succession)) == 1 + most
+
+
+def test_one_that_is_there():
+    line = lineage()
+    line.successor()
+    line.installed(created())
+    succession = Succession(line, "$JS.API", INBOX)
+    succession.connected(0.0)
+    assert (succession.state, asked(succession)) == (THERE, [])
+
+
+def test_push_consumers_have_subjects_of_their_own():
+    succession = Succession(lineage(), "$JS.hub.API", INBOX, delivers=True)
+    for serial in (1, 2):
+        succession.connected(0.0)
+        (subject, data, reply), *_ = reversed(succession.take_orders())
+        assert subject == b"$JS.hub.API.CONSUMER.CREATE.S.o_%d" % serial
+        assert reply == succession.deliver_subject
+        assert json.loads(data)["config"]["deliver_subject"] == "_INBOX.i.d%d" % serial
+        assert succession.deliver_subject == INBOX + b".d%d" % serial
+        succession.disconnected()
+
+
+ORPHANS = [  # what happens before the end, the consumer that one deletion may not reach
+    ("there", [], ""),
+    ("asked", [(9.0, "reset")], "o_2"),
+    ("there again", [(9.0, "reset"), (9.1, created())], ""),
+    ("refused", [(9.0, "reset"), (9.1, NOBODY)], ""),
+    ("no answer", [(9.0, "reset"), (14.0, "timer")], "o_2"),
+    ("no answer, and asked again", [(9.0, "reset"), (14.0, "timer"), (15.0, "timer")], "o_3"),
+    ("disconnected", [(9.0, "disconnected")], "o_1"),
+    ("disconnected while asked", [(9.0, "reset"), (9.1, "disconnected")], "o_2"),
+    ("reconnected", [(9.0, "disconnected"), (9.1, "connected"), (9.2, created())], ""),
+]
+
+
+@pytest.mark.rule("ORDERED-29")
+@pytest.mark.parametrize(("what", "steps", "orphan"), ORPHANS)
+def test_orphans(what, steps, orphan):
+    succession = there()
+    play(succession, steps)
+    assert succession.take_orphan()[0] == ""
+    succession.close()
+    assert succession.take_orphan() == (orphan, orphan in ("", "o_1"))
+    assert succession.take_orphan()[0] == ""
+
+
+# Whether the stream is still the same
+
+T = ["2026-01-01T00:00:0%dZ" % second for second in range(6)]
+SAME = {"config": {}, "created": T[0]}
+OTHER = {"config": {}, "created": T[4]}
+
+
+def born(**options):
+    """The first consumer is there, and known to be created at T[2]."""
+    succession = Succession(lineage(deliver_policy="all"), "$JS.API", INBOX, **options)
+    succession.connected(0.0)
+    assert asked(succession) == [1]
+    succession.receive(answer(1, dict(created(), created=T[2])), 0.0)
+    succession.proved()
+    assert succession.state == THERE
+    return succession
+
+
+def stream(serial, reply):
+    msg = answer(serial, reply)
+    return Msg(INBOX + b".s%d" % serial, 1, b"", msg.data, msg.raw_headers)
+
+
+CHECKS = [  # the response to STREAM.INFO, or steps instead; orders, state, due, the error
+    ("the same", SAME, [], THERE, None, None),
+    ("nobody there", NOBODY, [], RESTING, 10.2, JetStreamNotAvailable),
+    ("not allowed", error(400, 10000), [], RESTING, 10.2, ApiError),
+    ("no JSON", b"-ERR", [], RESTING, 10.2, InvalidResponse),
+    ("no time in it", {"config": {}}, [], THERE, None, None),
+    ("another one", OTHER, [-2, 3], ASKED, 14.2, None),
+    ("it is gone", error(404, 10059), [-2], ENDED, None, StreamNotFound),
+    ("no answer yet", [(10.0, "timer")], [], CHECKING, 10.1, None),
+    ("no answer", [(10.1, "timer")], [], RESTING, 11.1, None),
+    ("no answer, and again", [(10.1, "timer"), (11.1, "timer")], [-2, 3], ASKED, 16.1, None),
+    ("a timer that fires late", [(11.0, "timer")], [], CHECKING, 12.0, None),
+    ("late, and no answer", [(11.0, "timer"), (12.0, "timer")], [], RESTING, 13.0, None),
+    ("disconnected", [(9.2, "disconnected"), (20.0, "timer")], [], OFFLINE, None, None),
+    ("reconnected", [(9.2, "disconnected"), (9.3, "connected")], [-2, 3], ASKED, 14.3, None),
+    ("closed", [(9.2, "close")], [-2], ENDED, None, None),
+    ("reset", [(9.2, "reset")], [], CHECKING, 10.1, None),
+]
+
+
+@pytest.mark.rule("ORDERED-30")
+@pytest.mark.rule("ORDERED-31")
+@pytest.mark.parametrize(("what", "reply", "orders", "state", "due", "failure"), CHECKS)
+def test_the_stream_of_the_next_one(what, reply, orders, state, due, failure):
+    succession = born()
+    play(succession, [(9.0, "reset"), (9.1, created())])
+    assert asked(succession) == [-1, 2, "stream"]
+    assert (succession.state, succession.due, succession.lineage.there) == (CHECKING, 10.1, False)
+    if isinstance(reply, list):
+        play(succession, reply)
+        found = None
+    else:
+        found = succession.receive(stream(2, reply), 9.2)
+    assert type(found) is (failure or type(None))
+    assert (asked(succession), succession.state) == (orders, state)
+    assert succession.due == (due if due is None else pytest.approx(due))
+    assert succession.lineage.there == (state == THERE)
+    recreated = what == "another one"
+    assert len(succession.take_events()) == recreated
+    assert succession.take_events() == []
+    assert succession.take_orphan()[0] == ""
+
+
+@pytest.mark.rule("ORDERED-30")
+@pytest.mark.parametrize("reply", [NOBODY, error(400, 10000), None])
+def test_users_who_may_not_ask_for_the_stream(reply):
+    """The second time in a row it is used all the same, and from then on each time."""
+    succession = born()
+    play(succession, [(9.0, "reset"), (9.0, created())])
+    for serial, state in ((2, RESTING), (3, THERE), (4, THERE)):
+        due = succession.due
+        failure = succession.handle_timer(due) if reply is None else None
+        failure = failure if reply is None else succession.receive(stream(serial, reply), due)
+        assert (failure is None, succession.state) == (state == THERE, state)
+        if state == RESTING:
+            play(succession, [(succession.due, "timer")])
+        else:
+            play(succession, [(19.0, "proved"), (20.0, "reset")])
+        play(succession, [(20.0, created())])
+        assert succession.state == CHECKING
+
+
+@pytest.mark.rule("ORDERED-30")
+@pytest.mark.parametrize("timeout", [0.5, 5.0])
+def test_how_long_the_check_may_take(timeout):
+    succession = born(timeout=timeout)
+    play(succession, [(9.0, "reset"), (9.0, created())])
+    assert succession.due == 9.0 + min(timeout, 1.0)
+
+
+@pytest.mark.rule("ORDERED-31")
+def test_the_first_message_of_another_stream():
+    """It is checked, too: the stream may have been recreated once more."""
+    succession = born()
+    succession.lineage.judge(b"$JS.ACK.S.o_1.1.70.1.1794786870000000000.0")
+    play(succession, [(9.0, "reset"), (9.1, created(70))])
+    succession.receive(stream(2, OTHER), 9.2)
+    subject, data, _ = succession.take_orders()[-1]
+    assert subject == b"$JS.API.CONSUMER.CREATE.S.o_3"
+    assert json.loads(data)["config"]["deliver_policy"] == "all"
+    succession.receive(answer(3, created()), 9.3)
+    assert asked(succession) == ["stream"]
+    succession.receive(stream(3, OTHER), 9.4)
+    assert (succession.state, succession.lineage.start) == (THERE, 1)
+    assert len(succession.take_events()) == 1
+
+
+def test_other_responses_while_the_stream_is_checked():
+    succession = born()
+    play(succession, [(9.0, "reset"), (9.1, created()), (9.2, created())])
+    for msg in (stream(1, OTHER), stream(3, OTHER), answer(2, error(404, 10059))):
+        assert succession.receive(msg, 9.3) is None
+        assert succession.state == CHECKING

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import pytest
+
+from jetstream.errors import BatchRefused, InvalidResponse, NoStreamResponse, PublishTimeout
+from jetstream.publish.atomic import AtomicBatch
+from jetstream.schema.info import PubAck
+from natsproto.connection.outbox import HIGH_WATER
+from natsproto.errors import InvalidState, InvalidSubject, InvalidValue
+from tests.jetstream.support import NOBODY, SILENCE, Stage
+
+ID = "0" * 22  # what the scripted randomness makes
+
+
+def ack(count, batch=ID):
+    return {"stream": "S", "seq": 9, "batch": batch, "count": count}
+
+
+def error(code):
+    return {"error": {"code": 400, "err_code": code, "description": "x"}, "stream": "S", "seq": 0}
+
+
+def make(stage, timeout=5.0):
+    return AtomicBatch(stage.client.session, timeout)
+
+
+@pytest.mark.rule("BATCH-1", "BATCH-2", "BATCH-5")
+def test_a_batch():
+    stage = Stage(b"", ack(3))
+    batch = make(stage)
+    stage.run(batch.add("s.a", b"1", msg_id="7"))
+    stage.run(batch.add("s.b", bytearray(b"2"), headers={"A": "b"}))
+    assert batch.size == 2
+    assert repr(batch) == "<AtomicBatch of 2 messages>"
+    assert stage.run(batch.commit("s.c", b"3")) == PubAck.from_json(ack(3))
+    place = [("Nats-Batch-Id", ID), ("Nats-Batch-Sequence", "1")]
+    sent = [
+        (pub.subject, pub.data, bool(pub.reply), pub.headers.items()[-3:]) for pub in stage.pubs
+    ]
+    assert sent == [
+        ("s.a", b"1", True, [("Nats-Msg-Id", "7"), *place]),
+        ("s.b", b"2", False, [("A", "b"), place[0], ("Nats-Batch-Sequence", "2")]),
+        (
+            "s.c",
+            b"3",
+            True,
+            [place[0], ("Nats-Batch-Sequence", "3"), ("Nats-Batch-Commit", "1")],
+        ),
+    ]
+
+
+@pytest.mark.rule("BATCH-1")
+def test_a_batch_of_one():
+    stage = Stage(ack(1))
+    assert stage.run(make(stage).commit("s.a")).count == 1
+
+
+FAILURES = [
+    # answers, error: of the first message, or of the commit
+    ("BATCH-2", [error(10174)], BatchRefused),
+    ("BATCH-2", [{"stream": "S", "seq": 1}], InvalidResponse),
+    ("BATCH-2", [b"+OK"], InvalidResponse),
+    ("BATCH-2", [NOBODY], NoStreamResponse),
+    ("BATCH-4", [SILENCE], PublishTimeout),
+    ("BATCH-4", [b"", error(10176)], BatchRefused),
+    ("BATCH-4", [b"", NOBODY], NoStreamResponse),
+    ("BATCH-4", [b"", SILENCE], PublishTimeout),
+    ("BATCH-5", [b"", b""], InvalidResponse),
+    ("BATCH-5", [b"", {"stream": "S", "seq": 1}], InvalidResponse),
+    ("BATCH-5", [b"", ack(2, "other")], InvalidResponse),
+    ("BATCH-5", [b"", ack(3)], InvalidResponse),
+]
+
+
+@pytest.mark.rule("BATCH-4")
+@pytest.mark.parametrize(
+    ("answers", "failure"),
+    [pytest.param(*row[1:], marks=pytest.mark.rule(row[0])) for row in FAILURES],
+)
+def test_after_a_failure_it_is_over(answers, failure):
+    stage = Stage(*answers)
+    batch = make(stage, 1.5)
+    if len(answers) == 2:
+        stage.run(batch.add("s.a"))
+    with pytest.raises(failure):
+        stage.run(batch.commit("s.b") if len(answers) == 2 else batch.add("s.a"))
+    assert stage.now() == (1.5 if failure is PublishTimeout else 0.0)
+    assert stage.asked != []
+    for call in (batch.add, batch.commit):
+        with pytest.raises(InvalidState, match="BATCH-4"):
+            stage.run(call("s.c"))
+    assert stage.quiet()
+
+
+@pytest.mark.rule("BATCH-4")
+def test_after_the_commit_it_is_over():
+    stage = Stage(ack(1))
+    batch = make(stage)
+    stage.run(batch.commit("s.a"))
+    with pytest.raises(InvalidState):
+        stage.run(batch.add("s.b"))
+
+
+@pytest.mark.rule("BATCH-4")
+@pytest.mark.parametrize(
+    ("subject", "data", "options", "wrong"),
+    [
+        ("s..a", b"", {}, InvalidSubject),
+        ("s.a", "text", {}, InvalidValue),
+        ("s.a", b"", {"ttl": 0}, InvalidValue),
+        ("s.a", b"", {"option": 0}, InvalidValue),
+    ],
+)
+def test_a_wrong_call_leaves_it_as_it_was(subject, data, options, wrong):
+    stage = Stage(b"", ack(3))
+    batch = make(stage)
+
+    def try_it(call):
+        with pytest.raises(wrong):
+            stage.run(call(subject, data, **options))
+
+    try_it(batch.add)
+    try_it(batch.commit)
+    stage.run(batch.add("s.a"))
+    try_it(batch.add)
+    stage.run(batch.add("s.b"))
+    try_it(batch.commit)
+    assert batch.size == 2
+    assert stage.run(batch.commit("s.c")).count == 3
+    numbers = [pub.headers["Nats-Batch-Sequence"] for pub in stage.pubs]
+    assert numbers == ["1", "2", "3"]
+
+
+@pytest.mark.rule("BATCH-3")
+def test_no_more_than_a_thousand():
+    stage = Stage(b"")
+    batch = make(stage)
+    for _ in range(1000):
+        stage.run(batch.add("s.a"))
+    for call in (batch.add, batch.commit):
+        with pytest.raises(InvalidState, match="BATCH-3"):
+            stage.run(call("s.b"))
+    assert batch.size == 1000
+
+
+def test_it_waits_while_too_much_has_not_left():
+    stage = Stage(b"")
+    batch = make(stage)
+    stage.run(batch.add("s.a"))
+    stage.wire.writable = False
+    stage.client.session.connection._max_payload = 1 << 30
+    stage.run(batch.add("s.a", bytes(HIGH_WATER + 1)))
+    assert stage.connection.congested
+    waited = []
+
+    async def wait(waitable):
+        waited.append(waitable)
+        stage.wire.writable = True
+        stage.wire.look()
+
+    stage.wait = wait
+    stage.run(batch.add("s.b"))
+    assert waited == [stage.connection.writable]
+    assert batch.size == 3

@@ -1,0 +1,266 @@
+"""A fast batch as time goes by and connections come and go."""
+
+from __future__ import annotations
+
+import pytest
+
+from jetstream.errors import (
+    BatchRefused,
+    NoStreamResponse,
+    PublishInDoubt,
+)
+from jetstream.publish.fast_machine import (
+    APPEND,
+    COMMIT,
+    END,
+    NEW,
+    OPEN,
+    START,
+)
+from natsproto.errors import ConnectionClosed
+from tests.jetstream.ingests import (
+    NOBODY,
+    UNKNOWN,
+    Batch,
+    ack,
+    final,
+    gap,
+    wrong,
+)
+
+# Time
+
+
+@pytest.mark.rule("FAST-8")
+def test_the_first_message_is_not_pinged():
+    batch = Batch()
+    batch.send(START, 10.0)
+    machine = batch.machine
+    assert machine.deadline == 15.0
+    assert machine.handle_timer(15.0)
+    assert batch.outcome == (0, 1, True, None)
+    assert batch.orders() == []
+
+
+@pytest.mark.rule("FAST-8")
+def test_who_waits_has_pings_sent():
+    batch = Batch(3)
+    machine = batch.machine
+    batch.send(now=10.0)  # the fourth: two acknowledgements are due
+    assert machine.deadline == 11.0
+    assert not machine.handle_timer(11.0)
+    assert (batch.orders(), machine.deadline) == (["4.4"], 12.0)
+    assert not batch.answer(4, 4, ack(0), 11.5)  # it is there, but comes not on
+    assert machine.deadline == 12.0
+    assert not machine.handle_timer(12.0)
+    assert batch.answer(4, 4, ack(2), 12.5)
+    assert (batch.orders(), machine.deadline) == (["4.4"], 16.5)
+
+
+@pytest.mark.rule("FAST-8")
+def test_the_flow_becomes_less():
+    """Another leader, long after the last acknowledgement: who waits now, waits since now."""
+    batch = Batch(6, flow=4)
+    machine = batch.machine
+    assert machine.limit == 8
+    assert not batch.answer(6, APPEND, ack(0, 1), 100.0)
+    assert (machine.limit, machine.deadline) == (2, 101.0)
+    for now in (101.0, 102.0, 103.0, 104.0):
+        assert not machine.handle_timer(now)
+    assert machine.deadline == 105.0
+    assert machine.handle_timer(105.0)
+    assert batch.outcome == (0, 6, True, None)
+
+
+@pytest.mark.rule("FAST-8")
+def test_the_first_answer_is_late():
+    batch = Batch(flow=1, max_acks=1)
+    batch.send(START, 10.0)
+    assert not batch.answer(1, START, ack(0, 1), 14.0)
+    assert batch.machine.deadline == 15.0
+    for now in (15.0, 16.0, 17.0, 18.0):
+        assert not batch.machine.handle_timer(now)
+    assert batch.machine.deadline == 19.0
+
+
+@pytest.mark.rule("FAST-7", "FAST-8")
+@pytest.mark.parametrize("answer", [NOBODY, wrong(10167)])
+def test_nobody_is_there_for_a_ping(answer):
+    batch = Batch(3)
+    machine = batch.machine
+    batch.answer(3, APPEND, NOBODY, 10.0)
+    batch.answer(3, 4, answer, 10.1)
+    assert machine.deadline == 10.35
+    assert not machine.handle_timer(10.35)
+    assert (batch.orders(), machine.deadline) == (["3.4", "3.4"], 11.35)
+    assert batch.answer(3, 4, final(2), 10.4)
+    assert batch.outcome == (2, 3, False, NoStreamResponse)
+
+
+@pytest.mark.rule("FAST-8")
+@pytest.mark.parametrize(
+    ("last", "outcome"), [(APPEND, (0, 4)), (COMMIT, (0, 4)), (END, (0, 3)), (None, (0, 3))]
+)
+def test_nobody_answers(last, outcome):
+    batch = Batch(3, patience=2.5)
+    machine = batch.machine
+    if last is None:
+        batch.answer(3, APPEND, gap(3, 4), 10.0)  # it fails, and the final word does not come
+    else:
+        batch.send(last, 10.0)
+    assert machine.deadline == 11.0
+    assert not machine.handle_timer(11.0)
+    assert not machine.handle_timer(12.0)
+    assert machine.deadline == 12.5
+    assert machine.handle_timer(12.5)
+    assert batch.outcome == (*outcome, True, None)
+    assert (machine.deadline, machine.leaving) == (None, True)
+
+
+@pytest.mark.rule("FAST-9")
+def test_an_idle_batch_is_kept_alive():
+    batch = Batch(2, flow=100)
+    machine = batch.machine
+    assert machine.deadline == 4.0
+    machine.sent += 1  # as `add` counts
+    assert batch.answer(2, APPEND, ack(2, 100), 3.5)  # stored late: that keeps nothing alive
+    for now, pings in [(4.0, []), (8.0, ["3.4"]), (12.0, ["3.4"])]:
+        assert not machine.handle_timer(now)
+        assert (batch.orders(), machine.deadline) == (pings, now + 4.0)
+    assert batch.answer(3, 4, ack(2, 100), 12.5)
+    assert machine.deadline == 16.0
+    machine.sent += 1
+    assert not machine.handle_timer(16.0)
+    assert batch.orders() == []
+
+
+# Connections
+
+
+def test_before_it_begins_it_waits_for_a_connection():
+    batch = Batch(online=False)
+    machine = batch.machine
+    assert machine.limit == 0
+    machine.connected(1.0)
+    assert (machine.limit, machine.ready) == (1, [machine])
+    machine.disconnected(2.0)
+    assert (machine.limit, machine.deadline, machine.state) == (0, None, NEW)
+    machine.connected(3.0)
+    assert machine.limit == 1
+    assert batch.orders() == []
+
+
+@pytest.mark.rule("FAST-10")
+def test_the_first_message_is_lost_with_the_connection():
+    batch = Batch()
+    batch.send(START)
+    batch.machine.disconnected(1.0)
+    assert batch.outcome == (0, 1, True, None)
+    assert batch.machine.ready[-1] is batch.machine
+    batch.machine.connected(2.0)
+    assert (batch.orders(), batch.machine.deadline) == ([], None)
+
+
+AFTER = [
+    # answers to the ping on a new connection, where 3 were sent; what then
+    ([ack(2)], "goes on"),
+    ([gap(3, 4), final(2)], (2, 3, False, None)),
+    ([gap(3, 4), ack(0), final(2)], (2, 3, False, None)),
+    ([UNKNOWN], (0, 3, True, BatchRefused)),
+]
+
+
+@pytest.mark.rule("FAST-10")
+@pytest.mark.parametrize(("answers", "outcome"), AFTER)
+def test_a_new_connection(answers, outcome):
+    batch = Batch(3)
+    machine = batch.machine
+    machine.disconnected(10.0)
+    assert (machine.limit, machine.deadline) == (0, None)
+    machine.connected(20.0)
+    assert (batch.orders(), machine.deadline, machine.limit) == (["3.4"], 21.0, 0)
+    batch.answer(2, APPEND, ack(0), 20.1)  # on its way before: it says nothing of what came
+    assert machine.limit == 0
+    for data in answers:
+        batch.answer(3, 4, data, 20.5)
+    if outcome == "goes on":
+        assert (machine.state, machine.limit, machine.deadline) == (OPEN, 6, 24.5)
+    else:
+        assert batch.outcome == outcome
+
+
+DOUBTS = [
+    # how many of 5 were acknowledged; answers to the ping on a new connection; losses; the limit
+    (5, [ack(4)], [], 9),
+    (4, [ack(4)], [(5, 5, PublishInDoubt)], 9),
+    (2, [ack(4)], [(3, 5, PublishInDoubt)], 9),
+    (2, [gap(4, 6), ack(4)], [(4, 5, None), (3, 3, PublishInDoubt)], 9),
+    (2, [gap(4, 6)], [(4, 5, None)], 0),
+]
+
+
+@pytest.mark.rule("FAST-6", "FAST-10")
+@pytest.mark.parametrize(("stored", "answers", "losses", "limit"), DOUBTS)
+def test_a_new_connection_with_gaps(stored, answers, losses, limit):
+    """What was said of losses on the last connection may not have come."""
+    batch = Batch(4, gaps=True)
+    batch.answer(2, APPEND, ack(2))
+    batch.send()
+    batch.answer(5, APPEND, ack(stored))
+    for _ in range(2):  # the second one is lost at once
+        batch.machine.disconnected(10.0)
+        batch.machine.connected(20.0)
+        batch.answer(5, APPEND, ack(4), 20.1)
+    for data in answers:
+        batch.answer(5, 4, data, 20.5)
+    assert (batch.losses, batch.machine.limit) == (losses, limit)
+
+
+@pytest.mark.rule("FAST-6", "FAST-10")
+@pytest.mark.parametrize("last", [final(3), UNKNOWN])
+def test_the_end_on_a_new_connection_with_gaps(last):
+    batch = Batch(3, gaps=True)
+    batch.answer(1, START, ack(1))
+    batch.send(END)
+    batch.machine.disconnected(10.0)
+    batch.machine.connected(20.0)
+    batch.answer(2, APPEND, ack(2), 20.5)
+    batch.answer(3, 4, last, 20.5)
+    assert (batch.machine.failure is None) == (last is not UNKNOWN)
+    assert batch.losses == [(2, batch.machine.stored, PublishInDoubt)]
+
+
+@pytest.mark.rule("FAST-10", "FAST-11")
+def test_a_new_connection_at_the_end():
+    batch = Batch(3)
+    batch.send(END)
+    batch.machine.disconnected(10.0)
+    batch.machine.connected(20.0)
+    assert batch.orders() == ["4.3", "3.4"]
+    batch.answer(3, 4, ack(2), 20.5)
+    assert batch.orders() == ["4.3"]
+    batch.answer(4, END, final(3), 20.6)
+    assert batch.machine.failure is None
+
+
+@pytest.mark.rule("FAST-10")
+def test_silence_on_a_new_connection():
+    batch = Batch(3)
+    batch.machine.disconnected(10.0)
+    batch.machine.connected(20.0)
+    for now in (21.0, 22.0, 23.0, 24.0):
+        assert not batch.machine.handle_timer(now)
+    assert batch.machine.handle_timer(25.0)
+    assert batch.outcome == (0, 3, True, None)
+
+
+@pytest.mark.parametrize("error", [None, ConnectionClosed("x")])
+def test_the_end_of_the_subscription(error):
+    batch = Batch(3)
+    batch.answer(2, APPEND, ack(2))
+    assert batch.machine.end(error)
+    assert batch.outcome == (2, 3, True, None if error is None else ConnectionClosed)
+    assert not batch.machine.end(error)
+    fresh = Batch()
+    assert fresh.machine.end(error)
+    assert (fresh.machine.state, fresh.machine.error, fresh.machine.limit) == (NEW, error, 0)

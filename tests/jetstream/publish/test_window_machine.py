@@ -1,0 +1,467 @@
+from __future__ import annotations
+
+import pytest
+
+from jetstream.errors import (
+    InvalidResponse,
+    NoStreamResponse,
+    PublishInDoubt,
+    PublishTimeout,
+    WrongStream,
+)
+from jetstream.publish.window_machine import Publication, Publisher
+from jetstream.schema.info import PubAck
+from natsproto.connection.effects import Publish
+from natsproto.errors import ConnectionClosed, PayloadTooLarge
+from natsproto.port import run_sync
+from natsproto.wire.frames import Msg
+
+INBOX = b"_INBOX.p"
+ID = b"NATS/1.0\r\nNats-Msg-Id: 1\r\n\r\n"
+OTHER = b"NATS/1.0\r\nX-Nats-Msg-Id: 1\r\nA: Nats-Msg-Id: 1\r\n\r\n"
+ACK = b'{"stream":"S","seq":7}'
+DUPLICATE = b'{"stream":"S","seq":7,"duplicate": true}'
+REFUSED = b'{"error":{"code":400,"err_code":10060,"description":"expected stream does not match"}}'
+
+
+class NoPort:
+    """The machine has no use for a port."""
+
+    async def wait(self, waitable):
+        raise AssertionError("it is settled")
+
+
+def window(*publications, max_pending=10, patience=0.0, now=0.0, sent=True):
+    """A machine with these publications on their way: header blocks, or None."""
+    machine = Publisher(INBOX, max_pending, 5.0, 2, patience)
+    made = [Publication(NoPort(), Publish(b"s", b"x", b"", block)) for block in publications]
+    for publication in made:
+        machine.submit(publication, now, sent)
+    return machine, made
+
+
+def answer(number, data=ACK, block=None):
+    return Msg(b"_INBOX.p.%d" % number, 1, b"", data, block)
+
+
+def nobody(number):
+    return answer(number, b"", b"NATS/1.0 503\r\nNats-Subject: s\r\n\r\n")
+
+
+def told(machine, inputs):
+    """Give it the inputs; returns what the last one returned."""
+    result = None
+    for name, *args in inputs:
+        if name == "ack":
+            result = machine.receive(answer(*args[:-1]), args[-1])
+        elif name == "503":
+            result = machine.receive(nobody(args[0]), args[1])
+        else:
+            result = getattr(machine, name)(*args)
+    return result
+
+
+def replies(machine):
+    """The reply subjects that were ordered."""
+    return [order.reply.decode() for order in machine.take_orders()]
+
+
+TABLE = [
+    # rule, what happens to one publish, its headers; inputs; result, how often it is sent again,
+    # deadline of the machine
+    ("PUB-1", "nothing yet", None, [], None, 0, 5.0),
+    ("PUB-1", "acknowledged", None, [("ack", 1, ACK, 0.1)], 7, 0, 5.0),
+    ("PUB-8", "a duplicate", ID, [("ack", 1, DUPLICATE, 0.1)], 7, 0, 5.0),
+    ("PUB-2", "refused", None, [("ack", 1, REFUSED, 0.1)], WrongStream, 0, 5.0),
+    ("PUB-10", "not for it", None, [("ack", 2, ACK, 0.1), ("ack", 11, ACK, 0.1)], None, 0, 5.0),
+    ("PUB-10", "a second one", None, [("ack", 1, ACK, 0.1), ("ack", 1, REFUSED, 0.2)], 7, 0, 5.0),
+    ("PUB-3", "nobody", None, [("503", 1, 0.1)], None, 0, 0.35),
+    ("PUB-3", "a look too early", None, [("503", 1, 0.1), ("handle_timer", 0.3)], None, 0, 0.35),
+    ("PUB-3", "tried again", None, [("503", 1, 0.1), ("handle_timer", 0.35)], None, 1, 5.35),
+    (
+        "PUB-3",
+        "the second try is acknowledged",
+        None,
+        [("503", 1, 0.1), ("handle_timer", 0.35), ("ack", 1, ACK, 0.5)],
+        7,
+        1,
+        5.35,
+    ),
+    (
+        "PUB-3",
+        "all tries in vain",
+        None,
+        [("503", 1, 0), ("handle_timer", 0.25), ("503", 1, 0.25), ("handle_timer", 0.5)]
+        + [("503", 1, 0.5)],
+        NoStreamResponse,
+        2,
+        5.5,
+    ),
+    ("PUB-12", "no answer", None, [("handle_timer", 5.0)], PublishTimeout, 0, None),
+    ("PUB-21", "no answer, with an id", ID, [("handle_timer", 5.0)], PublishTimeout, 0, None),
+    ("PUB-12", "too early", None, [("handle_timer", 4.9)], None, 0, 5.0),
+    (
+        "PUB-12",
+        "no answer to the second try",
+        None,
+        [("503", 1, 0.1), ("handle_timer", 0.35), ("handle_timer", 5.35)],
+        PublishTimeout,
+        1,
+        None,
+    ),
+    (
+        "PUB-10",
+        "an answer too late",
+        None,
+        [("handle_timer", 5.0), ("ack", 1, ACK, 5.1)],
+        PublishTimeout,
+        0,
+        None,
+    ),
+    ("PUB-13", "connection lost", None, [("disconnected", 1.0)], PublishInDoubt, 0, None),
+    ("PUB-13", "lost, other headers", OTHER, [("disconnected", 1.0)], PublishInDoubt, 0, None),
+    ("PUB-13", "lost, with an id", ID, [("disconnected", 1.0)], None, 0, None),
+    (
+        "PUB-12",
+        "time does not count without a connection",
+        ID,
+        [("disconnected", 1.0), ("handle_timer", 99.0)],
+        None,
+        0,
+        None,
+    ),
+    (
+        "PUB-13",
+        "sent again, once",
+        ID,
+        [("disconnected", 1.0), ("connected", 9.0)],
+        None,
+        1,
+        14.0,
+    ),
+    (
+        "PUB-13",
+        "sent again and acknowledged",
+        ID,
+        [("disconnected", 1.0), ("connected", 9.0), ("ack", 1, DUPLICATE, 9.1)],
+        7,
+        1,
+        14.0,
+    ),
+    (
+        "PUB-13",
+        "sent again and not answered",
+        ID,
+        [("disconnected", 1.0), ("connected", 9.0), ("handle_timer", 14.0)],
+        PublishTimeout,
+        1,
+        None,
+    ),
+    (
+        "PUB-13",
+        "lost between two tries",
+        None,
+        [("503", 1, 0.1), ("disconnected", 0.2), ("handle_timer", 0.35), ("connected", 9.0)],
+        None,
+        1,
+        14.0,
+    ),
+    (
+        "PUB-3",
+        "refusals are counted anew after a reconnect",
+        None,
+        [("503", 1, 0), ("handle_timer", 0.25), ("503", 1, 0.25), ("disconnected", 0.3)]
+        + [("connected", 9.0), ("503", 1, 9.0)],
+        None,
+        2,
+        9.25,
+    ),
+    (
+        "PUB-14",
+        "nobody after a reconnect proves nothing",
+        ID,
+        [("disconnected", 1.0), ("connected", 9.0), ("503", 1, 9.0), ("handle_timer", 9.25)]
+        + [("503", 1, 9.25), ("handle_timer", 9.5), ("503", 1, 9.5)],
+        PublishInDoubt,
+        3,
+        14.5,
+    ),
+    (
+        "PUB-14",
+        "lost twice, refused in between",
+        ID,
+        [("503", 1, 0.1), ("handle_timer", 0.35), ("disconnected", 1.0), ("connected", 2.0)]
+        + [("disconnected", 3.0), ("connected", 4.0)],
+        None,
+        3,
+        9.0,
+    ),
+    ("PUB-17", "the end", None, [("end",)], PublishInDoubt, 0, None),
+    ("PUB-17", "the end, with an id", ID, [("end",), ("end",)], PublishInDoubt, 0, None),
+]
+
+
+@pytest.mark.parametrize(
+    ("block", "inputs", "result", "sent", "deadline"),
+    [pytest.param(*row[2:], id=row[1], marks=pytest.mark.rule(row[0])) for row in TABLE],
+)
+def test_what_may_happen_to_a_publish(block, inputs, result, sent, deadline):
+    machine, [publication] = window(block)
+    told(machine, inputs)
+    assert [order.reply for order in machine.take_orders()] == [b"_INBOX.p.1"] * sent
+    # A deadline may be too early, never too late: that is settled when it comes.
+    assert machine.deadline == deadline
+    assert machine.pending() == (result is None)
+    assert publication.done == (result is not None)
+    if isinstance(result, int):
+        assert publication.ack.seq == result
+        assert run_sync(publication.result()).seq == result
+        assert machine.take_failed() == []
+    elif result is not None:
+        assert type(publication.error) is result
+        assert publication.ack is None
+        assert machine.take_failed() == [publication]
+    else:
+        assert (publication.ack, publication.error) == (None, None)
+
+
+@pytest.mark.rule("PUB-4")
+@pytest.mark.parametrize(
+    ("retries", "patience", "tries"), [(2, 0.0, 3), (2, 10.0, 41), (1, 1.0, 5), (0, 10.0, 1)]
+)
+def test_patience_while_a_cluster_elects(retries, patience, tries):
+    machine = Publisher(INBOX, 10, 5.0, retries, patience)
+    publication = Publication(NoPort(), Publish(b"s", b"x", b"", None))
+    machine.submit(publication, 100.0)
+    now = 100.0
+    count = 1
+    while True:
+        machine.receive(nobody(1), now)
+        if publication.done:
+            break
+        assert machine.deadline == now + 0.25
+        now += 0.25
+        machine.handle_timer(now)
+        count += len(machine.take_orders())
+    assert isinstance(publication.error, NoStreamResponse)
+    assert (count, now) == (tries, 100.0 + (tries - 1) * 0.25)
+
+
+@pytest.mark.rule("PUB-4")
+def test_patience_begins_anew_on_another_connection():
+    machine, [publication] = window(None, patience=1.0)
+    machine.receive(nobody(1), 0.0)
+    told(machine, [("disconnected", 0.1), ("connected", 100.0)])
+    for now in (100.0, 100.25, 100.5, 100.75):
+        machine.receive(nobody(1), now)
+        assert not publication.done
+        machine.handle_timer(now + 0.25)
+    machine.receive(nobody(1), 101.0)
+    assert isinstance(publication.error, NoStreamResponse)
+
+
+@pytest.mark.rule("PUB-1", "PUB-3")
+def test_a_503_with_a_payload_is_an_odd_answer():
+    machine, [publication] = window(None)
+    machine.receive(answer(1, b"x", b"NATS/1.0 503\r\n\r\n"), 0.1)
+    assert isinstance(publication.error, InvalidResponse)
+
+
+@pytest.mark.rule("PUB-10")
+def test_each_publish_has_a_reply_of_its_own():
+    machine, [a, b] = window(None, None)
+    assert [a.order.reply, b.order.reply] == [b"_INBOX.p.1", b"_INBOX.p.2"]
+    machine.receive(answer(2, b'{"stream":"S","seq":1}'), 0.1)
+    assert (a.done, b.done) == (False, True)
+    machine.receive(answer(1, b'{"stream":"S","seq":2}'), 0.1)
+    assert [a.ack, b.ack] == [PubAck(stream="S", seq=2), PubAck(stream="S", seq=1)]
+
+
+@pytest.mark.rule("PUB-12")
+def test_submitting_tells_when_a_timer_is_to_be_armed():
+    machine = Publisher(INBOX, 10, 5.0, 2)
+
+    def submit(now, sent=True):
+        return machine.submit(Publication(NoPort(), Publish(b"s", b"", b"", None)), now, sent)
+
+    assert [submit(1.0), submit(1.0), submit(2.0)] == [True, False, False]
+    machine.receive(nobody(1), 2.0)
+    assert (machine.deadline, submit(2.1), machine.deadline) == (2.25, False, 2.25)
+    machine.handle_timer(2.25)
+    assert machine.deadline == 6.0
+    told(machine, [("disconnected", 3.0)])
+    assert (submit(3.0, False), machine.deadline) == (False, None)
+
+
+@pytest.mark.rule("PUB-12", "PUB-17")
+def test_the_timer_is_that_of_the_first_that_is_due():
+    machine, _ = window(None)
+    for number in range(2, 5):
+        machine.submit(Publication(NoPort(), Publish(b"s", b"", b"", None)), float(number))
+    assert machine.deadline == 5.0
+    machine.receive(answer(1), 1.0)
+    machine.receive(answer(3), 3.0)
+    assert machine.deadline == 5.0  # too early, because looking for the next one costs more
+    assert machine.handle_timer(5.0) is False
+    assert machine.deadline == 7.0
+    assert machine.handle_timer(7.5) is True
+    assert (machine.deadline, machine.pending()) == (9.0, 1)
+    assert machine.handle_timer(9.0) is True
+    assert (machine.deadline, machine.pending()) == (None, 0)
+    assert machine.handle_timer(10.0) is False
+
+
+@pytest.mark.rule("PUB-13")
+def test_what_was_kept_is_sent_again_in_order():
+    machine, made = window(*[ID] * 12, None, max_pending=20)
+    told(machine, [("disconnected", 1.0)])
+    late = Publication(NoPort(), Publish(b"s", b"late", b"", None))
+    machine.submit(late, 2.0, False)
+    assert (replies(machine), late.deadline) == ([], None)
+    machine.ready.clear()
+    machine.connected(3.0)
+    assert replies(machine) == [f"_INBOX.p.{n}" for n in [*range(1, 13), 14]]
+    assert {publication.deadline for publication in [*made[:12], late]} == {8.0}
+    assert isinstance(made[12].error, PublishInDoubt)
+
+
+@pytest.mark.rule("PUB-13")
+def test_without_a_connection_nothing_gets_lost():
+    machine, [publication] = window(None, sent=False)
+    assert (machine.deadline, publication.deadline) == (None, None)
+    assert machine.handle_timer(100.0) is False
+    told(machine, [("disconnected", 1.0)])  # it was never connected: nothing was on its way
+    assert not publication.done
+    machine.connected(200.0)
+    assert (replies(machine), machine.deadline) == (["_INBOX.p.1"], 205.0)
+
+
+ROOM = [
+    # max_pending, on their way, answered at a time, those who wait are woken
+    (10, 10, [1] * 10, [False] * 4 + [True] + [False] * 5),
+    (10, 10, [3, 3, 3], [False, True, False]),
+    (10, 10, [10], [True]),
+    (10, 5, [1] * 5, [False] * 5),
+    (10, 6, [1] * 6, [True] + [False] * 5),
+    (1, 1, [1], [True]),
+    (2, 2, [1, 1], [True, False]),
+    (3, 3, [1, 1, 1], [False, True, False]),
+]
+
+
+@pytest.mark.rule("PUB-11")
+@pytest.mark.parametrize(("max_pending", "count", "answered", "woken"), ROOM)
+def test_those_who_wait_for_room_are_woken_once(max_pending, count, answered, woken):
+    machine, _ = window(*[None] * count, max_pending=max_pending)
+    assert machine.full == (count == max_pending)
+    number = 0
+    found = []
+    for size in answered:
+        msgs = [answer(number + i + 1) for i in range(size)]
+        number += size
+        found.append(machine.receive_all(msgs, 0.1))
+    assert found == woken
+    assert not machine.full
+
+
+@pytest.mark.rule("PUB-11")
+def test_failures_make_room_as_well():
+    machine, _ = window(None, None, max_pending=2)
+    assert machine.receive(answer(1, REFUSED), 0.1) is True
+    machine, _ = window(None, None, max_pending=2)
+    assert machine.handle_timer(5.0) is True
+    machine, _ = window(None, None, max_pending=2)
+    told(machine, [("disconnected", 1.0)])
+    assert machine in machine.ready
+    machine, _ = window(ID, None, max_pending=2)
+    told(machine, [("disconnected", 1.0)])
+    assert machine in machine.ready
+    machine, _ = window(ID, max_pending=2)
+    told(machine, [("disconnected", 1.0)])
+    assert machine.ready == []
+
+
+@pytest.mark.rule("PUB-10")
+def test_who_waits_for_a_result_is_woken_for_this_one():
+    machine, [a, b, c] = window(None, None, None)
+    b.waiters.append(lambda: None)
+    machine.receive(answer(1), 0.1)
+    assert machine.ready == []
+    machine.receive(answer(2), 0.1)
+    assert machine.ready == [b]
+    c.waiters.append(lambda: None)
+    machine.receive(answer(3, REFUSED), 0.1)
+    assert machine.ready == [b, c]
+    assert repr(a) == "<Publication to 's', acknowledged>"
+    assert repr(c) == "<Publication to 's', failed>"
+
+
+@pytest.mark.rule("PUB-10")
+def test_who_wants_the_result_waits_for_it():
+    class Port:
+        async def wait(self, waitable):
+            assert waitable is publication
+            machine.receive(answer(1), 0.1)
+
+    machine = Publisher(INBOX, 10, 5.0, 2)
+    publication = Publication(Port(), Publish(b"s", b"", b"", None))
+    machine.submit(publication, 0.0)
+    assert run_sync(publication.result()) == PubAck(stream="S", seq=7)
+
+
+@pytest.mark.rule("PUB-15")
+def test_what_cannot_be_sent_any_more():
+    machine, [small, large] = window(ID, ID)
+    assert repr(small) == "<Publication to 's', pending>"
+    told(machine, [("disconnected", 1.0), ("connected", 2.0)])
+    error = PayloadTooLarge("2 bytes are above the server's max_payload 1")
+    machine.unsent(machine.take_orders()[1], error)
+    assert (small.done, large.error) == (False, error)
+    assert machine.ready == [large, machine]
+    assert machine.take_failed() == [large]
+
+
+@pytest.mark.rule("PUB-16")
+def test_a_failure_is_told_once():
+    machine, made = window(None, None, None)
+    told(machine, [("disconnected", 1.0)])
+    for _ in range(2):
+        with pytest.raises(PublishInDoubt, match="connection was lost: it may be stored or not"):
+            run_sync(made[1].result())
+    assert len(machine.failed) == 3
+    assert machine.take_failed() == [made[0], made[2]]
+    assert machine.take_failed() == []
+
+
+@pytest.mark.rule("PUB-17")
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (None, "the publisher was closed: it may be stored or not"),
+        (ConnectionClosed("no server is left"), "no server is left: it may be stored or not"),
+    ],
+)
+def test_the_end_settles_everything(error, text):
+    machine, made = window(None, ID)
+    machine.receive(nobody(1), 0.1)
+    assert machine.end(error) is True
+    assert [str(publication.error) for publication in made] == [text, text]
+    assert machine.ready == made
+    assert (machine.ended, machine.error, machine.pending()) == (True, error, 0)
+    assert machine.deadline is None  # nothing keeps it
+    assert machine.end() is False
+
+
+@pytest.mark.rule("PUB-17")
+def test_nothing_grows():
+    machine = Publisher(INBOX, 10, 5.0, 2)
+    for number in range(1, 1001):
+        machine.submit(Publication(NoPort(), Publish(b"s", b"", b"", None)), float(number))
+        machine.receive(nobody(number) if number % 3 else answer(number), float(number))
+        machine.handle_timer(number + 0.25)
+        machine.take_orders()
+        machine.receive(answer(number), number + 0.5)
+    assert (machine.open, machine.failed, machine.ready) == ({}, [], [])
+    assert len(machine.busy) <= 1000
+    machine.handle_timer(10_000.0)
+    assert machine.deadline is None

@@ -1,0 +1,278 @@
+from __future__ import annotations
+
+import pytest
+
+from jetstream.errors import ConsumerDeleted, HeartbeatMissed, PullRefused
+from natsproto.errors import (
+    ConnectionClosed,
+    ConnectionLost,
+    InvalidValue,
+    TimeoutExpired,
+)
+from tests.connection.support import PONG
+from tests.jetstream.stages import Stage, messages, status, timer
+
+
+def fetch(pulling, max_messages=None, max_bytes=None, expires=30.0, heartbeat=None, no_wait=False):
+    return pulling.fetch(max_messages, max_bytes, expires, heartbeat, no_wait, {})
+
+
+def consume(pulling, max_messages=None, max_bytes=None, stop_after=None, **options):
+    thresholds = [options.pop(f"threshold_{unit}", None) for unit in ("messages", "bytes")]
+    return pulling.consume(
+        max_messages,
+        max_bytes,
+        options.pop("expires", 30.0),
+        None,
+        *thresholds,
+        stop_after,
+        options,
+        options.pop("nak_on_exit", False),
+    )
+
+
+@pytest.mark.rule("FETCH-1")
+@pytest.mark.rule("PULL-2")
+def test_fetch():
+    stage = Stage()
+    pulling = stage.pulling()
+    batch = stage.run(fetch(pulling, 2), messages(stage, 1), messages(stage, 2))
+    assert [msg.metadata.stream_seq for msg in batch] == [1, 2]
+    assert (batch.error, batch[0].settled) == (None, False)
+    assert stage.sent() == ["SUB", "pull 2"]
+    batch = stage.run(fetch(pulling, 2), status(stage, 2, "408 Request Timeout"))
+    assert len(batch) == 0
+    assert stage.sent() == ["pull 2"]
+
+
+@pytest.mark.rule("FETCH-4")
+@pytest.mark.parametrize("count", [0, 1])
+def test_errors(count):
+    stage = Stage()
+    script = [messages(stage, 1)][:count] + [status(stage, 1, "409 Consumer Deleted")]
+    result = stage.run(fetch(stage.pulling(ackless=True), 2), *script)
+    error = result.error if count else result
+    assert isinstance(error, ConsumerDeleted)
+    assert (error.code, error.description) == (409, "Consumer Deleted")
+    if count:
+        assert (len(result), result[0].settled) == (1, True)
+
+
+@pytest.mark.rule("FETCH-2")
+@pytest.mark.rule("PULL-3")
+@pytest.mark.parametrize(
+    "limits", [{}, {"max_messages": 1, "max_bytes": 1}, {"max_messages": 0}, {"max_bytes": 0}]
+)
+def test_limits(limits):
+    stage = Stage()
+    with pytest.raises(InvalidValue):
+        fetch(stage.pulling(), **limits)
+    assert stage.sent() == []
+
+
+@pytest.mark.rule("PULL-13")
+@pytest.mark.rule("FETCH-9")
+def test_bytes():
+    stage = Stage()
+    line = "409 Message Size Exceeds MaxBytes"
+    result = stage.run(fetch(stage.pulling(), max_bytes=400), status(stage, 1, line))
+    assert isinstance(result, PullRefused)
+    assert stage.sent() == ["SUB", "pull 1000000"]
+
+
+@pytest.mark.rule("FETCH-12")
+@pytest.mark.rule("FETCH-5")
+@pytest.mark.parametrize(
+    ("options", "at", "error"),
+    [
+        ({"expires": 1.0}, 2.0, TimeoutExpired),
+        ({"expires": 60.0}, 60.0, HeartbeatMissed),
+        ({"expires": 60.0, "heartbeat": 0}, 61.0, TimeoutExpired),
+    ],
+)
+def test_a_silent_server(options, at, error):
+    stage = Stage()
+    result = stage.run(fetch(stage.pulling(), 1, **options), timer(stage, at))
+    assert isinstance(result, error)
+
+
+@pytest.mark.rule("FETCH-7")
+def test_without_a_connection():
+    stage = Stage(up=False)
+    pulling = stage.pulling()
+    result = stage.run(fetch(pulling, 1), stage.wire.up, messages(stage, 1))
+    assert len(result) == 1
+    result = stage.run(fetch(pulling, 1), lambda: stage.wire.lost(at=10.0))
+    assert isinstance(result, ConnectionLost)
+
+
+@pytest.mark.rule("FETCH-10")
+def test_idleness():
+    stage = Stage()
+    pulling = stage.pulling()
+    stage.run(fetch(pulling, 1), messages(stage, 1, 2))
+    assert stage.sent() == ["SUB", "pull 1"]
+    stage.wire.timer(at=30.0)
+    assert (stage.sent(), stage.wire.connection._subs) == (["UNSUB"], {})
+    batch = stage.run(fetch(pulling, 2), messages(stage, 3, sid=2))
+    assert [msg.metadata.stream_seq for msg in batch] == [2, 3]
+    assert stage.sent() == ["SUB", "pull 1"]
+
+
+@pytest.mark.rule("FETCH-18")
+def test_errors_name_the_consumer():
+    stage = Stage()
+    error = stage.run(fetch(stage.pulling(), 1), status(stage, 1, "503"))
+    assert str(error) == (
+        "pull from consumer 'C' of stream 'S' failed: 503 (the consumer or its stream does not"
+        " exist, has no leader now, or is in another account, domain or prefix)"
+    )
+    assert (error.code, error.description) == (503, "")
+
+
+@pytest.mark.rule("PULL-12")
+def test_the_pin_goes_on_with_the_next_subscription():
+    stage = Stage()
+    pulling = stage.pulling(pinned=True)
+    stage.run(fetch(pulling, 1), messages(stage, 1))
+    pulling._idle[0].pin = "P"
+    stage.wire.timer(at=30.0)
+    stage.run(fetch(pulling, 1), messages(stage, 2, sid=2))
+    assert pulling._idle[0].pin == "P"
+
+
+@pytest.mark.rule("FETCH-10")
+def test_many_fetches_at_once_and_one_after_the_other():
+    stage = Stage()
+    pulling = stage.pulling()
+    batches = []
+
+    def another():
+        script, stage.script = stage.script, []
+        batches.append(stage.run(fetch(pulling, 1), messages(stage, 2, sid=2)))
+        stage.script = script
+
+    batches.append(stage.run(fetch(pulling, 1), another, messages(stage, 1)))
+    assert [batch[0].metadata.stream_seq for batch in batches] == [2, 1]
+    for number in range(20):
+        sid = pulling._idle[-1].sid
+        stage.run(fetch(pulling, 1), messages(stage, number, sid=sid))
+    assert len(stage.wire.connection._subs) == 2
+
+
+@pytest.mark.rule("FETCH-7")
+def test_a_client_that_is_closed_or_drained():
+    stage = Stage()
+    pulling = stage.pulling()
+    closing = stage.run(fetch(pulling, 1), lambda: stage.wire.tell("close"))
+    assert isinstance(closing, ConnectionClosed)
+    assert isinstance(stage.run(fetch(pulling, 1)), ConnectionClosed)
+    stage = Stage()
+    pulling = stage.pulling()
+    drain = []
+    batch = stage.run(
+        fetch(pulling, 2),
+        messages(stage, 1),
+        lambda: drain.append(stage.wire.connection.start_drain(9.0)),
+        lambda: stage.wire.data(PONG),
+    )
+    assert (len(batch), type(batch.error)) == (1, ConnectionClosed)
+    stage.wire.data(PONG)
+    assert drain[0].done
+    assert drain[0].error is None
+
+
+@pytest.mark.rule("CONSUME-2")
+@pytest.mark.rule("CONSUME-3")
+@pytest.mark.parametrize(
+    ("options", "batch", "limit", "threshold"),
+    [
+        ({}, 500, 500, 250),
+        ({"max_messages": 1}, 1, 1, 1),
+        ({"max_messages": 10, "threshold_messages": 10}, 10, 10, 10),
+        ({"max_bytes": 1024}, 1_000_000, 1024, 512),
+        ({"max_bytes": 1024, "threshold_bytes": 3}, 1_000_000, 1024, 3),
+        ({"stop_after": 7}, 7, 500, 250),
+        ({"max_bytes": 1024, "stop_after": 7}, 7, 1024, 512),
+    ],
+)
+def test_consume(options, batch, limit, threshold):
+    stage = Stage()
+    machine = consume(stage.pulling(), **options)._machine
+    assert stage.sent() == ["SUB", f"pull {batch}"]
+    assert (machine._limit, machine._threshold) == (limit, threshold)
+    assert machine._by_bytes is ("max_bytes" in options)
+
+
+@pytest.mark.rule("CONSUME-2")
+@pytest.mark.rule("PULL-3")
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_messages": 1, "max_bytes": 1},
+        {"max_messages": 0},
+        {"max_bytes": 0},
+        {"stop_after": 0},
+        {"max_messages": 5, "threshold_messages": 6},
+        {"max_messages": 5, "threshold_bytes": 1},
+        {"max_bytes": 5, "threshold_messages": 1},
+        {"threshold_bytes": 1},
+        {"expires": 0.5},
+        {"nak_on_exit": 1},
+    ],
+)
+def test_refused(options):
+    stage = Stage()
+    with pytest.raises(InvalidValue):
+        consume(stage.pulling(), **options)
+    assert stage.sent() == []
+
+
+@pytest.mark.rule("CONSUME-30")
+@pytest.mark.parametrize("nak", [False, True])
+def test_nak_on_exit(nak):
+    assert consume(Stage().pulling(), nak_on_exit=nak).nak_on_exit is nak
+
+
+@pytest.mark.rule("CONSUME-9")
+def test_consume_without_a_connection():
+    stage = Stage(up=False)
+    consume(stage.pulling(), 10)
+    assert stage.sent() == []
+    stage.wire.connect().greet().data(PONG)
+    assert stage.sent() == ["PING", "SUB", "pull 10"]
+    stage.wire.lost(at=10.0).greet().data(PONG)
+    assert stage.sent() == ["PING", "SUB", "pull 10"]
+
+
+@pytest.mark.rule("PSUB-9")
+def test_close():
+    stage = Stage()
+    pulling = stage.pulling()
+    stage.run(fetch(pulling, 1), messages(stage, 1, 2, 3))
+    rest = pulling.close()
+    assert [msg.metadata.stream_seq for msg in rest] == [2, 3]
+    assert stage.sent() == ["SUB", "pull 1", "UNSUB"]
+    assert pulling.close() == []
+
+
+@pytest.mark.rule("PSUB-9")
+def test_close_while_a_fetch_waits():
+    stage = Stage()
+    pulling = stage.pulling()
+    ended = stage.run(fetch(pulling, 2), messages(stage, 1), pulling.close)
+    assert [msg.metadata.stream_seq for msg in ended] == [1]
+    assert isinstance(ended.error, ConnectionClosed)
+    assert isinstance(stage.run(fetch(pulling, 2), pulling.close), ConnectionClosed)
+
+
+@pytest.mark.rule("CONSUME-25")
+@pytest.mark.parametrize("looks_up", [True, False])
+def test_the_lookup_of_a_consumer_that_does_not_answer(looks_up):
+    stage = Stage()
+    pulling = stage.pulling()
+    pulling.looks_up = looks_up
+    consume(pulling, 10)
+    stage.wire.sent()
+    stage.wire.timer(at=30.0)
+    assert (b"PUB $JS.API.CONSUMER.INFO.S.C " in stage.wire.sent()) is looks_up

@@ -1,0 +1,54 @@
+"""More messages than were asked for: kept within bounds, then dropped, counted and reported."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.jetstream.consumes import A, consuming
+from tests.jetstream.pulls import message
+
+
+@pytest.mark.rule("CONSUME-27")
+@pytest.mark.parametrize("at_once", [1, 7, 500])
+def test_messages(at_once):
+    machine = consuming(10, 5)
+    for _ in range(0, 20_000, at_once):
+        machine.receive_all([A] * at_once, 1.0)
+    assert machine.pending() == 84
+    assert machine.dropped == len(machine.dropping) == -(-20_000 // at_once) * at_once - 84
+    assert (machine._received, machine.ledger.messages) == (84, 0)
+
+
+@pytest.mark.rule("CONSUME-27")
+def test_bytes():
+    machine = consuming(max_bytes=10_000, threshold=5000)
+    for _ in range(2000):
+        machine.receive(message(1000), 1.0)
+    assert (machine.pending(), machine.buffered_bytes, machine.dropped) == (20, 20_000, 1980)
+    for _ in range(20):
+        machine.pop(2.0)
+    assert machine.receive(message(1000), 2.0)
+
+
+@pytest.mark.rule("CONSUME-27")
+def test_what_pulls_that_were_given_up_bring():
+    """A server that was frozen for six heartbeats serves all pulls, late: nothing is lost."""
+    machine = consuming(100, 50)
+    for number in range(1, 7):
+        machine.handle_timer(number * 10.0)
+    assert machine.ledger.late == 600
+    machine.receive_all([A] * 700, 61.0)
+    assert (machine.pending(), machine.dropped) == (700, 0)
+    machine.receive_all([A] * 20_000, 61.0)
+    assert machine.pending() == 864
+
+
+@pytest.mark.rule("CONSUME-27")
+def test_dropped_messages_do_not_count():
+    machine = consuming(10, 5, stop_after=100)
+    machine.receive_all([A] * 90, 1.0)
+    assert machine.dropped == 6
+    for _ in range(84):
+        machine.pop(2.0)
+    assert not machine.finished
+    assert machine.ledger.messages == 6

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+
+from jetstream.pull.ledger import Ledger, Pull
+from jetstream.pull.room import Room
+
+
+def room(limit=10, by_bytes=False, given_up=0):
+    """A room, and its ledger, which has given so many pulls up."""
+    ledger = Ledger()
+    for _ in range(given_up):
+        ledger.add(Pull(b"1", limit, limit if by_bytes else 0, 31.0))
+        ledger.clear()
+    return Room(limit, by_bytes, ledger), ledger
+
+
+@pytest.mark.rule("CONSUME-27")
+@pytest.mark.parametrize(
+    ("limit", "by_bytes", "given_up", "most"),
+    [
+        (1, False, 0, 66),
+        (10, False, 0, 84),
+        (10, False, 3, 114),
+        (10, False, 64, 724),
+        (10, False, 65, 724),
+        (5000, True, 0, 10_000),
+        (5000, True, 2, 20_000),
+        (5000, True, 99, 330_000),
+    ],
+)
+def test_how_much_fits(limit, by_bytes, given_up, most):
+    tested, _ = room(limit, by_bytes, given_up)
+    assert tested.most == 2 * limit + (0 if by_bytes else 64)
+    assert tested.takes(most)
+    assert not tested.takes(most + 1)
+
+
+@pytest.mark.rule("CONSUME-27")
+def test_late_messages_are_expected_for_a_while():
+    tested, ledger = room()
+    tested.pulled(30.0, 0.0)
+    ledger.add(Pull(b"1", 10, 0, 31.0))
+    ledger.clear()
+    tested.pulled(30.0, 89.9)
+    assert ledger.late == 10
+    tested.pulled(30.0, 90.0)
+    assert (ledger.late, ledger.late_bytes) == (0, 0)
+    ledger.late = 5
+    tested.pulled(30.0, 179.9)
+    assert ledger.late == 5

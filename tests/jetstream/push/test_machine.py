@@ -1,0 +1,476 @@
+from __future__ import annotations
+
+import pytest
+
+from jetstream.errors import (
+    ConsumerDeleted,
+    ConsumerUnavailable,
+    HeartbeatMissed,
+    UnknownStatus,
+)
+from jetstream.push.machine import MAX_BYTES, MAX_MESSAGES, Gap, Push, PushWarning, Recounted
+from natsproto.connection.effects import Publish
+from natsproto.errors import ConnectionClosed
+from natsproto.wire.frames import Msg
+from tests.jetstream.pushes import beat, flow, message, status
+
+A = "$JS.FC.S.C.aaaa"
+B = "$JS.FC.hub.szMpdrwD.S.C.bbbb"
+M = [message(number) for number in range(20)]
+INPUTS = {
+    "tick": "handle_timer",
+    "lost": "disconnected",
+    "back": "connected",
+    "pop": "pop",
+    "end": "end",
+}
+
+
+def pushing(at=0.0, heartbeat=5.0, last=0, **options):
+    """Connected; the consumer was made for it."""
+    machine = Push(heartbeat=heartbeat, last=last, **options)
+    machine.connected(at)
+    return machine
+
+
+def play(machine, steps):
+    """Steps are (time, message), ("pop", time) and the like."""
+    for first, second in steps:
+        if first == "drain":
+            machine.start_draining()
+        elif first == "end":
+            machine.end()
+        elif isinstance(first, str):
+            getattr(machine, INPUTS[first])(second)
+        else:
+            machine.receive(second, first)
+
+
+def told(machine):
+    """All events, in short: those about gaps as they are, of warnings the error."""
+    found = [str(each.error) if isinstance(each, PushWarning) else each for each in machine.news]
+    machine.news.clear()
+    return found
+
+
+def silent(seconds):
+    return f"the server was silent for {seconds:g} s"
+
+
+def answers(machine):
+    """Where empty answers went."""
+    orders = machine.take_orders()
+    assert [order for order in orders if order.data or order.reply or order.block] == []
+    return [order.subject.decode() for order in orders]
+
+
+# fmt: off
+SILENCE = [  # what happens, inputs, deadline, events
+    ("nothing", [], 15.0, []),
+    ("just before", [("tick", 14.99)], 15.0, []),
+    ("three heartbeats", [("tick", 15.0)], 20.0, [silent(15)]),
+    ("a moment later", [("tick", 15.09)], 20.09, [silent(15.1)]),
+    ("and one more", [("tick", 15.0), ("tick", 20.0)], 25.0, [silent(15), silent(20)]),
+    ("and not yet", [("tick", 15.0), ("tick", 19.9)], 20.0, [silent(15)]),
+    ("a message", [(3.0, M[1]), ("tick", 15.0)], 18.0, []),
+    ("silence behind a message", [(3.0, M[1]), ("tick", 18.0)], 23.0, [silent(15)]),
+    ("a heartbeat", [(5.0, beat(0)), ("tick", 15.0)], 20.0, []),
+    ("flow control", [(5.0, flow(A)), ("tick", 15.0)], 20.0, []),
+    ("back to life", [("tick", 15.0), ("tick", 20.0), (21.0, beat(0)), ("tick", 25.0)],
+     36.0, [silent(15), silent(20)]),
+    ("silent again", [("tick", 15.0), (16.0, beat(0)), ("tick", 31.0)], 36.0, [silent(15)] * 2),
+    ("nobody has read", [("tick", 16.0)], 21.0, []),
+    ("nobody came", [("tick", 16.0), ("tick", 21.0)], 26.0, [silent(21)]),
+    ("late twice", [("tick", 16.0), ("tick", 23.0)], 28.0, [silent(23)]),
+    ("somebody came", [("tick", 16.0), (16.0, beat(0)), ("tick", 31.0)], 36.0, [silent(15)]),
+    ("late, but not at first", [("tick", 15.0), ("tick", 21.0)], 26.0, [silent(15)]),
+    ("lost", [("lost", 2.0)], None, []),
+    ("lost and silent", [("lost", 2.0), ("tick", 50.0)], None, []),
+    ("back", [("lost", 2.0), ("back", 60.0)], 75.0, []),
+    ("lost when silent", [("tick", 15.0), ("lost", 16.0), ("back", 17.0), ("tick", 32.0)],
+     37.0, [silent(15)] * 2),
+    ("drained", [("drain", 1.0), ("tick", 15.0)], None, []),
+    ("ended", [("end", 1.0), ("tick", 15.0)], None, []),
+]
+# fmt: on
+
+
+@pytest.mark.rule("PUSH-1")
+@pytest.mark.rule("PUSH-2")
+@pytest.mark.rule("PUSH-3")
+@pytest.mark.rule("PUSH-4")
+@pytest.mark.parametrize(
+    ("steps", "deadline", "events"), [pytest.param(*row[1:], id=row[0]) for row in SILENCE]
+)
+def test_silence(steps, deadline, events):
+    machine = pushing()
+    play(machine, steps)
+    assert machine.deadline == deadline
+    assert told(machine) == events
+
+
+@pytest.mark.rule("PUSH-1")
+@pytest.mark.parametrize(
+    ("heartbeat", "alarm_after", "deadline"), [(5.0, 2, 10.0), (0.5, 3, 1.5), (0.0, 3, None)]
+)
+def test_how_much_silence_is_too_much(heartbeat, alarm_after, deadline):
+    machine = pushing(heartbeat=heartbeat, alarm_after=alarm_after)
+    assert machine.deadline == deadline
+    assert machine.handle_timer(100.0) is False
+    assert machine.handle_timer(200.0) is (deadline is not None)
+
+
+@pytest.mark.rule("PUSH-3")
+def test_no_alarm_before_the_consumer_is_there():
+    machine = Push(heartbeat=5.0)
+    assert machine.deadline is None
+    machine.receive(M[1], 1.0)
+    machine.handle_timer(100.0)
+    assert (machine.deadline, machine.news) == (None, [])
+    machine.connected(100.0)
+    assert (machine.deadline, machine.busy) == (115.0, [machine])
+
+
+@pytest.mark.rule("PUSH-1")
+def test_an_alarm_is_a_missed_heartbeat():
+    machine = pushing()
+    assert machine.handle_timer(15.0)
+    (event,) = machine.news
+    assert isinstance(event.error, HeartbeatMissed)
+
+
+AGAIN = message(3, stream_seq=1, count=2)
+# fmt: off
+GAPS = [  # what happens, last sequence, inputs, events, last sequence
+    ("in order", 0, [M[1], M[2], M[3]], [], 3),
+    ("the first is missing", 0, [M[2]], [Gap(1, 1)], 2),
+    ("some are missing", 0, [M[1], M[5], M[6]], [Gap(2, 4)], 6),
+    ("twice", 0, [M[2], M[3], M[6]], [Gap(1, 1), Gap(4, 5)], 6),
+    ("the last is missing", 0, [M[1], beat(3)], [Gap(2, 3)], 3),
+    ("told once", 0, [M[1], beat(3), beat(3), M[4]], [Gap(2, 3)], 4),
+    ("all are missing", 0, [beat(7)], [Gap(1, 7)], 7),
+    ("none is missing", 0, [M[1], M[2], beat(2)], [], 2),
+    ("a redelivery", 0, [M[1], M[2], AGAIN, M[4]], [], 4),
+    ("somebody else's consumer", None, [M[7], M[8]], [], 8),
+    ("somebody else's heartbeat", None, [beat(7), M[8]], [], 8),
+    ("somebody else's gap", None, [beat(7), M[9]], [Gap(8, 8)], 9),
+    ("reset", 0, [M[1], M[2], M[1], M[2]], [Recounted(2, 1)], 2),
+    ("reset to one", 0, [M[1], M[1]], [Recounted(1, 1)], 1),
+    ("reset, in a heartbeat", 0, [M[1], M[2], beat(0), M[1]], [Recounted(2, 0)], 1),
+    ("a leader that knows less", 0, [M[1], M[2], M[3], M[2], M[3]], [Recounted(3, 2)], 3),
+    ("a heartbeat without numbers", 0, [M[1], beat("no"), beat("")], [], 1),
+    ("a number too long", 0, [M[1], beat("1" * 21)], [], 1),
+    ("eleven tokens", 0, [message(1, tokens=11), message(3, tokens=11)], [Gap(2, 2)], 3),
+    ("twelve tokens", 0, [message(1, tokens=12), message(3, tokens=12)], [Gap(2, 2)], 3),
+    ("no token at all", 0, [M[1], Msg(b"s", 1, b"", b"x", None), M[2]], [], 2),
+]
+# fmt: on
+
+
+@pytest.mark.rule("PUSH-5")
+@pytest.mark.rule("PUSH-6")
+@pytest.mark.rule("PUSH-10")
+@pytest.mark.parametrize(
+    ("last", "msgs", "events", "now"), [pytest.param(*row[1:], id=row[0]) for row in GAPS]
+)
+def test_gaps(last, msgs, events, now):
+    machine = pushing(last=last)
+    for msg in msgs:
+        before = len(machine.news), machine.pending()
+        new = machine.receive(msg, 1.0)
+        assert new == (len(machine.news) > before[0] or (before[1] == 0 and machine.pending() == 1))
+    assert (told(machine), machine._last) == (events, now)
+    assert machine.pending() == len([msg for msg in msgs if msg.data])
+
+
+@pytest.mark.rule("PUSH-5")
+@pytest.mark.rule("PUSH-6")
+@pytest.mark.parametrize(
+    ("last", "msgs", "events", "now"), [pytest.param(*row[1:], id=row[0]) for row in GAPS]
+)
+def test_gaps_in_what_comes_together(last, msgs, events, now):
+    machine = pushing(last=last)
+    messages = [msg for msg in msgs if msg.data]
+    assert machine.receive_all(msgs, 1.0) == bool(events or messages)
+    assert (told(machine), machine._last, machine._heard) == (events, now, 1.0)
+    assert [machine.pop(1.0) for _ in range(machine.pending())] == messages
+    assert machine._bytes == 0
+
+
+@pytest.mark.rule("PUSH-5")
+@pytest.mark.parametrize("together", [False, True])
+def test_in_a_queue_group_nothing_is_checked(together):
+    machine = pushing(queue=True)
+    msgs = [M[1], M[5], beat(9), M[2]]
+    if together:
+        machine.receive_all(msgs, 1.0)
+    else:
+        for msg in msgs:
+            machine.receive(msg, 1.0)
+    assert (machine.pending(), machine.news) == (3, [])
+
+
+def test_what_comes_together_wakes_once():
+    machine = pushing()
+    assert machine.receive_all([M[1], M[2]], 1.0)
+    assert not machine.receive_all([M[3], M[4]], 1.0)
+    assert machine.receive_all([M[6], M[7]], 1.0)
+    assert told(machine) == [Gap(5, 5)]
+
+
+@pytest.mark.rule("PUSH-7")
+def test_at_hand_is_what_has_no_consequences():
+    machine = pushing()
+    assert machine.at_hand() is None
+    machine.receive_all(M[1:4], 1.0)
+    assert (machine.at_hand(), machine.pop(1.0), machine.at_hand()) == (None, M[1], M[2])
+    assert (machine.pending(), machine._bytes, machine._taken) == (1, 1, 2)
+    machine.receive(flow(A), 1.0)
+    assert (machine.at_hand(), machine.pop(1.0), answers(machine)) == (None, M[3], [A])
+    machine.receive_all(M[4:7], 1.0)
+    machine.pop(1.0)
+    machine.end()
+    assert (machine.at_hand(), machine.pending()) == (None, 2)
+
+
+# fmt: off
+FLOW = [  # what happens, inputs, what is answered
+    ("nothing waits", [(1.0, flow(A))], [A]),
+    ("odd subjects", [(1.0, flow("$JS.FC.thing-at*all"))], ["$JS.FC.thing-at*all"]),
+    ("stalled at no subject", [(1.0, beat(0, A + " b")), (1.0, beat(0, A + "a" * 2049))], []),
+    ("stalled at a subject of others", [(1.0, beat(0, "admin.delete"))], []),
+    ("stalled at an acknowledgment", [(1.0, beat(0, "$JS.ACK.S.C.1.1.1.1.0"))], []),
+    ("asked by others", [(1.0, flow("admin.delete"))], []),
+    ("almost", [(1.0, flow("$JS.FC")), (1.0, beat(0, "x.$JS.FC.a"))], []),
+    ("one waits", [(1.0, M[1]), (1.0, flow(A))], []),
+    ("one was taken", [(1.0, M[1]), (1.0, flow(A)), ("pop", 2.0)], [A]),
+    ("one of two was taken", [(1.0, M[1]), (1.0, M[2]), (1.0, flow(A)), ("pop", 2.0)], []),
+    ("those behind it do not count",
+     [(1.0, M[1]), (1.0, flow(A)), (1.0, M[2]), (1.0, M[3]), ("pop", 2.0)], [A]),
+    ("two requests", [(1.0, M[1]), (1.0, flow(A)), (1.0, M[2]), (1.0, flow(B)), ("pop", 2.0)], [A]),
+    ("two requests, all taken",
+     [(1.0, M[1]), (1.0, flow(A)), (1.0, M[2]), (1.0, flow(B)), ("pop", 2.0), ("pop", 3.0)],
+     [A, B]),
+    ("the newer of two in a row", [(1.0, M[1]), (1.0, flow(A)), (1.0, flow(B)), ("pop", 2.0)], [B]),
+    ("stalled, and nothing waits", [(1.0, beat(0, A))], [A]),
+    ("stalled, and one waits", [(1.0, M[1]), (1.0, beat(1, A))], []),
+    ("stalled, and one was taken", [(1.0, M[1]), (1.0, beat(1, A)), ("pop", 2.0)], [A]),
+    ("named again while it waits",
+     [(1.0, M[1]), (1.0, flow(A)), (1.3, beat(1, A)), (1.6, beat(1, A)), ("pop", 2.0)], [A]),
+    ("named by one that crossed", [(1.0, flow(A)), (1.1, beat(0, A))], [A]),
+    ("asked for again", [(1.0, flow(A)), (1.1, flow(A))], [A]),
+    ("named a heartbeat later", [(1.0, flow(A)), (1.1, beat(0, A)), (6.0, beat(0, A))], [A, A]),
+    ("named on and on",
+     [(1.0, flow(A)), (6.0, beat(0, A)), (8.0, beat(0, A)), (11.0, beat(0, A))], [A, A, A]),
+    ("named by the next connection",
+     [(1.0, flow(A)), ("lost", 1.1), ("back", 1.2), (1.3, beat(0, A))], [A, A]),
+    ("the next one", [(1.0, flow(A)), (1.1, beat(0, B))], [A, B]),
+    ("while draining", [(1.0, M[1]), (1.0, flow(A)), ("drain", 1.5), ("pop", 2.0)], [A]),
+    ("after the end", [(1.0, M[1]), (1.0, flow(A)), ("end", 1.5), ("pop", 2.0)], []),
+]
+# fmt: on
+
+
+@pytest.mark.rule("PUSH-7")
+@pytest.mark.rule("PUSH-8")
+@pytest.mark.rule("PUSH-9")
+@pytest.mark.rule("PUSH-17")
+@pytest.mark.parametrize(("steps", "expected"), [pytest.param(*row[1:], id=row[0]) for row in FLOW])
+def test_flow_control(steps, expected):
+    machine = pushing(flow_control=True)
+    play(machine, steps)
+    assert answers(machine) == expected
+
+
+@pytest.mark.rule("PUSH-7")
+def test_an_answer_is_an_empty_publish_and_is_nothing_for_the_user():
+    machine = pushing(flow_control=True)
+    assert machine.receive(flow(A), 1.0) is False
+    assert machine.unperformed
+    assert machine.take_orders() == [Publish(A.encode(), b"", b"", None)]
+    assert machine.receive(beat(0, B), 1.0) is False
+    assert machine.pending() == 0
+
+
+@pytest.mark.rule("PUSH-9")
+def test_requests_do_not_pile_up():
+    machine = pushing(flow_control=True)
+    machine.receive(M[1], 0.0)
+    for number in range(1000):
+        machine.receive(flow(f"$JS.FC.{number}"), 0.0)
+    assert len(machine._requests) == 1
+
+
+@pytest.mark.rule("PUSH-11")
+@pytest.mark.parametrize(
+    ("options", "sizes", "kept"),
+    [
+        ({}, [1] * 5, 5),
+        ({"max_messages": 3}, [1] * 5, 3),
+        ({"max_messages": 0}, [1] * 5, 5),
+        ({"max_bytes": 20}, [8] * 5, 2),
+        ({"max_bytes": 20}, [100], 0),
+        ({"max_bytes": 0}, [100], 1),
+        ({"max_bytes": 20, "flow_control": True}, [8] * 5, 2),
+        ({"max_messages": 3, "flow_control": True}, [1] * 5, 3),
+    ],
+)
+@pytest.mark.parametrize("together", [False, True])
+def test_limits(options, sizes, kept, together):
+    machine = pushing(**options)
+    msgs = [message(number, b"x" * size) for number, size in enumerate(sizes, 1)]
+    if together:
+        machine.receive_all(msgs, 0.0)
+    else:
+        for msg in msgs:
+            machine.receive(msg, 0.0)
+    assert (machine.pending(), machine.dropped) == (kept, len(sizes) - kept)
+    assert machine.dropping == [machine] * machine.dropped
+    while machine.pending():
+        machine.pop(1.0)
+    assert machine._bytes == 0
+
+
+@pytest.mark.rule("PUSH-11")
+@pytest.mark.parametrize(("flow_control", "messages"), [(False, MAX_MESSAGES), (True, 0)])
+def test_default_limits(flow_control, messages):
+    machine = Push(flow_control=flow_control)
+    assert (machine._max_messages, machine._max_bytes) == (messages, MAX_BYTES)
+
+
+@pytest.mark.rule("PUSH-5")
+@pytest.mark.rule("PUSH-11")
+def test_what_was_dropped_is_a_gap():
+    machine = pushing(max_messages=2)
+    for number in (1, 2, 3, 4):
+        machine.receive(M[number], 0.0)
+    assert machine.news == []
+    machine.receive(beat(4), 1.0)
+    assert told(machine) == [Gap(3, 4)]
+    machine.receive(M[5], 1.0)
+    machine.pop(2.0)
+    machine.receive(M[6], 2.0)
+    assert (told(machine), machine.dropped) == ([Gap(5, 5)], 3)
+
+
+# fmt: off
+STATUSES = [  # status, error, whether it is the end
+    ("409 Consumer Deleted", ConsumerDeleted, True),
+    ("409 Leadership Change", ConsumerUnavailable, False),
+    ("409 Server Shutdown", ConsumerUnavailable, False),
+    ("409 Consumer is push based", UnknownStatus, True),
+    ("409 Whatever", UnknownStatus, True),
+    ("503", ConsumerUnavailable, True),
+    ("404 No Messages", UnknownStatus, True),
+    ("408 Request Timeout", UnknownStatus, True),
+    ("777 Lucky", UnknownStatus, True),
+]
+# fmt: on
+
+
+@pytest.mark.rule("PUSH-12")
+@pytest.mark.parametrize(("line", "error", "is_end"), STATUSES)
+def test_statuses(line, error, is_end):
+    machine = pushing()
+    machine.receive(M[1], 1.0)
+    assert machine.receive(status(line), 1.0)
+    assert machine.pending() == 1
+    found = machine.error if is_end else machine.news[0].error
+    assert type(found) is error
+    assert str(found) == line
+    assert (machine.ended, machine.leaving, machine.stopped) == (is_end, is_end, is_end)
+    assert machine.deadline == (None if is_end else 15.0)
+
+
+@pytest.mark.rule("PUSH-12")
+@pytest.mark.rule("PUSH-13")
+@pytest.mark.parametrize(
+    ("msg", "count"),
+    [
+        (message(1, b"", headers=b"NATS/1.0\r\nStatus: 409\r\n\r\n"), 1),
+        (message(1, b"", headers=b"NATS/1.0\r\nStatus: 100\r\nNats-Last-Consumer: 9\r\n\r\n"), 1),
+        (message(1, b"x", headers=b"NATS/1.0 100 Idle Heartbeat\r\n\r\n"), 1),
+        (message(1, b""), 1),
+        (Msg(b"s.x", 1, b"", b"", b"NATS/1.0\r\nA: b\r\n\r\n"), 1),
+        (status("100 Idle Heartbeat"), 0),
+        (status("100"), 0),
+    ],
+)
+def test_what_is_a_status(msg, count):
+    machine = pushing()
+    machine.receive(msg, 1.0)
+    assert (machine.pending(), machine.ended, machine.news) == (count, False, [])
+
+
+LINES = [*(row[0] for row in STATUSES), "100", "100 Idle Heartbeat", "100 FlowControl Request"]
+BEATS = "Nats-Last-Consumer: 9\r\nNats-Consumer-Stalled: $JS.FC.S.C.x\r\n"
+
+
+@pytest.mark.rule("PUSH-16")
+@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize("headers", ["", BEATS])
+@pytest.mark.parametrize("tokens", [9, 11, 12])
+@pytest.mark.parametrize("together", [False, True])
+def test_a_stored_status_is_a_message(line, headers, tokens, together):
+    """Before 2.12.6 servers deliver the status lines of publishers as they were stored."""
+    block = f"NATS/1.0 {line}\r\n{headers}\r\n".encode()
+    stored = message(1, b"", headers=block, tokens=tokens)
+    machine = pushing(flow_control=True)
+    if together:
+        assert machine.receive_all([stored, M[2]], 1.0)
+    else:
+        assert machine.receive(stored, 1.0)
+        machine.receive(M[2], 1.0)
+    assert [machine.pop(1.0) for _ in range(machine.pending())] == [stored, M[2]]
+    assert (machine.ended, machine.news, answers(machine), machine._last) == (False, [], [], 2)
+
+
+@pytest.mark.rule("PUSH-17")
+@pytest.mark.parametrize("reply", [b"admin.delete", b"_INBOX.x", b"$JS.FC", b"$JS.API.INFO"])
+@pytest.mark.parametrize("line", LINES)
+def test_a_status_with_the_reply_of_others_is_not_from_the_server(line, reply):
+    machine = pushing(flow_control=True)
+    odd = status(line, BEATS, reply=reply)
+    machine.receive(odd, 1.0)
+    assert (machine.pop(1.0), machine.ended, machine.news) == (odd, False, [])
+    assert answers(machine) == []
+
+
+@pytest.mark.rule("PUSH-14")
+def test_stop():
+    machine = pushing()
+    for msg in (M[1], M[2], flow(A), M[3]):
+        machine.receive(msg, 1.0)
+    assert machine.pop(2.0) is M[1]
+    assert machine.stop() == [M[2], M[3]]
+    assert (machine.pending(), machine._bytes, machine.leaving) == (0, 0, True)
+    assert (machine.unperformed, machine.deadline, answers(machine)) == (True, None, [])
+    assert machine.end()
+    assert not machine.end(ConnectionClosed("late"))
+    assert (machine.unperformed, machine.error, machine.stop()) == (False, None, [])
+
+
+@pytest.mark.rule("PUSH-14")
+def test_what_is_on_its_way_can_still_be_taken():
+    machine = pushing()
+    machine.start_draining()
+    machine.draining = True
+    assert machine.receive(M[1], 1.0)
+    assert (machine.pop(2.0), machine.finished, machine.deadline) == (M[1], False, None)
+
+
+@pytest.mark.rule("PUSH-7")
+def test_transcripts():
+    """[46]: what the server sent, and where the client answered."""
+    machine = pushing(heartbeat=0.3)
+    for number in range(1, 132):
+        machine.receive(message(number), 0.015)
+    machine.receive(flow("$JS.FC.FC.C.nQ9i"), 0.015)
+    for at in (0.31, 0.611, 0.911, 1.212):
+        machine.receive(beat(131, "$JS.FC.FC.C.nQ9i"), at)
+    for _ in range(130):
+        machine.pop(1.216)
+    assert answers(machine) == []
+    machine.pop(1.216)
+    assert answers(machine) == ["$JS.FC.FC.C.nQ9i"]
+    assert machine.news == []

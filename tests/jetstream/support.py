@@ -1,0 +1,201 @@
+"""A client whose server is a list of answers, and whose time is made up."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from natsproto import Parser, blocking
+from natsproto.client import Client
+from natsproto.port import run_sync
+from natsproto.wire import subjects
+from natsproto.wire.frames import Ping, Pub, Sub, Unsub
+from tests.connection.support import PONG, Wire
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from natsproto.connection.waitable import Waitable
+
+
+class Status:
+    """An answer that is a header block, perhaps with a payload."""
+
+    def __init__(self, line: str, data: bytes = b"", **headers: object) -> None:
+        lines = [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+        self.block = "\r\n".join([f"NATS/1.0 {line}".strip(), *lines, "", ""]).encode()
+        self.data = data
+
+
+NOBODY = Status("503")
+SILENCE: list[Any] = []
+
+
+class Delivery:
+    """A message of a stream, as a consumer delivers it: under its own subject."""
+
+    def __init__(self, subject: str, ack: str, data: bytes = b"", block: bytes = b"") -> None:
+        size = len(block) + len(data)
+        sizes = f"{len(block)} {size}" if block else f"{size}"
+        self.line = f"{'HMSG' if block else 'MSG'} {subject} %d {ack} {sizes}"
+        self.data = block + data
+
+
+class Lost:
+    """Instead of an answer the connection breaks."""
+
+
+class Digits:
+    """Randomness for names: the first token is all 0, the next one all 1, and so on."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def random(self) -> float:
+        return 0.0
+
+    def randrange(self, limit: int) -> int:
+        self.count += 1
+        return (self.count - 1) // 22 % limit
+
+
+class Stage:
+    """Plays the port and the server of a client.
+
+    Each publish with a reply subject takes the next of the answers: a dict, which is sent as JSON,
+    bytes, a Status, a Delivery, a list of several, or SILENCE. `asked` has what was published since
+    it was taken, as (subject, body): JSON as what it means, nothing as None. When a caller waits
+    and nothing is to be answered, time goes on to the next deadline.
+    """
+
+    def __init__(self, *answers: Any, **info: Any) -> None:
+        self.wire = Wire(Digits(), ping_interval=1e6).up(
+            **{"jetstream": True, "api_lvl": 5, **info}
+        )
+        self.connection = self.wire.connection
+        self.answers = list(answers)
+        self.client = Client(self.connection, self)
+        self.blocking = blocking.Client(self.client, self)
+        self.waits = 0
+        self._subs: dict[int, str] = {}
+        self._parser = Parser(peer="client")
+        self._pubs: list[Pub] = []
+
+    # The port
+
+    lock = property(lambda self: self)
+    alone = True
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+    def now(self) -> float:
+        return self.wire.now
+
+    def flush_soon(self) -> None:
+        pass
+
+    def run_soon(self, work: Callable[[], object]) -> None:
+        work()
+
+    def warn(self, text: str) -> None:
+        """Tests drop what they like."""
+
+    async def checkpoint(self) -> None:
+        pass
+
+    async def aclose(self) -> None:
+        pass
+
+    async def wait(self, waitable: Waitable) -> None:
+        self.waits += 1
+        assert self.waits < 10_000, "it waits for ever"
+        if not self.serve():
+            self.wire.ring()
+
+    def serve(self) -> bool:
+        """Answer what was sent; False if there was nothing to answer."""
+        frames = self._parser.feed(self.wire.sent())
+        answered = False
+        for frame in frames:
+            if isinstance(frame, Sub):
+                self._subs[frame.sid] = frame.subject
+            elif isinstance(frame, Unsub):
+                self._subs.pop(frame.sid, None)
+            elif isinstance(frame, Ping):
+                self.wire.data(PONG)
+                answered = True
+            elif isinstance(frame, Pub):
+                self._pubs.append(frame)
+                if frame.raw_reply:
+                    answered = self._answer(frame.reply) or answered
+        return answered
+
+    def _answer(self, reply: str) -> bool:
+        assert self.answers, f"nobody expects {self._pubs[-1]}"
+        answer = self.answers.pop(0)
+        if isinstance(answer, Lost):
+            self.lose()
+            return True
+        answers = answer if isinstance(answer, list) else [answer]
+        if not answers:
+            return False
+        subs = self._subs.items()
+        sid = next(sid for sid, subject in subs if subjects.matches(subject, reply))
+        for each in answers:
+            if isinstance(each, Delivery):
+                line = each.line % sid
+                self.wire.data(line.encode() + b"\r\n" + each.data + b"\r\n")
+                continue
+            block, data = b"", each
+            if isinstance(each, dict):
+                data = json.dumps(each).encode()
+            elif isinstance(each, Status):
+                block, data = each.block, each.data
+            head = f"HMSG {reply} {sid} {len(block)} {len(block) + len(data)}"
+            if not block:
+                head = f"MSG {reply} {sid} {len(data)}"
+            self.wire.data(head.encode() + b"\r\n" + block + data + b"\r\n")
+        return True
+
+    def lose(self) -> None:
+        """The connection breaks, and the next one is there at once."""
+        self.wire.lost()
+        self.forget_transport()
+        self.wire.greet(jetstream=True, api_lvl=5).data(PONG)
+        self.wire.effects()
+
+    def forget_transport(self) -> None:
+        """What the server knew of the connection that is gone."""
+        self._parser = Parser(peer="client")
+        self._subs = {}
+
+    # What tests ask
+
+    def run(self, coroutine: Any) -> Any:
+        return run_sync(coroutine)
+
+    @property
+    def pubs(self) -> list[Pub]:
+        """What was published since the last look."""
+        self.serve()
+        pubs, self._pubs = self._pubs, []
+        return pubs
+
+    @property
+    def asked(self) -> list[tuple[str, Any]]:
+        """The same in short."""
+        return [(pub.subject, body(pub.data)) for pub in self.pubs]
+
+    def quiet(self) -> bool:
+        """Nothing was sent, and every answer was asked for."""
+        return self.asked == [] and self.answers == []
+
+
+def body(data: bytes) -> Any:
+    if data[:1] in (b"{", b"["):
+        return json.loads(data)
+    return data or None

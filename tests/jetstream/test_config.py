@@ -1,0 +1,110 @@
+"""The three lists of each configuration say the same: its table, its attributes, its keywords."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+
+import pytest
+
+from jetstream import config
+from jetstream.schema import cluster_info, consumer_config, info, stream_config
+from jetstream.schema import stream_sources as stream_source
+from jetstream.schema import types as kinds
+from jetstream.schema.fields import Fields
+
+MODULES = [stream_config, stream_source, consumer_config, info, cluster_info]
+CLASSES = [
+    cls
+    for module in MODULES
+    for cls in vars(module).values()
+    if inspect.isclass(cls) and issubclass(cls, Fields) and cls.__module__ == module.__name__
+]
+
+
+def annotation(kind: kinds.Kind) -> str:
+    """The type of an attribute of this kind, as it is written in the class."""
+    if isinstance(kind, kinds.Part):
+        return kind.cls.__name__
+    if isinstance(kind, kinds.Object):
+        return kind.cls.__name__ + " | None"
+    if isinstance(kind, kinds._List):
+        return f"list[{annotation(kind.item)}]"
+    if isinstance(kind, kinds._Map):
+        return f"dict[str, {annotation(kind.item)}]"
+    plain = {
+        "_Text": "str",
+        "Choice": "str",
+        "_Flag": "bool",
+        "_Number": "int",
+        "_Duration": "float",
+        "_Time": "Timestamp | None",
+        "Kind": "Any",
+    }
+    return plain[type(kind).__name__]
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_attributes_are_declared_as_the_table_says(cls):
+    own = {field.name: annotation(field.kind) for field in cls.FIELDS}
+    declared = {}
+    for base in reversed(cls.__mro__):
+        declared.update(vars(base).get("__annotations__", {}))
+    for name in ("FIELDS", "extra", "_given"):
+        del declared[name]
+    assert declared == own
+    assert list(declared) == list(own)
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_the_table_tells_what_each_field_is(cls):
+    assert cls.__doc__
+    for field in cls.FIELDS:
+        assert field.doc.endswith(".")
+        assert field.doc[0] not in " ("
+        assert (2, 2) <= field.since <= (2, 15)
+    names = [field.name for field in cls.FIELDS]
+    assert len(names) == len(set(names))
+    assert not set(names) & set(dir(Fields))
+
+
+def hidden(module) -> list[ast.stmt]:
+    """What only type checkers see of a module."""
+    statements = ast.parse(inspect.getsource(module)).body
+    blocks = [node.body for node in statements if isinstance(node, ast.If)]
+    return [statement for block in blocks for statement in block]
+
+
+KEYWORDS = [
+    (getattr(module, node.name.removesuffix("Dict")), node)
+    for module in MODULES
+    for node in hidden(module)
+    if isinstance(node, ast.ClassDef)
+]
+CHOICES = {
+    node.target.id: ast.literal_eval(node.value.slice)
+    for module in MODULES
+    for node in hidden(module)
+    if isinstance(node, ast.AnnAssign) and ast.unparse(node.value).startswith("Literal")
+}
+
+
+def test_every_configuration_has_its_keywords():
+    assert {cls for cls, _ in KEYWORDS} == {getattr(config, name) for name in config.__all__}
+
+
+@pytest.mark.parametrize(("cls", "node"), KEYWORDS)
+def test_keywords_are_those_of_the_table(cls, node):
+    types = {field.target.id: ast.unparse(field.annotation) for field in node.body[1:]}
+    assert list(types) == [field.name for field in cls.FIELDS]
+    for field in cls.FIELDS:
+        if isinstance(field.kind, kinds.Choice):
+            assert set(CHOICES[types[field.name]]) == set(field.kind.values)
+        elif isinstance(field.kind, (kinds._Text, kinds._Flag, kinds._Number, kinds._Duration)):
+            assert types[field.name] == annotation(field.kind)
+
+
+def test_all_configurations_are_here():
+    assert config.StreamConfig is stream_config.StreamConfig
+    assert config.ConsumerConfig is consumer_config.ConsumerConfig
+    assert sorted(config.__all__) == config.__all__

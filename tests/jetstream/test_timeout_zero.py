@@ -1,0 +1,142 @@
+"""A timeout of 0 means one thing for each kind of call; none with a timeout is left out."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+
+import jetstream
+from jetstream import JetStream
+from jetstream.message import JsMsg
+from natsproto import client, subscription
+from natsproto.errors import InvalidValue, TimeoutExpired
+from natsproto.wire.frames import Msg
+from tests.connection.support import msg
+from tests.jetstream.support import Stage
+
+INFO = {"stream_name": "S", "name": "C", "config": {"durable_name": "C", "ack_policy": "explicit"}}
+MESSAGE = Msg(b"s", 1, b"$JS.ACK.S.C.1.2.3.1700000000000000001.4", b"x")
+
+
+class Made:
+    """Something of each kind on one stage."""
+
+    def __init__(self) -> None:
+        self.stage = stage = Stage(INFO, {"config": {"name": "S"}, "state": {}}, INFO)
+        self.client = stage.client
+        self.js = js = JetStream(stage.client)
+        self.consumer = stage.run(js.consumer("S", "C"))
+        self.sub = stage.run(stage.client.subscribe("a"))
+        self.messages = self.consumer.consume()
+        self.msg = JsMsg(MESSAGE, stage.client.session)
+        self.ordered = stage.run(js.stream("S")).ordered_consumer
+        stage.pubs  # noqa: B018  (from here on nothing is to be sent)
+
+
+REFUSED = [  # a call that needs an answer of the server
+    ("Client.request", lambda made: made.client.request("a", timeout=0)),
+    ("Client.request", lambda made: made.client.request("a", timeout=0.0)),
+    ("Client.request_many", lambda made: made.client.request_many("a", timeout=0)),
+    ("Client.flush", lambda made: made.client.flush(0)),
+    ("Client.drain", lambda made: made.client.drain(0)),
+    ("Subscription.drain", lambda made: made.sub.drain(0)),
+    ("Iteration.drain", lambda made: made.messages.drain(0)),
+    ("JsMsg.ack_sync", lambda made: made.msg.ack_sync(timeout=0)),
+    ("PublishManager.publish", lambda made: made.js.publish("a", timeout=0)),
+    ("PublishManager.publisher", lambda made: made.js.publisher(ack_timeout=0)),
+    ("PublishManager.atomic_batch", lambda made: made.js.atomic_batch(timeout=0)),
+    ("PublishManager.fast_batch", lambda made: made.js.fast_batch(ack_timeout=0)),
+    ("JetStream.__init__", lambda made: JetStream(made.client, timeout=0)),
+    ("BoundConsumer.fetch", lambda made: made.consumer.fetch(1, expires=0)),
+    ("BoundConsumer.next", lambda made: made.consumer.next(expires=0)),
+    ("BoundConsumer.consume", lambda made: made.consumer.consume(expires=0)),
+]
+POLLS = [  # a call that returns what may be there already
+    ("Subscription.next", lambda made: made.sub.next(0)),
+    ("Events.next", lambda made: made.client.events.next(0)),
+    ("EventReader.next", lambda made: made.client.events.__aiter__().next(0)),
+    ("Iteration.next", lambda made: made.messages.next(0)),
+    ("MachineEvents.next", lambda made: made.messages.events.next(0)),
+]
+# The same code as a row above, or made by calls that are in it.
+OTHERS = {
+    "KeyWatcher.next": "Iteration.next",
+    "ObjectWatcher.next": "Iteration.next",
+    "OrderedConsumer.fetch": "BoundConsumer.fetch",
+    "OrderedConsumer.next": "BoundConsumer.next",
+    "OrderedConsumer.consume": "BoundConsumer.consume",
+    "PullSubscription.fetch": "BoundConsumer.fetch",
+    "AtomicBatch.__init__": "PublishManager.atomic_batch",
+    "FastBatch.__init__": "PublishManager.fast_batch",
+    "PublishWindow.__init__": "PublishManager.publisher",
+    "Api.__init__": "JetStream.__init__",
+    "Succession.__init__": "JetStream.__init__",
+    "Publisher.__init__": "PublishManager.publisher",
+    "BoundConsumer.iter_fetch": "BoundConsumer.fetch",
+    "Room.pulled": "BoundConsumer.consume",
+    "PullTemplate.__init__": "BoundConsumer.fetch",
+    "Pulling.fetch": "BoundConsumer.fetch",
+    "Pulling.consume": "BoundConsumer.consume",
+}
+
+
+async def run(call, made):
+    found = call(made)
+    return await found if inspect.isawaitable(found) else found
+
+
+@pytest.mark.rule("REQ-11")
+@pytest.mark.parametrize(("name", "call"), REFUSED, ids=[row[0] for row in REFUSED])
+def test_a_call_that_needs_an_answer_refuses_it(name, call):
+    made = Made()
+    with pytest.raises(InvalidValue, match=" 0"):
+        made.stage.run(run(call, made))
+    assert (made.stage.asked, made.stage.now()) == ([], 0.0)
+
+
+@pytest.mark.rule("REQ-11")
+@pytest.mark.parametrize(("name", "call"), POLLS, ids=[row[0] for row in POLLS])
+def test_next_polls(name, call):
+    made = Made()
+    with pytest.raises(TimeoutExpired):
+        made.stage.run(run(call, made))
+    assert made.stage.now() == 0.0
+
+
+@pytest.mark.rule("REQ-11")
+def test_a_poll_returns_what_is_there():
+    made = Made()
+    made.stage.wire.data(msg("a", made.sub.sid, b"1"))
+    assert made.stage.run(made.sub.next(0)).data == b"1"
+    made.stage.run(made.client.force_reconnect())
+    assert made.stage.run(made.client.events.next(0)) is not None
+
+
+@pytest.mark.rule("REQ-11")
+def test_close_does_not_wait():
+    made = Made()
+    made.stage.run(made.client.close(0))
+    assert (made.client.state, made.stage.now()) == ("CLOSED", 0.0)
+    assert b"PING" not in made.stage.wire.sent()
+
+
+def test_every_public_call_with_a_timeout_is_in_a_table():
+    known = {name for name, _ in REFUSED + POLLS} | set(OTHERS) | {"Client.close"}
+    names = [module.name for module in pkgutil.iter_modules(jetstream.__path__)]
+    core = [name for name in names if name != "spark" and not name.startswith("blocking")]
+    homes = [client, subscription, *[importlib.import_module("jetstream." + each) for each in core]]
+    found = set()
+    for home in homes:
+        for kind in vars(home).values():
+            if inspect.isclass(kind) and kind.__module__ == home.__name__:
+                for name, function in vars(kind).items():
+                    if not inspect.isfunction(function):
+                        continue
+                    names = set(inspect.signature(function).parameters)
+                    shown = name == "__init__" or not name.startswith("_")
+                    if shown and names & {"timeout", "ack_timeout", "expires"}:
+                        found.add(f"{kind.__name__}.{name}")
+    assert found - known == set()
