@@ -1,6 +1,6 @@
 """JetStream without async and await, on a client of natsproto.adapters.blocking or .threads.
 
-The same names and semantics as in api.py, stream.py and so on: each class is a facade of its
+The same names and semantics as in context.py, stream.py and so on: each class is a facade of its
 asynchronous twin (see natsproto/port.py).
 """
 
@@ -248,7 +248,7 @@ class FastBatch:
 
 
 def _bucket(inner: _kv.KeyValue, port: BlockingPort) -> KeyValue:
-    # Here, as in kv_manager.py: many programs have no buckets.
+    # Here, as in kv/manager.py: many programs have no buckets.
     from .kv import KeyValue
 
     return KeyValue(inner, port)

@@ -23,7 +23,7 @@
         MessagesMissed           messages of an ordered consumer did not arrive
         ResetFailed              an ordered consumer could not be made anew
         ApiError                 the server answered with an error: code, err_code, description
-          ...                    one class for each thing that callers handle, see api_errors.py
+          ...                    one class for each thing that callers handle, see api.py
           BucketNotFound         there is no such bucket: a StreamNotFound
           BucketExists           there is one with another configuration: a StreamNameInUse
           KeyNotFound            the bucket does not have this key: a MessageNotFound

@@ -1,6 +1,6 @@
 """What goes wrong with objects. Import them from jetstream.errors, which has the tree.
 
-What goes wrong with their buckets is in kv_errors.py: BucketNotFound, BucketExists.
+What goes wrong with their buckets is in kv.py: BucketNotFound, BucketExists.
 """
 
 from __future__ import annotations

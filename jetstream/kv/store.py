@@ -3,9 +3,6 @@
 A bucket is a stream, a key a subject of it, a value a message, a revision its sequence. So a put is
 a publish, a deletion is a message that says so, and compare-and-set is the expectation of a publish
 about the last sequence of its subject.
-
-All that users may want to name is here: KeyValue, KeyValueConfig, KeyValueEntry, KeyValueStatus,
-KeyWatcher and KeyLister.
 """
 
 from __future__ import annotations
@@ -25,14 +22,10 @@ from natsproto.session import check_count, check_seconds
 from natsproto.wire.text import shorten
 
 from .bucket import ROLLUP, check_there, read_message
-from .config import KeyValueConfig as KeyValueConfig
-from .config import KeyValueStatus as KeyValueStatus
-from .entry import DEL, OPERATION, PURGE, stored_entry
-from .entry import KeyValueEntry as KeyValueEntry
+from .config import KeyValueConfig, KeyValueStatus
+from .entry import DEL, OPERATION, PURGE, KeyValueEntry, stored_entry
 from .names import ALL_KEYS, STREAM, check_key, prefix_of
-from .watch import KeyLister as KeyLister
-from .watch import KeyWatcher as KeyWatcher
-from .watch import WatchOptions, open_watch
+from .watch import KeyLister, KeyWatcher, WatchOptions, open_watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

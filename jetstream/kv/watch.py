@@ -1,11 +1,11 @@
 """KeyWatcher: what happens to keys, as it happens; KeyLister: which keys there are.
 
 A watch is an ordered consumer of the bucket's stream, whose messages become entries. It is pulled
-from (ordered_consumer.py), which tells soonest that it was lost. Only under the prefix of another
-account it is a push consumer (ordered_push.py): an import lets one answer to a pull through, and no
+from (ordered/api.py), which tells soonest that it was lost. Only under the prefix of another
+account it is a push consumer (ordered/push.py): an import lets one answer to a pull through, and no
 more, unless its export says otherwise (KV-39).
 
-First come the initial values: what was there when the watch began. A Snapshot (kv_snapshot.py),
+First come the initial values: what was there when the watch began. A Snapshot (snapshot.py),
 which is taken before the consumer is created, knows when they are complete. If something that is
 missing may be gone, the stream is asked again: at once when an entry says so, and after a second
 without any (KV-36).
@@ -99,7 +99,7 @@ async def _consume(
     if api.prefix.startswith("$JS."):
         consumer = await open_ordered(api, stream, "", config, None)  # KV-44: or nothing is left
         return consumer.consume(max_bytes=max_bytes), consumer.lineage
-    from jetstream.push.api import subscribe_ordered
+    from jetstream.ordered.subscribe import subscribe_ordered
 
     messages = await subscribe_ordered(api, stream, config.to_json())  # KV-39
     assert messages.lineage is not None

@@ -14,9 +14,9 @@ core; where facades have a lock, it is held for these two and never during a cal
 
 from __future__ import annotations
 
-from jetstream.pull.options import check_count
+from jetstream.schema.types import MOST_COUNT
 from natsproto.errors import InvalidValue, LocalError, NatsError
-from natsproto.session import check_flag
+from natsproto.session import check_count, check_flag
 from natsproto.wire.text import shorten
 
 TYPE_CHECKING = False
@@ -78,7 +78,7 @@ class Running:
 
     async def run(self, port: Port, concurrency: int) -> None:
         """To the end of all workers; raises what failed first."""
-        check_count("concurrency", concurrency)
+        check_count("concurrency", concurrency, 1, MOST_COUNT, "PULL-3")
         if concurrency == 1:
             await self.work()
         else:

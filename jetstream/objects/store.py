@@ -3,9 +3,6 @@
 A bucket is a stream. An object is the chunks of its data, messages of a subject of their own, and
 one message that tells about it: its info. The object is there when that is; so the chunks come
 first, and those that nothing tells about are purged.
-
-All that users may want to name is here: ObjectStore, ObjectStoreConfig, ObjectStoreStatus,
-ObjectMeta, ObjectInfo, ObjectLink, ObjectMetaOptions, ObjectReader and ObjectWatcher.
 """
 
 from __future__ import annotations
@@ -24,21 +21,15 @@ from natsproto.errors import InvalidValue
 from natsproto.session import check_flag
 from natsproto.wire.text import shorten
 
-from .config import ObjectStoreConfig as ObjectStoreConfig
-from .config import ObjectStoreStatus as ObjectStoreStatus
-from .info import ObjectInfo as ObjectInfo
-from .info import ObjectLink as ObjectLink
-from .info import ObjectMeta as ObjectMeta
-from .info import ObjectMetaOptions as ObjectMetaOptions
+from .config import ObjectStoreStatus
+from .info import ObjectInfo, ObjectLink, ObjectMeta, ObjectMetaOptions
 from .meta import Metas, is_in_doubt
 from .names import check_bucket, encode_name
 from .orphans import OLDER_THAN, purge_orphans
 from .put import CHUNK, Upload, send_all
-from .read import ObjectReader as ObjectReader
-from .read import open_reader
+from .read import ObjectReader, open_reader
 from .source import source_of
-from .watch import ObjectWatcher as ObjectWatcher
-from .watch import open_object_watch
+from .watch import ObjectWatcher, open_object_watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """ObjectWatcher: what happens to the objects of a bucket, as it happens.
 
-It is a watch of the key-value store (kv_watch.py) whose keys are encoded names, and whose values
+It is a watch of the key-value store (kv/watch.py) whose keys are encoded names, and whose values
 are what is told about objects.
 """
 

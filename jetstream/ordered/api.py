@@ -1,7 +1,7 @@
 """OrderedConsumer: the messages of a stream, each once, in order, without gaps (ADR-17).
 
 There is one use at a time: a consume(), or a fetch. Between them lies the Lineage: where the next
-one goes on. consume() is a machine that makes its consumers itself (ordered.py). A fetch is short:
+one goes on. consume() is a machine that makes its consumers itself (pull.py). A fetch is short:
 it makes one by a call of the API, if there is none, and once more if it was gone.
 """
 

@@ -1,7 +1,7 @@
 """Lineage: what the consumers of one ordered consumer share, and how far they have come (ADR-17).
 
 Each of them has the same configuration, the next name (`<prefix>_<serial>`), and starts after the
-last message that arrived from the one before. Succession (succession.py) and OrderedConsumer create
+last message that arrived from the one before. Succession (recreate.py) and OrderedConsumer create
 them.
 
 A stream that was deleted and created again has other messages under the same sequences, so a start

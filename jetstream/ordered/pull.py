@@ -1,8 +1,8 @@
 """Ordered: consume() over consumers that are made anew: each message once, in order, without gaps.
 
-It is a Consume (consume.py) whose consumer is at times not there. Succession (succession.py) makes
-the next one; while it does, nothing is pulled. What is in the buffer stays there, for it was in
-order; what the lost consumer still sends is dropped. The consumer is lost by
+It is a Consume (pull/consume.py) whose consumer is at times not there. Succession (recreate.py)
+makes the next one; while it does, nothing is pulled. What is in the buffer stays there, for it was
+in order; what the lost consumer still sends is dropped. The consumer is lost by
 
     a gap                   a message whose number is not the next, or a heartbeat with a higher one
     silence                 for two heartbeats

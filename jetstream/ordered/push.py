@@ -1,8 +1,8 @@
 """OrderedPush: a push subscription over consumers that are made anew (ADR-17).
 
-It is a Push (push.py) that gets each message once, in order, without gaps: what a Push only tells
-is here the end of the consumer, and Succession (succession.py) makes the next one. The queue stays
-as it is, for it was in order.
+It is a Push (push/machine.py) that gets each message once, in order, without gaps: what a Push only
+reports ends the consumer here, and Succession (recreate.py) makes the next one. The queue stays as
+it is, for it was in order.
 
 A server delivers only where somebody is subscribed to just that subject; a wildcard does not do. So
 the subscription moves with the consumers, to `<inbox>.d<serial>`, which gets

@@ -9,7 +9,7 @@ The level is never above the limit, and as soon as it falls below the threshold,
 all that is missing. So while it is connected and not stopped, there is an open pull, or something
 in the buffer, or a pause that will end:
 
-    status of a pull          its rest is free again; pull, at once or after a pause (status.py)
+    status of a pull          its rest is free again; pull, at once or after a pause
     silence for 2 heartbeats  all pulls are given up; tell the user; pull
     a status is overdue       its pull is given up; tell the user; pull
     disconnected              all pulls are given up; nothing happens until connected, then pull

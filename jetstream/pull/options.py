@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from jetstream.schema.groups import is_group
+from jetstream.schema.types import MOST_COUNT
 from natsproto import session
 from natsproto.errors import InvalidValue
 from natsproto.session import check_flag
-from natsproto.wire.subjects import LETTERS_AND_DIGITS
 from natsproto.wire.text import shorten
 
 from .ledger import MANY, PullTemplate
@@ -32,7 +33,6 @@ SHORTEST_HEARTBEAT = 0.5
 LONGEST_HEARTBEAT = 30.0
 DEFAULT_MESSAGES = 500
 _ACK_WAIT = 30.0  # the server's default
-_MOST_COUNT = 2**63 - 1  # int64
 _PRIORITY = ("group", "min_pending", "min_ack_pending", "priority")
 _OPTIONS = {
     "fetch": ("max_messages", "max_bytes", "expires", "heartbeat", "no_wait"),
@@ -48,7 +48,6 @@ _OPTIONS = {
         "nak_on_exit",
     ),
 }
-_GROUP_SIGNS = LETTERS_AND_DIGITS + "/_=-"
 
 
 def check_options(call: str, rest: PriorityOptions) -> None:
@@ -149,7 +148,7 @@ def check_heartbeat(heartbeat: float, expires: float, least: float) -> None:
 
 
 def check_count(name: str, value: int) -> int:
-    return session.check_count(name, value, 1, _MOST_COUNT, "PULL-3")
+    return session.check_count(name, value, 1, MOST_COUNT, "PULL-3")
 
 
 def threshold(name: str, value: int | None, limit: int) -> int:
@@ -207,17 +206,12 @@ def _priority_fields(priority: PriorityOptions) -> dict[str, Any]:
         value: Any = priority.get(name)
         if value is None:
             continue
-        least, most = (0, 9) if name == "priority" else (1, _MOST_COUNT)
+        least, most = (0, 9) if name == "priority" else (1, MOST_COUNT)
         session.check_count(name, value, least, most, "PULL-6")
         if not group:
             raise InvalidValue("%s %d needs a group" % (name, value), "PULL-6")
         fields[name] = value
     return fields
-
-
-def is_group(name: str) -> bool:
-    """Whether a priority group can have this name."""
-    return 0 < len(name) <= 16 and all(char in _GROUP_SIGNS for char in name)
 
 
 def check_group(group: Any) -> str:

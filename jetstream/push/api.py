@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from jetstream.machine.cleanup import clean_up_after
-from jetstream.machine.iteration import Iteration, MachineEvents, wait
-from jetstream.ordered.lineage import Lineage
-from jetstream.ordered.push import HEARTBEAT, OrderedPush, ordered_config
-from jetstream.ordered.recreate import Succession
-from natsproto.errors import ConnectionClosed, NatsError, TimeoutExpired
+from jetstream.machine.iteration import Iteration, MachineEvents
+from natsproto.errors import NatsError
 
-from .machine import ALARM_AFTER, PushWarning
+from .machine import PushWarning
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-    from typing import Any
 
-    from jetstream.api.client import Api
+    from jetstream.ordered.lineage import Lineage
     from natsproto.session import Session
 
     from .machine import Push
@@ -71,62 +66,3 @@ class PushEvents(MachineEvents):
     """What happened to a push subscription."""
 
     _what = "the subscription"
-
-
-async def subscribe_ordered(
-    api: Api,
-    stream: str,
-    config: dict[str, Any],
-    *,
-    heartbeat: float = HEARTBEAT,
-    alarm_after: float = ALARM_AFTER,
-    max_messages: int | None = None,
-    max_bytes: int | None = None,
-) -> PushMessages:
-    """An ordered push subscription (ADR-17), once its first consumer is there.
-
-    `config` is the server's JSON: filters and where to start; the rest is forced.
-    """
-    session = api.session
-    connection = session.connection
-    inbox = connection.new_inbox()
-    lineage = Lineage(stream, connection.new_token(), ordered_config(config, heartbeat))
-    succession = Succession(lineage, api.prefix, inbox.encode(), timeout=api.timeout, delivers=True)
-    machine = OrderedPush(
-        inbox.encode(),
-        succession,
-        heartbeat=heartbeat,
-        alarm_after=alarm_after,
-        max_messages=max_messages,
-        max_bytes=max_bytes,
-    )
-    connection.subscribe(inbox + ".d1", machine)
-    session.begin(machine)
-    messages = PushMessages(session, machine)
-    messages.stream = stream
-    messages.lineage = lineage
-    messages.on_end = _cleanup(api, succession)
-    try:
-        await _begun(session, machine, session.deadline(api.timeout))
-    except BaseException:
-        await messages.stop()
-        raise
-    return messages
-
-
-def _cleanup(api: Api, succession: Succession) -> Callable[[], Awaitable[object]]:
-    async def clean() -> None:
-        clean_up_after(api, succession)  # ORDPUSH-11
-
-    return clean
-
-
-async def _begun(session: Session, machine: OrderedPush, deadline: float) -> None:
-    while not machine.begun:
-        if machine.ended:
-            raise machine.error or ConnectionClosed(session.connection.closed)
-        try:
-            await wait(session, machine, deadline, "ordered consumer")
-        except TimeoutExpired:
-            # ORDPUSH-9: what went wrong says more.
-            raise machine.last_failure or TimeoutExpired("no ordered consumer in time") from None

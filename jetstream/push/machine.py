@@ -16,7 +16,7 @@ Flow control: the server sends up to a window, then a request, and stalls until 
 answered. The answer says that there is room again, so it waits until the user has come that far.
 Should a request get lost, heartbeats name it; should the answer get lost, they name it still.
 
-Silence proves nothing if nobody has read, as in consume.py: a timer that rings late gives the
+Silence proves nothing if nobody has read, as in pull/consume.py: a timer that rings late gives the
 server one more heartbeat (PUSH-4).
 """
 

@@ -7,10 +7,10 @@ mends.
 
 from __future__ import annotations
 
-from jetstream.pull.options import is_group
 from natsproto.wire.subjects import check_known_name, check_new_name, check_publish, check_subscribe
 
 from .fields import refuse
+from .groups import is_group
 from .stream_rules import MAX_REPLICAS, check_limits
 
 TYPE_CHECKING = False

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     Json: TypeAlias = dict[str, Any]
 
 _NANO = 10**9
-_MOST = 2**63 - 1
-_MOST_SECONDS = _MOST // _NANO  # 292 years
+MOST_COUNT = 2**63 - 1  # int64
+_MOST_SECONDS = MOST_COUNT // _NANO  # 292 years
 
 
 class Mismatch(Exception):
@@ -121,7 +121,11 @@ class _Duration(Kind):
         return float(value)
 
     def decode(self, raw: Any) -> float:
-        if not isinstance(raw, int) or isinstance(raw, bool) or not -_MOST - 1 <= raw <= _MOST:
+        if (
+            not isinstance(raw, int)
+            or isinstance(raw, bool)
+            or not -MOST_COUNT - 1 <= raw <= MOST_COUNT
+        ):
             # JSAPI-10: a float does not hold every number that JSON can write.
             raise Mismatch("is not a whole number of nanoseconds")
         return raw / _NANO
@@ -282,7 +286,7 @@ def _inside(look: Any, item: Any) -> Any:
 ANY = Kind()
 TEXT = _Text()
 FLAG = _Flag()
-COUNT = _Number(-_MOST - 1, _MOST)  # int and int64; many have -1 for "no limit"
+COUNT = _Number(-MOST_COUNT - 1, MOST_COUNT)  # int and int64; many have -1 for "no limit"
 COUNT32 = _Number(-(2**31), 2**31 - 1)
 MOST_SEQUENCE = 2**64 - 1  # uint64
 SEQUENCE = _Number(0, MOST_SEQUENCE)

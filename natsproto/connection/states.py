@@ -16,7 +16,7 @@ last has one, and nothing waits for ever.
 Inputs come from the adapter. After it was told to Hangup it reports nothing more about that
 transport, so an input that the table does not allow is a mistake in the adapter and raises
 InvalidState. In CLOSED late ones are ignored: there is nothing left to go wrong. So are those that
-come before the order to hang up was taken (connection.py).
+come before the order to hang up was taken (machine.py).
 """
 
 from __future__ import annotations

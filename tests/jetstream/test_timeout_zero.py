@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import pkgutil
 
 import pytest
 
-import jetstream
 from jetstream import JetStream
 from jetstream.message import JsMsg
 from natsproto import client, subscription
 from natsproto.errors import InvalidValue, TimeoutExpired
 from natsproto.wire.frames import Msg
 from tests.connection.support import msg
+from tests.core import MODULES, dotted
 from tests.jetstream.support import Stage
 
 INFO = {"stream_name": "S", "name": "C", "config": {"durable_name": "C", "ack_policy": "explicit"}}
@@ -125,9 +124,9 @@ def test_close_does_not_wait():
 
 def test_every_public_call_with_a_timeout_is_in_a_table():
     known = {name for name, _ in REFUSED + POLLS} | set(OTHERS) | {"Client.close"}
-    names = [module.name for module in pkgutil.iter_modules(jetstream.__path__)]
-    core = [name for name in names if name != "spark" and not name.startswith("blocking")]
-    homes = [client, subscription, *[importlib.import_module("jetstream." + each) for each in core]]
+    names = [dotted(path) for path in MODULES]
+    core = [name for name in names if name.startswith("jetstream.") and ".blocking" not in name]
+    homes = [client, subscription, *[importlib.import_module(each) for each in core]]
     found = set()
     for home in homes:
         for kind in vars(home).values():

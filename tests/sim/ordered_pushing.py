@@ -16,7 +16,8 @@ from typing import Any
 from jetstream.ordered.pull import ConsumerReset
 from jetstream.ordered.push import OrderedPush
 from jetstream.ordered.recreate import ASKED, RESTING, THERE
-from jetstream.push.api import PushMessages, subscribe_ordered
+from jetstream.ordered.subscribe import subscribe_ordered
+from jetstream.push.api import PushMessages
 from natsproto.errors import ConnectionClosed, NatsError
 from tests.sim.push_model import PushModel
 from tests.sim.pushing import HEARTBEAT, LARGEST

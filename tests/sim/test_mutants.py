@@ -38,7 +38,7 @@ class Mutation(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def __init__(self, module: str, old: str, new: str) -> None:
         self._module = f"jetstream.{module}"
-        self._path = ROOT / "jetstream" / f"{module}.py"
+        self._path = ROOT.joinpath("jetstream", *module.split(".")).with_suffix(".py")
         text = self._path.read_text(encoding="utf-8")
         assert text.count(old) >= 1, f"{module} does not have {old!r} any more"
         self._text = text.replace(old, new, 1)
@@ -110,7 +110,7 @@ def run_seeds(mode: str) -> None:
 def test_mutant(module, old, new, finder, mutate):
     mutate(Mutation(module, old, new))
     with pytest.raises(Exception) as found:  # noqa: PT011 - whatever it is, it was found
-        run_tables(finder) if finder.startswith("test_") else run_seeds(finder)
+        run_tables(finder) if "test_" in finder else run_seeds(finder)
     assert not isinstance(found.value, ImportError), found.value
 
 
@@ -118,28 +118,35 @@ def test_mutant(module, old, new, finder, mutate):
     ("mutation", "tables"),
     [
         (
-            ("consume", "SHORTEST_PAUSE = 0.05", "SHORTEST_PAUSE = 0.050"),
-            ["test_consume", "test_consume_bytes", "test_consume_ends", "test_consuming"]
-            + [
-                "test_consume_gone",
-                "test_consume_room",
-                "test_consume_statuses",
-                "test_probe",
-                "test_presence",
-            ]
-            + [
-                "test_fetch",
-                "test_status",
-                "test_succession",
-                "test_lineage",
-                "test_ordered",
-                "test_ordered_consumer",
-                "test_ordered_consumer_fetch",
-                "test_ordered_consumer_ends",
+            ("pull.consume", "SHORTEST_PAUSE = 0.05", "SHORTEST_PAUSE = 0.050"),
+            [
+                "pull.test_consume",
+                "pull.test_consume_bytes",
+                "pull.test_consume_ends",
+                "pull.test_consume_gone",
+                "pull.test_consume_room",
+                "pull.test_consume_statuses",
+                "pull.test_messages",
+                "pull.test_presence",
+                "pull.test_fetch",
+                "machine.test_probe",
+                "machine.test_status",
+                "ordered.test_recreate",
+                "ordered.test_lineage",
+                "ordered.test_pull",
+                "ordered.test_api",
+                "ordered.test_api_fetch",
+                "ordered.test_api_ends",
             ],
         ),
-        (("push", "ALARM_AFTER = 3", "ALARM_AFTER = 3 + 0"), ["test_push", "test_ordered_push"]),
-        (("ingest", "PING_WAIT = 1.0", "PING_WAIT = 1.00"), ["test_ingest", "test_ingest_time"]),
+        (
+            ("push.machine", "ALARM_AFTER = 3", "ALARM_AFTER = 3 + 0"),
+            ["push.test_machine", "ordered.test_push"],
+        ),
+        (
+            ("publish.fast_machine", "PING_WAIT = 1.0", "PING_WAIT = 1.00"),
+            ["publish.test_fast_machine", "publish.test_fast_machine_time"],
+        ),
     ],
     ids=["pull", "push", "fast"],
 )

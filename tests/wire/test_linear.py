@@ -2,7 +2,7 @@
 
 Two counts, because either alone would be blind to half of it:
 
-- the bytecode instructions that run in natsproto/wire/parser.py; this finds loops that run too often;
+- the bytecode instructions that run in natsproto/wire/parser.py: finds loops that run too often;
 - the bytes that single C calls go through: searches and slices of a read, and what is put into and
   joined from the pieces of an unfinished frame; this finds data that is copied again and again.
 

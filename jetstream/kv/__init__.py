@@ -1,0 +1,24 @@
+"""The key-value store (ADR-8): the names that programs use, imported on first use."""
+
+from __future__ import annotations
+
+from natsproto.lazy import lazy_names
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .config import KeyValueConfig as KeyValueConfig
+    from .config import KeyValueStatus as KeyValueStatus
+    from .entry import KeyValueEntry as KeyValueEntry
+    from .store import KeyValue as KeyValue
+    from .watch import KeyLister as KeyLister
+    from .watch import KeyWatcher as KeyWatcher
+else:
+    _HOMES = {
+        "KeyLister": "watch",
+        "KeyValue": "store",
+        "KeyValueConfig": "config",
+        "KeyValueEntry": "entry",
+        "KeyValueStatus": "config",
+        "KeyWatcher": "watch",
+    }
+    __getattr__ = lazy_names("jetstream.kv", _HOMES, globals())

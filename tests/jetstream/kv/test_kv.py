@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+import pytest
+
+from jetstream import kv
+
+NAMES = [
+    "KeyLister",
+    "KeyValue",
+    "KeyValueConfig",
+    "KeyValueEntry",
+    "KeyValueStatus",
+    "KeyWatcher",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_names_that_programs_use(name):
+    assert getattr(kv, name).__name__ == name

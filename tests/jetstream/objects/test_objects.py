@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+import pytest
+
+from jetstream import objects
+
+NAMES = [
+    "ObjectInfo",
+    "ObjectLink",
+    "ObjectMeta",
+    "ObjectMetaOptions",
+    "ObjectReader",
+    "ObjectStore",
+    "ObjectStoreConfig",
+    "ObjectStoreStatus",
+    "ObjectWatcher",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_names_that_programs_use(name):
+    assert getattr(objects, name).__name__ == name
