@@ -5,7 +5,7 @@ PY := .venv/bin/python
 READY := .venv/.ready
 # What asks no clock makes way for what does: it has the time that the tests on servers leave.
 CALM := nice -n 19 $(PY)
-CORE := $(addprefix tests/,wire connection machines)
+CORE := $(addprefix tests/,wire connection jetstream)
 PURE := $(addprefix tests/,hostile fuzz micropython sim/test_sim.py sim/test_mutants.py)
 # A process that dies is a failure: its successor would wait for ever.
 XDIST := --max-worker-restart 0 --dist

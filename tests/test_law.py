@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 import jetstream
-from tests.core import MODULES, ROOT, name
+from tests.core import MODULES, ROOT, dotted, name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 STDLIB = {"__future__", "binascii", "collections", "hashlib", "heapq", "json", "struct"}
-CORE = {f"{path.parent.name}.{path.stem}".removesuffix(".__init__") for path in MODULES}
+CORE = {dotted(path) for path in MODULES}
 # Libraries of extras, imported on use by the one module that wraps them; datetime, for those who
 # have it.
 EXTRAS = {
@@ -42,25 +43,26 @@ HEAVY = {
 }
 # Imported by the methods that need them.
 LATER = {
-    "jetstream.publish.atomic",
-    "jetstream.pull.consume",
-    "jetstream.schema.consumer_rules",
-    "jetstream.publish.fast",
-    "jetstream.kv",
-    "jetstream.objects",
+    "jetstream.kv.store",
+    "jetstream.objects.store",
     "jetstream.ordered.pull",
+    "jetstream.publish.atomic",
+    "jetstream.publish.fast",
     "jetstream.publish.window_machine",
-    "jetstream.subscribe.pull",
+    "jetstream.pull.consume",
     "jetstream.push.machine",
+    "jetstream.schema.consumer_rules",
     "jetstream.schema.stream_rules",
+    "jetstream.subscribe.pull",
     "jetstream.subscribe.push",
+    "natsproto.connection.machine",
 }
 
 
-def imports(source: str, package: str) -> Iterator[str]:
-    """The modules that the source imports at run time, with dots and in full.
+def imports(source: str, package: str, lazy: bool = True) -> Iterator[str]:
+    """Yield the modules that the source imports at run time, with dots and in full.
 
-    An import under `if TYPE_CHECKING:` is not one of them; one inside a function is.
+    Imports under `if TYPE_CHECKING:` are left out, and without `lazy` those inside a function too.
     """
     pending: list[ast.AST] = [ast.parse(source)]
     while pending:
@@ -68,21 +70,28 @@ def imports(source: str, package: str) -> Iterator[str]:
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             pending += node.orelse
             continue
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not lazy:
+            continue
         pending += ast.iter_child_nodes(node)
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            # Core packages are flat: one dot is the package, and two would leave it.
-            origin = ".".join(filter(None, [package * (node.level == 1), node.module]))
+            parts = package.split(".")
+            above = parts[: len(parts) + 1 - node.level] if node.level else []
+            origin = ".".join([*above, *filter(None, [node.module])])
             for alias in node.names:
                 whole = f"{origin}.{alias.name}"
                 yield whole if whole in CORE else origin
 
 
+def imports_of(path: Path, lazy: bool = True) -> set[str]:
+    package = dotted(path.parent / "__init__.py")
+    return set(imports(path.read_text(encoding="utf-8"), package, lazy))
+
+
 @pytest.mark.parametrize("path", MODULES, ids=name)
 def test_core_modules_import_only_the_core_and_what_micropython_has(path):
-    package = path.parent.name
-    strangers = set(imports(path.read_text(encoding="utf-8"), package)) - STDLIB - CORE
+    strangers = imports_of(path) - STDLIB - CORE
     assert {module.partition(".")[0] for module in strangers} <= EXTRAS.get(name(path), set())
 
 
@@ -94,6 +103,8 @@ def test_core_modules_import_only_the_core_and_what_micropython_has(path):
         ("from collections.abc import Iterator", {"collections.abc"}),
         ("from . import parser", {"natsproto.wire.parser"}),
         ("from .parser import Parser", {"natsproto.wire.parser"}),
+        ("from .. import errors", {"natsproto.errors"}),
+        ("from ..errors import NatsError", {"natsproto.errors"}),
         ("from natsproto.testing import Server", {"natsproto.testing"}),
         ("if TYPE_CHECKING:\n    import typing", set()),
         ("if TYPE_CHECKING:\n    import typing\nelse:\n    import time", {"time"}),
@@ -102,7 +113,12 @@ def test_core_modules_import_only_the_core_and_what_micropython_has(path):
     ],
 )
 def test_the_reader_of_imports(source, found):
-    assert set(imports(source, "natsproto")) == found
+    assert set(imports(source, "natsproto.wire")) == found
+
+
+def test_imports_inside_functions_can_be_left_out():
+    source = "import json\n\ndef f():\n    import struct"
+    assert set(imports(source, "natsproto", lazy=False)) == {"json"}
 
 
 @pytest.mark.parametrize("package", ["natsproto", "jetstream", "jetstream.context"])

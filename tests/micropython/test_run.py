@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.core import MODULES, ROOT, name
+from tests.core import MODULES, ROOT, dotted, name
 
 HERE = Path(__file__).parent
 CACHE = ROOT / ".venv" / "micropython"
@@ -68,7 +68,7 @@ def tree(tmp_path_factory):
     root = tmp_path_factory.mktemp("micropython")
     (root / "__future__.py").write_text("annotations = None\n")
     for path in MODULES:
-        (root / path.parent.name).mkdir(exist_ok=True)
+        (root / name(path)).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, root / name(path))
     for path in (HERE / "checks").glob("*.py"):
         shutil.copy(path, root)
@@ -139,8 +139,7 @@ def test_transcripts(python, tree):
 
 
 def test_every_module_can_be_imported(python):
-    modules = [name(path).removesuffix(".py").replace("/", ".") for path in MODULES]
-    modules = [module.removesuffix(".__init__") for module in modules]
+    modules = [dotted(path) for path in MODULES]
     printed = python(*[f"import {module}; print({module!r})" for module in modules])
     assert printed.split() == modules
 
