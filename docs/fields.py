@@ -15,17 +15,17 @@ sys.path.insert(0, str(ROOT))
 
 from jetstream.kv import config as kv_config  # noqa: E402
 from jetstream.objects import config as object_config  # noqa: E402
-from jetstream.objects import info as object_info
+from jetstream.objects import info as object_info  # noqa: E402
 from jetstream.schema import cluster_info, consumer_config, info, stream_config  # noqa: E402
-from jetstream.schema import stream_sources as stream_source
+from jetstream.schema import stream_sources as stream_source  # noqa: E402
 from jetstream.schema.fields import Fields  # noqa: E402
 
 HEAD = """\
 # Fields of JetStream's objects
 
 Written by docs/fields.py from the tables in the code. Names are the same in Python and in JSON.
-Durations are seconds in Python and nanoseconds in JSON. A time is a `Timestamp` of
-jetstream.schema.timestamp; RFC 3339 text, an aware datetime, or nanoseconds since 1970 will do as well.
+Durations are seconds in Python and nanoseconds in JSON. A time is a `jetstream.Timestamp`;
+RFC 3339 text, an aware datetime, or nanoseconds since 1970 will do as well.
 What is not given is not sent, and the server's default holds. The last column is the first release
 of nats-server that has the field. A bucket has words of its own, and no JSON: it is a stream.
 """
