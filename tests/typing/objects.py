@@ -29,7 +29,7 @@ async def asynchronous(js: jetstream.JetStream, pieces: AsyncIterator[bytes]) ->
     assert_type(await js.object_store("b"), ObjectStore)
     assert_type(await js.delete_object_store("b"), None)
     assert_type(await js.object_store_names(), list[str])
-    assert_type(await js.object_stores(), list[object_store.ObjectStoreStatus])
+    assert_type(await js.object_stores(), jetstream.Listing[object_store.ObjectStoreStatus])
     info = await store.put("o", b"data", headers={"A": "1"}, metadata={}, chunk_size=5)
     assert_type(info, ObjectInfo)
     meta = ObjectMeta(name="o", description="d", options={"max_chunk_size": 5})
