@@ -68,6 +68,7 @@ SOAK ?= --messages 100000 --faults 10
 soak: $(READY)  ## Publishers and consumers while servers crash, freeze and restart; SOAK has its arguments
 	$(PY) -m tests.soak $(SOAK)
 	$(PY) -m tests.soak.memory
+	$(PY) -m tests.soak.snapshots
 
 bench:  ## All benchmarks, in short, against other clients; on python3.13 too if there is one
 	$(PYTHON) bench/run.py $(PYTHON) python3.13
