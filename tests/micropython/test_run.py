@@ -144,6 +144,16 @@ def test_every_module_can_be_imported(python):
     assert printed.split() == modules
 
 
+LAZY = ["natsproto.connection.Connection", "jetstream.JetStream", "jetstream.kv.KeyValue"]
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_names_that_are_imported_on_first_use(python, name):
+    package, _, leaf = name.rpartition(".")
+    printed = python(f"from {package} import {leaf}", f"print({leaf}.__name__)")
+    assert printed.strip() == leaf
+
+
 def test_the_runtime_is_the_one_that_is_meant(python, request):
     told = python("import sys", "print(sys.implementation.name)")
     assert f"[{told.strip()}]" in request.node.name
