@@ -1,4 +1,4 @@
-"""The conformance checks of natsproto.testing on the adapter of gevent_adapter.py.
+"""The conformance checks of natsproto and jetstream on the adapter of gevent_adapter.py.
 
 All of them, or those that are named: `python examples/gevent_checks.py request drain_client`.
 """
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import gevent
 from gevent_adapter import connect
 
+from jetstream.testing import check_adapter
 from natsproto.port import run_sync
-from natsproto.testing import BlockingRunner, CheckHung, ChecksFailed, check_adapter
+from natsproto.testing import BlockingRunner, CheckHung, ChecksFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

@@ -12,6 +12,7 @@ import sys
 
 import pytest
 
+from jetstream import testing as jetstream_testing
 from natsproto.testing import CHECKS
 from tests.core import ROOT
 
@@ -19,11 +20,14 @@ ADAPTER = ROOT / "examples" / "gevent_adapter.py"
 
 
 # JetStream is the same code on every adapter, and its checks take a minute more; but running
-# callbacks at the same time is the adapter's.
+# callbacks at the same time is the adapter's, and so are the random numbers in reply subjects.
 NAMES = [
-    name
-    for name, check in CHECKS.items()
-    if check.group == "js_run" or not check.group.startswith("js_")
+    *CHECKS,
+    *(
+        name
+        for name, check in jetstream_testing.CHECKS.items()
+        if check.group in ("forgery", "run")
+    ),
 ]
 
 

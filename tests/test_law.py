@@ -59,15 +59,15 @@ LATER = {
 }
 
 
-def imports(source: str, package: str, lazy: bool = True) -> Iterator[str]:
+def imports(source: str, package: str, lazy: bool = True, types: bool = False) -> Iterator[str]:
     """Yield the modules that the source imports at run time, with dots and in full.
 
-    Imports under `if TYPE_CHECKING:` are left out, and without `lazy` those inside a function too.
+    With `types` also those under `if TYPE_CHECKING:`; without `lazy` none inside a function.
     """
     pending: list[ast.AST] = [ast.parse(source)]
     while pending:
         node = pending.pop()
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING" and not types:
             pending += node.orelse
             continue
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and not lazy:
@@ -84,9 +84,9 @@ def imports(source: str, package: str, lazy: bool = True) -> Iterator[str]:
                 yield whole if whole in CORE else origin
 
 
-def imports_of(path: Path, lazy: bool = True) -> set[str]:
+def imports_of(path: Path, lazy: bool = True, types: bool = False) -> set[str]:
     package = dotted(path.parent / "__init__.py")
-    return set(imports(path.read_text(encoding="utf-8"), package, lazy))
+    return set(imports(path.read_text(encoding="utf-8"), package, lazy, types))
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name)
@@ -119,6 +119,11 @@ def test_the_reader_of_imports(source, found):
 def test_imports_inside_functions_can_be_left_out():
     source = "import json\n\ndef f():\n    import struct"
     assert set(imports(source, "natsproto", lazy=False)) == {"json"}
+
+
+def test_imports_for_annotations_can_be_included():
+    source = "import json\n\nif TYPE_CHECKING:\n    import typing"
+    assert set(imports(source, "natsproto", types=True)) == {"json", "typing"}
 
 
 @pytest.mark.parametrize("package", ["natsproto", "jetstream", "jetstream.context"])

@@ -2,7 +2,7 @@
 
 At run time a module imports from its own room and from rooms above it in ORDER, also inside
 functions. Imports under `if TYPE_CHECKING:` are exempt: an annotation may name the class of a lower
-room.
+room. No file of natsproto imports jetstream at all, not even for annotations or in its `testing`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import graphlib
 
 import pytest
 
-from tests.core import MODULES, dotted, name
+from tests.core import MODULES, ROOT, dotted, name
 from tests.test_law import CORE, imports_of
 
 # A module belongs to the longest entry that it begins with. Where one module of a room is listed
@@ -68,6 +68,12 @@ def place(module: str) -> int:
 def test_a_module_imports_from_its_own_room_and_those_above(path):
     here = place(dotted(path))
     assert [each for each in sorted(imports_of(path) & CORE) if place(each) > here] == []
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "natsproto").rglob("*.py")), ids=name)
+def test_natsproto_does_without_jetstream(path):
+    named = {each.partition(".")[0] for each in imports_of(path, types=True)}
+    assert "jetstream" not in named
 
 
 def test_every_room_is_in_the_order_once():

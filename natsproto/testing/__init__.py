@@ -8,7 +8,7 @@ from .cluster import Cluster
 from .context import Context, Servers
 from .runner import AsyncioRunner, BlockingRunner, CheckHung, Runner, Task, TrioRunner
 from .server import Server, ServerFailed, ServerNotFound, find_server, free_port
-from .suite import CHECKS, Check, ChecksFailed, Report, check_adapter
+from .suite import CHECKS, Check, Checks, ChecksFailed, Report, check_adapter
 
 __all__ = [
     "CHECKS",
@@ -16,6 +16,7 @@ __all__ = [
     "BlockingRunner",
     "Check",
     "CheckHung",
+    "Checks",
     "ChecksFailed",
     "Cluster",
     "Context",

@@ -1,4 +1,6 @@
-"""A blocking client, subscription or event list, or a blocking JetStream, seen as its async twin.
+"""A blocking client, subscription or event list, seen as its async twin.
+
+Other packages add the twins of their own blocking classes (`add_twins`).
 
 The methods that are coroutines there are coroutines here as well, which do the blocking call and
 never suspend. `natsproto.port.run_sync` is enough to run what awaits them.
@@ -6,7 +8,6 @@ never suspend. `natsproto.port.run_sync` is enough to run what awaits them.
 
 from __future__ import annotations
 
-import functools
 import inspect
 from typing import TYPE_CHECKING, Any
 
@@ -15,62 +16,27 @@ from natsproto.port import run_sync
 from natsproto.subscription import Subscription
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
-
-    from jetstream import JetStream
+    from collections.abc import Callable, Iterable, Iterator
 
 
-@functools.cache
-def _twins() -> dict[str, type]:
-    # Imported here: natsproto does without JetStream.
-    import jetstream
-    from jetstream import kv
-    from jetstream import objects as object_store
-    from jetstream.kv import watch as kv_watch
-    from jetstream.objects import watch as object_watch
-    from jetstream.pull import batch as fetching
-    from jetstream.pull import messages as consuming
-    from jetstream.push import api as pushing
-    from jetstream.subscribe import pull as pull_subscribe
-
-    twins = [
-        *(Client, Events, Subscription),
-        *(jetstream.JetStream, jetstream.Stream, jetstream.Consumer, jetstream.JsMsg),
-        *(jetstream.BoundConsumer, fetching.Fetch),
-        jetstream.OrderedConsumer,
-        *(jetstream.PublishWindow, jetstream.Publication),
-        *(jetstream.AtomicBatch, jetstream.FastBatch),
-        *(consuming.Batch, consuming.Messages, consuming.PullEvents),
-        *(pushing.PushMessages, pushing.PushEvents, pull_subscribe.PullSubscription),
-        *(kv.KeyValue, kv.KeyWatcher, kv.KeyLister, kv_watch.InitialEntries),
-        *(object_store.ObjectStore, object_store.ObjectReader, object_store.ObjectWatcher),
-        object_watch.InitialObjects,
-    ]
-    return {twin.__name__: twin for twin in twins}
+#: By the name that a blocking class shares with its twin: the twin, and the class of the view.
+_twins: dict[str, tuple[type, type[View]]] = {}
 
 
 def view_of(inner: Any) -> Any:
-    """The view, if it is one of those objects, or a list of them; else the object itself."""
+    """The view, if its class has a twin, or the views in a list; else the object itself."""
     if type(inner) is list:
         return [view_of(each) for each in inner]  # pyright: ignore[reportUnknownVariableType]
-    twin = _twins().get(type(inner).__name__)
-    return inner if twin is None else _View(inner, twin)
-
-
-def jetstream_of(client: Client, **options: Any) -> JetStream:
-    """JetStream on this client; for the view of a blocking client the view of a blocking one."""
-    import jetstream
-    import jetstream.blocking
-
-    if isinstance(client, _View):
-        js: JetStream = view_of(jetstream.blocking.JetStream(client.inner, **options))
-        return js
-    return jetstream.JetStream(client, **options)
+    known = _twins.get(type(inner).__name__)
+    if known is None:
+        return inner
+    twin, view = known
+    return view(inner, twin)
 
 
 def _plain(argument: Any) -> Any:
     """A callback of a check, which is async, as a blocking object wants it; a view's object."""
-    if isinstance(argument, _View):
+    if isinstance(argument, View):
         return argument.inner
     if not inspect.iscoroutinefunction(argument):
         return argument
@@ -85,29 +51,18 @@ def _plain_all(keywords: dict[str, Any]) -> dict[str, Any]:
     return {name: _plain(argument) for name, argument in keywords.items()}
 
 
-class _Fetch:
-    """What `fetch` returns where it is async: awaited it is a batch, and it can be iterated."""
+def viewed(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A blocking method that takes views and async callbacks, and whose result is a view."""
 
-    def __init__(
-        self, fetch: Callable[..., Any], iterate: Callable[..., Any], *args: Any, **kwargs: Any
-    ) -> None:
-        self._iterate = functools.partial(iterate, *args, **kwargs)
-        self._fetch = functools.partial(fetch, *args, **kwargs)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return view_of(method(*[_plain(arg) for arg in args], **_plain_all(kwargs)))
 
-    async def _batch(self) -> Any:
-        return self._fetch()
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        return self._batch().__await__()
-
-    def send(self, value: Any) -> Any:
-        return self._batch().send(value)
-
-    def __aiter__(self) -> Any:
-        return self._iterate()
+    return call
 
 
-class _View:
+class View:
+    """A blocking object with the methods of its async twin."""
+
     def __init__(self, inner: Any, twin: type) -> None:
         self.inner = inner
         self._twin = twin
@@ -116,12 +71,7 @@ class _View:
         value = getattr(self.inner, name)
         if not inspect.ismethod(value):
             return view_of(value)
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            return view_of(value(*[_plain(arg) for arg in args], **_plain_all(kwargs)))
-
-        if name == "fetch" and hasattr(self.inner, "iter_fetch"):
-            return functools.partial(_Fetch, call, self.iter_fetch)
+        call = viewed(value)
 
         async def async_call(*args: Any, **kwargs: Any) -> Any:
             return call(*args, **kwargs)
@@ -134,8 +84,8 @@ class _View:
     async def __aexit__(self, *exc: object) -> None:
         self.inner.__exit__(*exc)
 
-    def __aiter__(self) -> _View:
-        return _View(iter(self.inner), self._twin)
+    def __aiter__(self) -> View:
+        return type(self)(iter(self.inner), self._twin)
 
     async def __anext__(self) -> Any:
         for item in self.inner:
@@ -153,3 +103,11 @@ class _View:
 
     def __repr__(self) -> str:
         return repr(self.inner)
+
+
+def add_twins(twins: Iterable[type], view: type[View] = View) -> None:
+    """Show blocking objects as these async classes from now on, each by a view of this class."""
+    _twins.update({twin.__name__: (twin, view) for twin in twins})
+
+
+add_twins([Client, Events, Subscription])

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from natsproto.errors import NatsError
 
-from .blocking_view import jetstream_of
 from .certificates import Certificates
 from .cluster import Cluster
 from .server import Server
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from jetstream import JetStream
     from natsproto.client import Client
     from natsproto.events import Event
     from natsproto.options import OptionsDict, ServersLike
@@ -158,10 +156,6 @@ class Context:
         """Two clients of the same server."""
         server = server or self.server
         return await self.connect(server), await self.connect(server)
-
-    def jetstream(self, client: Client, **options: Any) -> JetStream:
-        """JetStream on this client, with the options of jetstream.JetStream."""
-        return jetstream_of(client, **options)
 
     def start(self, work: Callable[..., Coroutine[Any, Any, Result]], *args: Any) -> Task[Result]:
         """Run it next to the check: a task, or a thread. Its waits are to be bounded.

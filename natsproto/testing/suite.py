@@ -1,4 +1,4 @@
-"""The suite: the list of checks, and how to run it on an adapter."""
+"""The suite: lists of checks, and how to run them on an adapter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .context import Context, Servers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
+    from collections.abc import Callable, Coroutine, Iterable, Mapping
     from typing import TypeAlias
 
     from .runner import Connect, Runner
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
 #: How long a check may take.
 LONGEST = 30.0
-
-#: All checks by name, without the `check_` of their functions.
-CHECKS: dict[str, Check] = {}
 
 
 class ChecksFailed(AssertionError):
@@ -64,7 +61,7 @@ class Check:
     ) -> None:
         self.function = function
         self.name = function.__name__.removeprefix("check_")
-        #: The module that it is in; those about JetStream start with `js_`.
+        #: The module that it is in.
         self.group = function.__module__.rpartition(".")[2]
         self.since = since
         self.needs = needs
@@ -110,22 +107,31 @@ class Check:
         return f"<Check {self.name}>"
 
 
-def check(
-    *,
-    since: tuple[int, ...] = (),
-    needs: tuple[str, ...] = (),
-    shares: bool = False,
-    slow: bool = False,
-) -> Callable[[Function], Function]:
-    """Put the function on the list of checks; the arguments are those of Check."""
+class Checks(dict[str, Check]):
+    """A list of checks by name, without the `check_` of their functions."""
 
-    def register(function: Function) -> Function:
-        one = Check(function, since, needs, shares, slow)
-        assert one.name not in CHECKS, one
-        CHECKS[one.name] = one
-        return function
+    def check(
+        self,
+        *,
+        since: tuple[int, ...] = (),
+        needs: tuple[str, ...] = (),
+        shares: bool = False,
+        slow: bool = False,
+    ) -> Callable[[Function], Function]:
+        """Put the function on this list; the arguments are those of Check."""
 
-    return register
+        def register(function: Function) -> Function:
+            one = Check(function, since, needs, shares, slow)
+            assert one.name not in self, one
+            self[one.name] = one
+            return function
+
+        return register
+
+
+#: The checks of the core; those of JetStream are in jetstream.testing.
+CHECKS = Checks()
+check = CHECKS.check
 
 
 def check_adapter(
@@ -133,6 +139,7 @@ def check_adapter(
     runner: Runner,
     *,
     checks: Iterable[str] | None = None,
+    suite: Mapping[str, Check] = CHECKS,
     server_binary: str | None = None,
 ) -> Report:
     """Run the checks, all or those named, on an adapter; ChecksFailed if any of them fails.
@@ -141,15 +148,16 @@ def check_adapter(
 
     `connect` is what an adapter offers its users: it takes server URLs and the keywords of
     natsproto.options.Options, and returns an asynchronous context manager, or with BlockingRunner
-    an ordinary one, that gives a client.
+    an ordinary one, that gives a client. `suite` is the list that the checks are taken from. By
+    default it has those of the core; `jetstream.testing.check_adapter` adds those of JetStream.
     """
-    names = list(CHECKS) if checks is None else list(checks)
-    strangers = [name for name in names if name not in CHECKS]
+    names = list(suite) if checks is None else list(checks)
+    strangers = [name for name in names if name not in suite]
     if strangers:
         raise ValueError(f"there is no check {strangers[0]!r}")
     report = Report()
     with Servers(server_binary) as servers:
-        for one in [CHECKS[name] for name in names]:
+        for one in [suite[name] for name in names]:
             reason = one.reason_to_skip(runner, servers.version)
             if reason:
                 report.skipped.append((one.name, reason))

@@ -1,4 +1,4 @@
-"""Every check of natsproto.testing but those about JetStream, on every adapter, on a real server.
+"""Every check of natsproto.testing, on every adapter, against a real nats-server.
 
 Another server than the installed one: NATS_SERVER=/path/to/nats-server pytest tests/conformance
 """
@@ -12,10 +12,8 @@ import pytest
 from natsproto.testing import CHECKS
 from tests.conformance.runners import RUNNERS
 
-NAMES = [name for name, check in CHECKS.items() if not check.group.startswith("js_")]
 
-
-@pytest.mark.parametrize("check", NAMES)
+@pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("adapter", RUNNERS)
 def test_conformance(adapter, check, servers):
     module, make_runner = RUNNERS[adapter]

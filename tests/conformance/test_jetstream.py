@@ -1,4 +1,4 @@
-"""Every check of natsproto.testing about JetStream, on every adapter, against a real nats-server.
+"""Every check of jetstream.testing, on every adapter, against a real nats-server.
 
 Those that wait for elections run on one adapter with an event loop and on one without: what they
 prove is in the machines, which all adapters share.
@@ -10,13 +10,11 @@ import importlib
 
 import pytest
 
-from natsproto.testing import CHECKS
+from jetstream.testing import CHECKS
 from tests.conformance.runners import RUNNERS
 
-NAMES = [name for name, check in CHECKS.items() if check.group.startswith("js_")]
 
-
-@pytest.mark.parametrize("check", NAMES)
+@pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("adapter", RUNNERS)
 def test_jetstream(adapter, check, servers):
     module, make_runner = RUNNERS[adapter]

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from jetstream import testing as jetstream_testing
 from natsproto.adapters import asyncio as adapter
 from natsproto.adapters import threads
 from natsproto.testing import (
@@ -20,12 +21,25 @@ from natsproto.testing import (
 )
 from natsproto.testing.context import raises
 
+EVERY = [*CHECKS.values(), *jetstream_testing.CHECKS.values()]
+
 
 def test_there_are_many_checks():
     assert len(CHECKS) >= 150
+    assert len(jetstream_testing.CHECKS) >= 400
 
 
-@pytest.mark.parametrize("check", CHECKS.values(), ids=lambda check: check.name)
+def test_no_check_of_jetstream_has_the_name_of_another():
+    assert CHECKS.keys().isdisjoint(jetstream_testing.CHECKS)
+
+
+def test_each_package_has_the_checks_of_its_own_subject():
+    for package, checks in [("natsproto", CHECKS), ("jetstream", jetstream_testing.CHECKS)]:
+        home = f"{package}.testing.checks."
+        assert all(one.function.__module__ == home + one.group for one in checks.values())
+
+
+@pytest.mark.parametrize("check", EVERY, ids=lambda check: check.name)
 def test_checks_say_what_they_prove(check):
     assert check.proves.endswith(".")
     assert not check.name.startswith("check_")
@@ -61,8 +75,38 @@ def test_what_cannot_be_run_is_skipped(monkeypatch):
 
 
 def test_unknown_checks():
-    with pytest.raises(ValueError, match="there is no check 'nonsense'"):
-        check_adapter(adapter.connect, AsyncioRunner(), checks=["nonsense"])
+    for run in (check_adapter, jetstream_testing.check_adapter):
+        with pytest.raises(ValueError, match="there is no check 'nonsense'"):
+            run(adapter.connect, AsyncioRunner(), checks=["nonsense"])
+
+
+NAMES_OF_BOTH = ["request", "js_publish"]
+
+
+def test_the_checks_of_the_core_are_the_default():
+    with pytest.raises(ValueError, match="there is no check 'js_publish'"):
+        check_adapter(adapter.connect, AsyncioRunner(), checks=NAMES_OF_BOTH)
+
+
+def test_checks_of_other_lists():
+    suite = {**CHECKS, **jetstream_testing.CHECKS}
+    report = check_adapter(adapter.connect, AsyncioRunner(), checks=NAMES_OF_BOTH, suite=suite)
+    assert report.passed == NAMES_OF_BOTH
+    one = {"request": CHECKS["request"]}
+    assert check_adapter(adapter.connect, AsyncioRunner(), suite=one).passed == ["request"]
+
+
+def test_the_adapter_check_of_jetstream_has_both_lists():
+    runner = BlockingRunner(shares_clients=True)
+    report = jetstream_testing.check_adapter(threads.connect, runner, checks=NAMES_OF_BOTH)
+    assert report.passed == NAMES_OF_BOTH
+
+
+def test_the_adapter_check_of_jetstream_runs_all_by_default(monkeypatch):
+    for one in EVERY:
+        monkeypatch.setattr(one, "since", (99, 0, 0))
+    report = jetstream_testing.check_adapter(adapter.connect, AsyncioRunner())
+    assert [name for name, _ in report.skipped] == [*CHECKS, *jetstream_testing.CHECKS]
 
 
 def test_a_check_that_hangs():

@@ -1,0 +1,390 @@
+"""Push subscriptions and what the server tells them: flow control, heartbeats, gaps, leaders."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from jetstream.errors import (
+    HeartbeatMissed,
+)
+from jetstream.push.machine import Gap, PushWarning, Recounted
+from jetstream.testing.blocking_view import jetstream_of
+from jetstream.testing.checks.elections import replicated
+from jetstream.testing.streams import (
+    ELECTION,
+    fill,
+    filled_stream,
+    js_server,
+    name_of,
+    new_stream,
+    numbers,
+    open_js,
+    pause,
+    publish_surely,
+    until,
+)
+from jetstream.testing.suite import check
+from natsproto.errors import NoResponders, TimeoutExpired
+from natsproto.testing.context import WAIT, Context
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from jetstream import JetStream
+    from jetstream.push.api import PushMessages
+    from natsproto.client import Client
+    from natsproto.testing.server import Server
+
+# For an election, and the silence before it.
+_V2: dict[str, Any] = {
+    "jetstream": {"domain": "hub"},
+    "feature_flags": {"js_ack_fc_v2": True},
+}
+_BLOCK = bytes(64 * 1024)
+# The windows of the server in such blocks: the first of 2 MiB, the largest of 32 MiB.
+_FIRST_WINDOW = 32
+_LARGEST_WINDOW = 512
+
+
+async def _stalled(client: Client, messages: PushMessages) -> None:
+    """Until the first window is full; and then no more comes."""
+
+    async def full() -> bool:
+        return messages.pending >= _FIRST_WINDOW
+
+    await until(client, full)
+    await pause(client, 0.15)
+    assert messages.pending == _FIRST_WINDOW
+
+
+async def _flow(
+    ctx: Context, blocks: int, server: Server | None = None, **options: Any
+) -> tuple[Client, JetStream, PushMessages]:
+    client = await ctx.connect(server or js_server(ctx))
+    js = jetstream_of(client, **options)
+    await new_stream(ctx, js)
+    await fill(ctx, js, [_BLOCK] * blocks)
+    asked: dict[str, Any] = {"flow_control": True, "idle_heartbeat": 0.2, "ack_policy": "none"}
+    return client, js, await js.subscribe(f"{ctx.subject}.x", name="c", **asked)
+
+
+async def _take_all(messages: PushMessages, count: int) -> int:
+    """That many, in order; returns how many waited at most."""
+    most = 0
+    for number in range(1, count + 1):
+        most = max(most, messages.pending)
+        msg = await messages.next(WAIT)
+        assert msg.metadata.stream_seq == number
+    return most
+
+
+async def _nothing_told(messages: PushMessages, seconds: float = 0.05) -> None:
+    try:
+        event = await messages.events.next(seconds)
+    except TimeoutExpired:
+        return
+    raise AssertionError(f"nobody expects {event!r}")
+
+
+@check()
+async def check_push_flow_control(ctx: Context) -> None:
+    """The server stops at its window while nobody takes anything, and then goes on."""
+    client, _, messages = await _flow(ctx, 128)
+    async with messages:
+        await _stalled(client, messages)
+        await _take_all(messages, 128)
+        assert messages.dropped == 0
+        await _nothing_told(messages)
+
+
+@check(since=(2, 14))
+async def check_push_flow_control_v2(ctx: Context) -> None:
+    """Likewise with a server whose flow control subjects have a domain and an account."""
+    client, _, messages = await _flow(ctx, 96, ctx.shared_server(**_V2), domain="hub")
+    async with messages:
+        await _stalled(client, messages)
+        await _take_all(messages, 96)
+        await _nothing_told(messages)
+
+
+@check(since=(2, 14))
+async def check_ordered_push_v2(ctx: Context) -> None:
+    """An ordered subscription there: stalled, taken, in order, and none is made anew."""
+    client = await ctx.connect(ctx.shared_server(**_V2))
+    js = jetstream_of(client, domain="hub")
+    await new_stream(ctx, js)
+    await fill(ctx, js, [_BLOCK] * 96)
+    async with await js.subscribe(f"{ctx.subject}.x", ordered=True, idle_heartbeat=0.2) as messages:
+        await _stalled(client, messages)
+        await _take_all(messages, 96)
+        await _nothing_told(messages, 0.3)
+
+
+@check(slow=True)
+async def check_push_flow_control_bounds_memory(ctx: Context) -> None:
+    """64 MiB for a handler that takes a rest now and then: never more than the server's window."""
+    client, _, messages = await _flow(ctx, 1024)
+    most = 0
+    async with messages:
+        for number in range(1, 1025):
+            if number % 256 == 1:
+                await pause(client, 0.3)
+            most = max(most, messages.pending)
+            assert (await messages.next(WAIT)).metadata.stream_seq == number
+        await _nothing_told(messages)
+        assert messages.dropped == 0
+    assert most <= _LARGEST_WINDOW, f"{most} blocks of 64 KiB waited"
+
+
+@check()
+async def check_push_stalled_consumer_revives(ctx: Context) -> None:
+    """A consumer that is stalled, for a subscriber before us left, goes on: heartbeats name it."""
+    client = await ctx.connect(js_server(ctx))
+    js = jetstream_of(client)
+    await new_stream(ctx, js)
+    await fill(ctx, js, [_BLOCK] * 64)
+    target = f"{ctx.subject}-deliver"
+    rude = await client.subscribe(target)
+    consumer = await js.create_consumer(
+        name_of(ctx),
+        durable_name="c",
+        deliver_subject=target,
+        flow_control=True,
+        idle_heartbeat=0.2,
+        ack_policy="none",
+    )
+
+    async def stalled() -> bool:
+        while rude.pending:
+            msg = await rude.next(WAIT)
+            if msg.headers is not None and msg.headers.get("Nats-Consumer-Stalled"):
+                return True
+        return False
+
+    await until(client, stalled)
+    await rude.unsubscribe()
+    assert (await consumer.info()).delivered.consumer_seq == _FIRST_WINDOW
+
+    async def unbound() -> bool:
+        return not (await consumer.info()).push_bound
+
+    await until(client, unbound)
+    async with await js.subscribe(
+        stream=name_of(ctx), durable="c", bind=True, alarm_after=20
+    ) as messages:
+        for number in range(_FIRST_WINDOW + 1, 65):
+            assert (await messages.next(WAIT)).metadata.stream_seq == number
+        await _nothing_told(messages)
+
+
+@check()
+async def check_push_heartbeat_of_a_frozen_server(ctx: Context) -> None:
+    """A server that freezes is noticed after three heartbeats, and again after each one more."""
+    server = ctx.own_server(jetstream="enabled")
+    js = await open_js(ctx, server)
+    await new_stream(ctx, js)
+    await fill(ctx, js, numbers(1))
+    asked: dict[str, Any] = {"idle_heartbeat": 0.2, "durable": "c"}
+    async with await js.subscribe(f"{ctx.subject}.x", **asked) as messages:
+        assert (await messages.next(WAIT)).data == b"0"
+        server.freeze()
+        began = time.monotonic()
+        try:
+            for at_least in (0.35, 0.55):
+                event = await messages.events.next(WAIT)
+                assert isinstance(event, PushWarning)
+                assert isinstance(event.error, HeartbeatMissed)
+                assert time.monotonic() - began >= at_least
+        finally:
+            server.thaw()
+        await fill(ctx, js, [b"thawed"])
+        assert (await messages.next(WAIT)).data == b"thawed"
+
+
+@check()
+async def check_push_gap(ctx: Context) -> None:
+    """What had no room is a gap: told as soon as a heartbeat or a message shows it."""
+    js, subject = await filled_stream(ctx, 6)
+    asked: dict[str, Any] = {"idle_heartbeat": 0.1, "ack_policy": "none"}
+    async with await js.subscribe(
+        subject, max_pending_messages=2, alarm_after=50, **asked
+    ) as messages:
+        assert await messages.events.next(WAIT) == Gap(3, 6)
+        assert (messages.pending, messages.dropped) == (2, 4)
+        for payload in (b"0", b"1"):
+            assert (await messages.next(WAIT)).data == payload
+        await fill(ctx, js, [b"6"])
+        assert (await messages.next(WAIT)).metadata.consumer_seq == 7
+        await _nothing_told(messages, 0.2)
+
+
+@check()
+async def check_push_redelivery_is_no_gap(ctx: Context) -> None:
+    """What is given back and comes again has the next number, and nothing is told."""
+    js, subject = await filled_stream(ctx, 3)
+    async with await js.subscribe(subject, idle_heartbeat=0.2, alarm_after=50) as messages:
+        for number in range(1, 7):
+            msg = await messages.next(WAIT)
+            assert msg.metadata.consumer_seq == number
+            await (msg.nak() if msg.metadata.delivered == 1 else msg.ack())
+        await _nothing_told(messages, 0.3)
+
+
+@check(since=(2, 14))
+async def check_push_reset_is_no_gap(ctx: Context) -> None:
+    """A consumer that is reset counts anew: told as that, not as a gap."""
+    js, subject = await filled_stream(ctx, 3)
+    async with await js.subscribe(
+        subject, durable="c", idle_heartbeat=0.2, alarm_after=50
+    ) as messages:
+        for number in range(1, 4):
+            msg = await messages.next(WAIT)
+            assert msg.metadata.consumer_seq == number
+        await js.reset_consumer(name_of(ctx), "c")
+        for number in range(1, 4):
+            msg = await messages.next(WAIT)
+            assert (msg.metadata.stream_seq, msg.metadata.consumer_seq) == (number, number)
+            await msg.ack()
+        event = await messages.events.next(WAIT)
+        assert isinstance(event, Recounted)
+        assert event.before == 3
+        await _nothing_told(messages, 0.3)
+
+
+# A cluster of three
+
+
+async def _take(messages: PushMessages, seen: set[bytes], count: int, timeout: float) -> None:
+    """Until so many different messages were seen."""
+    deadline = time.monotonic() + timeout
+    while len(seen) < count:
+        msg = await messages.next(max(0.0, deadline - time.monotonic()))
+        await msg.ack()
+        seen.add(msg.data)
+
+
+async def _in_order(messages: PushMessages, seen: list[int], last: int, timeout: float) -> None:
+    """Until the message of this sequence came; all before it came, each once."""
+    deadline = time.monotonic() + timeout
+    while not seen or seen[-1] < last:
+        msg = await messages.next(max(0.0, deadline - time.monotonic()))
+        seen.append(msg.metadata.stream_seq)
+    assert seen == list(range(1, last + 1))
+
+
+@check()
+async def check_push_over_step_downs(ctx: Context) -> None:
+    """When the leader of the consumer steps down, three times, the subscription goes on."""
+    cluster = ctx.shared_cluster()
+    stream, _ = await replicated(ctx, cluster)
+    client = await ctx.connect(cluster.members[1])
+    js = jetstream_of(client)
+    subject = f"$JS.API.CONSUMER.LEADER.STEPDOWN.{stream.name}.p"
+    seen: set[bytes] = set()
+
+    async def step_down() -> bool:
+        try:
+            return b'"success":true' in (await client.request(subject, timeout=0.5)).data
+        except (TimeoutExpired, NoResponders):
+            return False
+
+    asked: dict[str, Any] = {"ack_wait": 1.0, "max_ack_pending": 5, "idle_heartbeat": 0.5}
+    async with await js.subscribe(stream=stream.name, durable="p", **asked) as messages:
+        for turn in (1, 2, 3):
+            await _take(messages, seen, 10 * turn, 2 * WAIT)
+            await until(client, step_down, ELECTION)
+        await _take(messages, seen, 40, 2 * WAIT)
+
+
+async def _survive(
+    ctx: Context, strike: Callable[[Server], object], heal: Callable[[Server], object]
+) -> None:
+    """Subscribed by way of another member, while the leader of the consumer is struck."""
+    cluster = ctx.shared_cluster()
+    stream, _ = await replicated(ctx, cluster)
+    home = cluster.members[0]
+    client = await ctx.connect(home)
+    js = jetstream_of(client)
+    asked: dict[str, Any] = {
+        "ack_wait": 1.0,
+        "max_ack_pending": 5,
+        "idle_heartbeat": 0.5,
+        "flow_control": True,
+    }
+    seen: set[bytes] = set()
+    async with await js.subscribe(stream=stream.name, durable="p", **asked) as messages:
+        await _take(messages, seen, 10, WAIT)
+        info = (await js.consumer(stream.name, "p")).cached_info
+        assert info.cluster is not None
+        leader = next(each for each in cluster.members if each.name == info.cluster.leader)
+        other = next(each for each in cluster.members if each is not leader)
+        try:
+            strike(leader)
+            await _take(messages, seen, 40, ELECTION)
+            publisher = await ctx.connect(other)
+            js = jetstream_of(publisher)
+            await publish_surely(publisher, js, ctx.subject + ".x", b"after")
+            await _take(messages, seen, 41, ELECTION)
+        finally:
+            heal(leader)
+            cluster.wait_formed()
+
+
+@check(slow=True)
+async def check_push_over_a_crash_of_the_leader(ctx: Context) -> None:
+    """When the leader of the consumer is killed, the subscription goes on with the next one."""
+    await _survive(ctx, lambda leader: leader.kill(), lambda leader: leader.restart())
+
+
+@check(slow=True)
+async def check_push_over_a_stop_of_the_leader(ctx: Context) -> None:
+    """When the leader of the consumer is stopped in good order, likewise."""
+    await _survive(ctx, lambda leader: leader.terminate(), lambda leader: leader.restart())
+
+
+@check(slow=True)
+async def check_ordered_push_over_a_crash(ctx: Context) -> None:
+    """The server that has the consumer in its memory is killed: in order, nothing missed."""
+    cluster = ctx.shared_cluster()
+    stream, _ = await replicated(ctx, cluster)
+    info = await stream.info()
+    assert info.cluster is not None
+    victim = next(each for each in cluster.members if each.name == info.cluster.leader)
+    home = next(each for each in cluster.members if each is not victim)
+    client = await ctx.connect(home)
+    js = jetstream_of(client)
+    seen: list[int] = []
+    async with await js.subscribe(stream=stream.name, ordered=True, idle_heartbeat=0.5) as messages:
+        await _in_order(messages, seen, 40, WAIT)
+        try:
+            victim.kill()
+            await publish_surely(client, js, ctx.subject + ".x", b"after")
+            await _in_order(messages, seen, 41, ELECTION)
+        finally:
+            victim.restart()
+            cluster.wait_formed()
+
+
+@check()
+async def check_ordered_push_over_step_downs(ctx: Context) -> None:
+    """When the leader of the stream steps down, three times, it goes on, in order."""
+    cluster = ctx.shared_cluster()
+    stream, _ = await replicated(ctx, cluster)
+    client = await ctx.connect(cluster.members[1])
+    js = jetstream_of(client)
+    subject = f"$JS.API.STREAM.LEADER.STEPDOWN.{stream.name}"
+    seen: list[int] = []
+
+    async def step_down() -> bool:
+        try:
+            return b'"success":true' in (await client.request(subject, timeout=0.5)).data
+        except (TimeoutExpired, NoResponders):
+            return False
+
+    async with await js.subscribe(stream=stream.name, ordered=True, idle_heartbeat=0.5) as messages:
+        for turn in (1, 2):
+            await _in_order(messages, seen, 39 + turn, 2 * WAIT)
+            await until(client, step_down, ELECTION)
+            await publish_surely(client, js, ctx.subject + ".x", b"after %d" % turn)
+        await _in_order(messages, seen, 42, 2 * WAIT)

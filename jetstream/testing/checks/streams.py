@@ -1,0 +1,442 @@
+"""Streams: their life, lists of them, what they tell, and purging."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from jetstream import StreamConfig
+from jetstream.errors import (
+    InvalidConfig,
+    JetStreamError,
+    JetStreamNotAvailable,
+    StreamNameInUse,
+    StreamNotFound,
+    SubjectOverlap,
+)
+from jetstream.testing.blocking_view import jetstream_of
+from jetstream.testing.streams import (
+    fill,
+    js_server,
+    name_of,
+    new_stream,
+    numbers,
+    open_js,
+    until,
+)
+from jetstream.testing.suite import check
+from natsproto.errors import InvalidName, InvalidSubject, InvalidValue, LocalError, NotSupported
+from natsproto.testing.context import SOON, WAIT, Context, raises
+from natsproto.testing.peers import RawPeer
+
+if TYPE_CHECKING:
+    from jetstream import JetStream, Stream
+
+# The server lists 256 streams and 100,000 subjects in one answer.
+_MANY_STREAMS = 300
+_MANY_SUBJECTS = 100_100
+
+
+@check(since=(2, 10))
+async def check_account_info(ctx: Context) -> None:
+    """The account tells its usage, its limits and the level of the API."""
+    js = await open_js(ctx)
+    before = await js.account_info()
+    await new_stream(ctx, js)
+    after = await js.account_info()
+    assert after.streams == before.streams + 1
+    assert after.api.total > before.api.total
+    assert after.limits.max_streams == -1
+    assert (after.api.level >= 1) is (js_server(ctx).version >= (2, 11))  # it came with 2.11
+
+
+@check()
+async def check_nested_fields_are_never_ignored(ctx: Context) -> None:
+    """Transforms of mirrors and sources are kept, or refused if the server does not know them."""
+    js = await open_js(ctx)
+    await new_stream(ctx, js)
+    moved = {"src": ctx.subject + ".>", "dest": ctx.subject + "-moved.>"}
+    origin: dict[str, Any] = {"name": name_of(ctx), "subject_transforms": [moved]}
+    configs: list[dict[str, Any]] = [{"mirror": origin}, {"sources": [origin]}]
+    for number, config in enumerate(configs):
+        try:
+            copy = await js.create_stream({"name": f"{name_of(ctx)}-{number}", **config})
+        except NotSupported:
+            continue
+        made = copy.cached_info.config
+        source = made.mirror or made.sources[0]
+        assert [one.dest for one in source.subject_transforms] == [moved["dest"]]
+
+
+@check()
+async def check_jetstream_not_available(ctx: Context) -> None:
+    """On a server without JetStream a call fails at once."""
+    js = jetstream_of(await ctx.client())
+    with raises(JetStreamNotAvailable, within=SOON):
+        await js.account_info()
+
+
+@check()
+async def check_stream_create(ctx: Context) -> None:
+    """A stream is created as it was told, and found again."""
+    js = await open_js(ctx)
+    stream = await new_stream(ctx, js, max_msgs=10, max_age=60.5, description="test")
+    for info in (stream.cached_info, (await js.stream(stream.name)).cached_info):
+        config = info.config
+        assert (config.name, config.subjects) == (name_of(ctx), [ctx.subject + ".>"])
+        assert (config.max_msgs, config.max_age, config.description) == (10, 60.5, "test")
+        assert info.created is not None
+
+
+@check(since=(2, 10))
+async def check_stream_create_from_info(ctx: Context) -> None:
+    """The configuration that the server tells is one to create a stream with."""
+    js = await open_js(ctx)
+    stream = await new_stream(ctx, js, metadata={"team": "blue"})
+    config = stream.cached_info.config
+    await js.delete_stream(stream.name)
+    again = await js.create_stream(config)
+    assert again.cached_info.config.metadata["team"] == "blue"
+    assert again.cached_info.config.subjects == config.subjects
+
+
+@check()
+async def check_stream_create_twice(ctx: Context) -> None:
+    """To create the same stream again is fine; its messages stay."""
+    js = await open_js(ctx)
+    await new_stream(ctx, js)
+    await fill(ctx, js, numbers(2))
+    again = await new_stream(ctx, js)
+    assert again.cached_info.state.messages == 2
+
+
+@check()
+async def check_stream_name_in_use(ctx: Context) -> None:
+    """A stream of this name with another configuration is in the way."""
+    js = await open_js(ctx)
+    await new_stream(ctx, js)
+    with raises(StreamNameInUse) as caught:
+        await new_stream(ctx, js, max_msgs=1)
+    assert (caught.error.code, caught.error.err_code) == (400, 10058)
+    assert "in use" in caught.error.description
+
+
+@check()
+async def check_stream_subject_overlap(ctx: Context) -> None:
+    """No two streams take the same subject."""
+    js = await open_js(ctx)
+    await new_stream(ctx, js)
+    with raises(SubjectOverlap) as caught:
+        await new_stream(ctx, js, name=name_of(ctx) + "-2", subjects=[ctx.subject + ".1"])
+    assert caught.error.err_code == 10065
+
+
+@check()
+async def check_stream_update(ctx: Context) -> None:
+    """An update changes what may change; the messages stay."""
+    js = await open_js(ctx)
+    stream = await new_stream(ctx, js)
+    await fill(ctx, js, numbers(3))
+    config = stream.cached_info.config
+    config.max_msgs = 2
+    config.description = "smaller"
+    updated = await js.update_stream(config)
+    assert updated.cached_info.config.description == "smaller"
+    assert (await stream.info()).state.messages == 2
+    with raises(JetStreamError):
+        await js.update_stream(name=stream.name, subjects=config.subjects, storage="file")
+
+
+@check()
+async def check_stream_update_missing(ctx: Context) -> None:
+    """What is not there cannot be updated."""
+    js = await open_js(ctx)
+    with raises(StreamNotFound) as caught:
+        await js.update_stream(name=name_of(ctx), subjects=[ctx.subject])
+    assert (caught.error.code, caught.error.err_code) == (404, 10059)
+
+
+@check()
+async def check_stream_create_or_update(ctx: Context) -> None:
+    """create_or_update_stream works whether it is there or not."""
+    js = await open_js(ctx)
+    for limit in (5, 7):
+        stream = await js.create_or_update_stream(
+            name=name_of(ctx), subjects=[ctx.subject], storage="memory", max_msgs=limit
+        )
+        assert stream.cached_info.config.max_msgs == limit
+
+
+@check()
+async def check_stream_update_by_keywords(ctx: Context) -> None:
+    """Keywords change the fields that they name, and no other; a configuration changes all."""
+    js = await open_js(ctx)
+    stream = await new_stream(ctx, js, max_msgs=7, description="mine")
+    subjects = [ctx.subject + ".>"]
+    for change in (js.create_or_update_stream, js.update_stream):
+        for seconds in (60.0, 3600.0):
+            changed = (await change(name=stream.name, max_age=seconds)).cached_info.config
+            assert (changed.max_age, changed.max_msgs) == (seconds, 7)
+            assert (changed.subjects, changed.description) == (subjects, "mine")
+    whole = StreamConfig(name=stream.name, subjects=subjects, storage="memory")
+    for change in (js.create_or_update_stream, js.update_stream):
+        changed = (await change(whole)).cached_info.config
+        assert (changed.max_age, changed.max_msgs, changed.description) == (0, -1, "")
+
+
+@check()
+async def check_stream_exists_names_the_fields(ctx: Context) -> None:
+    """A stream that exists with another configuration is refused with the fields that differ."""
+    js = await open_js(ctx)
+    stream = await new_stream(ctx, js, max_msgs=7)
+    with raises(StreamNameInUse) as caught:
+        await new_stream(ctx, js, max_msgs=5, max_age=60.0)
+    told = ["max_msgs is 7, not 5", "max_age is 0.0, not 60.0"]
+    assert list(caught.error.different) == told
+    assert "; ".join(told) in str(caught.error)
+    with raises(StreamNameInUse) as caught:
+        await js.create_stream(name=stream.name, subjects=[ctx.subject + ".>"], storage="memory")
+    assert list(caught.error.different) == ["max_msgs is 7, not 0"]
+
+
+@check(since=(2, 11))
+async def check_pedantic(ctx: Context) -> None:
+    """A pedantic server refuses configurations that it would adjust otherwise."""
+    js = await open_js(ctx)
+    name = name_of(ctx)
+    settings: dict[str, Any] = {"subjects": [ctx.subject], "storage": "memory", "max_age": 10.0}
+    with raises(InvalidConfig) as caught:
+        await js.create_stream(name=name, pedantic=True, **settings)
+    assert caught.error.err_code == 10157
+    stream = await js.create_stream(name=name, pedantic=True, duplicate_window=5.0, **settings)
+    await js.update_stream(name=name, pedantic=True, description="fine")
+    waits: dict[str, Any] = {"backoff": [1.0, 2.0], "max_deliver": 4}
+    with raises(InvalidConfig):
+        await stream.create_consumer(durable_name="c", pedantic=True, ack_wait=30.0, **waits)
+    consumer = await stream.create_consumer(durable_name="c", ack_wait=30.0, **waits)
+    assert consumer.cached_info.config.ack_wait == 1.0
+    with raises(InvalidConfig):
+        await stream.update_consumer(durable_name="c", pedantic=True, ack_wait=30.0)
+    await stream.create_or_update_consumer(durable_name="c", pedantic=True, max_deliver=5)
+
+
+@check()
+async def check_stream_not_found(ctx: Context) -> None:
+    """A stream that is not there is so for every call."""
+    js = await open_js(ctx)
+    for call in (js.stream, js.delete_stream, js.consumers):
+        with raises(StreamNotFound) as caught:
+            await call(name_of(ctx))
+        assert (caught.error.code, caught.error.err_code) == (404, 10059)
+    with raises(StreamNotFound):
+        await js.create_consumer(name_of(ctx), durable_name="c")
+
+
+@check()
+async def check_stream_delete(ctx: Context) -> None:
+    """A stream is deleted by its name, or by itself."""
+    js = await open_js(ctx)
+    for turn in (1, 2):
+        stream = await new_stream(ctx, js)
+        await (stream.delete() if turn == 1 else js.delete_stream(stream.name))
+        with raises(StreamNotFound):
+            await js.stream(stream.name)
+
+
+@check()
+async def check_streams_are_listed_page_by_page(ctx: Context) -> None:
+    """More streams than one answer lists are listed all, with and without their infos."""
+    js = await _many_streams(ctx)
+    expected = [f"many-{n:03}" for n in range(_MANY_STREAMS)]
+    assert sorted(await js.stream_names()) == expected
+    assert sorted(info.config.name for info in await js.streams()) == expected
+
+
+async def _many_streams(ctx: Context) -> JetStream:
+    # All who ask for this configuration get the same server, with the streams of the first.
+    server = ctx.shared_server(jetstream={"max_mem": 2**28, "max_file": 2**28})
+    js = await open_js(ctx, server)
+    for n in range((await js.account_info()).streams, _MANY_STREAMS):
+        await js.create_stream(name=f"many-{n:03}", subjects=[f"many.{n}"], storage="memory")
+    return js
+
+
+@check()
+async def check_streams_by_subject(ctx: Context) -> None:
+    """Streams are found by a subject that they take: one, none, several."""
+    js = await open_js(ctx)
+    names = [f"{name_of(ctx)}-{token}" for token in "ab"]
+    for name, token in zip(names, "ab", strict=True):
+        await new_stream(ctx, js, name=name, subjects=[f"{ctx.subject}.{token}.*"])
+    assert await js.stream_name_by_subject(f"{ctx.subject}.a.1") == names[0]
+    assert await js.stream_names(f"{ctx.subject}.b.>") == names[1:]
+    assert [info.config.name for info in await js.streams(f"{ctx.subject}.a.1")] == names[:1]
+    assert sorted(await js.stream_names(f"{ctx.subject}.>")) == names
+    with raises(StreamNotFound):
+        await js.stream_name_by_subject(f"{ctx.subject}.c.1")
+    with raises(JetStreamError) as caught:
+        await js.stream_name_by_subject(f"{ctx.subject}.>")
+    assert names[0] in str(caught.error)
+    assert names[1] in str(caught.error)
+
+
+@check()
+async def check_stream_info(ctx: Context) -> None:
+    """The info is of this moment; cached_info is that of the last call."""
+    js = await open_js(ctx)
+    stream = await new_stream(ctx, js)
+    await fill(ctx, js, numbers(4))
+    assert stream.cached_info.state.messages == 0
+    info = await stream.info()
+    assert (info.state.messages, info.state.first_seq, info.state.last_seq) == (4, 1, 4)
+    assert info.state.last_ts is not None
+    assert stream.cached_info.state.messages == 4
+    await js.delete_stream(stream.name)
+    with raises(StreamNotFound):
+        await stream.info()
+
+
+@check()
+async def check_stream_info_by_subject(ctx: Context) -> None:
+    """The info counts the messages of each subject of a filter."""
+    js = await open_js(ctx)
+    stream = await new_stream(ctx, js)
+    for token, count in (("a.1", 3), ("a.2", 1), ("b", 2)):
+        await fill(ctx, js, numbers(count), token)
+    info = await stream.info(subjects_filter=f"{ctx.subject}.a.*")
+    assert info.state.subjects == {f"{ctx.subject}.a.1": 3, f"{ctx.subject}.a.2": 1}
+    assert (await stream.info()).state.subjects == {}
+    assert (await stream.info()).state.num_subjects == 3
+
+
+@check()
+async def check_stream_info_of_many_subjects(ctx: Context) -> None:
+    """More subjects than one answer counts are counted all."""
+    server = ctx.shared_server(jetstream={"max_mem": 2**29})
+    client = await ctx.connect(server)
+    stream = await jetstream_of(client, timeout=15.0).create_stream(
+        name="WIDE", subjects=["wide.*"], storage="memory"
+    )
+    if not stream.cached_info.state.num_subjects:
+        with RawPeer(server) as peer:
+            peer.send(b"".join([b"PUB wide.%d 0\r\n\r\n" % n for n in range(_MANY_SUBJECTS)]))
+            peer.flush()
+
+    async def filled() -> bool:
+        return (await stream.info()).state.num_subjects == _MANY_SUBJECTS
+
+    await until(client, filled, 3 * WAIT)
+    info = await stream.info(subjects_filter="wide.*")
+    assert len(info.state.subjects) == _MANY_SUBJECTS
+    assert set(info.state.subjects.values()) == {1}
+
+
+@check()
+async def check_stream_info_of_deleted(ctx: Context) -> None:
+    """On demand the info lists the sequences that are gone."""
+    js = await open_js(ctx)
+    stream = await new_stream(ctx, js)
+    await fill(ctx, js, numbers(6))
+    for seq in (2, 4, 5):
+        await stream.delete_msg(seq)
+    assert (await stream.info(deleted_details=True)).state.deleted == [2, 4, 5]
+    info = await stream.info()
+    assert (info.state.deleted, info.state.num_deleted) == ([], 3)
+
+
+async def _purge(ctx: Context, js: JetStream, stream: Stream, **how: Any) -> tuple[int, list[int]]:
+    """Fill it anew and purge: how many are gone, and which are left, counted from 1."""
+    await stream.purge()
+    first = (await stream.info()).state.last_seq
+    for token in "aab":
+        await fill(ctx, js, numbers(2), token)
+    if "seq" in how:
+        how["seq"] += first
+    purged = await stream.purge(**how)
+    state = (await stream.info(deleted_details=True)).state
+    left = set(range(state.first_seq, state.last_seq + 1)) - set(state.deleted)
+    return purged, [seq - first for seq in sorted(left)]
+
+
+@check()
+async def check_stream_purge(ctx: Context) -> None:
+    """Purging: everything, a subject, what is below a sequence, all but the newest."""
+    js = await open_js(ctx)
+    stream = await new_stream(ctx, js)
+    assert await _purge(ctx, js, stream) == (6, [])
+    assert await _purge(ctx, js, stream, subject=ctx.subject + ".a") == (4, [5, 6])
+    assert await _purge(ctx, js, stream, subject=ctx.subject + ".c") == (0, [1, 2, 3, 4, 5, 6])
+    assert await _purge(ctx, js, stream, seq=3) == (2, [3, 4, 5, 6])
+    assert await _purge(ctx, js, stream, keep=2) == (4, [5, 6])
+    assert await _purge(ctx, js, stream, subject=ctx.subject + ".a", keep=1) == (3, [4, 5, 6])
+    assert await _purge(ctx, js, stream, subject=ctx.subject + ".a", seq=4) == (3, [4, 5, 6])
+
+
+@check()
+async def check_stream_purge_refused_locally(ctx: Context) -> None:
+    """Nothing that is empty or 0 by mistake purges everything."""
+    js = await open_js(ctx)
+    stream = await new_stream(ctx, js)
+    await fill(ctx, js, numbers(3))
+    wrong: list[dict[str, Any]] = [
+        {"seq": 0},
+        {"keep": 0},
+        {"subject": ""},
+        {"seq": 1, "keep": 1},
+        {"seq": True},
+    ]
+    for how in wrong:
+        with raises(LocalError):
+            await stream.purge(**how)
+    assert (await stream.info()).state.messages == 3
+
+
+@check()
+async def check_stream_refused_locally(ctx: Context) -> None:
+    """What the server is sure to refuse is not even sent."""
+    client = await ctx.client()
+    js = jetstream_of(client)
+    name = name_of(ctx)
+    wrong: list[tuple[type[LocalError], dict[str, Any]]] = [
+        (InvalidName, {}),
+        (InvalidName, {"name": "a.b"}),
+        (InvalidName, {"name": "a b"}),
+        (InvalidSubject, {"name": name, "subjects": ["a..b"]}),
+        (InvalidValue, {"name": name, "max_age": 0.01}),
+        (InvalidValue, {"name": name, "num_replicas": 6}),
+        (InvalidValue, {"name": name, "wings": 2}),
+        (InvalidValue, {"name": name, "max_msgs": "ten"}),
+        (InvalidValue, {"name": name, "subjects": "text"}),
+        (InvalidValue, {"name": name, "retention": "sometimes"}),
+        (InvalidValue, {"name": name, "mirror": {"name": "m"}, "subjects": ["s"]}),
+    ]
+    sent = client.stats.out_msgs
+    for kind, config in wrong:
+        with raises(kind):
+            await js.create_stream(**config)
+    for call in (js.stream, js.delete_stream, js.consumer_names):
+        with raises(InvalidName):
+            await call("a.b")
+    assert client.stats.out_msgs == sent
+
+
+@check()
+async def check_stream_refused_by_the_server(ctx: Context) -> None:
+    """What only the server can know is wrong is a named error with the server's codes."""
+    js = await open_js(ctx)
+    with raises(JetStreamError) as caught:
+        await new_stream(ctx, js, num_replicas=3)
+    assert getattr(caught.error, "err_code", 0) == 10074
+    with raises(InvalidConfig):
+        await new_stream(ctx, js, republish={"src": ">", "dest": ctx.subject + ".x"})
+
+
+@check(since=(2, 10))
+async def check_stream_metadata(ctx: Context) -> None:
+    """Metadata comes back as it was given, beside the server's own."""
+    js = await open_js(ctx)
+    stream = await new_stream(ctx, js, metadata={"owner": "ops", "ünïcode": "ja"})
+    metadata = stream.cached_info.config.metadata
+    assert {key: value for key, value in metadata.items() if not key.startswith("_nats")} == {
+        "owner": "ops",
+        "ünïcode": "ja",
+    }

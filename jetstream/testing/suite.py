@@ -1,0 +1,35 @@
+"""The list of the checks of JetStream, and how to run it on an adapter after those of the core."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from natsproto import testing
+from natsproto.testing.suite import Checks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from natsproto.testing.runner import Connect, Runner
+    from natsproto.testing.suite import Report
+
+#: The checks of JetStream; those of the core are in natsproto.testing.
+CHECKS = Checks()
+check = CHECKS.check
+
+
+def check_adapter(
+    connect: Connect,
+    runner: Runner,
+    *,
+    checks: Iterable[str] | None = None,
+    server_binary: str | None = None,
+) -> Report:
+    """Run the checks of the core and of JetStream on an adapter, all or those named.
+
+    The arguments, the report and the errors are those of natsproto.testing.check_adapter.
+    """
+    everything = {**testing.CHECKS, **CHECKS}
+    return testing.check_adapter(
+        connect, runner, checks=checks, suite=everything, server_binary=server_binary
+    )
