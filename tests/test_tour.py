@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DOCS = ROOT / "docs"
-PAGES = ("design.md",)
+PAGES = ("design.md", "glossary.md")
 QUOTED = re.compile(r"`([^`\n]+)`")
 PATH = re.compile(r"\w[\w/]*/\w+\.py")
 NAME = re.compile(r"[A-Za-z_]\w*(?:\.\w+)?")
@@ -99,6 +99,12 @@ def test_fragments_lead_to_headings(page):
 def test_the_design_lists_the_rooms_in_their_order():
     section = text_of("design.md").partition("## The rooms")[2].partition("\n## ")[0]
     assert re.findall(r"^\| `([\w.]+)` \|", section, re.MULTILINE) == ORDER
+
+
+def test_the_glossary_is_in_alphabetical_order():
+    terms = re.findall(r"^- \*\*(.+?)\*\*", text_of("glossary.md"), re.MULTILINE)
+    assert len(terms) > 30
+    assert terms == sorted(terms, key=str.lower)
 
 
 def test_the_names_of_a_file():
