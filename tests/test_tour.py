@@ -1,7 +1,7 @@
 """The pages for readers of the code name only what exists.
 
-On these pages a name in backticks that follows a path, in the same list item, table row or
-paragraph, is defined in that file.
+On these pages a name in backticks that follows a path, in the same stop of the tour, list item,
+table row or paragraph, is defined in that file.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DOCS = ROOT / "docs"
-PAGES = ("design.md", "glossary.md")
+PAGES = ("design.md", "glossary.md", "tour.md")
 QUOTED = re.compile(r"`([^`\n]+)`")
 PATH = re.compile(r"\w[\w/]*/\w+\.py")
 NAME = re.compile(r"[A-Za-z_]\w*(?:\.\w+)?")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+STOP = re.compile(r"^## (\d+)\. .*?(?=^## )", re.MULTILINE | re.DOTALL)
+ANSWER = re.compile(r"^(\d+)\. .*?(?=^\d+\. |^<|\Z)", re.MULTILINE | re.DOTALL)
 
 
 def text_of(page: str) -> str:
@@ -32,8 +34,11 @@ def text_of(page: str) -> str:
 
 
 def blocks(page: str) -> list[str]:
-    """Return the list items, table rows and paragraphs of a page."""
-    return re.split(r"\n\n|\n(?=- |\d+\. |\|)", text_of(page))
+    """Return the list items, table rows and paragraphs of a page; the stops of the tour whole."""
+    text = text_of(page)
+    if page == "tour.md":
+        return [stop[0] for stop in STOP.finditer(text)]
+    return re.split(r"\n\n|\n(?=- |\d+\. |\|)", text)
 
 
 def names_after_paths(block: str) -> Iterator[tuple[str, str]]:
@@ -105,6 +110,18 @@ def test_the_glossary_is_in_alphabetical_order():
     terms = re.findall(r"^- \*\*(.+?)\*\*", text_of("glossary.md"), re.MULTILINE)
     assert len(terms) > 30
     assert terms == sorted(terms, key=str.lower)
+
+
+def test_every_stop_has_a_question_and_every_question_an_answer():
+    stops = list(STOP.finditer(text_of("tour.md")))
+    answers = list(ANSWER.finditer(text_of("tour.md").partition("## Answers")[2]))
+    numbers = [str(number) for number in range(1, 13)]
+    assert [stop[1] for stop in stops] == [answer[1] for answer in answers] == numbers
+    for stop, answer in zip(stops, answers, strict=True):
+        assert stop[0].count("**Question:**") == 1
+        known = set().union(*(defined_in(path) for path in paths_in(stop[0])))
+        names = [each for each in QUOTED.findall(answer[0]) if NAME.fullmatch(each)]
+        assert [each for each in names if each not in known] == []
 
 
 def test_the_names_of_a_file():
