@@ -175,7 +175,8 @@ class SimPort:
         self._world.at(self._world.now, run)
 
     def warn(self, text: str) -> None:
-        raise Violation(text)
+        # For the loop to raise: this is called by finalizers, also after the end of a world.
+        self._world.abandoned = text
 
     async def aclose(self) -> None:
         pass
@@ -201,6 +202,7 @@ class World:
         self.stall_until = 0.0
         self.down_until = 0.0  # the server refuses connections
         self.finished = False
+        self.abandoned = ""  # what was garbage-collected while in use
         self._heap: list[tuple[float, int, int, Callable[[], None]]] = []
         self._serial = 0
         self._ring_at: float | None = None
@@ -249,6 +251,8 @@ class World:
             self.now, _, _, call = heapq.heappop(self._heap)
             call()
             self.check()
+            if self.abandoned:
+                raise Violation(self.abandoned)
             self.steps += 1
             if self.steps > MOST_STEPS:
                 raise Violation("it does not come to an end")
