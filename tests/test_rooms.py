@@ -39,6 +39,7 @@ ORDER = [
     "jetstream.errors",
     "jetstream.schema",
     "jetstream.config",
+    "jetstream.events",
     "jetstream.api",
     "jetstream.message",
     "jetstream.machine",

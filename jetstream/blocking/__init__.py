@@ -31,9 +31,9 @@ from .push import PushMessages as PushMessages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from jetstream.events import Loss
     from jetstream.kv import store as _kv
     from jetstream.objects import store as _objects
-    from jetstream.publish.fast_machine import Loss
     from jetstream.schema.info import ConsumerInfo, PubAck, StreamInfo
     from natsproto.errors import NatsError
     from natsproto.port import BlockingPort

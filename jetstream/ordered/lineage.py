@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from jetstream.api.metadata import read_place
 from jetstream.errors.api import ConsumerExists
+from jetstream.events import StreamRecreated
 from jetstream.schema.info import ConsumerInfo
 from natsproto.wire import text as _text
-from natsproto.wire.record import Record
 from natsproto.wire.text import shorten
 
 TYPE_CHECKING = False
@@ -29,20 +29,6 @@ NEXT = "next"
 SEEN = "seen"  # of this consumer, and in order, but before the place where it was to start
 STALE = "stale"  # not of this consumer
 GAP = "gap"
-
-
-class StreamRecreated(Record):
-    """The stream was deleted and created again: reading continues with its first message.
-
-    `created` is when that was, `before` when the stream before was created, or at the latest.
-    """
-
-    __slots__ = ("before", "created", "stream")
-
-    def __init__(self, stream: str, before: Timestamp, created: Timestamp) -> None:
-        self.stream = stream
-        self.before = before
-        self.created = created
 
 
 class Lineage:

@@ -21,11 +21,11 @@ consumer would meet again, and after `max_attempts` tries in a row.
 from __future__ import annotations
 
 from jetstream.errors import ConsumerDeleted, MessagesMissed
+from jetstream.events import ConsumerReset
 from jetstream.machine.status import ABSENT, RETRY, header_number
 from jetstream.pull.consume import Consume
 from jetstream.pull.ledger import counted_size
 from natsproto.errors import ConnectionLost
-from natsproto.wire.record import Record
 from natsproto.wire.text import cut_middle, shorten
 
 from .lineage import GAP, NEXT, SEEN
@@ -40,15 +40,6 @@ if TYPE_CHECKING:
     from .recreate import Succession
 
 LAST_CONSUMER = b"\r\nNats-Last-Consumer: "
-
-
-class ConsumerReset(Record):
-    """The consumer is made anew, because of this error; told again if that fails."""
-
-    __slots__ = ("error",)
-
-    def __init__(self, error: NatsError) -> None:
-        self.error = error
 
 
 class Ordered(Consume):

@@ -19,6 +19,7 @@ before the answer to its creation: they wait for it, aside (ORDPUSH-4).
 from __future__ import annotations
 
 from jetstream.errors import ConsumerDeleted, MessagesMissed
+from jetstream.events import ConsumerReset
 from jetstream.machine.status import ABSENT, RETRY
 from jetstream.push.machine import ALARM_AFTER, IDLE, Push
 from natsproto.connection.waitable import NO_RESPONDERS
@@ -26,7 +27,6 @@ from natsproto.errors import ConnectionLost
 from natsproto.wire.text import cut_middle, shorten
 
 from .lineage import GAP, NEXT, STALE
-from .pull import ConsumerReset
 from .recreate import ASKED, CHECKING
 
 TYPE_CHECKING = False

@@ -56,9 +56,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
+    from jetstream.events import StreamRecreated
     from natsproto.wire.frames import Msg
 
-    from .lineage import Lineage, StreamRecreated
+    from .lineage import Lineage
 
     Order: TypeAlias = "tuple[bytes, bytes, bytes]"
 

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from jetstream.events import Loss
     from jetstream.schema.info import PubAck
     from natsproto.session import Session
     from natsproto.wire.encode import BytesLike
 
-    from .fast_machine import Loss
     from .request import PublishOptions
 
 MOST_FLOW = 65535

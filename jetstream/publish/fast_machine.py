@@ -33,6 +33,7 @@ from jetstream.errors import (
     PublishInDoubt,
 )
 from jetstream.errors.api import TooManyRequests
+from jetstream.events import Loss
 from jetstream.machine.base import Machine
 from natsproto.connection.waitable import NO_RESPONDERS
 from natsproto.wire import text as _text
@@ -63,23 +64,6 @@ OVER = 5
 PING_WAIT = 1.0
 KEEP_ALIVE = 4.0  # FAST-9: twice that is less than the 10 s after which the server forgets a batch
 MOST_LOSSES = 1000
-
-
-class Loss:
-    """Messages of a batch that were not stored, by their numbers; `error` if the stream refused.
-
-    PublishInDoubt: the connection was lost, and they may be stored or not.
-    """
-
-    __slots__ = ("error", "first", "last")
-
-    def __init__(self, first: int, last: int, error: NatsError | None = None) -> None:
-        self.first = first
-        self.last = last
-        self.error = error
-
-    def __repr__(self) -> str:
-        return "<Loss of %d to %d: %s>" % (self.first, self.last, self.error or "a gap")
 
 
 class Ingest(Machine):

@@ -32,6 +32,7 @@ runs, and a timer that rings late shows it. Then there is one more heartbeat to 
 from __future__ import annotations
 
 from jetstream.errors import HeartbeatMissed
+from jetstream.events import Pinned, PullWarning, Unpinned
 from jetstream.machine.iteration import Source
 from jetstream.machine.status import (
     ABSENT,
@@ -47,9 +48,6 @@ from jetstream.machine.status import (
 )
 from natsproto.errors import TimeoutExpired
 
-from .events import Pinned as Pinned
-from .events import PullWarning as PullWarning
-from .events import Unpinned as Unpinned
 from .fetch import LATE
 from .ledger import MANY, MARGIN, Ledger, Pull, counted_size, read_pin
 from .presence import Presence

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from jetstream.events import PushWarning
 from jetstream.machine.iteration import Iteration, MachineEvents
 from natsproto.errors import NatsError
-
-from .machine import PushWarning
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

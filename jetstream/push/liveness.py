@@ -15,11 +15,12 @@ there was nothing to come. So the consumer is looked up (probe.py) for a reason 
 from __future__ import annotations
 
 from jetstream.errors import ConsumerDeleted, ConsumerMoved, JetStreamNotAvailable
+from jetstream.events import PushWarning
 from jetstream.machine.base import Machine
 from jetstream.machine.probe import GONE, THERE, Probe
 from natsproto.wire.text import shorten
 
-from .machine import Push, PushWarning
+from .machine import Push
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

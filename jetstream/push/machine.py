@@ -24,10 +24,10 @@ from __future__ import annotations
 
 from jetstream.api.metadata import is_number, read_consumer_seq
 from jetstream.errors import ConsumerDeleted, ConsumerUnavailable, HeartbeatMissed, UnknownStatus
+from jetstream.events import Gap, PushWarning, Recounted
 from jetstream.machine.iteration import Source
 from jetstream.machine.status import RETRY, Status
 from jetstream.pull.fetch import LATE
-from natsproto.wire.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,38 +44,6 @@ LAST = b"\r\nNats-Last-Consumer: "
 STALLED = b"\r\nNats-Consumer-Stalled: "
 FLOW_CONTROL = b"$JS.FC."
 _LONGEST_SUBJECT = 2048
-
-
-class PushWarning(Record):
-    """This happened to a push subscription, and is not its end."""
-
-    __slots__ = ("error",)
-
-    def __init__(self, error: NatsError) -> None:
-        self.error = error
-
-
-class Gap(Record):
-    """Deliveries that never came, from `first` to `last`, by the consumer's sequence.
-
-    Those that want an acknowledgement come again, when their ack wait is over.
-    """
-
-    __slots__ = ("first", "last")
-
-    def __init__(self, first: int, last: int) -> None:
-        self.first = first
-        self.last = last
-
-
-class Recounted(Record):
-    """The consumer counts anew: after `before` came `now`. It was reset, or its leader changed."""
-
-    __slots__ = ("before", "now")
-
-    def __init__(self, before: int, now: int) -> None:
-        self.before = before
-        self.now = now
 
 
 class Push(Source):

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from jetstream.api.assets import put_consumer
 from jetstream.errors.api import ApiError, ConsumerExists, ConsumerNotFound, StreamNotFound
+from jetstream.events import PushWarning
 from jetstream.machine.cleanup import clean_up
 from jetstream.ordered.subscribe import subscribe_ordered
 from jetstream.push.api import PushMessages
 from jetstream.push.liveness import Watch, WatchedPush
-from jetstream.push.machine import PushWarning
 from natsproto.errors import NatsError
 
 from .binding import bind

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from jetstream.pull.consume import Consume, PullWarning
+from jetstream.events import PullWarning
+from jetstream.pull.consume import Consume
 from tests.jetstream.pulls import (
     INBOX,
     batches,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jetstream.ordered.pull import ConsumerReset
+from jetstream.events import ConsumerReset
 from jetstream.ordered.push import OrderedPush
 from jetstream.ordered.recreate import ASKED, RESTING, THERE
 from jetstream.ordered.subscribe import subscribe_ordered

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from jetstream.pull.consume import Pinned, Unpinned
+from jetstream.events import Pinned, Unpinned
 from tests.sim.model import Clock, Model, Peer, Request, Stored
 from tests.sim.scenarios import Consuming, require
 

@@ -16,8 +16,9 @@ from typing import Any
 
 from jetstream.api.metadata import read_consumer_seq
 from jetstream.errors import HeartbeatMissed
+from jetstream.events import Gap, PushWarning, Recounted
 from jetstream.push.api import PushMessages
-from jetstream.push.machine import Gap, Push, PushWarning, Recounted
+from jetstream.push.machine import Push
 from natsproto import Parser
 from natsproto.errors import ConnectionClosed
 from tests.sim.model import NANO

@@ -30,11 +30,12 @@ from jetstream.errors import (
     PublishesFailed,
     PublishInDoubt,
 )
+from jetstream.events import PullWarning
 from jetstream.message import JsMsg
 from jetstream.publish.window import PublishWindow
 from jetstream.publish.window_machine import Publication
 from jetstream.pull.api import Pulling
-from jetstream.pull.consume import Consume, PullWarning
+from jetstream.pull.consume import Consume
 from jetstream.pull.messages import Messages
 from natsproto.errors import ConnectionClosed, OutBufferFull
 from tests.sim.model import Model

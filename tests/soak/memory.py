@@ -18,8 +18,8 @@ from contextlib import suppress
 from typing import Any
 
 from jetstream import JetStream
+from jetstream.events import Gap
 from jetstream.push.api import PushMessages
-from jetstream.push.machine import Gap
 from natsproto.adapters.asyncio import connect
 from natsproto.errors import TimeoutExpired
 from natsproto.testing import Server

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from jetstream.errors import BucketNotFound
-from jetstream.ordered.pull import ConsumerReset
+from jetstream.events import ConsumerReset
 from jetstream.testing.blocking_view import jetstream_of
 from jetstream.testing.checks.kv import new_bucket, told
 from jetstream.testing.streams import JETSTREAM, js_server, left_alone, name_of, open_js

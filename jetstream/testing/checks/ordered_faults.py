@@ -14,7 +14,7 @@ from jetstream.errors import (
     ResetFailed,
     StreamNotFound,
 )
-from jetstream.ordered.pull import ConsumerReset
+from jetstream.events import ConsumerReset
 from jetstream.testing.blocking_view import jetstream_of
 from jetstream.testing.checks.elections import replicated
 from jetstream.testing.checks.ordered import new_ordered, take

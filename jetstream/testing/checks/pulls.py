@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jetstream import Timestamp
 from jetstream.errors import HeartbeatMissed, PullRefused
-from jetstream.pull.consume import PullWarning
+from jetstream.events import PullWarning
 from jetstream.testing.blocking_view import jetstream_of
 from jetstream.testing.streams import (
     fill,

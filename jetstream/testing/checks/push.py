@@ -8,7 +8,7 @@ from typing import Any
 
 from jetstream import Timestamp
 from jetstream.errors import ConsumerDeleted, ConsumerMoved, HeartbeatMissed
-from jetstream.push.machine import PushWarning
+from jetstream.events import PushWarning
 from jetstream.testing.blocking_view import jetstream_of
 from jetstream.testing.streams import (
     fill,

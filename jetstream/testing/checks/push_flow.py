@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from jetstream.errors import (
     HeartbeatMissed,
 )
-from jetstream.push.machine import Gap, PushWarning, Recounted
+from jetstream.events import Gap, PushWarning, Recounted
 from jetstream.testing.blocking_view import jetstream_of
 from jetstream.testing.checks.elections import replicated
 from jetstream.testing.streams import (

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from jetstream.errors import HeartbeatMissed
-from jetstream.push.machine import PushWarning
+from jetstream.events import PushWarning
 from jetstream.testing.blocking_view import jetstream_of
 from jetstream.testing.streams import (
     fill,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jetstream.ordered.lineage import StreamRecreated
-from jetstream.ordered.pull import ConsumerReset
+from jetstream.events import ConsumerReset, StreamRecreated
 from jetstream.testing.blocking_view import jetstream_of
 from jetstream.testing.checks.ordered import take
 from jetstream.testing.streams import JETSTREAM, fill, name_of, new_stream, numbers, open_js, until

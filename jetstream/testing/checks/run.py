@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from jetstream.errors import ConsumerDeleted
-from jetstream.pull.consume import PullWarning
+from jetstream.events import PullWarning
 from jetstream.testing.blocking_view import jetstream_of
 from jetstream.testing.streams import (
     fill,

@@ -10,7 +10,7 @@ from jetstream.errors import (
     StreamNotFound,
     WorkQueueConflict,
 )
-from jetstream.push.machine import PushWarning
+from jetstream.events import PushWarning
 from jetstream.testing.blocking_view import jetstream_of
 from jetstream.testing.streams import (
     fill,

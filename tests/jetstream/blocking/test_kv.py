@@ -7,8 +7,8 @@ import pytest
 from jetstream import kv
 from jetstream.blocking import JetStream
 from jetstream.blocking.kv import InitialEntries, KeyLister, KeyValue, KeyWatcher
+from jetstream.events import ConsumerReset
 from jetstream.kv import watch as kv_watch
-from jetstream.ordered.pull import ConsumerReset
 from natsproto.errors import InvalidState
 from tests.jetstream.blocking.test_blocking import test_everything_has_its_twin as check_twins
 from tests.jetstream.kvs import TIME, created, direct, entry, stream, there

@@ -7,7 +7,7 @@ import pytest
 from jetstream.blocking import JetStream
 from jetstream.blocking.pull import Batch, Fetch, JsMsg, facade_or_none
 from jetstream.errors import ConsumerDeleted
-from jetstream.pull.consume import PullWarning
+from jetstream.events import PullWarning
 from natsproto.errors import ConnectionClosed, InvalidState
 from tests.jetstream.support import SILENCE, Delivery, Stage, Status
 

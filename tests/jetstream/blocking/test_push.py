@@ -6,7 +6,7 @@ import pytest
 
 from jetstream.blocking.pull import JsMsg
 from jetstream.blocking.push import PushEvents, PushMessages
-from jetstream.push.machine import Gap
+from jetstream.events import Gap
 from natsproto.errors import ConnectionClosed
 from tests.jetstream.push.test_api import begin
 from tests.jetstream.stages import messages

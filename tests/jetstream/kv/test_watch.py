@@ -7,10 +7,9 @@ import json
 import pytest
 
 from jetstream.errors import BucketNotFound, ConsumerDeleted
+from jetstream.events import ConsumerReset, StreamRecreated
 from jetstream.kv.snapshot import chunks_wanted
 from jetstream.kv.watch import WatchOptions, open_watch
-from jetstream.ordered.lineage import StreamRecreated
-from jetstream.ordered.pull import ConsumerReset
 from natsproto.errors import (
     InvalidState,
     NotSupported,

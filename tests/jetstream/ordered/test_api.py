@@ -9,8 +9,8 @@ from jetstream.errors import (
     ConsumerDeleted,
     ConsumerExists,
 )
+from jetstream.events import ConsumerReset
 from jetstream.ordered.api import open_ordered
-from jetstream.ordered.pull import ConsumerReset
 from natsproto.errors import (
     InvalidName,
     InvalidState,

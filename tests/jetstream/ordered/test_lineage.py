@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from jetstream.errors import ConsumerExists
-from jetstream.ordered.lineage import GAP, NEXT, SEEN, STALE, Lineage, StreamRecreated
+from jetstream.events import StreamRecreated
+from jetstream.ordered.lineage import GAP, NEXT, SEEN, STALE, Lineage
 from jetstream.schema.timestamp import Timestamp
 
 

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from jetstream.errors import ResetFailed, StreamNotFound
-from jetstream.ordered.lineage import Lineage, StreamRecreated
+from jetstream.events import PullWarning, StreamRecreated
+from jetstream.ordered.lineage import Lineage
 from jetstream.ordered.pull import Ordered
 from jetstream.ordered.recreate import Succession
-from jetstream.pull.consume import PullWarning
 from jetstream.schema.timestamp import Timestamp
 from natsproto.errors import ConnectionClosed
 from natsproto.wire.frames import Msg

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from jetstream.errors import StreamNotFound, UnknownStatus
-from jetstream.ordered.lineage import Lineage, StreamRecreated
-from jetstream.ordered.pull import ConsumerReset
+from jetstream.events import ConsumerReset, StreamRecreated
+from jetstream.ordered.lineage import Lineage
 from jetstream.ordered.push import MAX_EARLY, OrderedPush, ordered_config
 from jetstream.ordered.recreate import Succession
 from jetstream.schema.timestamp import Timestamp

@@ -11,6 +11,7 @@ from jetstream.errors import (
     NoStreamResponse,
     WrongLastSequence,
 )
+from jetstream.events import Loss
 from jetstream.publish.fast_machine import (
     APPEND,
     COMMIT,
@@ -23,7 +24,6 @@ from jetstream.publish.fast_machine import (
     OVER,
     START,
     STARTING,
-    Loss,
 )
 from natsproto.wire.frames import Msg
 from tests.jetstream.ingests import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jetstream.pull.consume import Pinned, Unpinned
+from jetstream.events import Pinned, Unpinned
 from tests.jetstream.consumes import (
     REFUSED,
     SIZE,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jetstream.errors import ConsumerDeleted
-from jetstream.pull.consume import PullWarning
+from jetstream.events import PullWarning
 from jetstream.pull.messages import Batch
 from natsproto.errors import (
     ConnectionClosed,

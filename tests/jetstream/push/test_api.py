@@ -6,8 +6,9 @@ from jetstream.errors import (
     ConsumerDeleted,
     ConsumerNotFound,
 )
+from jetstream.events import Gap, PushWarning
 from jetstream.push.api import PushMessages
-from jetstream.push.machine import Gap, Push, PushWarning
+from jetstream.push.machine import Push
 from natsproto.errors import InvalidState, TimeoutExpired
 from tests.connection.support import PONG
 from tests.jetstream.machine.test_iteration import numbers

@@ -10,8 +10,8 @@ from jetstream.errors import (
     HeartbeatMissed,
     JetStreamNotAvailable,
 )
+from jetstream.events import PushWarning
 from jetstream.push.liveness import Watch, WatchedPush
-from jetstream.push.machine import PushWarning
 from natsproto.wire.frames import Msg
 
 ASK = (b"$JS.API.CONSUMER.INFO.S.c", b"", b"i")

@@ -8,7 +8,8 @@ from jetstream.errors import (
     HeartbeatMissed,
     UnknownStatus,
 )
-from jetstream.push.machine import MAX_BYTES, MAX_MESSAGES, Gap, Push, PushWarning, Recounted
+from jetstream.events import Gap, PushWarning, Recounted
+from jetstream.push.machine import MAX_BYTES, MAX_MESSAGES, Push
 from natsproto.connection.effects import Publish
 from natsproto.errors import ConnectionClosed
 from natsproto.wire.frames import Msg

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jetstream import JetStream, errors
-from jetstream.push.machine import Gap, PushWarning
+from jetstream.events import Gap, PushWarning
 from natsproto.errors import (
     ConnectionClosed,
     InvalidState,
