@@ -8,9 +8,8 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from jetstream import JetStream
+from jetstream import JetStream, KeyValue
 from jetstream.errors import KeyExists, WrongLastRevision
-from jetstream.kv import KeyValue
 from natsproto.adapters.asyncio import connect
 
 CHANGES = 5

@@ -9,8 +9,7 @@ import asyncio
 import sys
 from collections import Counter
 
-from jetstream import JetStream
-from jetstream.push.api import PushMessages
+from jetstream import JetStream, PushMessages
 from natsproto.adapters.asyncio import connect
 
 JOBS = 300

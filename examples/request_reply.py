@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import sys
 
+from natsproto import Client
 from natsproto.adapters.asyncio import connect
-from natsproto.client import Client
 from natsproto.errors import NoResponders
 
 

@@ -1,14 +1,23 @@
-"""JetStream on any natsproto client: streams, consumers, publishing.
+"""JetStream on any natsproto client: streams, consumers, publishing, key-value and object stores.
 
-`jetstream.blocking` has the same names without async and await.
+`jetstream.blocking` has the same names without async and await, `jetstream.errors` the errors and
+`jetstream.events` the events.
 
-A name is imported when somebody asks for it: of fifty modules a program uses some.
+Every name is imported on first use: a program needs only some of a hundred modules.
 """
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from natsproto import __version__ as __version__
+
+    from . import blocking as blocking
+    from . import config as config
+    from . import errors as errors
+    from . import events as events
+    from . import kv as kv
+    from . import objects as objects
     from .api.counters import Counter as Counter
     from .api.listing import Listing as Listing
     from .api.metadata import Metadata as Metadata
@@ -27,53 +36,132 @@ if TYPE_CHECKING:
     from .context import JetStream as JetStream
     from .errors import ApiError as ApiError
     from .errors import JetStreamError as JetStreamError
+    from .events import Loss as Loss
+    from .kv.config import KeyValueConfig as KeyValueConfig
+    from .kv.config import KeyValueStatus as KeyValueStatus
+    from .kv.entry import KeyValueEntry as KeyValueEntry
+    from .kv.store import KeyValue as KeyValue
+    from .kv.watch import InitialEntries as InitialEntries
+    from .kv.watch import KeyLister as KeyLister
+    from .kv.watch import KeyWatcher as KeyWatcher
     from .message import JsMsg as JsMsg
+    from .objects.config import ObjectStoreConfig as ObjectStoreConfig
+    from .objects.config import ObjectStoreStatus as ObjectStoreStatus
+    from .objects.info import ObjectInfo as ObjectInfo
+    from .objects.info import ObjectLink as ObjectLink
+    from .objects.info import ObjectMeta as ObjectMeta
+    from .objects.info import ObjectMetaOptions as ObjectMetaOptions
+    from .objects.read import ObjectReader as ObjectReader
+    from .objects.store import ObjectStore as ObjectStore
+    from .objects.watch import InitialObjects as InitialObjects
+    from .objects.watch import ObjectWatcher as ObjectWatcher
     from .ordered.api import OrderedConsumer as OrderedConsumer
     from .publish.atomic import AtomicBatch as AtomicBatch
     from .publish.fast import FastBatch as FastBatch
     from .publish.window import PublishWindow as PublishWindow
     from .publish.window_machine import Publication as Publication
+    from .pull.batch import Fetch as Fetch
+    from .pull.messages import Batch as Batch
+    from .pull.messages import Messages as Messages
+    from .pull.messages import PullEvents as PullEvents
+    from .push.api import PushEvents as PushEvents
+    from .push.api import PushMessages as PushMessages
+    from .schema.cluster_info import ClusterInfo as ClusterInfo
+    from .schema.cluster_info import DesiredCluster as DesiredCluster
+    from .schema.cluster_info import MoveOrigin as MoveOrigin
+    from .schema.cluster_info import MoveStatus as MoveStatus
+    from .schema.cluster_info import PeerInfo as PeerInfo
     from .schema.info import AccountInfo as AccountInfo
+    from .schema.info import AccountLimits as AccountLimits
+    from .schema.info import ApiStats as ApiStats
     from .schema.info import ConsumerInfo as ConsumerInfo
     from .schema.info import ConsumerPause as ConsumerPause
+    from .schema.info import LostData as LostData
+    from .schema.info import PriorityGroupState as PriorityGroupState
     from .schema.info import PubAck as PubAck
+    from .schema.info import SequenceInfo as SequenceInfo
+    from .schema.info import StreamAlternate as StreamAlternate
     from .schema.info import StreamInfo as StreamInfo
+    from .schema.info import StreamSourceInfo as StreamSourceInfo
+    from .schema.info import StreamState as StreamState
+    from .schema.info import Tier as Tier
     from .schema.timestamp import Timestamp as Timestamp
     from .stream import Stream as Stream
+    from .subscribe.pull import PullSubscription as PullSubscription
 
 _HOMES = {
     "AccountInfo": "schema.info",
+    "AccountLimits": "schema.info",
     "ApiError": "errors",
+    "ApiStats": "schema.info",
     "AtomicBatch": "publish.atomic",
+    "Batch": "pull.messages",
     "BoundConsumer": "consumer",
+    "ClusterInfo": "schema.cluster_info",
     "Consumer": "consumer",
     "ConsumerConfig": "config",
     "ConsumerInfo": "schema.info",
     "ConsumerLimits": "config",
     "ConsumerPause": "schema.info",
     "Counter": "api.counters",
+    "DesiredCluster": "schema.cluster_info",
     "ExternalStream": "config",
     "FastBatch": "publish.fast",
+    "Fetch": "pull.batch",
+    "InitialEntries": "kv.watch",
+    "InitialObjects": "objects.watch",
     "JetStream": "context",
     "JetStreamError": "errors",
     "JsMsg": "message",
+    "KeyLister": "kv.watch",
+    "KeyValue": "kv.store",
+    "KeyValueConfig": "kv.config",
+    "KeyValueEntry": "kv.entry",
+    "KeyValueStatus": "kv.config",
+    "KeyWatcher": "kv.watch",
     "Listing": "api.listing",
+    "Loss": "events",
+    "LostData": "schema.info",
+    "Messages": "pull.messages",
     "Metadata": "api.metadata",
+    "MoveOrigin": "schema.cluster_info",
+    "MoveStatus": "schema.cluster_info",
+    "ObjectInfo": "objects.info",
+    "ObjectLink": "objects.info",
+    "ObjectMeta": "objects.info",
+    "ObjectMetaOptions": "objects.info",
+    "ObjectReader": "objects.read",
+    "ObjectStore": "objects.store",
+    "ObjectStoreConfig": "objects.config",
+    "ObjectStoreStatus": "objects.config",
+    "ObjectWatcher": "objects.watch",
     "OrderedConsumer": "ordered.api",
+    "PeerInfo": "schema.cluster_info",
     "Placement": "config",
+    "PriorityGroupState": "schema.info",
     "PubAck": "schema.info",
     "Publication": "publish.window_machine",
     "PublishWindow": "publish.window",
+    "PullEvents": "pull.messages",
+    "PullSubscription": "subscribe.pull",
+    "PushEvents": "push.api",
+    "PushMessages": "push.api",
     "Republish": "config",
+    "SequenceInfo": "schema.info",
     "SourceConsumer": "config",
     "StoredMsg": "api.stored",
     "Stream": "stream",
+    "StreamAlternate": "schema.info",
     "StreamConfig": "config",
     "StreamInfo": "schema.info",
     "StreamSource": "config",
+    "StreamSourceInfo": "schema.info",
+    "StreamState": "schema.info",
     "SubjectTransform": "config",
+    "Tier": "schema.info",
     "Timestamp": "schema.timestamp",
 }
+_MODULES = ["blocking", "config", "errors", "events", "kv", "objects"]
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
@@ -82,20 +170,20 @@ if not TYPE_CHECKING:  # or a checker would believe that every name is there
     def __getattr__(name: str) -> object:
         # Modules are found as well, as in `except jetstream.errors.StreamNotFound`; on MicroPython
         # `from . import api` asks here before it looks for a file.
-        home = _HOMES.get(name, name)
+        home = "natsproto" if name == "__version__" else "jetstream." + _HOMES.get(name, name)
         try:
-            found: object = __import__("jetstream." + home, None, None, [name])
+            found: object = __import__(home, None, None, [name])
         except ImportError as error:
             from natsproto.errors import MissingExtra
 
             if isinstance(error, MissingExtra):
                 raise  # it says what to install
             raise AttributeError("module 'jetstream' has no attribute %r" % name) from error
-        if name in _HOMES:
+        if name in _HOMES or name == "__version__":
             found = getattr(found, name)
         globals()[name] = found
         return found
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted(__all__ + _MODULES + ["__version__"])

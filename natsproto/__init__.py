@@ -28,14 +28,37 @@ from .errors import (
     TlsFailed,
     TooManyReplies,
 )
+from .lazy import lazy_names
 from .version import VERSION as __version__
 from .wire import encode
 from .wire.frames import Connect, Err, Info, Msg, Ok, Ping, Pong, Pub, Sub, Unsub
 from .wire.headers import Headers
 from .wire.parser import Parser
 
+# The classes of a client are imported on first use: the parser works without them.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from . import adapters as adapters
+    from . import auth as auth
+    from . import blocking as blocking
+    from . import connection as connection
+    from . import errors as errors
+    from . import events as events
+    from .client import Client as Client
+    from .connection.publishing import Stats as Stats
+    from .subscription import Subscription as Subscription
+else:
+    _HOMES = {
+        "Client": "client",
+        "Stats": "connection.publishing",
+        "Subscription": "subscription",
+    }
+    __getattr__ = lazy_names("natsproto", _HOMES, globals())
+
+_MODULES = ["adapters", "auth", "blocking", "connection", "errors", "events"]
 __all__ = [
     "AuthorizationFailed",
+    "Client",
     "Connect",
     "ConnectFailed",
     "ConnectionClosed",
@@ -66,7 +89,9 @@ __all__ = [
     "Pub",
     "RemoteError",
     "ServerFailed",
+    "Stats",
     "Sub",
+    "Subscription",
     "TimeoutExpired",
     "TlsFailed",
     "TooManyReplies",
@@ -74,3 +99,7 @@ __all__ = [
     "__version__",
     "encode",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__ + _MODULES)

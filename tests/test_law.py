@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import jetstream
 from tests.core import MODULES, ROOT, dotted, name
 
 if TYPE_CHECKING:
@@ -134,12 +133,3 @@ def test_importing_a_package_stays_cheap(package):
         [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True
     )
     assert (HEAVY | LATER).isdisjoint(run.stdout.split())
-
-
-def test_names_that_are_imported_when_somebody_asks_for_them():
-    assert jetstream.__all__ == sorted(jetstream.__all__) == dir(jetstream)
-    for each in jetstream.__all__:
-        assert getattr(jetstream, each).__name__ == each
-    assert jetstream.__getattr__("errors").__name__ == "jetstream.errors"
-    with pytest.raises(AttributeError, match="module 'jetstream' has no attribute 'Jetstream'"):
-        jetstream.Jetstream  # noqa: B018

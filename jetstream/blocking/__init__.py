@@ -15,6 +15,7 @@ from jetstream.publish import window as _window
 from jetstream.publish import window_machine as _publisher
 from natsproto.blocking import Client
 from natsproto.errors import InvalidValue
+from natsproto.lazy import lazy_names
 from natsproto.port import blocking, blocking_to, locked_to
 from natsproto.wire.text import shorten
 
@@ -38,8 +39,58 @@ if TYPE_CHECKING:
     from natsproto.errors import NatsError
     from natsproto.port import BlockingPort
 
-    from .kv import KeyValue
-    from .objects import ObjectStore
+    from .kv import InitialEntries as InitialEntries
+    from .kv import KeyLister as KeyLister
+    from .kv import KeyValue as KeyValue
+    from .kv import KeyWatcher as KeyWatcher
+    from .objects import InitialObjects as InitialObjects
+    from .objects import ObjectReader as ObjectReader
+    from .objects import ObjectStore as ObjectStore
+    from .objects import ObjectWatcher as ObjectWatcher
+else:
+    _HOMES = {
+        "InitialEntries": "kv",
+        "InitialObjects": "objects",
+        "KeyLister": "kv",
+        "KeyValue": "kv",
+        "KeyWatcher": "kv",
+        "ObjectReader": "objects",
+        "ObjectStore": "objects",
+        "ObjectWatcher": "objects",
+    }
+    __getattr__ = lazy_names("jetstream.blocking", _HOMES, globals())
+
+__all__ = [
+    "AtomicBatch",
+    "Batch",
+    "BoundConsumer",
+    "Consumer",
+    "FastBatch",
+    "Fetch",
+    "InitialEntries",
+    "InitialObjects",
+    "JetStream",
+    "JsMsg",
+    "KeyLister",
+    "KeyValue",
+    "KeyWatcher",
+    "Messages",
+    "ObjectReader",
+    "ObjectStore",
+    "ObjectWatcher",
+    "OrderedConsumer",
+    "Publication",
+    "PublishWindow",
+    "PullEvents",
+    "PullSubscription",
+    "PushEvents",
+    "PushMessages",
+    "Stream",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class BoundConsumer:

@@ -10,10 +10,12 @@ if TYPE_CHECKING:
     from .config import KeyValueStatus as KeyValueStatus
     from .entry import KeyValueEntry as KeyValueEntry
     from .store import KeyValue as KeyValue
+    from .watch import InitialEntries as InitialEntries
     from .watch import KeyLister as KeyLister
     from .watch import KeyWatcher as KeyWatcher
 else:
     _HOMES = {
+        "InitialEntries": "watch",
         "KeyLister": "watch",
         "KeyValue": "store",
         "KeyValueConfig": "config",
@@ -22,3 +24,6 @@ else:
         "KeyWatcher": "watch",
     }
     __getattr__ = lazy_names("jetstream.kv", _HOMES, globals())
+
+    def __dir__() -> list[str]:
+        return sorted(_HOMES)

@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from .info import ObjectMetaOptions as ObjectMetaOptions
     from .read import ObjectReader as ObjectReader
     from .store import ObjectStore as ObjectStore
+    from .watch import InitialObjects as InitialObjects
     from .watch import ObjectWatcher as ObjectWatcher
 else:
     _HOMES = {
+        "InitialObjects": "watch",
         "ObjectInfo": "info",
         "ObjectLink": "info",
         "ObjectMeta": "info",
@@ -28,3 +30,6 @@ else:
         "ObjectWatcher": "watch",
     }
     __getattr__ = lazy_names("jetstream.objects", _HOMES, globals())
+
+    def __dir__() -> list[str]:
+        return sorted(_HOMES)

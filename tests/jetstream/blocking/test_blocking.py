@@ -272,3 +272,9 @@ def test_what_they_show():
     assert repr(js) == "<JetStream $JS.hub.API>"
     assert repr(js.publisher(max_pending=5)) == "<PublishWindow, 0 of 5 pending>"
     assert repr(js.atomic_batch()) == "<AtomicBatch of 0 messages>"
+
+
+def test_dir_has_the_names_that_are_imported_on_first_use():
+    assert dir(blocking) == sorted(blocking.__all__)
+    assert blocking.KeyValue is blocking_kv.KeyValue
+    assert blocking.ObjectStore is blocking_objects.ObjectStore

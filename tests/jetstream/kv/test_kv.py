@@ -5,6 +5,7 @@ import pytest
 from jetstream import kv
 
 NAMES = [
+    "InitialEntries",
     "KeyLister",
     "KeyValue",
     "KeyValueConfig",
@@ -17,3 +18,7 @@ NAMES = [
 @pytest.mark.parametrize("name", NAMES)
 def test_the_names_that_programs_use(name):
     assert getattr(kv, name).__name__ == name
+
+
+def test_dir_has_them():
+    assert dir(kv) == NAMES

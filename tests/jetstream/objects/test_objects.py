@@ -5,6 +5,7 @@ import pytest
 from jetstream import objects
 
 NAMES = [
+    "InitialObjects",
     "ObjectInfo",
     "ObjectLink",
     "ObjectMeta",
@@ -20,3 +21,7 @@ NAMES = [
 @pytest.mark.parametrize("name", NAMES)
 def test_the_names_that_programs_use(name):
     assert getattr(objects, name).__name__ == name
+
+
+def test_dir_has_them():
+    assert dir(objects) == NAMES
