@@ -12,6 +12,7 @@ import os
 import random
 import time
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from jetstream import JetStream
@@ -201,7 +202,11 @@ class Soak:
         self.ledger.odd.append(f"not acknowledged within {PATIENCE} s: {left}")
 
     async def _read_back(self, js: JetStream) -> None:
-        """What is stored: by a consumer of its own. Another leader may still have to be found."""
+        """Count what is stored, by a consumer of its own.
+
+        A leader may still have to be found; and a consumer that was created a moment ago may not
+        be known yet to the member that this client is connected to, which then answers 503.
+        """
         stream = await self._answer_to(lambda: js.stream("SOAK"))
         total = stream.cached_info.state.messages
         reader = await self._answer_to(
@@ -209,7 +214,8 @@ class Soak:
         )
         read = 0
         while read < total:
-            batch = await reader.fetch(min(1000, total - read), expires=5.0)
+            count = min(1000, total - read)
+            batch = await self._answer_to(partial(reader.fetch, count, expires=5.0))
             if not len(batch):
                 self.ledger.odd.append(f"{read} of {total} could be read back")
                 return
