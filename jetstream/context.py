@@ -21,7 +21,7 @@ from .api.assets import (
     stream_info,
 )
 from .api.client import Api, session_of
-from .errors import InvalidResponse, SeveralStreams
+from .errors import AmbiguousStream, InvalidResponse
 from .errors.api import (
     ConsumerDoesNotExist,
     ConsumerExists,
@@ -167,13 +167,13 @@ class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
         return _names(rows)
 
     async def stream_name_by_subject(self, subject: str) -> str:
-        """The one stream that takes the subject; StreamNotFound; SeveralStreams if several do."""
+        """The one stream that takes the subject; StreamNotFound; AmbiguousStream if several do."""
         check_subscribe(subject)
         names = await self.stream_names(subject)
         if not names:
             raise StreamNotFound(404, 10059, "no stream takes subject %s" % shorten(subject))
         if len(names) > 1:
-            raise SeveralStreams(subject, names)
+            raise AmbiguousStream(subject, names)
         return names[0]
 
     # Consumers

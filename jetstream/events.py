@@ -1,7 +1,7 @@
 """The events of consumers, subscriptions, watches and fast batches, for programs to match on.
 
     consume()                         PullWarning, Pinned, Unpinned
-    subscribe()                       PushWarning, Gap, Recounted
+    subscribe()                       PushWarning, Gap, ConsumerSequenceReset
     ordered consumers and watches     ConsumerReset, StreamRecreated as well
     FastBatch.take_losses()           Loss
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ConsumerReset",
+    "ConsumerSequenceReset",
     "Gap",
     "Loss",
     "Pinned",
     "PullWarning",
     "PushWarning",
-    "Recounted",
     "StreamRecreated",
     "Unpinned",
 ]
@@ -80,7 +80,7 @@ class Gap(Record):
         self.last: int = last
 
 
-class Recounted(Record):
+class ConsumerSequenceReset(Record):
     """The consumer's sequence went back from `before` to `now`.
 
     The consumer was reset, or its leader changed.
@@ -91,6 +91,9 @@ class Recounted(Record):
     def __init__(self, before: int, now: int) -> None:
         self.before: int = before
         self.now: int = now
+
+
+Recounted = ConsumerSequenceReset  # the former name
 
 
 class ConsumerReset(Record):

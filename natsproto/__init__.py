@@ -18,8 +18,8 @@ from .errors import (
     NatsError,
     NoResponders,
     NotSupported,
-    OutBufferFull,
     PayloadTooLarge,
+    PendingBufferFull,
     PermissionDenied,
     ProtocolError,
     RemoteError,
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 else:
     _HOMES = {
         "Client": "client",
+        "OutBufferFull": "errors",  # the former name of PendingBufferFull
         "Stats": "connection.publishing",
         "Subscription": "subscription",
     }
@@ -79,9 +80,9 @@ __all__ = [
     "NoResponders",
     "NotSupported",
     "Ok",
-    "OutBufferFull",
     "Parser",
     "PayloadTooLarge",
+    "PendingBufferFull",
     "PermissionDenied",
     "Ping",
     "Pong",

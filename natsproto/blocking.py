@@ -169,7 +169,7 @@ class Client:
         """Send a message. Waits only while too much is on its way out already.
 
         Without a connection the message waits for one, up to `max_pending_out` bytes in all;
-        then OutBufferFull. LocalError: it cannot be sent, and was not.
+        then PendingBufferFull. LocalError: it cannot be sent, and was not.
         """
         # Not blocking(...), which costs 1 us more.
         with self.port.lock:

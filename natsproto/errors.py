@@ -18,7 +18,7 @@
         TooManyReplies       more answers to a request than there is room for
         NotSupported         the server is too old or not configured for this
         PermissionDenied     the server does not allow this subject
-        OutBufferFull        not connected, and no room to keep more until then
+        PendingBufferFull    not connected, and the buffer for pending messages is full
         ConnectionLost       the transport broke; a new one is being tried
         ConnectionClosed     the connection is closed for good
           ConnectFailed      no server could be reached
@@ -186,8 +186,11 @@ class PermissionDenied(RemoteError):
         self.queue = queue
 
 
-class OutBufferFull(RemoteError):
-    """Not connected, and no room to keep more until that changes; this message was not taken."""
+class PendingBufferFull(RemoteError):
+    """Not connected, and `max_pending_out` bytes are pending: this message was not taken."""
+
+
+OutBufferFull = PendingBufferFull  # the former name
 
 
 class ConnectionLost(RemoteError, _ConnectionError):

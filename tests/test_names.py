@@ -143,3 +143,9 @@ def test_type_checkers_know_no_other_name(package: ModuleType):
         for alias in node.names
     ]
     assert {alias.name for alias in imports if alias.name == alias.asname} <= set(dir(package))
+
+
+def test_former_names_still_work():
+    assert natsproto.OutBufferFull is natsproto.PendingBufferFull
+    assert jetstream.errors.SeveralStreams is jetstream.errors.AmbiguousStream
+    assert jetstream.events.Recounted is jetstream.events.ConsumerSequenceReset

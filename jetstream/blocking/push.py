@@ -20,7 +20,7 @@ class PushMessages(Iteration):
     def __init__(self, inner: _pushing.PushMessages, port: BlockingPort) -> None:
         super().__init__(inner, port)
         self._push = inner
-        #: What happened: PushWarning, Gap, Recounted. Iterate, or ask for the next.
+        #: What happened: PushWarning, Gap, ConsumerSequenceReset. Iterate, or ask for the next.
         self.events = PushEvents(inner.events, port)
 
     @property

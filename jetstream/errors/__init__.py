@@ -11,7 +11,7 @@
         FastBatchFailed          a fast batch ended before all of it was stored
         NotJetStreamMessage      a message that no consumer delivered
         FilterIgnored            the server is too old for filter_subjects
-        SeveralStreams           more than one stream takes the subject
+        AmbiguousStream          more than one stream takes the subject
         ConsumerMoved            a push consumer delivers to another subject now
         PullFailed               a pull ended with a status that is an error: code, description
           ConsumerDeleted        the consumer is gone
@@ -221,7 +221,7 @@ class FilterIgnored(JetStreamError):
     """The server took the consumer without its filter_subjects: it is too old for them."""
 
 
-class SeveralStreams(JetStreamError):
+class AmbiguousStream(JetStreamError):
     """More than one stream has messages of this subject: name the one that is meant."""
 
     def __init__(self, subject: str, streams: list[str]) -> None:
@@ -230,8 +230,11 @@ class SeveralStreams(JetStreamError):
         self.subject = subject
         self.streams = streams
 
-    def __reduce__(self) -> tuple[type[SeveralStreams], tuple[str, list[str]]]:
+    def __reduce__(self) -> tuple[type[AmbiguousStream], tuple[str, list[str]]]:
         return type(self), (self.subject, self.streams)
+
+
+SeveralStreams = AmbiguousStream  # the former name
 
 
 class ConsumerMoved(JetStreamError):

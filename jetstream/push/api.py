@@ -34,7 +34,7 @@ class PushMessages(Iteration):
         self.name = ""
         #: Of an ordered one: its consumers, and how far they have come.
         self.lineage: Lineage | None = None
-        #: What happened: PushWarning, Gap, Recounted. Iterate, or ask for the next.
+        #: What happened: PushWarning, Gap, ConsumerSequenceReset. Iterate, or ask for the next.
         self.events = PushEvents(session, machine)
         # PUSH-15: runs once, when nothing is to come any more and what came was taken.
         self.on_end: Callable[[], Awaitable[object]] | None = None

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from jetstream.api.metadata import is_number, read_consumer_seq
 from jetstream.errors import ConsumerDeleted, ConsumerUnavailable, HeartbeatMissed, UnknownStatus
-from jetstream.events import Gap, PushWarning, Recounted
+from jetstream.events import ConsumerSequenceReset, Gap, PushWarning
 from jetstream.machine.iteration import Source
 from jetstream.machine.status import RETRY, Status
 from jetstream.pull.fetch import LATE
@@ -252,7 +252,7 @@ class Push(Source):
         if last < expected:
             self.tell(Gap(last + 1, expected))
         else:
-            self.tell(Recounted(last, number))
+            self.tell(ConsumerSequenceReset(last, number))
         return True
 
     def _control(self, msg: Msg, now: float) -> bool:

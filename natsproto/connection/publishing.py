@@ -13,8 +13,8 @@ from natsproto.errors import (
     InvalidSubject,
     NatsError,
     NotSupported,
-    OutBufferFull,
     PayloadTooLarge,
+    PendingBufferFull,
 )
 from natsproto.wire import encode, subjects
 from natsproto.wire.frames import Info
@@ -100,7 +100,7 @@ class Publishing:
         reply: str = "",
         headers: HeadersLike | None = None,
     ) -> bool:
-        """Queue a PUB or HPUB; LocalError if it cannot be sent, OutBufferFull if it cannot wait.
+        """Queue a PUB or HPUB. LocalError: it cannot be sent. PendingBufferFull: it cannot wait.
 
         True: the port is to be told, because this is the first frame since it took the last ones,
         or because there are too many of them.
@@ -211,7 +211,7 @@ class Publishing:
     def _hold(self, frame: bytes) -> bool:
         self._check_open()
         if self._held_size + len(frame) > self.options.max_pending_out:  # RECON-8
-            raise OutBufferFull(
+            raise PendingBufferFull(
                 "not connected, and %d bytes wait already (max_pending_out %d)"
                 % (self._held_size, self.options.max_pending_out)
             )

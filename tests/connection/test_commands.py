@@ -11,7 +11,7 @@ from natsproto.errors import (
     ConnectionLost,
     InvalidSubject,
     InvalidValue,
-    OutBufferFull,
+    PendingBufferFull,
     PermissionDenied,
     TimeoutExpired,
 )
@@ -224,7 +224,7 @@ def test_requests_share_one_inbox():
 @pytest.mark.parametrize(
     ("subject", "data", "error"),
     [("a b", b"", InvalidSubject), ("*", b"", InvalidSubject), ("a", "text", InvalidValue),
-     ("a", b"x" * 99, OutBufferFull)],
+     ("a", b"x" * 99, PendingBufferFull)],
 )  # fmt: skip
 @pytest.mark.parametrize("start", ["start_request", "start_gather"])
 def test_a_request_that_cannot_be_sent_leaves_nothing(start, subject, data, error):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from natsproto import Parser
 from natsproto.connection.states import CONNECTED, DIALING, GREETING, OPENING, WAITING
-from natsproto.errors import OutBufferFull
+from natsproto.errors import PendingBufferFull
 from natsproto.wire.frames import Connect, Ping, Pub, Sub, Unsub
 from tests.connection.support import PONG, Wire, info
 
@@ -40,7 +40,7 @@ class Life:
             name = f"m.{len(self.accepted)}"
             try:
                 wire.connection.publish(name, b"x" * (40 if step == "large" else 0))
-            except OutBufferFull:
+            except PendingBufferFull:
                 assert wire.connection._holding
             else:
                 self.accepted.append(name.encode())

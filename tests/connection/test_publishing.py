@@ -12,8 +12,8 @@ from natsproto.errors import (
     InvalidSubject,
     InvalidValue,
     NotSupported,
-    OutBufferFull,
     PayloadTooLarge,
+    PendingBufferFull,
 )
 from natsproto.options import Options
 from natsproto.wire.frames import Info, Msg
@@ -117,7 +117,9 @@ def test_without_a_connection_a_bounded_number_of_bytes_waits():
     assert not publishing.publish("a", b"hi")
     assert not publishing.publish("a", b"hi")
     for data in (b"hi", b"x"):
-        with pytest.raises(OutBufferFull, match=r"26 bytes wait already \(max_pending_out 30\)"):
+        with pytest.raises(
+            PendingBufferFull, match=r"26 bytes wait already \(max_pending_out 30\)"
+        ):
             publishing.publish("a", data)
     assert (taken(publishing), publishing.stats.out_msgs, publishing.held) == (b"", 2, 2)
     publishing._release()
@@ -132,9 +134,9 @@ def test_the_buffer_if_not_said_otherwise_and_none_at_all():
     publishing = Publishing(Options())
     for _ in range(8):
         publishing.publish("a", b"x" * (1024 * 1024 - 20))
-    with pytest.raises(OutBufferFull):
+    with pytest.raises(PendingBufferFull):
         publishing.publish("a", b"x" * 1024)
-    with pytest.raises(OutBufferFull):
+    with pytest.raises(PendingBufferFull):
         Publishing(Options(max_pending_out=0)).publish("a")
 
 
@@ -146,7 +148,7 @@ def test_what_was_not_taken_is_taken_back_in_front_of_what_waits():
     publishing._holding = True
     publishing.publish("a", b"4")
     publishing._take_back()
-    with pytest.raises(OutBufferFull):  # taking back may fill it over the brim, publishing not
+    with pytest.raises(PendingBufferFull):  # taking back may fill it over the brim, publishing not
         publishing.publish("a", b"5")
     publishing._release()
     assert taken(publishing) == b"".join(b"PUB a 1\r\n%d\r\n" % i for i in (1, 2, 3, 4))

@@ -5,6 +5,7 @@ import pytest
 from jetstream import ConsumerConfig, JetStream, StreamConfig
 from jetstream.consumer import Consumer
 from jetstream.errors import (
+    AmbiguousStream,
     ConsumerDoesNotExist,
     ConsumerExists,
     ConsumerNotFound,
@@ -12,7 +13,6 @@ from jetstream.errors import (
     InvalidResponse,
     JetStreamError,
     JetStreamNotAvailable,
-    SeveralStreams,
     StreamNameInUse,
     StreamNotFound,
 )
@@ -461,7 +461,7 @@ def test_pedantic_is_part_of_the_request(call, args, answers):
     ("names", "raised", "text"),
     [
         ([], StreamNotFound, "no stream takes subject 's.a'"),
-        (["A", "B"], SeveralStreams, r"by several streams: \['A', 'B'\]"),
+        (["A", "B"], AmbiguousStream, r"by several streams: \['A', 'B'\]"),
     ],
 )
 def test_the_stream_of_a_subject(names, raised, text):

@@ -6,12 +6,12 @@ from jetstream import events
 from jetstream.errors import PullRefused
 from jetstream.events import (
     ConsumerReset,
+    ConsumerSequenceReset,
     Gap,
     Loss,
     Pinned,
     PullWarning,
     PushWarning,
-    Recounted,
     StreamRecreated,
     Unpinned,
 )
@@ -32,7 +32,7 @@ def test_push_and_ordered_events():
     error = PullRefused(409, "x")
     assert PushWarning(error).error is ConsumerReset(error).error is error
     assert Gap(3, 5) == Gap(first=3, last=5) != Gap(3, 4)
-    assert repr(Recounted(7, 1)) == "Recounted(before=7, now=1)"
+    assert repr(ConsumerSequenceReset(7, 1)) == "ConsumerSequenceReset(before=7, now=1)"
     before, created = Timestamp(1), Timestamp(2)
     event = StreamRecreated("ORDERS", before, created)
     assert (event.stream, event.before, event.created) == ("ORDERS", before, created)
@@ -45,5 +45,5 @@ def test_losses():
 
 
 def test_every_event_is_public():
-    defined = [each for each in vars(events).values() if isinstance(each, type)]
+    defined = {each for each in vars(events).values() if isinstance(each, type)}
     assert events.__all__ == sorted(each.__name__ for each in defined if each is not Record)

@@ -8,12 +8,12 @@ from jetstream import JetStream, StreamConfig, blocking
 from jetstream.api import counters
 from jetstream.api.stored import StoredMsg
 from jetstream.errors import (
+    AmbiguousStream,
     ApiError,
     ConsumerMoved,
     NoStreamResponse,
     PublishesFailed,
     PullFailed,
-    SeveralStreams,
     WrongLastSequence,
 )
 from jetstream.errors import kv as kv_errors
@@ -319,7 +319,7 @@ SHOWN = [
     NoResponders(TOKEN),
     NoStreamResponse(TOKEN),
     PublishesFailed([PUBLICATION]),
-    SeveralStreams(TOKEN, LIST),
+    AmbiguousStream(TOKEN, LIST),
     ConsumerMoved(TOKEN, TOKEN, TOKEN),
     PullFailed(409, TOKEN, "consumer 'c' of stream 'S'"),
     ApiError(500, 1, TOKEN),

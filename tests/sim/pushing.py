@@ -16,7 +16,7 @@ from typing import Any
 
 from jetstream.api.metadata import read_consumer_seq
 from jetstream.errors import HeartbeatMissed
-from jetstream.events import Gap, PushWarning, Recounted
+from jetstream.events import ConsumerSequenceReset, Gap, PushWarning
 from jetstream.push.api import PushMessages
 from jetstream.push.machine import Push
 from natsproto import Parser
@@ -218,7 +218,7 @@ class Pushing(World):
                 gap = set(range(event.first, event.last + 1))
                 require(bool(gap) and not gap & self.got, lambda: f"P2: {gap} came")  # noqa: B023
                 self.missing |= gap
-            elif isinstance(event, Recounted):
+            elif isinstance(event, ConsumerSequenceReset):
                 require(event.now <= event.before, "P2: it does not go back")
                 last = event.now - (1 if self.number else 0)
                 self.got = {number for number in self.got if number <= last}

@@ -37,7 +37,7 @@ from jetstream.publish.window_machine import Publication
 from jetstream.pull.api import Pulling
 from jetstream.pull.consume import Consume
 from jetstream.pull.messages import Messages
-from natsproto.errors import ConnectionClosed, OutBufferFull
+from natsproto.errors import ConnectionClosed, PendingBufferFull
 from tests.sim.model import Model
 from tests.sim.world import Task, Violation, World
 
@@ -363,7 +363,7 @@ class Publishing(World):
                     )
                 except PublishesFailed:
                     continue
-                except OutBufferFull:
+                except PendingBufferFull:
                     self.refused.append(number)
                 break
             if self.pause:

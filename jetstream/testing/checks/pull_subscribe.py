@@ -6,12 +6,12 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from jetstream.errors import (
+    AmbiguousStream,
     BindRefused,
     ConfigMismatch,
     ConsumerDeleted,
     ConsumerNotFound,
     PullOfPushConsumer,
-    SeveralStreams,
     StreamNotFound,
     SubjectMismatch,
 )
@@ -237,7 +237,7 @@ async def check_pull_subscribe_without_a_stream(ctx: Context) -> None:
     await js.create_stream(name=name_of(ctx) + "-b", subjects=[ctx.subject.replace("check", "b")])
     with raises(StreamNotFound):
         await js.pull_subscribe("nobody." + ctx.subject)
-    with raises(SeveralStreams):
+    with raises(AmbiguousStream):
         await js.pull_subscribe(">")
     with raises(ConsumerNotFound):
         await js.pull_subscribe(ctx.subject + ".x", durable="d", bind=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from jetstream.errors import (
     HeartbeatMissed,
 )
-from jetstream.events import Gap, PushWarning, Recounted
+from jetstream.events import ConsumerSequenceReset, Gap, PushWarning
 from jetstream.testing.blocking_view import jetstream_of
 from jetstream.testing.checks.elections import replicated
 from jetstream.testing.streams import (
@@ -247,7 +247,7 @@ async def check_push_reset_is_no_gap(ctx: Context) -> None:
             assert (msg.metadata.stream_seq, msg.metadata.consumer_seq) == (number, number)
             await msg.ack()
         event = await messages.events.next(WAIT)
-        assert isinstance(event, Recounted)
+        assert isinstance(event, ConsumerSequenceReset)
         assert event.before == 3
         await _nothing_told(messages, 0.3)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from jetstream import ConsumerConfig
 from jetstream.errors import (
-    SeveralStreams,
+    AmbiguousStream,
     StreamNotFound,
     WorkQueueConflict,
 )
@@ -64,7 +64,7 @@ async def check_subscribe_without_a_stream(ctx: Context) -> None:
     for token in "ab":
         name = f"{name_of(ctx)}-{token}"
         await new_stream(ctx, js, name=name, subjects=[f"{ctx.subject}.{token}"])
-    with raises(SeveralStreams) as caught:
+    with raises(AmbiguousStream) as caught:
         await js.subscribe(f"{ctx.subject}.*")
     assert sorted(caught.error.streams) == [f"{name_of(ctx)}-a", f"{name_of(ctx)}-b"]
     async with await js.subscribe(f"{ctx.subject}.*", stream=f"{name_of(ctx)}-b") as messages:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from natsproto.errors import (
     ConnectionLost,
     MessagesUnconfirmed,
-    OutBufferFull,
     PayloadTooLarge,
+    PendingBufferFull,
     TimeoutExpired,
 )
 from natsproto.events import Closed, Disconnected, PublishDropped
@@ -163,7 +163,7 @@ async def check_out_buffer_full(ctx: Context) -> None:
     server.kill()
     await next_event(client, Disconnected)
     kept = 0
-    with raises(OutBufferFull):
+    with raises(PendingBufferFull):
         while kept < 100:
             await client.publish(ctx.subject, b"x" * 1000)
             kept += 1
@@ -181,7 +181,7 @@ async def check_out_buffer_off(ctx: Context) -> None:
     client = await ctx.connect(server, max_pending_out=0)
     server.kill()
     await next_event(client, Disconnected)
-    with raises(OutBufferFull, within=SOON):
+    with raises(PendingBufferFull, within=SOON):
         await client.publish(ctx.subject, b"1")
     server.restart()
     await back(client)

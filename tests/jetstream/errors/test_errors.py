@@ -118,7 +118,7 @@ def test_a_pull_that_failed_tells_where_and_why(error, text):
 
 
 def test_several_streams():
-    error = errors.SeveralStreams("s.*", ["A", "B"])
+    error = errors.AmbiguousStream("s.*", ["A", "B"])
     assert str(error) == "subject 's.*' is taken by several streams: ['A', 'B']"
     copy = pickle.loads(pickle.dumps(error))
     assert (str(copy), copy.subject, copy.streams) == (str(error), "s.*", ["A", "B"])

@@ -8,7 +8,7 @@ from jetstream.errors import (
     HeartbeatMissed,
     UnknownStatus,
 )
-from jetstream.events import Gap, PushWarning, Recounted
+from jetstream.events import ConsumerSequenceReset, Gap, PushWarning
 from jetstream.push.machine import MAX_BYTES, MAX_MESSAGES, Push
 from natsproto.connection.effects import Publish
 from natsproto.errors import ConnectionClosed
@@ -155,10 +155,10 @@ GAPS = [  # what happens, last sequence, inputs, events, last sequence
     ("somebody else's consumer", None, [M[7], M[8]], [], 8),
     ("somebody else's heartbeat", None, [beat(7), M[8]], [], 8),
     ("somebody else's gap", None, [beat(7), M[9]], [Gap(8, 8)], 9),
-    ("reset", 0, [M[1], M[2], M[1], M[2]], [Recounted(2, 1)], 2),
-    ("reset to one", 0, [M[1], M[1]], [Recounted(1, 1)], 1),
-    ("reset, in a heartbeat", 0, [M[1], M[2], beat(0), M[1]], [Recounted(2, 0)], 1),
-    ("a leader that knows less", 0, [M[1], M[2], M[3], M[2], M[3]], [Recounted(3, 2)], 3),
+    ("reset", 0, [M[1], M[2], M[1], M[2]], [ConsumerSequenceReset(2, 1)], 2),
+    ("reset to one", 0, [M[1], M[1]], [ConsumerSequenceReset(1, 1)], 1),
+    ("reset, in a heartbeat", 0, [M[1], M[2], beat(0), M[1]], [ConsumerSequenceReset(2, 0)], 1),
+    ("leader behind", 0, [M[1], M[2], M[3], M[2], M[3]], [ConsumerSequenceReset(3, 2)], 3),
     ("a heartbeat without numbers", 0, [M[1], beat("no"), beat("")], [], 1),
     ("a number too long", 0, [M[1], beat("1" * 21)], [], 1),
     ("eleven tokens", 0, [message(1, tokens=11), message(3, tokens=11)], [Gap(2, 2)], 3),

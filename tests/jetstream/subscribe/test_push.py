@@ -134,7 +134,7 @@ def test_what_is_created():
 PUSH = consumer(deliver_subject="d")
 ERRORS = [  # what is asked for; what is answered; the error, what was sent
     ({}, [streams()], "StreamNotFound", ["STREAM.NAMES"]),
-    ({}, [streams("A", "B")], "SeveralStreams", ["STREAM.NAMES"]),
+    ({}, [streams("A", "B")], "AmbiguousStream", ["STREAM.NAMES"]),
     ({"stream": "S", "durable": "c"}, [NO_STREAM], "StreamNotFound", ["CONSUMER.INFO.S.c"]),
     ({"stream": "S", "durable": "c"}, [DENIED], "TemporarilyUnavailable", ["CONSUMER.INFO.S.c"]),
     ({"stream": "S", "durable": "c"}, [NOBODY], "JetStreamNotAvailable", ["CONSUMER.INFO.S.c"]),
