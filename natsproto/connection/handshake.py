@@ -37,7 +37,20 @@ from .commands import Commands
 from .effects import Dial, Hangup, StartTls
 from .server_errors import short
 from .servers import Pool
-from .states import CLOSED, DIALING, GREETING, NEW, OPENING, SECURING, WAITING
+from .states import (
+    CLOSE,
+    DIAL,
+    DIALING,
+    GREET,
+    GREETING,
+    HANG_UP,
+    NEW,
+    OPENING,
+    SECURING,
+    START_TLS,
+    WAITING,
+    next_state,
+)
 from .waitable import Request, Waitable
 
 TYPE_CHECKING = False
@@ -94,12 +107,16 @@ class Handshake(Commands):
             return
         self._server = server
         if delay:
-            self._enter(WAITING, now + delay)
+            self._set_alarm(now + delay)
         else:
             self._dial(now)
 
-    def _enter(self, state: str, deadline: float | None) -> None:
-        self.state = state
+    def _enter(self, what: str) -> None:
+        """Change the state as the table says: the one place that does."""
+        self.state = next_state(self.state, what)
+
+    def _set_alarm(self, deadline: float | None) -> None:
+        """Set the deadline of the state."""
         self._alarm.deadline = deadline
         self._timers.arm(self._alarm)
 
@@ -120,15 +137,15 @@ class Handshake(Commands):
                 self._fail(error, now, hangup=False)
                 return
         self._effects.append(Dial(url.host, url.port, self.options.shuffle))
-        self._enter(DIALING, now + self.options.connect_timeout)
+        self._enter(DIAL)
+        self._set_alarm(now + self.options.connect_timeout)
 
     def _start_tls(self) -> None:
-        self.state = SECURING
+        self._enter(START_TLS)
         self._effects.append(StartTls(self._dialled.tls_name))
 
     def _open(self, now: float) -> None:
         """The transport can carry data: wait for INFO."""
-        self.state = OPENING
         url = self._dialled.url
         if url.is_websocket:
             try:
@@ -166,7 +183,7 @@ class Handshake(Commands):
 
     def _greet(self, info: Info, now: float) -> None:
         self._learn(info, first=True)
-        self.state = GREETING
+        self._enter(GREET)
         options = self.options
         fields: dict[str, object] = {
             "verbose": options.verbose,
@@ -191,9 +208,10 @@ class Handshake(Commands):
     # Giving up
 
     def _drop_transport(self, hangup: bool) -> None:
-        """Hang up, unless it is gone already; nothing of it is left."""
+        """Drop everything that belongs to it; with `hangup`, the transport itself as well."""
         if hangup:
             self._effects.append(Hangup())
+        self._set_alarm(None)
         self._parser = new_parser()
         self._websocket = None
         self._websocket_bytes = []
@@ -204,7 +222,8 @@ class Handshake(Commands):
         server = self._dialled
         url = str(server.url)
         self._drop_transport(hangup)
-        self._enter(WAITING, None)
+        if hangup:
+            self._enter(HANG_UP)
         self._outbox.clear()
         self.pool.failed(server, error)
         self._errors = [each for each in self._errors if each[0] != url]
@@ -233,7 +252,7 @@ class Handshake(Commands):
     def _shut(self, reason: NatsError | None) -> None:
         """Closed for good; None: by the user."""
         self._drop_transport(self.state not in (NEW, WAITING))
-        self._enter(CLOSED, None)
+        self._enter(CLOSE)
         text = "the connection is closed"
         if reason is not None:
             text = "%s: %s" % (text, reason)

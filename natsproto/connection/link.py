@@ -15,7 +15,7 @@ from natsproto.wire.frames import Err, Info, Msg, Ping, Pong
 
 from . import server_errors as complaints
 from .handshake import Handshake
-from .states import CONNECTED, GREETING, OPENING, SECURING, WAITING
+from .states import ACCEPTED, CONNECTED, GREETING, HANG_UP, OPENING, SECURING
 from .waitable import Fence, Request, Waitable
 
 TYPE_CHECKING = False
@@ -55,7 +55,8 @@ class Link(Handshake):
 
         That is CONN-8: to a JWT that has expired the server says PONG, INFO and -ERR in one breath.
         """
-        self._enter(CONNECTED, now + self.options.ping_interval)
+        self._enter(ACCEPTED)
+        self._set_alarm(now + self.options.ping_interval)
         self._connected_at = now
         self._lame = False
         self._errors = []
@@ -231,7 +232,8 @@ class Link(Handshake):
         """The connection is gone; None: on purpose."""
         server = self._dialled
         self._drop_transport(hangup)
-        self._enter(WAITING, None)
+        if hangup:
+            self._enter(HANG_UP)
         self._mover.deadline = None
         self._leaving = None
         self._go_offline(now)

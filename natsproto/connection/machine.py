@@ -47,7 +47,7 @@ class Connection(Link):
 
     def connect(self, now: float) -> None:
         """Begin. `opened` is settled when connected, or at once with retry_on_first_connect."""
-        states.check(self.state, states.CONNECT)
+        self._enter(states.CONNECT)
         if self.options.retry_on_first_connect:
             self.opened.finish()
             self._ready.append(self.opened)
@@ -55,7 +55,7 @@ class Connection(Link):
         self._after(now)
 
     def transport_opened(self, now: float) -> None:
-        if self._concerns(states.OPENED):
+        if self._accepts(states.OPENED):
             url = self._dialled.url
             if url.wants_tls if url.is_websocket else self.options.tls_first:
                 self._start_tls()  # CONN-14: before INFO
@@ -64,7 +64,7 @@ class Connection(Link):
             self._after(now)
 
     def tls_started(self, now: float) -> None:
-        if self._concerns(states.SECURED):
+        if self._accepts(states.SECURED):
             self._secured = True
             self._parser = new_parser()  # CONN-13: whatever came in clear is not looked at
             if self._greeted is None:
@@ -75,7 +75,7 @@ class Connection(Link):
 
     def receive_data(self, data: bytes, now: float) -> None:
         """Never raises for what the server sent: hangs up and says why."""
-        if not self._concerns(states.DATA):
+        if not self._accepts(states.DATA):
             return
         self.stats.in_bytes += len(data)
         parser = self._parser
@@ -92,23 +92,26 @@ class Connection(Link):
         self._after(now)
 
     def transport_closed(self, now: float, error: BaseException | None = None) -> None:
-        if not self._concerns(states.LOST):
+        before = self.state
+        if not self._accepts(states.LOST):
             return
         reason = "server closed the connection" if error is None else _describe(error)
-        if self.state == CONNECTED:
+        if before == CONNECTED:
             self._lose(ConnectionLost(reason), now, hangup=False)
-        elif self.state == SECURING:
+        elif before == SECURING:
             self._fail(TlsFailed("TLS handshake failed: %s" % reason), now, hangup=False)
         else:
             self._fail(self._complaint or ConnectionLost(reason), now, hangup=False)
         self._after(now)
 
-    def _concerns(self, happened: str) -> bool:
-        """Whether to act on what an adapter reports about its transport; InvalidState."""
-        # CONN-25: what is told before the order to hang up was taken is about that transport.
+    def _accepts(self, report: str) -> bool:
+        """Enter the state that an adapter's report leads to; False: it has no effect."""
+        # CONN-25: a report that comes before the adapter has taken the Hangup is about the
+        # transport that is being dropped.
         if self._effects and any(isinstance(effect, Hangup) for effect in self._effects):
             return False
-        return states.check(self.state, happened)
+        self._enter(report)
+        return self.state != CLOSED
 
     def forked(self, now: float) -> None:
         """This process is a copy of the one that owns the transport: make one of our own.
@@ -147,7 +150,8 @@ class Connection(Link):
         self._confirmed = self._accepted()
 
     def handle_timer(self, now: float) -> None:
-        if not states.check(self.state, states.TIMER):
+        self._enter(states.TIMER)
+        if self.state == CLOSED:
             return
         for waitable in self._timers.pop_due(now):
             if waitable is self._alarm:
@@ -258,7 +262,7 @@ class Connection(Link):
             self._lose(ConnectionLost("no answer to %d PINGs" % options.max_pings_out), now)
         else:
             self._send_ping(None)
-            self._enter(CONNECTED, now + options.ping_interval)
+            self._set_alarm(now + options.ping_interval)
 
     def _shut(self, reason: NatsError | None) -> None:
         super()._shut(reason)

@@ -1,22 +1,28 @@
-"""The states of a connection and the inputs that are legal in each.
+"""The states of a connection, and the table of every way from one to another.
 
-    state       what it waits for                        deadline                 on it
+    state       waits for                                deadline                 when it passes
     NEW         connect()                                none: nothing is open    -
-    DIALING     the adapter to open a transport          the attempt's            next server
-    OPENING     INFO (after the upgrade on a WebSocket)  the attempt's            next server
-    SECURING    the adapter to finish the TLS handshake  the attempt's            next server
-    GREETING    PONG, the answer to CONNECT and PING     the attempt's            next server
-    CONNECTED   frames                                   the next PING            PING, or lost
-    WAITING     the time of the next attempt             that time                DIALING
-    CLOSED      nothing any more                         none                     -
+    WAITING     the time of the next attempt             that time                dial
+    DIALING     the adapter to open a transport          the attempt's            hang up
+    OPENING     INFO (after the upgrade on a WebSocket)  the attempt's            hang up
+    SECURING    the adapter to finish the TLS handshake  the attempt's            hang up
+    GREETING    PONG, the response to CONNECT and PING   the attempt's            hang up
+    CONNECTED   frames                                   the next PING            PING, or hang up
+    CLOSED      nothing                                  none                     -
 
-An attempt has one deadline from Dial to PONG: connect_timeout. So every state but the first and the
-last has one, and nothing waits for ever.
+An attempt has one deadline from Dial to PONG: connect_timeout. Every state except the first and
+the last therefore has a deadline, and no state waits forever.
 
-Inputs come from the adapter. After it was told to Hangup it reports nothing more about that
-transport, so an input that the table does not allow is a mistake in the adapter and raises
-InvalidState. In CLOSED late ones are ignored: there is nothing left to go wrong. So are those that
-come before the order to hang up was taken (machine.py).
+TRANSITIONS is the table that runs: `Connection` changes its state by looking up a row, and a row
+that is missing raises InvalidState. There are two kinds of rows:
+
+- An *input* comes from the adapter or, for connect(), from the client. A row that leads to its own
+  state only says that the input is legal there. After a Hangup effect the adapter reports nothing
+  more about that transport, so an illegal input is a mistake in the adapter (CONN-23). In CLOSED,
+  late reports are legal and have no effect. So are reports that arrive before the adapter has taken
+  the Hangup (CONN-25, machine.py).
+- An *outcome* is what the connection concludes from its inputs, often within the same input: the
+  transport opens (OPENING), and if TLS comes first, START_TLS leads on to SECURING at once.
 """
 
 from __future__ import annotations
@@ -34,6 +40,7 @@ CLOSED = "CLOSED"
 
 STATES = (NEW, DIALING, OPENING, SECURING, GREETING, CONNECTED, WAITING, CLOSED)
 
+# Inputs: the names of the methods of Connection.
 CONNECT = "connect"
 OPENED = "transport_opened"
 SECURED = "tls_started"
@@ -43,20 +50,63 @@ TIMER = "handle_timer"
 
 INPUTS = (CONNECT, OPENED, SECURED, DATA, LOST, TIMER)
 
-LEGAL = {
-    NEW: (CONNECT, TIMER),
-    DIALING: (OPENED, LOST, TIMER),
-    OPENING: (DATA, LOST, TIMER),
-    SECURING: (SECURED, LOST, TIMER),
-    GREETING: (DATA, LOST, TIMER),
-    CONNECTED: (DATA, LOST, TIMER),
-    WAITING: (TIMER,),
-    CLOSED: (OPENED, SECURED, DATA, LOST, TIMER),
+# Outcomes.
+DIAL = "dial"  # there is a server to try, and its time has come
+START_TLS = "start_tls"  # TLS comes next: before INFO, or because of INFO
+GREET = "greet"  # INFO is here, and TLS is done or not needed: CONNECT and PING are queued
+ACCEPTED = "accepted"  # the server has answered PONG, and no -ERR in the same read
+HANG_UP = "hang_up"  # the attempt or the connection is given up: an error, a deadline, a command
+CLOSE = "close"  # for good: by the user, or because there is nothing left to try
+
+OUTCOMES = (DIAL, START_TLS, GREET, ACCEPTED, HANG_UP, CLOSE)
+
+TRANSITIONS = {
+    (NEW, CONNECT): WAITING,
+    (NEW, TIMER): NEW,
+    (NEW, CLOSE): CLOSED,
+    (WAITING, TIMER): WAITING,
+    (WAITING, DIAL): DIALING,
+    (WAITING, CLOSE): CLOSED,
+    (DIALING, OPENED): OPENING,
+    (DIALING, LOST): WAITING,
+    (DIALING, TIMER): DIALING,
+    (DIALING, HANG_UP): WAITING,
+    (DIALING, CLOSE): CLOSED,
+    (OPENING, DATA): OPENING,
+    (OPENING, LOST): WAITING,
+    (OPENING, TIMER): OPENING,
+    (OPENING, START_TLS): SECURING,
+    (OPENING, GREET): GREETING,
+    (OPENING, HANG_UP): WAITING,
+    (OPENING, CLOSE): CLOSED,
+    (SECURING, SECURED): OPENING,
+    (SECURING, LOST): WAITING,
+    (SECURING, TIMER): SECURING,
+    (SECURING, HANG_UP): WAITING,
+    (SECURING, CLOSE): CLOSED,
+    (GREETING, DATA): GREETING,
+    (GREETING, LOST): WAITING,
+    (GREETING, TIMER): GREETING,
+    (GREETING, ACCEPTED): CONNECTED,
+    (GREETING, HANG_UP): WAITING,
+    (GREETING, CLOSE): CLOSED,
+    (CONNECTED, DATA): CONNECTED,
+    (CONNECTED, LOST): WAITING,
+    (CONNECTED, TIMER): CONNECTED,
+    (CONNECTED, HANG_UP): WAITING,
+    (CONNECTED, CLOSE): CLOSED,
+    (CLOSED, OPENED): CLOSED,
+    (CLOSED, SECURED): CLOSED,
+    (CLOSED, DATA): CLOSED,
+    (CLOSED, LOST): CLOSED,
+    (CLOSED, TIMER): CLOSED,
 }
 
 
-def check(state: str, happened: str) -> bool:
-    """Whether to act on the input; InvalidState if it is not legal."""
-    if happened not in LEGAL[state]:
-        raise InvalidState("%s() is not legal in state %s" % (happened, state))
-    return state != CLOSED
+def next_state(state: str, what: str) -> str:
+    """Return the state that an input or outcome leads to, or raise InvalidState."""
+    try:
+        return TRANSITIONS[(state, what)]
+    except KeyError:
+        text = "%s() is not legal in state %s" if what in INPUTS else "%s is not a way out of %s"
+        raise InvalidState(text % (what, state), "CONN-23") from None

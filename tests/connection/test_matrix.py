@@ -1,21 +1,26 @@
-"""Every state and every input, on a real connection; and that no state waits for ever."""
+"""Every state and input on a real connection: it follows the table and never waits forever."""
 
 from __future__ import annotations
 
+import ast
+import random
+
 import pytest
 
+from natsproto.connection import states
 from natsproto.connection.states import (
     CLOSED,
     CONNECTED,
     DIALING,
     INPUTS,
-    LEGAL,
     NEW,
     STATES,
+    TRANSITIONS,
     WAITING,
 )
 from natsproto.errors import InvalidState
-from tests.connection.support import PING, PONG, Wire, info
+from tests.connection.support import PING, PONG, Wire, err, info
+from tests.core import ROOT
 
 ARGUMENTS = {"receive_data": [PING]}
 
@@ -49,7 +54,7 @@ def in_state(state, **options):
 def test_every_input_in_every_state(state, happened):
     wire = in_state(state)
     deadline = wire.deadline
-    if happened in LEGAL[state]:
+    if (state, happened) in TRANSITIONS:
         wire.tell(happened, *ARGUMENTS.get(happened, [])) if happened != "transport_closed" else (
             wire.lost()
         )
@@ -108,3 +113,121 @@ def test_no_hot_loop_when_nothing_can_be_reached():
     assert 200 < attempts < 500
     assert len(wire.connection._timers._heap) < 200
     assert len(wire.connection._errors) == 3
+
+
+# The table is the whole truth about the state: every row happens, and nothing else does.
+
+
+class Recorder(dict):
+    """The table, with a list of the rows that were looked up and found."""
+
+    def __init__(self):
+        super().__init__(TRANSITIONS)
+        self.rows = []
+
+    def __getitem__(self, row):
+        found = super().__getitem__(row)
+        self.rows.append(row)
+        return found
+
+
+@pytest.fixture
+def recorder(monkeypatch):
+    recorder = Recorder()
+    monkeypatch.setattr(states, "TRANSITIONS", recorder)
+    return recorder
+
+
+def give(wire, name):
+    """Give the wire one input or command that the state allows."""
+    data = {
+        "info": info(),
+        "info tls": info(tls_required=True),
+        "info plain": info(tls_required=False, tls_available=False),
+        "info ldm": info(ldm=True, connect_urls=["c:4222"]),
+        "pong": PONG,
+        "ping": PING,
+        "refused": err("Authorization Violation"),
+        "stale": err("Stale Connection"),
+        "part": b"PI",
+        "garbage": b"\x00\r\n",
+    }
+    if name in data:
+        wire.data(data[name])
+    elif name == "lost":
+        wire.lost()
+    elif name == "ring":
+        if wire.deadline is not None:
+            wire.timer(at=wire.deadline)
+    else:
+        wire.tell(name)
+
+
+COMMANDS = ["force_reconnect", "close", "ring"]
+REPORTS = ["transport_opened", "tls_started", "lost", "info", "info tls", "info plain", "info ldm"]
+REPORTS += ["pong", "ping", "refused", "stale", "part", "garbage"]
+
+
+def wander(seed):
+    """Yield a wire after each step of a random walk; illegal inputs are refused on the way."""
+    rng = random.Random(seed)
+    url = rng.choice(["nats://a", "tls://a", "ws://a", "wss://a"])
+    wire = Wire(
+        servers=[url, url.replace("//a", "//b")],
+        max_reconnects=rng.choice([-1, 0, 2]),
+        tls_first=url.startswith("tls") and rng.random() < 0.3,
+    )
+    for _ in range(60):
+        legal = [name for name in INPUTS if (wire.state, name) in TRANSITIONS]
+        names = [name for name in REPORTS if name in legal or name not in INPUTS]
+        if "receive_data" not in legal:
+            names = [name for name in names if name in (*INPUTS, "lost")]
+        if wire.state == NEW:
+            names = ["connect"]
+        if wire.state == CLOSED:
+            return
+        name = rng.choice(names * 3 + COMMANDS[: 2 if rng.random() < 0.05 else 0] + ["ring"])
+        try:
+            give(wire, name)
+        except InvalidState:
+            assert name != "lost" or wire.state in (NEW, WAITING)
+        yield wire
+
+
+@pytest.mark.rule("CONN-23")
+def test_every_row_of_the_table_happens(recorder):
+    for seed in range(300):
+        for _ in wander(seed):
+            pass
+    for state in STATES:
+        for happened in INPUTS:
+            if (state, happened) in TRANSITIONS:
+                wire = in_state(state)
+                arguments = ARGUMENTS.get(happened, [])
+                wire.lost() if happened == "transport_closed" else wire.tell(happened, *arguments)
+        if state not in (NEW, CLOSED):
+            in_state(state).tell("close")
+    assert set(recorder.rows) == set(TRANSITIONS)
+
+
+@pytest.mark.rule("CONN-23")
+def test_rows_follow_each_other_without_a_gap(recorder):
+    """The state is always the one that the last row led to, so nothing else changes it."""
+    for seed in range(100):
+        recorder.rows.clear()
+        for wire in wander(seed):
+            state = NEW
+            for row in recorder.rows:
+                assert row[0] == state
+                state = TRANSITIONS[row]
+            assert wire.state == state
+
+
+def test_one_line_of_the_package_changes_the_state():
+    found = []
+    for path in sorted((ROOT / "natsproto").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            names = [each.attr for each in targets if isinstance(each, ast.Attribute)]
+            found += [ast.unparse(node)] * names.count("state")
+    assert found == ["self.state = NEW", "self.state = next_state(self.state, what)"]

@@ -1,26 +1,50 @@
-"""The table; that a Connection obeys it is proved by test_matrix.py."""
+"""The table; test_matrix.py proves that a Connection follows it."""
 
 from __future__ import annotations
 
 import pytest
 
-from natsproto.connection.states import CLOSED, DATA, INPUTS, LEGAL, NEW, STATES, TIMER, check
+from natsproto.connection import states
+from natsproto.connection.states import INPUTS, OUTCOMES, STATES, TRANSITIONS, next_state
 from natsproto.errors import InvalidState
 
 pytestmark = pytest.mark.rule("CONN-23")
 
 
 @pytest.mark.parametrize("state", STATES)
-@pytest.mark.parametrize("happened", INPUTS)
-def test_every_input_is_legal_or_refused_by_name(state, happened):
-    if happened in LEGAL[state]:
-        assert check(state, happened) is (state != CLOSED)
-    else:
-        with pytest.raises(InvalidState, match=rf"{happened}\(\) is not legal in state {state}"):
-            check(state, happened)
+@pytest.mark.parametrize("what", INPUTS + OUTCOMES)
+def test_every_input_and_outcome_is_a_row_or_refused_by_name(state, what):
+    if (state, what) in TRANSITIONS:
+        assert next_state(state, what) == TRANSITIONS[(state, what)]
+        return
+    text = rf"{what}\(\) is not legal in state {state}"
+    with pytest.raises(InvalidState, match=text if what in INPUTS else f"{what} .* {state}"):
+        next_state(state, what)
 
 
-def test_the_table_is_complete():
-    assert set(LEGAL) == set(STATES)
-    assert all(TIMER in inputs for inputs in LEGAL.values())
-    assert DATA not in LEGAL[NEW]
+def test_rows_name_known_states_inputs_and_outcomes():
+    assert {state for state, _ in TRANSITIONS} == set(STATES)
+    assert {what for _, what in TRANSITIONS} == set(INPUTS + OUTCOMES)
+    assert set(TRANSITIONS.values()) == set(STATES)
+
+
+def test_the_timer_is_legal_in_every_state():
+    assert all((state, states.TIMER) in TRANSITIONS for state in STATES)
+
+
+def test_every_state_but_closed_can_be_closed():
+    closing = {state for state, what in TRANSITIONS if what == states.CLOSE}
+    assert closing == set(STATES) - {states.CLOSED}
+
+
+def test_nothing_leads_out_of_closed():
+    assert {to for (state, _), to in TRANSITIONS.items() if state == states.CLOSED} == {
+        states.CLOSED
+    }
+
+
+def test_every_state_is_reachable_from_new():
+    reached = {states.NEW}
+    for _ in STATES:
+        reached |= {to for (state, _), to in TRANSITIONS.items() if state in reached}
+    assert reached == set(STATES)
