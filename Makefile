@@ -29,7 +29,7 @@ types: $(READY)  ## mypy, and pyright if there is Node
 	@if command -v node >/dev/null; then $(CALM) -m pyright --pythonpath $(PY); else echo "no Node: pyright left out"; fi
 	$(CALM) -m pytest tests/typing
 
-rules: $(READY)  ## Every rule of spec_notes is named by a test
+rules: $(READY)  ## A test and a line of code name every rule of spec_notes
 	$(CALM) -m tests.rules
 
 cover: $(READY)  ## The tests of the core; every module is covered by its own alone

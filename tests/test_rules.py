@@ -2,7 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules import BadNotes, Collector, read_rules
+from tests.rules import (
+    BadNotes,
+    Collector,
+    Place,
+    allowed_unnamed,
+    read_code,
+    read_rules,
+    symbol_at,
+    unknown_in_code,
+)
 
 pytest_plugins = ["pytester"]
 
@@ -11,23 +20,40 @@ def test_rules_are_the_lines_that_start_with_one(tmp_path):
     (tmp_path / "a.md").write_text(
         "# About **WIRE-9**\n\n- **WIRE-1** A frame. (source)\n- WIRE-2 is not.\n1. **Why?** So.\n"
     )
-    (tmp_path / "b.md").write_text("- **ADR37-12** A pull, see **WIRE-1**. (source)\n")
-    assert read_rules(tmp_path) == {"WIRE-1": "a.md:3", "ADR37-12": "b.md:1"}
+    (tmp_path / "b.md").write_text("- **D-ADR37-12** A pull, see **WIRE-1**. (source)\n")
+    rules = read_rules(tmp_path)
+    assert {rule: rules[rule].place for rule in rules} == {
+        "WIRE-1": "a.md:3",
+        "D-ADR37-12": "b.md:1",
+    }
+
+
+def test_the_parts_of_a_rule(tmp_path):
+    (tmp_path / "a.md").write_text(
+        "## Pulls (pull.py)\n- **PULL-1** A pull (one). (ADR-37, Pulls (new); [10, 11], [103])\n"
+    )
+    rule = read_rules(tmp_path)["PULL-1"]
+    assert rule.section == "Pulls (pull.py)"
+    assert rule.text == "A pull (one)."
+    assert rule.source == "ADR-37, Pulls (new); [10, 11], [103]"
+    assert rule.recordings == [10, 11, 103]
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    ("text", "problem"),
     [
         ("- **WIRE-1** A. (s)\n- **WIRE-1** B. (s)\n", r"a.md:2: WIRE-1 is already at a.md:1"),
         ("- **wire-1** A. (s)\n", "a.md:1: a rule is written"),
+        ("- **d-WIRE-1** A. (s)\n", "a.md:1: a rule is written"),
         ("* **WIRE-1** A. (s)\n", "a.md:1: a rule is written"),
         ("- **WIRE-1**\n", "a.md:1: a rule is written"),
         ("  - **WIRE-1** A. (s)\n", "a.md:1: a rule is written"),
+        ("- **WIRE-1** A.\n", "a.md:1: WIRE-1 has no source"),
     ],
 )
-def test_notes_in_another_form_are_refused(tmp_path, text, complaint):
+def test_notes_in_another_form_are_rejected(tmp_path, text, problem):
     (tmp_path / "a.md").write_text(text)
-    with pytest.raises(BadNotes, match=complaint):
+    with pytest.raises(BadNotes, match=problem):
         read_rules(tmp_path)
 
 
@@ -43,13 +69,14 @@ def test_markers_of_every_kind_count(pytester):
             pytestmark = pytest.mark.rule("A-2")
 
             @pytest.mark.rule("A-3", "A-4")
-            @pytest.mark.parametrize("x", [pytest.param(1, marks=pytest.mark.rule("A-5"))])
+            @pytest.mark.parametrize("x", [1, pytest.param(2, marks=pytest.mark.rule("A-5"))])
             def test(self, x): ...
         """
     )
     collector = Collector()
     pytester.inline_run("--collect-only", plugins=[collector])
-    assert collector.named == {"A-1", "A-2", "A-3", "A-4", "A-5"}
+    test = "test_markers_of_every_kind_count.py::TestClass::test"
+    assert collector.tests == {f"A-{number}": [test] for number in range(1, 6)}
 
 
 def test_unknown_rule_fails_the_collection(pytester):
@@ -59,3 +86,60 @@ def test_unknown_rule_fails_the_collection(pytester):
     run = pytester.runpytest()
     assert run.ret == pytest.ExitCode.USAGE_ERROR
     run.stderr.fnmatch_lines(["*unknown rules:*", "*::test: WIRE-99999"])
+
+
+SOURCE = '''\
+"""About A-1."""
+
+# A-2: a comment above a constant
+LIMIT = 1
+
+
+class Thing:
+    """A-3"""
+
+    # A-4
+    @property
+    def size(self):
+        if LIMIT:
+            return 1  # A-5, and D-A-6
+        return 0
+'''
+
+
+def test_lines_of_code_that_name_rules(tmp_path):
+    (tmp_path / "natsproto" / "testing").mkdir(parents=True)
+    (tmp_path / "natsproto" / "a.py").write_text(SOURCE)
+    (tmp_path / "natsproto" / "testing" / "b.py").write_text("# A-7 does not count\n")
+    assert read_code(tmp_path) == {
+        "A-1": [Place("natsproto/a.py", 1, "")],
+        "A-2": [Place("natsproto/a.py", 3, "LIMIT")],
+        "A-3": [Place("natsproto/a.py", 8, "Thing")],
+        "A-4": [Place("natsproto/a.py", 10, "Thing")],
+        "A-5": [Place("natsproto/a.py", 14, "Thing.size")],
+        "D-A-6": [Place("natsproto/a.py", 14, "Thing.size")],
+    }
+
+
+def test_a_line_past_the_end_has_no_symbol():
+    assert symbol_at("# only a comment\n", 1) == ""
+
+
+def test_a_rule_that_does_not_exist_is_found_by_its_prefix():
+    code = {
+        "WIRE-1": [Place("a.py", 1, "")],
+        "WIRE-99": [Place("a.py", 2, "")],
+        "UTF-8": [Place("a.py", 3, "")],
+    }
+    assert unknown_in_code(["WIRE-1"], code) == ["a.py:2: no such rule: WIRE-99"]
+
+
+def test_the_list_of_rules_without_a_line(tmp_path):
+    path = tmp_path / "unnamed.txt"
+    assert allowed_unnamed(path) == set()
+    path.write_text("A-1\nA-2\n")
+    assert allowed_unnamed(path) == {"A-1", "A-2"}
+
+
+def test_every_rule_without_a_line_exists():
+    assert allowed_unnamed() <= set(read_rules())
