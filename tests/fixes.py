@@ -1,0 +1,418 @@
+"""Fixes of past defects, each with the edits that undo it and the tests that then fail.
+
+test_fixes.py makes these edits in a copy of the repository, one fix at a time, and runs the tests
+there. A test that passes without the fix would not notice if the defect came back.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Fix(NamedTuple):
+    """A fix, known by the defect that comes back without it.
+
+    edits  the text in `file` that makes the fix, which occurs there once, and its replacement
+    tests  test files or functions, as pytest takes them; each has a test that fails
+    shows  part of the error of a failed test: it fails because of the defect
+    """
+
+    defect: str
+    file: str
+    edits: tuple[tuple[str, str], ...]
+    tests: tuple[str, ...]
+    shows: str
+
+
+CONNECTION_FIXES = [
+    Fix(
+        "messages that wait for a connection are lost when the client is closed",
+        "natsproto/connection/machine.py",
+        (
+            (
+                "            self._closing = Drain(self, deadline, None)\n",
+                "            if self.state != CONNECTED:\n"
+                "                self._shut(None)\n"
+                "                return self.start_close(deadline)\n"
+                "            self._closing = Drain(self, deadline, None)\n",
+            ),
+        ),
+        ("tests/connection/test_machine_close.py::test_how_a_close_ends",),
+        "assert 'CLOSED' != 'CLOSED'",
+    ),
+    Fix(
+        "a held publish above the limit of the next server is sent",
+        "natsproto/connection/publishing.py",
+        (
+            (
+                "if len(frame) > self._max_payload and size_of(frame) > self._max_payload:",
+                "if False:",
+            ),
+        ),
+        (
+            "tests/connection/test_publishing.py::"
+            "test_held_publishes_above_the_new_limit_are_not_sent",
+            "tests/connection/test_commands_held.py::"
+            "test_a_publish_that_is_too_large_for_the_next_server_is_dropped_alone",
+            "tests/connection/test_commands_held.py::"
+            "test_a_request_that_is_too_large_for_the_next_server_fails",
+        ),
+        "assert [] == [b'PUB a.b 31",
+    ),
+    Fix(
+        "a later INFO turns off the features that it does not mention",
+        "natsproto/connection/publishing.py",
+        (("        if not first and self.info is not None:\n", "        if False:\n"),),
+        (
+            "tests/connection/test_link.py::test_a_later_info_does_not_unset_what_it_leaves_out",
+            "tests/connection/test_publishing.py::test_what_a_later_info_leaves_out_stays",
+        ),
+        "{'jetstream': False} != {'jetstream': True}",
+    ),
+    Fix(
+        "request_many keeps any number of responses",
+        "natsproto/connection/waitable.py",
+        (("self._too_many()", "None"),),
+        ("tests/connection/test_client.py::test_request_many_is_bounded",),
+        "DID NOT RAISE TooManyReplies",
+    ),
+    Fix(
+        "a flood of events displaces Closed",
+        "natsproto/events.py",
+        (("            elif not isinstance(event, Closed):\n", "            else:\n"),),
+        (
+            "tests/connection/test_events.py::test_what_a_flood_leaves",
+            "tests/connection/test_events.py::test_closed_stays_where_nothing_else_does",
+        ),
+        "nconfirmed=0)]",
+    ),
+    Fix(
+        "a timeout of 0 is accepted for calls that need a response",
+        "natsproto/session.py",
+        (
+            (
+                "    if check_seconds(name, value) == 0:\n",
+                "    if check_seconds(name, value) < 0:\n",
+            ),
+        ),
+        (
+            "tests/jetstream/test_timeout_zero.py::test_a_call_that_needs_an_answer_refuses_it",
+            "tests/connection/test_session.py::test_an_answer_takes_time",
+        ),
+        "DID NOT RAISE InvalidValue",
+    ),
+    Fix(
+        "errors are not built-in exceptions",
+        "natsproto/errors.py",
+        (("    except NameError:\n", "        raise NameError\n    except NameError:\n"),),
+        ("tests/wire/test_errors.py::test_some_errors_are_built_in_ones_as_well",),
+        "AssertionError: InvalidSubject",
+    ),
+    Fix(
+        "errors quote whole payloads",
+        "natsproto/wire/text.py",
+        (
+            (
+                "        text = repr(value[:most])\n",
+                "        text, most = repr(value), len(value)\n",
+            ),
+        ),
+        ("tests/wire/test_text.py::test_values_are_shown_in_part",),
+        "aaaa'\" == \"'aaaa",
+    ),
+]
+ADAPTER_FIXES = [
+    Fix(
+        "threads: messages are lost when the program ends without a close",
+        "natsproto/adapters/threads.py",
+        (("atexit.register(_close_all)\n", ""),),
+        (
+            "tests/adapters/test_threads.py::"
+            "test_what_cannot_be_sent_at_the_end_of_the_program_shows",
+        ),
+        "assert 'MessagesUnconfirmed' in",
+    ),
+    Fix(
+        "threads: publishing large messages stops forever",
+        "natsproto/adapters/_sockets.py",
+        (
+            (
+                "        unsent = self.unsent\n",
+                "        unsent = self.unsent\n        rest = unsent[:]\n",
+            ),
+            (
+                "                    unsent += take()\n",
+                "                    unsent += [] if rest else take()\n",
+            ),
+        ),
+        (
+            "tests/adapters/test_sockets.py::"
+            "test_nothing_is_left_untaken_unless_the_wire_waits_to_write",
+        ),
+        "assert ([] or not [b'more'])",
+    ),
+    Fix(
+        "tls= of a wrong type passes the options",
+        "natsproto/adapters/_shared.py",
+        (
+            (
+                "if made.tls is not None and made.tls is not True and not isinstance(made.tls",
+                "if False and (made.tls",
+            ),
+        ),
+        (
+            "tests/adapters/test_options.py::"
+            "test_a_tls_context_of_a_wrong_type_is_refused_before_dialing",
+        ),
+        "DID NOT RAISE InvalidValue",
+    ),
+    Fix(
+        "asyncio: a forked child uses the connection of its parent",
+        "natsproto/adapters/asyncio.py",
+        (
+            ("            link.disown()\n        super().forked()\n", "            pass\n"),
+            (
+                "        if get_ident() == self._thread and self._loop.is_running():\n",
+                "        if True:\n",
+            ),
+        ),
+        ("tests/adapters/test_loops.py::test_a_fork[asyncio-False]",),
+        "DID NOT RAISE NatsError",
+    ),
+    Fix(
+        "trio: a forked child uses the connection of its parent",
+        "natsproto/adapters/trio.py",
+        (("            link.disown()\n        super().forked()\n", "            pass\n"),),
+        ("tests/adapters/test_loops.py::test_a_fork[trio-False]",),
+        "DID NOT RAISE NatsError",
+    ),
+    Fix(
+        "asyncio: a client is used on another event loop, or after its own was closed",
+        "natsproto/adapters/asyncio.py",
+        (
+            (
+                "        if get_ident() == self._thread and self._loop.is_running():\n",
+                "        if True:\n",
+            ),
+        ),
+        (
+            "tests/adapters/test_loops.py::test_on_another_loop",
+            "tests/adapters/test_loops.py::test_after_its_loop_was_closed",
+        ),
+        "DID NOT RAISE InvalidState",
+    ),
+]
+PUBLISH_FIXES = [
+    Fix(
+        "a publish without an acknowledgment is an ordinary timeout",
+        "jetstream/publish/request.py",
+        (
+            (
+                "        raise (PublishTimeout if late else PublishInDoubt)(text) from error\n",
+                "        raise\n",
+            ),
+        ),
+        (
+            "tests/jetstream/publish/test_request.py::test_a_lost_connection_leaves_it_open",
+            "tests/jetstream/publish/test_request.py::test_what_leaves_a_publish_in_doubt",
+        ),
+        "no answer to the request to 's.x' in time",
+    ),
+    Fix(
+        "expect_last_subject is sent to servers that ignore it",
+        "jetstream/publish/request.py",
+        (('        require_level(connection.info, 1, "expect_last_subject")\n', "        pass\n"),),
+        (
+            "tests/jetstream/publish/test_request.py::"
+            "test_an_old_server_would_compare_with_another_subject",
+        ),
+        "DID NOT RAISE NotSupported",
+    ),
+    Fix(
+        "a fast batch whose end is canceled while it waits for room stays open",
+        "jetstream/publish/fast.py",
+        (("            self._leave()  # FAST-15: else it would be kept alive for ever\n", ""),),
+        ("tests/jetstream/publish/test_fast.py::test_a_batch_whose_end_is_canceled_goes_away",),
+        "assert {1: '_INBOX",
+    ),
+    Fix(
+        "a fast batch whose end is canceled while it waits for the acknowledgment stays open",
+        "jetstream/publish/fast.py",
+        (("            self._leave()  # FAST-15\n", ""),),
+        ("tests/jetstream/publish/test_fast.py::test_a_batch_whose_end_is_canceled_goes_away",),
+        "assert {1: '_INBOX",
+    ),
+    Fix(
+        "a number with thousands of digits ends the connection",
+        "jetstream/api/metadata.py",
+        (
+            (
+                "    return token.isdigit() and len(token) <= _MOST_DIGITS\n",
+                "    return token.isdigit()\n",
+            ),
+        ),
+        ("tests/jetstream/publish/test_fast_machine.py::test_answers_with_odd_subjects",),
+        "ValueError: Exceeds the limit (4300 digits)",
+    ),
+]
+API_FIXES = [
+    Fix(
+        "a listing repeats a page forever",
+        "jetstream/api/client.py",
+        (("            if (page, missing, offline) == before:\n", "            if False:\n"),),
+        ("tests/jetstream/api/test_client.py::test_a_listing_that_repeats_itself_ends",),
+        "nobody expects Pub(subject=b'$JS.API.LIST'",
+    ),
+    Fix(
+        "a listing has pages without end",
+        "jetstream/api/client.py",
+        (("        for _ in range(MOST_PAGES):\n", "        while True:\n"),),
+        ("tests/jetstream/api/test_client.py::test_a_listing_without_end_ends",),
+        "nobody expects Pub(subject=b'$JS.API.LIST'",
+    ),
+    Fix(
+        "new fields of nested objects are sent to servers that ignore them",
+        "jetstream/api/client.py",
+        (('            if hasattr(each, "FIELDS"):\n', "            if False:\n"),),
+        (
+            "tests/jetstream/api/test_client.py::"
+            "test_fields_of_nested_objects_that_are_newer_than_the_server",
+        ),
+        "DID NOT RAISE NotSupported",
+    ),
+    Fix(
+        "an update with keywords resets the other fields",
+        "jetstream/api/changes.py",
+        (("    made = found.copy()\n", "    made = type(found)(name=found.name)\n"),),
+        (
+            "tests/jetstream/test_context.py::test_keywords_change_these_fields_of_a_stream",
+            "tests/jetstream/test_context.py::test_keywords_change_these_fields_of_a_consumer",
+        ),
+        "('UPDATE', {'name': 'S', 'max_msgs': 5, 'max_bytes': 7}) != ('UPDATE', {'name': 'S', 'sub",
+    ),
+    Fix(
+        "object links without a nuid are refused",
+        "jetstream/objects/info.py",
+        (("    if info.nuid or info.chunks or info.size:", "    if True:"),),
+        ("tests/jetstream/objects/test_info.py::test_a_link_without_a_nuid",),
+        "has a nuid that is not part of a subject",
+    ),
+    Fix(
+        "the default chunk size is refused where max_payload is small",
+        "jetstream/objects/put.py",
+        (
+            (
+                "        if not size:\n            return largest",
+                "        if False:\n            return largest",
+            ),
+        ),
+        ("tests/jetstream/objects/test_put.py::test_a_server_with_small_messages",),
+        "InvalidValue: chunk_size",
+    ),
+]
+CONSUMER_FIXES = [
+    Fix(
+        "consume() waits forever for a consumer that is gone, where servers respond with 503",
+        "jetstream/pull/presence.py",
+        (("return self._absences >= DOUBTFUL and self.silent(now)", "return False"),),
+        ("tests/jetstream/pull/test_consume_gone.py::test_no_responders",),
+        "assert [] == [0.05, 1.05]",
+    ),
+    Fix(
+        "consume() waits forever for a consumer that is gone, where servers do not respond",
+        "jetstream/pull/consume.py",
+        (("        if self._presence.silent(now):\n", "        if False:\n"),),
+        ("tests/jetstream/pull/test_consume_gone.py::test_silence",),
+        "assert [] == [10.0, 11.0]",
+    ),
+    Fix(
+        "consume() keeps messages that it never asked for",
+        "jetstream/pull/room.py",
+        (("return buffered <= self.most + min(late, MOST_LATE * self._limit)", "return True"),),
+        ("tests/jetstream/pull/test_consume_room.py",),
+        "assert 20000 == 84",
+    ),
+    Fix(
+        "fetch keeps messages that it never asked for",
+        "jetstream/pull/fetch.py",
+        (("        if not self._has_room(msg):\n", "        if False:\n"),),
+        (
+            "tests/jetstream/pull/test_fetch_eager.py::"
+            "test_no_more_messages_are_kept_than_were_asked_for",
+            "tests/jetstream/pull/test_fetch_eager.py::"
+            "test_no_more_bytes_are_kept_than_were_asked_for",
+        ),
+        "assert 1000 == (3 + 64)",
+    ),
+    Fix(
+        "an ordered fetch refuses the shortest time after some of it has passed",
+        "jetstream/ordered/api.py",
+        (
+            (" or failure is not None:\n", " or True:\n"),
+            ("        expires = max(left, _SHORTEST)\n", "        expires = left\n"),
+        ),
+        (
+            "tests/jetstream/ordered/test_api_fetch.py::test_the_shortest_fetch",
+            "tests/jetstream/ordered/test_api_fetch.py::test_a_creation_that_takes_all_the_time",
+        ),
+        "is not a number of seconds from 0.001",
+    ),
+    Fix(
+        "an ordered fetch that creates a consumer takes longer than its time",
+        "jetstream/ordered/api.py",
+        (("self._prepare(deadline + MARGIN)", "self._prepare(deadline + 60)"),),
+        ("tests/jetstream/ordered/test_api_fetch.py::test_it_ends_in_time",),
+        "assert 5.0 == 2.0",
+    ),
+    Fix(
+        "term with a reason is ignored by old servers",
+        "jetstream/message.py",
+        ((" if why and known else TERM", " if why else TERM"),),
+        ("tests/jetstream/test_message.py::test_a_reason_needs_a_server_that_knows_reasons",),
+        "b'+TERM why') != ",
+    ),
+    Fix(
+        "an acknowledgment goes to any subject",
+        "jetstream/message.py",
+        (("    if not raw_reply.startswith(ACK_PREFIX):\n", "    if not raw_reply:\n"),),
+        (
+            "tests/jetstream/test_message.py::test_only_jetstream_is_acknowledged_to",
+            "tests/hostile/test_poison.py::test_a_push_subscription_obeys_no_reply_of_others",
+        ),
+        "nobody expects Pub(subject=b'admin.shutdown'",
+    ),
+    Fix(
+        "flow control goes to any subject",
+        "jetstream/push/machine.py",
+        (("        if not subject.startswith(FLOW_CONTROL):\n", "        if False:\n"),),
+        ("tests/jetstream/push/test_machine.py::test_flow_control",),
+        "assert ['admin.delete'] == []",
+    ),
+    Fix(
+        "a push subscription takes a stored message for a status",
+        "jetstream/push/machine.py",
+        (
+            (
+                "    return not msg.raw_reply or msg.raw_reply.startswith(FLOW_CONTROL)\n",
+                "    return True\n",
+            ),
+        ),
+        (
+            "tests/jetstream/push/test_machine.py::"
+            "test_a_stored_status_is_a_message[False-9--409 Consumer Deleted]",
+            "tests/jetstream/push/test_machine.py::"
+            "test_a_stored_status_is_a_message[False-9--100 Idle Heartbeat]",
+        ),
+        "At index 0 diff: Msg(",
+    ),
+]
+SPARK_FIXES = [
+    Fix(
+        "Spark: a query with a name is refused",
+        "jetstream/spark/options.py",
+        (('{"checkpointlocation", "queryname"}', '{"checkpointlocation"}'),),
+        ("tests/spark/test_options.py::test_what_spark_adds_to_the_options_of_a_query",),
+        "InvalidValue: option queryname is unknown",
+    ),
+]
+FIXES = CONNECTION_FIXES + ADAPTER_FIXES + PUBLISH_FIXES + API_FIXES + CONSUMER_FIXES + SPARK_FIXES
