@@ -55,9 +55,9 @@ def classes(modules: list[ModuleType], first: list[str]) -> list[type[Fields]]:
     return sorted(own, key=lambda cls: rank.get(cls.__name__, len(rank)))
 
 
-def label(kind: object, known: dict[str, str]) -> str:
-    """What the kind is called, with a link where it is an object."""
-    text: str = kind.label
+def label(type: object, known: dict[str, str]) -> str:
+    """Return the name of a type, with a link where it is an object."""
+    text: str = type.label
     for name in sorted(known, key=len, reverse=True):
         if text.endswith(name):
             return f"{text.removesuffix(name)}[{name}](#{known[name]})"
@@ -66,10 +66,10 @@ def label(kind: object, known: dict[str, str]) -> str:
 
 def section(cls: type[Fields], known: dict[str, str]) -> str:
     lines = [f"### {cls.__name__}", "", cls.__doc__.partition("\n")[0], ""]
-    lines += ["| Field | Kind | Meaning | Since |", "|---|---|---|---|"]
+    lines += ["| Field | Type | Meaning | Since |", "|---|---|---|---|"]
     for field in cls.FIELDS:
         since = ".".join(map(str, field.since))
-        lines.append(f"| `{field.name}` | {label(field.kind, known)} | {field.doc} | {since} |")
+        lines.append(f"| `{field.name}` | {label(field.type, known)} | {field.doc} | {since} |")
     return "\n".join(lines) + "\n"
 
 

@@ -20,12 +20,12 @@ MARKS = [(BATCH, "B"), (STREAM, "S"), (WRITE, "W")]
 
 
 def table() -> str:
-    lines = ["| option | for | kind | default | meaning |", "|---|---|---|---|---|"]
+    lines = ["| option | for | type | default | meaning |", "|---|---|---|---|---|"]
     for option in OPTIONS:
         places = " ".join(mark for where, mark in MARKS if where in option.where)
         default = "" if option.default is None else f"`{option.default}`"
-        kind = option.kind.name.replace("|", "\\|")
-        lines.append(f"| `{option.name}` | {places} | {kind} | {default} | {option.help} |")
+        type_ = option.type.name.replace("|", "\\|")
+        lines.append(f"| `{option.name}` | {places} | {type_} | {default} | {option.help} |")
     return "\n".join(lines) + "\n"
 
 

@@ -86,7 +86,7 @@ def _plain(field: Field, value: Any) -> object:
     """None for "nothing" and "no limit", however it is written."""
     if field.name == "metadata":
         value = {key: value[key] for key in value if not key.startswith("_nats")}
-    if value == field.kind.zero() or value == -1:
+    if value == field.type.zero() or value == -1:
         return None
-    json: object = field.kind.encode(value)
+    json: object = field.type.encode(value)
     return json

@@ -135,7 +135,7 @@ def _newer_fields(config: Fields, version: tuple[int, ...]) -> list[tuple[str, t
     found: list[tuple[str, tuple[int, int]]] = []
     for field in config.FIELDS:
         value: Any = getattr(config, field.name)
-        if value == field.kind.zero():
+        if value == field.type.zero():
             continue
         if version < field.since:
             found.append((field.name, field.since))

@@ -16,7 +16,7 @@ from jetstream.schema.types import (
     TEXT,
     Choice,
     Object,
-    Objects,
+    list_of,
 )
 from natsproto.errors import InvalidValue
 from natsproto.wire.text import cut_middle, shorten
@@ -107,7 +107,7 @@ class KeyValueConfig(Fields):
         ),
         Field(
             "sources",
-            Objects(StreamSource),
+            list_of(StreamSource),
             "The buckets that it also gets keys from; with transforms of their own any streams.",
             (2, 10),
         ),

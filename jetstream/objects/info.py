@@ -18,9 +18,9 @@ from jetstream.schema.types import (
     TEXT,
     TEXTS,
     TIME,
-    Kind,
-    Mismatch,
+    FieldType,
     Object,
+    TypeMismatch,
 )
 from natsproto.errors import InvalidHeader, InvalidName
 from natsproto.wire.headers import Headers
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 _ALGORITHM = "SHA-256="
 
 
-class _HeaderMap(Kind):
+class _HeaderMap(FieldType):
     """Names, and for each of them a list of values; one value will do."""
 
     label = "map from text to list of text"
@@ -75,7 +75,7 @@ class _HeaderMap(Kind):
         try:
             headers = Headers(value)
         except InvalidHeader as error:
-            raise Mismatch("are not headers: %s" % error) from None
+            raise TypeMismatch("are not headers: %s" % error) from None
         return {name: headers.get_all(name) for name in headers}
 
     def decode(self, raw: Any) -> dict[str, list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .fields import Field, Fields
 from .stream_config import Placement
-from .types import COUNT, FLAG, SEQUENCE, SIGNED_DURATION, TEXT, TIME, Object, Objects
+from .types import COUNT, FLAG, SEQUENCE, SIGNED_DURATION, TEXT, TIME, Object, list_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class DesiredCluster(Fields):
     FIELDS = (
         Field("created", TIME, "When the move began.", (2, 15)),
         Field("name", TEXT, "The cluster.", (2, 15)),
-        Field("replicas", Objects(PeerInfo), "The servers.", (2, 15)),
+        Field("replicas", list_of(PeerInfo), "The servers.", (2, 15)),
         Field("origin", Object(MoveOrigin), "What it was before.", (2, 15)),
         Field("status", Object(MoveStatus), "How far it is.", (2, 15)),
     )
@@ -98,6 +98,6 @@ class ClusterInfo(Fields):
         Field("leader_since", TIME, "Since when it leads.", (2, 11)),
         Field("system_account", FLAG, "Replicas talk in the system account.", (2, 11)),
         Field("traffic_account", TEXT, "The account in which replicas talk.", (2, 11)),
-        Field("replicas", Objects(PeerInfo), "The servers beside the leader."),
+        Field("replicas", list_of(PeerInfo), "The servers beside the leader."),
         Field("desired", Object(DesiredCluster), "Where it is moving to.", (2, 15)),
     )

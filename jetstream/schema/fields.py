@@ -18,7 +18,7 @@ from jetstream.errors import InvalidResponse
 from natsproto.errors import InvalidValue
 from natsproto.wire.text import shorten, show
 
-from .types import MAP_OF_ANY, Mismatch
+from .types import MAP_OF_ANY, TypeMismatch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from .types import Json, Kind
+    from .types import FieldType, Json
 
     Owner = TypeVar("Owner", bound="Fields")
     # Rule, the fields that it is about, what must not be, and why.
@@ -47,18 +47,18 @@ class Field:
     default is another than ours.
     """
 
-    __slots__ = ("name", "kind", "doc", "since", "always")
+    __slots__ = ("name", "type", "doc", "since", "always")
 
     def __init__(
         self,
         name: str,
-        kind: Kind,
+        type: FieldType,
         doc: str,
         since: tuple[int, int] = (2, 2),
         always: bool = False,
     ) -> None:
         self.name = name
-        self.kind = kind
+        self.type = type
         self.doc = doc
         self.since = since
         self.always = always
@@ -100,13 +100,13 @@ class Fields:
                     made.extra[key] = value
                 continue
             try:
-                decoded = None if value is None else field.kind.decode(value)
-            except Mismatch as error:
+                decoded = None if value is None else field.type.decode(value)
+            except TypeMismatch as error:
                 text = "%s.%s: %s %s" % (cls.__name__, key, shorten(value), error)
                 raise InvalidResponse(text) from None
             if decoded is not None:
                 _keep(made, key, decoded)
-                made._given[key] = value if field.kind.lossy else _SET
+                made._given[key] = value if field.type.lossy else _SET
         return made
 
     @classmethod
@@ -176,8 +176,8 @@ class Fields:
             field = _index(type(self)).get(name)
             if field is None:
                 raise AttributeError("%s has no field %s" % (type(self).__name__, shorten(name)))
-            value = field.kind.zero()
-            if field.kind.mutable:
+            value = field.type.zero()
+            if field.type.mutable:
                 _keep(self, name, value)
             return value
 
@@ -201,16 +201,16 @@ class Fields:
             for field in self.FIELDS
             if field.always
             or field.name in self._given
-            or getattr(self, field.name) != field.kind.zero()
+            or getattr(self, field.name) != field.type.zero()
         ]
 
     def _encode(self, field: Field) -> object:
         value = getattr(self, field.name)
         raw = self._given.get(field.name)
-        if raw is not _SET and field.kind.decode(raw) == value:
+        if raw is not _SET and field.type.decode(raw) == value:
             return raw
         # Again, because a list may have got anything since it was set.
-        return field.kind.encode(_check(self, field, value))
+        return field.type.encode(_check(self, field, value))
 
 
 _EXTRA = Field("extra", MAP_OF_ANY, "What a newer server has.")
@@ -232,8 +232,8 @@ def _index(cls: type[Fields]) -> dict[str, Field]:
 
 def _check(owner: Fields, field: Field, value: object) -> object:
     try:
-        return field.kind.check(value)
-    except Mismatch as error:
+        return field.type.check(value)
+    except TypeMismatch as error:
         text = "%s.%s: %s %s" % (type(owner).__name__, field.name, shorten(value), error)
         raise InvalidValue(text, "JSAPI-3") from None
 

@@ -22,10 +22,10 @@ from .types import (
     SIGNED_DURATION,
     TEXT,
     TIME,
+    Embedded,
     Object,
-    ObjectMap,
-    Objects,
-    Part,
+    list_of,
+    map_of,
 )
 
 TYPE_CHECKING = False
@@ -97,7 +97,7 @@ class StreamSourceInfo(Fields):
         Field("active", SIGNED_DURATION, "How long ago something was heard of it; below 0: never."),
         Field("error", ANY, "What is wrong, as the API tells errors."),
         Field("filter_subject", TEXT, "What is copied.", (2, 10)),
-        Field("subject_transforms", Objects(SubjectTransform), "What is copied, and how.", (2, 10)),
+        Field("subject_transforms", list_of(SubjectTransform), "What is copied, and how.", (2, 10)),
     )
 
 
@@ -136,14 +136,14 @@ class StreamInfo(Fields):
     limit: int
 
     FIELDS = (
-        Field("config", Part(StreamConfig), "Its configuration, with the server's defaults."),
+        Field("config", Embedded(StreamConfig), "Its configuration, with the server's defaults."),
         Field("created", TIME, "When it was created."),
-        Field("state", Part(StreamState), "What it holds."),
+        Field("state", Embedded(StreamState), "What it holds."),
         Field("domain", TEXT, "The domain that it is in.", (2, 6)),
         Field("cluster", Object(ClusterInfo), "The servers that have it."),
         Field("mirror", Object(StreamSourceInfo), "How the copying gets on."),
-        Field("sources", Objects(StreamSourceInfo), "How the copying gets on."),
-        Field("alternates", Objects(StreamAlternate), "Streams with the same messages.", (2, 8)),
+        Field("sources", list_of(StreamSourceInfo), "How the copying gets on."),
+        Field("alternates", list_of(StreamAlternate), "Streams with the same messages.", (2, 8)),
         Field("ts", TIME, "When this was told.", (2, 10)),
         Field("did_create", FLAG, "The call created it; it was not there before."),
         Field("total", COUNT, "How many subjects there are to list.", (2, 7)),
@@ -205,9 +205,9 @@ class ConsumerInfo(Fields):
         Field("stream_name", TEXT, "Its stream."),
         Field("name", TEXT, "Its name."),
         Field("created", TIME, "When it was created."),
-        Field("config", Part(ConsumerConfig), "Its configuration, with the server's defaults."),
-        Field("delivered", Part(SequenceInfo), "The last delivery."),
-        Field("ack_floor", Part(SequenceInfo), "All up to here is acknowledged."),
+        Field("config", Embedded(ConsumerConfig), "Its configuration, with the server's defaults."),
+        Field("delivered", Embedded(SequenceInfo), "The last delivery."),
+        Field("ack_floor", Embedded(SequenceInfo), "All up to here is acknowledged."),
         Field("num_ack_pending", COUNT, "How many messages are delivered and not acknowledged."),
         Field("num_redelivered", COUNT, "How many of them were delivered more than once."),
         Field("num_waiting", COUNT, "Pull: how many requests wait."),
@@ -217,7 +217,7 @@ class ConsumerInfo(Fields):
         Field("paused", FLAG, "It delivers nothing at present.", (2, 11)),
         Field("pause_remaining", DURATION, "For how long it is still paused.", (2, 11)),
         Field("ts", TIME, "When this was told.", (2, 10)),
-        Field("priority_groups", Objects(PriorityGroupState), "Its groups.", (2, 11)),
+        Field("priority_groups", list_of(PriorityGroupState), "Its groups.", (2, 11)),
         Field("reset_seq", SEQUENCE, "Answer to a reset: where in the stream it is now.", (2, 14)),
     )
 
@@ -300,7 +300,7 @@ class Tier(Fields):
         Field("reserved_storage", SEQUENCE, "Bytes in files that streams may claim.", (2, 10)),
         Field("streams", COUNT, "Streams."),
         Field("consumers", COUNT, "Consumers."),
-        Field("limits", Part(AccountLimits), "How much there may be."),
+        Field("limits", Embedded(AccountLimits), "How much there may be."),
     )
 
 
@@ -329,6 +329,6 @@ class AccountInfo(Tier):
 
     FIELDS: tuple[Field, ...] = Tier.FIELDS + (
         Field("domain", TEXT, "The domain."),
-        Field("api", Part(ApiStats), "The API's requests."),
-        Field("tiers", ObjectMap(Tier), "Usage and limits by replicas: `R1`, `R3`.", (2, 8)),
+        Field("api", Embedded(ApiStats), "The API's requests."),
+        Field("tiers", map_of(Tier), "Usage and limits by replicas: `R1`, `R3`.", (2, 8)),
     )

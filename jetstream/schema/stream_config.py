@@ -17,9 +17,9 @@ from .types import (
     TEXT,
     TEXTS,
     Choice,
+    Embedded,
     Object,
-    Objects,
-    Part,
+    list_of,
 )
 
 TYPE_CHECKING = False
@@ -248,7 +248,7 @@ class StreamConfig(Fields):
         ),
         Field("placement", Object(Placement), "Where in the cluster it is."),
         Field("mirror", Object(StreamSource), "The stream that this one is a copy of."),
-        Field("sources", Objects(StreamSource), "The streams that it also gets messages from."),
+        Field("sources", list_of(StreamSource), "The streams that it also gets messages from."),
         Field("compression", Choice("none", "s2"), "How files are compressed.", (2, 10)),
         Field("first_seq", SEQUENCE, "The sequence of the first message; 0: 1.", (2, 10)),
         Field(
@@ -283,7 +283,7 @@ class StreamConfig(Fields):
         ),
         Field(
             "consumer_limits",
-            Part(ConsumerLimits),
+            Embedded(ConsumerLimits),
             "Defaults and limits of its consumers.",
             (2, 10),
         ),

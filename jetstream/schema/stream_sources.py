@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .fields import Field, Fields
-from .types import SEQUENCE, TEXT, TIME, Object, Objects
+from .types import SEQUENCE, TEXT, TIME, Object, list_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class StreamSource(Fields):
         Field("filter_subject", TEXT, "Copy only what matches; excludes subject_transforms."),
         Field(
             "subject_transforms",
-            Objects(SubjectTransform),
+            list_of(SubjectTransform),
             "Copy only what matches one of these, under the new subject.",
             (2, 10),
         ),

@@ -25,11 +25,11 @@ MOST_COUNT = 2**63 - 1  # int64
 _MOST_SECONDS = MOST_COUNT // _NANO  # 292 years
 
 
-class Mismatch(Exception):
+class TypeMismatch(Exception):
     """A value is not of its kind; what is wrong with it, to follow the value in a sentence."""
 
 
-class Kind:
+class FieldType:
     """How values of one sort are checked, read and written.
 
     `label` is what the reference calls it. Of a `lossy` kind the JSON value is kept, because the
@@ -44,11 +44,11 @@ class Kind:
         return None
 
     def check(self, value: Any) -> Any:
-        """What the user gave, as the attribute will be; Mismatch if it is of another kind."""
+        """What the user gave, as the attribute will be; TypeMismatch if it is of another kind."""
         return value
 
     def decode(self, raw: Any) -> Any:
-        """The attribute for this JSON value, None for "not there"; Mismatch if it is wrong."""
+        """The attribute for this JSON value, None for "not there"; TypeMismatch if it is wrong."""
         return self.check(raw)
 
     def encode(self, value: Any) -> Any:
@@ -56,7 +56,7 @@ class Kind:
         return value
 
 
-class _Text(Kind):
+class _Text(FieldType):
     label = "text"
 
     def zero(self) -> str:
@@ -64,11 +64,11 @@ class _Text(Kind):
 
     def check(self, value: Any) -> str:
         if not isinstance(value, str):
-            raise Mismatch("is not a str")
+            raise TypeMismatch("is not a str")
         return value
 
 
-class _Flag(Kind):
+class _Flag(FieldType):
     label = "true or false"
 
     def zero(self) -> bool:
@@ -76,11 +76,11 @@ class _Flag(Kind):
 
     def check(self, value: Any) -> bool:
         if not isinstance(value, bool):
-            raise Mismatch("is neither True nor False")
+            raise TypeMismatch("is neither True nor False")
         return value
 
 
-class _Number(Kind):
+class _Number(FieldType):
     label = "whole number"
 
     def __init__(self, least: int, most: int) -> None:
@@ -93,16 +93,16 @@ class _Number(Kind):
     def check(self, value: Any) -> int:
         number = self.decode(value)
         if not self.least <= number <= self.most:
-            raise Mismatch("is not in %d to %d" % (self.least, self.most))
+            raise TypeMismatch("is not in %d to %d" % (self.least, self.most))
         return number
 
     def decode(self, raw: Any) -> int:
         if not isinstance(raw, int) or isinstance(raw, bool):
-            raise Mismatch("is not a whole number")
+            raise TypeMismatch("is not a whole number")
         return raw
 
 
-class _Duration(Kind):
+class _Duration(FieldType):
     label = "seconds"
     lossy = True
 
@@ -115,9 +115,11 @@ class _Duration(Kind):
     def check(self, value: Any) -> float:
         # NaN and infinity are in no range, and a bool is no number.
         if not isinstance(value, (int, float)) or isinstance(value, bool):
-            raise Mismatch("is not a number of seconds")
+            raise TypeMismatch("is not a number of seconds")
         if not self.least <= value <= _MOST_SECONDS:
-            raise Mismatch("is not a number of seconds from %d to %d" % (self.least, _MOST_SECONDS))
+            raise TypeMismatch(
+                "is not a number of seconds from %d to %d" % (self.least, _MOST_SECONDS)
+            )
         return float(value)
 
     def decode(self, raw: Any) -> float:
@@ -127,7 +129,7 @@ class _Duration(Kind):
             or not -MOST_COUNT - 1 <= raw <= MOST_COUNT
         ):
             # JSAPI-10: a float does not hold every number that JSON can write.
-            raise Mismatch("is not a whole number of nanoseconds")
+            raise TypeMismatch("is not a whole number of nanoseconds")
         return raw / _NANO
 
     def encode(self, value: Any) -> int:
@@ -137,7 +139,7 @@ class _Duration(Kind):
         return total
 
 
-class _Time(Kind):
+class _Time(FieldType):
     label = "time"
     lossy = True
 
@@ -151,14 +153,14 @@ class _Time(Kind):
         try:
             time = read(value)
         except InvalidValue as error:
-            raise Mismatch("is not a time: %s" % error) from None
+            raise TypeMismatch("is not a time: %s" % error) from None
         return None if time.ns == FIRST else time  # TIME-4
 
     def encode(self, value: Any) -> str:
         return str(value)
 
 
-class Choice(Kind):
+class Choice(FieldType):
     """One of these texts; the first is the zero. A server may answer with others."""
 
     lossy = True
@@ -172,19 +174,19 @@ class Choice(Kind):
 
     def check(self, value: Any) -> str:
         if value not in self.values:
-            raise Mismatch("is not one of %s" % ", ".join(self.values))
+            raise TypeMismatch("is not one of %s" % ", ".join(self.values))
         return TEXT.check(value)
 
     def decode(self, raw: Any) -> str:
         return TEXT.check(raw)
 
 
-class _List(Kind):
+class _List(FieldType):
     """A list of values of another kind."""
 
     mutable = True
 
-    def __init__(self, item: Kind) -> None:
+    def __init__(self, item: FieldType) -> None:
         self.item = item
         self.lossy = item.lossy
         self.label = "list of " + item.label
@@ -195,24 +197,24 @@ class _List(Kind):
     def check(self, value: Any) -> list[Any]:
         # A str is a sequence of strs: it must not pass for a list of them.
         if not _is(value, (list, tuple)):
-            raise Mismatch("is not a list")
+            raise TypeMismatch("is not a list")
         return [_inside(self.item.check, item) for item in value]
 
     def decode(self, raw: Any) -> list[Any]:
         if not _is(raw, list):
-            raise Mismatch("is not a list")
+            raise TypeMismatch("is not a list")
         return [_inside(self.item.decode, item) for item in raw]
 
     def encode(self, value: Any) -> list[Any]:
         return [self.item.encode(item) for item in value]
 
 
-class _Map(Kind):
+class _Map(FieldType):
     """Texts, and for each of them a value of another kind."""
 
     mutable = True
 
-    def __init__(self, item: Kind) -> None:
+    def __init__(self, item: FieldType) -> None:
         self.item = item
         self.label = "map from text to " + item.label
 
@@ -230,11 +232,11 @@ class _Map(Kind):
 
     def _each(self, value: Any, look: Any) -> dict[str, Any]:
         if not _is(value, dict):
-            raise Mismatch("is not a dict")
+            raise TypeMismatch("is not a dict")
         return {_inside(TEXT.check, key): _inside(look, value[key]) for key in value}
 
 
-class Object(Kind):
+class Object(FieldType):
     """Another object of fields; None where there is none. A dict of its keywords will do."""
 
     def __init__(self, cls: type[Fields]) -> None:
@@ -245,7 +247,7 @@ class Object(Kind):
         if value is None or isinstance(value, self.cls):
             return value
         if not _is(value, dict):
-            raise Mismatch("is neither a %s nor a dict" % self.cls.__name__)
+            raise TypeMismatch("is neither a %s nor a dict" % self.cls.__name__)
         return self.cls(**value)
 
     def decode(self, raw: Any) -> Fields:
@@ -256,7 +258,7 @@ class Object(Kind):
         return json
 
 
-class Part(Object):
+class Embedded(Object):
     """An object that is always there, if only with zeros."""
 
     mutable = True
@@ -267,7 +269,7 @@ class Part(Object):
     def check(self, value: Any) -> Fields:
         found = super().check(value)
         if found is None:
-            raise Mismatch("is neither a %s nor a dict" % self.cls.__name__)
+            raise TypeMismatch("is neither a %s nor a dict" % self.cls.__name__)
         return found
 
 
@@ -279,11 +281,11 @@ def _is(value: object, cls: Any) -> bool:
 def _inside(look: Any, item: Any) -> Any:
     try:
         return look(item)
-    except Mismatch as error:
-        raise Mismatch("has %s, which %s" % (shorten(item), error)) from None
+    except TypeMismatch as error:
+        raise TypeMismatch("has %s, which %s" % (shorten(item), error)) from None
 
 
-ANY = Kind()
+ANY = FieldType()
 TEXT = _Text()
 FLAG = _Flag()
 COUNT = _Number(-MOST_COUNT - 1, MOST_COUNT)  # int and int64; many have -1 for "no limit"
@@ -301,9 +303,9 @@ COUNTS = _Map(SEQUENCE)
 MAP_OF_ANY = _Map(ANY)
 
 
-def Objects(cls: type[Fields]) -> Kind:
-    return _List(Part(cls))
+def list_of(cls: type[Fields]) -> FieldType:
+    return _List(Embedded(cls))
 
 
-def ObjectMap(cls: type[Fields]) -> Kind:
-    return _Map(Part(cls))
+def map_of(cls: type[Fields]) -> FieldType:
+    return _Map(Embedded(cls))

@@ -47,7 +47,7 @@ from natsproto.wire.text import shorten, show
 
 from .connect import client, jetstream
 from .replay import Chain, ReplayMismatch, mismatch
-from .retry import UNANSWERED, ask
+from .retry import RETRYABLE_CALLS, retry
 from .sending import Tally, WriteFailed
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def read_marker(stream: Stream, subject: str, query: str) -> Marker:
     # Markers are asked for from the leader: what a replica has may be old.
     stream.cached_info.config.allow_direct = False
     try:
-        msg = ask(lambda: stream.get_msg(last_by_subject=subject))
+        msg = retry(lambda: stream.get_msg(last_by_subject=subject))
     except MessageNotFound:
         return Marker(0, "", Task(subject, query, -1))
     return Marker.decode(subject, msg.seq, msg.data, query)
@@ -125,7 +125,7 @@ class AtomicWriter:
 
     def __init__(self, settings: Settings, task: Task) -> None:
         self._js = jetstream(settings)
-        self._stream = ask(lambda: self._js.stream("".join(settings.list("stream"))))
+        self._stream = retry(lambda: self._js.stream("".join(settings.list("stream"))))
         self._port = self._js.port
         self._session = client(settings).inner.session
         require_level(self._session.connection.info, 2, "delivery=atomic")  # BATCH-6
@@ -158,7 +158,7 @@ class AtomicWriter:
                 )
             except WrongLastSequence:
                 continue  # another one was faster: what it has written is to be read
-            except (NoStreamResponse, PublishInDoubt, *UNANSWERED):
+            except (NoStreamResponse, PublishInDoubt, *RETRYABLE_CALLS):
                 last = self._read()
                 if last.owner != self._owner:
                     continue

@@ -25,11 +25,11 @@ from .arrow import Rows, arrow_schema, pulled_rows, record_batch
 from .compat import SupportsTriggerAvailableNow
 from .connect import client, jetstream
 from .limits import is_unlimited
-from .lookup import Lookup
 from .offsets import VERSION, check_version
 from .plan import default_parallelism
 from .pull import Pulls
-from .retry import UNANSWERED, Patience, ask
+from .queries import StreamQueries
+from .retry import RETRYABLE_CALLS, Backoff, retry
 from .schema import check_schema
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ _POLL = 1.0
 _BRIEFLY = 0.1
 
 
-class Taken(InputPartition):
+class FetchedPartition(InputPartition):
     """Messages that were fetched: subject, reply, data and headers of each."""
 
     def __init__(self, messages: list[tuple[bytes, bytes, bytes, bytes | None]]) -> None:
@@ -59,7 +59,7 @@ class Taken(InputPartition):
         self.messages = messages
 
     def __repr__(self) -> str:
-        return "Taken(%d messages)" % len(self.messages)
+        return "FetchedPartition(%d messages)" % len(self.messages)
 
 
 class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -106,7 +106,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return None  # a number of batches tells nothing about lag
 
     def prepareForTriggerAvailableNow(self) -> None:
-        info = ask(self._consumer).cached_info
+        info = retry(self._consumer).cached_info
         # Also what was delivered and not acknowledged: it may come again.
         self._left = info.num_pending + info.num_ack_pending
 
@@ -122,7 +122,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for msg in self._batches[number]
         ]
         size = max(_LEAST, -(-len(messages) // default_parallelism()))
-        return [Taken(messages[i : i + size]) for i in range(0, len(messages), size)]
+        return [FetchedPartition(messages[i : i + size]) for i in range(0, len(messages), size)]
 
     def commit(self, end: dict[str, Any]) -> None:
         self._finish(self._read(end))
@@ -131,7 +131,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         pass  # the process ends, and its connection with it
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        if isinstance(partition, Taken) and partition.messages:
+        if isinstance(partition, FetchedPartition) and partition.messages:
             wanted = arrow_schema(self.schema)
             messages = [
                 Msg(subject, 0, reply, data, headers)
@@ -187,16 +187,16 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if allowed > 0:
             # More are not delivered until some are acknowledged, and that is done batch by batch.
             self._most = min(self._most, allowed)
-        prefix = Lookup(self.settings, self.stream).api().prefix
+        prefix = StreamQueries(self.settings, self.stream).api().prefix
         return Pulls(client(self.settings), prefix, consumer)
 
     def _take(self, wait: float, everything: bool) -> list[Msg]:
         """What there is, within limits; if there is nothing, wait a little for something."""
-        patience = Patience()
+        backoff = Backoff()
         while self._left != 0:
             try:
                 taken = self._take_now(wait, everything)
-            except (ConsumerUnavailable, HeartbeatMissed, *UNANSWERED) as caught:
+            except (ConsumerUnavailable, HeartbeatMissed, *RETRYABLE_CALLS) as caught:
                 error = caught
             else:
                 if self._left is not None:
@@ -205,7 +205,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if self._pulls is not None:
                 self._pulls.close()
                 self._pulls = None
-            patience.failed(error)
+            backoff.failed(error)
         return []
 
     def _take_now(self, wait: float, everything: bool) -> list[Msg]:
@@ -215,7 +215,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         size = 0
         while everything or (len(taken) < most and size < self._most_bytes):
             count = self._most if everything else most - len(taken)
-            pulls.ask(min(count, self.settings.number("fetchSize")), wait)
+            pulls.request(min(count, self.settings.number("fetchSize")), wait)
             found, failure = pulls.take()
             taken += found
             size += sum([len(msg.data) for msg in found])
@@ -229,7 +229,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _finish(self, number: int) -> None:
         """All batches up to this one are done with: acknowledge them."""
         for each in [each for each in self._batches if each <= number]:
-            ask(partial(self._acknowledge, self._batches[each]))
+            retry(partial(self._acknowledge, self._batches[each]))
             del self._batches[each]
 
     def _acknowledge(self, messages: list[Msg]) -> None:

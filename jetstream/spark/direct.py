@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from jetstream.api.stored import StoredMsg
     from natsproto.wire.frames import Msg
 
-    from .lookup import Lookup
     from .options import Settings
+    from .queries import StreamQueries
     from .ranges import Range
 
 # The server answers up to 8 MiB or so at a time, however many are asked for.
@@ -49,11 +49,11 @@ _NONE, _END = 404, 204
 
 
 def read_direct(
-    lookup: Lookup, part: Range, start: int, settings: Settings, bare: bool
+    queries: StreamQueries, part: Range, start: int, settings: Settings, bare: bool
 ) -> Iterator[Rows]:
     """Rows from `start` to the end of the range, or until there are no more now; never `bare`."""
     most = min(settings.number("fetchSize"), settings.number("arrowBatchRows"), _MOST)
-    api = lookup.api()
+    api = queries.api()
     api.require_level(1, "fetchMode=direct")
     # Direct get knows one filter; several are applied here.
     several = part.filters if len(part.filters) > 1 else []
@@ -67,7 +67,7 @@ def read_direct(
             found = run_sync(_get(api, part.stream, body))
         if not found:
             return
-        rows = direct_rows(part.stream, found, lookup.next_message)
+        rows = direct_rows(part.stream, found, queries.next_message)
         sequences: list[int] = rows.sequences.to_pylist()
         start = sequences[-1] + 1
         wanted = [

@@ -13,8 +13,8 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .lookup import Lookup, View
     from .options import Settings
+    from .queries import StreamQueries, StreamSnapshot
 
 _PATIENCE = 900.0  # the default of maxTriggerDelay, which without a minimum means nothing
 _NAMES = ("maxMessagesPerTrigger", "maxBytesPerTrigger", "minMessagesPerTrigger")
@@ -28,7 +28,7 @@ class Limits:
         self.most_bytes = settings.number("maxBytesPerTrigger")
         self.least = settings.number("minMessagesPerTrigger")
         given = settings.given("maxTriggerDelay")
-        self.patience = settings.seconds("maxTriggerDelay") if given else _PATIENCE
+        self.backoff = settings.seconds("maxTriggerDelay") if given else _PATIENCE
         self.filters = settings.filters
         self._may_probe = settings.text("fetchMode") == "pull"
         self._given = [name for name in _NAMES if settings.given(name)]
@@ -47,40 +47,40 @@ class Limits:
         self,
         begins: dict[str, int],
         ends: dict[str, int],
-        views: dict[str, View],
-        lookups: dict[str, Lookup],
+        snapshots: dict[str, StreamSnapshot],
+        queries: dict[str, StreamQueries],
         waiting: bool,
     ) -> dict[str, int]:
         """The ends that are allowed now: no further than `ends`; `begins` if it is to wait."""
         if self._asked != (begins, ends):  # otherwise it waits, and is asked again and again
             self._counts = {
-                name: self._count(lookups[name], views[name], begin, ends[name])
+                name: self._count(queries[name], snapshots[name], begin, ends[name])
                 for name, begin in begins.items()
             }
             self._asked = begins, ends
         counts = self._counts
         if waiting and self._is_too_early(sum(counts.values())):
             return begins
-        shares = self._shares(counts, views)
+        shares = self._shares(counts, snapshots)
         return {
             name: ends[name]
             if shares[name] >= counts[name]
             else self._end(
-                lookups[name], views[name], begin, ends[name], counts[name], shares[name]
+                queries[name], snapshots[name], begin, ends[name], counts[name], shares[name]
             )
             for name, begin in begins.items()
         }
 
-    def _by_server(self, view: View) -> bool:
-        return self._may_probe and (bool(self.filters) or view.sparse)
+    def _by_server(self, snapshot: StreamSnapshot) -> bool:
+        return self._may_probe and (bool(self.filters) or snapshot.sparse)
 
-    def _count(self, lookup: Lookup, view: View, begin: int, end: int) -> int:
-        if begin >= end or not self._by_server(view):
+    def _count(self, queries: StreamQueries, snapshot: StreamSnapshot, begin: int, end: int) -> int:
+        if begin >= end or not self._by_server(snapshot):
             return max(0, end - begin)
-        return max(0, lookup.count(begin, self.filters) - self._behind(lookup, end))
+        return max(0, queries.count(begin, self.filters) - self._behind(queries, end))
 
-    def _behind(self, lookup: Lookup, end: int) -> int:
-        return lookup.count(end, self.filters)
+    def _behind(self, queries: StreamQueries, end: int) -> int:
+        return queries.count(end, self.filters)
 
     def _is_too_early(self, count: int) -> bool:
         if not self.least or count >= self.least or not count:
@@ -89,19 +89,21 @@ class Limits:
         now = time.monotonic()
         if self._waits_since is None:
             self._waits_since = now
-        if now - self._waits_since < self.patience:
+        if now - self._waits_since < self.backoff:
             return True
         self._waits_since = None
         return False
 
-    def _shares(self, counts: dict[str, int], views: dict[str, View]) -> dict[str, int]:
+    def _shares(
+        self, counts: dict[str, int], snapshots: dict[str, StreamSnapshot]
+    ) -> dict[str, int]:
         """Of each stream so much of what is allowed in all as it has of what there is in all."""
         total = sum(counts.values())
         part = 1.0
         if self.most and total > self.most:
             part = self.most / total
         if self.most_bytes:
-            size = sum(count * views[name].average for name, count in counts.items())
+            size = sum(count * snapshots[name].average for name, count in counts.items())
             if size > self.most_bytes:
                 part = min(part, self.most_bytes / size)
         if part == 1.0:
@@ -110,17 +112,23 @@ class Limits:
         return {name: max(1, int(count * part)) for name, count in counts.items()}
 
     def _end(
-        self, lookup: Lookup, view: View, begin: int, end: int, count: int, wanted: int
+        self,
+        queries: StreamQueries,
+        snapshot: StreamSnapshot,
+        begin: int,
+        end: int,
+        count: int,
+        wanted: int,
     ) -> int:
         """Behind so many of the `count` messages between begin and end."""
-        if not self._by_server(view):
+        if not self._by_server(snapshot):
             return begin + wanted
-        behind = self._behind(lookup, end) + count - wanted
+        behind = self._behind(queries, end) + count - wanted
         low, high = begin + 1, end
         # The first place with no more than `behind` messages from it on.
         while low < high:
             middle = (low + high) // 2
-            if lookup.count(middle, self.filters) <= behind:
+            if queries.count(middle, self.filters) <= behind:
                 high = middle
             else:
                 low = middle + 1

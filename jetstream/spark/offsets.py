@@ -24,7 +24,7 @@ from natsproto.wire.text import shorten
 from .plan import Plan, read_plan
 
 if TYPE_CHECKING:
-    from .lookup import View
+    from .queries import StreamSnapshot
 
 LOG = logging.getLogger("jetstream.spark")
 VERSION = 1
@@ -137,33 +137,33 @@ def start_places(start: dict[str, Any], end: dict[str, Any]) -> Places:
     return read_places(start)
 
 
-def first_to_read(place: Place, view: View, fail: bool) -> int:
+def first_to_read(place: Place, snapshot: StreamSnapshot, fail: bool) -> int:
     """Where to go on from this place in the stream as it is; DataLost, or a warning."""
-    if place.created != view.created:
-        lose(
+    if place.created != snapshot.created:
+        report_data_loss(
             "stream %s was made anew at %s; the offset is sequence %d of the one of %s"
-            % (view.name, view.created, place.next, place.created),
+            % (snapshot.name, snapshot.created, place.next, place.created),
             fail,
         )
-        return view.first
-    if place.next > view.next:
-        lose(
+        return snapshot.first
+    if place.next > snapshot.next:
+        report_data_loss(
             "stream %s ends before sequence %d, and was read up to %d"
-            % (view.name, view.next, place.next - 1),
+            % (snapshot.name, snapshot.next, place.next - 1),
             fail,
         )
-        return view.next  # its next messages get these sequences again
-    if place.next < view.first:
-        lose(gone(place.next, view.first - 1, view.name), fail)
-        return view.first
+        return snapshot.next  # its next messages get these sequences again
+    if place.next < snapshot.first:
+        report_data_loss(describe_gap(place.next, snapshot.first - 1, snapshot.name), fail)
+        return snapshot.first
     return place.next
 
 
-def gone(first: int, last: int, stream: str) -> str:
+def describe_gap(first: int, last: int, stream: str) -> str:
     return "messages %d to %d of stream %s are gone" % (first, last, stream)
 
 
-def lose(what: str, fail: bool) -> None:
+def report_data_loss(what: str, fail: bool) -> None:
     """Raise, or warn and go on."""
     if fail:
         raise DataLost("%s (option failOnDataLoss=false goes on without them)" % what)

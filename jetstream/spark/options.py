@@ -14,7 +14,7 @@ from natsproto.errors import InvalidValue, LocalError
 from natsproto.wire.text import cut_middle, shorten
 
 from .filters import minimal
-from .kinds import (
+from .option_types import (
     DURATION,
     FILE,
     FLAG,
@@ -29,7 +29,7 @@ from .kinds import (
     TIMESTAMP,
     TOKEN,
     URLS,
-    Kind,
+    OptionType,
     choice,
     whole,
 )
@@ -54,7 +54,7 @@ class Option(NamedTuple):
 
     name: str
     default: str | None
-    kind: Kind
+    type: OptionType
     where: tuple[str, ...]
     help: str
 
@@ -247,7 +247,7 @@ class Settings:
         return "Settings(%s)" % ", ".join(shown)
 
     def _show(self, name: str) -> str:
-        secret = _BY_NAME[name.lower()].kind.secret
+        secret = _BY_NAME[name.lower()].type.secret
         return "***" if secret else cut_middle(str(self._values[name]))
 
 
@@ -287,11 +287,11 @@ def read_options(texts: Mapping[str, str], where: str | None) -> Settings:
 
 def _value(option: Option, text: str) -> Any:
     try:
-        return option.kind.read(text.strip())
+        return option.type.read(text.strip())
     except LocalError as error:  # first, because some are a ValueError as well
         raise InvalidValue("option %s: %s" % (option.name, error)) from None
     except ValueError as error:
-        shown = "" if option.kind.secret else " %s" % shorten(text)
+        shown = "" if option.type.secret else " %s" % shorten(text)
         raise InvalidValue("option %s%s is not %s" % (option.name, shown, error)) from None
 
 

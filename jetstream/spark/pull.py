@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from natsproto.blocking import Client
     from natsproto.wire.frames import Msg
 
-    from .lookup import Lookup
     from .options import Settings
+    from .queries import StreamQueries
     from .ranges import Range
 
 # What one pull brings at most, but for a single message that is larger.
@@ -43,7 +43,7 @@ _SILENCE = 5.0
 
 
 class Pulls:
-    """Pulls of one consumer, one after the other: `ask`, then `take` what came."""
+    """Pulls of one consumer, one after the other: `request`, then `take` what came."""
 
     def __init__(self, client: Client, prefix: str, consumer: Consumer) -> None:
         self._port = client.port
@@ -56,7 +56,7 @@ class Pulls:
         self._size = min(BUDGET, config.max_bytes or BUDGET)
         self._fetcher: Fetcher | None = None
 
-    def ask(self, count: int, wait: float = 0.0) -> None:
+    def request(self, count: int, wait: float = 0.0) -> None:
         """Send a pull for so many messages of those that are there now.
 
         If there are none, the first may come up to `wait` seconds later.
@@ -128,15 +128,15 @@ def _is_too_large(failure: RemoteError | None) -> bool:
 
 
 def read_pull(
-    lookup: Lookup, part: Range, start: int, settings: Settings, bare: bool
+    queries: StreamQueries, part: Range, start: int, settings: Settings, bare: bool
 ) -> Iterator[Rows]:
     """Rows from `start` to the end of the range, or until there are no more now."""
-    consumer = lookup.consumer(start, part.filters, bare)
+    consumer = queries.consumer(start, part.filters, bare)
     if not consumer.cached_info.num_pending:
         with contextlib.suppress(RemoteError):
             consumer.delete()
         return
-    pulls = Pulls(client(settings), lookup.api().prefix, consumer)
+    pulls = Pulls(client(settings), queries.api().prefix, consumer)
     try:
         yield from _read(pulls, part, start, settings, bare)
     except RemoteError:
@@ -157,7 +157,7 @@ def _clean_up(pulls: Pulls, consumer: Consumer) -> None:
 def _read(pulls: Pulls, part: Range, start: int, settings: Settings, bare: bool) -> Iterator[Rows]:
     most = settings.number("fetchSize")
     delivered = 0
-    pulls.ask(min(most, part.end - start))
+    pulls.request(min(most, part.end - start))
     while True:
         messages, failure = pulls.take()
         more = False
@@ -169,7 +169,7 @@ def _read(pulls: Pulls, part: Range, start: int, settings: Settings, bare: bool)
                 raise MessagesMissed(text % (part.stream, last.consumer_seq, delivered))
             more = failure is None and last.pending > 0 and last.stream_seq < part.end - 1
             if more:
-                pulls.ask(min(most, part.end - 1 - last.stream_seq))
+                pulls.request(min(most, part.end - 1 - last.stream_seq))
             yield from _chunks(messages, part, settings, bare)
         if failure is not None:
             raise failure

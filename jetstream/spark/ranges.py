@@ -16,10 +16,10 @@ from natsproto.errors import InvalidValue, TimeoutExpired
 
 from .arrow import Rows
 from .direct import read_direct
-from .lookup import Lookup
-from .offsets import gone, lose
+from .offsets import describe_gap, report_data_loss
 from .pull import read_pull
-from .retry import PASSING, Patience
+from .queries import StreamQueries
+from .retry import RETRYABLE_READS, Backoff
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,25 +76,25 @@ def read_range(part: Range, settings: Settings, bare: bool) -> Iterator[Rows]:
     read = read_direct if settings.text("fetchMode") == "direct" else read_pull
     position = part.start
     missing = part.start  # the first sequence that did not come
-    patience = Patience()
-    lookup = Lookup(settings, part.stream)
+    backoff = Backoff()
+    queries = StreamQueries(settings, part.stream)
     while position < part.end:
         try:
-            for rows in read(lookup, part, position, settings, bare):
+            for rows in read(queries, part, position, settings, bare):
                 missing = _first_missing(missing, rows)
                 position = rows.sequences[-1].as_py() + 1
-                patience.progress()
+                backoff.reset()
                 yield rows
-            if position >= part.end or not lookup.is_left(position, part.end, part.filters):
+            if position >= part.end or not queries.is_left(position, part.end, part.filters):
                 break
             error: Exception = TimeoutExpired(
                 "stream %s has messages from %d on that nobody delivers" % (part.stream, position)
             )
-        except PASSING as caught:
+        except RETRYABLE_READS as caught:
             error = caught
-        patience.failed(error)
+        backoff.failed(error)
     if missing < part.end:
-        _check_loss(lookup, part, missing, settings)
+        _check_loss(queries, part, missing, settings)
 
 
 def _first_missing(missing: int, rows: Rows) -> int:
@@ -111,14 +111,16 @@ def _first_missing(missing: int, rows: Rows) -> int:
     return missing
 
 
-def _check_loss(lookup: Lookup, part: Range, missing: int, settings: Settings) -> None:
+def _check_loss(queries: StreamQueries, part: Range, missing: int, settings: Settings) -> None:
     """A gap is normal. But if the stream begins behind it now, messages were removed meanwhile."""
-    view = lookup.view()
+    snapshot = queries.snapshot()
     fail = settings.flag("failOnDataLoss")
-    if view.created != part.created:
-        lose("stream %s was made anew while it was read" % part.stream, fail)
-    elif view.next < part.end:
+    if snapshot.created != part.created:
+        report_data_loss("stream %s was made anew while it was read" % part.stream, fail)
+    elif snapshot.next < part.end:
         text = "stream %s ends before sequence %d, and was to be read up to %d"
-        lose(text % (part.stream, view.next, part.end - 1), fail)
-    elif view.first > missing:
-        lose(gone(missing, min(view.first, part.end) - 1, part.stream), fail)
+        report_data_loss(text % (part.stream, snapshot.next, part.end - 1), fail)
+    elif snapshot.first > missing:
+        report_data_loss(
+            describe_gap(missing, min(snapshot.first, part.end) - 1, part.stream), fail
+        )

@@ -27,7 +27,7 @@ from natsproto.errors import InvalidState, NoResponders, PermissionDenied
 from natsproto.events import ServerError
 from natsproto.wire.text import cut_middle, shorten
 
-from .retry import UNANSWERED
+from .retry import RETRYABLE_CALLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -142,7 +142,7 @@ class Verifier:
         for turn in range(_TRIES):
             try:
                 return await self._read_once(chunk)
-            except UNANSWERED:
+            except RETRYABLE_CALLS:
                 self._check_allowed()
             await session.sleep(min(_REST * 2**turn, _LONGEST))
         return await self._read_once(chunk)

@@ -1,4 +1,4 @@
-"""What passes: failures of servers and connections that a query or a task should outlive."""
+"""Transient failures of servers and connections, which reads and queries retry."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from natsproto.errors import ConnectionClosed, ConnectionLost, TimeoutExpired
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
-#: What a question is asked again for. The API errors are those of a cluster amid an election.
-UNANSWERED = (
+#: Errors after which a call is repeated. The API errors are those of a cluster during an election.
+RETRYABLE_CALLS = (
     ConnectionClosed,
     ConnectionLost,
     JetStreamNotAvailable,
@@ -33,44 +33,45 @@ UNANSWERED = (
     TimeoutExpired,
     TooManyRequests,
 )
-#: What a range is begun anew for, behind what was read.
-PASSING = (
-    *UNANSWERED,
+#: Errors after which a range is opened again, after the last message that was read.
+RETRYABLE_READS = (
+    *RETRYABLE_CALLS,
     ConsumerDeleted,
     ConsumerNotFound,
     ConsumerUnavailable,
     HeartbeatMissed,
     MessagesMissed,
 )
-# Together they last 13 s and more: after a crash of a leader the election of another takes 4 to 9.
-_TRIES = 10
-_PAUSE = 0.1
-_LONGEST = 2.0
+# In total the retries last at least 13 s; after the crash of a leader, an election takes 4 to 9 s.
+_ATTEMPTS = 10
+_DELAY = 0.1
+_LONGEST_DELAY = 2.0
 
 
-class Patience:
-    """How often in a row something may fail."""
+class Backoff:
+    """Delays that grow with each consecutive failure, up to a number of attempts."""
 
     def __init__(self) -> None:
         self._failures = 0
 
-    def progress(self) -> None:
+    def reset(self) -> None:
+        """Start over, because an attempt made progress."""
         self._failures = 0
 
     def failed(self, error: Exception) -> None:
-        """Wait a little, ever longer; raise the error if it was the last of too many."""
+        """Sleep before the next attempt; raise the error after the last one."""
         self._failures += 1
-        if self._failures >= _TRIES:
+        if self._failures >= _ATTEMPTS:
             raise error
-        time.sleep(min(_PAUSE * 2**self._failures, _LONGEST))
+        time.sleep(min(_DELAY * 2**self._failures, _LONGEST_DELAY))
 
 
-def ask(question: Callable[[], Answer]) -> Answer:
-    """The answer to something that may be asked twice."""
-    patience = Patience()
+def retry(call: Callable[[], Result]) -> Result:
+    """Return the result of an idempotent call, repeated after transient failures."""
+    backoff = Backoff()
     while True:
         try:
-            return question()
-        except UNANSWERED as caught:
+            return call()
+        except RETRYABLE_CALLS as caught:
             error = caught
-        patience.failed(error)
+        backoff.failed(error)

@@ -126,8 +126,8 @@ class Sender:
         self._js = js.inner
         self._connection = connection = client.inner.session.connection
         inbox = connection.new_inbox()
-        patience = ELECTION if in_cluster(connection) else 0.0
-        self._machine = Publisher(inbox.encode(), max_in_flight, ack_timeout, _RETRIES, patience)
+        backoff = ELECTION if in_cluster(connection) else 0.0
+        self._machine = Publisher(inbox.encode(), max_in_flight, ack_timeout, _RETRIES, backoff)
         self._sent: deque[Publication] = deque()  # in order, from the first that is not counted yet
         self._first = 0  # the row of that one
         self._tries: dict[int, int] = {}  # of those in doubt, by their row

@@ -46,7 +46,7 @@ from .columns import check_columns
 from .compat import ARROW_QUERIES
 from .connect import client, jetstream
 from .fast import FastSender
-from .lookup import Lookup
+from .queries import StreamQueries
 from .replay import Verifier, mismatch
 from .sending import Sender, Tally
 
@@ -160,7 +160,7 @@ class Sink:
         if not ids:
             return None
         settings = self._settings
-        api = Lookup(settings, "").api()
+        api = StreamQueries(settings, "").api()
         return Verifier(jetstream(settings).inner, api, ids, settings.text("writeId"))
 
     def _sender(self, verifier: Verifier | None) -> Sender | FastSender:

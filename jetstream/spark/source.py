@@ -14,11 +14,11 @@ from pyspark.sql.datasource import DataSourceReader
 from .arrow import arrow_schema, record_batch
 from .compat import PUSHDOWN
 from .filters import intersection
-from .lookup import Lookup, check_readable
-from .offsets import gone, lose
+from .offsets import describe_gap, report_data_loss
 from .options import place_of
 from .plan import new_plan
 from .pushdown import Narrowing
+from .queries import StreamQueries, check_readable
 from .ranges import Range, read_range, split
 from .schema import check_schema
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter, InputPartition
     from pyspark.sql.types import StructType
 
-    from .lookup import View
     from .options import Settings
+    from .queries import StreamSnapshot
 
 
 class BatchReader(DataSourceReader):
@@ -44,39 +44,44 @@ class BatchReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         whole: list[Range] = []
         for stream in self.settings.list("stream"):
-            lookup = Lookup(self.settings, stream)
-            view = lookup.view()
-            check_readable(view, self.settings)
-            whole += self._range(lookup, view)
+            queries = StreamQueries(self.settings, stream)
+            snapshot = queries.snapshot()
+            check_readable(snapshot, self.settings)
+            whole += self._range(queries, snapshot)
         return list(split(whole, new_plan(self.settings)))
 
-    def _range(self, lookup: Lookup, view: View) -> list[Range]:
+    def _range(self, queries: StreamQueries, snapshot: StreamSnapshot) -> list[Range]:
         settings = self.settings
         filters = settings.filters
-        if self.narrowing.subjects is not None and lookup.filters_any_subjects():
+        if self.narrowing.subjects is not None and queries.filters_any_subjects():
             filters = intersection(filters or None, self.narrowing.subjects)
             if not filters:
                 return []
-        start = starting_sequence(lookup, view, settings, "earliest")
-        end = self._end(lookup, view)
-        if start < view.first and settings.given("startingOffsets"):
-            lose(gone(start, view.first - 1, view.name), settings.flag("failOnDataLoss"))
+        start = starting_sequence(queries, snapshot, settings, "earliest")
+        end = self._end(queries, snapshot)
+        if start < snapshot.first and settings.given("startingOffsets"):
+            report_data_loss(
+                describe_gap(start, snapshot.first - 1, snapshot.name),
+                settings.flag("failOnDataLoss"),
+            )
         narrowing = self.narrowing
-        start = max(start, view.first, narrowing.first)
-        end = min(end, view.next, narrowing.last + 1)
+        start = max(start, snapshot.first, narrowing.first)
+        end = min(end, snapshot.next, narrowing.last + 1)
         earliest, latest = narrowing.by_time
         if start < end and earliest is not None:
-            start = max(start, lookup.sequence_at(earliest, view))
+            start = max(start, queries.sequence_at(earliest, snapshot))
         if start < end and latest is not None:
-            end = min(end, lookup.sequence_at(latest, view))
+            end = min(end, queries.sequence_at(latest, snapshot))
         if start >= end:
             return []
-        return [Range(view.name, start, end, filters, view.created)]
+        return [Range(snapshot.name, start, end, filters, snapshot.created)]
 
-    def _end(self, lookup: Lookup, view: View) -> int:
+    def _end(self, queries: StreamQueries, snapshot: StreamSnapshot) -> int:
         if self.settings.given("endingTimestamp"):
-            return lookup.sequence_at(self.settings.get("endingTimestamp"), view)
-        return sequence_of(place_of(self.settings, "endingOffsets", view.name) or "latest", view)
+            return queries.sequence_at(self.settings.get("endingTimestamp"), snapshot)
+        return sequence_of(
+            place_of(self.settings, "endingOffsets", snapshot.name) or "latest", snapshot
+        )
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         return read_rows(partition, self.settings, self.schema, self.columns)
@@ -120,14 +125,16 @@ def read_rows(
             yield record_batch(rows, wanted)
 
 
-def starting_sequence(lookup: Lookup, view: View, settings: Settings, default: str) -> int:
+def starting_sequence(
+    queries: StreamQueries, snapshot: StreamSnapshot, settings: Settings, default: str
+) -> int:
     """Where the options say to start."""
     if settings.given("startingTimestamp"):
-        return lookup.sequence_at(settings.get("startingTimestamp"), view)
-    return sequence_of(place_of(settings, "startingOffsets", view.name) or default, view)
+        return queries.sequence_at(settings.get("startingTimestamp"), snapshot)
+    return sequence_of(place_of(settings, "startingOffsets", snapshot.name) or default, snapshot)
 
 
-def sequence_of(place: int | str, view: View) -> int:
+def sequence_of(place: int | str, snapshot: StreamSnapshot) -> int:
     if isinstance(place, int):
         return place
-    return view.first if place == "earliest" else view.next
+    return snapshot.first if place == "earliest" else snapshot.next

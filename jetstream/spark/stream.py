@@ -25,7 +25,6 @@ from natsproto.errors import InvalidValue
 from .compat import LIMITED, SupportsTriggerAvailableNow
 from .connect import jetstream
 from .limits import Limits, default_read_limit, is_unlimited
-from .lookup import Lookup, View, check_readable
 from .offsets import (
     Place,
     end_offset,
@@ -39,8 +38,9 @@ from .offsets import (
 )
 from .plan import new_plan
 from .pushdown import SKEW
+from .queries import StreamQueries, StreamSnapshot, check_readable
 from .ranges import Range, split
-from .retry import ask
+from .retry import retry
 from .schema import check_schema
 from .source import read_rows, starting_sequence
 
@@ -78,9 +78,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.limits = Limits(settings)
         self.fail = settings.flag("failOnDataLoss")
         self._initial: dict[str, Any] | None = None
-        self._views: dict[str, View] = {}
+        self._snapshots: dict[str, StreamSnapshot] = {}
         self._looked_at = 0.0
-        self._target: dict[str, View] | None = None  # of AvailableNow
+        self._target: dict[str, StreamSnapshot] | None = None  # of AvailableNow
         self._told: dict[str, Any] = {}  # before 4.2: the last answer
         self._purged: dict[str, int] = {}
         _check_purge(settings)
@@ -93,13 +93,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._initial is None:
             _check_start(self.settings)
             places: Places = {}
-            for name, view in self._look().items():
-                start = starting_sequence(self._lookup(name), view, self.settings, "latest")
-                if start > view.next:
+            for name, snapshot in self._take_snapshots().items():
+                start = starting_sequence(self._queries(name), snapshot, self.settings, "latest")
+                if start > snapshot.next:
                     text = "option startingOffsets: stream %s ends before sequence %d, not %d"
-                    raise InvalidValue(text % (name, view.next, start))
+                    raise InvalidValue(text % (name, snapshot.next, start))
                 # If it is gone, the first batch says so. Before 4.2 later drivers ask this, too.
-                places[name] = Place(start, view.created)
+                places[name] = Place(start, snapshot.created)
             self._initial = initial_offset(places)
         return self._initial
 
@@ -133,23 +133,25 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return offset
 
     def _latest(self) -> Places:
-        views = self._look() if self._is_stale() else self._views
-        return {name: Place(view.next, view.created) for name, view in views.items()}
+        snapshots = self._take_snapshots() if self._is_stale() else self._snapshots
+        return {
+            name: Place(snapshot.next, snapshot.created) for name, snapshot in snapshots.items()
+        }
 
     def _next_end(
         self, places: Places, start: dict[str, Any], limited: bool
     ) -> dict[str, Any] | None:
         """The end of the batch that begins there; None if it is not time for one."""
-        views = self._target or self._views
-        if self._target is None and (not views or self._is_stale()):
-            views = self._look()
-        begins = {name: first_to_read(places[name], views[name], self.fail) for name in places}
-        ends = {name: max(begins[name], views[name].next) for name in places}
+        snapshots = self._target or self._snapshots
+        if self._target is None and (not snapshots or self._is_stale()):
+            snapshots = self._take_snapshots()
+        begins = {name: first_to_read(places[name], snapshots[name], self.fail) for name in places}
+        ends = {name: max(begins[name], snapshots[name].next) for name in places}
         if limited:
             waiting = self._target is None
-            lookups = {name: self._lookup(name) for name in places}
-            ends = self.limits.apply(begins, ends, views, lookups, waiting)
-        result = {name: Place(ends[name], views[name].created) for name in places}
+            queries = {name: self._queries(name) for name in places}
+            ends = self.limits.apply(begins, ends, snapshots, queries, waiting)
+        result = {name: Place(ends[name], snapshots[name].created) for name in places}
         if result == places:
             return None
         return end_offset(result, start, new_plan(self.settings, begins))
@@ -159,13 +161,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         """For the metrics of lag: what the last look has told."""
-        if not self._views:
+        if not self._snapshots:
             return None
-        places = {name: Place(view.next, view.created) for name, view in self._views.items()}
+        places = {
+            name: Place(snapshot.next, snapshot.created)
+            for name, snapshot in self._snapshots.items()
+        }
         return {"streams": write_places(places)}
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._target = dict(self._look())
+        self._target = dict(self._take_snapshots())
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         ends = self._read(end)
@@ -174,15 +179,15 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         plan = planned(end) or new_plan(self.settings)
         firsts: dict[str, int] = {}
         whole: list[Range] = []
-        views = self._look() if self._is_stale() else self._views
+        snapshots = self._take_snapshots() if self._is_stale() else self._snapshots
         for name, place in ends.items():
-            view = views[name]
-            if view.created != place.created or view.next < place.next:
-                view = self._look()[name]
+            snapshot = snapshots[name]
+            if snapshot.created != place.created or snapshot.next < place.next:
+                snapshot = self._take_snapshots()[name]
             if begins[name] == place:
                 continue
-            first = first_to_read(begins[name], view, self.fail)
-            if place.created != view.created:
+            first = first_to_read(begins[name], snapshot, self.fail)
+            if place.created != snapshot.created:
                 first = place.next  # it was made anew: nothing of what was to be read is there
             firsts[name] = first
             start_of_plan = plan.first.get(name, first)
@@ -206,18 +211,18 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     # How it works
 
-    def _lookup(self, stream: str) -> Lookup:
-        return Lookup(self.settings, stream)
+    def _queries(self, stream: str) -> StreamQueries:
+        return StreamQueries(self.settings, stream)
 
-    def _look(self) -> dict[str, View]:
+    def _take_snapshots(self) -> dict[str, StreamSnapshot]:
         """Ask the server for the streams as they are now."""
-        views = {name: self._lookup(name).view() for name in self.settings.list("stream")}
-        if not self._views:
-            for view in views.values():
-                check_readable(view, self.settings)
-        self._views = views
+        snapshots = {name: self._queries(name).snapshot() for name in self.settings.list("stream")}
+        if not self._snapshots:
+            for snapshot in snapshots.values():
+                check_readable(snapshot, self.settings)
+        self._snapshots = snapshots
         self._looked_at = time.monotonic()
-        return views
+        return snapshots
 
     @property
     def _interval(self) -> float:
@@ -232,7 +237,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if rest > 0:
             time.sleep(min(rest, _LONGEST_WAIT))
         if rest <= _LONGEST_WAIT:
-            self._look()
+            self._take_snapshots()
 
     def _read(self, offset: dict[str, Any]) -> Places:
         return self._check_streams(read_places(offset))
@@ -254,7 +259,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         plan = planned(end) or new_plan(self.settings)
         for name, place in places.items():
             if place.next > self._purged.get(name, 1):
-                ask(partial(self._purge, name, place, plan.filters))
+                retry(partial(self._purge, name, place, plan.filters))
                 self._purged[name] = place.next
 
     def _purge(self, name: str, place: Place, filters: list[str]) -> None:

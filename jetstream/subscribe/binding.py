@@ -198,7 +198,7 @@ def _check_config(info: ConsumerInfo, wanted: ConsumerConfig, names: Sequence[st
 def _comparable(field: Field, value: Any) -> object:
     if field.name in _ALIKE:
         return _ALIKE[field.name](value)
-    return field.kind.encode(value)  # so that what counts is nanoseconds and UTC
+    return field.type.encode(value)  # so that what counts is nanoseconds and UTC
 
 
 def _replicas(info: ConsumerInfo) -> int:

@@ -10,7 +10,7 @@ import pytest
 from jetstream import config
 from jetstream.schema import cluster_info, consumer_config, info, stream_config
 from jetstream.schema import stream_sources as stream_source
-from jetstream.schema import types as kinds
+from jetstream.schema import types as field_types
 from jetstream.schema.fields import Fields
 
 MODULES = [stream_config, stream_source, consumer_config, info, cluster_info]
@@ -22,16 +22,16 @@ CLASSES = [
 ]
 
 
-def annotation(kind: kinds.Kind) -> str:
-    """The type of an attribute of this kind, as it is written in the class."""
-    if isinstance(kind, kinds.Part):
-        return kind.cls.__name__
-    if isinstance(kind, kinds.Object):
-        return kind.cls.__name__ + " | None"
-    if isinstance(kind, kinds._List):
-        return f"list[{annotation(kind.item)}]"
-    if isinstance(kind, kinds._Map):
-        return f"dict[str, {annotation(kind.item)}]"
+def annotation(type_: field_types.FieldType) -> str:
+    """The type of an attribute of this type, as it is written in the class."""
+    if isinstance(type_, field_types.Embedded):
+        return type_.cls.__name__
+    if isinstance(type_, field_types.Object):
+        return type_.cls.__name__ + " | None"
+    if isinstance(type_, field_types._List):
+        return f"list[{annotation(type_.item)}]"
+    if isinstance(type_, field_types._Map):
+        return f"dict[str, {annotation(type_.item)}]"
     plain = {
         "_Text": "str",
         "Choice": "str",
@@ -39,14 +39,14 @@ def annotation(kind: kinds.Kind) -> str:
         "_Number": "int",
         "_Duration": "float",
         "_Time": "Timestamp | None",
-        "Kind": "Any",
+        "FieldType": "Any",
     }
-    return plain[type(kind).__name__]
+    return plain[type(type_).__name__]
 
 
 @pytest.mark.parametrize("cls", CLASSES)
 def test_attributes_are_declared_as_the_table_says(cls):
-    own = {field.name: annotation(field.kind) for field in cls.FIELDS}
+    own = {field.name: annotation(field.type) for field in cls.FIELDS}
     declared = {}
     for base in reversed(cls.__mro__):
         declared.update(vars(base).get("__annotations__", {}))
@@ -98,10 +98,13 @@ def test_keywords_are_those_of_the_table(cls, node):
     types = {field.target.id: ast.unparse(field.annotation) for field in node.body[1:]}
     assert list(types) == [field.name for field in cls.FIELDS]
     for field in cls.FIELDS:
-        if isinstance(field.kind, kinds.Choice):
-            assert set(CHOICES[types[field.name]]) == set(field.kind.values)
-        elif isinstance(field.kind, (kinds._Text, kinds._Flag, kinds._Number, kinds._Duration)):
-            assert types[field.name] == annotation(field.kind)
+        if isinstance(field.type, field_types.Choice):
+            assert set(CHOICES[types[field.name]]) == set(field.type.values)
+        elif isinstance(
+            field.type,
+            (field_types._Text, field_types._Flag, field_types._Number, field_types._Duration),
+        ):
+            assert types[field.name] == annotation(field.type)
 
 
 def test_all_configurations_are_here():

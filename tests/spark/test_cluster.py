@@ -249,10 +249,10 @@ def test_a_consumer_that_falls_silent(name, monkeypatch):
         consumer = js.create_consumer(name, durable_name="c")
         pulls = pull.Pulls(client, "$JS.API", consumer)
         for wait in (0.0, 0.1):
-            pulls.ask(10, wait)
+            pulls.request(10, wait)
             assert pulls.take() == ([], None)
         server.freeze()
-        pulls.ask(10)
+        pulls.request(10)
         assert isinstance(pulls.take()[1], HeartbeatMissed)
         server.thaw()
 

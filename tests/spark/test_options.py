@@ -153,7 +153,7 @@ def test_every_option_has_a_help_and_a_default_that_reads():
         assert option.help
         assert option.where
         if option.default is not None:
-            option.kind.read(option.default)
+            option.type.read(option.default)
 
 
 WRONG = {  # a text that no option of the kind takes
@@ -175,10 +175,10 @@ WRONG = {  # a text that no option of the kind takes
 @pytest.mark.parametrize("option", OPTIONS, ids=[option.name for option in OPTIONS])
 def test_every_option_refuses_what_is_none_of_its_kind(option):
     """By its name; what is secret is not repeated."""
-    text = WRONG.get(option.kind.name, "something else")  # of a choice
+    text = WRONG.get(option.type.name, "something else")  # of a choice
     with pytest.raises(InvalidValue, match=f"option {option.name}") as caught:
         read_options({**S, option.name: text}, option.where[0])
-    assert not (text and option.kind.secret and text in str(caught.value))
+    assert not (text and option.type.secret and text in str(caught.value))
 
 
 @pytest.mark.parametrize("name", ["password", "token", "user"])

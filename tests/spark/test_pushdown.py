@@ -161,7 +161,7 @@ def test_older_servers_are_not_asked_for_filters_that_they_refuse(server, js, na
         return [row["subject"] for row in rows_of(reader)]
 
     assert read() == [f"{name}.1"] * 2
-    monkeypatch.setattr("jetstream.spark.lookup.read_version", lambda text: (2, 9, 10))
+    monkeypatch.setattr("jetstream.spark.queries.read_version", lambda text: (2, 9, 10))
     assert len(read()) == 6  # Spark sees to the rest
 
 

@@ -159,7 +159,7 @@ def test_a_server_that_restarts_meanwhile(name):
 
 
 def test_a_server_that_is_gone_for_good(name, monkeypatch):
-    monkeypatch.setattr(retry, "_PAUSE", 0.0)
+    monkeypatch.setattr(retry, "_DELAY", 0.0)
     with Server(jetstream=True) as server, connect(server.url) as admin:
         make(JetStream(admin), name, 50)
         reader = batch_reader(
@@ -186,7 +186,7 @@ def test_deliveries_that_are_missing_are_noticed(server, js, name, monkeypatch):
         return messages, failure
 
     monkeypatch.setattr(pull.Pulls, "take", lossy)
-    monkeypatch.setattr(retry, "_PAUSE", 0.0)
+    monkeypatch.setattr(retry, "_DELAY", 0.0)
     reader = batch_reader(server, stream=name, fetchSize=10)
     assert sequences(reader) == list(range(1, 31))
     assert lost
@@ -199,6 +199,6 @@ def test_a_connection_that_breaks_again_and_again_is_an_error(server, js, name, 
         return [], ConnectionLost("again")
 
     monkeypatch.setattr(pull.Pulls, "take", broken)
-    monkeypatch.setattr(retry, "_PAUSE", 0.0)
+    monkeypatch.setattr(retry, "_DELAY", 0.0)
     with pytest.raises(ConnectionLost, match="again"):
         sequences(batch_reader(server, stream=name))

@@ -12,9 +12,9 @@ from pyspark.sql.datasource import InputPartition
 from jetstream.schema.timestamp import Timestamp
 from jetstream.spark import pull
 from jetstream.spark.connect import client
-from jetstream.spark.lookup import Lookup
 from jetstream.spark.options import BATCH, read_options
 from jetstream.spark.plan import new_plan
+from jetstream.spark.queries import StreamQueries
 from jetstream.spark.ranges import Range, split
 from natsproto.adapters.blocking import connect
 from natsproto.connection.effects import Publish
@@ -116,11 +116,11 @@ def test_times_are_exact_and_gaps_do_not_matter(server, js, name):
     for seq in (*range(10, 20), 30):
         stream.delete_msg(seq)
     rows = rows_of(batch_reader(server, ("sequence", "timestamp_ns"), stream=name))
-    lookup = Lookup(read_options({"servers": server.url, "stream": name}, BATCH), name)
-    view = lookup.view()
+    queries = StreamQueries(read_options({"servers": server.url, "stream": name}, BATCH), name)
+    snapshot = queries.snapshot()
     for row in rows:
         for later in (0, 1):
-            found = lookup.sequence_at(Timestamp(row["timestamp_ns"] + later), view)
+            found = queries.sequence_at(Timestamp(row["timestamp_ns"] + later), snapshot)
             rest = [each for each in rows if each["timestamp_ns"] >= row["timestamp_ns"] + later]
             assert [each for each in rows if each["sequence"] >= found] == rest
 

@@ -20,9 +20,9 @@ from jetstream.schema.types import (
     TEXTS,
     TIME,
     Choice,
+    Embedded,
     Object,
-    Objects,
-    Part,
+    list_of,
 )
 from natsproto.errors import InvalidValue
 
@@ -47,8 +47,8 @@ class Trip(Fields):
         Field("labels", MAP, "Anything."),
         Field("by", Choice("train", "ship"), "How.", always=True),
         Field("first", Object(Leg), "The first leg."),
-        Field("legs", Objects(Leg), "All legs."),
-        Field("limits", Part(Leg), "The most."),
+        Field("legs", list_of(Leg), "All legs."),
+        Field("limits", Embedded(Leg), "The most."),
     )
 
 
@@ -201,7 +201,7 @@ def test_what_nobody_changed_is_written_as_it_came(name, raw):
     assert trip.to_json()[name] == raw
     assert trip.copy().to_json()[name] == raw
     assert pickle.loads(pickle.dumps(trip)).to_json()[name] == raw
-    setattr(trip, name, Trip.FIELDS[8].kind.zero() if name == "by" else getattr(Trip(), name))
+    setattr(trip, name, Trip.FIELDS[8].type.zero() if name == "by" else getattr(Trip(), name))
     assert trip.to_json().get(name) != raw
 
 

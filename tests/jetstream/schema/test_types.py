@@ -25,11 +25,11 @@ from jetstream.schema.types import (
     TEXTS,
     TIME,
     Choice,
-    Mismatch,
+    Embedded,
     Object,
-    ObjectMap,
-    Objects,
-    Part,
+    TypeMismatch,
+    list_of,
+    map_of,
 )
 from natsproto.errors import InvalidValue
 
@@ -57,9 +57,9 @@ ZEROS = [
     (DURATIONS, []),
     (MAP, {}),
     (Object(Point), None),
-    (Part(Point), Point()),
-    (Objects(Point), []),
-    (ObjectMap(Point), {}),
+    (Embedded(Point), Point()),
+    (list_of(Point), []),
+    (map_of(Point), {}),
 ]
 
 
@@ -100,9 +100,9 @@ GOOD = [  # kind, what the user gives, the attribute, JSON
     (ANY, [1, {}], [1, {}], [1, {}]),
     (Object(Point), ONE, ONE, {"x": 1}),
     (Object(Point), {"x": 1}, ONE, {"x": 1}),
-    (Part(Point), {"x": 1}, ONE, {"x": 1}),
-    (Objects(Point), [ONE, {"y": 2}], [ONE, Point(y=2)], [{"x": 1}, {"y": 2}]),
-    (ObjectMap(Point), {"a": {"x": 1}}, {"a": ONE}, {"a": {"x": 1}}),
+    (Embedded(Point), {"x": 1}, ONE, {"x": 1}),
+    (list_of(Point), [ONE, {"y": 2}], [ONE, Point(y=2)], [{"x": 1}, {"y": 2}]),
+    (map_of(Point), {"a": {"x": 1}}, {"a": ONE}, {"a": {"x": 1}}),
 ]
 
 
@@ -177,16 +177,16 @@ BAD = [  # kind, what the user gives, what is wrong
     (MAP, {5: "a"}, "has 5, which is not a str"),
     (Object(Point), "x", "is neither a Point nor a dict"),
     (Object(Point), [ONE], "is neither a Point nor a dict"),
-    (Part(Point), None, "is neither a Point nor a dict"),
-    (Objects(Point), ONE, "is not a list"),
-    (Objects(Point), [None], "has None, which is neither a Point nor a dict"),
+    (Embedded(Point), None, "is neither a Point nor a dict"),
+    (list_of(Point), ONE, "is not a list"),
+    (list_of(Point), [None], "has None, which is neither a Point nor a dict"),
 ]
 
 
 @pytest.mark.rule("JSAPI-3")
 @pytest.mark.parametrize(("kind", "value", "why"), BAD)
 def test_what_users_get_wrong(kind, value, why):
-    with pytest.raises(Mismatch) as error:
+    with pytest.raises(TypeMismatch) as error:
         kind.check(value)
     assert str(error.value) == why
 
@@ -218,7 +218,7 @@ WRONG = [  # kind, what a server sends, what is wrong
 @pytest.mark.rule("JSAPI-6")
 @pytest.mark.parametrize(("kind", "raw", "why"), WRONG)
 def test_what_servers_get_wrong(kind, raw, why):
-    with pytest.raises(Mismatch) as error:
+    with pytest.raises(TypeMismatch) as error:
         kind.decode(raw)
     assert str(error.value) == why
 
@@ -233,7 +233,7 @@ def test_a_newer_server_may_have_more():
 def test_labels():
     assert TEXTS.label == "list of text"
     assert CHOICE.label == "one of `old`, `new`"
-    assert Objects(Point).label == "list of Point"
+    assert list_of(Point).label == "list of Point"
     assert COUNTS.label == "map from text to whole number"
 
 
@@ -247,6 +247,6 @@ def test_nanoseconds_survive_a_float(ns):
 @pytest.mark.rule("JSAPI-10")
 @pytest.mark.parametrize("raw", [2**63, -(2**63) - 1, 10**400, -(10**400), 1.5, "1", True])
 def test_what_is_no_duration_of_a_server(raw):
-    with pytest.raises(Mismatch, match="is not a whole number of nanoseconds"):
+    with pytest.raises(TypeMismatch, match="is not a whole number of nanoseconds"):
         DURATION.decode(raw)
     assert DURATION.decode(2**63 - 1) == (2**63 - 1) / 10**9

@@ -17,7 +17,7 @@ from natsproto.errors import InvalidValue, RemoteError
 from natsproto.port import run_sync
 
 from .connect import client, jetstream
-from .retry import ask
+from .retry import retry
 
 if TYPE_CHECKING:
     from jetstream.api.stored import StoredMsg
@@ -32,7 +32,7 @@ _TOO_LONG = 10153  # the limits of the stream for its consumers are below that
 _BIGINT = 2**63 - 1
 
 
-class View:
+class StreamSnapshot:
     """A stream at one moment: sequences `first` to `next` - 1 are, or were, there."""
 
     def __init__(self, info: StreamInfo) -> None:
@@ -47,16 +47,18 @@ class View:
         self.config = info.config
 
 
-class Lookup:
+class StreamQueries:
     """Questions about one stream."""
 
     def __init__(self, settings: Settings, stream: str) -> None:
         self._settings = settings
         self.stream = stream
 
-    def view(self) -> View:
+    def snapshot(self) -> StreamSnapshot:
         try:
-            return View(ask(lambda: jetstream(self._settings).stream(self.stream).cached_info))
+            return StreamSnapshot(
+                retry(lambda: jetstream(self._settings).stream(self.stream).cached_info)
+            )
         except StreamNotFound as error:
             # Of several, which?
             text = "%s: %s" % (error.description, self.stream)
@@ -64,7 +66,7 @@ class Lookup:
 
     def next_message(self, seq: int, subject: str = ">") -> StoredMsg | None:
         """The first message from this sequence on; None if there is none."""
-        return ask(lambda: self._next_message(seq, subject))
+        return retry(lambda: self._next_message(seq, subject))
 
     def _next_message(self, seq: int, subject: str) -> StoredMsg | None:
         with client(self._settings).port.lock:
@@ -97,9 +99,9 @@ class Lookup:
                 return True
         return False
 
-    def sequence_at(self, time: Timestamp, view: View) -> int:
-        """The first sequence of that time or later; view.next if there is none."""
-        low, high = view.first, view.next
+    def sequence_at(self, time: Timestamp, snapshot: StreamSnapshot) -> int:
+        """The first sequence of that time or later; snapshot.next if there is none."""
+        low, high = snapshot.first, snapshot.next
         # What is before `low` is earlier, what is from `high` on is not.
         while low < high:
             middle = (low + high) // 2
@@ -114,7 +116,7 @@ class Lookup:
 
     def count(self, start: int, filters: list[str]) -> int:
         """How many messages of these subjects there are from this sequence on."""
-        consumer = ask(lambda: self.consumer(start, filters))
+        consumer = retry(lambda: self.consumer(start, filters))
         with contextlib.suppress(RemoteError):  # it goes by itself, only later
             consumer.delete()
         return consumer.cached_info.num_pending
@@ -145,18 +147,20 @@ class Lookup:
         return js.create_consumer(self.stream, **config)
 
 
-def check_readable(view: View, settings: Settings) -> None:
+def check_readable(snapshot: StreamSnapshot, settings: Settings) -> None:
     """InvalidValue if this stream cannot be read in this way."""
-    if view.next > _BIGINT:
+    if snapshot.next > _BIGINT:
         text = "stream %s is at sequence %d, which does not fit into a BIGINT"
-        raise InvalidValue(text % (view.name, view.next - 1))
+        raise InvalidValue(text % (snapshot.name, snapshot.next - 1))
     if settings.text("fetchMode") == "direct":
-        if not view.config.allow_direct:
-            raise InvalidValue("fetchMode=direct: stream %s does not allow direct get" % view.name)
-    elif view.config.retention == "workqueue":
+        if not snapshot.config.allow_direct:
+            raise InvalidValue(
+                "fetchMode=direct: stream %s does not allow direct get" % snapshot.name
+            )
+    elif snapshot.config.retention == "workqueue":
         raise InvalidValue(
             "stream %s is a work queue, where every consumer takes messages away: fetchMode=direct"
-            " reads without taking, mode=consume takes" % view.name
+            " reads without taking, mode=consume takes" % snapshot.name
         )
-    if settings.text("onCommit") == "purge" and view.config.deny_purge:
-        raise InvalidValue("onCommit=purge: stream %s denies it (deny_purge)" % view.name)
+    if settings.text("onCommit") == "purge" and snapshot.config.deny_purge:
+        raise InvalidValue("onCommit=purge: stream %s denies it (deny_purge)" % snapshot.name)

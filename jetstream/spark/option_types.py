@@ -22,7 +22,7 @@ _FLAGS = {"true": True, "false": False}
 _BIGINT = 2**63 - 1
 
 
-class Kind(NamedTuple):
+class OptionType(NamedTuple):
     """`secret`: neither the text nor what is read from it may be shown."""
 
     name: str
@@ -140,7 +140,7 @@ def _token(text: str) -> str:
     return _subject(text)
 
 
-def whole(least: int, most: int = _BIGINT) -> Kind:
+def whole(least: int, most: int = _BIGINT) -> OptionType:
     """A whole number in this range."""
 
     def read(text: str) -> int:
@@ -148,10 +148,10 @@ def whole(least: int, most: int = _BIGINT) -> Kind:
             raise ValueError("a whole number from %d to %d" % (least, most))
         return int(text)
 
-    return Kind("number", read)
+    return OptionType("number", read)
 
 
-def choice(*names: str) -> Kind:
+def choice(*names: str) -> OptionType:
     """One of these, without case."""
     known = {name.lower(): name for name in names}
 
@@ -160,20 +160,20 @@ def choice(*names: str) -> Kind:
             raise ValueError("one of " + ", ".join(names))
         return known[text.lower()]
 
-    return Kind(" / ".join(names), read)
+    return OptionType(" / ".join(names), read)
 
 
-TEXT = Kind("text", _text)
-SECRET = Kind("secret", _text, secret=True)
-FILE = Kind("file", _text)
-NAME = Kind("name", _name)
-NAMES = Kind("list", _names)
-URLS = Kind("list", _urls, secret=True)  # one that is refused may have a password in it
-FLAG = Kind("true / false", _flag)
-DURATION = Kind("duration", _duration)
-TIMEOUT = Kind("duration", _timeout)
-TIMESTAMP = Kind("time", _timestamp)
-OFFSETS = Kind("offsets", _offsets)
-SUBJECT = Kind("subject", _subject)
-SUBJECTS = Kind("list", _subjects)
-TOKEN = Kind("token", _token)
+TEXT = OptionType("text", _text)
+SECRET = OptionType("secret", _text, secret=True)
+FILE = OptionType("file", _text)
+NAME = OptionType("name", _name)
+NAMES = OptionType("list", _names)
+URLS = OptionType("list", _urls, secret=True)  # one that is refused may have a password in it
+FLAG = OptionType("true / false", _flag)
+DURATION = OptionType("duration", _duration)
+TIMEOUT = OptionType("duration", _timeout)
+TIMESTAMP = OptionType("time", _timestamp)
+OFFSETS = OptionType("offsets", _offsets)
+SUBJECT = OptionType("subject", _subject)
+SUBJECTS = OptionType("list", _subjects)
+TOKEN = OptionType("token", _token)
