@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from natsproto.wire.text import cut_middle
 
-from .pull.api import Pulling
+from .pull.api import Puller
 from .pull.options import check_options, default_expires
 from .schema.info import ConsumerInfo
 
@@ -43,13 +43,13 @@ class BoundConsumer:
         self.stream = stream
         self.name = name
         self._info: ConsumerInfo | None = None
-        self.pulling = Pulling(api, stream, name, False)
-        self.pulling.looks_up = False  # CONSUME-25
+        self.puller = Puller(api, stream, name, False)
+        self.puller.looks_up = False  # CONSUME-25
         self._learn(config)
 
     def _learn(self, config: ConsumerConfig) -> None:
-        self.pulling.ackless = config.ack_policy == "none"
-        self.pulling.pinned = config.priority_policy == "pinned_client"
+        self.puller.ack_none = config.ack_policy == "none"
+        self.puller.pinned = config.priority_policy == "pinned_client"
         self._expires = default_expires(config)
 
     @property
@@ -62,7 +62,7 @@ class BoundConsumer:
         reply = await self._api.call("CONSUMER.INFO.%s.%s" % (self.stream, self.name))
         info = self._info = ConsumerInfo.from_json(reply)
         self._learn(info.config)
-        self.pulling.looks_up = True
+        self.puller.looks_up = True
         return info
 
     async def delete(self) -> None:
@@ -94,7 +94,7 @@ class BoundConsumer:
         check_options("fetch", priority)
         if expires is None:
             expires = self._expires
-        return self.pulling.fetch(max_messages, max_bytes, expires, heartbeat, no_wait, priority)
+        return self.puller.fetch(max_messages, max_bytes, expires, heartbeat, no_wait, priority)
 
     def iter_fetch(
         self,
@@ -129,7 +129,7 @@ class BoundConsumer:
     ) -> JsMsg | None:
         """The next message, pulled when this is called; None if there is none within `expires`."""
         check_options("next", priority)
-        batch = await self.pulling.fetch(1, None, expires, heartbeat, False, priority)
+        batch = await self.puller.fetch(1, None, expires, heartbeat, False, priority)
         return batch[0] if len(batch) else None
 
     def consume(
@@ -155,7 +155,7 @@ class BoundConsumer:
         is over; with `nak_on_exit` they are given back at once.
         """
         check_options("consume", priority)
-        return self.pulling.consume(
+        return self.puller.consume(
             max_messages,
             max_bytes,
             expires,
@@ -178,7 +178,7 @@ class Consumer(BoundConsumer):
     def __init__(self, api: Api, stream: str, name: str, info: ConsumerInfo) -> None:
         super().__init__(api, stream, name, info.config)
         self._info = info
-        self.pulling.looks_up = True
+        self.puller.looks_up = True
 
     @property
     def cached_info(self) -> ConsumerInfo:

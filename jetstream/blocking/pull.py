@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jetstream import message as _messages
 from jetstream.machine import iteration as _iteration
-from jetstream.machine.workers import Running, plain_call
+from jetstream.machine.workers import CallbackRunner, sync_call
 from jetstream.pull import batch as _fetching
 from jetstream.pull import messages as _consuming
 from jetstream.subscribe import pull as _pull_subscribe
@@ -253,10 +253,10 @@ class Iteration:
         def make(msg: _messages.JsMsg) -> JsMsg:
             return JsMsg(msg, port)
 
-        call = plain_call(callback, make)
-        handler = None if on_error is None else plain_call(on_error, make, "on_error")
+        call = sync_call(callback, make)
+        handler = None if on_error is None else sync_call(on_error, make, "on_error")
         # Not blocking(...): the lock is free during callbacks.
-        run_sync(Running(self.inner, call, nak, port, handler).run(port, concurrency))
+        run_sync(CallbackRunner(self.inner, call, nak, port, handler).run(port, concurrency))
 
     def __iter__(self) -> Self:
         return self

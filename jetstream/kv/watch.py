@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from jetstream.config import ConsumerConfig
     from jetstream.machine.iteration import MachineEvents
     from jetstream.message import JsMsg
-    from jetstream.ordered.lineage import Lineage
+    from jetstream.ordered.cursor import Cursor
     from jetstream.pull.messages import Messages
     from jetstream.push.api import PushMessages
     from jetstream.schema.timestamp import Timestamp
@@ -83,27 +83,25 @@ async def open_watch(
     try:
         if snapshot is None:
             snapshot = await lister.take(options.policy, options.start or 0)  # KV-40
-        messages, lineage = await _consume(api, stream, config, max_bytes)
+        messages, cursor = await _consume(api, stream, config, max_bytes)
     except StreamNotFound:
         raise BucketNotFound(bucket) from None
     # Where there is but one entry of each key, a consumer in the place of a lost one goes on.
     anew = options.policy == "last_per_subject" and history != 1
-    return KeyWatcher(
-        api, messages, lineage, Place(bucket, prefix, lister), options, snapshot, anew
-    )
+    return KeyWatcher(api, messages, cursor, Place(bucket, prefix, lister), options, snapshot, anew)
 
 
 async def _consume(
     api: Api, stream: str, config: ConsumerConfig, max_bytes: int | None
-) -> tuple[Messages | PushMessages, Lineage]:
+) -> tuple[Messages | PushMessages, Cursor]:
     if api.prefix.startswith("$JS."):
         consumer = await open_ordered(api, stream, "", config, None)  # KV-44: or nothing is left
-        return consumer.consume(max_bytes=max_bytes), consumer.lineage
+        return consumer.consume(max_bytes=max_bytes), consumer.cursor
     from jetstream.ordered.subscribe import subscribe_ordered
 
     messages = await subscribe_ordered(api, stream, config.to_json())  # KV-39
-    assert messages.lineage is not None
-    return messages, messages.lineage
+    assert messages.cursor is not None
+    return messages, messages.cursor
 
 
 class Place:
@@ -129,7 +127,7 @@ class KeyWatcher:
         self,
         api: Api,
         messages: Messages | PushMessages,
-        lineage: Lineage,
+        cursor: Cursor,
         place: Place,
         options: WatchOptions,
         snapshot: Snapshot,
@@ -144,15 +142,15 @@ class KeyWatcher:
         # The last revision. All up to it were taken, as far as they were sent.
         self._taken = (options.start or 1) - 1
         self._skipped: list[KeyValueEntry] = []  # by the consumer, and read from the stream
-        self._lineage = lineage
+        self._cursor = cursor
         self._snapshot = snapshot
-        info = lineage.info
+        info = cursor.info
         assert info is not None
         #: When it began, by the server's clock.
         self.began: Timestamp | None = info.created
         if anew:
             # ORDERED-26: older entries of a key must not come in the place of its latest.
-            lineage.ahead = max(0, info.num_pending - lineage.consumer_seq)
+            cursor.ahead = max(0, info.num_pending - cursor.consumer_seq)
         snapshot.doubtful = not (snapshot.done or info.num_pending)
         #: What happened: ConsumerReset, StreamRecreated. Iterate, or call next.
         self.events: MachineEvents = messages.events
@@ -307,11 +305,11 @@ class KeyWatcher:
             if not entries:
                 self._snapshot.forget(key)
             found += entries
-        cursor = self._taken
-        if [msg for msg in found if msg.seq > cursor] and not self._messages.pending:
-            cursor = max(cursor, await self._cursor() or 0)
+        known = self._taken
+        if [msg for msg in found if msg.seq > known] and not self._messages.pending:
+            known = max(known, await self._delivered_up_to() or 0)
         for msg in found:
-            if msg.seq <= cursor:
+            if msg.seq <= known:
                 entry = stored_entry(msg, self._bucket, msg.subject[len(self._prefix) :])
                 if self._options.meta_only:
                     entry.value = b""
@@ -325,15 +323,15 @@ class KeyWatcher:
                 return entry
         return None
 
-    async def _cursor(self) -> int | None:
+    async def _delivered_up_to(self) -> int | None:
         """How far the consumer has come in the stream; None if some of that is still to be taken.
 
         ConsumerNotFound while it is replaced.
         """
-        lineage = self._lineage
-        path = "CONSUMER.INFO.%s.%s" % (lineage.stream, lineage.name)
+        cursor = self._cursor
+        path = "CONSUMER.INFO.%s.%s" % (cursor.stream, cursor.name)
         info = ConsumerInfo.from_json(await self._api.call(path))
-        here = info.name == lineage.name and info.delivered.consumer_seq == lineage.consumer_seq
+        here = info.name == cursor.name and info.delivered.consumer_seq == cursor.consumer_seq
         return info.delivered.stream_seq if here and not self._messages.pending else None
 
     def _too_long(self) -> TimeoutExpired:

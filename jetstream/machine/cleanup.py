@@ -28,7 +28,7 @@ from .base import Machine
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from jetstream.api.client import Api
-    from jetstream.ordered.recreate import Succession
+    from jetstream.ordered.recreate import Recreator
     from natsproto.wire.frames import Msg
 
 _PAUSE = 1.0  # between two looks
@@ -105,11 +105,11 @@ def may_exist(error: BaseException) -> bool:
     return not isinstance(error, (ApiError, JetStreamNotAvailable, LocalError))
 
 
-def clean_up_after(api: Api, succession: Succession) -> None:
+def clean_up_after(api: Api, recreator: Recreator) -> None:
     """Look for the consumer that an ordered one may have left behind (ORDERED-29)."""
-    orphan, used = succession.take_orphan()
+    orphan, used = recreator.take_orphan()
     if orphan:
-        clean_up(api, succession.lineage.stream, orphan, used=used)
+        clean_up(api, recreator.cursor.stream, orphan, used=used)
 
 
 def clean_up(

@@ -7,7 +7,7 @@ from natsproto.errors import ConnectionClosed, InvalidState, NatsError, TimeoutE
 from natsproto.session import check_flag
 
 from .base import Alarm, Machine
-from .workers import NoLock, Running, async_call
+from .workers import CallbackRunner, NoLock, async_call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,10 +93,10 @@ class Iteration:
 
     _what = "the iteration"
 
-    def __init__(self, session: Session, machine: Source, ackless: bool) -> None:
+    def __init__(self, session: Session, machine: Source, ack_none: bool) -> None:
         self._session = session
         self._machine = machine
-        self._ackless = ackless
+        self._ack_none = ack_none
         self._turn = _TURN
         #: Whether messages that were not taken are given back where no call of `stop` says so.
         self.nak_on_exit = False
@@ -155,7 +155,7 @@ class Iteration:
         canceled, the iteration is stopped as well.
         """
         handler = None if on_error is None else async_call(on_error, "on_error")
-        running = Running(self, async_call(callback), nak, _NO_LOCK, handler)
+        running = CallbackRunner(self, async_call(callback), nak, _NO_LOCK, handler)
         await running.run(self._session.port, concurrency)
 
     def _over(self) -> bool:
@@ -180,7 +180,7 @@ class Iteration:
             # A drain may wait for that, and the end may have ordered a deletion (ORDERED-17).
             session.connection.consumed(session.port.now())
             session.port.flush_soon()
-        return JsMsg(msg, session, self._ackless)
+        return JsMsg(msg, session, self._ack_none)
 
     async def stop(self, *, nak: bool = False) -> list[JsMsg]:
         """End now. Returns the messages that were not taken; nak: give them back to the consumer.
@@ -189,7 +189,7 @@ class Iteration:
         """
         check_flag("nak", nak)
         session = self._session
-        rest = [JsMsg(msg, session, self._ackless) for msg in self._machine.stop()]
+        rest = [JsMsg(msg, session, self._ack_none) for msg in self._machine.stop()]
         session.connection.perform(self._machine)
         session.connection.consumed(session.port.now())
         if nak:
@@ -222,7 +222,9 @@ class Iteration:
         if machine is not None and not (machine.stopped or machine.draining or machine.ended):
             text = "%s was garbage-collected while in use: end it by `with`, `stop` or `drain`"
             session = self._session
-            session.port.run_soon(stopper(session, machine, self.nak_on_exit and not self._ackless))
+            session.port.run_soon(
+                stopper(session, machine, self.nak_on_exit and not self._ack_none)
+            )
             session.port.warn(text % self._what)
 
 
@@ -251,7 +253,7 @@ def at_hand(iteration: Iteration) -> JsMsg | None:
         msg = iteration._machine.at_hand()  # pyright: ignore[reportPrivateUsage]
         if msg is not None:
             session = iteration._session  # pyright: ignore[reportPrivateUsage]
-            return JsMsg(msg, session, iteration._ackless)  # pyright: ignore[reportPrivateUsage]
+            return JsMsg(msg, session, iteration._ack_none)  # pyright: ignore[reportPrivateUsage]
     return None
 
 

@@ -1,4 +1,4 @@
-"""Running: what Messages.run does. Workers take a message and call, until there is none.
+"""CallbackRunner: what Messages.run does. Workers take a message and call, until there is none.
 
     take      waits for the next message of the consume(); None: it has ended
     call      the user's callback, in which anything may happen, `stop` and `drain` of this very
@@ -56,7 +56,7 @@ class NoLock:
         pass
 
 
-class Running:
+class CallbackRunner:
     """One run: its workers, and the first thing that went wrong."""
 
     __slots__ = ("_call", "_guard", "_messages", "_nak", "_on_error", "failure")
@@ -162,7 +162,7 @@ def async_call(
     return call
 
 
-def plain_call(
+def sync_call(
     callback: Callable[Concatenate[Facade, P], object],
     make: Callable[[JsMsg], Facade],
     name: str = "callback",

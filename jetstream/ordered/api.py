@@ -1,6 +1,6 @@
 """OrderedConsumer: the messages of a stream, each once, in order, without gaps (ADR-17).
 
-There is one use at a time: a consume(), or a fetch. Between them lies the Lineage: where the next
+There is one use at a time: a consume(), or a fetch. Between them lies the Cursor: where the next
 one goes on. consume() is a machine that makes its consumers itself (pull.py). A fetch is short:
 it makes one by a call of the API, if there is none, and once more if it was gone.
 """
@@ -17,7 +17,7 @@ from jetstream.errors import (
 )
 from jetstream.errors.api import ConsumerExists, StreamNotFound
 from jetstream.machine.cleanup import clean_up, clean_up_after, may_exist
-from jetstream.pull.api import Pulling
+from jetstream.pull.api import Puller
 from jetstream.pull.ledger import MARGIN
 from jetstream.pull.messages import Batch, Messages
 from jetstream.pull.options import (
@@ -39,9 +39,9 @@ from natsproto.errors import (
 from natsproto.wire.subjects import check_new_name
 from natsproto.wire.text import shorten
 
-from .lineage import GAP, NEXT, Lineage
+from .cursor import GAP, NEXT, Cursor
 from .pull import Ordered
-from .recreate import CHECK, Succession
+from .recreate import CHECK, Recreator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -128,59 +128,59 @@ async def open_ordered(
     check_new_name("consumer", "%s_%s" % (prefix, "9" * _SERIAL_DIGITS))
     attempts = 0 if most is None else check_count("max_reset_attempts", most)
     api.check_since(config)
-    lineage = Lineage(stream, prefix, config.to_json())
-    await _create(api, lineage)
-    return OrderedConsumer(api, lineage, attempts)
+    cursor = Cursor(stream, prefix, config.to_json())
+    await _create(api, cursor)
+    return OrderedConsumer(api, cursor, attempts)
 
 
-async def _create(api: Api, lineage: Lineage, deadline: float | None = None) -> None:
+async def _create(api: Api, cursor: Cursor, deadline: float | None = None) -> None:
     """Create the next consumer by a call of the API, if there is none."""
     tries = 0
-    while not lineage.there:
+    while not cursor.ready:
         tries += 1
-        endpoint, body = lineage.successor()
+        endpoint, body = cursor.next_consumer()
         try:
-            lineage.installed(await api.call(endpoint, body, deadline=deadline))
+            cursor.installed(await api.call(endpoint, body, deadline=deadline))
         except ConsumerExists:
             if tries == _TRIES:
                 raise
         except BaseException as error:
             if may_exist(error):
-                clean_up(api, lineage.stream, lineage.name)  # ORDERED-29
+                clean_up(api, cursor.stream, cursor.name)  # ORDERED-29
             raise
         else:
-            await _check(api, lineage, deadline)
+            await _check(api, cursor, deadline)
 
 
-async def _check(api: Api, lineage: Lineage, deadline: float | None) -> None:
+async def _check(api: Api, cursor: Cursor, deadline: float | None) -> None:
     """Use the consumer that was created, or have it deleted if its stream is another one."""
-    if lineage.there:
+    if cursor.ready:
         return
     try:
-        recreated = await _recreated(api, lineage, deadline)
+        recreated = await _recreated(api, cursor, deadline)
     except BaseException:
-        clean_up(api, lineage.stream, lineage.name)
+        clean_up(api, cursor.stream, cursor.name)
         raise
     if recreated:
-        clean_up(api, lineage.stream, lineage.name)
+        clean_up(api, cursor.stream, cursor.name)
 
 
-async def _recreated(api: Api, lineage: Lineage, deadline: float | None) -> bool:
+async def _recreated(api: Api, cursor: Cursor, deadline: float | None) -> bool:
     """Return whether the stream is another one than that of the consumers before (ORDERED-30)."""
     latest = api.session.deadline(CHECK)
     try:
         reply = await api.call(
-            "STREAM.INFO.%s" % lineage.stream,
+            "STREAM.INFO.%s" % cursor.stream,
             deadline=latest if deadline is None else min(deadline, latest),
         )
         created = StreamInfo.from_json(reply).created
     except (StreamNotFound, ConnectionClosed):
         raise
     except RemoteError:
-        if not lineage.trust():
+        if not cursor.trust():
             raise
         return False
-    return lineage.confirm(created) is not None
+    return cursor.confirm(created) is not None
 
 
 class OrderedMessages(Messages):
@@ -192,10 +192,10 @@ class OrderedMessages(Messages):
         self._ordered = machine
 
     async def _at_end(self) -> None:
-        clean_up_after(self._api, self._ordered.succession)
+        clean_up_after(self._api, self._ordered.recreator)
 
     async def _finish(self) -> None:
-        clean_up_after(self._api, self._ordered.succession)
+        clean_up_after(self._api, self._ordered.recreator)
 
 
 class OrderedConsumer:
@@ -205,40 +205,40 @@ class OrderedConsumer:
     was taken from the one before.
     """
 
-    def __init__(self, api: Api, lineage: Lineage, max_attempts: int) -> None:
+    def __init__(self, api: Api, cursor: Cursor, max_attempts: int) -> None:
         self._api = api
         #: Its consumers, one after the other, and how far they have come.
-        self.lineage = lineage
+        self.cursor = cursor
         self._max_attempts = max_attempts
         self._machine: Ordered | None = None
-        self._pulling: Pulling | None = None
+        self._puller: Puller | None = None
         self._fetching = False
         # When to ask whether messages were lost; None: there is no doubt.
         self._look_at: float | None = None
-        self.stream = lineage.stream
+        self.stream = cursor.stream
 
     @property
     def name(self) -> str:
         """Of the present consumer, or the last one."""
-        return self.lineage.name
+        return self.cursor.name
 
     @property
     def cached_info(self) -> ConsumerInfo:
         """What was last told about a consumer."""
-        assert self.lineage.info is not None
-        return self.lineage.info
+        assert self.cursor.info is not None
+        return self.cursor.info
 
     async def info(self) -> ConsumerInfo:
         """Configuration and state of the present consumer; ConsumerNotFound if there is none."""
         reply = await self._api.call("CONSUMER.INFO.%s.%s" % (self.stream, self.name))
-        self.lineage.info = ConsumerInfo.from_json(reply)
-        return self.lineage.info
+        self.cursor.info = ConsumerInfo.from_json(reply)
+        return self.cursor.info
 
     async def delete(self) -> None:
         """Delete the present consumer; the next consume() or fetch makes another one."""
         self._claim()
-        self.lineage.there = False
-        self._close_pulling()
+        self.cursor.ready = False
+        self._close_puller()
         await self._api.call("CONSUMER.DELETE.%s.%s" % (self.stream, self.name))
 
     async def fetch(
@@ -299,10 +299,10 @@ class OrderedConsumer:
         subject = "%s.CONSUMER.MSG.NEXT.%s." % (self._api.prefix, self.stream)
         template = consume_template(subject, expires, heartbeat, {}, False)
         self._claim()
-        self._close_pulling()
+        self._close_puller()
         session = self._api.session
         inbox = session.connection.new_inbox()
-        machine = Ordered(inbox.encode(), template, self._succession(inbox), **limits)
+        machine = Ordered(inbox.encode(), template, self._recreator(inbox), **limits)
         session.connection.subscribe(inbox + ".*", machine)
         self._machine = machine
         session.begin(machine)
@@ -323,10 +323,10 @@ class OrderedConsumer:
             machine.rewind()
             self._machine = None
 
-    def _succession(self, inbox: str) -> Succession:
+    def _recreator(self, inbox: str) -> Recreator:
         """The consumers of one consume(): their answers come to this inbox."""
-        return Succession(
-            self.lineage,
+        return Recreator(
+            self.cursor,
             self._api.prefix,
             inbox.encode(),
             timeout=self._api.timeout,
@@ -363,11 +363,11 @@ class OrderedConsumer:
         """Make sure that there is a consumer to pull from; return whether that took a call."""
         port = self._api.session.port
         doubted = self._look_at is not None and port.now() >= self._look_at
-        if self.lineage.there and doubted:
+        if self.cursor.ready and doubted:
             await self._look(deadline)
-        elif self.lineage.there:
+        elif self.cursor.ready:
             return False
-        await _create(self._api, self.lineage, deadline)
+        await _create(self._api, self.cursor, deadline)
         return True
 
     async def _look(self, deadline: float) -> None:
@@ -379,53 +379,53 @@ class OrderedConsumer:
         except NatsError:
             self._forget()
             return
-        if info.delivered.consumer_seq != self.lineage.consumer_seq:
+        if info.delivered.consumer_seq != self.cursor.consumer_seq:
             self._forget()
 
     async def _pull(
         self, batch: int, size: int, left: float, heartbeat: float | None, no_wait: bool
     ) -> Batch:
-        if self._pulling is None:
-            self._pulling = Pulling(self._api, self.stream, self.name, True)
+        if self._puller is None:
+            self._puller = Puller(self._api, self.stream, self.name, True)
         # ORDERED-28: however short the time, the server gets a pull that it accepts.
         expires = max(left, _SHORTEST)
         beat = heartbeat if not heartbeat or 2 * heartbeat <= expires else None
-        template = fetch_template(self._pulling.subject, expires, beat, no_wait, {}, False)
-        return await self._pulling.pull(template, batch, size, left)
+        template = fetch_template(self._puller.subject, expires, beat, no_wait, {}, False)
+        return await self._puller.pull(template, batch, size, left)
 
     def _sift(self, found: Batch) -> tuple[list[JsMsg], bool]:
         """Return the messages up to a gap, and whether there is one."""
-        pulling = self._pulling
-        assert pulling is not None
+        puller = self._puller
+        assert puller is not None
         messages: list[JsMsg] = []
         for msg in found:
-            verdict = self.lineage.judge(msg.raw_reply)
+            verdict = self.cursor.admit(msg.raw_reply)
             if verdict == GAP:
                 return messages, True
             if verdict == NEXT:
                 messages.append(msg)
-        if pulling.uncounted == _NO_MESSAGES:
+        if puller.uncounted == _NO_MESSAGES:
             # ORDERED-27: this end is too frequent for a call each time.
             if self._look_at is None:
                 self._look_at = self._api.session.port.now() + _LOOK_AFTER
-        elif pulling.uncounted:
+        elif puller.uncounted:
             self._forget()  # ORDERED-27
-        return messages, pulling.lost > 0
+        return messages, puller.lost > 0
 
     def _forget(self) -> None:
         """The consumer is of no use any more. Whatever it still sends is for nobody."""
         connection = self._api.session.connection
-        if self.lineage.there and connection.online:
+        if self.cursor.ready and connection.online:
             # ORDERED-12: nothing waits for the response.
             path = (self._api.prefix, self.stream, self.name)
             connection.publish("%s.CONSUMER.DELETE.%s.%s" % path, reply=connection.new_inbox())
-        elif self.lineage.there:
+        elif self.cursor.ready:
             clean_up(self._api, self.stream, self.name, used=True)  # ORDERED-29
-        self.lineage.there = False
+        self.cursor.ready = False
         self._look_at = None
-        self._close_pulling()
+        self._close_puller()
 
-    def _close_pulling(self) -> None:
-        if self._pulling is not None:
-            self._pulling.close()
-            self._pulling = None
+    def _close_puller(self) -> None:
+        if self._puller is not None:
+            self._puller.close()
+            self._puller = None

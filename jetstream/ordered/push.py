@@ -1,7 +1,7 @@
 """OrderedPush: a push subscription over consumers that are made anew (ADR-17).
 
 It is a Push (push/machine.py) that gets each message once, in order, without gaps: what a Push only
-reports ends the consumer here, and Succession (recreate.py) makes the next one. The queue stays as
+reports ends the consumer here, and Recreator (recreate.py) makes the next one. The queue stays as
 it is, for it was in order.
 
 A server delivers only where somebody is subscribed to just that subject; a wildcard does not do. So
@@ -26,8 +26,8 @@ from natsproto.connection.waitable import NO_RESPONDERS
 from natsproto.errors import ConnectionLost
 from natsproto.wire.text import cut_middle, shorten
 
-from .lineage import GAP, NEXT, STALE
-from .recreate import ASKED, CHECKING
+from .cursor import GAP, NEXT, STALE
+from .recreate import CHECKING, CREATING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from natsproto.errors import NatsError
     from natsproto.wire.frames import Msg
 
-    from .recreate import Succession
+    from .recreate import Recreator
 
 HEARTBEAT = 5.0
 _SECOND = 10**9
@@ -59,21 +59,21 @@ def ordered_config(config: dict[str, Any], heartbeat: float = HEARTBEAT) -> dict
 
 
 class OrderedPush(Push):
-    """`succession` makes the consumers, for this inbox. To be subscribed to `subject`."""
+    """`recreator` makes the consumers, for this inbox. To be subscribed to `subject`."""
 
     __slots__ = (
         "_early",
         "_early_bytes",
-        "_lineage",
+        "_cursor",
         "_prefix",
         "last_failure",
-        "succession",
+        "recreator",
     )
 
     def __init__(
         self,
         inbox: bytes,
-        succession: Succession,
+        recreator: Recreator,
         *,
         heartbeat: float = HEARTBEAT,
         alarm_after: float = ALARM_AFTER,
@@ -84,13 +84,13 @@ class OrderedPush(Push):
             heartbeat=heartbeat,
             alarm_after=alarm_after,
             flow_control=True,
-            ackless=True,
+            ack_none=True,
             max_messages=max_messages,
             max_bytes=max_bytes,
         )
         self._prefix = inbox + b"."
-        self.succession = succession
-        self._lineage = succession.lineage
+        self.recreator = recreator
+        self._cursor = recreator.cursor
         self._early: list[Msg] = []  # of a consumer whose creation is not yet answered
         self._early_bytes = 0
         #: Why the last try to make a consumer had no success.
@@ -99,26 +99,26 @@ class OrderedPush(Push):
     @property
     def begun(self) -> bool:
         """Whether there was a consumer at all."""
-        return self._lineage.info is not None
+        return self._cursor.info is not None
 
     # What the connection tells
 
     def connected(self, now: float) -> None:
         super().connected(now)
         if self._active:
-            self.succession.connected(now)
+            self.recreator.connected(now)
             self._follow(None, now)
 
     def disconnected(self, now: float) -> None:
-        if self._active and self._lineage.there:
+        if self._active and self._cursor.ready:
             self.tell(ConsumerReset(ConnectionLost("the connection was lost")))
             self.ready.append(self)
-        self.succession.disconnected()
+        self.recreator.disconnected()
         self._forget()
         super().disconnected(now)
 
     def end(self, error: NatsError | None = None) -> bool:
-        self.succession.close()
+        self.recreator.close()
         if self.leaving or self.draining:
             self._order_all()
         return super().end(error)
@@ -126,27 +126,27 @@ class OrderedPush(Push):
     def receive(self, msg: Msg, now: float) -> bool:
         if msg.raw_subject.startswith(self._prefix):
             return self._active and self._private(msg, now)
-        if not self._lineage.there:
+        if not self._cursor.ready:
             self._set_aside(msg)
             return False
         if not self._has_room(msg):
             return False
-        verdict = self._lineage.judge(msg.raw_reply)
+        verdict = self._cursor.admit(msg.raw_reply)
         if verdict == STALE:
             return False
         if verdict == GAP:
             text = "not the next message after %d of consumer %s: %s"
-            name = shorten(self._lineage.name)
-            known = (self._lineage.consumer_seq, name, cut_middle(repr(msg.raw_reply)))
+            name = shorten(self._cursor.name)
+            known = (self._cursor.consumer_seq, name, cut_middle(repr(msg.raw_reply)))
             return self._reset(MessagesMissed(text % known), now)
         self._hear(now)
-        self.succession.proved()
+        self.recreator.proved()
         return verdict == NEXT and self._keep(msg)
 
     def handle_timer(self, now: float) -> bool:
-        there = self._lineage.there
-        failure = self.succession.handle_timer(now) if self._active else None
-        new = self._lineage.there and not there and self._use(now)
+        there = self._cursor.ready
+        failure = self.recreator.handle_timer(now) if self._active else None
+        new = self._cursor.ready and not there and self._use(now)
         new = super().handle_timer(now) or new
         return self._follow(failure, now) or new
 
@@ -154,22 +154,22 @@ class OrderedPush(Push):
 
     @property
     def _watching(self) -> bool:
-        return self._lineage.there and super()._watching
+        return self._cursor.ready and super()._watching
 
     def _set_deadline(self) -> None:
         super()._set_deadline()
-        if self._active and self.succession.due is not None:
-            self.wake_by(self.succession.due)
+        if self._active and self.recreator.due is not None:
+            self.wake_by(self.recreator.due)
 
     def _private(self, msg: Msg, now: float) -> bool:
         """Something that came to the subject of a consumer, and is no message of the stream."""
         if msg.raw_subject != self.subject:
             return False  # ORDPUSH-3: of a consumer before
         beat = msg.status == IDLE and not msg.data
-        if self.succession.state == CHECKING:
+        if self.recreator.state == CHECKING:
             # A status that is not the response waits, like everything else of this consumer.
             beat = msg.status > 0 and msg.status != NO_RESPONDERS and not msg.data
-        if self._lineage.there:
+        if self._cursor.ready:
             self._hear(now)
             return msg.status > 0 and not msg.data and self._control(msg, now)
         if beat:
@@ -179,13 +179,13 @@ class OrderedPush(Push):
 
     def _set_aside(self, msg: Msg) -> None:
         size = self._early_bytes + msg.size
-        if self.succession.state in (ASKED, CHECKING) and size <= MAX_EARLY:
+        if self.recreator.state in (CREATING, CHECKING) and size <= MAX_EARLY:
             self._early.append(msg)
             self._early_bytes = size
 
     def _answered_by(self, msg: Msg, now: float) -> bool:
-        failure = self.succession.receive(msg, now)
-        return self._use(now) if self._lineage.there else self._follow(failure, now)
+        failure = self.recreator.receive(msg, now)
+        return self._use(now) if self._cursor.ready else self._follow(failure, now)
 
     def _use(self, now: float) -> bool:
         """The consumer is there: take what arrived from it before that was known."""
@@ -203,7 +203,7 @@ class OrderedPush(Push):
             return False
         self._forget()
         self.tell(ConsumerReset(error))
-        self.succession.reset(error, now)
+        self.recreator.reset(error, now)
         self._follow(None, now)
         return True
 
@@ -215,37 +215,37 @@ class OrderedPush(Push):
         self._early_bytes = 0
 
     def _follow(self, failure: NatsError | None, now: float) -> bool:
-        """Do what the succession wants; emit its events, and why it failed if it did."""
+        """Do what the recreator wants; emit its events, and why it failed if it did."""
         told = self._told
         self._order_all()
-        for event in self.succession.take_events():
+        for event in self.recreator.take_events():
             self.tell(event)
         if failure is not None:
             self.last_failure = failure
             self.tell(ConsumerReset(failure))
-        if self.succession.error is not None:
-            return self._fail(self.succession.error)
+        if self.recreator.error is not None:
+            return self._fail(self.recreator.error)
         self._set_deadline()
         return self._told > told
 
     def _order_all(self) -> None:
-        subject = self.succession.deliver_subject
-        if self.succession.state == ASKED and self.subject != subject:
+        subject = self.recreator.deliver_subject
+        if self.recreator.state == CREATING and self.subject != subject:
             self._forget()
             self.subject = subject
             self.moving = True  # ORDPUSH-2
-        for order in self.succession.take_orders():
+        for order in self.recreator.take_orders():
             self.order(*order)
 
     def _alarm(self, error: NatsError, now: float) -> None:
         self._reset(error, now)
 
     def _beat(self, last: int, now: float) -> bool:
-        self.succession.proved()
-        if last == self._lineage.consumer_seq:
+        self.recreator.proved()
+        if last == self._cursor.consumer_seq:
             return False
         text = "consumer %s is at %d, but %d arrived last"
-        known = (shorten(self._lineage.name), last, self._lineage.consumer_seq)
+        known = (shorten(self._cursor.name), last, self._cursor.consumer_seq)
         return self._reset(MessagesMissed(text % known), now)
 
     def _status(self, status: Status, now: float) -> bool:

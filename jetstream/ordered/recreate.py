@@ -1,29 +1,29 @@
-"""Succession: one consumer after the other, so that no message is missed (ADR-17).
+"""Recreator: one consumer after the other, so that no message is missed (ADR-17).
 
 An ordered consumer lives in the memory of one server, and its messages are not acknowledged. If it
 is gone, or a message is, the next one is created: it starts after the last message that arrived.
 
-Lineage (lineage.py) is what lasts: the configuration, the name, the place in the stream. Succession
+Cursor (cursor.py) is what lasts: the configuration, the name, the place in the stream. Recreator
 creates the next consumer for a machine that is subscribed to `<inbox>.*`:
 
-    THERE     the consumer can be used
-    ASKED     CONSUMER.CREATE was sent, with reply `<inbox>.c<serial>`; its response is due
+    READY     the consumer can be used
+    CREATING     CONSUMER.CREATE was sent, with reply `<inbox>.c<serial>`; its response is due
     CHECKING  STREAM.INFO was sent, with reply `<inbox>.s<serial>`: is it the same stream as before?
-    RESTING   the creation failed; the next try comes after a pause
+    BACKOFF   the creation failed; the next try comes after a pause
     OFFLINE   there is no connection; the next one begins with a try
     ENDED     there will be no other: closed, or `error` says why
 
               reset    response    an error, `due`   disconnected   connected
-    THERE     ASKED    -           -                 OFFLINE        -
-    ASKED     -        THERE (1)   RESTING, ENDED    OFFLINE        -
-    CHECKING  -        THERE (2)   RESTING (3)       OFFLINE        -
-    RESTING   -        -           ASKED at `due`    OFFLINE        -
-    OFFLINE   -        -           -                 -              ASKED
+    READY     CREATING    -           -                 OFFLINE        -
+    CREATING     -        READY (1)   BACKOFF, ENDED    OFFLINE        -
+    CHECKING  -        READY (2)   BACKOFF (3)       OFFLINE        -
+    BACKOFF   -        -           CREATING at `due`    OFFLINE        -
+    OFFLINE   -        -           -                 -              CREATING
     ENDED     -        -           -                 -              -
 
     (1) the first consumer; the next ones CHECKING
-    (2) ASKED if the stream was deleted and created again: its sequences start again, too
-    (3) ENDED if the stream is gone; THERE if it fails for the second time in a row
+    (2) CREATING if the stream was deleted and created again: its sequences start again, too
+    (3) ENDED if the stream is gone; READY if it fails for the second time in a row
 
 The first try is at once. Then the pauses double from 1 s to 10 s, until a consumer has proved to be
 of use: a message came, or a heartbeat. An error that the next try would meet again is the end. The
@@ -59,19 +59,19 @@ if TYPE_CHECKING:
     from jetstream.events import StreamRecreated
     from natsproto.wire.frames import Msg
 
-    from .lineage import Lineage
+    from .cursor import Cursor
 
     Order: TypeAlias = "tuple[bytes, bytes, bytes]"
 
-SHORTEST_REST = 1.0
-LONGEST_REST = 10.0
+SHORTEST_BACKOFF = 1.0
+LONGEST_BACKOFF = 10.0
 GRACE = 1.0
 CHECK = 1.0  # how long the response to STREAM.INFO may take
 
-THERE = "there"
-ASKED = "asked"
+READY = "ready"
+CREATING = "creating"
 CHECKING = "checking"
-RESTING = "resting"
+BACKOFF = "backoff"
 OFFLINE = "offline"
 ENDED = "ended"
 
@@ -87,7 +87,7 @@ _PASSING = (
 )
 
 
-class Succession:
+class Recreator:
     """Makes the next consumer. A machine passes on what it is told, and publishes the orders.
 
     `due` is when to call handle_timer; `error` is why there will be no consumer any more.
@@ -100,7 +100,7 @@ class Succession:
         "_delivers",
         "_doomed",
         "_events",
-        "_excused",
+        "_grace_used",
         "_inbox",
         "_most",
         "_orders",
@@ -110,13 +110,13 @@ class Succession:
         "due",
         "error",
         "failures",
-        "lineage",
+        "cursor",
         "state",
     )
 
     def __init__(
         self,
-        lineage: Lineage,
+        cursor: Cursor,
         api: str,
         inbox: bytes,
         *,
@@ -124,7 +124,7 @@ class Succession:
         max_attempts: int = 0,
         delivers: bool = False,
     ) -> None:
-        self.lineage = lineage
+        self.cursor = cursor
         self._api = api  # the prefix of the API
         self._inbox = inbox
         self._timeout = timeout
@@ -135,8 +135,8 @@ class Succession:
         self._doomed = ""  # the consumer that is to be deleted
         self._orphan = ""  # the consumer that one deletion may not reach
         self._used = False
-        self._excused = False
-        self.state = THERE if lineage.there else OFFLINE
+        self._grace_used = False
+        self.state = READY if cursor.ready else OFFLINE
         self.due: float | None = None
         self.failures = 0  # in a row, resets included
         self.error: NatsError | None = None
@@ -156,7 +156,7 @@ class Succession:
     @property
     def deliver_subject(self) -> bytes:
         """Where the present consumer delivers to, if it is a push consumer."""
-        return b"%s.d%d" % (self._inbox, self.lineage.serial)
+        return b"%s.d%d" % (self._inbox, self.cursor.serial)
 
     # Inputs
 
@@ -164,7 +164,7 @@ class Succession:
         """There is a connection. Without a consumer, one is asked for at once."""
         if self.state == OFFLINE:
             self.failures = 1  # should this try fail, the next one is not at once
-            self._ask(now)
+            self._create(now)
 
     def disconnected(self) -> None:
         """What was on its way is lost, so the consumer is of no use any more (ORDERED-8)."""
@@ -179,30 +179,30 @@ class Succession:
 
     def reset(self, why: NatsError, now: float) -> None:
         """The consumer is of no use any more: another one."""
-        if self.state == THERE:
+        if self.state == READY:
             self._abandon()
-            self._rest(why, now)
+            self._back_off(why, now)
 
     def receive(self, msg: Msg, now: float) -> NatsError | None:
         """Something on a reply subject of ours; why the consumer could not be made, if it was that.
 
-        After a good answer `lineage.there` is true.
+        After a good answer `cursor.ready` is true.
         """
         token = msg.raw_subject[len(self._inbox) + 1 :]
         if self.state == CHECKING and token == self._reply_token(b"s"):
             return self._checked(msg, now)
-        if self.state != ASKED or token != self._reply_token(b"c"):
+        if self.state != CREATING or token != self._reply_token(b"c"):
             return None  # late, or the response to a deletion
         try:
             if msg.status == NO_RESPONDERS and not msg.data:
                 raise JetStreamNotAvailable("nobody answers calls of the JetStream API")
-            self.lineage.installed(read_reply(msg.data))
+            self.cursor.installed(read_reply(msg.data))
         except NatsError as error:
-            self.state = RESTING  # there is nothing to delete
+            self.state = BACKOFF  # there is nothing to delete
             self._failed(error, now)
             return error
-        if self.lineage.there:
-            self._there()
+        if self.cursor.ready:
+            self._use()
         else:
             self._check(now)
         return None
@@ -211,18 +211,18 @@ class Succession:
         """`due` may have come; why the consumer could not be made, if its answer is overdue."""
         if self.due is None or now < self.due:
             return None
-        if self.state == RESTING:
-            self._ask(now)
+        if self.state == BACKOFF:
+            self._create(now)
             return None
-        if now - self.due > LATE and not self._excused:
+        if now - self.due > LATE and not self._grace_used:
             # ORDERED-25: the timer rings late; the answer may still wait to be read.
-            self._excused = True
+            self._grace_used = True
             self.due = now + GRACE
             return None
         if self.state == CHECKING:
-            text = "no answer to STREAM.INFO of %s" % shorten(self.lineage.stream)
+            text = "no answer to STREAM.INFO of %s" % shorten(self.cursor.stream)
             return self._unchecked(TimeoutExpired(text), now)
-        text = "no answer to the creation of consumer %s" % shorten(self.lineage.name)
+        text = "no answer to the creation of consumer %s" % shorten(self.cursor.name)
         error = TimeoutExpired(text)
         self._abandon()  # it may be there all the same
         self._failed(error, now)
@@ -231,7 +231,7 @@ class Succession:
     def close(self) -> None:
         """Create no more consumers, and delete the present one."""
         self._abandon()
-        if self.state not in (THERE, CHECKING) and self._doomed:
+        if self.state not in (READY, CHECKING) and self._doomed:
             # ORDERED-29: the server may process the deletion before the creation; and without a
             # connection the deletion is not sent.
             self._orphan = self._doomed
@@ -252,20 +252,20 @@ class Succession:
 
     def _reply_token(self, letter: bytes) -> bytes:
         """The last part of the subject of a response; push consumers deliver there, too."""
-        return b"%s%d" % (b"d" if self._delivers else letter, self.lineage.serial)
+        return b"%s%d" % (b"d" if self._delivers else letter, self.cursor.serial)
 
-    def _there(self) -> None:
-        self.state = THERE
+    def _use(self) -> None:
+        self.state = READY
         self.due = None
 
     def _check(self, now: float) -> None:
         """Ask for the stream: the answer is about the stream of this consumer, or a later one."""
-        subject = "%s.STREAM.INFO.%s" % (self._api, self.lineage.stream)
+        subject = "%s.STREAM.INFO.%s" % (self._api, self.cursor.stream)
         reply = b"%s.%s" % (self._inbox, self._reply_token(b"s"))
         self._orders.append((subject.encode(), b"", reply))
         self.state = CHECKING
         self.due = now + min(self._timeout, CHECK)
-        self._excused = False
+        self._grace_used = False
 
     def _checked(self, msg: Msg, now: float) -> NatsError | None:
         try:
@@ -277,66 +277,66 @@ class Succession:
             return error
         except NatsError as error:
             return self._unchecked(error, now)
-        event = self.lineage.confirm(created)
+        event = self.cursor.confirm(created)
         if event is None:
-            self._there()
+            self._use()
         else:
             self._events.append(event)
             self._abandon()
-            self._ask(now)
+            self._create(now)
         return None
 
     def _unchecked(self, error: NatsError, now: float) -> NatsError | None:
         """Try again with another consumer, or use this one without the check."""
-        if self.lineage.trust():
-            self._there()
+        if self.cursor.trust():
+            self._use()
             return None
         self._abandon()
-        self._rest(error, now)
+        self._back_off(error, now)
         return error
 
     def _abandon(self) -> None:
-        if self.state in (THERE, ASKED, CHECKING):
-            self._doomed = self.lineage.name
+        if self.state in (READY, CREATING, CHECKING):
+            self._doomed = self.cursor.name
             # A push consumer delivers from its creation on.
-            self._used = self.state != ASKED or self._delivers
-        self.lineage.there = False
+            self._used = self.state != CREATING or self._delivers
+        self.cursor.ready = False
 
     def _delete(self) -> None:
         if self._doomed:
-            subject = "%s.CONSUMER.DELETE.%s.%s" % (self._api, self.lineage.stream, self._doomed)
+            subject = "%s.CONSUMER.DELETE.%s.%s" % (self._api, self.cursor.stream, self._doomed)
             self._orders.append((subject.encode(), b"", self._inbox + b".x"))
             self._doomed = ""
 
-    def _ask(self, now: float) -> None:
+    def _create(self, now: float) -> None:
         self._delete()
-        deliver = "%s.d%d" % (_text.decode(self._inbox), self.lineage.serial + 1)
-        endpoint, body = self.lineage.successor(deliver if self._delivers else "")
+        deliver = "%s.d%d" % (_text.decode(self._inbox), self.cursor.serial + 1)
+        endpoint, body = self.cursor.next_consumer(deliver if self._delivers else "")
         reply = b"%s.%s" % (self._inbox, self._reply_token(b"c"))
         subject = "%s.%s" % (self._api, endpoint)
         self._orders.append((_text.encode(subject), encode_json(body), reply))
-        self.state = ASKED
+        self.state = CREATING
         self.due = now + self._timeout
-        self._excused = False
+        self._grace_used = False
 
     def _failed(self, error: NatsError, now: float) -> None:
         if isinstance(error, ApiError) and error.code < 500 and not isinstance(error, _PASSING):
             self._end(error)
         else:
-            self._rest(error, now)
+            self._back_off(error, now)
 
-    def _rest(self, error: NatsError, now: float) -> None:
+    def _back_off(self, error: NatsError, now: float) -> None:
         failures = self.failures
         self.failures += 1
         if self._most and failures >= self._most:
             self._end(ResetFailed(failures, error))
         elif failures:
             # ORDERED-9: a consumer that is lost without having been of any use counts, too.
-            pause = SHORTEST_REST * 2 ** min(failures - 1, 10)
-            self.state = RESTING
-            self.due = now + min(pause, LONGEST_REST)
+            pause = SHORTEST_BACKOFF * 2 ** min(failures - 1, 10)
+            self.state = BACKOFF
+            self.due = now + min(pause, LONGEST_BACKOFF)
         else:
-            self._ask(now)
+            self._create(now)
 
     def _end(self, error: NatsError) -> None:
         self.close()

@@ -8,9 +8,9 @@ from jetstream.push.api import PushMessages
 from jetstream.push.machine import ALARM_AFTER
 from natsproto.errors import ConnectionClosed, TimeoutExpired
 
-from .lineage import Lineage
+from .cursor import Cursor
 from .push import HEARTBEAT, OrderedPush, ordered_config
-from .recreate import Succession
+from .recreate import Recreator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,11 +38,11 @@ async def subscribe_ordered(
     session = api.session
     connection = session.connection
     inbox = connection.new_inbox()
-    lineage = Lineage(stream, connection.new_token(), ordered_config(config, heartbeat))
-    succession = Succession(lineage, api.prefix, inbox.encode(), timeout=api.timeout, delivers=True)
+    cursor = Cursor(stream, connection.new_token(), ordered_config(config, heartbeat))
+    recreator = Recreator(cursor, api.prefix, inbox.encode(), timeout=api.timeout, delivers=True)
     machine = OrderedPush(
         inbox.encode(),
-        succession,
+        recreator,
         heartbeat=heartbeat,
         alarm_after=alarm_after,
         max_messages=max_messages,
@@ -52,8 +52,8 @@ async def subscribe_ordered(
     session.begin(machine)
     messages = PushMessages(session, machine)
     messages.stream = stream
-    messages.lineage = lineage
-    messages.on_end = _cleanup(api, succession)
+    messages.cursor = cursor
+    messages.on_end = _cleanup(api, recreator)
     try:
         await _begun(session, machine, session.deadline(api.timeout))
     except BaseException:
@@ -62,9 +62,9 @@ async def subscribe_ordered(
     return messages
 
 
-def _cleanup(api: Api, succession: Succession) -> Callable[[], Awaitable[object]]:
+def _cleanup(api: Api, recreator: Recreator) -> Callable[[], Awaitable[object]]:
     async def clean() -> None:
-        clean_up_after(api, succession)  # ORDPUSH-11
+        clean_up_after(api, recreator)  # ORDPUSH-11
 
     return clean
 

@@ -1,4 +1,4 @@
-"""Pulling: the pulls of one consumer handle, behind fetch, next and consume.
+"""Puller: the pulls of one consumer handle, behind fetch, next and consume.
 
 A fetcher is a subscription for one fetch at a time; fetches that run at once have one each. It is
 busy while a fetch uses it, then idle. If the server may still have its pull, because the caller
@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     from .options import PriorityOptions
 
 
-class Pulling:
+class Puller:
     """The pulls of one consumer handle: its fetchers, one subscription each.
 
-    `ackless`: messages need no acknowledgment. `pinned`: the consumer pins clients, by its
+    `ack_none`: messages need no acknowledgment. `pinned`: the consumer pins clients, by its
     priority_policy.
     """
 
     def __init__(
-        self, api: Api, stream: str, name: str, ackless: bool, pinned: bool = False
+        self, api: Api, stream: str, name: str, ack_none: bool, pinned: bool = False
     ) -> None:
         self.session = api.session
         self._timeout = api.timeout
@@ -53,7 +53,7 @@ class Pulling:
         self.looks_up = True
         self.subject = "%s.CONSUMER.MSG.NEXT.%s.%s" % (api.prefix, stream, name)
         self._name = "consumer %s of stream %s" % (shorten(name), shorten(stream))
-        self.ackless = ackless
+        self.ack_none = ack_none
         self.pinned = pinned
         self._idle: list[Fetcher] = []
         self._busy: list[Fetcher] = []  # somebody waits for them
@@ -97,7 +97,7 @@ class Pulling:
         except BaseException:
             self.leave(fetcher)  # FETCH-13
             raise
-        messages = [JsMsg(msg, session, self.ackless) for msg in fetcher.take()]
+        messages = [JsMsg(msg, session, self.ack_none) for msg in fetcher.take()]
         failure = self.leave(fetcher)
         if failure is not None and not messages:
             raise failure
@@ -173,7 +173,7 @@ class Pulling:
         """End all subscriptions: whoever waits gets ConnectionClosed. Returns what nobody took."""
         self.tidy()
         session = self.session
-        rest = [JsMsg(msg, session, self.ackless) for msg in self._take_kept()]
+        rest = [JsMsg(msg, session, self.ack_none) for msg in self._take_kept()]
         _end_all(session.connection, self._busy + self._idle)
         session.port.flush_soon()
         return rest
@@ -244,7 +244,7 @@ class Pulling:
         machine = Consume(inbox.encode(), template, probe=probe, name=self._name, **limits)
         connection.subscribe(inbox + ".*", machine)
         session.begin(machine)
-        messages = Messages(session, machine, self.ackless)
+        messages = Messages(session, machine, self.ack_none)
         messages.nak_on_exit = nak_on_exit
         return messages
 

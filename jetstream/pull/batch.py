@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from natsproto.errors import NatsError
     from natsproto.wire.frames import Msg
 
-    from .api import Pulling
+    from .api import Puller
     from .fetch import Fetcher
     from .ledger import PullTemplate
     from .messages import Batch
@@ -41,14 +41,14 @@ class Fetch(Base):
 
     def __init__(
         self,
-        pulling: Pulling,
+        puller: Puller,
         template: PullTemplate,
         batch: int,
         size: int,
         patience: float,
         eager: bool,
     ) -> None:
-        self._pulling = pulling
+        self._puller = puller
         self._pull = (template, batch, size, patience, eager)
         self._coroutine: Coroutine[Any, Any, Batch] | None = None
         self._used = False
@@ -85,7 +85,7 @@ class Fetch(Base):
 
     async def _batch(self) -> Batch:
         self._use()
-        return await self._pulling.pull(*self._pull)
+        return await self._puller.pull(*self._pull)
 
     def _use(self) -> None:
         if self._used:
@@ -103,9 +103,9 @@ class Fetch(Base):
         except BaseException:
             self._leave()
             raise
-        pulling = self._pulling
+        puller = self._puller
         if self._rest:
-            return JsMsg(self._rest.pop(), pulling.session, pulling.ackless)
+            return JsMsg(self._rest.pop(), puller.session, puller.ack_none)
         failure = self._leave()
         if failure is not None:
             raise failure
@@ -113,11 +113,11 @@ class Fetch(Base):
 
     async def _fill(self) -> None:
         """Wait until there is a message, or there will be none."""
-        port = self._pulling.session.port
+        port = self._puller.session.port
         if not self._iterated:
             self._use()
             self._iterated = True
-            self._fetcher = await self._pulling.begin(*self._pull, streaming=True)
+            self._fetcher = await self._puller.begin(*self._pull, streaming=True)
         fetcher = self._fetcher
         if fetcher is None:
             return  # it has ended
@@ -144,9 +144,9 @@ class Fetch(Base):
         fetcher, self._fetcher = self._fetcher, None
         rest, self._rest = self._rest, []
         rest.reverse()
-        return None if fetcher is None else self._pulling.leave(fetcher, rest)
+        return None if fetcher is None else self._puller.leave(fetcher, rest)
 
     def __del__(self) -> None:
         if self._fetcher is not None:
             self._rest.reverse()
-            self._pulling.abandon(self._fetcher, self._rest)
+            self._puller.abandon(self._fetcher, self._rest)

@@ -71,9 +71,9 @@ class Consume(Source):
     """The buffer and its refill. The API takes messages with `pop`, which may order a pull."""
 
     __slots__ = (
-        "_brought",
+        "_progressed",
         "_by_bytes",
-        "_excused",
+        "_grace_used",
         "_limit",
         "_name",
         "_online",
@@ -87,8 +87,8 @@ class Consume(Source):
         "_room",
         "_silence",
         "_silent_at",
-        "_simple",
-        "_spare",
+        "_count_only",
+        "_free_pops",
         "_stop_after",
         "_taken",
         "_template",
@@ -123,8 +123,8 @@ class Consume(Source):
         self._threshold = threshold
         self._stop_after = stop_after  # 0: never
         # Whether messages are no more than counted: heirs look at each of them.
-        self._simple = type(self) is Consume and not self._by_bytes and not self._pinned
-        self._spare = 0  # how many can be taken before there is anything to be done
+        self._count_only = type(self) is Consume and not self._by_bytes and not self._pinned
+        self._free_pops = 0  # how many can be taken before there is anything to be done
         self._received = 0
         self._taken = 0
         self._online = False
@@ -133,9 +133,9 @@ class Consume(Source):
         self._waiting = False  # a pull is due at that time
         self._too_small = 0  # pulls of so few bytes are of no use: the next message is larger
         self._pulled_at = 0.0
-        self._brought = False  # whether a message came since the last pull
+        self._progressed = False  # whether a message came since the last pull
         self._silent_at = 0.0  # when two heartbeats are missing since anything arrived
-        self._excused = False
+        self._grace_used = False
         self._name = name  # of the consumer and its stream, for errors
         self._presence = Presence(probe)
         self.buffered_bytes = 0
@@ -158,9 +158,9 @@ class Consume(Source):
         return msg
 
     def at_hand(self) -> Msg | None:
-        if self._spare <= 0 or not self._batch:
+        if self._free_pops <= 0 or not self._batch:
             return None
-        self._spare -= 1
+        self._free_pops -= 1
         self._taken += 1
         return self._batch.pop()
 
@@ -180,7 +180,7 @@ class Consume(Source):
     def start_draining(self) -> None:
         super().start_draining()
         self._waiting = False
-        self._spare = 0
+        self._free_pops = 0
         self._set_deadline()
 
     def _finish(self) -> None:
@@ -200,14 +200,14 @@ class Consume(Source):
     def disconnected(self, now: float) -> None:
         # CONSUME-9: the pulls are gone with the connection, and silence is no news without one.
         self._online = False
-        self._spare = 0
+        self._free_pops = 0
         self._waiting = False
         self.ledger.clear()
         self._presence.disconnected()
         self._set_deadline()
 
     def end(self, error: NatsError | None = None) -> bool:
-        self._spare = 0  # the last message taken is news then
+        self._free_pops = 0  # the last message taken is news then
         self.ledger.clear()
         new = super().end(error)
         self._set_deadline()
@@ -218,7 +218,7 @@ class Consume(Source):
         if own and msg.raw_subject == self._presence.reply:
             return self._found(msg, now)
         self._silent_at = now + self._silence
-        self._excused = False
+        self._grace_used = False
         if own:
             return is_status(msg) and self._status(msg, now)
         size = counted_size(msg, self._pinned) if self._by_bytes else 0
@@ -227,7 +227,7 @@ class Consume(Source):
         self.buffered_bytes += size
         self.ledger.delivered(size)
         self._received += 1
-        self._brought = True
+        self._progressed = True
         self._pause = 0.0
         self._too_small = 0
         if self._presence.doubted:
@@ -243,13 +243,13 @@ class Consume(Source):
         # What has a reply subject is no status. 0.2 us a message, not 0.7.
         count = self.pending()
         full = count + len(msgs) > self._room.most
-        if full or not self._simple or [msg for msg in msgs if not msg.raw_reply]:
+        if full or not self._count_only or [msg for msg in msgs if not msg.raw_reply]:
             return super().receive_all(msgs, now)
         self._silent_at = now + self._silence
-        self._excused = False
+        self._grace_used = False
         self.ledger.delivered_all(len(msgs))
         self._received += len(msgs)
-        self._brought = True
+        self._progressed = True
         self._pause = 0.0
         if self._presence.doubted:
             self._presence.proved()
@@ -262,9 +262,9 @@ class Consume(Source):
         told = self._told
         if self.ledger.open and self._active:
             due = min(self._silent_by(), self.ledger.ends_at)
-            if now - due > LATE and not self._excused:
-                self._excuse(now)
-            self._look_at_the_time(now)
+            if now - due > LATE and not self._grace_used:
+                self._grant_grace(now)
+            self._check_silence(now)
         if self._active and self._presence.handle_timer(now):
             self._look_up()
         self._refill(now)
@@ -285,16 +285,16 @@ class Consume(Source):
 
     def _refill(self, now: float) -> None:
         self._waiting = False
-        self._spare = 0
+        self._free_pops = 0
         if not self._online or not self._active:
             return
         level = self._level()
         missing = self._limit - level
         if level >= self._threshold or missing <= self._too_small:
             if not self._by_bytes:
-                self._spare = level - self._threshold
+                self._free_pops = level - self._threshold
                 if self._stop_after:
-                    self._spare = min(self._spare, self._stop_after - self._taken - 1)
+                    self._free_pops = min(self._free_pops, self._stop_after - self._taken - 1)
             return
         batch = MANY if self._by_bytes else missing
         if self._stop_after:
@@ -313,7 +313,7 @@ class Consume(Source):
         token = self.tokens.next()
         self.ledger.add(Pull(token, batch, size, now + template.expires + MARGIN, self.pin))
         self._pulled_at = now
-        self._brought = False
+        self._progressed = False
         self.order(template.subject, template.body(batch, size, self.pin), self._prefix + token)
         self._set_deadline()
 
@@ -327,9 +327,9 @@ class Consume(Source):
             if self._presence.due is not None:
                 self.wake_by(self._presence.due)
 
-    def _excuse(self, now: float) -> None:
+    def _grant_grace(self, now: float) -> None:
         """CONSUME-10: the timer rings late; what came meanwhile may still wait to be read."""
-        self._excused = True
+        self._grace_used = True
         later = now + self._template.heartbeat
         self._silent_at = max(self._silent_at, later)
         for pull in self.ledger.open:
@@ -339,7 +339,7 @@ class Consume(Source):
         """When a heartbeat is missed: two of them after anything arrived, or a pull was sent."""
         return max(self._silent_at, self._pulled_at + self._silence)
 
-    def _look_at_the_time(self, now: float) -> None:
+    def _check_silence(self, now: float) -> None:
         overdue = self.ledger.give_up(now)
         # CONSUME-28: without any answer, pulls that overlap must not put this off for ever.
         if now >= self._silent_by() or (overdue and now >= self._silent_at):
@@ -399,7 +399,7 @@ class Consume(Source):
             longest = LONGEST_ABSENCE if meaning == ABSENT else LONGEST_PAUSE
             self._pause = min(max(2 * self._pause, SHORTEST_PAUSE), longest)
             self._resume_at = now + self._pause
-        elif not self._brought:
+        elif not self._progressed:
             self._resume_at = max(self._resume_at, self._pulled_at + SHORTEST_PAUSE)
 
     def _note_pin(self, msg: Msg) -> bool:

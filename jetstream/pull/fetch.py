@@ -59,7 +59,7 @@ class Fetcher(Machine):
         "_bytes_room",
         "_eager",
         "_ends_at",
-        "_excused",
+        "_grace_used",
         "_got",
         "_left",
         "_mine",
@@ -102,7 +102,7 @@ class Fetcher(Machine):
         self._eager = False
         self._quiet_at: float | None = None
         self._probe = b""  # the token of the probe; b"": not sent since the last message
-        self._excused = False
+        self._grace_used = False
         self._online = False
         self.pin = ""
         self.done = True
@@ -177,7 +177,7 @@ class Fetcher(Machine):
         self._mine = 0
 
     def receive(self, msg: Msg, now: float) -> bool:
-        self._excused = False
+        self._grace_used = False
         if msg.raw_subject.startswith(self._prefix) and not msg.raw_reply:
             token = msg.raw_subject[len(self._prefix) :]
             # PULL-8: a status of an earlier pull, or a second one, means nothing any more.
@@ -205,7 +205,7 @@ class Fetcher(Machine):
         # What has a reply subject is no status. 0.1 us a message, not 0.8.
         if not simple or template is None or template.pinned or _without_reply(msgs):
             return super().receive_all(msgs, now)
-        self._excused = False
+        self._grace_used = False
         self.messages += msgs
         self._got += len(msgs)
         self._mine += len(msgs)
@@ -308,8 +308,8 @@ class Fetcher(Machine):
         heartbeat = self._template.heartbeat
         due = self._quiet_at if quiet else self._silent_at
         assert due is not None
-        if now - due > LATE and not self._excused:
-            self._excused = True
+        if now - due > LATE and not self._grace_used:
+            self._grace_used = True
             if quiet:
                 self._quiet_at = now + QUIET
             else:

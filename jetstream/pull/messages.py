@@ -50,8 +50,8 @@ class Messages(Iteration):
 
     _what = "consume()"
 
-    def __init__(self, session: Session, machine: Consume, ackless: bool) -> None:
-        super().__init__(session, machine, ackless)
+    def __init__(self, session: Session, machine: Consume, ack_none: bool) -> None:
+        super().__init__(session, machine, ack_none)
         self._consume = machine
         #: What happened: PullWarning, Pinned, Unpinned; ConsumerReset and StreamRecreated of an
         #: ordered one. Iterate, or call next.

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from jetstream.ordered.lineage import Lineage
+    from jetstream.ordered.cursor import Cursor
     from natsproto.session import Session
 
     from .machine import Push
@@ -26,14 +26,14 @@ class PushMessages(Iteration):
     _what = "the subscription"
 
     def __init__(self, session: Session, machine: Push) -> None:
-        super().__init__(session, machine, machine.ackless)
+        super().__init__(session, machine, machine.ack_none)
         self._push = machine
         #: Where its messages come from.
         self.stream = ""
         #: Its consumer; "" for an ordered one, which has one after the other.
         self.name = ""
         #: Of an ordered one: its consumers, and how far they have come.
-        self.lineage: Lineage | None = None
+        self.cursor: Cursor | None = None
         #: What happened: PushWarning, Gap, ConsumerSequenceReset. Iterate, or ask for the next.
         self.events = PushEvents(session, machine)
         # PUSH-15: runs once, when nothing is to come any more and what came was taken.

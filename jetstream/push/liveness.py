@@ -1,4 +1,4 @@
-"""Watch: whether the consumer of a push subscription is still there, and still delivers to it.
+"""LivenessProbe: check that the consumer of a push subscription exists and delivers to it.
 
 A server does not tell push subscribers that their consumer is gone: nothing comes any more, as if
 there was nothing to come. So the consumer is looked up (probe.py) for a reason (JSSUB-16):
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from natsproto.wire.frames import Msg
 
 
-class Watch(Machine):
+class LivenessProbe(Machine):
     """Subscribed to `inbox`, for as long as what it watches over."""
 
     __slots__ = ("_inbox", "_probe", "_target", "watched")
@@ -40,7 +40,7 @@ class Watch(Machine):
         self._probe = Probe(prefix, stream, name)
         self._target = target
         self._inbox = inbox.encode()
-        self.watched: WatchedPush  # set by itself
+        self.watched: MonitoredPush  # set by itself
 
     def look(self, now: float) -> None:
         """There is a reason to."""
@@ -94,12 +94,12 @@ class Watch(Machine):
         self.watched.ready.append(self.watched)
 
 
-class WatchedPush(Push):
+class MonitoredPush(Push):
     """A Push that has its consumer looked for when there is a reason to doubt that it is there."""
 
     __slots__ = ("_begun", "_watch")
 
-    def __init__(self, watch: Watch, **options: Any) -> None:
+    def __init__(self, watch: LivenessProbe, **options: Any) -> None:
         super().__init__(**options)
         self._watch = watch
         self._begun = False

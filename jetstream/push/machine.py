@@ -59,7 +59,7 @@ class Push(Source):
         "_answered",
         "_answered_at",
         "_bytes",
-        "_excused",
+        "_grace_used",
         "_extra",
         "_heard",
         "_heartbeat",
@@ -70,9 +70,9 @@ class Push(Source):
         "_queue_group",
         "_requests",
         "_silence",
-        "_simple",
+        "_count_only",
         "_taken",
-        "ackless",
+        "ack_none",
         "dropped",
     )
 
@@ -83,7 +83,7 @@ class Push(Source):
         alarm_after: float = ALARM_AFTER,
         flow_control: bool = False,
         queue: bool = False,
-        ackless: bool = False,
+        ack_none: bool = False,
         max_messages: int | None = None,
         max_bytes: int | None = None,
         last: int | None = None,
@@ -97,19 +97,19 @@ class Push(Source):
         self._silence = alarm_after * heartbeat
         self._queue_group = queue
         # Whether the numbers of messages are all that counts: heirs look at each of them.
-        self._simple = type(self) is Push and not queue
+        self._count_only = type(self) is Push and not queue
         self._last = last
         self._online = False
         self._heard = 0.0
         self._extra = 0.0  # how much later than usual the next alarm is
-        self._excused = False
+        self._grace_used = False
         self._taken = 0
         self._bytes = 0
         # Flow control: where to answer, when so many messages were taken.
         self._requests: list[tuple[bytes, int]] = []
         self._answered = b""
         self._answered_at = 0.0
-        self.ackless = ackless
+        self.ack_none = ack_none
         self.dropped = 0
 
     # What the API does
@@ -145,7 +145,7 @@ class Push(Source):
         self._online = True
         self._heard = now
         self._extra = 0.0
-        self._excused = False
+        self._grace_used = False
         self._answered = b""  # it may be lost with the connection
         self._set_deadline()
         self.busy.append(self)
@@ -178,7 +178,7 @@ class Push(Source):
         size = self._bytes + sum([msg.size for msg in msgs])
         count = self.pending()
         full = 0 < self._max_messages < count + len(msgs) or 0 < self._max_bytes < size
-        if full or not self._simple or [msg for msg in msgs if msg.raw_headers is not None]:
+        if full or not self._count_only or [msg for msg in msgs if msg.raw_headers is not None]:
             return super().receive_all(msgs, now)
         self._hear(now)
         told = self._told
@@ -198,8 +198,8 @@ class Push(Source):
         due = self._heard + self._silence + self._extra
         if self._watching and now >= due:
             self._extra = now + self._heartbeat - self._heard - self._silence
-            if now - due > LATE and not self._excused:
-                self._excused = True  # PUSH-4: what came meanwhile may still wait to be read
+            if now - due > LATE and not self._grace_used:
+                self._grace_used = True  # PUSH-4: what came meanwhile may still wait to be read
             else:
                 text = "the server was silent for %.3g s" % (now - self._heard)
                 self._alarm(HeartbeatMissed(text), now)
@@ -224,7 +224,7 @@ class Push(Source):
         self._heard = now
         if self._extra:
             self._extra = 0.0
-            self._excused = False
+            self._grace_used = False
 
     def _alarm(self, error: NatsError, now: float) -> None:
         self.tell(PushWarning(error))

@@ -185,7 +185,7 @@ class PullSubscription:
         self._session = api.session
         self._deletes = deletes
         self._consumer = consumer
-        self._pulling = consumer.pulling
+        self._puller = consumer.puller
         #: Whether it was unsubscribed.
         self.closed = False
 
@@ -233,15 +233,15 @@ class PullSubscription:
 
     async def _pull(self, batch: int, expires: float, longest: float) -> Batch | None:
         """Pull once; None if no message arrived and that is not an error."""
-        pulling = self._pulling
+        puller = self._puller
         # PSUB-5
         several = batch > 1
         if several:
-            template = first_template(pulling.subject, expires, pulling.pinned)
+            template = first_template(puller.subject, expires, puller.pinned)
         else:
-            template = fetch_template(pulling.subject, expires, None, False, {}, pulling.pinned)
+            template = fetch_template(puller.subject, expires, None, False, {}, puller.pinned)
         try:
-            found = await pulling.pull(template, batch, 0, longest - MARGIN, eager=several)
+            found = await puller.pull(template, batch, 0, longest - MARGIN, eager=several)
         except TimeoutExpired:
             return None  # PSUB-8: the caller checks the time
         except ConnectionClosed:
@@ -260,7 +260,7 @@ class PullSubscription:
         if self.closed:
             return
         self.closed = True
-        rest = self._pulling.close()
+        rest = self._puller.close()
         if self._session.connection.closed:
             return  # what was not taken comes again by itself; so does the end of the consumer
         for msg in rest:

@@ -20,7 +20,7 @@ from jetstream.events import PushWarning
 from jetstream.machine.cleanup import clean_up
 from jetstream.ordered.subscribe import subscribe_ordered
 from jetstream.push.api import PushMessages
-from jetstream.push.liveness import Watch, WatchedPush
+from jetstream.push.liveness import LivenessProbe, MonitoredPush
 from natsproto.errors import NatsError
 
 from .binding import bind
@@ -128,14 +128,14 @@ def _listen(
     """A machine that is subscribed to what the consumer delivers, and one that watches over it."""
     connection = api.session.connection
     inbox = connection.new_inbox()
-    watch = Watch(api.prefix, stream, name, target, inbox)
-    machine = WatchedPush(
+    watch = LivenessProbe(api.prefix, stream, name, target, inbox)
+    machine = MonitoredPush(
         watch,
         heartbeat=config.idle_heartbeat,
         alarm_after=limits.alarm_after,
         flow_control=config.flow_control,
         queue=bool(wanted.queue),
-        ackless=config.ack_policy == "none",
+        ack_none=config.ack_policy == "none",
         max_messages=limits.max_messages,
         max_bytes=limits.max_bytes,
         last=last,

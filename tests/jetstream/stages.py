@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from jetstream.pull.api import Pulling
+from jetstream.pull.api import Puller
 from natsproto.errors import NatsError
 from natsproto.port import run_sync
 from natsproto.session import Session
@@ -79,8 +79,8 @@ class Stage:
         assert self.script == []
         return result
 
-    def pulling(self, **options: Any) -> Pulling:
-        return Pulling(self, "S", "C", options.pop("ackless", False), **options)
+    def puller(self, **options: Any) -> Puller:
+        return Puller(self, "S", "C", options.pop("ack_none", False), **options)
 
     def sent(self) -> list[str]:
         """SUB, UNSUB, PING, the bodies of pulls, and other payloads."""

@@ -116,7 +116,7 @@ def test_bound_by_its_name():
     assert [body["expires"] for _, body in stage.asked] == [1_000_000_000]
     info = stage.run(consumer.info())
     assert consumer.cached_info is info
-    assert (consumer.pulling.ackless, consumer.pulling.pinned) == (True, True)
+    assert (consumer.puller.ack_none, consumer.puller.pinned) == (True, True)
 
 
 @pytest.mark.rule("PULL-15")

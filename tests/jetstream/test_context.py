@@ -245,7 +245,7 @@ def test_a_consumer_is_bound_by_its_name():
     js = JetStream(stage.client)
     bound = js.bind_consumer("S", "C", ack_policy="none", ack_wait=4.0)
     assert (bound.stream, bound.name, bound.cached_info) == ("S", "C", None)
-    assert bound.pulling.ackless
+    assert bound.puller.ack_none
     for wrong in ({"stream": "a.b"}, {"name": "a b"}, {"name": ""}, {"ack_policy": "some"}):
         with pytest.raises(LocalError):
             js.bind_consumer(**{"stream": "S", "name": "C", **wrong})

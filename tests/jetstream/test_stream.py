@@ -328,7 +328,7 @@ def test_its_consumers_are_those_of_jetstream(call, args, keywords, reply):
 def test_a_consumer_is_bound_by_its_name():
     stage = Stage()
     bound = make(stage).bind_consumer("C", ack_policy="none")
-    assert (bound.stream, bound.name, bound.pulling.ackless) == ("S", "C", True)
+    assert (bound.stream, bound.name, bound.puller.ack_none) == ("S", "C", True)
     assert stage.quiet()
 
 

@@ -72,13 +72,13 @@ OTHERS = {
     "FastBatch.__init__": "PublishManager.fast_batch",
     "PublishWindow.__init__": "PublishManager.publisher",
     "Api.__init__": "JetStream.__init__",
-    "Succession.__init__": "JetStream.__init__",
+    "Recreator.__init__": "JetStream.__init__",
     "Publisher.__init__": "PublishManager.publisher",
     "BoundConsumer.iter_fetch": "BoundConsumer.fetch",
     "Room.pulled": "BoundConsumer.consume",
     "PullTemplate.__init__": "BoundConsumer.fetch",
-    "Pulling.fetch": "BoundConsumer.fetch",
-    "Pulling.consume": "BoundConsumer.consume",
+    "Puller.fetch": "BoundConsumer.fetch",
+    "Puller.consume": "BoundConsumer.consume",
 }
 
 

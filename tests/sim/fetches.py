@@ -45,7 +45,7 @@ class Fetching(Pulls):
             got = self.got
             try:
                 await self._fetch_once(
-                    self.pulling.fetch(
+                    self.puller.fetch(
                         None if self.size else self.batch,
                         self.size,
                         self.expires,
@@ -72,7 +72,7 @@ class Fetching(Pulls):
     def _fetchers(self) -> list[Fetcher]:
         connection: Any = self.connection
         subs = [each for each in connection._subs.values() if isinstance(each, Fetcher)]
-        return subs + [each for each in self.pulling._idle if each not in subs]
+        return subs + [each for each in self.puller._idle if each not in subs]
 
     def check(self) -> None:
         super().check()
@@ -124,7 +124,7 @@ class Iterating(Fetching):
             self.iterated = None
 
     def _in_hand(self) -> int:
-        left = sum(len(rest) for _, rest in self.pulling._abandoned)
+        left = sum(len(rest) for _, rest in self.puller._abandoned)
         return left + (0 if self.iterated is None else len(self.iterated._rest))
 
 

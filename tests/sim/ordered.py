@@ -246,13 +246,13 @@ class OrderedConsuming(Ordering):
             lambda: f"O4: {asked} + {machine.pending()} of {self.limit}",
         )
         if machine._online and machine._active:
-            succession = machine.succession
+            recreator = machine.recreator
             alive = bool(machine.ledger.open) or machine._waiting or machine.pending() > 0
             require(
-                alive or succession.due is not None,
-                lambda: f"O2: nothing is asked for, and consumers are {succession.state}",
+                alive or recreator.due is not None,
+                lambda: f"O2: nothing is asked for, and consumers are {recreator.state}",
             )
-            due = machine.ledger.open or succession.due is not None or machine._waiting
+            due = machine.ledger.open or recreator.due is not None or machine._waiting
             require(not due or machine.deadline is not None, "O2: no deadline")
 
     def _check_end(self) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from jetstream.events import ConsumerReset
 from jetstream.ordered.push import OrderedPush
-from jetstream.ordered.recreate import ASKED, RESTING, THERE
+from jetstream.ordered.recreate import BACKOFF, CREATING, READY
 from jetstream.ordered.subscribe import subscribe_ordered
 from jetstream.push.api import PushMessages
 from natsproto.errors import ConnectionClosed, NatsError
@@ -148,8 +148,8 @@ class OrderedPushing(World):
         machine.news.clear()
         if machine.ended or machine.stopped or not machine._online:
             return
-        state = machine.succession.state
-        require(state in (ASKED, RESTING, THERE), lambda: f"O3: connected, and {state}")
+        state = machine.recreator.state
+        require(state in (CREATING, BACKOFF, READY), lambda: f"O3: connected, and {state}")
         require(machine.deadline is not None, "O3: no deadline")
         most = (400 + 2 * LARGEST) * max(1, len(self.model.creations))
         require(machine._bytes + machine._early_bytes <= most, "O5: too many bytes")

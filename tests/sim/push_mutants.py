@@ -157,7 +157,7 @@ MUTANTS = [
     (
         "heartbeats show no gap",
         "ordered.push",
-        "        if last == self._lineage.consumer_seq:\n",
+        "        if last == self._cursor.consumer_seq:\n",
         "        if True:\n",
         "ordered_push",
     ),

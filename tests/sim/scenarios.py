@@ -34,7 +34,7 @@ from jetstream.events import PullWarning
 from jetstream.message import JsMsg
 from jetstream.publish.window import PublishWindow
 from jetstream.publish.window_machine import Publication
-from jetstream.pull.api import Pulling
+from jetstream.pull.api import Puller
 from jetstream.pull.consume import Consume
 from jetstream.pull.messages import Messages
 from natsproto.errors import ConnectionClosed, PendingBufferFull
@@ -76,7 +76,7 @@ class Pulls(World):
         for _ in range(self.count):
             self.at(rng.choice((0.0, rng.uniform(0.0, 3.0))), self._add)
         self.left_to_add = self.count
-        self.pulling = Pulling(self, "S", "C", False, self.pinned)  # type: ignore[arg-type]
+        self.puller = Puller(self, "S", "C", False, self.pinned)  # type: ignore[arg-type]
         self.taken = 0
         self.acked = 0
         faults = ANNOUNCED if rng.random() < 0.5 else ANNOUNCED + SILENT
@@ -169,7 +169,7 @@ class Consuming(Pulls):
             if self.by_bytes
             else {"max_messages": self.limit, "threshold_messages": self.threshold}
         )
-        self.messages = self.pulling.consume(
+        self.messages = self.puller.consume(
             limits.get("max_messages"),
             limits.get("max_bytes"),
             self.expires,

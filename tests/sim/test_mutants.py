@@ -132,7 +132,7 @@ def test_mutant(module, old, new, finder, mutate):
                 "machine.test_probe",
                 "machine.test_status",
                 "ordered.test_recreate",
-                "ordered.test_lineage",
+                "ordered.test_cursor",
                 "ordered.test_pull",
                 "ordered.test_api",
                 "ordered.test_api_fetch",

@@ -7,8 +7,8 @@ import pytest
 from jetstream.api.client import Api
 from jetstream.errors import InvalidResponse, JetStreamNotAvailable, StreamNotFound
 from jetstream.machine.cleanup import clean_up, clean_up_after, may_exist
-from jetstream.ordered.lineage import Lineage
-from jetstream.ordered.recreate import Succession
+from jetstream.ordered.cursor import Cursor
+from jetstream.ordered.recreate import Recreator
 from natsproto.errors import ConnectionLost, InvalidState, TimeoutExpired
 from natsproto.wire.frames import Msg
 from tests.jetstream.stages import Cancelled
@@ -94,15 +94,15 @@ def test_whether_there_may_be_a_consumer(error, expected):
 @pytest.mark.parametrize("answered", [True, False])
 def test_after_an_ordered_consumer(answered):
     stage = Stage(OURS, DONE)
-    succession = Succession(Lineage("S", "c", {}), "$JS.API", b"_INBOX.i")
-    succession.connected(0.0)
+    recreator = Recreator(Cursor("S", "c", {}), "$JS.API", b"_INBOX.i")
+    recreator.connected(0.0)
     if answered:
         created = json.dumps({"name": "c_1", "config": {}, "delivered": {}}).encode()
-        succession.receive(Msg(b"_INBOX.i.c1", 1, b"", created, None), 0.0)
-    succession.close()
+        recreator.receive(Msg(b"_INBOX.i.c1", 1, b"", created, None), 0.0)
+    recreator.close()
     api = Api(stage.client.session, "", "$JS.API", 5.0)
     for _ in range(2):
-        clean_up_after(api, succession)
+        clean_up_after(api, recreator)
     receivers = stage.connection._receivers()
     stage.serve()
     expected = [("$JS.API.CONSUMER.INFO.S.c_1", None)] * (not answered)

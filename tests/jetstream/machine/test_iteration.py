@@ -218,13 +218,13 @@ def test_what_is_at_hand():
 
 @pytest.mark.rule("CONSUME-29")
 @pytest.mark.parametrize(
-    ("nak", "ackless", "naks"), [(False, False, 0), (True, False, 2), (True, True, 0)]
+    ("nak", "ack_none", "naks"), [(False, False, 0), (True, False, 2), (True, True, 0)]
 )
-def test_an_iteration_that_is_dropped(nak, ackless, naks):
+def test_an_iteration_that_is_dropped(nak, ack_none, naks):
     stage, machine, _ = begin()
     stage.later.clear()
     stage.warned.clear()
-    iteration = Iteration(stage.session, machine, ackless)
+    iteration = Iteration(stage.session, machine, ack_none)
     iteration.nak_on_exit = nak
     messages(stage, 1, 2)()
     del iteration

@@ -89,7 +89,7 @@ class Work:
 
 def begin(max_messages=10, stop_after=None, stage=None):
     stage = stage or Loop()
-    consuming = stage.pulling().consume(max_messages, None, 30.0, 5.0, None, None, stop_after, {})
+    consuming = stage.puller().consume(max_messages, None, 30.0, 5.0, None, None, stop_after, {})
     stage.sent()
     return stage, consuming
 

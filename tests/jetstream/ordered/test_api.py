@@ -188,7 +188,7 @@ def test_a_reset():
     assert isinstance(event, ConsumerReset)
     assert isinstance(event.error, ConsumerDeleted)
     assert (ordered.name, ordered.cached_info.delivered.stream_seq) == ("o_2", 1)
-    assert (ordered.lineage.name, ordered.lineage.info) == ("o_2", ordered.cached_info)
+    assert (ordered.cursor.name, ordered.cursor.info) == ("o_2", ordered.cached_info)
     assert sent(stage) == ["pull 1 5", "delete 1", "create 2 from 2", "pull 2 5"]
 
 

@@ -158,7 +158,7 @@ STREAMS = [  # what STREAM.INFO gives; what is sent then, what the fetch gives
 @pytest.mark.parametrize(("what", "answers", "pulls", "got"), STREAMS)
 def test_the_stream_of_the_next_consumer(what, answers, pulls, got):
     stage, ordered = handle([delivery(1, 4, 1)])
-    ordered.lineage._oldest = Timestamp.parse(T[2])
+    ordered.cursor._oldest = Timestamp.parse(T[2])
     assert seqs(stage.run(ordered.fetch(1))) == [4]
     serial = 3 if what == "another one" else 2
     last = [delivery(serial, got[0], 1), TIMEOUT]
@@ -174,7 +174,7 @@ def test_the_stream_of_the_next_consumer(what, answers, pulls, got):
 def test_users_who_may_not_ask_for_the_stream(answer):
     """The first fetch fails, the second one goes without."""
     stage, ordered = handle(DELETED, SILENCE, created(), answer, SILENCE)
-    ordered.lineage._oldest = Timestamp.parse(T[2])
+    ordered.cursor._oldest = Timestamp.parse(T[2])
     with pytest.raises(RemoteError):
         stage.run(ordered.fetch(1))
     assert left_behind(stage, [ABSENT] * 3)[:4] == [
@@ -190,7 +190,7 @@ def test_users_who_may_not_ask_for_the_stream(answer):
 @pytest.mark.rule("ORDERED-30")
 def test_the_stream_is_deleted_meanwhile():
     stage, ordered = handle(DELETED, SILENCE, created(), NO_STREAM, SILENCE)
-    ordered.lineage._oldest = Timestamp.parse(T[2])
+    ordered.cursor._oldest = Timestamp.parse(T[2])
     with pytest.raises(StreamNotFound):
         stage.run(ordered.fetch(3))
 
@@ -199,8 +199,8 @@ def test_the_stream_is_deleted_meanwhile():
 @pytest.mark.rule("ORDERED-30")
 def test_the_check_is_part_of_the_time():
     stage, ordered = handle(DELETED, SILENCE, created(), SILENCE, SILENCE, SILENCE)
-    ordered.lineage._oldest = Timestamp.parse(T[2])
-    ordered.lineage._unknown = 1  # how often it has failed before
+    ordered.cursor._oldest = Timestamp.parse(T[2])
+    ordered.cursor._unknown = 1  # how often it has failed before
     begin = stage.now()
     with pytest.raises(TimeoutExpired):
         stage.run(ordered.fetch(3, expires=0.5))
@@ -210,7 +210,7 @@ def test_the_check_is_part_of_the_time():
 @pytest.mark.rule("ORDERED-30")
 def test_the_client_is_closed_meanwhile():
     stage, ordered = handle(DELETED, SILENCE, created())
-    ordered.lineage._oldest = Timestamp.parse(T[2])
+    ordered.cursor._oldest = Timestamp.parse(T[2])
     wait = stage.wait
 
     async def close(waitable):

@@ -6,9 +6,9 @@ import pytest
 
 from jetstream.errors import ResetFailed, StreamNotFound
 from jetstream.events import PullWarning, StreamRecreated
-from jetstream.ordered.lineage import Lineage
+from jetstream.ordered.cursor import Cursor
 from jetstream.ordered.pull import Ordered
-from jetstream.ordered.recreate import Succession
+from jetstream.ordered.recreate import Recreator
 from jetstream.schema.timestamp import Timestamp
 from natsproto.errors import ConnectionClosed
 from natsproto.wire.frames import Msg
@@ -43,17 +43,17 @@ def beat_at(number, token=1):
 
 def new(max_messages=10, max_bytes=0, stop_after=0, max_attempts=0, start=0):
     """Expires 30 s, heartbeat 5 s; the first consumer is there."""
-    lineage = Lineage("S", "o", {"deliver_policy": "new"})
-    lineage.start = start
-    lineage.successor()
-    lineage.installed(json.loads(created(1).data))
+    cursor = Cursor("S", "o", {"deliver_policy": "new"})
+    cursor.start = start
+    cursor.next_consumer()
+    cursor.installed(json.loads(created(1).data))
     pulls = template()
     pulls.subject = b"$JS.API.CONSUMER.MSG.NEXT.S."
-    succession = Succession(lineage, "$JS.API", INBOX, max_attempts=max_attempts)
+    recreator = Recreator(cursor, "$JS.API", INBOX, max_attempts=max_attempts)
     return Ordered(
         INBOX,
         pulls,
-        succession,
+        recreator,
         max_messages=0 if max_bytes else max_messages,
         max_bytes=max_bytes,
         threshold=(max_bytes or max_messages) // 2,
@@ -123,8 +123,8 @@ def test_it_uses_the_consumer_that_is_there():
 
 def test_without_one_it_makes_one():
     machine = new()
-    machine._lineage.there = False
-    machine.succession.state = "offline"
+    machine._cursor.ready = False
+    machine.recreator.state = "offline"
     machine.connected(100.0)
     assert (orders(machine), machine.deadline) == (["create 2 1"], 105.0)
     assert not machine.receive(created(2), 100.1)
@@ -187,7 +187,7 @@ def test_not_lost(what, steps, pulls, events):
     machine = using()
     play(machine, steps)
     assert (orders(machine), told(machine)) == (pulls, events)
-    assert machine._lineage.there
+    assert machine._cursor.ready
 
 
 @pytest.mark.rule("ORDERED-15")
@@ -376,12 +376,12 @@ def test_stop():
     play(machine, [(1.0, message(1)), (1.0, message(2)), (1.0, message(3))])
     machine.pop(1.0)
     assert [msg.raw_reply.split(b".")[5] for msg in machine.stop()] == [b"2", b"3"]
-    assert machine._lineage.start == 2
+    assert machine._cursor.start == 2
     assert (machine.leaving, orders(machine)) == (True, [])
     assert machine.end()  # which the connection says
     assert orders(machine) == ["delete 1"]
     assert machine.stop() == []
-    assert machine._lineage.start == 2
+    assert machine._cursor.start == 2
 
 
 @pytest.mark.rule("ORDERED-19")
@@ -389,7 +389,7 @@ def test_stop_before_anything_was_taken():
     machine = using()
     play(machine, [(1.0, message(7, 1)), (1.0, message(8, 2))])
     machine.stop()
-    assert machine._lineage.start == 7
+    assert machine._cursor.start == 7
 
 
 @pytest.mark.rule("ORDERED-17")
@@ -439,7 +439,7 @@ def stream(serial, created_at):
 def checked(**options):
     """In use; its first consumer is known to be created at T[2]."""
     machine = using(**options)
-    machine._lineage._oldest = Timestamp.parse(T[2])
+    machine._cursor._oldest = Timestamp.parse(T[2])
     return machine
 
 
@@ -501,4 +501,4 @@ def test_what_was_not_taken_of_a_stream_that_is_gone(new, start):
         b"71",
         *[b"%d" % seq for seq in new],
     ]
-    assert machine._lineage.start == start
+    assert machine._cursor.start == start

@@ -6,9 +6,9 @@ import pytest
 
 from jetstream.errors import StreamNotFound, UnknownStatus
 from jetstream.events import ConsumerReset, StreamRecreated
-from jetstream.ordered.lineage import Lineage
+from jetstream.ordered.cursor import Cursor
 from jetstream.ordered.push import MAX_EARLY, OrderedPush, ordered_config
-from jetstream.ordered.recreate import Succession
+from jetstream.ordered.recreate import Recreator
 from jetstream.schema.timestamp import Timestamp
 from natsproto.wire.frames import Msg
 from tests.jetstream import pushes
@@ -51,9 +51,9 @@ def refused(serial, code=404, err_code=10059):
 
 def new(**options):
     """Heartbeat 5 s; subscribed, and not yet connected."""
-    lineage = Lineage("S", "o", {"deliver_policy": "all"})
-    succession = Succession(lineage, "$JS.API", INBOX, delivers=True)
-    machine = OrderedPush(INBOX, succession, **options)
+    cursor = Cursor("S", "o", {"deliver_policy": "all"})
+    recreator = Recreator(cursor, "$JS.API", INBOX, delivers=True)
+    machine = OrderedPush(INBOX, recreator, **options)
     machine.subject = deliver(1)
     return machine
 
@@ -349,7 +349,7 @@ def stream(serial, created_at):
 def checking():
     """Its second consumer is there, and has delivered; its stream is not yet known."""
     machine = using()
-    machine._lineage._oldest = Timestamp.parse(T[2])
+    machine._cursor._oldest = Timestamp.parse(T[2])
     play(machine, [(1.0, message(70, 1)), (2.0, status("409 Consumer Deleted"))])
     assert orders(machine) == ["move to d2", "delete 1", "create 2 from 71"]
     assert told(machine) == ["ConsumerDeleted"]
@@ -364,7 +364,7 @@ def checking():
 @pytest.mark.parametrize("how", ["the same", "nobody there", "no answer"])
 def test_what_comes_before_the_stream_is_known_waits(how):
     machine = checking()
-    machine._lineage._unknown = 1  # how often STREAM.INFO has failed before
+    machine._cursor._unknown = 1  # how often STREAM.INFO has failed before
     play(machine, [(2.3, beat(1, serial=2)), (2.4, message(72, 2, serial=2))])
     if how == "the same":
         assert machine.receive(stream(2, T[1]), 2.5)

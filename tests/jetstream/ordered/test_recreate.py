@@ -14,8 +14,8 @@ from jetstream.errors import (
     StreamNotFound,
     TemporarilyUnavailable,
 )
-from jetstream.ordered.lineage import Lineage
-from jetstream.ordered.recreate import ASKED, CHECKING, ENDED, OFFLINE, RESTING, THERE, Succession
+from jetstream.ordered.cursor import Cursor
+from jetstream.ordered.recreate import BACKOFF, CHECKING, CREATING, ENDED, OFFLINE, READY, Recreator
 from natsproto.errors import TimeoutExpired
 from natsproto.wire.frames import Msg
 
@@ -24,8 +24,8 @@ WHY = TimeoutExpired("so it goes")
 NOBODY = "503"
 
 
-def lineage(**config):
-    return Lineage("S", "o", {"ack_policy": "none", **config})
+def cursor(**config):
+    return Cursor("S", "o", {"ack_policy": "none", **config})
 
 
 def created(seq=0, consumer_seq=0):
@@ -46,10 +46,10 @@ def answer(serial, reply):
     return Msg(subject, 1, b"", data, None)
 
 
-def asked(succession):
+def asked(recreator):
     """The serials of the consumers that were asked for, and those deleted, as negative numbers."""
     found = []
-    for subject, data, reply in succession.take_orders():
+    for subject, data, reply in recreator.take_orders():
         name = subject.decode().split(".")[-1]
         serial = int(name.split("_")[1]) if "_" in name else 0
         if b"CREATE" in subject:
@@ -59,7 +59,7 @@ def asked(succession):
             found.append(serial)
         elif b"STREAM.INFO" in subject:
             assert subject == b"$JS.API.STREAM.INFO.S"
-            assert (data, reply) == (b"", INBOX + b".s%d" % succession.lineage.serial)
+            assert (data, reply) == (b"", INBOX + b".s%d" % recreator.cursor.serial)
             found.append("stream")
         else:
             assert subject == b"$JS.API.CONSUMER.DELETE.S.o_%d" % serial
@@ -70,62 +70,62 @@ def asked(succession):
 
 def there(**options):
     """The first consumer is there, and has proved to be of use."""
-    succession = Succession(lineage(), "$JS.API", INBOX, **options)
-    succession.connected(0.0)
-    assert asked(succession) == [1]
-    assert succession.receive(answer(1, created()), 0.0) is None
-    succession.proved()
-    assert succession.state == THERE
-    return succession
+    recreator = Recreator(cursor(), "$JS.API", INBOX, **options)
+    recreator.connected(0.0)
+    assert asked(recreator) == [1]
+    assert recreator.receive(answer(1, created()), 0.0) is None
+    recreator.proved()
+    assert recreator.state == READY
+    return recreator
 
 
-# The succession: steps are (time, input); inputs are an answer to the last creation, or a name
+# The recreator: steps are (time, input); inputs are an answer to the last creation, or a name
 
 
-def play(succession, steps):
+def play(recreator, steps):
     for now, step in steps:
         if step == "reset":
-            succession.reset(WHY, now)
+            recreator.reset(WHY, now)
         elif step == "timer":
-            succession.handle_timer(now)
+            recreator.handle_timer(now)
         elif step == "proved":
-            succession.proved()
+            recreator.proved()
         elif step == "disconnected":
-            succession.disconnected()
+            recreator.disconnected()
         elif step == "connected":
-            succession.connected(now)
+            recreator.connected(now)
         elif step == "close":
-            succession.close()
+            recreator.close()
         else:
-            succession.receive(answer(succession.lineage.serial, step), now)
+            recreator.receive(answer(recreator.cursor.serial, step), now)
 
 
 BUSY = error(503, 10008)
 TABLE = [  # what happens, steps, orders, state, due
-    ("lost", [(9.0, "reset")], [-1, 2], ASKED, 14.0),
-    ("lost and found", [(9.0, "reset"), (9.1, created())], [-1, 2], THERE, None),
-    ("lost twice at once", [(9.0, "reset"), (9.0, "reset")], [-1, 2], ASKED, 14.0),
+    ("lost", [(9.0, "reset")], [-1, 2], CREATING, 14.0),
+    ("lost and found", [(9.0, "reset"), (9.1, created())], [-1, 2], READY, None),
+    ("lost twice at once", [(9.0, "reset"), (9.0, "reset")], [-1, 2], CREATING, 14.0),
     (
         "lost, and the next one is of no use",
         [(9.0, "reset"), (9.1, created()), (9.2, "reset"), (10.1, "timer"), (10.2, "timer")],
         [-1, 2, -2, 3],
-        ASKED,
+        CREATING,
         15.2,
     ),
     (
         "lost, and the next one is of use for a while",
         [(9.0, "reset"), (9.1, created()), (9.15, "proved"), (9.2, "reset")],
         [-1, 2, -2, 3],
-        ASKED,
+        CREATING,
         14.2,
     ),
-    ("nobody there", [(9.0, "reset"), (9.1, NOBODY)], [-1, 2], RESTING, 10.1),
+    ("nobody there", [(9.0, "reset"), (9.1, NOBODY)], [-1, 2], BACKOFF, 10.1),
     (
         "nobody there, again and again",
         [(0.0, "reset"), (0.0, NOBODY), (1.0, "timer"), (1.0, NOBODY), (3.0, "timer")]
         + [(3.0, BUSY), (7.0, "timer"), (7.0, NOBODY), (15.0, "timer"), (15.0, b"no JSON")],
         [-1, 2, 3, 4, 5, 6],
-        RESTING,
+        BACKOFF,
         25.0,
     ),
     (
@@ -133,14 +133,14 @@ TABLE = [  # what happens, steps, orders, state, due
         [(0.0, "reset"), (0.0, NOBODY), (1.0, "timer"), (1.0, created())]
         + [(1.5, "proved"), (2.0, "reset")],
         [-1, 2, 3, -3, 4],
-        ASKED,
+        CREATING,
         7.0,
     ),
     (
         "no answer",
         [(9.0, "reset"), (13.9, "timer"), (14.0, "timer"), (15.0, "timer")],
         [-1, 2, -2, 3],
-        ASKED,
+        CREATING,
         20.0,
     ),
     ("the stream is gone", [(9.0, "reset"), (9.1, error(404, 10059))], [-1, 2], ENDED, None),
@@ -151,12 +151,12 @@ TABLE = [  # what happens, steps, orders, state, due
         ENDED,
         None,
     ),
-    ("not to be placed now", [(9.0, "reset"), (9.1, error(400, 10005))], [-1, 2], RESTING, 10.1),
+    ("not to be placed now", [(9.0, "reset"), (9.1, error(400, 10005))], [-1, 2], BACKOFF, 10.1),
     (
         "taken by somebody else",
         [(9.0, "reset"), (9.1, created(5, 5)), (10.1, "timer")],
         [-1, 2, 3],
-        ASKED,
+        CREATING,
         15.1,
     ),
     ("disconnected", [(9.0, "disconnected"), (9.5, "timer")], [], OFFLINE, None),
@@ -164,7 +164,7 @@ TABLE = [  # what happens, steps, orders, state, due
         "disconnected while there is none",
         [(9.0, "reset"), (9.1, "disconnected"), (9.2, created()), (9.3, "connected")],
         [-1, 2, -2, 3],
-        ASKED,
+        CREATING,
         14.3,
     ),
     (
@@ -181,22 +181,22 @@ TABLE = [  # what happens, steps, orders, state, due
         OFFLINE,
         None,
     ),
-    ("reconnected", [(9.0, "disconnected"), (9.5, "connected")], [-1, 2], ASKED, 14.5),
+    ("reconnected", [(9.0, "disconnected"), (9.5, "connected")], [-1, 2], CREATING, 14.5),
     (
         "reconnected, and nobody there",
         [(9.0, "disconnected"), (9.5, "connected"), (9.6, NOBODY)],
         [-1, 2],
-        RESTING,
+        BACKOFF,
         10.6,
     ),
     (
         "disconnected while resting",
         [(9.0, "reset"), (9.1, NOBODY), (9.2, "disconnected"), (9.3, "connected")],
         [-1, 2, 3],
-        ASKED,
+        CREATING,
         14.3,
     ),
-    ("connected all the time", [(9.0, "connected")], [], THERE, None),
+    ("connected all the time", [(9.0, "connected")], [], READY, None),
     ("closed", [(9.0, "close")], [-1], ENDED, None),
     ("closed twice", [(9.0, "close"), (9.1, "close"), (9.2, "reset")], [-1], ENDED, None),
     ("closed on the way", [(9.0, "reset"), (9.1, "close")], [-1, 2, -2], ENDED, None),
@@ -210,12 +210,12 @@ TABLE = [  # what happens, steps, orders, state, due
 @pytest.mark.rule("ORDERED-12")
 @pytest.mark.parametrize(("what", "steps", "orders", "state", "due"), TABLE)
 def test_succession(what, steps, orders, state, due):
-    succession = there()
-    play(succession, steps)
-    assert asked(succession) == orders
-    assert (succession.state, succession.due) == (state, pytest.approx(due) if due else None)
-    assert succession.lineage.there == (state == THERE)
-    assert (succession.error is not None) == ("error" in str(steps) and state == ENDED)
+    recreator = there()
+    play(recreator, steps)
+    assert asked(recreator) == orders
+    assert (recreator.state, recreator.due) == (state, pytest.approx(due) if due else None)
+    assert recreator.cursor.ready == (state == READY)
+    assert (recreator.error is not None) == ("error" in str(steps) and state == ENDED)
 
 
 FAILURES = [  # the answer, what is told about it, whether it is the end
@@ -235,86 +235,86 @@ FAILURES = [  # the answer, what is told about it, whether it is the end
 @pytest.mark.rule("ORDERED-10")
 @pytest.mark.parametrize(("reply", "told", "end"), FAILURES)
 def test_failures(reply, told, end):
-    succession = there()
-    succession.reset(WHY, 0.0)
-    failure = succession.receive(answer(2, reply), 0.0)
+    recreator = there()
+    recreator.reset(WHY, 0.0)
+    failure = recreator.receive(answer(2, reply), 0.0)
     assert failure is None if told is None else isinstance(failure, told)
-    assert succession.error is (failure if end else None)
+    assert recreator.error is (failure if end else None)
 
 
 def test_what_is_late_means_nothing():
-    succession = there()
-    succession.reset(WHY, 0.0)
+    recreator = there()
+    recreator.reset(WHY, 0.0)
     for token in (b"c1", b"c3", b"x", b"2", b""):
         msg = Msg(INBOX + b"." + token, 1, b"", json.dumps(created()).encode(), None)
-        assert succession.receive(msg, 0.0) is None
-        assert succession.state == ASKED
-    assert succession.receive(answer(2, created()), 0.0) is None
-    assert succession.receive(answer(2, error(404, 10059)), 0.0) is None
-    assert succession.state == THERE
+        assert recreator.receive(msg, 0.0) is None
+        assert recreator.state == CREATING
+    assert recreator.receive(answer(2, created()), 0.0) is None
+    assert recreator.receive(answer(2, error(404, 10059)), 0.0) is None
+    assert recreator.state == READY
 
 
 def test_an_overdue_answer_is_told():
-    succession = there(timeout=2.0)
-    succession.reset(WHY, 0.0)
-    assert succession.handle_timer(1.9) is None
-    failure = succession.handle_timer(2.0)
+    recreator = there(timeout=2.0)
+    recreator.reset(WHY, 0.0)
+    assert recreator.handle_timer(1.9) is None
+    failure = recreator.handle_timer(2.0)
     assert isinstance(failure, TimeoutExpired)
     assert "'o_2'" in str(failure)
 
 
 @pytest.mark.rule("ORDERED-25")
 def test_a_timer_that_rings_late():
-    succession = there(timeout=2.0)
-    succession.reset(WHY, 0.0)
-    assert succession.handle_timer(2.2) is None
-    assert (succession.state, succession.due) == (ASKED, 3.2)
-    assert succession.handle_timer(3.1) is None
-    assert isinstance(succession.handle_timer(3.4), TimeoutExpired)  # once
-    assert (succession.state, succession.due) == (RESTING, 4.4)
-    succession.handle_timer(9.0)
-    assert (succession.state, succession.due) == (ASKED, 11.0)
-    assert succession.handle_timer(12.0) is None
-    assert succession.receive(answer(3, created()), 12.0) is None
-    assert succession.state == THERE
+    recreator = there(timeout=2.0)
+    recreator.reset(WHY, 0.0)
+    assert recreator.handle_timer(2.2) is None
+    assert (recreator.state, recreator.due) == (CREATING, 3.2)
+    assert recreator.handle_timer(3.1) is None
+    assert isinstance(recreator.handle_timer(3.4), TimeoutExpired)  # once
+    assert (recreator.state, recreator.due) == (BACKOFF, 4.4)
+    recreator.handle_timer(9.0)
+    assert (recreator.state, recreator.due) == (CREATING, 11.0)
+    assert recreator.handle_timer(12.0) is None
+    assert recreator.receive(answer(3, created()), 12.0) is None
+    assert recreator.state == READY
 
 
 @pytest.mark.rule("ORDERED-11")
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_so_many_tries(most):
-    succession = there(max_attempts=most)
-    succession.reset(WHY, 0.0)
+    recreator = there(max_attempts=most)
+    recreator.reset(WHY, 0.0)
     for _ in range(most):
-        assert succession.error is None
-        assert succession.state == ASKED
-        succession.receive(answer(succession.lineage.serial, NOBODY), 100.0)
-        succession.handle_timer(200.0)
-    assert isinstance(succession.error, ResetFailed)
-    assert succession.error.attempts == most
-    assert isinstance(succession.error.error, JetStreamNotAvailable)
-    assert succession.state == ENDED
-    assert len(asked(succession)) == 1 + most
+        assert recreator.error is None
+        assert recreator.state == CREATING
+        recreator.receive(answer(recreator.cursor.serial, NOBODY), 100.0)
+        recreator.handle_timer(200.0)
+    assert isinstance(recreator.error, ResetFailed)
+    assert recreator.error.attempts == most
+    assert isinstance(recreator.error.error, JetStreamNotAvailable)
+    assert recreator.state == ENDED
+    assert len(asked(recreator)) == 1 + most
 
 
 def test_one_that_is_there():
-    line = lineage()
-    line.successor()
+    line = cursor()
+    line.next_consumer()
     line.installed(created())
-    succession = Succession(line, "$JS.API", INBOX)
-    succession.connected(0.0)
-    assert (succession.state, asked(succession)) == (THERE, [])
+    recreator = Recreator(line, "$JS.API", INBOX)
+    recreator.connected(0.0)
+    assert (recreator.state, asked(recreator)) == (READY, [])
 
 
 def test_push_consumers_have_subjects_of_their_own():
-    succession = Succession(lineage(), "$JS.hub.API", INBOX, delivers=True)
+    recreator = Recreator(cursor(), "$JS.hub.API", INBOX, delivers=True)
     for serial in (1, 2):
-        succession.connected(0.0)
-        (subject, data, reply), *_ = reversed(succession.take_orders())
+        recreator.connected(0.0)
+        (subject, data, reply), *_ = reversed(recreator.take_orders())
         assert subject == b"$JS.hub.API.CONSUMER.CREATE.S.o_%d" % serial
-        assert reply == succession.deliver_subject
+        assert reply == recreator.deliver_subject
         assert json.loads(data)["config"]["deliver_subject"] == "_INBOX.i.d%d" % serial
-        assert succession.deliver_subject == INBOX + b".d%d" % serial
-        succession.disconnected()
+        assert recreator.deliver_subject == INBOX + b".d%d" % serial
+        recreator.disconnected()
 
 
 ORPHANS = [  # what happens before the end, the consumer that one deletion may not reach
@@ -333,12 +333,12 @@ ORPHANS = [  # what happens before the end, the consumer that one deletion may n
 @pytest.mark.rule("ORDERED-29")
 @pytest.mark.parametrize(("what", "steps", "orphan"), ORPHANS)
 def test_orphans(what, steps, orphan):
-    succession = there()
-    play(succession, steps)
-    assert succession.take_orphan()[0] == ""
-    succession.close()
-    assert succession.take_orphan() == (orphan, orphan in ("", "o_1"))
-    assert succession.take_orphan()[0] == ""
+    recreator = there()
+    play(recreator, steps)
+    assert recreator.take_orphan()[0] == ""
+    recreator.close()
+    assert recreator.take_orphan() == (orphan, orphan in ("", "o_1"))
+    assert recreator.take_orphan()[0] == ""
 
 
 # Whether the stream is still the same
@@ -350,13 +350,13 @@ OTHER = {"config": {}, "created": T[4]}
 
 def born(**options):
     """The first consumer is there, and known to be created at T[2]."""
-    succession = Succession(lineage(deliver_policy="all"), "$JS.API", INBOX, **options)
-    succession.connected(0.0)
-    assert asked(succession) == [1]
-    succession.receive(answer(1, dict(created(), created=T[2])), 0.0)
-    succession.proved()
-    assert succession.state == THERE
-    return succession
+    recreator = Recreator(cursor(deliver_policy="all"), "$JS.API", INBOX, **options)
+    recreator.connected(0.0)
+    assert asked(recreator) == [1]
+    recreator.receive(answer(1, dict(created(), created=T[2])), 0.0)
+    recreator.proved()
+    assert recreator.state == READY
+    return recreator
 
 
 def stream(serial, reply):
@@ -365,20 +365,20 @@ def stream(serial, reply):
 
 
 CHECKS = [  # the response to STREAM.INFO, or steps instead; orders, state, due, the error
-    ("the same", SAME, [], THERE, None, None),
-    ("nobody there", NOBODY, [], RESTING, 10.2, JetStreamNotAvailable),
-    ("not allowed", error(400, 10000), [], RESTING, 10.2, ApiError),
-    ("no JSON", b"-ERR", [], RESTING, 10.2, InvalidResponse),
-    ("no time in it", {"config": {}}, [], THERE, None, None),
-    ("another one", OTHER, [-2, 3], ASKED, 14.2, None),
+    ("the same", SAME, [], READY, None, None),
+    ("nobody there", NOBODY, [], BACKOFF, 10.2, JetStreamNotAvailable),
+    ("not allowed", error(400, 10000), [], BACKOFF, 10.2, ApiError),
+    ("no JSON", b"-ERR", [], BACKOFF, 10.2, InvalidResponse),
+    ("no time in it", {"config": {}}, [], READY, None, None),
+    ("another one", OTHER, [-2, 3], CREATING, 14.2, None),
     ("it is gone", error(404, 10059), [-2], ENDED, None, StreamNotFound),
     ("no answer yet", [(10.0, "timer")], [], CHECKING, 10.1, None),
-    ("no answer", [(10.1, "timer")], [], RESTING, 11.1, None),
-    ("no answer, and again", [(10.1, "timer"), (11.1, "timer")], [-2, 3], ASKED, 16.1, None),
+    ("no answer", [(10.1, "timer")], [], BACKOFF, 11.1, None),
+    ("no answer, and again", [(10.1, "timer"), (11.1, "timer")], [-2, 3], CREATING, 16.1, None),
     ("a timer that fires late", [(11.0, "timer")], [], CHECKING, 12.0, None),
-    ("late, and no answer", [(11.0, "timer"), (12.0, "timer")], [], RESTING, 13.0, None),
+    ("late, and no answer", [(11.0, "timer"), (12.0, "timer")], [], BACKOFF, 13.0, None),
     ("disconnected", [(9.2, "disconnected"), (20.0, "timer")], [], OFFLINE, None, None),
-    ("reconnected", [(9.2, "disconnected"), (9.3, "connected")], [-2, 3], ASKED, 14.3, None),
+    ("reconnected", [(9.2, "disconnected"), (9.3, "connected")], [-2, 3], CREATING, 14.3, None),
     ("closed", [(9.2, "close")], [-2], ENDED, None, None),
     ("reset", [(9.2, "reset")], [], CHECKING, 10.1, None),
 ]
@@ -388,72 +388,72 @@ CHECKS = [  # the response to STREAM.INFO, or steps instead; orders, state, due,
 @pytest.mark.rule("ORDERED-31")
 @pytest.mark.parametrize(("what", "reply", "orders", "state", "due", "failure"), CHECKS)
 def test_the_stream_of_the_next_one(what, reply, orders, state, due, failure):
-    succession = born()
-    play(succession, [(9.0, "reset"), (9.1, created())])
-    assert asked(succession) == [-1, 2, "stream"]
-    assert (succession.state, succession.due, succession.lineage.there) == (CHECKING, 10.1, False)
+    recreator = born()
+    play(recreator, [(9.0, "reset"), (9.1, created())])
+    assert asked(recreator) == [-1, 2, "stream"]
+    assert (recreator.state, recreator.due, recreator.cursor.ready) == (CHECKING, 10.1, False)
     if isinstance(reply, list):
-        play(succession, reply)
+        play(recreator, reply)
         found = None
     else:
-        found = succession.receive(stream(2, reply), 9.2)
+        found = recreator.receive(stream(2, reply), 9.2)
     assert type(found) is (failure or type(None))
-    assert (asked(succession), succession.state) == (orders, state)
-    assert succession.due == (due if due is None else pytest.approx(due))
-    assert succession.lineage.there == (state == THERE)
+    assert (asked(recreator), recreator.state) == (orders, state)
+    assert recreator.due == (due if due is None else pytest.approx(due))
+    assert recreator.cursor.ready == (state == READY)
     recreated = what == "another one"
-    assert len(succession.take_events()) == recreated
-    assert succession.take_events() == []
-    assert succession.take_orphan()[0] == ""
+    assert len(recreator.take_events()) == recreated
+    assert recreator.take_events() == []
+    assert recreator.take_orphan()[0] == ""
 
 
 @pytest.mark.rule("ORDERED-30")
 @pytest.mark.parametrize("reply", [NOBODY, error(400, 10000), None])
 def test_users_who_may_not_ask_for_the_stream(reply):
     """The second time in a row it is used all the same, and from then on each time."""
-    succession = born()
-    play(succession, [(9.0, "reset"), (9.0, created())])
-    for serial, state in ((2, RESTING), (3, THERE), (4, THERE)):
-        due = succession.due
-        failure = succession.handle_timer(due) if reply is None else None
-        failure = failure if reply is None else succession.receive(stream(serial, reply), due)
-        assert (failure is None, succession.state) == (state == THERE, state)
-        if state == RESTING:
-            play(succession, [(succession.due, "timer")])
+    recreator = born()
+    play(recreator, [(9.0, "reset"), (9.0, created())])
+    for serial, state in ((2, BACKOFF), (3, READY), (4, READY)):
+        due = recreator.due
+        failure = recreator.handle_timer(due) if reply is None else None
+        failure = failure if reply is None else recreator.receive(stream(serial, reply), due)
+        assert (failure is None, recreator.state) == (state == READY, state)
+        if state == BACKOFF:
+            play(recreator, [(recreator.due, "timer")])
         else:
-            play(succession, [(19.0, "proved"), (20.0, "reset")])
-        play(succession, [(20.0, created())])
-        assert succession.state == CHECKING
+            play(recreator, [(19.0, "proved"), (20.0, "reset")])
+        play(recreator, [(20.0, created())])
+        assert recreator.state == CHECKING
 
 
 @pytest.mark.rule("ORDERED-30")
 @pytest.mark.parametrize("timeout", [0.5, 5.0])
 def test_how_long_the_check_may_take(timeout):
-    succession = born(timeout=timeout)
-    play(succession, [(9.0, "reset"), (9.0, created())])
-    assert succession.due == 9.0 + min(timeout, 1.0)
+    recreator = born(timeout=timeout)
+    play(recreator, [(9.0, "reset"), (9.0, created())])
+    assert recreator.due == 9.0 + min(timeout, 1.0)
 
 
 @pytest.mark.rule("ORDERED-31")
 def test_the_first_message_of_another_stream():
     """It is checked, too: the stream may have been recreated once more."""
-    succession = born()
-    succession.lineage.judge(b"$JS.ACK.S.o_1.1.70.1.1794786870000000000.0")
-    play(succession, [(9.0, "reset"), (9.1, created(70))])
-    succession.receive(stream(2, OTHER), 9.2)
-    subject, data, _ = succession.take_orders()[-1]
+    recreator = born()
+    recreator.cursor.admit(b"$JS.ACK.S.o_1.1.70.1.1794786870000000000.0")
+    play(recreator, [(9.0, "reset"), (9.1, created(70))])
+    recreator.receive(stream(2, OTHER), 9.2)
+    subject, data, _ = recreator.take_orders()[-1]
     assert subject == b"$JS.API.CONSUMER.CREATE.S.o_3"
     assert json.loads(data)["config"]["deliver_policy"] == "all"
-    succession.receive(answer(3, created()), 9.3)
-    assert asked(succession) == ["stream"]
-    succession.receive(stream(3, OTHER), 9.4)
-    assert (succession.state, succession.lineage.start) == (THERE, 1)
-    assert len(succession.take_events()) == 1
+    recreator.receive(answer(3, created()), 9.3)
+    assert asked(recreator) == ["stream"]
+    recreator.receive(stream(3, OTHER), 9.4)
+    assert (recreator.state, recreator.cursor.start) == (READY, 1)
+    assert len(recreator.take_events()) == 1
 
 
 def test_other_responses_while_the_stream_is_checked():
-    succession = born()
-    play(succession, [(9.0, "reset"), (9.1, created()), (9.2, created())])
+    recreator = born()
+    play(recreator, [(9.0, "reset"), (9.1, created()), (9.2, created())])
     for msg in (stream(1, OTHER), stream(3, OTHER), answer(2, error(404, 10059))):
-        assert succession.receive(msg, 9.3) is None
-        assert succession.state == CHECKING
+        assert recreator.receive(msg, 9.3) is None
+        assert recreator.state == CHECKING

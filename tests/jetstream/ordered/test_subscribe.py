@@ -46,8 +46,8 @@ def test_ordered():
     assert sent.startswith(f"SUB {inbox}.d1 1\r\nPUB $JS.API.CONSUMER.CREATE.S.".encode())
     ordered_messages(stage, 2, 4)()
     assert [stage.run(subscription.next()).metadata.stream_seq for _ in range(2)] == [1, 2]
-    lineage = subscription.lineage
-    assert (lineage.stream, lineage.name, lineage.start) == ("S", "0" * 22 + "_2", 3)
+    cursor = subscription.cursor
+    assert (cursor.stream, cursor.name, cursor.start) == ("S", "0" * 22 + "_2", 3)
     assert b"opt_start_seq" in stage.wire.sent()
     msg = stage.run(subscription.next(1.0), timer(stage, 1.0))
     assert isinstance(msg, TimeoutExpired)

@@ -13,13 +13,13 @@ from tests.connection.support import PONG
 from tests.jetstream.stages import Stage, messages, status, timer
 
 
-def fetch(pulling, max_messages=None, max_bytes=None, expires=30.0, heartbeat=None, no_wait=False):
-    return pulling.fetch(max_messages, max_bytes, expires, heartbeat, no_wait, {})
+def fetch(puller, max_messages=None, max_bytes=None, expires=30.0, heartbeat=None, no_wait=False):
+    return puller.fetch(max_messages, max_bytes, expires, heartbeat, no_wait, {})
 
 
-def consume(pulling, max_messages=None, max_bytes=None, stop_after=None, **options):
+def consume(puller, max_messages=None, max_bytes=None, stop_after=None, **options):
     thresholds = [options.pop(f"threshold_{unit}", None) for unit in ("messages", "bytes")]
-    return pulling.consume(
+    return puller.consume(
         max_messages,
         max_bytes,
         options.pop("expires", 30.0),
@@ -35,12 +35,12 @@ def consume(pulling, max_messages=None, max_bytes=None, stop_after=None, **optio
 @pytest.mark.rule("PULL-2")
 def test_fetch():
     stage = Stage()
-    pulling = stage.pulling()
-    batch = stage.run(fetch(pulling, 2), messages(stage, 1), messages(stage, 2))
+    puller = stage.puller()
+    batch = stage.run(fetch(puller, 2), messages(stage, 1), messages(stage, 2))
     assert [msg.metadata.stream_seq for msg in batch] == [1, 2]
     assert (batch.error, batch[0].settled) == (None, False)
     assert stage.sent() == ["SUB", "pull 2"]
-    batch = stage.run(fetch(pulling, 2), status(stage, 2, "408 Request Timeout"))
+    batch = stage.run(fetch(puller, 2), status(stage, 2, "408 Request Timeout"))
     assert len(batch) == 0
     assert stage.sent() == ["pull 2"]
 
@@ -50,7 +50,7 @@ def test_fetch():
 def test_errors(count):
     stage = Stage()
     script = [messages(stage, 1)][:count] + [status(stage, 1, "409 Consumer Deleted")]
-    result = stage.run(fetch(stage.pulling(ackless=True), 2), *script)
+    result = stage.run(fetch(stage.puller(ack_none=True), 2), *script)
     error = result.error if count else result
     assert isinstance(error, ConsumerDeleted)
     assert (error.code, error.description) == (409, "Consumer Deleted")
@@ -66,7 +66,7 @@ def test_errors(count):
 def test_limits(limits):
     stage = Stage()
     with pytest.raises(InvalidValue):
-        fetch(stage.pulling(), **limits)
+        fetch(stage.puller(), **limits)
     assert stage.sent() == []
 
 
@@ -75,7 +75,7 @@ def test_limits(limits):
 def test_bytes():
     stage = Stage()
     line = "409 Message Size Exceeds MaxBytes"
-    result = stage.run(fetch(stage.pulling(), max_bytes=400), status(stage, 1, line))
+    result = stage.run(fetch(stage.puller(), max_bytes=400), status(stage, 1, line))
     assert isinstance(result, PullRefused)
     assert stage.sent() == ["SUB", "pull 1000000"]
 
@@ -92,29 +92,29 @@ def test_bytes():
 )
 def test_a_silent_server(options, at, error):
     stage = Stage()
-    result = stage.run(fetch(stage.pulling(), 1, **options), timer(stage, at))
+    result = stage.run(fetch(stage.puller(), 1, **options), timer(stage, at))
     assert isinstance(result, error)
 
 
 @pytest.mark.rule("FETCH-7")
 def test_without_a_connection():
     stage = Stage(up=False)
-    pulling = stage.pulling()
-    result = stage.run(fetch(pulling, 1), stage.wire.up, messages(stage, 1))
+    puller = stage.puller()
+    result = stage.run(fetch(puller, 1), stage.wire.up, messages(stage, 1))
     assert len(result) == 1
-    result = stage.run(fetch(pulling, 1), lambda: stage.wire.lost(at=10.0))
+    result = stage.run(fetch(puller, 1), lambda: stage.wire.lost(at=10.0))
     assert isinstance(result, ConnectionLost)
 
 
 @pytest.mark.rule("FETCH-10")
 def test_idleness():
     stage = Stage()
-    pulling = stage.pulling()
-    stage.run(fetch(pulling, 1), messages(stage, 1, 2))
+    puller = stage.puller()
+    stage.run(fetch(puller, 1), messages(stage, 1, 2))
     assert stage.sent() == ["SUB", "pull 1"]
     stage.wire.timer(at=30.0)
     assert (stage.sent(), stage.wire.connection._subs) == (["UNSUB"], {})
-    batch = stage.run(fetch(pulling, 2), messages(stage, 3, sid=2))
+    batch = stage.run(fetch(puller, 2), messages(stage, 3, sid=2))
     assert [msg.metadata.stream_seq for msg in batch] == [2, 3]
     assert stage.sent() == ["SUB", "pull 1"]
 
@@ -122,7 +122,7 @@ def test_idleness():
 @pytest.mark.rule("FETCH-18")
 def test_errors_name_the_consumer():
     stage = Stage()
-    error = stage.run(fetch(stage.pulling(), 1), status(stage, 1, "503"))
+    error = stage.run(fetch(stage.puller(), 1), status(stage, 1, "503"))
     assert str(error) == (
         "pull from consumer 'C' of stream 'S' failed: 503 (the consumer or its stream does not"
         " exist, has no leader now, or is in another account, domain or prefix)"
@@ -133,45 +133,45 @@ def test_errors_name_the_consumer():
 @pytest.mark.rule("PULL-12")
 def test_the_pin_goes_on_with_the_next_subscription():
     stage = Stage()
-    pulling = stage.pulling(pinned=True)
-    stage.run(fetch(pulling, 1), messages(stage, 1))
-    pulling._idle[0].pin = "P"
+    puller = stage.puller(pinned=True)
+    stage.run(fetch(puller, 1), messages(stage, 1))
+    puller._idle[0].pin = "P"
     stage.wire.timer(at=30.0)
-    stage.run(fetch(pulling, 1), messages(stage, 2, sid=2))
-    assert pulling._idle[0].pin == "P"
+    stage.run(fetch(puller, 1), messages(stage, 2, sid=2))
+    assert puller._idle[0].pin == "P"
 
 
 @pytest.mark.rule("FETCH-10")
 def test_many_fetches_at_once_and_one_after_the_other():
     stage = Stage()
-    pulling = stage.pulling()
+    puller = stage.puller()
     batches = []
 
     def another():
         script, stage.script = stage.script, []
-        batches.append(stage.run(fetch(pulling, 1), messages(stage, 2, sid=2)))
+        batches.append(stage.run(fetch(puller, 1), messages(stage, 2, sid=2)))
         stage.script = script
 
-    batches.append(stage.run(fetch(pulling, 1), another, messages(stage, 1)))
+    batches.append(stage.run(fetch(puller, 1), another, messages(stage, 1)))
     assert [batch[0].metadata.stream_seq for batch in batches] == [2, 1]
     for number in range(20):
-        sid = pulling._idle[-1].sid
-        stage.run(fetch(pulling, 1), messages(stage, number, sid=sid))
+        sid = puller._idle[-1].sid
+        stage.run(fetch(puller, 1), messages(stage, number, sid=sid))
     assert len(stage.wire.connection._subs) == 2
 
 
 @pytest.mark.rule("FETCH-7")
 def test_a_client_that_is_closed_or_drained():
     stage = Stage()
-    pulling = stage.pulling()
-    closing = stage.run(fetch(pulling, 1), lambda: stage.wire.tell("close"))
+    puller = stage.puller()
+    closing = stage.run(fetch(puller, 1), lambda: stage.wire.tell("close"))
     assert isinstance(closing, ConnectionClosed)
-    assert isinstance(stage.run(fetch(pulling, 1)), ConnectionClosed)
+    assert isinstance(stage.run(fetch(puller, 1)), ConnectionClosed)
     stage = Stage()
-    pulling = stage.pulling()
+    puller = stage.puller()
     drain = []
     batch = stage.run(
-        fetch(pulling, 2),
+        fetch(puller, 2),
         messages(stage, 1),
         lambda: drain.append(stage.wire.connection.start_drain(9.0)),
         lambda: stage.wire.data(PONG),
@@ -198,7 +198,7 @@ def test_a_client_that_is_closed_or_drained():
 )
 def test_consume(options, batch, limit, threshold):
     stage = Stage()
-    machine = consume(stage.pulling(), **options)._machine
+    machine = consume(stage.puller(), **options)._machine
     assert stage.sent() == ["SUB", f"pull {batch}"]
     assert (machine._limit, machine._threshold) == (limit, threshold)
     assert machine._by_bytes is ("max_bytes" in options)
@@ -224,20 +224,20 @@ def test_consume(options, batch, limit, threshold):
 def test_refused(options):
     stage = Stage()
     with pytest.raises(InvalidValue):
-        consume(stage.pulling(), **options)
+        consume(stage.puller(), **options)
     assert stage.sent() == []
 
 
 @pytest.mark.rule("CONSUME-30")
 @pytest.mark.parametrize("nak", [False, True])
 def test_nak_on_exit(nak):
-    assert consume(Stage().pulling(), nak_on_exit=nak).nak_on_exit is nak
+    assert consume(Stage().puller(), nak_on_exit=nak).nak_on_exit is nak
 
 
 @pytest.mark.rule("CONSUME-9")
 def test_consume_without_a_connection():
     stage = Stage(up=False)
-    consume(stage.pulling(), 10)
+    consume(stage.puller(), 10)
     assert stage.sent() == []
     stage.wire.connect().greet().data(PONG)
     assert stage.sent() == ["PING", "SUB", "pull 10"]
@@ -248,31 +248,31 @@ def test_consume_without_a_connection():
 @pytest.mark.rule("PSUB-9")
 def test_close():
     stage = Stage()
-    pulling = stage.pulling()
-    stage.run(fetch(pulling, 1), messages(stage, 1, 2, 3))
-    rest = pulling.close()
+    puller = stage.puller()
+    stage.run(fetch(puller, 1), messages(stage, 1, 2, 3))
+    rest = puller.close()
     assert [msg.metadata.stream_seq for msg in rest] == [2, 3]
     assert stage.sent() == ["SUB", "pull 1", "UNSUB"]
-    assert pulling.close() == []
+    assert puller.close() == []
 
 
 @pytest.mark.rule("PSUB-9")
 def test_close_while_a_fetch_waits():
     stage = Stage()
-    pulling = stage.pulling()
-    ended = stage.run(fetch(pulling, 2), messages(stage, 1), pulling.close)
+    puller = stage.puller()
+    ended = stage.run(fetch(puller, 2), messages(stage, 1), puller.close)
     assert [msg.metadata.stream_seq for msg in ended] == [1]
     assert isinstance(ended.error, ConnectionClosed)
-    assert isinstance(stage.run(fetch(pulling, 2), pulling.close), ConnectionClosed)
+    assert isinstance(stage.run(fetch(puller, 2), puller.close), ConnectionClosed)
 
 
 @pytest.mark.rule("CONSUME-25")
 @pytest.mark.parametrize("looks_up", [True, False])
 def test_the_lookup_of_a_consumer_that_does_not_answer(looks_up):
     stage = Stage()
-    pulling = stage.pulling()
-    pulling.looks_up = looks_up
-    consume(pulling, 10)
+    puller = stage.puller()
+    puller.looks_up = looks_up
+    consume(puller, 10)
     stage.wire.sent()
     stage.wire.timer(at=30.0)
     assert (b"PUB $JS.API.CONSUMER.INFO.S.C " in stage.wire.sent()) is looks_up

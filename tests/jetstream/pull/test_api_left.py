@@ -9,8 +9,8 @@ from tests.connection.support import PONG
 from tests.jetstream.stages import Cancelled, Stage, cancel, messages, status, timer
 
 
-def fetch(pulling, max_messages, expires=30.0, no_wait=False):
-    return pulling.fetch(max_messages, None, expires, None, no_wait, {})
+def fetch(puller, max_messages, expires=30.0, no_wait=False):
+    return puller.fetch(max_messages, None, expires, None, no_wait, {})
 
 
 def pong(stage):
@@ -26,10 +26,10 @@ def sequences(batch):
 def test_cancelled():
     """The pull is given back; what arrived, or was on its way, is for the next fetch."""
     stage = Stage()
-    pulling = stage.pulling()
-    assert isinstance(stage.run(fetch(pulling, 3), messages(stage, 1), cancel), Cancelled)
+    puller = stage.puller()
+    assert isinstance(stage.run(fetch(puller, 3), messages(stage, 1), cancel), Cancelled)
     assert stage.sent() == ["SUB", "pull 3", "UNSUB", "PING"]
-    batch = stage.run(fetch(pulling, 3), messages(stage, 2), pong(stage), messages(stage, 3, sid=2))
+    batch = stage.run(fetch(puller, 3), messages(stage, 2), pong(stage), messages(stage, 3, sid=2))
     assert sequences(batch) == [1, 2, 3]
     assert stage.sent() == ["SUB", "pull 1"]
     assert len(stage.wire.connection._subs) == 1
@@ -38,11 +38,11 @@ def test_cancelled():
 @pytest.mark.rule("FETCH-8")
 def test_cancelled_with_enough_for_the_next_one():
     stage = Stage()
-    pulling = stage.pulling()
-    stage.run(fetch(pulling, 3), messages(stage, 1, 2), cancel)
+    puller = stage.puller()
+    stage.run(fetch(puller, 3), messages(stage, 1, 2), cancel)
     pong(stage)()
     stage.sent()
-    assert sequences(stage.run(fetch(pulling, 2))) == [1, 2]
+    assert sequences(stage.run(fetch(puller, 2))) == [1, 2]
     assert stage.sent() == ["SUB"]
 
 
@@ -61,13 +61,13 @@ def nested(stage, call, *script):
 def test_several_cancelled_at_once():
     """What arrived for any of them reaches the next fetch, in the order of delivery."""
     stage = Stage()
-    pulling = stage.pulling()
+    puller = stage.puller()
     inner = nested(
         stage,
-        lambda: fetch(pulling, 5),
+        lambda: fetch(puller, 5),
         nested(
             stage,
-            lambda: fetch(pulling, 5),
+            lambda: fetch(puller, 5),
             messages(stage, 1, 4, sid=1),
             messages(stage, 2, 5, sid=2),
             messages(stage, 3, 6, sid=3),
@@ -75,24 +75,24 @@ def test_several_cancelled_at_once():
         ),
         cancel,
     )
-    assert isinstance(stage.run(fetch(pulling, 5), inner, cancel), Cancelled)
-    assert len(pulling._idle) == 3
+    assert isinstance(stage.run(fetch(puller, 5), inner, cancel), Cancelled)
+    assert len(puller._idle) == 3
     for _ in range(3):
         pong(stage)()
-    assert sequences(stage.run(fetch(pulling, 6))) == [1, 2, 3, 4, 5, 6]
+    assert sequences(stage.run(fetch(puller, 6))) == [1, 2, 3, 4, 5, 6]
     assert len(stage.wire.connection._subs) == 1
 
 
 @pytest.mark.rule("FETCH-8")
 def test_several_cancelled_with_messages_whose_order_nobody_knows():
     stage = Stage()
-    pulling = stage.pulling()
+    puller = stage.puller()
     odd = lambda: stage.wire.data(b"MSG s 1 odd 1\r\nx\r\n")  # noqa: E731
-    inner = nested(stage, lambda: fetch(pulling, 5), odd, messages(stage, 2, sid=2), cancel)
-    stage.run(fetch(pulling, 5), inner, cancel)
+    inner = nested(stage, lambda: fetch(puller, 5), odd, messages(stage, 2, sid=2), cancel)
+    stage.run(fetch(puller, 5), inner, cancel)
     for _ in range(2):
         pong(stage)()
-    batch = stage.run(fetch(pulling, 2))
+    batch = stage.run(fetch(puller, 2))
     assert sorted(msg.reply for msg in batch) == [batch[0].reply, "odd"]
 
 
@@ -100,14 +100,14 @@ def test_several_cancelled_with_messages_whose_order_nobody_knows():
 @pytest.mark.rule("FETCH-5")
 def test_the_next_fetch_does_not_wait_for_ever_for_the_fence():
     stage = Stage()
-    pulling = stage.pulling()
-    stage.run(fetch(pulling, 3), messages(stage, 1), cancel)
-    result = stage.run(fetch(pulling, 3, expires=1.0), timer(stage, 2.0))
+    puller = stage.puller()
+    stage.run(fetch(puller, 3), messages(stage, 1), cancel)
+    result = stage.run(fetch(puller, 3, expires=1.0), timer(stage, 2.0))
     assert isinstance(result, TimeoutExpired)
     assert "consumer 'C' of stream 'S'" in str(result)
     # The time that the fence took is part of the fetch's time.
     step = lambda: stage.wire.data(PONG, at=3.0)  # noqa: E731
-    batch = stage.run(fetch(pulling, 3, expires=2.0), step, timer(stage, 4.5), timer(stage, 5.0))
+    batch = stage.run(fetch(puller, 3, expires=2.0), step, timer(stage, 4.5), timer(stage, 5.0))
     assert (sequences(batch), type(batch.error)) == ([1], TimeoutExpired)
 
 
@@ -122,7 +122,7 @@ def test_the_next_fetch_does_not_wait_for_ever_for_the_fence():
 )
 def test_a_pull_that_the_server_does_not_end_is_given_back(options, steps):
     stage = Stage()
-    stage.run(fetch(stage.pulling(), 2, **options), *[timer(stage, at) for at in steps])
+    stage.run(fetch(stage.puller(), 2, **options), *[timer(stage, at) for at in steps])
     assert [word for word in stage.sent() if "pull" not in word] == ["SUB", "UNSUB", "PING"]
 
 
@@ -130,10 +130,10 @@ def test_a_pull_that_the_server_does_not_end_is_given_back(options, steps):
 def test_after_a_lost_connection_another_inbox_is_used():
     """The server may still have the pull, and would send to the old one."""
     stage = Stage()
-    pulling = stage.pulling()
-    stage.run(fetch(pulling, 1), lambda: stage.wire.lost(at=1.0))
+    puller = stage.puller()
+    stage.run(fetch(puller, 1), lambda: stage.wire.lost(at=1.0))
     assert stage.wire.connection._subs == {}
-    assert pulling._idle[0].ended
+    assert puller._idle[0].ended
 
 
 @pytest.mark.rule("FETCH-12")
@@ -141,10 +141,10 @@ def test_after_a_lost_connection_another_inbox_is_used():
 def test_no_wait_at_max_ack_pending(count):
     """The server says nothing there: what has arrived is the batch, and that is no error."""
     stage = Stage()
-    pulling = stage.pulling()
+    puller = stage.puller()
     script = [messages(stage, 1, 2, at=0.001)][: count // 2]
     script += [timer(stage, 0.06), status(stage, 2, "408 Request Timeout", at=0.07)]
-    batch = stage.run(fetch(pulling, 5, no_wait=True), *script, timer(stage, 0.13))
+    batch = stage.run(fetch(puller, 5, no_wait=True), *script, timer(stage, 0.13))
     assert (len(batch), batch.error) == (count, None)
     assert stage.sent() == ["SUB", "pull 5", "pull 1", "UNSUB", "PING"]
 
@@ -152,10 +152,10 @@ def test_no_wait_at_max_ack_pending(count):
 @pytest.mark.rule("FETCH-16")
 def test_a_handle_that_is_gone_ends_its_subscription():
     stage = Stage()
-    pulling = stage.pulling()
-    stage.run(fetch(pulling, 1), messages(stage, 1))
+    puller = stage.puller()
+    stage.run(fetch(puller, 1), messages(stage, 1))
     stage.sent()
-    del pulling
+    del puller
     (work,) = stage.later
     assert stage.sent() == []  # a finalizer itself sends nothing: any thread may run it
     work()
@@ -165,19 +165,19 @@ def test_a_handle_that_is_gone_ends_its_subscription():
 @pytest.mark.rule("FETCH-16")
 def test_a_handle_without_subscriptions_has_nothing_to_end():
     stage = Stage()
-    stage.pulling()
-    pulling = stage.pulling()
-    stage.run(fetch(pulling, 1), messages(stage, 1))
-    pulling.close()
-    del pulling
+    stage.puller()
+    puller = stage.puller()
+    stage.run(fetch(puller, 1), messages(stage, 1))
+    puller.close()
+    del puller
     assert stage.later == []
 
 
 @pytest.mark.rule("FETCH-16")
 def test_an_iteration_that_is_dropped_leaves_what_it_did_not_give_to_the_next_fetch():
     stage = Stage()
-    pulling = stage.pulling()
-    made = fetch(pulling, 5)
+    puller = stage.puller()
+    made = fetch(puller, 5)
     assert stage.run(made.__anext__(), messages(stage, 1, 2)).metadata.stream_seq == 1
     del made
     (work,) = stage.later
@@ -185,4 +185,4 @@ def test_an_iteration_that_is_dropped_leaves_what_it_did_not_give_to_the_next_fe
     work()
     assert stage.sent() == ["SUB", "pull 5", "UNSUB", "PING"]
     pong(stage)()
-    assert sequences(stage.run(fetch(pulling, 1))) == [2]
+    assert sequences(stage.run(fetch(puller, 1))) == [2]

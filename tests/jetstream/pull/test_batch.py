@@ -14,8 +14,8 @@ from tests.connection.support import PONG
 from tests.jetstream.stages import Cancelled, Stage, cancel, messages, status, timer
 
 
-def fetch(pulling, count=3, expires=30.0, no_wait=False):
-    return pulling.fetch(count, None, expires, None, no_wait, {})
+def fetch(puller, count=3, expires=30.0, no_wait=False):
+    return puller.fetch(count, None, expires, None, no_wait, {})
 
 
 async def take(fetching, most=1000):
@@ -34,7 +34,7 @@ async def take(fetching, most=1000):
 @pytest.mark.rule("FETCH-14")
 def test_unused_it_does_nothing():
     stage = Stage()
-    made = fetch(stage.pulling())
+    made = fetch(stage.puller())
     assert stage.sent() == []
     made.close()
     del made
@@ -45,7 +45,7 @@ def test_unused_it_does_nothing():
 @pytest.mark.parametrize("way", ["await", "send", "iter"])
 def test_awaited(way):
     stage = Stage()
-    made = fetch(stage.pulling(), 2)
+    made = fetch(stage.puller(), 2)
     assert isinstance(made, collections.abc.Coroutine)  # what makers of tasks look for
 
     async def wait():
@@ -59,7 +59,7 @@ def test_awaited(way):
 @pytest.mark.rule("FETCH-14")
 def test_as_a_task_it_is_cancelled_and_closed():
     stage = Stage()
-    pulling = stage.pulling()
+    puller = stage.puller()
 
     class Pause:
         def __await__(self):
@@ -70,7 +70,7 @@ def test_as_a_task_it_is_cancelled_and_closed():
 
     stage.wait = wait
     for end in (lambda made: made.close(), lambda made: made.throw(Cancelled)):
-        made = fetch(pulling)
+        made = fetch(puller)
         made.send(None)
         made.send(None)  # woken for nothing
         try:
@@ -79,7 +79,7 @@ def test_as_a_task_it_is_cancelled_and_closed():
             pass
         assert [word for word in stage.sent() if word == "UNSUB"] == ["UNSUB"]
         stage.wire.data(PONG)
-    made = fetch(pulling)
+    made = fetch(puller)
     with pytest.raises(Cancelled):
         made.throw(Cancelled)  # before it began
     assert stage.sent() == []
@@ -88,7 +88,7 @@ def test_as_a_task_it_is_cancelled_and_closed():
 @pytest.mark.rule("FETCH-14")
 def test_it_is_used_once():
     stage = Stage()
-    made = fetch(stage.pulling(), 1)
+    made = fetch(stage.puller(), 1)
     stage.run(made, messages(stage, 1))
     for again in (made.__iter__, lambda: take(made)):
         result = stage.run(again())
@@ -101,7 +101,7 @@ def test_it_is_used_once():
 def test_iterated():
     """Each message is there when it arrives, not when the batch is full."""
     stage = Stage()
-    made = fetch(stage.pulling(ackless=True))
+    made = fetch(stage.puller(ack_none=True))
     first = stage.run(made.__anext__(), messages(stage, 1))
     assert (first.metadata.stream_seq, first.settled) == (1, True)
     assert stage.sent() == ["SUB", "pull 3"]
@@ -114,7 +114,7 @@ def test_iterated():
 @pytest.mark.parametrize("count", [0, 1])
 def test_an_error_comes_after_the_messages(count):
     stage = Stage()
-    made = fetch(stage.pulling())
+    made = fetch(stage.puller())
     script = [messages(stage, 1)][:count] + [status(stage, 1, "409 Consumer Deleted")]
     taken, error = stage.run(take(made), *script)
     assert taken == [1][:count]
@@ -126,10 +126,10 @@ def test_an_error_comes_after_the_messages(count):
 @pytest.mark.rule("FETCH-14")
 def test_the_time_is_over():
     stage = Stage()
-    made = fetch(stage.pulling(), expires=1.0)
+    made = fetch(stage.puller(), expires=1.0)
     script = [messages(stage, 1), status(stage, 1, "408 Request Timeout")]
     assert stage.run(take(made), *script) == ([1], None)
-    made = fetch(stage.pulling(), expires=1.0)
+    made = fetch(stage.puller(), expires=1.0)
     taken, error = stage.run(take(made), messages(stage, 1, sid=2), timer(stage, 3.0))
     assert (taken, type(error)) == ([1], TimeoutExpired)
 
@@ -138,15 +138,15 @@ def test_the_time_is_over():
 @pytest.mark.rule("FETCH-14")
 def test_cancelled():
     stage = Stage()
-    pulling = stage.pulling()
-    made = fetch(pulling, 5)
+    puller = stage.puller()
+    made = fetch(puller, 5)
     stage.run(made.__anext__(), messages(stage, 1, 2))
     assert stage.run(made.__anext__()).metadata.stream_seq == 2
     assert isinstance(stage.run(made.__anext__(), cancel), Cancelled)
     assert stage.sent() == ["SUB", "pull 5", "UNSUB", "PING"]
     assert stage.run(take(made)) == ([], None)
     stage.wire.data(PONG)
-    assert stage.run(take(fetch(pulling, 1)), messages(stage, 3, sid=2)) == ([3], None)
+    assert stage.run(take(fetch(puller, 1)), messages(stage, 3, sid=2)) == ([3], None)
 
 
 @pytest.mark.rule("FETCH-14")
@@ -154,8 +154,8 @@ def test_cancelled():
 def test_left_early(how):
     """The pull is given back, and what was not taken is for the next fetch."""
     stage = Stage()
-    pulling = stage.pulling()
-    made = fetch(pulling, 5)
+    puller = stage.puller()
+    made = fetch(puller, 5)
     assert stage.run(take(made, 1), messages(stage, 1, 2)) == ([1], None)
     assert stage.sent() == ["SUB", "pull 5"]
     if how == "close":
@@ -171,7 +171,7 @@ def test_left_early(how):
     assert stage.sent() == ["UNSUB", "PING"]
     messages(stage, 3)()
     stage.wire.data(PONG)
-    assert stage.run(take(fetch(pulling, 2))) == ([2, 3], None)
+    assert stage.run(take(fetch(puller, 2))) == ([2, 3], None)
     assert stage.sent() == ["SUB"]
 
 
@@ -179,10 +179,10 @@ def test_left_early(how):
 @pytest.mark.rule("FETCH-16")
 def test_left_early_and_the_next_fetch_comes_first():
     stage = Stage()
-    pulling = stage.pulling()
-    stage.run(take(fetch(pulling, 5), 1), messages(stage, 1, 2))
+    puller = stage.puller()
+    stage.run(take(fetch(puller, 5), 1), messages(stage, 1, 2))
     (work,) = stage.later
-    again = fetch(pulling, 1)
+    again = fetch(puller, 1)
     assert stage.run(take(again), lambda: stage.wire.data(PONG)) == ([2], None)
     work()
     assert [word for word in stage.sent() if word == "UNSUB"] == ["UNSUB"]
@@ -191,7 +191,7 @@ def test_left_early_and_the_next_fetch_comes_first():
 @pytest.mark.rule("FETCH-14")
 def test_closed_before_it_began():
     stage = Stage()
-    made = fetch(stage.pulling())
+    made = fetch(stage.puller())
     stage.run(made.aclose())
     assert stage.run(take(made)) == ([], None)
     assert stage.sent() == []
@@ -200,7 +200,7 @@ def test_closed_before_it_began():
 @pytest.mark.rule("FETCH-14")
 def test_others_run_meanwhile():
     stage = Stage()
-    made = fetch(stage.pulling(), 200)
+    made = fetch(stage.puller(), 200)
     assert stage.run(take(made), messages(stage, *range(1, 201)))[0] == list(range(1, 201))
     assert stage.checkpoints == 3
 
@@ -208,7 +208,7 @@ def test_others_run_meanwhile():
 @pytest.mark.rule("FETCH-12")
 def test_iterated_without_waiting():
     stage = Stage()
-    made = fetch(stage.pulling(), 5, no_wait=True)
+    made = fetch(stage.puller(), 5, no_wait=True)
     script = [messages(stage, 1, 2, at=0.001), timer(stage, 0.06)]
     script += [status(stage, 2, "408 Request Timeout", at=0.07), timer(stage, 0.13)]
     assert stage.run(take(made), *script) == ([1, 2], None)

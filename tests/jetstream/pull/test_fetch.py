@@ -282,11 +282,11 @@ def test_several_at_once_are_as_one_by_one(chunks, pins, kept, size, late):
         fetcher.messages = [A] * kept
         fetcher.start(template(pinned=pins), 3, size, 30.0, 0.0)
         fetcher.handle_timer(late)
-        assert fetcher._excused == (late > 0)
+        assert fetcher._grace_used == (late > 0)
     for number, chunk in enumerate(chunks, 1 + int(late)):
         woken = [one.receive(msg, float(number)) for msg in chunk]
         assert other.receive_all(chunk, float(number)) is any(woken)
-        for name in ("done", "deadline", "messages", "_mine", "_left", "_excused"):
+        for name in ("done", "deadline", "messages", "_mine", "_left", "_grace_used"):
             assert getattr(one, name) == getattr(other, name), name
     assert type(one.failure) is type(other.failure)
 

@@ -18,7 +18,7 @@ from tests.jetstream.stages import Cancelled, Stage, cancel, messages, status, t
 
 def begin(max_messages=10, stop_after=None):
     stage = Stage()
-    consuming = stage.pulling().consume(
+    consuming = stage.puller().consume(
         max_messages,
         None,
         30.0,
@@ -218,7 +218,7 @@ def test_the_end_of_the_client():
     assert stage.run(numbers(consuming), lambda: stage.wire.tell("close")) == []
     stage = Stage()
     stage.wire.connection.options.max_reconnects = 0
-    consuming = stage.pulling().consume(10, None, 30.0, None, None, None, None, {})
+    consuming = stage.puller().consume(10, None, 30.0, None, None, None, None, {})
     result = stage.run(numbers(consuming), stage.wire.lost)
     assert isinstance(result, ConnectionClosed)
 

@@ -11,7 +11,7 @@ from jetstream.errors import (
     JetStreamNotAvailable,
 )
 from jetstream.events import PushWarning
-from jetstream.push.liveness import Watch, WatchedPush
+from jetstream.push.liveness import LivenessProbe, MonitoredPush
 from natsproto.wire.frames import Msg
 
 ASK = (b"$JS.API.CONSUMER.INFO.S.c", b"", b"i")
@@ -32,8 +32,8 @@ NOBODY = answer(b"")
 
 def pair(**options):
     """A watch and what it watches over, connected at 0.0."""
-    watch = Watch("$JS.API", "S", "c", "t", "i")
-    push = WatchedPush(watch, **options)
+    watch = LivenessProbe("$JS.API", "S", "c", "t", "i")
+    push = MonitoredPush(watch, **options)
     push.connected(0.0)
     return watch, push
 

@@ -1,7 +1,7 @@
-"""Lineage: what the consumers of one ordered consumer share, and how far they have come (ADR-17).
+"""Cursor: what the consumers of one ordered consumer share, and how far they have come (ADR-17).
 
 Each of them has the same configuration, the next name (`<prefix>_<serial>`), and starts after the
-last message that arrived from the one before. Succession (recreate.py) and OrderedConsumer create
+last message that arrived from the one before. Recreator (recreate.py) and OrderedConsumer create
 them.
 
 A stream that was deleted and created again has other messages under the same sequences, so a start
@@ -31,7 +31,7 @@ STALE = "stale"  # not of this consumer
 GAP = "gap"
 
 
-class Lineage:
+class Cursor:
     """The consumers of one ordered consumer: what they share, and how far they have come.
 
     `config` is the server's JSON, without name and without what the place in the stream decides.
@@ -54,7 +54,7 @@ class Lineage:
         "serial",
         "start",
         "stream",
-        "there",
+        "ready",
     )
 
     def __init__(self, stream: str, prefix: str, config: dict[str, Any]) -> None:
@@ -66,7 +66,7 @@ class Lineage:
         self.start = 0
         self.ahead = 0
         self.consumer_seq = 0  # of the last message
-        self.there = False
+        self.ready = False
         self.info: ConsumerInfo | None = None
         # When the stream was created: exactly if STREAM.INFO was asked, else not after that time.
         self._oldest: Timestamp | None = None
@@ -74,12 +74,12 @@ class Lineage:
         self._eldest = 0  # the serial of the first consumer of the present stream
         self._unknown = 0  # how often in a row STREAM.INFO has failed
 
-    def successor(self, deliver_subject: str = "") -> tuple[str, dict[str, Any]]:
+    def next_consumer(self, deliver_subject: str = "") -> tuple[str, dict[str, Any]]:
         """The next consumer: endpoint and body of the call that creates it."""
         self.serial += 1
         self.name = "%s_%d" % (self._prefix, self.serial)  # ORDERED-2
         self.consumer_seq = 0
-        self.there = False
+        self.ready = False
         config = dict(self._config)
         config["name"] = self.name
         if deliver_subject:
@@ -105,7 +105,7 @@ class Lineage:
             text = "consumer %s was in use already" % shorten(self.name)
             raise ConsumerExists(400, 10148, text)
         # Without a time to compare with there is nothing to confirm.
-        self.there = self._oldest is None
+        self.ready = self._oldest is None
         if self._oldest is None:
             self._oldest = info.created
         self.info = info
@@ -131,7 +131,7 @@ class Lineage:
             if not same:
                 self._restart()
                 return StreamRecreated(self.stream, before, created)
-        self.there = True
+        self.ready = True
         return None
 
     def rewind(self, reply: bytes) -> bool:
@@ -149,8 +149,8 @@ class Lineage:
         ORDERED-30: if it fails twice in a row, this user may not be permitted to ask.
         """
         self._unknown += 1
-        self.there = self._unknown > 1
-        return self.there
+        self.ready = self._unknown > 1
+        return self.ready
 
     def _restart(self) -> None:
         """ORDERED-31: what the stream has now, the user has not seen."""
@@ -165,10 +165,10 @@ class Lineage:
         self.start = 0
         self._eldest = self.serial + 1
 
-    def judge(self, reply: bytes) -> str:
+    def admit(self, reply: bytes) -> str:
         """What the message with this reply subject is; what is NEXT is counted."""
         place = read_place(reply)
-        if place is None or not self.there:
+        if place is None or not self.ready:
             return STALE
         name, stream_seq, consumer_seq = place
         if _text.decode(name) != self.name:

@@ -4,12 +4,12 @@ import pytest
 
 from jetstream.errors import ConsumerExists
 from jetstream.events import StreamRecreated
-from jetstream.ordered.lineage import GAP, NEXT, SEEN, STALE, Lineage
+from jetstream.ordered.cursor import GAP, NEXT, SEEN, STALE, Cursor
 from jetstream.schema.timestamp import Timestamp
 
 
-def lineage(**config):
-    return Lineage("S", "o", {"ack_policy": "none", **config})
+def cursor(**config):
+    return Cursor("S", "o", {"ack_policy": "none", **config})
 
 
 def created(seq=0, consumer_seq=0, **fields):
@@ -21,8 +21,8 @@ def created(seq=0, consumer_seq=0, **fields):
 
 @pytest.mark.rule("ORDERED-2")
 def test_the_first():
-    line = lineage(deliver_policy="new", inactive_threshold=5)
-    endpoint, body = line.successor()
+    line = cursor(deliver_policy="new", inactive_threshold=5)
+    endpoint, body = line.next_consumer()
     assert endpoint == "CONSUMER.CREATE.S.o_1"
     assert body == {
         "stream_name": "S",
@@ -34,12 +34,12 @@ def test_the_first():
             "name": "o_1",
         },
     }
-    assert (line.name, line.serial, line.there, line.info) == ("o_1", 1, False, None)
-    assert line.successor()[0] == "CONSUMER.CREATE.S.o_2"
+    assert (line.name, line.serial, line.ready, line.info) == ("o_1", 1, False, None)
+    assert line.next_consumer()[0] == "CONSUMER.CREATE.S.o_2"
 
 
 def test_its_filter_is_part_of_the_endpoint():
-    assert lineage(filter_subject="a.>").successor()[0] == "CONSUMER.CREATE.S.o_1.a.>"
+    assert cursor(filter_subject="a.>").next_consumer()[0] == "CONSUMER.CREATE.S.o_1.a.>"
 
 
 STARTS = [  # policy, the answer, messages, the next one starts at
@@ -65,14 +65,14 @@ STARTS = [  # policy, the answer, messages, the next one starts at
 @pytest.mark.rule("ORDERED-6")
 @pytest.mark.parametrize(("config", "reply", "messages", "start"), STARTS)
 def test_where_the_next_one_starts(config, reply, messages, start):
-    line = lineage(**config)
-    line.successor()
+    line = cursor(**config)
+    line.next_consumer()
     line.installed(reply)
-    assert line.there
+    assert line.ready
     assert line.info is not None
     for number, seq in enumerate(messages, 1):
-        assert line.judge(b"$JS.ACK.S.o_1.1.%d.%d.1794786870000000000.0" % (seq, number)) == NEXT
-    again = line.successor()[1]["config"]
+        assert line.admit(b"$JS.ACK.S.o_1.1.%d.%d.1794786870000000000.0" % (seq, number)) == NEXT
+    again = line.next_consumer()[1]["config"]
     if start is None:
         assert again == {"ack_policy": "none", "name": "o_2", **config}
         return
@@ -85,12 +85,12 @@ def test_until_the_last_of_each_subject_is_here():
     def come(serial, *places):
         reply = b"$JS.ACK.S.o_%d.1.%d.%d.1794786870000000000.0"
         numbered = enumerate(places, 1)
-        return [line.judge(reply % (serial, seq, number)) for number, seq in numbered]
+        return [line.admit(reply % (serial, seq, number)) for number, seq in numbered]
 
     def policy():
-        return line.successor()[1]["config"]["deliver_policy"]
+        return line.next_consumer()[1]["config"]["deliver_policy"]
 
-    line = lineage(deliver_policy="last_per_subject", filter_subject=">")
+    line = cursor(deliver_policy="last_per_subject", filter_subject=">")
     assert policy() == "last_per_subject"
     line.installed(created(4))
     line.ahead = 3
@@ -104,22 +104,22 @@ def test_until_the_last_of_each_subject_is_here():
 
 
 def test_the_start_is_known_once():
-    line = lineage()
-    line.successor()
+    line = cursor()
+    line.next_consumer()
     line.installed(created(0))
     line.start = 6
-    line.successor()
+    line.next_consumer()
     line.installed(created(3))
     assert line.start == 6
 
 
 @pytest.mark.rule("ORDERED-3")
 def test_a_consumer_of_somebody_else():
-    line = lineage()
-    line.successor()
+    line = cursor()
+    line.next_consumer()
     with pytest.raises(ConsumerExists, match="'o_1' was in use"):
         line.installed(created(7, 3))
-    assert (line.there, line.start) == (False, 0)
+    assert (line.ready, line.start) == (False, 0)
 
 
 ACK = b"$JS.ACK.S.o_1.1.%d.%d.1794786870000000000.0"
@@ -141,17 +141,17 @@ JUDGED = [  # reply subjects, and what they are
 @pytest.mark.rule("ORDERED-4")
 @pytest.mark.rule("ORDERED-7")
 @pytest.mark.parametrize(("replies", "verdicts"), JUDGED)
-def test_judge(replies, verdicts):
-    line = lineage()
-    line.successor()
+def test_admit(replies, verdicts):
+    line = cursor()
+    line.next_consumer()
     line.installed(created(10))
-    assert [line.judge(reply) for reply in replies] == verdicts
+    assert [line.admit(reply) for reply in replies] == verdicts
 
 
 def test_nothing_is_next_without_a_consumer():
-    line = lineage()
-    line.successor()
-    assert line.judge(ACK % (1, 1)) == STALE
+    line = cursor()
+    line.next_consumer()
+    assert line.admit(ACK % (1, 1)) == STALE
 
 
 T = ["2026-01-01T00:00:0%dZ" % second for second in range(6)]
@@ -170,20 +170,20 @@ CHECKS = [  # when the first consumer was created, and then the stream, each tim
 @pytest.mark.rule("ORDERED-30")
 @pytest.mark.parametrize(("what", "born", "streams", "others"), CHECKS)
 def test_whether_it_is_the_same_stream(what, born, streams, others):
-    line = lineage(deliver_policy="all")
-    line.successor()
+    line = cursor(deliver_policy="all")
+    line.next_consumer()
     line.installed(created() if born is None else created(created=T[born]))
-    assert line.there
+    assert line.ready
     found = []
     for second in streams:
-        line.successor()
+        line.next_consumer()
         line.installed(created())
-        if line.there:
+        if line.ready:
             assert born is None
             continue
         time = None if second is None else Timestamp.parse(T[second])
         event = line.confirm(time)
-        assert line.there == (event is None)
+        assert line.ready == (event is None)
         if event is not None:
             found.append(event)
     pairs = [(Timestamp.parse(T[one]), Timestamp.parse(T[two])) for one, two in others]
@@ -208,16 +208,16 @@ STARTS = [  # policy, whether messages came, how many were to come first; how th
 def test_where_a_stream_that_was_recreated_is_read_from(policy, came, ahead, expected):
     fields = {"opt_start_time": T[0]} if policy == "by_start_time" else {}
     fields = {"opt_start_seq": 7} if policy == "by_start_sequence" else fields
-    line = lineage(deliver_policy=policy, filter_subject="a", **fields)
-    line.successor()
+    line = cursor(deliver_policy=policy, filter_subject="a", **fields)
+    line.next_consumer()
     line.installed(created(6, created=T[2]))
     line.ahead = ahead
     if came:
-        assert line.judge(b"$JS.ACK.S.o_1.1.9.1.1794786870000000000.0") == NEXT
-    line.successor()
+        assert line.admit(b"$JS.ACK.S.o_1.1.9.1.1794786870000000000.0") == NEXT
+    line.next_consumer()
     line.installed(created(6, num_pending=3))
     assert line.confirm(Timestamp.parse(T[3])) is not None
-    config = line.successor()[1]["config"]
+    config = line.next_consumer()[1]["config"]
     assert config == {
         "ack_policy": "none",
         "deliver_policy": expected,
@@ -226,28 +226,28 @@ def test_where_a_stream_that_was_recreated_is_read_from(policy, came, ahead, exp
     }
     line.installed(created(0, num_pending=2))
     line.confirm(Timestamp.parse(T[3]))
-    assert line.judge(b"$JS.ACK.S.o_3.1.1.1.1794786870000000000.0") == NEXT
+    assert line.admit(b"$JS.ACK.S.o_3.1.1.1.1794786870000000000.0") == NEXT
 
 
 @pytest.mark.rule("ORDPUSH-2")
 def test_a_push_consumer_has_a_subject():
-    assert lineage().successor("a.d1")[1]["config"]["deliver_subject"] == "a.d1"
+    assert cursor().next_consumer("a.d1")[1]["config"]["deliver_subject"] == "a.d1"
 
 
 @pytest.mark.rule("ORDERED-30")
 def test_when_the_stream_is_not_known():
     """It is trusted the second time in a row."""
-    line = lineage()
-    line.successor()
+    line = cursor()
+    line.next_consumer()
     line.installed(created(created=T[2]))
     for answers, expected in (("ff", [False, True]), ("fsf", [False, None, False])):
         found = []
         for answer in answers:
-            line.successor()
+            line.next_consumer()
             line.installed(created())
             known = answer == "s"
             found.append(line.confirm(Timestamp.parse(T[1])) if known else line.trust())
-            assert line.there == (known or found[-1])
+            assert line.ready == (known or found[-1])
         assert found == expected
         line.confirm(None)
 
@@ -255,14 +255,14 @@ def test_when_the_stream_is_not_known():
 @pytest.mark.rule("ORDERED-19")
 @pytest.mark.rule("ORDERED-31")
 def test_rewind():
-    line = lineage(deliver_policy="all")
-    line.successor()
+    line = cursor(deliver_policy="all")
+    line.next_consumer()
     line.installed(created(created=T[2]))
     reply = b"$JS.ACK.S.o_%d.1.9.1.1794786870000000000.0"
     assert (line.rewind(reply % 1), line.start) == (True, 9)
-    line.successor()
+    line.next_consumer()
     line.installed(created())
     line.confirm(Timestamp.parse(T[3]))
     assert (line.rewind(reply % 1), line.rewind(reply % 2), line.start) == (False, False, 0)
-    line.successor()
+    line.next_consumer()
     assert (line.rewind(reply % 3), line.start) == (True, 9)
