@@ -21,7 +21,8 @@ from jetstream.testing.streams import (
 )
 from jetstream.testing.suite import check
 from natsproto.errors import TimeoutExpired
-from natsproto.testing.context import SOON, WAIT, Context, raises
+from natsproto.events import Disconnected
+from natsproto.testing.context import SOON, WAIT, Context, next_event, raises
 from natsproto.testing.peers import RawPeer
 
 if TYPE_CHECKING:
@@ -226,8 +227,8 @@ async def check_consume_poison(ctx: Context) -> None:
 async def check_consume_over_crashes(ctx: Context) -> None:
     """By default it goes on over crashes of the server, and nothing is lost."""
     server = ctx.own_server(jetstream="enabled")
-    js = await open_js(ctx, server)
-    stream = await new_stream(ctx, js, storage="file")
+    client = await ctx.connect(server)
+    stream = await new_stream(ctx, jetstream_of(client), storage="file")
     consumer = await stream.create_consumer(durable_name="c", ack_wait=0.5)
     seen: set[bytes] = set()
     async with consumer.consume() as messages:
@@ -244,6 +245,10 @@ async def check_consume_over_crashes(ctx: Context) -> None:
                 server.terminate()
             server.restart()
     assert len(seen) == 60
+    # If the client were closed before it notices the end of the last connection, it would rightly
+    # report acknowledgments as unconfirmed.
+    for _ in range(3):
+        await next_event(client, Disconnected)
 
 
 @check()
