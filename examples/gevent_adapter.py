@@ -1,6 +1,6 @@
 """An adapter for gevent: `with connect(...) as client`, for all greenlets of one thread.
 
-The blocking API, where a call that waits lets other greenlets run. Nothing has to be patched.
+It has the blocking API, where a call that waits lets other greenlets run. Nothing is patched.
 docs/adapters.md explains it piece by piece; examples/gevent_checks.py proves it.
 """
 
@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
 import gevent
-from gevent import event, pool, socket, ssl
+from gevent import event, pool, socket
 
-from natsproto.adapters import _shared
+from natsproto.adapters import driver
+from natsproto.adapters.tls import TlsFilter, tls_context
 from natsproto.blocking import Client
 from natsproto.connection import Connection
 from natsproto.connection.effects import Dial, StartTls
@@ -24,24 +24,24 @@ from natsproto.port import run_sync
 
 
 def connect(servers: str | list[str] = "nats://127.0.0.1:4222", **options: Any) -> Client:
-    """A client; the options are those of natsproto.options.Options, and `creds` is a path."""
-    connection = _shared.make_connection(servers, options)
+    """Connect; the options are those of natsproto.options.Options, and `creds` is a path."""
+    connection = driver.make_connection(servers, options)
     port = GeventPort(connection)
-    return Client(run_sync(_shared.open_client(connection, port)), port)
+    return Client(run_sync(driver.open_client(connection, port)), port)
 
 
-class GeventPort(_shared.Carrier):
-    """Carries out what a Connection orders, with greenlets of the thread that it is made in."""
+class GeventPort(driver.Driver):
+    """Runs a connection with greenlets of the thread that it is made in."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self.lock = nullcontext()  # greenlets switch only where they wait
         self.alone = True
-        self._link: Link | None = None  # the one in use
-        self._alarm = math.inf
+        self._transport: Transport | None = None  # the present one
+        self._fires_at = math.inf
         self._earlier = event.Event()
         self.greenlets = pool.Group()
-        self.greenlets.spawn(self._watch_the_time)
+        self.greenlets.spawn(self._run_timer)
 
     def now(self) -> float:
         return time.monotonic()
@@ -51,110 +51,110 @@ class GeventPort(_shared.Carrier):
         waitable.waiters.append(woken.set)
         try:
             woken.wait()
-        finally:  # after a gevent.Timeout or a kill, too
+        finally:  # also after a gevent.Timeout or a kill
             if woken.set in waitable.waiters:
                 waitable.waiters.remove(woken.set)
 
     async def checkpoint(self) -> None:
-        if self._turn_is_over():
+        if self.turn_is_over():
             gevent.sleep(0)
 
-    async def together(self, workers: list[_shared.Worker]) -> None:
-        greenlets = [gevent.spawn(_shared.run_worker, worker) for worker in workers]
+    async def run_all(self, workers: list[driver.Worker]) -> None:
+        greenlets = [gevent.spawn(driver.run_worker, worker) for worker in workers]
         try:
             gevent.joinall(greenlets)
-        finally:  # after a gevent.Timeout or a kill, too
+        finally:  # also after a gevent.Timeout or a kill
             gevent.killall(greenlets)
 
     def cork(self, token: object) -> None:
-        pass  # what is published before the next switch goes out together anyway
+        pass  # publishes before the next switch are sent together anyway
 
     uncork = cork
 
-    def _arm(self, deadline: float) -> None:
-        if deadline < self._alarm:
-            self._alarm = deadline
+    def set_timer(self, deadline: float) -> None:
+        if deadline < self._fires_at:
+            self._fires_at = deadline
             self._earlier.set()
 
-    def _watch_the_time(self) -> None:
+    def _run_timer(self) -> None:
         while not self.connection.closed:
-            left = self._alarm - self.now()
+            left = self._fires_at - self.now()
             if left <= 0:
-                self._alarm = math.inf
-                self.ring()
+                self._fires_at = math.inf
+                self.on_timer()
             else:
                 self._earlier.wait(None if left == math.inf else left)
                 self._earlier.clear()
 
-    def _dial(self, order: Dial) -> None:
-        self._link = Link(self, order)
+    def dial(self, effect: Dial) -> None:
+        self._transport = Transport(self, effect)
 
-    def _start_tls(self, order: StartTls) -> None:
-        assert self._link is not None
-        self._link.hostname = order.hostname
+    def start_tls(self, effect: StartTls) -> None:
+        assert self._transport is not None
+        self._transport.hostname = effect.hostname
 
-    def _hang_up(self) -> None:
-        if self._link is not None:
-            self._link.greenlet.kill(block=False)
-            self._link = None
+    def hang_up(self) -> None:
+        if self._transport is not None:
+            self._transport.greenlet.kill(block=False)
+            self._transport = None
 
-    def _send(self) -> None:
-        link = self._link
-        if link is not None and link.idle:
-            link.pieces = self.connection.data_to_send()
-            if link.pieces:
-                link.idle = False
-                link.filled.set()
+    def send(self) -> None:
+        if self._transport is not None and self._transport.idle:
+            self._transport.write(self.connection.data_to_send())
 
     def flush_soon(self) -> None:
-        self.carry_out()
+        self.pump()
 
-    def tell(self, link: Link, happened: Callable[..., None], *args: Any) -> None:
-        """Pass an input on, unless its transport has been given up."""
-        if link is self._link:
-            happened(*args)
+    def report(self, transport: Transport, on_input: Any, *args: Any) -> None:
+        """Pass an input to the connection, unless its transport was dropped."""
+        if transport is self._transport:
+            on_input(*args)
 
-    def link_lost(self, error: BaseException | None) -> None:
-        self._link = None
-        self.lost(error)
+    def transport_lost(self, error: BaseException | None) -> None:
+        self._transport = None
+        self.on_closed(error)
 
     async def aclose(self) -> None:
-        self.carry_out()
+        self.pump()
         self.greenlets.kill()
 
 
-class Link:
-    """One transport: a greenlet that dials and reads, another that writes."""
+class Transport:
+    """One transport: a greenlet that dials and reads, and another one that writes."""
 
     _sock: Any = None
-    _broken: BaseException | None = None
+    _tls: TlsFilter | None = None
+    _broken: BaseException | None = None  # why nothing more can be sent
     idle = False  # the writer has nothing to do
-    hostname = ""  # with a name: TLS is wanted and not begun
+    hostname = ""  # if set, TLS is to be started
 
-    def __init__(self, port: GeventPort, order: Dial) -> None:
+    def __init__(self, port: GeventPort, effect: Dial) -> None:
         self._port = port
-        self.pieces: list[bytes] = []
-        self.filled = event.Event()
-        self.greenlet = port.greenlets.spawn(self._run, order)
+        self._pieces: list[bytes] = []
+        self._filled = event.Event()
+        self.greenlet = port.greenlets.spawn(self._run, effect)
 
-    def _run(self, order: Dial) -> None:
+    def write(self, pieces: list[bytes]) -> None:
+        if pieces:
+            self._pieces = pieces
+            self.idle = False
+            self._filled.set()
+
+    def _run(self, effect: Dial) -> None:
         writer = gevent.spawn(self._write)
         try:
-            self._open(order)
+            found = socket.getaddrinfo(effect.host, effect.port, type=socket.SOCK_STREAM)
+            run_sync(driver.try_addresses(found, effect.shuffle, self._connect))
             self.idle = True
-            self._port.tell(self, self._port.opened)
+            self._port.report(self, self._port.on_opened)
             self._read()
-        except _shared.FAILURES as error:
+        except driver.TRANSPORT_ERRORS as error:
             self._broken = self._broken or error
         finally:
             writer.kill(block=False)
             if self._sock is not None:
                 self._sock.close()
-        self._port.tell(self, self._port.link_lost, self._broken)
-
-    def _open(self, order: Dial) -> None:
-        addresses = socket.getaddrinfo(order.host, order.port, type=socket.SOCK_STREAM)
-        run_sync(_shared.first_answer(addresses, order.shuffle, self._connect))
+        self._port.report(self, self._port.transport_lost, self._broken)
 
     async def _connect(self, address: Any) -> None:
         if self._sock is not None:
@@ -165,33 +165,40 @@ class Link:
 
     def _read(self) -> None:
         while True:
-            if self.hostname:
-                self._secure()
-                self._port.tell(self, self._port.secured)
-            data = self._sock.recv(_shared.READ_SIZE)
+            if self.hostname and self._tls is None:
+                self._tls = TlsFilter(tls_context(self._port.connection.options), self.hostname)
+                self._filled.set()  # the writer begins the handshake
+            data = self._sock.recv(driver.READ_SIZE)
             if not data:
                 return
-            self._port.tell(self, self._port.received, data)
-            gevent.sleep(0)  # recv does not switch while there is more: let it be taken
+            if self._tls is not None:
+                data = self._decrypt(self._tls, data)
+            if data:
+                self._port.report(self, self._port.on_data, data)
+            gevent.sleep(0)  # recv does not switch while there is more: let readers take it
 
-    def _secure(self) -> None:
-        self._sock = ssl.SSLSocket(
-            self._sock,
-            server_hostname=self.hostname,
-            do_handshake_on_connect=False,  # first it must be ours, to be closed
-            _context=_shared.tls_context(self._port.connection.options),
-        )
-        self.hostname = ""
-        self._sock.do_handshake()
+    def _decrypt(self, tls: TlsFilter, data: bytes) -> bytes:
+        was_done = tls.handshake_done
+        data = tls.receive_data(data)
+        self._filled.set()  # the writer continues the handshake
+        if tls.handshake_done and not was_done:
+            self._port.report(self, self._port.on_tls)
+        return data
 
     def _write(self) -> None:
         try:
             while True:
-                self.filled.wait()
-                self.filled.clear()
-                for piece in self.pieces:
+                self._filled.wait()
+                self._filled.clear()
+                pieces, self._pieces = self._pieces, []
+                if self._tls is not None:
+                    for piece in pieces:
+                        self._tls.send(piece)
+                    pieces = [self._tls.data_to_send()]
+                for piece in pieces:
                     self._sock.sendall(piece)
-                self.idle = True
-                self._port.carry_out()
+                if not self._pieces:
+                    self.idle = True
+                    self._port.pump()
         except OSError as error:
-            self._broken = error  # the reader tells: the server's last words may say more
+            self._broken = error  # the reader reports it: the server's last words may say more

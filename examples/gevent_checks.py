@@ -1,6 +1,6 @@
-"""The conformance checks of natsproto and jetstream on the adapter of gevent_adapter.py.
+"""Run the conformance checks of natsproto and jetstream on the adapter of gevent_adapter.py.
 
-All of them, or those that are named: `python examples/gevent_checks.py request drain_client`.
+Runs all of them, or those that are named: `python examples/gevent_checks.py request drain_client`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class GeventRunner(BlockingRunner):
-    """Checks in greenlets; what a check starts is another one, and shares its clients."""
+    """Runs checks in greenlets; what a check starts is another one, and shares its clients."""
 
     def __init__(self) -> None:
         super().__init__(shares_clients=True)

@@ -1,11 +1,11 @@
-"""The Port: all that an adapter offers the API; and how coroutines run where nothing is async.
+"""The Port, which is the API's view of an adapter, and the blocking facades of the API.
 
 The API is written once, as coroutines that await nothing but a Port and each other. An event loop
-runs them as they are. A blocking port never suspends: its `wait` returns when something happened,
-so `run_sync` drives a coroutine from start to end in one step.
+runs them as they are. A blocking port never suspends: its `wait` returns after something happened,
+so `run_sync` runs a coroutine from start to end in one step.
 
-A facade is a blocking object that stands for an asynchronous one. Its class has `inner` and `port`,
-is made as `Facade(inner, port)`, and gets its methods from those of the inner class:
+A facade is the blocking counterpart of an asynchronous object. Its class has `inner` and `port`, is
+called as `Facade(inner, port)`, and derives its methods from those of the inner class:
 
     class Subscription:
         drain = blocking(AsyncSubscription.drain)
@@ -31,137 +31,142 @@ if TYPE_CHECKING:
     Inner_co = TypeVar("Inner_co", covariant=True)
 
     class Port(Protocol):
-        """What the API needs of an adapter."""
+        """The methods that the API needs from an adapter."""
 
         def now(self) -> float:
-            """Seconds, from any origin, never going back.
+            """Return the time in seconds, from any origin; it never goes back.
 
-            The API asks before it queues anything, so a port that is not for the caller's event
-            loop or process can raise a NatsError here.
+            The API calls this before it queues anything, so a port can raise a NatsError here if
+            the caller is on another event loop or in another process.
             """
             ...
 
         async def wait(self, waitable: Waitable) -> None:
-            """Until the core reports it as ready. May return early: callers look again."""
+            """Wait until the core reports it as ready. May return early: callers check again."""
             ...
 
         async def checkpoint(self) -> None:
-            """Let others run for a moment; a place to be cancelled."""
+            """Let other tasks run, if it is their turn. The caller can be canceled here."""
             ...
 
-        async def together(self, workers: list[Callable[[], Coroutine[Any, Any, None]]]) -> None:
-            """Run all of them at the same time, to their ends; cancelled, cancel all of them."""
+        async def run_all(self, workers: list[Callable[[], Coroutine[Any, Any, None]]]) -> None:
+            """Run all workers at the same time, to their ends; if canceled, cancel them all."""
             ...
 
         def flush_soon(self) -> None:
-            """Commands were given: carry out effects and send, at once or within this loop turn."""
+            """Carry out effects and send data after commands, at once or within this loop turn."""
             ...
 
         def run_soon(self, work: Callable[[], object]) -> None:
-            """Call it where commands may be given, then carry out effects and send.
+            """Call `work` where commands are allowed, then carry out effects and send data.
 
-            Any thread may ask for that, at any moment, as in a finalizer. `work` itself waits for
-            nothing and does not flush.
+            May be called from any thread at any moment, even in a finalizer. `work` must not wait
+            and must not flush.
             """
             ...
 
         def warn(self, text: str) -> None:
-            """Report that an object was dropped without being ended; from any thread."""
+            """Report that an object was dropped without being closed; from any thread."""
             ...
 
         async def aclose(self) -> None:
-            """Give everything back: sockets, timers, tasks."""
+            """Release everything: sockets, timers, tasks."""
             ...
 
     # Two underscores make a parameter positional-only for type checkers; MicroPython knows no `/`.
 
     class Lock(Protocol):
-        """What a facade holds during every call."""
+        """The lock that a facade holds during every call."""
 
         def __enter__(self) -> object: ...
         def __exit__(self, __kind: Any, __error: Any, __trace: Any) -> object: ...
 
     class BlockingPort(Port, Protocol):
-        """A port that never suspends, and what facades need besides."""
+        """A port that never suspends, with the additional methods that facades need."""
 
         @property
         def alone(self) -> bool:
-            """Whether no other thread is at work here: what never waits needs no lock then."""
+            """Whether no other thread uses the core, so calls that never wait need no lock."""
             ...
 
         @property
         def lock(self) -> Lock:
-            """Around every call, whatever it waits for: one at a time."""
+            """The lock around every call: one call at a time."""
             ...
 
         def cork(self, token: object) -> None:
-            """Send nothing but what somebody waits for, until `uncork` or the token's end."""
+            """Hold publishes back until a call waits, `uncork`, or the end of the token."""
             ...
 
         def uncork(self, token: object) -> None:
-            """Take the cork out; the last one lets everything go."""
+            """Remove a cork; removing the last one sends everything."""
             ...
 
     class Facade(Protocol[Inner_co]):
-        """A blocking object: the asynchronous one that it stands for, and their port."""
+        """A blocking object: its asynchronous counterpart, and their port."""
 
         @property
-        def inner(self) -> Inner_co: ...
+        def inner(self) -> Inner_co:
+            """The asynchronous object."""
+            ...
+
         @property
-        def port(self) -> BlockingPort: ...
+        def port(self) -> BlockingPort:
+            """The port of both."""
+            ...
 
 
 def run_sync(coroutine: Coroutine[Any, Any, R]) -> R:
-    """Run it to its end; InvalidState if it suspends, which a blocking port never does."""
+    """Run a coroutine to its end; InvalidState if it suspends, as no blocking port does."""
     try:
         coroutine.send(None)
     except StopIteration as stop:
         result: R = stop.value
         return result
     coroutine.close()
-    raise InvalidState("a coroutine suspended: its port is not a blocking one")
+    raise InvalidState("coroutine was suspended: its port is not a blocking one")
 
 
 def blocking(
     method: Callable[Concatenate[Inner, P], Coroutine[Any, Any, R]],
 ) -> Callable[Concatenate[Facade[Inner], P], R]:
-    """The method of a facade that runs this coroutine method of its inner object."""
+    """Return the method of a facade that runs this coroutine method of its inner object."""
 
     def call(__self: Facade[Inner], *args: P.args, **kwargs: P.kwargs) -> R:
         with __self.port.lock:
             return run_sync(method(__self.inner, *args, **kwargs))
 
-    return _dressed(call, method)
+    return _copy_metadata(call, method)
 
 
 def blocking_to(
     make: Callable[[R, BlockingPort], S],
     method: Callable[Concatenate[Inner, P], Coroutine[Any, Any, R]],
 ) -> Callable[Concatenate[Facade[Inner], P], S]:
-    """Likewise, where the result gets a facade of its own: `make(result, port)`."""
+    """Return such a method that wraps the result in its own facade: `make(result, port)`."""
 
     def call(__self: Facade[Inner], *args: P.args, **kwargs: P.kwargs) -> S:
         with __self.port.lock:
             return make(run_sync(method(__self.inner, *args, **kwargs)), __self.port)
 
-    return _dressed(call, method)
+    return _copy_metadata(call, method)
 
 
 def blocking_unlocked(
     method: Callable[Concatenate[Inner, P], Coroutine[Any, Any, R]],
 ) -> Callable[Concatenate[Facade[Inner], P], R]:
-    """Likewise, for a method that takes the lock by itself, since it also runs what is not ours."""
+    """Return such a method for one that runs user code, and so takes the lock by itself."""
 
     def call(__self: Facade[Inner], *args: P.args, **kwargs: P.kwargs) -> R:
         return run_sync(method(__self.inner, *args, **kwargs))
 
-    return _dressed(call, method)
+    return _copy_metadata(call, method)
 
 
 def blocking_next(
     method: Callable[[Inner], Coroutine[Any, Any, R]],
 ) -> Callable[[Facade[Inner]], R]:
-    """The `__next__` of a facade, for the `__anext__` of its inner object."""
+    """Return the `__next__` of a facade for the `__anext__` of its inner object."""
 
     def call(__self: Facade[Inner]) -> R:
         try:
@@ -170,27 +175,27 @@ def blocking_next(
         except StopAsyncIteration:
             raise StopIteration from None
 
-    return _dressed(call, method)
+    return _copy_metadata(call, method)
 
 
 def locked_to(
     make: Callable[[R, BlockingPort], S], method: Callable[Concatenate[Inner, P], R]
 ) -> Callable[Concatenate[Facade[Inner], P], S]:
-    """Likewise, for a method that is no coroutine."""
+    """Return a method that wraps the result of an ordinary, not a coroutine, method."""
 
     def call(__self: Facade[Inner], *args: P.args, **kwargs: P.kwargs) -> S:
         with __self.port.lock:
             return make(method(__self.inner, *args, **kwargs), __self.port)
 
-    return _dressed(call, method)
+    return _copy_metadata(call, method)
 
 
-def _dressed(call: R, method: object) -> R:
-    """With the name and the docstring of the method, and for `help` its signature."""
+def _copy_metadata(call: R, method: object) -> R:
+    """Give `call` the name and docstring of the method, and its signature for `help`."""
     try:
         for name in ("__module__", "__name__", "__qualname__", "__doc__"):
             setattr(call, name, getattr(method, name))
         call.__wrapped__ = method  # type: ignore[attr-defined]
     except AttributeError:
-        pass  # MicroPython's functions have no attributes
+        pass  # functions of MicroPython have no attributes
     return call

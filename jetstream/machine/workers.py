@@ -88,7 +88,7 @@ class CallbackRunner:
 
     async def _work_together(self, port: Port, concurrency: int) -> None:
         try:
-            await port.together([self.work for _ in range(concurrency)])
+            await port.run_all([self.work for _ in range(concurrency)])
         except LocalError:
             raise  # RUN-9: refused, and nothing was begun
         except BaseException:

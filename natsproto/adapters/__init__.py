@@ -1,4 +1,4 @@
-"""Adapters: sockets, TLS, timers and wake-ups for one way of running Python each.
+"""Adapters: sockets, TLS, timers and wake-ups, each for one way of running Python.
 
-docs/adapters.md teaches how to write another one.
+`driver` and `tls` are for adapters that are written elsewhere; docs/adapters.md shows how.
 """

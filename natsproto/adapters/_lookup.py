@@ -1,4 +1,4 @@
-"""Look-ups of names in threads: a name server that is slow must not hold up anything else."""
+"""Name lookups in threads, so that a slow name server does not hold up anything else."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ if TYPE_CHECKING:
 
 
 class Lookups:
-    """Look-ups that are under way, at most one for each name. The caller has a lock around it."""
+    """Lookups that are under way, at most one for each name. The caller holds a lock."""
 
     def __init__(self) -> None:
         self._names: set[tuple[str, int]] = set()
 
-    def start(self, order: Dial, done: Callable[[Dial, Addresses], None]) -> Addresses | None:
-        """Return the addresses if they are known at once; None: `done` gets them in a thread.
+    def start(self, effect: Dial, done: Callable[[Dial, Addresses], None]) -> Addresses | None:
+        """Return the addresses if they are known at once; otherwise a thread passes them to `done`.
 
-        Call it again with the same order as often as you like.
+        Calling it again with the same effect is harmless.
         """
-        name = order.host, order.port
+        name = effect.host, effect.port
         if name in self._names:
             return None
         address = _numeric(*name)
         if address is not None:
             return [address]
         thread = threading.Thread(
-            target=self._look_up, args=[order, done], name="natsproto-lookup", daemon=True
+            target=self._look_up, args=[effect, done], name="natsproto-lookup", daemon=True
         )
         try:
             self._names.add(name)
             thread.start()
-        except RuntimeError:  # at the end of the interpreter there are no new threads
+        except RuntimeError:  # the interpreter is about to end and starts no more threads
             self._names.discard(name)
-            return look_up(order)
+            return look_up(effect)
         return None
 
-    def _look_up(self, order: Dial, done: Callable[[Dial, Addresses], None]) -> None:
-        addresses = look_up(order)
-        self._names.discard((order.host, order.port))
-        done(order, addresses)
+    def _look_up(self, effect: Dial, done: Callable[[Dial, Addresses], None]) -> None:
+        addresses = look_up(effect)
+        self._names.discard((effect.host, effect.port))
+        done(effect, addresses)
 
 
 def _numeric(host: str, port: int) -> Any:
-    """Return the entry of getaddrinfo for an address, None for a name."""
+    """Return the entry of getaddrinfo for an IP address, None for a name."""
     for family, address in ((socket.AF_INET, (host, port)), (socket.AF_INET6, (host, port, 0, 0))):
         try:
             socket.inet_pton(family, host)

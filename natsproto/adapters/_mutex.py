@@ -1,4 +1,4 @@
-"""The lock of a client with threads, and how to wait without it."""
+"""The lock of a client that threads share, and how to wait without holding it."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any
 
 
 class Mutex:
-    """A lock that the same thread may take again."""
+    """A lock that the same thread may acquire again."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
 
     def sleep(self, woken: threading.Lock) -> None:
-        """Give the lock to others until `woken` is released, and take it again.
+        """Release the lock until `woken` is released, then acquire it again.
 
-        An exception of a signal handler, such as KeyboardInterrupt, ends it and comes out as it is.
-        A threading.Condition is not enough for that (CLOCK-4): interrupted between two of its steps
-        it may return without the lock, and the caller's `with` block fails with a RuntimeError.
+        An exception of a signal handler, such as KeyboardInterrupt, ends the wait and is raised
+        unchanged. A threading.Condition cannot do that (CLOCK-4): interrupted between two of its
+        steps it may return without the lock, and the caller's `with` block raises a RuntimeError.
         """
         lock: Any = self.lock
-        state = (1, get_ident())  # as _release_save has it, should we be interrupted in it
+        state = (1, get_ident())  # the result of _release_save, should a signal interrupt it
         try:
             try:
                 state = lock._release_save()
@@ -33,7 +33,7 @@ class Mutex:
 
 
 def _regain(lock: Any, state: tuple[int, int]) -> None:
-    """Take the lock again, then raise what a handler raised meanwhile."""
+    """Acquire the lock again, then raise what a signal handler raised in the meantime."""
     raised: BaseException | None = None
     while not lock._is_owned():
         try:

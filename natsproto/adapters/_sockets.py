@@ -1,7 +1,7 @@
 """A non-blocking socket without an event loop: for the adapters `blocking` and `threads`.
 
-A Wire goes from CONNECTING to OPEN, and over SECURING to OPEN again if TLS is wanted. In each stage
-`SocketCarrier` does what can be done without waiting, and `wants` tells what to wait for.
+A SocketTransport goes from CONNECTING to OPEN and, for TLS, through SECURING to OPEN again. In each
+stage `SocketDriver` does what can be done without waiting; `wants` returns what to wait for.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ import os
 import select
 import socket
 import time
-from ssl import SSLSocket, SSLWantReadError, SSLWantWriteError
 from typing import TYPE_CHECKING, Any
 
-from ._shared import FAILURES, RANDOM, READ_SIZE, Carrier, tls_context
+from .driver import READ_SIZE, TRANSPORT_ERRORS, Driver, SystemRng
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,52 +32,55 @@ CONNECTING = "CONNECTING"
 SECURING = "SECURING"
 OPEN = "OPEN"
 
-_AGAIN = (BlockingIOError, SSLWantReadError, SSLWantWriteError)
-_DAY = 86400.0  # poll takes no larger numbers than 24 days
+_DAY = 86400.0  # poll accepts at most 24 days
 
 
-def look_up(order: Dial) -> Addresses:
-    """The addresses to try, as from getaddrinfo, or why there are none. May take its time."""
+def look_up(effect: Dial) -> Addresses:
+    """Return the addresses to try, as from getaddrinfo, or the error. May take long."""
     try:
-        addresses = socket.getaddrinfo(order.host, order.port, type=socket.SOCK_STREAM)
-    except FAILURES as error:
+        addresses = socket.getaddrinfo(effect.host, effect.port, type=socket.SOCK_STREAM)
+    except TRANSPORT_ERRORS as error:
         return error
-    if order.shuffle:
-        RANDOM.shuffle(addresses)
+    if effect.shuffle:
+        SystemRng().shuffle(addresses)
     return addresses
 
 
-class Wire:
-    """One transport. OSError from any method: it is lost."""
+class SocketTransport:
+    """One transport. An OSError from any method means that it is lost."""
+
+    # Raised when the socket has to wait. TLS adds its own, and only then is ssl imported.
+    _again: tuple[type[OSError], ...] = (BlockingIOError,)
 
     def __init__(self, addresses: list[Any]) -> None:
         self._addresses = addresses
-        self.unsent: list[bytes | memoryview] = []  # what the system did not take yet
-        self._tls: tuple[SSLContext, str] | None = None  # wanted and not begun
+        self.unsent: list[bytes | memoryview] = []  # not accepted by the system yet
+        self._tls: tuple[SSLContext, str] | None = None  # requested, not begun
         self._tls_wants = WRITE
-        self.broken: BaseException | None = None  # why nothing can be sent any more
+        self.broken: BaseException | None = None  # why nothing more can be sent
         self._next_address()
 
     def wants(self) -> int:
-        """What to wait for: READ, WRITE or both."""
+        """Return what to wait for: READ, WRITE or both."""
         if self.stage is OPEN:
             return READ | WRITE if self.unsent else READ
         return WRITE if self.stage is CONNECTING else self._tls_wants
 
     def fileno(self) -> int:
+        """Return the file descriptor to wait with."""
         return self._sock.fileno()
 
     def close(self) -> None:
-        """Without a goodbye, neither of TCP if others have it open, nor of TLS."""
+        """Close the socket, without close_notify; without FIN if another process has it open."""
         self._sock.close()
 
     def _next_address(self) -> None:
-        """Begin to connect to it, or to the one after it; OSError: there is none left."""
+        """Begin to connect to the next address that can be tried; OSError if there is none."""
         family, kind, proto, _, address = self._addresses.pop(0)
         self.stage = CONNECTING
         try:
             self._sock = socket.socket(family, kind, proto)
-        except OSError as error:  # the system does not know such addresses
+        except OSError as error:  # the system does not support such addresses
             self._failed(error)
             return
         try:
@@ -86,7 +88,7 @@ class Wire:
             self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._sock.connect(address)
         except BlockingIOError:
-            pass  # on its way
+            pass  # under way
         except OSError as error:
             self._sock.close()
             self._failed(error)
@@ -97,7 +99,7 @@ class Wire:
         self._next_address()
 
     def connected(self) -> bool:
-        """Go on with connecting; True: done."""
+        """Continue connecting; return True when it is done."""
         error = self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if error:
             self._sock.close()
@@ -111,13 +113,17 @@ class Wire:
         return True
 
     def start_tls(self, context: SSLContext, hostname: str) -> None:
+        """Request a TLS handshake; `secured` does it."""
         self.stage = SECURING
         self._tls = context, hostname
 
     def secured(self) -> bool:
-        """Go on with the handshake; True: done."""
+        """Continue the handshake; return True when it is done."""
+        from ssl import SSLSocket, SSLWantReadError, SSLWantWriteError
+
         if self._tls is not None:
             (context, hostname), self._tls = self._tls, None
+            self._again = (BlockingIOError, SSLWantReadError, SSLWantWriteError)
             try:
                 self._sock = context.wrap_socket(
                     self._sock, server_hostname=hostname, do_handshake_on_connect=False
@@ -134,10 +140,10 @@ class Wire:
         return True
 
     def receive(self) -> bytes | None:
-        """What has arrived; None: nothing has, b"": nothing will."""
+        """Return received data, None if there is none yet, or b"" at the end of the transport."""
         try:
             return self._sock.recv(READ_SIZE)
-        except _AGAIN:
+        except self._again:
             if self.broken is not None:
                 raise OSError(str(self.broken)) from self.broken
             return None
@@ -146,7 +152,7 @@ class Wire:
         """Send as much as the system accepts; take new data only after the last was accepted.
 
         CONN-26: when this returns, the connection has nothing left to take, or `unsent` is not
-        empty and `wants` asks for WRITE. Otherwise nothing would wake up whoever waits for room.
+        empty and `wants` includes WRITE. Otherwise a caller that waits for room would never wake.
 
         A failure is kept for `receive`: the server's last words may explain it.
         """
@@ -162,119 +168,128 @@ class Wire:
                     del unsent[0]
                 else:
                     unsent[0] = memoryview(unsent[0])[size:]
-        except _AGAIN:
+        except self._again:
             pass
         except OSError as error:
             self.broken = error
             unsent.clear()
 
 
-class SocketCarrier(Carrier):
-    """Orders and inputs on a Wire.
+class SocketDriver(Driver):
+    """Runs a connection on a SocketTransport.
 
-    An order to dial waits in `_order`: look its name up, which may take long, and `_begin`. Then
-    wait for what the wire wants, or `_timeout`, and `_step`, again and again.
+    A Dial effect waits in `_dialing`: look its name up, which may take long, and call `_begin`.
+    Then wait for what the transport wants, or for `_timeout`, and call `_step`, again and again.
     """
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
-        self._order: Dial | None = None
-        self._wire: Wire | None = None
+        self._dialing: Dial | None = None
+        self._transport: SocketTransport | None = None
 
     def now(self) -> float:
         return time.monotonic()
 
-    def _dial(self, order: Dial) -> None:
-        self._order = order
+    def dial(self, effect: Dial) -> None:
+        self._dialing = effect
 
-    def _begin(self, order: Dial, addresses: Addresses) -> None:
-        """The name of the order was looked up."""
-        if self._order is not order:
-            return  # hung up meanwhile
-        self._order = None
+    def _begin(self, effect: Dial, addresses: Addresses) -> None:
+        """Begin to connect, after the name was looked up."""
+        if self._dialing is not effect:
+            return  # hung up in the meantime
+        self._dialing = None
         try:
             if isinstance(addresses, Exception):
                 raise addresses
-            self._wire = Wire(addresses)
-        except FAILURES as error:
-            self.lost(error)
+            self._transport = SocketTransport(addresses)
+        except TRANSPORT_ERRORS as error:
+            self.on_closed(error)
 
-    def _start_tls(self, order: StartTls) -> None:
-        assert self._wire is not None
-        self._wire.start_tls(tls_context(self.connection.options), order.hostname)
+    def start_tls(self, effect: StartTls) -> None:
+        from .tls import tls_context
 
-    def _hang_up(self) -> None:
-        self._order = None
-        wire, self._wire = self._wire, None
-        if wire is not None:
-            wire.close()
+        assert self._transport is not None
+        self._transport.start_tls(tls_context(self.connection.options), effect.hostname)
 
-    def _send(self) -> None:
-        if self._wire is not None and self._wire.stage is OPEN:
-            self._wire.send(self.connection.data_to_send)
+    def hang_up(self) -> None:
+        self._dialing = None
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            transport.close()
+
+    def send(self) -> None:
+        if self._transport is not None and self._transport.stage is OPEN:
+            self._transport.send(self.connection.data_to_send)
+
+    def set_timer(self, deadline: float) -> None:
+        pass  # `_timeout` is asked for before every wait
 
     def _step(self, ready: bool = True) -> None:
-        """Do what can be done on a wire that is ready, one read at most, and see to the time."""
-        wire = self._wire
-        if ready and wire is not None:
+        """Do what a transport that is ready allows, one read at most, and handle the timer."""
+        transport = self._transport
+        if ready and transport is not None:
             try:
-                self._advance(wire)
+                self._advance(transport)
             except OSError as error:
-                self._hang_up()
-                self.lost(error)
+                self.hang_up()
+                self.on_closed(error)
         deadline = self.connection.next_deadline()
         if deadline is not None and deadline <= self.now():
-            self.ring()
+            self.on_timer()
 
-    def _advance(self, wire: Wire) -> None:
-        if wire.stage is CONNECTING:
-            if wire.connected():
-                self.opened()
-        elif wire.stage is SECURING:
-            if wire.secured():
-                self.secured()
+    def _advance(self, transport: SocketTransport) -> None:
+        if transport.stage is CONNECTING:
+            if transport.connected():
+                self.on_opened()
+        elif transport.stage is SECURING:
+            if transport.secured():
+                self.on_tls()
         else:
-            data = wire.receive()
+            data = transport.receive()
             if data:
-                self.received(data)
+                self.on_data(data)
             elif data is None:
-                self.carry_out()
+                self.pump()
             else:
-                self._hang_up()
-                self.lost(wire.broken)
+                self.hang_up()
+                self.on_closed(transport.broken)
 
     def _timeout(self) -> float:
-        """Until the deadline."""
+        """Return the seconds until the deadline; infinity if there is none."""
         deadline = self.connection.next_deadline()
         return math.inf if deadline is None else max(0.0, deadline - self.now())
 
 
-def wait_for(wire: Wire | None, bell: socket.socket | None, timeout: float) -> bool:
-    """Until the wire can go on (True), the bell rings, or the time is over."""
-    fd = -1 if wire is None else wire.fileno()
+def wait_for(
+    transport: SocketTransport | None, wakeup: socket.socket | None, timeout: float
+) -> bool:
+    """Wait until the transport is ready (True), the wake-up socket is readable, or time is up."""
+    fd = -1 if transport is None else transport.fileno()
     poll = select.poll()
-    if wire is not None:
-        poll.register(fd, wire.wants())
-    if bell is not None:
-        poll.register(bell, READ)
-    # Rounded up: a wake-up just before the deadline would be one in vain.
+    if transport is not None:
+        poll.register(fd, transport.wants())
+    if wakeup is not None:
+        poll.register(wakeup, READ)
+    # Rounded up: waking just before the deadline would be in vain.
     events = poll.poll(math.ceil(min(timeout, _DAY) * 1000))
     return any(each == fd for each, _ in events)
 
 
-def _wait_on_windows(wire: Wire | None, bell: socket.socket | None, timeout: float) -> bool:
-    read = [] if bell is None else [bell.fileno()]
+def _wait_on_windows(
+    transport: SocketTransport | None, wakeup: socket.socket | None, timeout: float
+) -> bool:
+    read = [] if wakeup is None else [wakeup.fileno()]
     write: list[int] = []
-    if wire is not None:
-        wants = wire.wants()
-        read += [wire.fileno()] if wants & READ else []
-        write += [wire.fileno()] if wants & WRITE else []
+    if transport is not None:
+        wants = transport.wants()
+        read += [transport.fileno()] if wants & READ else []
+        write += [transport.fileno()] if wants & WRITE else []
     if not read and not write:
         time.sleep(min(timeout, _DAY))
         return False
-    # A failed attempt to connect counts as exceptional there.
+    # Windows reports a failed attempt to connect as an exceptional condition.
     ready = select.select(read, write, write, min(timeout, _DAY))
-    return wire is not None and any(wire.fileno() in each for each in ready)
+    return transport is not None and any(transport.fileno() in each for each in ready)
 
 
 if not hasattr(select, "poll"):

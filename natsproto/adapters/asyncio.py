@@ -1,6 +1,6 @@
 """asyncio, and uvloop unchanged: `async with connect(...) as client`, or `await connect(...)`.
 
-A Link for each transport, one timer, one task while dialling.
+Each transport is a TransportProtocol. There is one timer, and one task while dialing.
 """
 
 from __future__ import annotations
@@ -15,8 +15,16 @@ from typing import TYPE_CHECKING, Any
 from natsproto.client import Client, leave
 from natsproto.errors import ConnectionClosed, InvalidState
 
-from . import _shared as shared
-from ._asyncio_link import Link
+from ._asyncio_protocol import TransportProtocol
+from .driver import (
+    CANCEL_GRACE,
+    TRANSPORT_ERRORS,
+    Driver,
+    make_connection,
+    open_client,
+    try_addresses,
+)
+from .tls import tls_context
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -28,49 +36,52 @@ if TYPE_CHECKING:
     from natsproto.connection.waitable import Waitable
     from natsproto.options import OptionsDict, ServersLike
 
+    from .driver import Worker
+
 
 def connect(
     servers: ServersLike = "nats://127.0.0.1:4222", **options: Unpack[OptionsDict]
 ) -> Connecting:
-    """`async with connect(...) as client`, or `client = await connect(...)`.
+    """Connect: `async with connect(...) as client`, or `client = await connect(...)`.
 
-    The options are the keywords of natsproto.options.Options, whose help tells about each, but
-    `creds` is the path of a file. ConnectFailed, AuthorizationFailed: no server took the client.
+    The options are the keywords of natsproto.options.Options, which describes them, except that
+    `creds` is the path of a file. Raises ConnectFailed if no server can be reached, and
+    AuthorizationFailed if the credentials are rejected.
     """
-    return Connecting(shared.make_connection(servers, dict(options)))
+    return Connecting(make_connection(servers, dict(options)))
 
 
 class Connecting:
-    """What `connect` returns: await it, or use it as an asynchronous context manager."""
+    """The result of `connect`: await it, or use it as an asynchronous context manager."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def __await__(self) -> Generator[object, None, Client]:
-        return shared.open_client(self._connection, AsyncioPort(self._connection)).__await__()
+        return open_client(self._connection, AsyncioPort(self._connection)).__await__()
 
     async def __aenter__(self) -> Client:
         self._client = await self
         return self._client
 
     async def __aexit__(self, kind: type[BaseException] | None, *exc: object) -> None:
-        cancelled = kind is not None and issubclass(kind, asyncio.CancelledError)
-        await leave(self._client, kind, shared.GOODBYE if cancelled else None)
+        canceled = kind is not None and issubclass(kind, asyncio.CancelledError)
+        await leave(self._client, kind, CANCEL_GRACE if canceled else None)
 
 
-class AsyncioPort(shared.Carrier):
-    """Carries out what a Connection orders, on the running loop."""
+class AsyncioPort(Driver):
+    """Runs a connection on the event loop of the task that connects."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self._loop = asyncio.get_running_loop()
         self._thread = get_ident()
-        self._link: Link | None = None  # from the order to dial on
-        self._task: asyncio.Task[None] | None = None  # while it dials or secures
+        self._protocol: TransportProtocol | None = None  # from the Dial effect on
+        self._task: asyncio.Task[None] | None = None  # during a dial or a TLS handshake
         self._timer: asyncio.TimerHandle | None = None
-        self._rings_at = 0.0  # a timer of uvloop need not know
-        self._corked = False  # something was sent, and nothing has come since
-        self._uncorking = False  # and a callback will send the rest
+        self._fires_at = 0.0  # timers of uvloop do not say
+        self._corked = False  # something was sent, and nothing was received since
+        self._uncorking = False  # a callback will send the rest
         self._woken = 0  # how many callers are about to run again
         self._closing: list[asyncio.Future[None]] = []
 
@@ -82,7 +93,7 @@ class AsyncioPort(shared.Carrier):
         return self._loop.time()
 
     def _check_loop(self) -> None:
-        """CONN-33: another loop, perhaps of another thread, must not use this client."""
+        """Raise InvalidState on another loop, perhaps of another thread (CONN-33)."""
         # A thread runs one loop at a time. Before Python 3.12 get_running_loop makes a system call,
         # which would be a fifth of a publish in a window.
         if get_ident() == self._thread and self._loop.is_running():
@@ -103,12 +114,13 @@ class AsyncioPort(shared.Carrier):
             )
         self._thread = get_ident()
 
-    def forked(self) -> None:
+    def on_fork(self) -> None:
         self._thread = 0
-        link, self._link, self._task, self._closing = self._link, None, None, []
-        if link is not None:
-            link.disown()
-        super().forked()
+        protocol, self._protocol = self._protocol, None
+        self._task, self._closing = None, []
+        if protocol is not None:
+            protocol.disown()
+        super().on_fork()
 
     async def wait(self, waitable: Waitable) -> None:
         waiter: asyncio.Future[None] = self._loop.create_future()
@@ -128,14 +140,14 @@ class AsyncioPort(shared.Carrier):
             self._woken += 1
 
     async def checkpoint(self) -> None:
-        if self._turn_is_over():
+        if self.turn_is_over():
             self._woken += 1
             try:
                 await asyncio.sleep(0)
             finally:
                 self._woken -= 1
 
-    async def together(self, workers: list[shared.Worker]) -> None:
+    async def run_all(self, workers: list[Worker]) -> None:
         tasks = [self._loop.create_task(worker()) for worker in workers]
         try:
             await asyncio.wait(tasks)
@@ -148,111 +160,114 @@ class AsyncioPort(shared.Carrier):
             task.result()
 
     def flush_soon(self) -> None:
-        # The first bytes since a read go out at once, what follows together, when it is much or at
-        # the end of the turn. Only that takes a callback: without one a request costs 2 turns, not
-        # 3 (-15 %).
+        # The first bytes after a read are sent at once. Further ones are joined and sent at the end
+        # of the turn, or earlier if they are many. Only those take a callback: without one a
+        # request costs 2 turns instead of 3 (-15 %).
         self._check_loop()
         if not self._corked or self.connection.congested:
             self._corked = True
-            self.carry_out()
+            self.pump()
         elif not self._uncorking:
             self._uncorking = True
             self._loop.call_soon(self._uncork)
 
-    def _nudge(self) -> None:
+    def pump_soon(self) -> None:
         with suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(self.carry_out)
+            self._loop.call_soon_threadsafe(self.pump)
 
     def _uncork(self) -> None:
         self._corked = self._uncorking = False
-        self.carry_out()
+        self.pump()
 
-    def received(self, data: bytes) -> None:
-        if self._woken and self._link is not None:
-            # They should have run by now: libuv reads up to 32 times, 2 MB, in one turn, more than
-            # the queues hold for them.
-            self._link.pause()
+    def on_data(self, data: bytes) -> None:
+        if self._woken and self._protocol is not None:
+            # Let them run first: libuv reads up to 32 times, 2 MB, in one turn, which is more than
+            # their queues hold.
+            self._protocol.pause()
         self._corked = False
-        super().received(data)
+        super().on_data(data)
 
     async def aclose(self) -> None:
-        self.carry_out()
+        self.pump()
         if self._timer is not None:
             self._timer.cancel()
         if self._closing:
             await asyncio.wait(self._closing)
 
-    def _arm(self, deadline: float) -> None:
-        if self._timer is None or deadline < self._rings_at:
+    def set_timer(self, deadline: float) -> None:
+        if self._timer is None or deadline < self._fires_at:
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer = self._loop.call_at(deadline, self._ring)
-            self._rings_at = deadline
+            self._timer = self._loop.call_at(deadline, self._fire)
+            self._fires_at = deadline
 
-    def _ring(self) -> None:
+    def _fire(self) -> None:
         self._timer = None
-        self.ring()
+        self.on_timer()
 
-    def _send(self) -> None:
-        if self._link is not None and self._link.writable and self._link.transport is not None:
+    def send(self) -> None:
+        protocol = self._protocol
+        if protocol is not None and protocol.writable and protocol.transport is not None:
             for piece in self.connection.data_to_send():
-                self._link.transport.write(piece)
+                protocol.transport.write(piece)
 
-    def _dial(self, order: Dial) -> None:
-        self._link = Link(self)
-        self._task = self._loop.create_task(self._open(self._link, order))
+    def dial(self, effect: Dial) -> None:
+        self._protocol = TransportProtocol(self)
+        self._task = self._loop.create_task(self._open(self._protocol, effect))
 
-    def _start_tls(self, order: StartTls) -> None:
-        assert self._link is not None
-        self._link.early = []
-        self._task = self._loop.create_task(self._secure(self._link, order))
+    def start_tls(self, effect: StartTls) -> None:
+        assert self._protocol is not None
+        self._protocol.early = []
+        self._task = self._loop.create_task(self._secure(self._protocol, effect))
 
-    def _hang_up(self) -> None:
+    def hang_up(self) -> None:
         self._closing = [each for each in self._closing if not each.done()]
-        if self._link is not None:
-            self._link.detach()
-            # While there is a task, the link is not told of its end.
-            self._closing.append(self._task or self._link.closed)
+        if self._protocol is not None:
+            self._protocol.detach()
+            # While there is a task, asyncio does not call connection_lost.
+            self._closing.append(self._task or self._protocol.closed)
         if self._task is not None:
             self._task.cancel()
-        self._link = self._task = None
+        self._protocol = self._task = None
 
-    async def _open(self, link: Link, order: Dial) -> None:
+    async def _open(self, protocol: TransportProtocol, effect: Dial) -> None:
         async def connect(address: Any) -> None:
-            await self._loop.create_connection(lambda: link, *address[4][:2])
+            await self._loop.create_connection(lambda: protocol, *address[4][:2])
 
         try:
-            addresses = await self._loop.getaddrinfo(order.host, order.port, type=SOCK_STREAM)
-            await shared.first_answer(addresses, order.shuffle, connect)
-        except shared.FAILURES as error:
-            self.link_lost(link, error)
+            addresses = await self._loop.getaddrinfo(effect.host, effect.port, type=SOCK_STREAM)
+            await try_addresses(addresses, effect.shuffle, connect)
+        except TRANSPORT_ERRORS as error:
+            self.transport_lost(protocol, error)
 
-    async def _secure(self, link: Link, order: StartTls) -> None:
-        assert link.transport is not None
-        link.early = []  # what came so far was in clear, and must not be taken for TLS
+    async def _secure(self, protocol: TransportProtocol, effect: StartTls) -> None:
+        assert protocol.transport is not None
+        protocol.early = []  # what was received so far is cleartext, and must not pass for TLS
         try:
-            link.transport = await self._loop.start_tls(
-                link.transport,
-                link,
-                shared.tls_context(self.connection.options),
-                server_hostname=order.hostname,
+            protocol.transport = await self._loop.start_tls(
+                protocol.transport,
+                protocol,
+                tls_context(self.connection.options),
+                server_hostname=effect.hostname,
             )
-        except shared.FAILURES as error:
-            link.detach()
-            self.link_lost(link, error)
+        except TRANSPORT_ERRORS as error:
+            protocol.detach()
+            self.transport_lost(protocol, error)
             return
-        if link is self._link:
+        if protocol is self._protocol:
             self._task = None
-            early, link.early = link.early, None
-            self.secured()
+            early, protocol.early = protocol.early, None
+            self.on_tls()
             for data in early:
-                link.receive(data)
+                protocol.receive(data)
 
-    def link_made(self) -> None:
+    def transport_made(self) -> None:
+        """Report that the present transport is open."""
         self._task = None
-        self.opened()
+        self.on_opened()
 
-    def link_lost(self, link: Link, error: Exception | None) -> None:
-        if link is self._link:
-            self._link = self._task = None
-            self.lost(error)
+    def transport_lost(self, protocol: TransportProtocol, error: Exception | None) -> None:
+        """Report that a transport is lost, if it is the present one."""
+        if protocol is self._protocol:
+            self._protocol = self._task = None
+            self.on_closed(error)

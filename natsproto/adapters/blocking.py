@@ -1,13 +1,14 @@
 """No event loop and no thread: `with connect(...) as client`, or `client = connect(...)`.
 
-All I/O happens inside the calls. A call that waits reads and writes until it has what it waits for;
-a publish is handed to the system before it returns. Between calls nothing is read and no PING is
-answered, so the server hangs up on a client that is not used for minutes. The next call notices
-that and dials again; a publish returns when it was sent, or when the attempt to connect has failed.
-Names are looked up inside the calls, too: timeouts do not hold while the system does that.
+All I/O happens inside the calls. A call that waits reads and writes until it has its result; a
+publish hands its message to the system before it returns. Between calls nothing is read and no PING
+is answered, so the server disconnects a client that is not used for minutes. The next call notices
+that and dials again; a publish then returns when it was sent, or when the attempt to connect has
+failed. Names are looked up inside the calls as well, and timeouts do not hold during that.
 
-One thread at a time. After `os.fork()` the child has a client of its own: its next call connects.
-Ctrl-C and other exceptions of signal handlers are fine anywhere: the client stays usable.
+A client is for one thread at a time. After `os.fork()` the child has a client of its own: its next
+call connects. Ctrl-C and other exceptions of signal handlers may come at any time: the client stays
+usable.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from natsproto.blocking import Client
 from natsproto.errors import InvalidState, InvalidValue
 from natsproto.port import run_sync
 
-from ._shared import make_connection, open_client
-from ._sockets import OPEN, SocketCarrier, look_up, wait_for
+from ._sockets import OPEN, SocketDriver, look_up, wait_for
+from .driver import make_connection, open_client
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -34,14 +35,14 @@ if TYPE_CHECKING:
     from natsproto.connection.waitable import Waitable
     from natsproto.options import OptionsDict, ServersLike
 
-    from ._shared import Worker
+    from .driver import Worker
 
-# How old the last look at the socket may be when a call begins (RECON-16). What is sent to a server
-# that has hung up is lost, and the server wants its PINGs answered. A look takes about 20 us, so
-# this is 0.5 % of the time of a program that does nothing but publish.
+# How old the last look at the socket may be when a call begins (RECON-16). Data that is sent to a
+# server that has hung up is lost, and the server expects answers to its PINGs. A look takes about
+# 20 us, so this is 0.5 % of the time of a program that does nothing but publish.
 _LOOK = 0.005
 _READS = 16
-# The functions themselves, without wrappers that turn numbers into enums: 0.7 us instead of 7.4.
+# Without the wrappers of `signal`, which turn numbers into enums: 0.7 us instead of 7.4.
 _get_handler = getattr(signal, "_signal", signal).getsignal
 _set_handler = getattr(signal, "_signal", signal).signal
 
@@ -49,10 +50,11 @@ _set_handler = getattr(signal, "_signal", signal).signal
 def connect(
     servers: ServersLike = "nats://127.0.0.1:4222", **options: Unpack[OptionsDict]
 ) -> Client:
-    """`with connect(...) as client`, or a plain call, and `close` in the end.
+    """Connect and return a client: use it in a `with` block, or `close` it in the end.
 
-    The options are the keywords of natsproto.options.Options, whose help tells about each, but
-    `creds` is the path of a file. ConnectFailed, AuthorizationFailed: no server took the client.
+    The options are the keywords of natsproto.options.Options, which describes them, except that
+    `creds` is the path of a file. Raises ConnectFailed if no server can be reached, and
+    AuthorizationFailed if the credentials are rejected.
     """
     connection = make_connection(servers, dict(options))
     port = BlockingPort(connection)
@@ -60,8 +62,8 @@ def connect(
         return Client(run_sync(open_client(connection, port)), port)
 
 
-class BlockingPort(SocketCarrier):
-    """Does all I/O in the caller's thread; itself the lock around each call."""
+class BlockingPort(SocketDriver):
+    """Runs a connection in the caller's thread. It is also the lock around each call."""
 
     alone = True
 
@@ -69,26 +71,29 @@ class BlockingPort(SocketCarrier):
         super().__init__(connection)
         self._user = 0  # the thread that is in a call
         self._last_user = 0
-        self._held = 0  # how many messages waited for a connection when its call began
+        self._held = 0  # how many messages waited for a connection when the call began
         self._corks: weakref.WeakSet[object] = weakref.WeakSet()
         self._look_at = self.now() + _LOOK
-        self._torn = False  # something was begun and not ended: an exception came in between
+        self._torn = False  # an exception has interrupted the work on the connection
         self._interrupts = Interrupts()
 
     @property
     def lock(self) -> BlockingPort:
+        """The port itself, which is entered and left with every call."""
         return self
 
     def __enter__(self) -> None:
         user = self._user
         if user not in (0, get_ident()):
-            raise InvalidState("one thread at a time: natsproto.adapters.threads is for several")
-        wire = self._wire
-        # A user who is still there was cut off by an exception, at the very end of a call.
-        if user or wire is None or wire.stage is not OPEN or self.now() > self._look_at:
+            raise InvalidState(
+                "client is in use by another thread: natsproto.adapters.threads is for several"
+            )
+        transport = self._transport
+        # If the user is still set, an exception has interrupted the very end of its last call.
+        if user or transport is None or transport.stage is not OPEN or self.now() > self._look_at:
             self._look()
         self._held = self.connection.held
-        self._user = get_ident()  # nothing can come between this and the call
+        self._user = get_ident()  # last: no exception can come between this and the call
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
         try:
@@ -101,51 +106,51 @@ class BlockingPort(SocketCarrier):
             self._interrupts.allow()
 
     def _deliver(self) -> None:
-        """Hand what the call has published to the system."""
+        """Hand the messages that the call has published to the system."""
         connection = self.connection
         if connection.held > self._held:
-            # RECON-15: nobody else sees to the attempt to connect that is under way.
+            # RECON-15: no other thread continues the attempt to connect.
             deadline = self.now() + connection.options.connect_timeout
             while connection.connecting and self.now() < deadline:
                 self._turn(deadline - self.now())
-        while self._wire is not None and self._wire.unsent:
+        while self._transport is not None and self._transport.unsent:
             self._turn()
 
     def _look(self) -> None:
-        """Before a call: what is sent to a server that has hung up is lost."""
+        """Read before a call: data that is sent to a server that has hung up would be lost."""
         try:
-            # Its last words come before the end of the transport, which is a read of its own.
+            # The server's last words come before the end of the transport, which is another read.
             for _ in range(_READS):
                 if not self._turn(0.0):
                     break
-            self._do(self.carry_out)
+            self._do(self.pump)
         except BaseException:
             self._interrupts.allow()
             raise
 
     async def wait(self, waitable: Waitable) -> None:
         if self._corks:
-            self._do(self.carry_out)
+            self._do(self.pump)
         self._turn()
 
     async def checkpoint(self) -> None:
-        pass  # there are no others
+        pass  # there are no other tasks
 
-    async def together(self, workers: list[Worker]) -> None:
+    async def run_all(self, workers: list[Worker]) -> None:
         raise InvalidValue(
-            f"{len(workers)} at once: this client is for one thread; natsproto.adapters.threads"
-            " is for several"
+            "client is for one thread, not for %d at once: natsproto.adapters.threads is for"
+            " several" % len(workers)
         )
 
     def flush_soon(self) -> None:
         if not self._corks or self.connection.congested:
-            self._do(self.carry_out)
+            self._do(self.pump)
 
-    def _nudge(self) -> None:
-        # Between two calls, in the thread of the last one, nothing else is at work here.
+    def pump_soon(self) -> None:
+        # Between two calls, in the thread of the last one, nothing else uses the connection.
         if not self._user and not self._torn and self._last_user == get_ident():
             try:
-                self._do(self.carry_out)
+                self._do(self.pump)
             finally:
                 self._interrupts.allow()
 
@@ -157,38 +162,38 @@ class BlockingPort(SocketCarrier):
         self.flush_soon()
 
     async def aclose(self) -> None:
-        self._do(self.carry_out)
+        self._do(self.pump)
 
-    def forked(self) -> None:
+    def on_fork(self) -> None:
         self._user = self._last_user = 0
         self._torn = False
-        self._hang_up()
+        self.hang_up()
         self.connection.forked(self.now())
-        self.carry_out()
+        self.pump()
 
     def _turn(self, longest: float = math.inf) -> bool:
-        """Wait until something happens, and see to it; False: only time has passed."""
-        order = self._order
-        if order is not None:
+        """Wait until something happens, and handle it; False if only time has passed."""
+        effect = self._dialing
+        if effect is not None:
             with self._interrupts:
-                addresses = look_up(order)
-            self._do(self._begin, order, addresses)
-            return True  # it may have been the last of them
+                addresses = look_up(effect)
+            self._do(self._begin, effect, addresses)
+            return True  # that may have been the last address
         timeout = min(self._timeout(), longest)
-        if timeout == math.inf and self._wire is None:
-            raise InvalidState("the connection is closed: there is nothing to wait for")
+        if timeout == math.inf and self._transport is None:
+            raise InvalidState("connection is closed: there is nothing to wait for")
         with self._interrupts:
-            ready = wait_for(self._wire, None, timeout)
+            ready = wait_for(self._transport, None, timeout)
         self._do(self._step, ready)
         return ready
 
     def _do(self, work: Any, *args: Any) -> None:
-        """Bytes move between socket and core here: an exception in between leaves them torn."""
+        """Do work that moves bytes between socket and core; an exception leaves them torn."""
         self._interrupts.defer()
         if self._torn:
-            self._hang_up()
-            with suppress(InvalidState):  # it has no transport, nor is it waiting for one
-                self.lost(OSError("interrupted by a signal handler"))
+            self.hang_up()
+            with suppress(InvalidState):  # there is no transport, nor an attempt to open one
+                self.on_closed(OSError("interrupted by a signal handler"))
         self._torn = True
         work(*args)
         self._torn = False
@@ -197,23 +202,21 @@ class BlockingPort(SocketCarrier):
         self._look_at = self.now() + _LOOK
         super()._step(ready)
 
-    def _arm(self, deadline: float) -> None:
-        pass  # _turn asks for it
-
 
 class Interrupts:
-    """Ctrl-C waits while the core is at work, and is welcome while a call waits: `with` this.
+    """Holds Ctrl-C back while the core works, and lets it through while a call waits: `with` this.
 
-    Only the main thread gets it. `defer` and `allow` set the handler at most once for each call.
+    Only the main thread receives it. `defer` and `allow` change the handler at most once per call.
     """
 
     def __init__(self) -> None:
-        self._handler: Any = None  # the user's, while ours is set
+        self._handler: Any = None  # the user's, while this class's is installed
         self._welcome = False
         self._came = False
 
     def defer(self) -> None:
-        self._welcome = False  # once more: it may come while __exit__ begins
+        """Hold Ctrl-C back until `allow`."""
+        self._welcome = False  # once more: a signal may interrupt __exit__ before it does this
         if self._handler is None and threading.current_thread() is threading.main_thread():
             handler = _get_handler(signal.SIGINT)
             if callable(handler):
@@ -221,6 +224,7 @@ class Interrupts:
                 _set_handler(signal.SIGINT, self._handle)
 
     def allow(self) -> None:
+        """Restore the user's handler, and call it if Ctrl-C was held back."""
         if self._handler is not None:
             handler, self._handler = self._handler, None
             _set_handler(signal.SIGINT, handler)

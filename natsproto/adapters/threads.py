@@ -1,11 +1,11 @@
 """One background thread for each connection: `with connect(...) as client`, from any thread.
 
-The thread does all I/O. Calls give it orders and wait for it; what many threads publish goes out
-together. Names are looked up in threads of their own, so that timeouts hold meanwhile. After
-`os.fork()` a client is of no use in the child, which has no such thread: connect again there.
+The thread does all I/O. Calls wake it and wait for it; messages that many threads publish are sent
+together. Names are looked up in threads of their own, so that timeouts hold in the meantime. After
+`os.fork()` a client cannot be used in the child, which has no such thread: connect again there.
 
-A client that is never closed is closed when the program ends. One that is dropped is closed, too,
-with a ResourceWarning: while the thread sleeps, it holds no reference to its port.
+A client that is still open when the program ends is closed. So is one that is garbage-collected,
+with a ResourceWarning: while the thread waits, it holds no reference to its port.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from natsproto.session import Session
 
 from ._lookup import Lookups
 from ._mutex import Mutex
-from ._shared import FORKED, make_connection, open_client, run_worker
-from ._sockets import SocketCarrier, wait_for
+from ._sockets import SocketDriver, wait_for
+from .driver import FORKED, make_connection, open_client, run_worker
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -38,21 +38,22 @@ if TYPE_CHECKING:
     from natsproto.options import OptionsDict, ServersLike
     from natsproto.port import Lock
 
-    from ._shared import Worker
-    from ._sockets import Addresses, Wire
+    from ._sockets import Addresses, SocketTransport
+    from .driver import Worker
 
 
-# How long it may take to close a client that nobody closes, as `Client.close` has it.
+# How long closing a client that was left open may take; the default of `Client.close`.
 CLOSE = 2.0
 
 
 def connect(
     servers: ServersLike = "nats://127.0.0.1:4222", **options: Unpack[OptionsDict]
 ) -> Client:
-    """`with connect(...) as client`, or a plain call, and `close` in the end.
+    """Connect and return a client: use it in a `with` block, or `close` it in the end.
 
-    The options are the keywords of natsproto.options.Options, whose help tells about each, but
-    `creds` is the path of a file. ConnectFailed, AuthorizationFailed: no server took the client.
+    The options are the keywords of natsproto.options.Options, which describes them, except that
+    `creds` is the path of a file. Raises ConnectFailed if no server can be reached, and
+    AuthorizationFailed if the credentials are rejected.
     """
     connection = make_connection(servers, dict(options))
     port = ThreadsPort(connection)
@@ -61,8 +62,8 @@ def connect(
         return Client(run_sync(open_client(connection, port)), port)
 
 
-class ThreadsPort(SocketCarrier):
-    """The core behind a lock; a thread that does its I/O."""
+class ThreadsPort(SocketDriver):
+    """Runs a connection in a thread of its own; a lock protects the core."""
 
     alone = False
     _running = False
@@ -71,41 +72,42 @@ class ThreadsPort(SocketCarrier):
         super().__init__(connection)
         self._mutex = Mutex()
         self.lock: Lock = self._mutex.lock
-        self._bell, self._button = socket.socketpair()
-        self._bell.setblocking(False)
-        self._button.setblocking(False)
-        self._asleep = False
+        self._wakeup_r, self._wakeup_w = socket.socketpair()
+        self._wakeup_r.setblocking(False)
+        self._wakeup_w.setblocking(False)
+        self._polling = False  # the thread waits, or is about to
         self._ended = Waitable()
         self._lookups = Lookups()
-        self._dropped: list[ThreadsPort] = []  # this port, when nobody else refers to it any more
+        self._dropped: list[ThreadsPort] = []  # this port, after its last other reference is gone
         self._goodbye: Request | None = None  # the close of a client that was dropped
         self._thread = threading.Thread(
             target=_serve,
-            # The sockets, because a collected cycle closes those that nobody else refers to.
-            args=[weakref.ref(self), (self._bell, self._button), self._dropped],
+            # The sockets, because collecting a cycle closes those without another reference.
+            args=[weakref.ref(self), (self._wakeup_r, self._wakeup_w), self._dropped],
             name="natsproto",
             daemon=True,
         )
 
     @property
     def running(self) -> bool:
-        """Whether its thread is at work, in this process."""
+        """Return whether the thread runs, in this process."""
         return self._running
 
     def start(self) -> None:
+        """Start the thread."""
         self._running = True
         self._thread.start()
         _ports.add(self)
 
     def start_close(self) -> Request:
-        """Begin to close, within CLOSE seconds."""
+        """Begin to close the client, within CLOSE seconds."""
         with self._mutex.lock:
             closing = self.connection.start_close(self.now() + CLOSE)
             self.flush_soon()
             return closing
 
     async def wait(self, waitable: Waitable) -> None:
-        # The lock is held until the waiter is known, so no wake-up is lost.
+        # The lock is held until the waiter is on the list, so no wake-up is lost.
         woken = threading.Lock()
         woken.acquire()
         waitable.waiters.append(woken.release)
@@ -116,33 +118,33 @@ class ThreadsPort(SocketCarrier):
                 waitable.waiters.remove(woken.release)
 
     async def checkpoint(self) -> None:
-        pass  # the system lets others run
+        pass  # threads do not have to let others run
 
-    async def together(self, workers: list[Worker]) -> None:
-        # Not daemons: a callback that was begun is ended, also if this is the end of the process.
+    async def run_all(self, workers: list[Worker]) -> None:
+        # Not daemons: callbacks that have begun run to their end, even if the program is ending.
         first, *others = workers
         threads = [threading.Thread(target=run_worker, args=[each]) for each in others]
         for thread in threads:
             thread.start()
         try:
-            await first()  # here, where Ctrl-C strikes
+            await first()  # in this thread, which Ctrl-C interrupts
         finally:
             for thread in threads:
                 thread.join()
 
     def flush_soon(self) -> None:
-        if self._asleep:
-            self._nudge()
-            self._asleep = False
+        if self._polling:
+            self.pump_soon()
+            self._polling = False
 
-    def _nudge(self) -> None:
-        # The bell is silenced only when nothing else is to be done: it may be full of rings. Then
-        # one more is needless, and to wait for room would be forever: the caller has the lock.
+    def pump_soon(self) -> None:
+        # The socket is emptied only when there is nothing else to do, so it may be full. Then one
+        # more byte is needless, and waiting for room would never end: the caller holds the lock.
         with suppress(OSError):  # full, or closed
-            self._button.send(b"!")
+            self._wakeup_w.send(b"!")
 
     def cork(self, token: object) -> None:
-        pass  # the thread collects what comes while it is at work
+        pass  # the thread joins what is published while it is busy
 
     def uncork(self, token: object) -> None:
         pass
@@ -153,73 +155,70 @@ class ThreadsPort(SocketCarrier):
             await self.wait(self._ended)
         self._thread.join()
 
-    def forked(self) -> None:
+    def on_fork(self) -> None:
         self._running = False
-        self._hang_up()
-        self._bell.close()
-        self._button.close()
+        self.hang_up()
+        self._wakeup_r.close()
+        self._wakeup_w.close()
         self.lock = Forked()
 
     def __del__(self) -> None:
         if self._running:
             # CONN-31: the thread sends what was published and closes.
             self._dropped.append(self)
-            self._nudge()
+            self.pump_soon()
             warnings.warn("a client was not closed", ResourceWarning, stacklevel=2, source=self)
 
-    # What the thread does
+    # Called by the thread
 
-    def turn(self, ready: bool) -> tuple[Wire | None, float] | None:
+    def turn(self, ready: bool) -> tuple[SocketTransport | None, float] | None:
         """Do what can be done; return what to wait for and how long, or None at the end."""
-        self._asleep = False  # no lock needed: all orders are seen below
+        self._polling = False  # no lock needed: all commands are seen below
         if not ready:
             with suppress(BlockingIOError):
-                self._bell.recv(4096)
+                self._wakeup_r.recv(4096)
         with self._mutex.lock:
             if self._dropped and self._goodbye is None:
                 self._goodbye = self.start_close()
             self._step(ready)
-            self.carry_out()
-            more = self._order is not None and self._find(self._order)
+            self.pump()
+            more = self._dialing is not None and self._find(self._dialing)
             if self.connection.closed:
                 return None
-            self._asleep = True
-            return self._wire, 0.0 if more else self._timeout()
+            self._polling = True
+            return self._transport, 0.0 if more else self._timeout()
 
-    def _find(self, order: Dial) -> bool:
-        """Look the name up; True: it is known at once, and there may be more to do."""
-        addresses = self._lookups.start(order, self._looked_up)
+    def _find(self, effect: Dial) -> bool:
+        """Look the name up; return True if that is done, and there may be more to do."""
+        addresses = self._lookups.start(effect, self._looked_up)
         if addresses is None:
             return False
-        self._begin(order, addresses)
+        self._begin(effect, addresses)
         return True
 
-    def _looked_up(self, order: Dial, addresses: Addresses) -> None:
-        """Use what a thread has found, also for a later order that has the same name."""
+    def _looked_up(self, effect: Dial, addresses: Addresses) -> None:
+        """Use the result of a lookup thread, also for a later Dial of the same name."""
         with self._mutex.lock:
-            wanted = self._order
-            if wanted is not None and (wanted.host, wanted.port) == (order.host, order.port):
-                self._begin(wanted, addresses)
+            dialing = self._dialing
+            if dialing is not None and (dialing.host, dialing.port) == (effect.host, effect.port):
+                self._begin(dialing, addresses)
                 self.flush_soon()
 
     def end(self) -> None:
-        """Give everything back, whatever was the reason to end."""
+        """Release everything, whatever the reason to end."""
         with self._mutex.lock:
             self.connection.close(self.now())
-            self.carry_out()
+            self.pump()
             self._running = False
-            self._bell.close()
-            self._button.close()
+            self._wakeup_r.close()
+            self._wakeup_w.close()
             for wake in self._ended.waiters:
                 wake()
 
     def report_loss(self) -> None:
-        """Raise what the close of a dropped client has to say: nobody else would learn of it."""
+        """Raise the error of closing a dropped client: no caller is left to receive it."""
         if self._goodbye is not None and self._goodbye.error is not None:
             raise self._goodbye.error
-
-    def _arm(self, deadline: float) -> None:
-        pass  # the thread asks for it
 
 
 def _serve(
@@ -227,32 +226,32 @@ def _serve(
     sockets: tuple[socket.socket, socket.socket],
     dropped: list[ThreadsPort],
 ) -> None:
-    """Do the I/O of a port until it is closed, then give everything back."""
-    bell, _ = sockets
+    """Do the I/O of a port until it is closed, then release everything."""
+    wakeup, _ = sockets
     try:
-        _take_turns(ref, bell, dropped)
+        _take_turns(ref, wakeup, dropped)
     finally:
-        port = ref() or _last(bell, dropped)
+        port = ref() or _last(wakeup, dropped)
         port.end()
     port.report_loss()
 
 
 def _take_turns(
-    ref: weakref.ref[ThreadsPort], bell: socket.socket, dropped: list[ThreadsPort]
+    ref: weakref.ref[ThreadsPort], wakeup: socket.socket, dropped: list[ThreadsPort]
 ) -> None:
     ready = False
     while True:
-        wanted = (ref() or _last(bell, dropped)).turn(ready)
+        wanted = (ref() or _last(wakeup, dropped)).turn(ready)
         if wanted is None:
             return
-        # Nothing here refers to the port now: if nobody else does, its __del__ rings the bell.
-        ready = wait_for(wanted[0], bell, wanted[1])
+        # Nothing here refers to the port now: if it is collected, its __del__ wakes this thread.
+        ready = wait_for(wanted[0], wakeup, wanted[1])
 
 
-def _last(bell: socket.socket, dropped: list[ThreadsPort]) -> ThreadsPort:
-    """Return the port that was dropped; the garbage collector clears references before __del__."""
+def _last(wakeup: socket.socket, dropped: list[ThreadsPort]) -> ThreadsPort:
+    """Return the dropped port; the garbage collector clears weak references before __del__."""
     while not dropped:
-        wait_for(None, bell, 1.0)
+        wait_for(None, wakeup, 1.0)
     return dropped[0]
 
 
@@ -260,10 +259,10 @@ _ports: weakref.WeakSet[ThreadsPort] = weakref.WeakSet()
 
 
 def _close_all() -> None:
-    """CONN-30: close what is open at the end of the program, all at once, within CLOSE seconds.
+    """Close the clients that are open at the end of the program, all at once (CONN-30).
 
-    Threads that are daemons, as ours are, go on until this is done. A MessagesUnconfirmed shows on
-    stderr.
+    It takes CLOSE seconds at most. The threads are daemons and run until this is done. A
+    MessagesUnconfirmed is printed to stderr.
     """
     closing = [(port, port.start_close()) for port in list(_ports) if port.running]
     for port, request in closing:
@@ -279,7 +278,7 @@ atexit.register(_close_all)
 
 
 class Forked:
-    """The lock of a client in a process that has not connected it."""
+    """The lock of a client in the child of a fork."""
 
     def __enter__(self) -> None:
         raise ConnectionClosed(FORKED)

@@ -1,9 +1,9 @@
 """trio: `async with connect(...) as client`.
 
-A nursery for each connection, with a task for the time and two for each transport: one reads, the
-other writes. Whoever publishes only leaves bytes to the writer, so cancelling a publish never
-leaves half a frame on the wire. These tasks are shielded: a cancellation from outside is for what
-is in the block, and while that ends they still send what it has published.
+Each connection has a nursery, with one task for the timer and two for each transport: one reads,
+the other writes. A publish only hands bytes to the writer, so canceling it never leaves half a
+frame on the wire. These tasks are shielded: a cancellation from outside is meant for the block, and
+while that ends they still send what it has published.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ except ImportError:
         "natsproto.adapters.trio needs trio: pip install natsproto[trio]", "OPT-17"
     ) from None
 
-from . import _shared as shared
-from ._trio_link import Link
+from ._trio_stream import TransportStream
+from .driver import CANCEL_GRACE, Driver, make_connection, open_client
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -35,32 +35,38 @@ if TYPE_CHECKING:
     from natsproto.connection.waitable import Waitable
     from natsproto.options import OptionsDict, ServersLike
 
+    from .driver import Worker
+
 
 def connect(
     servers: ServersLike = "nats://127.0.0.1:4222", **options: Unpack[OptionsDict]
 ) -> AbstractAsyncContextManager[Client]:
-    """`async with connect(...) as client`.
+    """Connect: `async with connect(...) as client`.
 
-    The options are the keywords of natsproto.options.Options, whose help tells about each, but
-    `creds` is the path of a file. ConnectFailed, AuthorizationFailed: no server took the client.
+    The options are the keywords of natsproto.options.Options, which describes them, except that
+    `creds` is the path of a file. Raises ConnectFailed if no server can be reached, and
+    AuthorizationFailed if the credentials are rejected.
     """
-    return _Connecting(shared.make_connection(servers, dict(options)))
+    return _Connecting(make_connection(servers, dict(options)))
 
 
 class _Connecting:
-    """The nursery is entered and left by hand, so that errors come out of it as they are."""
+    """The result of `connect`.
+
+    The nursery is entered and left by hand, so that it does not wrap errors in groups.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     async def __aenter__(self) -> Client:
         if not trio.lowlevel.in_trio_task():
-            raise InvalidState("natsproto.adapters.trio is for tasks of trio")
+            raise InvalidState("connect of natsproto.adapters.trio must be called in a trio task")
         self._manager = trio.open_nursery()
         self._nursery = await self._manager.__aenter__()
         self._port = TrioPort(self._connection, self._nursery)
         try:
-            self._client = await shared.open_client(self._connection, self._port)
+            self._client = await open_client(self._connection, self._port)
         except BaseException:
             await self._leave()
             raise
@@ -70,8 +76,8 @@ class _Connecting:
         # What follows takes a bounded time.
         self._nursery.cancel_scope.shield = True
         try:
-            cancelled = kind is not None and issubclass(kind, trio.Cancelled)
-            await leave(self._client, kind, shared.GOODBYE if cancelled else None)
+            canceled = kind is not None and issubclass(kind, trio.Cancelled)
+            await leave(self._client, kind, CANCEL_GRACE if canceled else None)
         finally:
             await self._leave()
 
@@ -81,18 +87,18 @@ class _Connecting:
         await self._manager.__aexit__(None, None, None)
 
 
-class TrioPort(shared.Carrier):
-    """Carries out what a Connection orders, with tasks of this nursery."""
+class TrioPort(Driver):
+    """Runs a connection with tasks of a nursery."""
 
     def __init__(self, connection: Connection, nursery: trio.Nursery) -> None:
         super().__init__(connection)
         self._nursery = nursery
         self._token = trio.lowlevel.current_trio_token()
-        self._link: Link | None = None
-        self._alarm = math.inf
-        self._earlier = trio.Event()
-        self._watch = trio.CancelScope(shield=True)
-        nursery.start_soon(self._watch_the_time)
+        self._stream: TransportStream | None = None
+        self._fires_at = math.inf
+        self._earlier = trio.Event()  # the timer was moved forward
+        self._timer = trio.CancelScope(shield=True)
+        nursery.start_soon(self._run_timer)
 
     def now(self) -> float:
         return trio.current_time()
@@ -107,12 +113,12 @@ class TrioPort(shared.Carrier):
                 waitable.waiters.remove(event.set)
 
     async def checkpoint(self) -> None:
-        if self._turn_is_over():
+        if self.turn_is_over():
             await trio.lowlevel.checkpoint()
         else:
             await trio.lowlevel.checkpoint_if_cancelled()
 
-    async def together(self, workers: list[shared.Worker]) -> None:
+    async def run_all(self, workers: list[Worker]) -> None:
         try:
             async with trio.open_nursery() as nursery:
                 for worker in workers:
@@ -122,59 +128,60 @@ class TrioPort(shared.Carrier):
             raise
 
     def flush_soon(self) -> None:
-        self.carry_out()
+        self.pump()
 
-    def _nudge(self) -> None:
+    def pump_soon(self) -> None:
         with suppress(trio.RunFinishedError):
-            self._token.run_sync_soon(self.carry_out)
+            self._token.run_sync_soon(self.pump)
 
     async def aclose(self) -> None:
-        self.carry_out()
+        self.pump()
         self._earlier.set()
 
     def stop(self) -> None:
-        """All tasks, at once."""
-        self._watch.cancel()
-        self._hang_up()
+        """Cancel all tasks at once."""
+        self._timer.cancel()
+        self.hang_up()
 
-    async def _watch_the_time(self) -> None:
-        with self._watch:
+    async def _run_timer(self) -> None:
+        with self._timer:
             while not self.connection.closed:
-                with trio.move_on_at(self._alarm):
+                with trio.move_on_at(self._fires_at):
                     await self._earlier.wait()
-                self._alarm = math.inf
-                self.ring()
+                self._fires_at = math.inf
+                self.on_timer()
                 self._earlier = trio.Event()
 
-    def _arm(self, deadline: float) -> None:
-        if deadline < self._alarm:
-            self._alarm = deadline
+    def set_timer(self, deadline: float) -> None:
+        if deadline < self._fires_at:
+            self._fires_at = deadline
             self._earlier.set()
 
-    def _dial(self, order: Dial) -> None:
-        self._link = Link(self)
-        self._nursery.start_soon(self._link.run, order)
+    def dial(self, effect: Dial) -> None:
+        self._stream = TransportStream(self)
+        self._nursery.start_soon(self._stream.run, effect)
 
-    def _start_tls(self, order: StartTls) -> None:
-        assert self._link is not None
-        self._link.hostname = order.hostname
+    def start_tls(self, effect: StartTls) -> None:
+        assert self._stream is not None
+        self._stream.hostname = effect.hostname
 
-    def _hang_up(self) -> None:
-        if self._link is not None:
-            self._link.detach()
-            self._link = None
+    def hang_up(self) -> None:
+        if self._stream is not None:
+            self._stream.detach()
+            self._stream = None
 
-    def _send(self) -> None:
-        link = self._link
-        if link is not None and link.idle:
-            link.write(self.connection.data_to_send())
+    def send(self) -> None:
+        stream = self._stream
+        if stream is not None and stream.idle:
+            stream.write(self.connection.data_to_send())
 
-    def forked(self) -> None:
-        link, self._link = self._link, None
-        if link is not None:
-            link.disown()
-        super().forked()
+    def on_fork(self) -> None:
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.disown()
+        super().on_fork()
 
-    def link_lost(self, error: BaseException | None) -> None:
-        self._link = None
-        self.lost(error)
+    def transport_lost(self, error: BaseException | None) -> None:
+        """Report that the present transport is lost."""
+        self._stream = None
+        self.on_closed(error)

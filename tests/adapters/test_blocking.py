@@ -81,7 +81,7 @@ def test_one_thread_at_a_time(server):
         waiter.start()
         while not client.port._user:
             time.sleep(0.001)
-        with pytest.raises(InvalidState, match="one thread at a time"):
+        with pytest.raises(InvalidState, match="in use by another thread"):
             client.publish("a")
         # Not even the answer of a client in use; so somebody else has to end the wait.
         with connect(server.url) as other:
@@ -399,7 +399,7 @@ def test_exceptions_of_other_handlers(server, monkeypatch, whose, method, when):
     with connect(server.url, reconnect_wait=0.01) as client:
         sub = client.subscribe("a")
         client.flush()
-        target = client.port._wire if whose == "wire" else client.port.connection
+        target = client.port._transport if whose == "wire" else client.port.connection
         real = getattr(target, method)
 
         def interrupted(*args):

@@ -109,8 +109,8 @@ def test_an_idle_client_sleeps(runtime, server, monkeypatch):
             await client.flush()
             turns = []
             port = client.session.port
-            real = port.carry_out
-            monkeypatch.setattr(port, "carry_out", lambda: (turns.append(None), real()))
+            real = port.pump
+            monkeypatch.setattr(port, "pump", lambda: (turns.append(None), real()))
             await runtime.sleep(0.3)
             assert len(turns) <= 1
 
@@ -254,7 +254,7 @@ def test_trio_is_told_from_asyncio():
         async with connect():
             pass
 
-    with pytest.raises(InvalidState, match="is for tasks of trio"):
+    with pytest.raises(InvalidState, match="must be called in a trio task"):
         asyncio.run(main())
 
 

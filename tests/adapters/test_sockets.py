@@ -1,4 +1,4 @@
-"""Wire, the socket of `blocking` and `threads`: what it takes, and when it asks to be woken."""
+"""SocketTransport of `blocking` and `threads`: the data that it takes, and when it must wake."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from contextlib import nullcontext
 import pytest
 
 from natsproto.adapters import threads
-from natsproto.adapters._sockets import READ, WRITE, Wire
+from natsproto.adapters._sockets import READ, WRITE, SocketTransport
 
 
 @pytest.fixture
 def ends():
-    """An open Wire, and the socket at its other end."""
+    """An open transport, and the socket at its other end."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         host, port = listener.getsockname()
-        wire = Wire(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        transport = SocketTransport(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
         peer, _ = listener.accept()
-        while not wire.connected():
-            select.select([], [wire.fileno()], [], 5)
+        while not transport.connected():
+            select.select([], [transport.fileno()], [], 5)
         with peer:
             peer.settimeout(5)
-            yield wire, peer
-        wire.close()
+            yield transport, peer
+        transport.close()
 
 
 class Source:
@@ -39,35 +39,35 @@ class Source:
 
 
 @pytest.mark.rule("CONN-26")
-def test_nothing_is_left_untaken_unless_the_wire_waits_to_write(ends):
-    wire, peer = ends
+def test_data_is_left_untaken_only_while_the_transport_waits_to_write(ends):
+    transport, peer = ends
     source = Source()
     total = 0
-    while not wire.unsent:  # until the buffers of the system are full
+    while not transport.unsent:  # until the buffers of the system are full
         source.pieces.append(bytes(1 << 20))
         total += 1 << 20
-        wire.send(source.take)
-    assert wire.wants() == READ | WRITE
+        transport.send(source.take)
+    assert transport.wants() == READ | WRITE
     source.pieces.append(b"more")  # while the system accepts nothing
     total += 4
-    wire.send(source.take)
-    assert (source.pieces, wire.wants()) == ([b"more"], READ | WRITE)
+    transport.send(source.take)
+    assert (source.pieces, transport.wants()) == ([b"more"], READ | WRITE)
     received = 0
     while received < total:
         received += len(peer.recv(1 << 20))
-        # This one call has to do: the next one comes when the wire is ready for what it wants.
-        wire.send(source.take)
-        assert wire.unsent or not source.pieces
-    assert (wire.unsent, wire.wants()) == ([], READ)
+        # This one call has to do: the next one comes when the transport is ready for what it wants.
+        transport.send(source.take)
+        assert transport.unsent or not source.pieces
+    assert (transport.unsent, transport.wants()) == ([], READ)
 
 
-def test_a_broken_wire_takes_nothing(ends):
-    wire, _ = ends
-    wire.broken = OSError("broken")
+def test_a_broken_transport_takes_no_data(ends):
+    transport, _ = ends
+    transport.broken = OSError("broken")
     source = Source()
     source.pieces.append(b"1")
-    wire.send(source.take)
-    assert (source.pieces, wire.unsent) == ([b"1"], [])
+    transport.send(source.take)
+    assert (source.pieces, transport.unsent) == ([b"1"], [])
 
 
 @pytest.mark.rule("CONN-26")

@@ -510,15 +510,15 @@ def test_callers_outlive_many_servers(own_server):
         assert not service.is_alive()
 
 
-def test_a_bell_that_nobody_silences(server):
-    """While there is always something to read, the bell is not: it must not fill up and block."""
+def test_a_wakeup_socket_that_is_full(server):
+    """It is read only when there is nothing else to do, so it fills up; that must not block."""
     with connect(server.url) as client:
         port = client.port
 
         def ring():
             with port.lock:
                 for _ in range(10_000):
-                    port._asleep = True
+                    port._polling = True
                     port.flush_soon()
 
         ringing = threading.Thread(target=ring, daemon=True)

@@ -157,4 +157,4 @@ def test_name_docstring_and_signature_are_those_of_the_method(method):
 
 def test_functions_need_not_have_attributes():
     bare = object()  # like a function of MicroPython
-    assert port._dressed(bare, Inner.add) is bare
+    assert port._copy_metadata(bare, Inner.add) is bare

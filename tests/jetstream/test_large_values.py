@@ -30,7 +30,7 @@ from jetstream.schema.info import PubAck, StreamInfo
 from jetstream.schema.timestamp import Timestamp
 from jetstream.stream import Stream
 from natsproto import Headers, NatsError, encode, events
-from natsproto.adapters._shared import make_connection
+from natsproto.adapters.driver import make_connection
 from natsproto.connection.effects import Publish
 from natsproto.connection.servers import Server
 from natsproto.errors import ConnectFailed, LocalError, NoResponders

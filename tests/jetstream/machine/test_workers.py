@@ -26,7 +26,7 @@ class Loop(Stage):
     async def wait(self, waitable):
         await Turn()
 
-    async def together(self, workers):
+    async def run_all(self, workers):
         tasks = [worker() for worker in workers]
         try:
             while tasks:
@@ -330,11 +330,11 @@ def test_the_lock_is_free_during_callbacks(concurrency):
     stage.alone = False
     seen = []
 
-    async def together(workers):
+    async def run_all(workers):
         for worker in workers:
             await worker()
 
-    stage.together = together
+    stage.run_all = run_all
     messages(stage, 1, 2, 3)()
 
     def callback(msg):
@@ -352,10 +352,10 @@ def test_the_lock_is_free_during_callbacks(concurrency):
 def test_a_port_that_has_one_thread():
     stage, consuming = begin()
 
-    async def together(workers):
+    async def run_all(workers):
         raise InvalidValue("%d at once" % len(workers))
 
-    stage.together = together
+    stage.run_all = run_all
     messages(stage, 1)()
     with pytest.raises(NatsError, match="2 at once"):
         stage.run(consuming.run(Work(), concurrency=2))
@@ -380,10 +380,10 @@ def test_a_slow_callback_is_not_silence():
 def test_a_port_that_cannot_begin():
     stage, consuming = begin()
 
-    async def together(workers):
+    async def run_all(workers):
         raise RuntimeError("can't start new thread")
 
-    stage.together = together
+    stage.run_all = run_all
     with pytest.raises(RuntimeError, match="new thread"):
         stage.run(consuming.run(Work(), concurrency=2))
     assert consuming.closed

@@ -1,4 +1,4 @@
-"""trio's transport: what only its scheduler can do to it."""
+"""The transport of trio: effects of the order in which tasks run."""
 
 from __future__ import annotations
 
@@ -8,51 +8,51 @@ import pytest
 import trio
 import trio.testing
 
-from natsproto.adapters._trio_link import Link
+from natsproto.adapters._trio_stream import TransportStream
 from natsproto.adapters.trio import connect
 from natsproto.connection.effects import Dial
 
 
 class Port:
-    """What a link reports to, counted."""
+    """Records the reports of a stream."""
 
     def __init__(self):
         self.open = trio.Event()
         self.reports = []
 
-    def opened(self):
+    def on_opened(self):
         self.open.set()
 
-    def received(self, data):
+    def on_data(self, data):
         self.reports.append(data)
 
-    def carry_out(self):
+    def pump(self):
         self.reports.append("written")
 
-    def link_lost(self, error):
+    def transport_lost(self, error):
         self.reports.append(error)
 
 
 @pytest.mark.rule("CONN-25")
-def test_a_link_that_is_detached_when_its_tasks_are_about_to_run():
-    """Both wake in one turn. If the link's tasks come second, their socket is closed by then."""
+def test_detaching_a_stream_whose_tasks_are_about_to_run():
+    """Both wake in one turn. If the stream's tasks run second, their socket is closed by then."""
 
-    async def detach_at(signal, link):
+    async def detach_at(signal, stream):
         await trio.lowlevel.wait_readable(signal)
-        link.detach()
+        stream.detach()
 
     async def main():
         with socket.create_server(("127.0.0.1", 0)) as listener:
             for _ in range(40):
                 port = Port()
-                link = Link(port)
+                stream = TransportStream(port)
                 near, far = socket.socketpair()
                 async with trio.open_nursery() as nursery:
-                    nursery.start_soon(link.run, Dial(*listener.getsockname(), False))
+                    nursery.start_soon(stream.run, Dial(*listener.getsockname(), False))
                     await port.open.wait()
                     peer, _ = listener.accept()
-                    nursery.start_soon(detach_at, far, link)
-                    link.write([bytes(1 << 24)])  # more than the system takes
+                    nursery.start_soon(detach_at, far, stream)
+                    stream.write([bytes(1 << 24)])  # more than the system takes
                     await trio.testing.wait_all_tasks_blocked()
                     peer.recv(1 << 20)  # now it can write, and read
                     peer.send(b"PING\r\n")
@@ -65,8 +65,8 @@ def test_a_link_that_is_detached_when_its_tasks_are_about_to_run():
 
 
 @pytest.mark.parametrize("size", [1, 500_000])
-def test_a_block_that_is_cancelled_in_the_turn_in_which_it_publishes(server, size):
-    """The cancellation is for what is in the block, not for the tasks that send."""
+def test_a_block_canceled_in_the_turn_in_which_it_publishes_still_sends(server, size):
+    """The cancellation is meant for the block, not for the tasks that send."""
 
     async def main():
         async with connect(server.url) as watcher:
@@ -83,8 +83,8 @@ def test_a_block_that_is_cancelled_in_the_turn_in_which_it_publishes(server, siz
     trio.run(main)
 
 
-def test_a_block_whose_end_is_cut_short_leaves_no_task(server, monkeypatch):
-    """Whatever the end of the block raises, the transport is dropped and the nursery empty."""
+def test_a_block_whose_exit_is_interrupted_leaves_no_task(server, monkeypatch):
+    """Whatever leaving the block raises, the transport is dropped and the nursery is empty."""
 
     async def main():
         with pytest.raises(KeyboardInterrupt):

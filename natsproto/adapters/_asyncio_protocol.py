@@ -1,7 +1,7 @@
-"""Link: one transport of asyncio or uvloop.
+"""TransportProtocol: one transport of asyncio or uvloop.
 
 A BufferedProtocol, which reads into a buffer of 64 KiB: that halves the cost of a round trip
-against asyncio.Protocol.
+compared to asyncio.Protocol.
 """
 
 from __future__ import annotations
@@ -9,47 +9,51 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, cast
 
-from ._shared import READ_SIZE, part_from
+from .driver import READ_SIZE, disown_socket
 
 if TYPE_CHECKING:
     from .asyncio import AsyncioPort
 
 
-class Link(asyncio.BufferedProtocol):
-    """One transport. Once detached it reports nothing more."""
+class TransportProtocol(asyncio.BufferedProtocol):
+    """One transport. After `detach` it reports nothing more."""
 
     def __init__(self, port: AsyncioPort) -> None:
         self._port: AsyncioPort | None = port
         self.transport: asyncio.Transport | None = None
         self._buffer = memoryview(bytearray(READ_SIZE))
         self.writable = False
-        self.early: list[bytes] | None = None  # what comes while TLS is started
+        self.early: list[bytes] | None = None  # received while the TLS handshake is under way
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def detach(self) -> None:
+        """Drop the transport at once."""
         self._port = None
         if self.transport is not None:
             self.transport.abort()
 
     def disown(self) -> None:
-        """After a fork, in the child: the transport is the other process's."""
+        """Let go of the transport in the child of a fork: it belongs to the parent."""
         self._port = None
         if self.transport is not None:
-            part_from(self.transport.get_extra_info("socket").fileno())
+            disown_socket(self.transport.get_extra_info("socket").fileno())
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Report the open transport."""
         self.transport = cast("asyncio.Transport", transport)
         self.writable = True
         # Not when create_connection returns: uvloop has read from the socket by then.
         if self._port is not None:
-            self._port.link_made()
+            self._port.transport_made()
         else:
             self.transport.abort()
 
     def get_buffer(self, sizehint: int) -> memoryview:
+        """Return the buffer to read into."""
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
+        """Report what was read, or keep it during the TLS handshake."""
         data = bytes(self._buffer[:nbytes])
         if self.early is not None:
             self.early.append(data)
@@ -57,11 +61,12 @@ class Link(asyncio.BufferedProtocol):
             self.receive(data)
 
     def receive(self, data: bytes) -> None:
+        """Report data, unless the transport was dropped."""
         if self._port is not None:
-            self._port.received(data)
+            self._port.on_data(data)
 
     def pause(self) -> None:
-        """Read nothing more in this turn."""
+        """Read nothing more in this turn of the loop."""
         assert self.transport is not None
         self.transport.pause_reading()
         asyncio.get_running_loop().call_soon(self._resume)
@@ -72,17 +77,20 @@ class Link(asyncio.BufferedProtocol):
             self.transport.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Report the end of the transport."""
         if self.transport is not None:
-            self.transport.abort()  # TLS of Python 3.10 takes it for left open otherwise
+            self.transport.abort()  # or else TLS of Python 3.10 warns that it was left open
         if not self.closed.done():
             self.closed.set_result(None)
         if self._port is not None:
-            self._port.link_lost(self, exc)
+            self._port.transport_lost(self, exc)
 
     def pause_writing(self) -> None:
+        """Note that the transport has no room."""
         self.writable = False
 
     def resume_writing(self) -> None:
+        """Write what was held back."""
         self.writable = True
         if self._port is not None:
-            self._port.carry_out()
+            self._port.pump()

@@ -1,4 +1,4 @@
-"""Link: one transport of trio, with a task that reads and one that writes."""
+"""TransportStream: one transport of trio, with a task that reads and one that writes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from . import _shared as shared
+from .driver import READ_SIZE, TRANSPORT_ERRORS, disown_socket, try_addresses
+from .tls import tls_context
 
 if TYPE_CHECKING:
     from natsproto.connection.effects import Dial
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from .trio import TrioPort
 
 
-class Link:
-    """One transport and its two tasks. Once detached it reports nothing more."""
+class TransportStream:
+    """One transport and its two tasks. After `detach` it reports nothing more."""
 
     _stream: trio.abc.Stream
 
@@ -26,46 +27,49 @@ class Link:
         self._socket: trio.socket.SocketType | None = None
         self._pieces: list[bytes] = []
         self._filled = trio.Event()
-        self._broken: BaseException | None = None  # why nothing can be sent any more
+        self._broken: BaseException | None = None  # why nothing more can be sent
         self.idle = False  # the writer has nothing to do
-        self.hostname = ""  # with a name: TLS is wanted and not begun
+        self.hostname = ""  # if set, TLS is to be started
 
     def detach(self) -> None:
+        """Drop the transport at once."""
         self._scope.cancel()
         self._close()
 
     def disown(self) -> None:
-        """After a fork, in the child: the socket is the other process's."""
+        """Let go of the socket in the child of a fork: it belongs to the parent."""
         if self._socket is not None and self._socket.fileno() >= 0:
-            shared.part_from(self._socket.fileno())
+            disown_socket(self._socket.fileno())
 
     def _close(self) -> None:
         if self._socket is not None:
             self._socket.close()
 
     def write(self, pieces: list[bytes]) -> None:
+        """Hand data to the writer, which must be idle."""
         if pieces:
             self._pieces = pieces
             self.idle = False
             self._filled.set()
 
-    async def run(self, order: Dial) -> None:
+    async def run(self, effect: Dial) -> None:
+        """Dial, then read and write until the transport ends or is dropped."""
         with self._scope:
             try:
-                addresses = await trio.socket.getaddrinfo(order.host, order.port, type=SOCK_STREAM)
-                await shared.first_answer(addresses, order.shuffle, self._connect)
+                found = await trio.socket.getaddrinfo(effect.host, effect.port, type=SOCK_STREAM)
+                await try_addresses(found, effect.shuffle, self._connect)
                 async with trio.open_nursery() as nursery:
                     self.idle = True
-                    self._port.opened()
+                    self._port.on_opened()
                     nursery.start_soon(self._write)
                     await self._read()
                     nursery.cancel_scope.cancel()
-            except shared.FAILURES as error:
+            except TRANSPORT_ERRORS as error:
                 self._broken = error
             finally:
                 self._close()
             if not self._scope.cancel_called:
-                self._port.link_lost(self._broken)
+                self._port.transport_lost(self._broken)
 
     async def _connect(self, address: Any) -> None:
         self._close()
@@ -78,18 +82,18 @@ class Link:
             while True:
                 if self.hostname:
                     await self._start_tls()
-                data = await self._stream.receive_some(shared.READ_SIZE)
-                # What was read in the turn in which it was cancelled is returned all the same.
+                data = await self._stream.receive_some(READ_SIZE)
+                # A read that succeeds in the turn in which it is canceled returns all the same.
                 if not data or self._scope.cancel_called:
                     return
-                self._port.received(bytes(data))
+                self._port.on_data(bytes(data))
         except trio.ClosedResourceError:
-            pass  # detached while this task was about to run: too late to be cancelled
+            pass  # detached while this task was about to run: too late to be canceled
         except trio.BrokenResourceError as error:
             self._broken = error.__cause__ or error
 
     async def _start_tls(self) -> None:
-        context = shared.tls_context(self._port.connection.options)
+        context = tls_context(self._port.connection.options)
         try:
             stream = trio.SSLStream(
                 self._stream, context, server_hostname=self.hostname, https_compatible=True
@@ -100,7 +104,7 @@ class Link:
         await stream.do_handshake()
         self._stream = stream
         if not self._scope.cancel_called:
-            self._port.secured()
+            self._port.on_tls()
 
     async def _write(self) -> None:
         try:
@@ -110,7 +114,7 @@ class Link:
                 for piece in self._pieces:
                     await self._stream.send_all(piece)
                 self.idle = True
-                self._port.carry_out()
+                self._port.pump()
         except trio.ClosedResourceError:
             pass  # as above
         except trio.BrokenResourceError as error:

@@ -1,0 +1,381 @@
+"""The driver: what adapters have in common, and the base class to write one on.
+
+A connection decides; an adapter does the I/O. `Driver` stands between them: its `on_...` methods
+pass inputs to the connection, and `pump` reads the four outputs and calls the five methods that an
+adapter implements. docs/adapters.md builds an adapter on it, step by step.
+
+This module imports nothing that MicroPython lacks, so adapters for devices can use it as well.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from natsproto.client import Client
+from natsproto.connection import Connection
+from natsproto.connection.effects import Dial, StartTls
+from natsproto.errors import InvalidState, InvalidValue
+from natsproto.options import Options
+from natsproto.port import run_sync
+from natsproto.wire.text import shorten
+
+try:
+    import warnings
+except ImportError:  # MicroPython
+    warnings = None  # type: ignore[assignment]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine
+    from typing import Any, TypeAlias
+    from weakref import WeakSet
+
+    from natsproto.connection.servers import Rng
+    from natsproto.options import ServersLike
+    from natsproto.port import Port
+
+    Worker: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+    #: An entry of the list that socket.getaddrinfo returns.
+    Address: TypeAlias = Any
+
+__all__ = [
+    "CANCEL_GRACE",
+    "FORKED",
+    "READ_SIZE",
+    "TRANSPORT_ERRORS",
+    "Driver",
+    "SystemRng",
+    "disown_socket",
+    "make_connection",
+    "open_client",
+    "run_worker",
+    "try_addresses",
+]
+
+#: How many bytes to read at a time.
+READ_SIZE = 64 * 1024
+#: How long leaving a canceled block may take, in seconds: enough to send what it has published.
+CANCEL_GRACE = 0.5
+#: What dialing and TLS raise when they fail. A host name that cannot be encoded for DNS, or that no
+#: certificate can have, is a ValueError.
+TRANSPORT_ERRORS = (OSError, ValueError)
+#: Why a client is closed in a child process.
+FORKED = "this client belongs to the process before the fork: connect again"
+
+# For how long an iterator that finds messages keeps the loop to itself, in seconds.
+_TURN = 0.02
+_FILE_TYPE = 0o170000
+_REGULAR_FILE = 0o100000
+
+
+class SystemRng:
+    """Random numbers of the operating system, with the methods that a Connection needs.
+
+    random.SystemRandom does the same, but MicroPython does not have it. Where `os.urandom` is
+    missing, pass a function that returns so many random bytes; they must not be predictable.
+    """
+
+    def __init__(self, urandom: Callable[[int], bytes] | None = None) -> None:
+        system: Callable[[int], bytes] = getattr(os, "urandom", _no_urandom)
+        self._urandom = system if urandom is None else urandom
+
+    def random(self) -> float:
+        """Return a number from 0.0 up to, but not including, 1.0."""
+        return (int.from_bytes(self._urandom(7), "big") >> 3) / (1 << 53)
+
+    def randrange(self, limit: int) -> int:
+        """Return a number from 0 up to, but not including, `limit`."""
+        # 128 bits more than needed make the bias of the remainder unmeasurable.
+        size = len("%x" % limit) // 2 + 17
+        return int.from_bytes(self._urandom(size), "big") % limit
+
+    def shuffle(self, items: list[Any]) -> None:
+        """Put the items into a random order."""
+        for i in range(len(items) - 1, 0, -1):
+            j = self.randrange(i + 1)
+            items[i], items[j] = items[j], items[i]
+
+
+def _no_urandom(size: int) -> bytes:
+    raise InvalidState("random numbers are not available: pass an rng to make_connection")
+
+
+_RNG = SystemRng()
+
+
+def make_connection(
+    servers: ServersLike, options: dict[str, Any], *, rng: Rng = _RNG
+) -> Connection:
+    """Check the options and return a connection that has not begun to connect.
+
+    `options` are the keywords of natsproto.options.Options, except that `creds` is the path of a
+    file here, and that `tls` must be a bool, None or an ssl.SSLContext (OPT-16). An option that
+    does not exist raises InvalidValue, with the name that was probably meant.
+    """
+    creds: object = options.get("creds")
+    if (isinstance(creds, str) and creds) or hasattr(creds, "__fspath__"):
+        options = dict(options)
+        options["creds"] = _credentials_reader(creds)
+    try:
+        checked = Options(servers=servers, **options)
+    except TypeError:
+        _reject_unknown(options)
+        raise
+    if checked.tls is not None and checked.tls is not True:
+        _check_tls(checked.tls)
+    return Connection(checked, rng=rng)
+
+
+def _credentials_reader(path: Any) -> Callable[[], str]:
+    if not isinstance(path, str):
+        path = os.fspath(path)
+    try:
+        regular = os.stat(path)[0] & _FILE_TYPE == _REGULAR_FILE
+    except (OSError, ValueError):  # ValueError: a path with a NUL
+        regular = False
+    if not regular:
+        raise InvalidValue("creds file does not exist: %s" % shorten(path))
+
+    # Read again at every attempt: credentials are renewed by replacing the file.
+    def read() -> str:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+
+    return read
+
+
+def _reject_unknown(options: dict[str, Any]) -> None:
+    """Raise InvalidValue for the first option that does not exist, if there is one."""
+    known: dict[str, Any] | None = getattr(Options.__init__, "__kwdefaults__", None)
+    if known is None:
+        return  # MicroPython: the TypeError has to do
+    for name in options:
+        if name not in known:
+            from difflib import get_close_matches
+
+            close = get_close_matches(name, known, 1)
+            hint = "; do you mean %r?" % close[0] if close else ""
+            raise InvalidValue("option does not exist: %s%s" % (shorten(name), hint)) from None
+
+
+def _check_tls(tls: object) -> None:
+    try:
+        from ssl import SSLContext
+    except ImportError:
+        raise InvalidValue("tls needs the module ssl, which is missing", "OPT-16") from None
+    if not isinstance(tls, SSLContext):
+        # OPT-16: the type alone, because the object may hold the path or the password of a key.
+        name = type(tls).__name__
+        raise InvalidValue("tls is not True or an ssl.SSLContext: %s" % name, "OPT-16")
+
+
+async def open_client(connection: Connection, port: Port) -> Client:
+    """Connect and return the client; if that fails or is canceled, release everything."""
+    client = Client(connection, port)
+    connection.connect(port.now())
+    try:
+        await client.session.settle(connection.opened)
+    except BaseException:
+        connection.close(port.now())
+        port.flush_soon()
+        await port.aclose()
+        raise
+    return client
+
+
+def run_worker(worker: Worker) -> None:
+    """Run one worker of `run_all` to its end, on a runtime without async."""
+    run_sync(worker())
+
+
+async def try_addresses(
+    addresses: list[Address], shuffle: bool, connect: Callable[[Address], Awaitable[None]]
+) -> None:
+    """Connect to the first address that accepts; if none does, raise the error of the last one.
+
+    `addresses` is a list as socket.getaddrinfo returns it, and `shuffle` that of the Dial effect.
+    """
+    if shuffle:
+        _RNG.shuffle(addresses)
+    for address in addresses[:-1]:
+        try:
+            return await connect(address)
+        except OSError:  # noqa: PERF203
+            pass
+    await connect(addresses[-1])
+
+
+class Driver:
+    """Passes inputs to a connection and carries out its effects.
+
+    A subclass implements `now`, `dial`, `start_tls`, `hang_up`, `send` and `set_timer`, calls the
+    `on_...` methods when something happens to its transport, and adds the other methods of
+    natsproto.port.Port: `wait`, `checkpoint`, `run_all`, `flush_soon` and `aclose`.
+
+    Nothing here may run in two threads at once, and none of it may be called from within `pump`.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._turn_began = 0.0
+        self._later: list[Callable[[], object]] = []
+        _track(self)
+
+    # What an adapter implements
+
+    def now(self) -> float:
+        """Return the time in seconds, from any origin; it never goes back."""
+        raise NotImplementedError
+
+    def dial(self, effect: Dial) -> None:
+        """Begin to open a transport; then call `on_opened` or `on_closed`, once."""
+        raise NotImplementedError
+
+    def start_tls(self, effect: StartTls) -> None:
+        """Begin to upgrade the transport to TLS; then call `on_tls` or `on_closed`, once."""
+        raise NotImplementedError
+
+    def hang_up(self) -> None:
+        """Drop the transport, or the attempt to open one, and report nothing more about it."""
+        raise NotImplementedError
+
+    def send(self) -> None:
+        """Write `connection.data_to_send()`, if the transport is open and has room."""
+        raise NotImplementedError
+
+    def set_timer(self, deadline: float) -> None:
+        """Have `on_timer` called at that time or earlier; a later time may be ignored."""
+        raise NotImplementedError
+
+    def pump_soon(self) -> None:
+        """Have `pump` called soon, from any thread and within any call.
+
+        An adapter without this method still works, because the next `pump` does what is left to do.
+        """
+
+    # Outputs
+
+    def pump(self) -> None:
+        """Read the four outputs of the connection and act on them, in their order.
+
+        Call it after every input and every command. The `on_...` methods do.
+        """
+        connection = self.connection
+        while self._later:
+            self._later.pop(0)()
+        for effect in connection.take_effects():
+            if isinstance(effect, Dial):
+                self.dial(effect)
+            elif isinstance(effect, StartTls):
+                self.start_tls(effect)
+            else:
+                self.hang_up()
+        self.send()
+        for waitable in connection.take_ready():
+            waiters, waitable.waiters = waitable.waiters, []
+            for wake in waiters:
+                wake()
+        deadline = connection.next_deadline()
+        if deadline is not None:
+            self.set_timer(deadline)
+
+    # Inputs
+
+    def on_opened(self) -> None:
+        """Report that the transport is open."""
+        self.connection.transport_opened(self.now())
+        self.pump()
+
+    def on_tls(self) -> None:
+        """Report that the TLS handshake is done and the certificate is valid."""
+        self.connection.tls_started(self.now())
+        self.pump()
+
+    def on_data(self, data: bytes) -> None:
+        """Report bytes that were received, in any pieces."""
+        self.connection.receive_data(data, self.now())
+        self.pump()
+        self._turn_began = self._time()
+
+    def on_closed(self, error: BaseException | None) -> None:
+        """Report that the transport is lost or could not be opened; None: the server closed it."""
+        if error is not None:
+            # A frame that raised one of its own variables is part of a cycle, which would keep the
+            # frames of all its callers alive: also a loop over events and its reader (EVENT-8).
+            try:
+                error.__traceback__ = None
+            except AttributeError:
+                pass  # MicroPython
+        self.connection.transport_closed(self.now(), error)
+        self.pump()
+
+    def on_timer(self) -> None:
+        """Report that the deadline has come, or that some time has passed."""
+        self.connection.handle_timer(self.now())
+        self.pump()
+
+    def on_fork(self) -> None:
+        """Close the connection in a child process: the transport belongs to the parent.
+
+        An adapter whose event loop knows the socket calls `disown_socket` first.
+        """
+        self.connection.abandon(FORKED, copied=True)
+
+    # For the port
+
+    def run_soon(self, work: Callable[[], object]) -> None:
+        """Call `work` before the next outputs are read; from any thread and within any call."""
+        # No lock: the caller may be a finalizer that has interrupted the thread that holds it.
+        self._later.append(work)
+        self.pump_soon()
+
+    def warn(self, text: str) -> None:
+        """Issue a ResourceWarning, unless the interpreter is about to end."""
+        if warnings is not None and not sys.is_finalizing():
+            warnings.warn(text, ResourceWarning, stacklevel=3)
+
+    def turn_is_over(self) -> bool:
+        """Return whether `checkpoint` should let others run before the next message is returned."""
+        # By time, not by count: a turn of the loop reads another 64 KiB. Iterators that paused
+        # every 64 messages lost 890,000 of a million that came at once, to overflow.
+        now = self._time()
+        over = now - self._turn_began > _TURN
+        if over:
+            self._turn_began = now
+        return over
+
+    def _time(self) -> float:
+        """Return `now` without its checks, for callers that are known to be in the right place."""
+        return self.now()
+
+
+def disown_socket(fd: int) -> None:
+    """Make a socket that was copied by a fork lead nowhere; the parent's is not affected.
+
+    The two processes share the selector of an event loop, so the child must not close or unregister
+    the socket. Nor may it read or write, since that would be the parent's data.
+    """
+    import socket
+
+    here, there = socket.socketpair()
+    there.close()
+    os.dup2(here.fileno(), fd, inheritable=False)
+    here.close()
+
+
+if hasattr(os, "register_at_fork"):
+    from weakref import WeakSet
+
+    _drivers: WeakSet[Driver] = WeakSet()
+    _track = _drivers.add
+
+    def _after_fork() -> None:
+        for driver in list(_drivers):
+            driver.on_fork()
+
+    os.register_at_fork(after_in_child=_after_fork)
+else:
+
+    def _track(item: Driver) -> None:
+        pass  # no fork, or no way to notice one

@@ -1,0 +1,351 @@
+"""The driver: what it imports, the options that it checks, and the order of its work."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from natsproto.adapters import driver
+from natsproto.adapters.driver import (
+    FORKED,
+    Driver,
+    SystemRng,
+    make_connection,
+    run_worker,
+    try_addresses,
+)
+from natsproto.connection.effects import Dial, StartTls
+from natsproto.connection.waitable import Waitable
+from natsproto.errors import ConnectionClosed, InvalidState, InvalidValue
+from natsproto.port import run_sync
+from tests.connection.support import PONG, Script, info
+from tests.core import ROOT
+
+MISSING_ON_MICROPYTHON = [
+    "abc",
+    "asyncio",
+    "collections.abc",
+    "contextlib",
+    "dataclasses",
+    "difflib",
+    "enum",
+    "inspect",
+    "logging",
+    "pathlib",
+    "random",
+    "re",
+    "socket",
+    "ssl",
+    "threading",
+    "typing",
+]
+
+
+def test_the_driver_imports_nothing_that_micropython_lacks():
+    code = f"""
+import os, sys  # CPython's os imports abc; MicroPython has one of its own
+sys.path.insert(0, {str(ROOT)!r})
+for name in {MISSING_ON_MICROPYTHON!r}:
+    sys.modules[name] = None  # an import of it fails
+from natsproto.adapters.driver import Driver, make_connection
+print(make_connection("nats://a", {{"name": "device"}}).options.name)
+for name in {MISSING_ON_MICROPYTHON!r}:
+    del sys.modules[name]  # the end of the interpreter looks for some of them
+"""
+    run = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, timeout=60
+    )
+    assert (run.stdout, run.stderr) == ("device\n", "")
+
+
+LAZY = {"ssl", "inspect", "difflib", "pathlib"}
+
+
+@pytest.mark.parametrize("adapter", ["blocking", "threads"])
+def test_adapters_import_what_few_programs_need_on_demand(adapter):
+    code = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+import natsproto.adapters.{adapter}
+print(*sys.modules)
+"""
+    run = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert LAZY.isdisjoint(run.stdout.split())
+
+
+class Recorder(Driver):
+    """Writes down what it is asked to do."""
+
+    def __init__(self, connection):
+        super().__init__(connection)
+        self.time = 0.0
+        self.log = []
+
+    def now(self):
+        return self.time
+
+    def dial(self, effect):
+        self.log.append(effect)
+
+    start_tls = dial
+
+    def hang_up(self):
+        self.log.append("hang up")
+
+    def send(self):
+        for piece in self.connection.data_to_send():
+            self.log += [line.split()[0] for line in piece.splitlines()]
+
+    def set_timer(self, deadline):
+        self.log.append(deadline)
+
+    def pump_soon(self):
+        self.log.append("pump soon")
+
+    def taken(self):
+        log, self.log = self.log, []
+        return log
+
+
+def start(**options):
+    """A driver whose connection has begun to connect."""
+    made = Recorder(make_connection("nats://a", {"max_reconnects": 1, **options}, rng=Script()))
+    made.connection.connect(0.0)
+    made.pump()
+    return made
+
+
+def wait_for(made: Recorder, waitable: Waitable) -> None:
+    waitable.waiters.append(lambda: made.log.append("woken"))
+
+
+def test_a_life_and_the_order_of_the_outputs():
+    made = start()
+    assert made.taken() == [Dial("a", 4222, True), 5.0]
+    made.time = 1.0
+    made.on_opened()
+    made.on_data(info())
+    assert made.taken() == [5.0, b"CONNECT", b"PING", 5.0]
+    wait_for(made, made.connection.opened)
+    made.on_data(PONG)
+    assert made.taken() == ["woken", 5.0]
+    assert made.connection.opened.waiters == []
+    made.connection.publish("a", b"1")
+    made.pump()
+    assert made.taken()[:2] == [b"PUB", b"1"]
+    made.time = 9.0
+    made.on_closed(OSError("reset"))
+    assert made.taken()[0] == Dial("a", 4222, True)
+    made.time = 14.0
+    made.on_timer()
+    assert made.taken()[0] == "hang up"
+
+
+def test_effects_come_before_data():
+    made = start(tls=True)
+    made.on_opened()
+    made.taken()
+    made.on_data(info(tls_required=True))
+    assert made.taken() == [StartTls("a"), 5.0]
+    made.on_tls()
+    assert made.taken() == [b"CONNECT", b"PING", 5.0]
+
+
+def test_an_error_is_reported_without_its_traceback():
+    """Its frames would keep their variables alive."""
+    with pytest.raises(OSError, match="refused") as caught:
+        raise OSError("refused")
+    error = caught.value
+    assert error.__traceback__ is not None
+    start().on_closed(error)
+    assert error.__traceback__ is None
+
+
+def test_work_of_finalizers_comes_before_effects():
+    made = start()
+    made.taken()
+    made.run_soon(lambda: made.connection.close(0.0))
+    made.run_soon(lambda: made.log.append("second"))
+    assert made.taken() == ["pump soon", "pump soon"]
+    made.pump()
+    assert made.taken()[:2] == ["second", "hang up"]
+    assert made.connection.closed
+
+
+def test_an_iterator_keeps_the_loop_for_a_while():
+    made = start()
+    made.time = 1.0
+    made.on_opened()
+    made.on_data(info() + PONG)
+    made.time = 1.01
+    assert not made.turn_is_over()
+    made.time = 1.03
+    assert made.turn_is_over()
+    assert not made.turn_is_over()  # another turn has begun
+
+
+def test_a_warning_names_the_caller():
+    made = start()
+    with pytest.warns(ResourceWarning, match="messages were not stopped"):
+        made.warn("messages were not stopped")
+
+
+def test_in_the_child_of_a_fork_the_connection_is_closed():
+    made = start()
+    made.on_fork()
+    assert made.connection.closed.endswith(FORKED)
+    assert isinstance(made.connection.opened.error, ConnectionClosed)
+
+
+def test_an_adapter_has_to_implement_six_methods():
+    bare = Driver(make_connection("nats://a", {}))
+    calls = [
+        bare.now,
+        lambda: bare.dial(Dial("a", 1, False)),
+        lambda: bare.start_tls(StartTls("a")),
+        bare.hang_up,
+        bare.send,
+        lambda: bare.set_timer(1.0),
+    ]
+    for call in calls:
+        with pytest.raises(NotImplementedError):
+            call()
+    bare.pump_soon()  # this one is optional
+
+
+# Options
+
+
+def credentials(connection) -> str:
+    """The JWT that the connection would send now."""
+    fields = connection.options.auth.connect_fields("", connection.options.servers[0])
+    return fields["jwt"]
+
+
+CREDS = """-----BEGIN NATS USER JWT-----
+%s
+------END NATS USER JWT------
+-----BEGIN USER NKEY SEED-----
+SUAMLK2ZNL35WSMW37E7UD4VZ7ELPKW7DHC3BWBSD2GCZ7IUQQXZIORRBU
+------END USER NKEY SEED------
+"""
+
+
+@pytest.mark.parametrize("form", [str, lambda path: path])
+def test_credentials_are_read_again_from_their_file(tmp_path, form):
+    pytest.importorskip("cryptography")
+    path = tmp_path / "user.creds"
+    path.write_text(CREDS % "first", encoding="utf-8")
+    options = {"creds": form(path)}
+    connection = make_connection("nats://a", options)
+    assert credentials(connection) == "first"
+    path.write_text(CREDS % "second", encoding="utf-8")
+    assert credentials(connection) == "second"
+    assert options == {"creds": form(path)}
+
+
+@pytest.mark.parametrize("name", ["missing.creds", "", "a\0b"])
+def test_a_credentials_file_that_does_not_exist(tmp_path, name):
+    with pytest.raises(InvalidValue, match="creds file does not exist: "):
+        make_connection("nats://a", {"creds": str(tmp_path / name)})
+
+
+UNKNOWN = [  # name, the error
+    ("timeout", "option does not exist: 'timeout'; do you mean 'connect_timeout'?"),
+    ("zzz", "option does not exist: 'zzz'"),
+]
+
+
+@pytest.mark.parametrize(("name", "message"), UNKNOWN)
+def test_an_unknown_option(name, message):
+    with pytest.raises(InvalidValue) as caught:
+        make_connection("nats://a", {"name": "x", name: 1})
+    assert str(caught.value) == message
+
+
+def test_another_type_error_is_not_hidden(monkeypatch):
+    def fail(**options):
+        raise TypeError("a bug")
+
+    fail.__kwdefaults__ = {"servers": ""}
+    monkeypatch.setattr(driver.Options, "__init__", lambda self, **options: fail(**options))
+    with pytest.raises(TypeError, match="a bug"):
+        make_connection("nats://a", {})
+
+
+@pytest.mark.rule("OPT-16")
+def test_without_ssl_no_context_is_accepted(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ssl", None)
+    with pytest.raises(InvalidValue, match="tls needs the module ssl"):
+        make_connection("nats://a", {"tls": object()})
+    assert make_connection("nats://a", {"tls": True}).options.tls is True
+
+
+# Helpers
+
+
+def test_random_numbers():
+    rng = SystemRng()
+    assert all(0.0 <= rng.random() < 1.0 for _ in range(1000))
+    for limit in (1, 2, 255, 256, 257, 1 << 4096):
+        assert all(0 <= rng.randrange(limit) < limit for _ in range(100))
+    assert {rng.randrange(3) for _ in range(1000)} == {0, 1, 2}
+    assert rng.randrange(1 << 4096) > 1 << 4000
+    for items in ([], [1], list(range(100))):
+        mixed = list(items)
+        rng.shuffle(mixed)
+        assert sorted(mixed) == items
+    assert mixed != items
+
+
+def test_without_random_numbers_of_the_system(monkeypatch):
+    monkeypatch.delattr(driver.os, "urandom")
+    assert SystemRng(bytes).randrange(10) == 0
+    with pytest.raises(InvalidState, match="random numbers are not available: pass an rng"):
+        SystemRng().random()
+
+
+ADDRESSES = [  # addresses, those that accept, the one that is used
+    (["a"], "a", "a"),
+    (["a", "b", "c"], "bc", "b"),
+    (["a", "b", "c"], "c", "c"),
+]
+
+
+@pytest.mark.parametrize(("addresses", "accept", "used"), ADDRESSES)
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_the_first_address_that_accepts_is_used(addresses, accept, used, shuffle):
+    tried = []
+
+    async def connect(address):
+        tried.append(address)
+        if address not in accept:
+            raise OSError(address)
+
+    run_sync(try_addresses(list(addresses), shuffle, connect))
+    assert tried[-1] in accept
+    assert set(tried[:-1]).isdisjoint(accept)
+    if not shuffle:
+        assert tried[-1] == used
+
+
+def test_the_error_of_the_last_address_is_raised():
+    async def connect(address):
+        raise OSError(address)
+
+    with pytest.raises(OSError, match="c"):
+        run_sync(try_addresses(["a", "b", "c"], False, connect))
+
+
+def test_a_worker_runs_to_its_end():
+    done = []
+
+    async def worker():
+        done.append(True)
+
+    run_worker(worker)
+    assert done == [True]
