@@ -12,11 +12,11 @@ from examples.orders.__main__ import java_version
 from natsproto.testing import Server
 from tests.core import ROOT
 
-# The others are run by tests/test_gevent_adapter.py and tests/spark/test_examples.py.
+# The others are run by tests/test_example_adapters.py and tests/spark/test_examples.py.
 EXAMPLES = [
     path
     for path in sorted(ROOT.glob("examples/*.py"))
-    if not path.name.startswith(("gevent_", "spark_"))
+    if not path.name.startswith(("gevent_", "spark_", "twisted_"))
 ]
 
 
