@@ -1,4 +1,4 @@
-"""Reads of buckets, canceled sooner or later after their start, leave no consumer on the server."""
+"""Reads of buckets are canceled at each of their suspensions: no consumer is left on the server."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ import pytest
 
 from jetstream import JetStream
 from natsproto.testing import Server
+from tests.adapters.canceling import Canceler
 from tests.adapters.runtimes import RUNTIMES, Runtime
-
-ROUNDS = 24
-STEP = 0.0002
-PATIENCE = 10.0
 
 
 @pytest.fixture(scope="module")
@@ -27,40 +24,41 @@ def runtime(request) -> Runtime:
 async def watch(bucket):
     async with await bucket.watch() as watcher:
         async for _ in watcher:
-            pass
+            return
 
 
-CALLS = [
-    ("KV", lambda kv: kv.keys()),
-    ("KV", lambda kv: kv.history("a")),
-    ("KV", watch),
-    ("OBJ", lambda store: store.list()),
-    ("OBJ", lambda store: store.get_bytes("a")),
-    ("OBJ", watch),
+CALLS = [  # the bucket, the call, and at how many points it suspends
+    ("KV", lambda kv: kv.keys(), 3),
+    ("KV", lambda kv: kv.history("a"), 3),
+    ("KV", watch, 3),
+    ("OBJ", lambda store: store.list(), 3),
+    ("OBJ", lambda store: store.get_bytes("a"), 3),
+    ("OBJ", watch, 3),
 ]
 
 
 @pytest.mark.rule("KV-44", "OBJ-41")
-@pytest.mark.parametrize(("kind", "call"), CALLS)
-def test_nothing_is_left(runtime, js_server, kind, call):
+@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
+@pytest.mark.parametrize(("kind", "call", "points"), CALLS)
+def test_nothing_is_left(runtime, js_server, kind, call, points, before):
     async def main():
-        async with runtime.connect(js_server.url) as client:
-            js = JetStream(client)
-            if kind == "KV":
-                bucket = await js.create_key_value(bucket="b", storage="memory")
-                await bucket.put("a", b"v")
-            else:
-                bucket = await js.create_object_store(bucket="b", storage="memory")
-                await bucket.put("a", b"v")
-            for number in range(ROUNDS):
-                task = runtime.start(lambda: call(bucket))
-                await runtime.sleep(number * STEP)
-                await task.stop()
-            waited = 0.0
-            while await js.consumer_names(kind + "_b"):
-                await runtime.sleep(0.1)
-                waited += 0.1
-                assert waited < PATIENCE
+        async with (
+            runtime.connect(js_server.url) as client,
+            runtime.connect(js_server.url) as another,
+        ):
+            js, other = JetStream(client), JetStream(another)
+            create = js.create_key_value if kind == "KV" else js.create_object_store
+            bucket = await create(bucket="b", storage="memory")
+            await bucket.put("a", b"v")
+            for nth in range(1, points + 1):
+                canceler = Canceler(runtime, client, nth, before)
+                assert await canceler.run(call(bucket))
+                assert canceler.suspensions == nth
+                while await other.consumer_names(kind + "_b"):
+                    await runtime.sleep(0.01)
+            canceler = Canceler(runtime, client, points + 1, before)
+            assert not await canceler.run(call(bucket))
+            assert canceler.suspensions == points
             await js.delete_stream(kind + "_b")
 
     runtime.run(main)

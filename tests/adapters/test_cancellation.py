@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import socket
+import time
 from contextlib import suppress
 
 import pytest
 
+from natsproto.connection import Connection
+from natsproto.connection.effects import Dial
 from natsproto.errors import NoResponders
+from tests.adapters.canceling import Canceler
 from tests.adapters.runtimes import RUNTIMES, Runtime
 
 
@@ -159,15 +163,32 @@ def test_connect(runtime, greeting):
         runtime.run(main)
 
 
-def test_dial(runtime):
-    """Before there is a socket at all."""
+def test_dial(runtime, monkeypatch):
+    """The listener's queue is full: the system tries to connect until the call is canceled."""
+    dialed = []
+    take_effects = Connection.take_effects
 
-    async def main():
-        attempt = runtime.start(lambda: runtime.connect("nats://192.0.2.1:4222").__aenter__())
-        await runtime.sleep(0.05)
+    def note(connection):
+        effects = take_effects(connection)
+        dialed.extend(effect for effect in effects if isinstance(effect, Dial))
+        return effects
+
+    monkeypatch.setattr(Connection, "take_effects", note)
+
+    async def main(url):
+        attempt = runtime.start(lambda: runtime.connect(url, connect_timeout=20).__aenter__())
+        while not dialed:
+            await runtime.sleep(0.001)
         await attempt.stop()
 
-    runtime.run(main)
+    with (
+        socket.create_server(("127.0.0.1", 0), backlog=0) as listener,
+        socket.create_connection(listener.getsockname()),
+    ):
+        url = "nats://127.0.0.1:%d" % listener.getsockname()[1]
+        begin = time.monotonic()
+        runtime.run(lambda: main(url))
+        assert time.monotonic() - begin < 10
 
 
 @pytest.mark.parametrize("call", ["flush", "drain", "close"])
@@ -180,9 +201,8 @@ def test_the_end(runtime, own_server, call):
             await client.flush()
             own_server.freeze()
             try:
-                task = runtime.start(lambda: getattr(client, call)(timeout=20))
-                await runtime.sleep(0.05)
-                await task.stop()
+                ending = getattr(client, call)(timeout=20)
+                assert await Canceler(runtime, client, 1, before=True).run(ending)
                 assert client.state == ("CLOSED" if call == "close" else "CONNECTED")
             finally:
                 own_server.thaw()

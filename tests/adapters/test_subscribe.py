@@ -6,6 +6,7 @@ import pytest
 
 from jetstream import JetStream
 from natsproto.testing import Server
+from tests.adapters.canceling import Canceler
 from tests.adapters.runtimes import RUNTIMES, Runtime
 
 CONFIG = {"name": "S", "subjects": ["s"], "storage": "memory"}
@@ -74,27 +75,37 @@ def test_cancelled_while_the_server_is_silent(runtime, js_server, asked):
     runtime.run(main)
 
 
-@pytest.mark.rule("JSSUB-12")
-def test_cancelled_at_any_moment(runtime, js_server):
-    """Sooner or later after its start, a hundred times."""
+POINTS = 2  # at which it suspends: the stream of the subject is looked up, the consumer created
 
+
+@pytest.mark.rule("JSSUB-12")
+@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
+def test_canceled_at_each_suspension(runtime, js_server, before):
     async def main():
-        async with runtime.connect(js_server.url, name="ours") as client:
-            js = JetStream(client)
+        async with (
+            runtime.connect(js_server.url, name="ours") as client,
+            runtime.connect(js_server.url) as another,
+        ):
+            js, other = JetStream(client), JetStream(another)
             await js.create_stream(CONFIG)
             made = []
 
             async def subscribe():
                 made.append(await js.subscribe("s"))
 
-            for n in range(100):
-                running = runtime.start(subscribe)
-                await runtime.sleep(n * 0.00003)
-                await running.stop()
-            for messages in made:
-                await messages.unsubscribe()
-            while await js.consumer_names("S") or subscriptions(js_server, "ours") > 1:
-                await runtime.sleep(0.05)
-            assert len(made) < 100
+            async def nothing_is_left():
+                while await other.consumer_names("S") or subscriptions(js_server, "ours") > 1:
+                    await runtime.sleep(0.01)
+
+            for nth in range(1, POINTS + 1):
+                canceler = Canceler(runtime, client, nth, before)
+                assert await canceler.run(subscribe())
+                assert (canceler.suspensions, made) == (nth, [])
+                await nothing_is_left()
+            canceler = Canceler(runtime, client, POINTS + 1, before)
+            assert not await canceler.run(subscribe())
+            assert (canceler.suspensions, len(made)) == (POINTS, 1)
+            await made[0].unsubscribe()
+            await nothing_is_left()
 
     runtime.run(main)

@@ -1,0 +1,76 @@
+"""Cancel a call at a chosen one of its suspensions, on every event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from natsproto.errors import NatsError
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from tests.adapters.runtimes import Runtime
+
+
+class Canceler:
+    """Cancels a call when it suspends for the `nth` time to wait for its client.
+
+    before  cancel it as soon as it suspends; otherwise when it is about to continue
+
+    How often a call suspends does not depend on timing if it sends each request after the response
+    to the one before.
+    """
+
+    def __init__(self, runtime: Runtime, client: Any, nth: int, before: bool) -> None:
+        self._trio = runtime.name == "trio"
+        self._port = client.session.port
+        self._nth = nth
+        self._before = before
+        self._scope: Any = None
+        self.suspensions = 0
+
+    async def _cancel(self) -> None:
+        if self._trio:
+            import trio
+
+            self._scope.cancel()
+            await trio.lowlevel.checkpoint()
+        else:
+            task = asyncio.current_task()
+            assert task is not None
+            task.cancel()
+            await asyncio.sleep(0)
+
+    async def _wait(self, waitable: Any) -> None:
+        self.suspensions += 1
+        chosen = self.suspensions == self._nth
+        if chosen and self._before:
+            await self._cancel()
+        await type(self._port).wait(self._port, waitable)
+        if chosen:
+            await self._cancel()
+
+    async def run(self, call: Coroutine[Any, Any, Any]) -> bool:
+        """Return whether the call was canceled; errors of the client end it, too."""
+        if self._trio:
+            import trio
+
+            with trio.CancelScope() as self._scope:
+                await self._watched(call)
+            return bool(self._scope.cancelled_caught)
+        task = asyncio.ensure_future(self._watched(call))
+        try:
+            await task
+        except asyncio.CancelledError:
+            return True
+        return False
+
+    async def _watched(self, call: Coroutine[Any, Any, Any]) -> None:
+        self._port.wait = self._wait
+        try:
+            await call
+        except NatsError:
+            pass
+        finally:
+            del self._port.wait
