@@ -35,6 +35,7 @@ ORDER = [
     "natsproto.subscription",
     "natsproto.client",
     "natsproto.blocking",
+    "natsproto.explain",
     "natsproto",
     "jetstream.errors",
     "jetstream.schema",
@@ -54,6 +55,7 @@ ORDER = [
     "jetstream.objects",
     "jetstream.context",
     "jetstream.blocking",
+    "jetstream.explain",
     "jetstream",
 ]
 
