@@ -32,6 +32,9 @@ types: $(READY)  ## mypy, and pyright if there is Node
 rules: $(READY)  ## A test and a line of code name every rule of spec_notes
 	$(CALM) -m tests.rules
 
+pages: $(READY)  ## Write the book, the diagrams and the index of rules again
+	$(PY) -m docs.generate
+
 cover: $(READY)  ## The tests of the core; every module is covered by its own alone
 	$(CALM) -m tests.cover
 
@@ -86,4 +89,4 @@ $(READY): pyproject.toml
 	$(PY) -m pip install --quiet --no-compile --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-.PHONY: help test lint types rules cover pure real core spark micropython versions fuzz sim soak bench demo clean
+.PHONY: help test lint types rules pages cover pure real core spark micropython versions fuzz sim soak bench demo clean
