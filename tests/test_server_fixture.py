@@ -207,6 +207,51 @@ def test_cluster_forms():
         assert stream_names(cluster.members[2]) == ["S"]
 
 
+def test_cluster_members_know_where_api_answers_go():
+    with Cluster(3) as cluster:
+        for member in cluster.members:
+            routes = member.monitor("/routez?subs=1")["routes"]
+            senders = {
+                route["remote_id"]
+                for route in routes
+                for subject in route.get("subscriptions_list", [])
+                if subject.startswith("_R_.")
+            }
+            assert len(senders) == 2
+
+
+def test_cluster_members_have_their_names_as_tags():
+    with Cluster(2, jetstream=False) as cluster:
+        assert [member.monitor("/varz")["tags"] for member in cluster.members] == [["s1"], ["s2"]]
+
+
+def test_cluster_rejoin():
+    with Cluster(2, jetstream=False) as cluster:
+        before = cluster.members[0].pid
+        cluster.rejoin(cluster.members[0])
+        assert cluster.members[0].pid != before
+        assert cluster.formed()
+
+
+def test_cluster_rejoin_restarts_a_member_that_does_not_catch_up(monkeypatch):
+    monkeypatch.setattr("natsproto.testing.cluster.CATCH_UP", 0.05)
+    with Cluster(2, jetstream=False) as cluster:
+        pids = []
+
+        def formed():
+            pid = cluster.members[0].pid
+            if pid not in pids:
+                pids.append(pid)
+            return len(pids) == 2
+
+        monkeypatch.setattr(cluster, "formed", formed)
+        cluster.rejoin(cluster.members[0])
+        assert len(pids) == 2
+        monkeypatch.setattr(cluster, "formed", lambda: False)
+        with pytest.raises(ServerFailed, match=r"s1 .* did not rejoin the cluster within 0\.1 s"):
+            cluster.rejoin(cluster.members[0], timeout=0.1)
+
+
 def test_cluster_without_jetstream_has_no_leader():
     with Cluster(2, jetstream=False) as cluster:
         assert cluster.meta_leader() is None

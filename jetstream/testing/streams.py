@@ -6,7 +6,6 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from jetstream.errors import ApiError, JetStreamNotAvailable, NoStreamResponse
 from natsproto.errors import TimeoutExpired
 from natsproto.testing.context import WAIT, Context
 
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
     from jetstream.push.api import PushMessages
     from natsproto.client import Client
     from natsproto.testing.server import Server
-
-#: How long a cluster may take to find another leader.
-ELECTION = 20.0
 
 #: The configuration of the server that the checks of JetStream share.
 JETSTREAM: dict[str, Any] = {"jetstream": "enabled"}
@@ -150,16 +146,3 @@ async def settled(ctx: Context, consumer: Consumer, floor: int) -> None:
         return info.ack_floor.stream_seq == floor and not info.num_ack_pending
 
     await until(await ctx.connect(js_server(ctx)), look)
-
-
-async def publish_surely(client: Client, js: JetStream, subject: str, payload: bytes) -> None:
-    """Until it is acknowledged: the stream may be without a leader."""
-
-    async def publish() -> bool:
-        try:
-            await js.publish(subject, payload, msg_id=payload.decode(), timeout=1.0)
-        except (TimeoutExpired, NoStreamResponse, JetStreamNotAvailable, ApiError):
-            return False
-        return True
-
-    await until(client, publish, ELECTION)

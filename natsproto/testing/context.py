@@ -67,7 +67,7 @@ class Servers:
         return self._servers[key]
 
     def cluster(self) -> Cluster:
-        """A cluster of three with JetStream, to be left as it is found: complete."""
+        """Return the cluster of three with JetStream; leave it complete and empty."""
         if self._cluster is None:
             self._cluster = Cluster(3, binary=self.binary)
         return self._cluster
@@ -99,6 +99,7 @@ class Context:
         self._clients = AsyncExitStack()
         self._own = ExitStack()
         self._tasks: list[Task[Any]] = []
+        self._deferred: list[Callable[[], Coroutine[Any, Any, object]]] = []
 
     @property
     def server(self) -> Server:
@@ -124,14 +125,22 @@ class Context:
         server = Server(config=config, binary=self._servers.binary)
         return self._own.enter_context(server)
 
-    def own_cluster(self, n: int = 3, **config: Any) -> Cluster:
-        """A new cluster without JetStream: do with it what you like."""
-        cluster = Cluster(n, jetstream=False, config=config, binary=self._servers.binary)
+    def own_cluster(self, n: int = 3, *, jetstream: bool = False, **config: Any) -> Cluster:
+        """Start a cluster for this check alone, which may kill its members."""
+        cluster = Cluster(n, jetstream=jetstream, config=config, binary=self._servers.binary)
         return self._own.enter_context(cluster)
 
     def shared_cluster(self) -> Cluster:
-        """A cluster with JetStream that others use, too: members that are stopped are restarted."""
+        """Return a cluster with JetStream that other checks use, too.
+
+        Its members must keep running, and streams must be deleted: each one is a Raft group that
+        costs all members CPU time. A check that does more harm needs a cluster of its own.
+        """
         return self._servers.cluster()
+
+    def defer(self, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        """Await `work()` when the check ends, while its clients are still connected."""
+        self._deferred.append(work)
 
     def enter(self, resource: Any) -> Any:
         """Enter a context that ends with the check, after the clients are closed."""
@@ -168,10 +177,15 @@ class Context:
         return task
 
     async def close(self) -> None:
+        """Stop the tasks, run the deferred work, and close the clients and the own servers."""
         try:
             for task in self._tasks:
                 await task.stop()
-            await self._clients.aclose()
+            try:
+                for work in self._deferred:
+                    await work()
+            finally:
+                await self._clients.aclose()
         finally:
             self._own.close()
 

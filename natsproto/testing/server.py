@@ -22,6 +22,7 @@ import socket
 import subprocess
 import sysconfig
 import tempfile
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -39,6 +40,7 @@ ATTEMPTS = 5  # to start on ports that nobody else takes in between
 _EPHEMERAL_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _FIRST_PORT = 20000
 _TAKEN: set[int] = set()
+_TAKING = threading.Lock()  # the members of a cluster start at the same time
 POLL = 0.01
 STOP_TIMEOUT = 5.0
 LOG_TAIL = 20
@@ -89,10 +91,11 @@ def free_port() -> int:
     first = min(_FIRST_PORT, end - 1000)
     ports = list(range(first, end))
     random.SystemRandom().shuffle(ports)  # other processes look for ports at the same time
-    for port in ports:
-        if port not in _TAKEN and _is_free(port):
-            _TAKEN.add(port)
-            return port
+    with _TAKING:
+        for port in ports:
+            if port not in _TAKEN and _is_free(port):
+                _TAKEN.add(port)
+                return port
     raise ServerFailed(f"no TCP port from {first} to {end - 1} is free")
 
 
@@ -150,7 +153,8 @@ class Server:
         try:
             # These two in the file, because a reload forgets them on the command line.
             own = f"server_name: {json.dumps(name)}\n"
-            own += f"cluster: {json.dumps(cluster)}\n" if cluster else ""
+            if cluster:
+                own += f"cluster: {json.dumps(cluster)}\nserver_tags: {json.dumps([name])}\n"
             (self.directory / "server.conf").write_text(own + "include user.conf\n")
             self._write_config(config)
             self._start_first()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Function: TypeAlias = Callable[[Context], Coroutine[Any, Any, None]]
 
-#: How long a check may take.
+#: How long a check may take, unless it says otherwise.
 LONGEST = 30.0
 
 
@@ -47,8 +47,11 @@ class Report:
 class Check:
     """One check: a coroutine function whose docstring says what it proves.
 
-    `since` is the server version that it needs, `needs` are the modules. `shares` says that several
-    threads of control use one client at the same time, `slow` that servers keep it waiting.
+    since: the server version that the check needs
+    needs: the modules that the check needs
+    shares: whether several threads of control use one client at the same time
+    slow: whether the check mostly waits for servers
+    longest: how long the check may take, in seconds
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class Check:
         needs: tuple[str, ...],
         shares: bool,
         slow: bool,
+        longest: float,
     ) -> None:
         self.function = function
         self.name = function.__name__.removeprefix("check_")
@@ -67,6 +71,7 @@ class Check:
         self.needs = needs
         self.shares = shares
         self.slow = slow
+        self.longest = longest
 
     @property
     def proves(self) -> str:
@@ -101,7 +106,7 @@ class Check:
             if failure is not None:
                 raise failure
 
-        runner.run(main, LONGEST)
+        runner.run(main, self.longest)
 
     def __repr__(self) -> str:
         return f"<Check {self.name}>"
@@ -117,11 +122,12 @@ class Checks(dict[str, Check]):
         needs: tuple[str, ...] = (),
         shares: bool = False,
         slow: bool = False,
+        longest: float = LONGEST,
     ) -> Callable[[Function], Function]:
         """Put the function on this list; the arguments are those of Check."""
 
         def register(function: Function) -> Function:
-            one = Check(function, since, needs, shares, slow)
+            one = Check(function, since, needs, shares, slow, longest)
             assert one.name not in self, one
             self[one.name] = one
             return function

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 
 import pytest
@@ -17,6 +18,7 @@ from natsproto.testing import (
     Check,
     CheckHung,
     ChecksFailed,
+    Servers,
     check_adapter,
 )
 from natsproto.testing.context import raises
@@ -160,6 +162,37 @@ def test_tasks_give_results_and_errors():
 
     for runner in (AsyncioRunner(), BlockingRunner(shares_clients=False)):
         runner.run(main, timeout=5)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_deferred_work_runs_while_clients_are_connected(fails):
+    states = []
+
+    async def function(ctx):
+        client = await ctx.client()
+
+        async def work():
+            await client.flush()
+            states.append(client.state)
+
+        ctx.defer(work)
+        assert not fails
+
+    check = Check(function, (), (), shares=False, slow=False, longest=30.0)
+    with Servers() as servers:
+        outcome = pytest.raises(AssertionError) if fails else contextlib.nullcontext()
+        with outcome:
+            check.run(adapter.connect, AsyncioRunner(), servers)
+    assert states == ["CONNECTED"]
+
+
+def test_a_check_has_its_own_longest_time():
+    async def check_hangs(ctx):
+        await asyncio.Event().wait()
+
+    check = Check(check_hangs, (), (), shares=False, slow=False, longest=0.05)
+    with Servers() as servers, pytest.raises(CheckHung, match=r"0\.05 s"):
+        check.run(adapter.connect, AsyncioRunner(), servers)
 
 
 def test_raises():

@@ -84,8 +84,7 @@ class ThreeNodes:
         member = self._rng.choice(self._cluster.members)
         strike(member)
         time.sleep(longest)
-        member.restart()
-        self._cluster.wait_formed()
+        self._cluster.rejoin(member)
 
     def _freeze(self) -> None:
         member = self._rng.choice(self._cluster.members)

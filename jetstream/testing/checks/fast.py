@@ -12,7 +12,17 @@ from jetstream.errors import (
     WrongLastSequence,
 )
 from jetstream.testing.blocking_view import jetstream_of
-from jetstream.testing.streams import js_server, new_stream, numbers, open_js
+from jetstream.testing.clusters import (
+    CANDIDATE_AFTER,
+    ELECTION,
+    LONGEST,
+    answered,
+    delete_at_end,
+    leader_of,
+    other_than,
+    step_down,
+)
+from jetstream.testing.streams import js_server, name_of, new_stream, numbers, open_js
 from jetstream.testing.suite import check
 from natsproto.errors import InvalidState, InvalidSubject, NatsError
 from natsproto.testing.context import SOON, WAIT, Context, raises
@@ -21,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from jetstream import FastBatch, JetStream, Stream
+    from natsproto.testing.cluster import Cluster
     from natsproto.testing.server import Server
 
 SINCE = (2, 14)
@@ -304,30 +315,28 @@ async def check_fast_batch_of_a_closed_client(ctx: Context) -> None:
         js.fast_batch()
 
 
-async def _replicated(ctx: Context) -> tuple[JetStream, Stream, Server, Server]:
-    """A stream on three servers: with the leader, and another one that the client is at."""
-    cluster = ctx.shared_cluster()
-    js = await open_js(ctx, cluster.members[0], timeout=WAIT)
-    stream = await _batched(ctx, js, num_replicas=3, storage="file")
-    info = stream.cached_info.cluster
-    assert info is not None
-    leader = next(each for each in cluster.members if each.name == info.leader)
-    home = next(each for each in cluster.members if each is not leader)
-    return await open_js(ctx, home, timeout=WAIT), stream, leader, home
+async def _replicated(ctx: Context, cluster: Cluster) -> tuple[Stream, Server]:
+    """Create a stream on three servers; return the leader, too."""
+    client = await ctx.connect(cluster.members[0])
+    js = jetstream_of(client, timeout=CANDIDATE_AFTER)
+    stream = await answered(client, lambda: _batched(ctx, js, num_replicas=3, storage="file"))
+    return stream, leader_of(cluster, stream.cached_info)
 
 
-@check(since=SINCE)
+@check(since=SINCE, longest=LONGEST)
 async def check_fast_batch_over_step_downs(ctx: Context) -> None:
     """Leaders of the stream step down: each message is stored once, in order, and without ids."""
-    js, stream, _, home = await _replicated(ctx)
-    client = await ctx.connect(home)
+    cluster = ctx.shared_cluster()
+    await delete_at_end(ctx, cluster, name_of(ctx))
+    stream, leader = await _replicated(ctx, cluster)
+    client = await ctx.connect(other_than(cluster, leader))
+    js = jetstream_of(client, timeout=WAIT)
     struck: set[int] = set()
 
     async def strike(number: int) -> None:
         if number % 400 == 200 and number not in struck:
             struck.add(number)
-            subject = f"$JS.API.STREAM.LEADER.STEPDOWN.{stream.name}"
-            await client.request(subject, timeout=WAIT)
+            await step_down(client, f"STREAM.{stream.name}")
 
     failures = await _load(ctx, js, 1200, strike)
     assert len(struck) == 3
@@ -335,10 +344,12 @@ async def check_fast_batch_over_step_downs(ctx: Context) -> None:
     assert await _payloads(await js.stream(stream.name)) == numbers(1200)
 
 
-@check(since=SINCE, slow=True)
+@check(since=SINCE, slow=True, longest=LONGEST)
 async def check_fast_batch_over_a_crash_of_the_leader(ctx: Context) -> None:
     """The leader of the stream is killed: each message is stored once."""
-    js, stream, leader, _ = await _replicated(ctx)
+    cluster = ctx.own_cluster(jetstream=True)
+    stream, leader = await _replicated(ctx, cluster)
+    js = await open_js(ctx, other_than(cluster, leader), timeout=ELECTION)
     killed: list[int] = []
 
     async def strike(number: int) -> None:
@@ -346,10 +357,6 @@ async def check_fast_batch_over_a_crash_of_the_leader(ctx: Context) -> None:
             killed.append(number)
             leader.kill()
 
-    try:
-        await _load(ctx, js, 1200, strike, ids=True)
-        stored = await _payloads(await js.stream(stream.name))
-        assert sorted(map(int, stored)) == list(range(1200))
-    finally:
-        leader.restart()
-        ctx.shared_cluster().wait_formed()
+    await _load(ctx, js, 1200, strike, ids=True)
+    stored = await _payloads(await js.stream(stream.name))
+    assert sorted(map(int, stored)) == list(range(1200))

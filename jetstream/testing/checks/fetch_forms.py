@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jetstream.errors import ConsumerDeleted, ConsumerUnavailable
 from jetstream.testing.blocking_view import jetstream_of
-from jetstream.testing.checks.elections import replicated
+from jetstream.testing.clusters import LONGEST, share_replicated
 from jetstream.testing.streams import (
     fill,
     js_server,
@@ -127,11 +127,10 @@ async def check_fetch_no_wait_at_max_ack_pending(ctx: Context) -> None:
     assert [msg.data for msg in await other.fetch(2, no_wait=True)] == numbers(4)[2:]
 
 
-@check(slow=True)
+@check(slow=True, longest=LONGEST)
 async def check_fetch_no_wait_in_a_cluster(ctx: Context) -> None:
-    """Likewise through each member of a cluster, one of which leads the consumer."""
-    cluster = ctx.shared_cluster()
-    stream, _ = await replicated(ctx, cluster)
+    """The same holds through each member of a cluster, one of which leads the consumer."""
+    cluster, stream, _ = await share_replicated(ctx)
     for number, member in enumerate(cluster.members):
         made = await stream.create_consumer(durable_name=f"n{number}", max_ack_pending=2)
         consumer = (await open_js(ctx, member)).bind_consumer(stream.name, made.name)

@@ -16,7 +16,8 @@ from jetstream.errors import (
 )
 from jetstream.testing.blocking_view import jetstream_of
 from jetstream.testing.checks.kv import new_bucket, told
-from jetstream.testing.streams import ELECTION, js_server, name_of, open_js, until
+from jetstream.testing.clusters import CANDIDATE_AFTER, LONGEST, answered, delete_at_end
+from jetstream.testing.streams import js_server, name_of, open_js, until
 from jetstream.testing.suite import check
 from natsproto.errors import NotSupported, TimeoutExpired
 from natsproto.testing.context import SOON, WAIT, Context, raises
@@ -270,22 +271,15 @@ async def check_kv_of_another_account(ctx: Context) -> None:
         assert told(await watcher.next(WAIT)) == ("a", b"", 3, "PURGE")
 
 
-@check()
+@check(longest=LONGEST)
 async def check_kv_in_a_cluster(ctx: Context) -> None:
     """With three replicas: conflicts, whichever code they have, and a key that was deleted."""
-    member = ctx.shared_cluster().members[0]
-    client = await ctx.connect(member)
-    js = jetstream_of(client)
-
-    async def create() -> bool:
-        try:
-            await js.create_key_value(bucket=name_of(ctx), replicas=3, storage="memory")
-        except (ApiError, TimeoutExpired, JetStreamNotAvailable):
-            return False  # a member that came back a moment ago may not be ready for replicas
-        return True
-
-    await until(client, create, ELECTION)
-    kv = await js.key_value(name_of(ctx))
+    cluster = ctx.shared_cluster()
+    await delete_at_end(ctx, cluster, "KV_" + name_of(ctx))
+    client = await ctx.connect(cluster.members[0])
+    js = jetstream_of(client, timeout=CANDIDATE_AFTER)
+    config: dict[str, Any] = {"bucket": name_of(ctx), "replicas": 3, "storage": "memory"}
+    kv = await answered(client, lambda: js.create_key_value(**config))
     assert await kv.create("a", b"1") == 1
     with raises(KeyExists):
         await kv.create("a", b"2")

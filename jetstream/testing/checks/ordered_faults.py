@@ -16,10 +16,8 @@ from jetstream.errors import (
 )
 from jetstream.events import ConsumerReset
 from jetstream.testing.blocking_view import jetstream_of
-from jetstream.testing.checks.elections import replicated
 from jetstream.testing.checks.ordered import new_ordered, take
 from jetstream.testing.streams import (
-    ELECTION,
     JETSTREAM,
     fill,
     js_server,
@@ -28,15 +26,14 @@ from jetstream.testing.streams import (
     new_stream,
     numbers,
     open_js,
-    publish_surely,
     until,
 )
 from jetstream.testing.suite import check
-from natsproto.errors import NatsError, NoResponders, TimeoutExpired
+from natsproto.errors import NatsError, TimeoutExpired
 from natsproto.testing.context import SOON, WAIT, Context, raises
 
 if TYPE_CHECKING:
-    from jetstream import OrderedConsumer, Stream
+    from jetstream import OrderedConsumer
     from jetstream.pull.messages import Messages
     from natsproto.testing.server import Server
 
@@ -318,89 +315,3 @@ async def check_ordered_over_a_restart(ctx: Context) -> None:
 async def check_ordered_over_a_crash(ctx: Context) -> None:
     """The server is killed and started again: likewise."""
     await _over_a_restart(ctx, "kill")
-
-
-# A cluster of three
-
-
-async def _in_order(messages: Messages, seen: list[int], last: int, timeout: float) -> None:
-    """Until the message of this sequence came; all before it came, each once."""
-    deadline = time.monotonic() + timeout
-    while not seen or seen[-1] < last:
-        msg = await messages.next(max(0.0, deadline - time.monotonic()))
-        seen.append(msg.metadata.stream_seq)
-    assert seen == list(range(1, last + 1))
-
-
-@check()
-async def check_ordered_over_step_downs(ctx: Context) -> None:
-    """When the leader of the stream steps down, three times, it goes on, in order."""
-    cluster = ctx.shared_cluster()
-    stream, _ = await replicated(ctx, cluster)
-    client = await ctx.connect(cluster.members[1])
-    ordered = await stream.ordered_consumer()
-    seen: list[int] = []
-
-    async def step_down() -> bool:
-        # Shortly after an election there may be nobody who answers.
-        subject = f"$JS.API.STREAM.LEADER.STEPDOWN.{stream.name}"
-        try:
-            reply = await client.request(subject, timeout=0.5)
-        except (TimeoutExpired, NoResponders):
-            return False
-        return b'"success":true' in reply.data
-
-    async with ordered.consume(max_messages=5, expires=3.0, heartbeat=0.5) as messages:
-        for turn in (1, 2, 3):
-            await _in_order(messages, seen, 10 * turn, 2 * WAIT)
-            await until(client, step_down, ELECTION)
-        await _in_order(messages, seen, 40, 2 * WAIT)
-
-
-async def _strike(ctx: Context, stream: Stream, home: Server, victim: Server) -> None:
-    js = await open_js(ctx, home)
-    ordered = await (await js.stream(stream.name)).ordered_consumer()
-    seen: list[int] = []
-    async with ordered.consume(max_messages=5, expires=3.0, heartbeat=0.5) as messages:
-        await _in_order(messages, seen, 10, WAIT)
-        victim.kill()
-        await _in_order(messages, seen, 40, ELECTION)
-        other = await ctx.connect(home)
-        await publish_surely(other, jetstream_of(other), ctx.subject + ".x", b"after")
-        await _in_order(messages, seen, 41, ELECTION)
-
-
-@check(slow=True)
-async def check_ordered_over_a_crash_of_the_leader(ctx: Context) -> None:
-    """The server that has the consumer in its memory is killed: another one takes over."""
-    cluster = ctx.shared_cluster()
-    stream, _ = await replicated(ctx, cluster)
-    info = await stream.info()
-    assert info.cluster is not None
-    leader = info.cluster.leader
-    victim = next(member for member in cluster.members if member.name == leader)
-    home = next(member for member in cluster.members if member is not victim)
-    try:
-        await _strike(ctx, stream, home, victim)
-    finally:
-        victim.restart()
-        cluster.wait_formed()
-
-
-@check(slow=True)
-async def check_ordered_over_a_rolling_restart(ctx: Context) -> None:
-    """All members are restarted, one after the other: each message comes once, in order."""
-    cluster = ctx.shared_cluster()
-    stream, _ = await replicated(ctx, cluster)
-    ordered = await stream.ordered_consumer()
-    publisher = await ctx.connect(cluster.urls)
-    js = jetstream_of(publisher)
-    seen: list[int] = []
-    async with ordered.consume(max_messages=5, expires=3.0, heartbeat=0.5) as messages:
-        await _in_order(messages, seen, 20, WAIT)
-        for turn, member in enumerate(cluster.members, 1):
-            member.terminate()
-            member.restart()
-            cluster.wait_formed()
-            await publish_surely(publisher, js, ctx.subject + ".x", b"after %d" % turn)
-            await _in_order(messages, seen, 40 + turn, ELECTION)

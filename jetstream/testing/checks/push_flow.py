@@ -10,9 +10,7 @@ from jetstream.errors import (
 )
 from jetstream.events import ConsumerSequenceReset, Gap, PushWarning
 from jetstream.testing.blocking_view import jetstream_of
-from jetstream.testing.checks.elections import replicated
 from jetstream.testing.streams import (
-    ELECTION,
     fill,
     filled_stream,
     js_server,
@@ -21,16 +19,13 @@ from jetstream.testing.streams import (
     numbers,
     open_js,
     pause,
-    publish_surely,
     until,
 )
 from jetstream.testing.suite import check
-from natsproto.errors import NoResponders, TimeoutExpired
+from natsproto.errors import TimeoutExpired
 from natsproto.testing.context import WAIT, Context
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from jetstream import JetStream
     from jetstream.push.api import PushMessages
     from natsproto.client import Client
@@ -250,141 +245,3 @@ async def check_push_reset_is_no_gap(ctx: Context) -> None:
         assert isinstance(event, ConsumerSequenceReset)
         assert event.before == 3
         await _nothing_told(messages, 0.3)
-
-
-# A cluster of three
-
-
-async def _take(messages: PushMessages, seen: set[bytes], count: int, timeout: float) -> None:
-    """Until so many different messages were seen."""
-    deadline = time.monotonic() + timeout
-    while len(seen) < count:
-        msg = await messages.next(max(0.0, deadline - time.monotonic()))
-        await msg.ack()
-        seen.add(msg.data)
-
-
-async def _in_order(messages: PushMessages, seen: list[int], last: int, timeout: float) -> None:
-    """Until the message of this sequence came; all before it came, each once."""
-    deadline = time.monotonic() + timeout
-    while not seen or seen[-1] < last:
-        msg = await messages.next(max(0.0, deadline - time.monotonic()))
-        seen.append(msg.metadata.stream_seq)
-    assert seen == list(range(1, last + 1))
-
-
-@check()
-async def check_push_over_step_downs(ctx: Context) -> None:
-    """When the leader of the consumer steps down, three times, the subscription goes on."""
-    cluster = ctx.shared_cluster()
-    stream, _ = await replicated(ctx, cluster)
-    client = await ctx.connect(cluster.members[1])
-    js = jetstream_of(client)
-    subject = f"$JS.API.CONSUMER.LEADER.STEPDOWN.{stream.name}.p"
-    seen: set[bytes] = set()
-
-    async def step_down() -> bool:
-        try:
-            return b'"success":true' in (await client.request(subject, timeout=0.5)).data
-        except (TimeoutExpired, NoResponders):
-            return False
-
-    asked: dict[str, Any] = {"ack_wait": 1.0, "max_ack_pending": 5, "idle_heartbeat": 0.5}
-    async with await js.subscribe(stream=stream.name, durable="p", **asked) as messages:
-        for turn in (1, 2, 3):
-            await _take(messages, seen, 10 * turn, 2 * WAIT)
-            await until(client, step_down, ELECTION)
-        await _take(messages, seen, 40, 2 * WAIT)
-
-
-async def _survive(
-    ctx: Context, strike: Callable[[Server], object], heal: Callable[[Server], object]
-) -> None:
-    """Subscribed by way of another member, while the leader of the consumer is struck."""
-    cluster = ctx.shared_cluster()
-    stream, _ = await replicated(ctx, cluster)
-    home = cluster.members[0]
-    client = await ctx.connect(home)
-    js = jetstream_of(client)
-    asked: dict[str, Any] = {
-        "ack_wait": 1.0,
-        "max_ack_pending": 5,
-        "idle_heartbeat": 0.5,
-        "flow_control": True,
-    }
-    seen: set[bytes] = set()
-    async with await js.subscribe(stream=stream.name, durable="p", **asked) as messages:
-        await _take(messages, seen, 10, WAIT)
-        info = (await js.consumer(stream.name, "p")).cached_info
-        assert info.cluster is not None
-        leader = next(each for each in cluster.members if each.name == info.cluster.leader)
-        other = next(each for each in cluster.members if each is not leader)
-        try:
-            strike(leader)
-            await _take(messages, seen, 40, ELECTION)
-            publisher = await ctx.connect(other)
-            js = jetstream_of(publisher)
-            await publish_surely(publisher, js, ctx.subject + ".x", b"after")
-            await _take(messages, seen, 41, ELECTION)
-        finally:
-            heal(leader)
-            cluster.wait_formed()
-
-
-@check(slow=True)
-async def check_push_over_a_crash_of_the_leader(ctx: Context) -> None:
-    """When the leader of the consumer is killed, the subscription goes on with the next one."""
-    await _survive(ctx, lambda leader: leader.kill(), lambda leader: leader.restart())
-
-
-@check(slow=True)
-async def check_push_over_a_stop_of_the_leader(ctx: Context) -> None:
-    """When the leader of the consumer is stopped in good order, likewise."""
-    await _survive(ctx, lambda leader: leader.terminate(), lambda leader: leader.restart())
-
-
-@check(slow=True)
-async def check_ordered_push_over_a_crash(ctx: Context) -> None:
-    """The server that has the consumer in its memory is killed: in order, nothing missed."""
-    cluster = ctx.shared_cluster()
-    stream, _ = await replicated(ctx, cluster)
-    info = await stream.info()
-    assert info.cluster is not None
-    victim = next(each for each in cluster.members if each.name == info.cluster.leader)
-    home = next(each for each in cluster.members if each is not victim)
-    client = await ctx.connect(home)
-    js = jetstream_of(client)
-    seen: list[int] = []
-    async with await js.subscribe(stream=stream.name, ordered=True, idle_heartbeat=0.5) as messages:
-        await _in_order(messages, seen, 40, WAIT)
-        try:
-            victim.kill()
-            await publish_surely(client, js, ctx.subject + ".x", b"after")
-            await _in_order(messages, seen, 41, ELECTION)
-        finally:
-            victim.restart()
-            cluster.wait_formed()
-
-
-@check()
-async def check_ordered_push_over_step_downs(ctx: Context) -> None:
-    """When the leader of the stream steps down, three times, it goes on, in order."""
-    cluster = ctx.shared_cluster()
-    stream, _ = await replicated(ctx, cluster)
-    client = await ctx.connect(cluster.members[1])
-    js = jetstream_of(client)
-    subject = f"$JS.API.STREAM.LEADER.STEPDOWN.{stream.name}"
-    seen: list[int] = []
-
-    async def step_down() -> bool:
-        try:
-            return b'"success":true' in (await client.request(subject, timeout=0.5)).data
-        except (TimeoutExpired, NoResponders):
-            return False
-
-    async with await js.subscribe(stream=stream.name, ordered=True, idle_heartbeat=0.5) as messages:
-        for turn in (1, 2):
-            await _in_order(messages, seen, 39 + turn, 2 * WAIT)
-            await until(client, step_down, ELECTION)
-            await publish_surely(client, js, ctx.subject + ".x", b"after %d" % turn)
-        await _in_order(messages, seen, 42, 2 * WAIT)
