@@ -220,6 +220,11 @@ def test_cluster_members_know_where_api_answers_go():
             assert len(senders) == 2
 
 
+def test_cluster_that_demands_credentials_forms():
+    with Cluster(2, config={"authorization": {"token": "secret"}}) as cluster:
+        assert cluster.formed()
+
+
 def test_cluster_members_have_their_names_as_tags():
     with Cluster(2, jetstream=False) as cluster:
         assert [member.monitor("/varz")["tags"] for member in cluster.members] == [["s1"], ["s2"]]

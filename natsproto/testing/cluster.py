@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from natsproto.adapters.blocking import connect
+from natsproto.errors import AuthorizationFailed, TlsFailed
 
 from .server import HOST, POLL, Server, ServerFailed, free_port
 
@@ -167,13 +168,8 @@ class Cluster:
         leader of the stream or consumer in question learns of the request from the meta leader,
         and may answer before the announcement reaches it: that answer is lost.
         """
-        open_members = [member for member in self.members if _is_open(member)]
-        silent = [member for member in open_members if not self._is_announced(member)]
-        for member in silent:
-            with connect(member.url) as client:
-                client.publish("$JS.API.INFO", reply="_INBOX.answer")
-                client.flush()
-        return not silent
+        silent = [member for member in self.members if not self._is_announced(member)]
+        return not [member for member in silent if _send_api_request(member)]
 
     def _is_announced(self, member: Server) -> bool:
         own = member.monitor("/varz")["server_id"]
@@ -189,7 +185,12 @@ class Cluster:
         )
 
 
-def _is_open(member: Server) -> bool:
-    """Return whether a client without credentials can connect."""
-    varz = member.monitor("/varz")
-    return not (varz.get("auth_required") or varz.get("tls_required"))
+def _send_api_request(member: Server) -> bool:
+    """Return whether the member took the request: it may demand credentials."""
+    try:
+        with connect(member.url) as client:
+            client.publish("$JS.API.INFO", reply="_INBOX.answer")
+            client.flush()
+    except (AuthorizationFailed, TlsFailed):
+        return False
+    return True

@@ -15,6 +15,17 @@ if TYPE_CHECKING:
 
 # A lame duck closes its clients after the grace period, one after the other.
 CONFIG: dict[str, Any] = {"lame_duck_grace_period": "1s", "lame_duck_duration": "30s"}
+# Only the system account may ask the meta leader to step down.
+SYSTEM = {"user": "system", "password": "soak"}
+CLUSTER: dict[str, Any] = {
+    **CONFIG,
+    "accounts": {
+        "SYS": {"users": [SYSTEM]},
+        "SOAK": {"jetstream": "enabled", "users": [{"user": "soak", "password": "soak"}]},
+    },
+    "system_account": "SYS",
+    "no_auth_user": "soak",
+}
 FREEZE = 1.0
 DUCK = 1.5
 
@@ -67,7 +78,7 @@ class ThreeNodes:
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
-        self._cluster = Cluster(3, config=CONFIG)
+        self._cluster = Cluster(3, config=CLUSTER)
         self.urls = self._cluster.urls
         self.faults: dict[str, Callable[[], None]] = {
             "kill": lambda: self._with_one(Server.kill, 0.0),
@@ -77,7 +88,7 @@ class ThreeNodes:
             "restart": lambda: self._with_one(Server.terminate, 0.0),
             "stream step-down": lambda: self._step_down("STREAM.LEADER.STEPDOWN.SOAK"),
             "consumer step-down": lambda: self._step_down("CONSUMER.LEADER.STEPDOWN.SOAK.c"),
-            "meta step-down": lambda: self._step_down("META.LEADER.STEPDOWN"),
+            "meta step-down": lambda: self._step_down("META.LEADER.STEPDOWN", **SYSTEM),
         }
 
     def _with_one(self, strike: Callable[[Server], None], longest: float) -> None:
@@ -93,9 +104,9 @@ class ThreeNodes:
         member.thaw()
         self._cluster.wait_formed()
 
-    def _step_down(self, endpoint: str) -> None:
-        # While there is no leader nobody answers: then there is nobody to step down, either.
-        with connect(self.urls) as client:
+    def _step_down(self, endpoint: str, **credentials: str) -> None:
+        # While there is no leader, no server answers; and there is nothing to do.
+        with connect(self.urls, **credentials) as client:
             try:
                 client.request("$JS.API." + endpoint, timeout=2.0)
             except NatsError:

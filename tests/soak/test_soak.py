@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import random
 
 import pytest
 
 from natsproto.adapters.asyncio import connect
 from natsproto.testing import Server
 from tests.soak.__main__ import main
-from tests.soak.faults import PLACES
+from tests.soak.faults import PLACES, ThreeNodes
 from tests.soak.ledger import Ledger
 from tests.soak.load import Soak, contents
 
@@ -136,6 +137,17 @@ def test_leaks_are_seen():
     assert before == after == (0, 0, before[2])  # the timers: that of the next PING
     assert subscribed == (1, 0, before[2])
     assert requested == (2, 1, before[2] + 1)
+
+
+def test_the_meta_leader_steps_down():
+    place = ThreeNodes(random.Random(1))
+    try:
+        before = place._cluster.meta_leader()
+        place.faults["meta step-down"]()
+        assert before is not None
+        assert place._cluster.meta_leader() is not before
+    finally:
+        place.stop()
 
 
 def test_the_command(monkeypatch, capsys):
