@@ -1,66 +1,53 @@
 """JetStream: the context of ADR-37, on any natsproto client.
 
-Streams, consumers and publishing for one account, or for one domain or prefix of it. Written once:
-the coroutines await the client's session and each other, nothing else.
+JetStream is the public face of its managers: streams and consumers (management.py), publishing
+(publish/request.py), key-value buckets (kv/manager.py) and object stores (objects/manager.py). Its
+methods are written out, so that every tool sees their signatures and docstrings.
 """
 
 from __future__ import annotations
 
 from natsproto.errors import InvalidValue
-from natsproto.session import check_count, check_flag, check_patience
-from natsproto.wire.subjects import check_known_name, check_subscribe
+from natsproto.session import check_flag, check_patience
 from natsproto.wire.text import cut_middle, shorten
 
-from .api.assets import (
-    change_consumer,
-    change_stream,
-    consumer_info,
-    explain,
-    put_consumer,
-    put_stream,
-    stream_info,
-)
-from .api.client import Api, session_of
-from .errors import AmbiguousStream, InvalidResponse
-from .errors.api import (
-    ConsumerDoesNotExist,
-    ConsumerExists,
-    ConsumerNotFound,
-    StreamNameInUse,
-    StreamNotFound,
-)
-from .kv.manager import KeyValueManager
-from .objects.manager import ObjectStoreManager
-from .publish.acks import AckReader
-from .publish.manager import PublishManager
-from .schema.consumer_config import ConsumerConfig
-from .schema.info import AccountInfo, ConsumerInfo, ConsumerPause, StreamInfo
-from .schema.stream_config import StreamConfig
-from .schema.timestamp import Timestamp
-from .schema.types import MOST_SEQUENCE
+from .api.client import ApiClient, session_of
+from .management import StreamManager
+from .publish.request import Publisher
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, TypeAlias
-
     from typing_extensions import Unpack
 
     from natsproto.client import Client
+    from natsproto.wire.encode import BytesLike
 
     from .api.listing import Listing
     from .config import ConsumerConfigDict, StreamConfigDict
     from .consumer import BoundConsumer, Consumer, KnownConfig
+    from .kv.config import KeyValueConfig, KeyValueConfigDict, KeyValueStatus
+    from .kv.manager import KeyValueManager
+    from .kv.store import KeyValue
+    from .management import ConsumerConfigLike, StreamConfigLike
+    from .objects.config import ObjectStoreConfig, ObjectStoreConfigDict, ObjectStoreStatus
+    from .objects.manager import ObjectStoreManager
+    from .objects.store import ObjectStore
+    from .publish.atomic import AtomicBatch
+    from .publish.fast import FastBatch
+    from .publish.headers import PublishOptions
+    from .publish.window import PublishWindow
     from .push.api import PushMessages
+    from .schema.info import AccountInfo, ConsumerInfo, ConsumerPause, PubAck, StreamInfo
     from .schema.timestamp import TimestampLike
     from .stream import Stream
     from .subscribe.pull import PullSubscription
 
-    StreamConfigLike: TypeAlias = StreamConfig | dict[str, Any]
-    ConsumerConfigLike: TypeAlias = ConsumerConfig | dict[str, Any]
 
+class JetStream:
+    """JetStream of a client's account; `domain` or `prefix` select another one.
 
-class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
-    """The JetStream of a client's account. `domain` or `prefix` reach another one."""
+    `timeout`, in seconds, is for each call of the API, and the default of publishes.
+    """
 
     def __init__(
         self, client: Client, *, domain: str = "", prefix: str = "$JS.API", timeout: float = 5.0
@@ -68,15 +55,19 @@ class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
         if domain and prefix != "$JS.API":
             given = (shorten(domain), shorten(prefix))
             raise InvalidValue("domain %s and prefix %s: only one can be given" % given)
-        self._api = Api(session_of(client), domain, prefix, check_patience("timeout", timeout))
-        self._acks = AckReader()
+        seconds = check_patience("timeout", timeout)
+        self._api = ApiClient(session_of(client), domain, prefix, seconds)
+        self._streams = StreamManager(self._api)
+        self._publisher = Publisher(self._api)
+        self._key_values: KeyValueManager | None = None
+        self._object_stores: ObjectStoreManager | None = None
 
     def __repr__(self) -> str:
         return "<JetStream %s>" % cut_middle(self._api.prefix)
 
     async def account_info(self) -> AccountInfo:
-        """What the account may use of JetStream, and what it uses."""
-        return AccountInfo.from_json(await self._api.call("INFO"))
+        """Return the limits and the usage of the account."""
+        return await self._streams.account_info()
 
     # Streams
 
@@ -87,18 +78,12 @@ class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
         pedantic: bool = False,
         **fields: Unpack[StreamConfigDict],
     ) -> Stream:
-        """Create the stream; fine if it exists with the same configuration.
+        """Create a stream, unless it exists with the same configuration.
 
-        StreamNameInUse if it exists with another one; the error names the fields that differ.
-        With `pedantic` the server refuses a configuration that it would otherwise adjust.
+        StreamNameInUse: it exists with another configuration; the error names the fields that
+        differ. With `pedantic` the server rejects a configuration that it would otherwise adjust.
         """
-        wanted = StreamConfig.of(config, fields)
-        try:
-            info = await put_stream(self._api, "CREATE", wanted, pedantic)
-        except StreamNameInUse as error:
-            await explain(error, self._api, wanted, wanted.name, "")
-            raise
-        return self._stream(info)
+        return await self._streams.create_stream(config, pedantic=pedantic, **fields)
 
     async def update_stream(
         self,
@@ -107,15 +92,12 @@ class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
         pedantic: bool = False,
         **fields: Unpack[StreamConfigDict],
     ) -> Stream:
-        """Change the stream; StreamNotFound if it does not exist.
+        """Update a stream; raise StreamNotFound if it does not exist.
 
-        Keywords alone change these fields; the others stay as they are. A `config` replaces the
-        whole configuration. `pedantic`: as in create_stream.
+        Keywords alone change only these fields. A `config` replaces the whole configuration.
+        `pedantic`: as in create_stream.
         """
-        wanted = StreamConfig.of(config, fields)
-        if config is None:
-            wanted = await change_stream(self._api, wanted, fields)
-        return self._stream(await put_stream(self._api, "UPDATE", wanted, pedantic))
+        return await self._streams.update_stream(config, pedantic=pedantic, **fields)
 
     async def create_or_update_stream(
         self,
@@ -124,57 +106,38 @@ class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
         pedantic: bool = False,
         **fields: Unpack[StreamConfigDict],
     ) -> Stream:
-        """Create the stream, or update it if it exists.
+        """Create a stream, or update it if it exists.
 
-        Of a stream that exists, keywords alone change these fields; the others stay as they are.
-        A `config` replaces the whole configuration. `pedantic`: as in create_stream.
+        If it exists, keywords alone change only these fields. A `config` replaces the whole
+        configuration. `pedantic`: as in create_stream.
         """
-        wanted = StreamConfig.of(config, fields)
-        try:
-            changed = wanted
-            if config is None:
-                changed = await change_stream(self._api, wanted, fields)
-            info = await put_stream(self._api, "UPDATE", changed, pedantic)
-        except StreamNotFound:
-            info = await put_stream(self._api, "CREATE", wanted, pedantic)
-        return self._stream(info)
+        return await self._streams.create_or_update_stream(config, pedantic=pedantic, **fields)
 
     async def stream(self, name: str) -> Stream:
-        """The stream of this name, with its info; StreamNotFound."""
-        return self._stream(await stream_info(self._api, name))
-
-    def _stream(self, info: StreamInfo) -> Stream:
-        # Here, as below: a program may well have neither streams nor consumers in its hands.
-        from .stream import Stream
-
-        return Stream(self, self._api, info)
+        """Return the stream of this name, with its info; raise StreamNotFound."""
+        return await self._streams.stream(name)
 
     async def delete_stream(self, name: str) -> None:
-        """Delete it with its messages and consumers; StreamNotFound."""
-        await self._api.call("STREAM.DELETE.%s" % check_known_name("stream", name))
+        """Delete a stream with its messages and consumers; raise StreamNotFound."""
+        await self._streams.delete_stream(name)
 
     async def streams(self, subject: str = "") -> Listing[StreamInfo]:
         """List all streams, or those that overlap with the subject.
 
         `missing` and `offline` of the list name streams that exist and are not in it.
         """
-        rows = await self._api.pages("STREAM.LIST", "streams", _by_subject(subject))
-        return rows.like([StreamInfo.from_json(row) for row in rows])
+        return await self._streams.streams(subject)
 
     async def stream_names(self, subject: str = "") -> Listing[str]:
         """List the names of all streams, or of those that overlap with the subject."""
-        rows = await self._api.pages("STREAM.NAMES", "streams", _by_subject(subject))
-        return _names(rows)
+        return await self._streams.stream_names(subject)
 
     async def stream_name_by_subject(self, subject: str) -> str:
-        """The one stream that takes the subject; StreamNotFound; AmbiguousStream if several do."""
-        check_subscribe(subject)
-        names = await self.stream_names(subject)
-        if not names:
-            raise StreamNotFound(404, 10059, "no stream takes subject %s" % shorten(subject))
-        if len(names) > 1:
-            raise AmbiguousStream(subject, names)
-        return names[0]
+        """Return the name of the stream with this subject.
+
+        StreamNotFound: no stream has it. AmbiguousStream: more than one stream does.
+        """
+        return await self._streams.stream_name_by_subject(subject)
 
     # Consumers
 
@@ -186,19 +149,13 @@ class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
         pedantic: bool = False,
         **fields: Unpack[ConsumerConfigDict],
     ) -> Consumer:
-        """Create the consumer; fine if it exists with the same configuration.
+        """Create a consumer, unless it exists with the same configuration.
 
-        ConsumerExists if it exists with another one; the error names the fields that differ.
-        Without `name` and `durable_name` it is an ephemeral one with a name of its own.
-        With `pedantic` the server refuses a configuration that it would otherwise adjust.
+        ConsumerExists: it exists with another configuration; the error names the fields that
+        differ. Without `name` and `durable_name` the consumer is ephemeral, with a random name.
+        With `pedantic` the server rejects a configuration that it would otherwise adjust.
         """
-        wanted = ConsumerConfig.of(config, fields)
-        try:
-            info = await put_consumer(self._api, stream, "create", wanted, pedantic)
-        except ConsumerExists as error:
-            await explain(error, self._api, wanted, stream, wanted.name or wanted.durable_name)
-            raise
-        return self._consumer(stream, wanted.name or wanted.durable_name, info)
+        return await self._streams.create_consumer(stream, config, pedantic=pedantic, **fields)
 
     async def update_consumer(
         self,
@@ -208,21 +165,12 @@ class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
         pedantic: bool = False,
         **fields: Unpack[ConsumerConfigDict],
     ) -> Consumer:
-        """Change the consumer; ConsumerDoesNotExist if it does not exist.
+        """Update a consumer; raise ConsumerDoesNotExist if it does not exist.
 
-        Keywords alone change these fields; the others stay as they are. A `config` replaces the
-        whole configuration. `pedantic`: as in create_consumer.
+        Keywords alone change only these fields. A `config` replaces the whole configuration.
+        `pedantic`: as in create_consumer.
         """
-        wanted = ConsumerConfig.of(config, fields)
-        if config is None:
-            try:
-                wanted = await change_consumer(self._api, stream, wanted, fields)
-            except ConsumerNotFound as error:
-                missing = ConsumerDoesNotExist(400, 10149, "consumer does not exist")
-                missing.asked = error.asked
-                raise missing from None
-        info = await put_consumer(self._api, stream, "update", wanted, pedantic)
-        return self._consumer(stream, wanted.name or wanted.durable_name, info)
+        return await self._streams.update_consumer(stream, config, pedantic=pedantic, **fields)
 
     async def create_or_update_consumer(
         self,
@@ -232,85 +180,165 @@ class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
         pedantic: bool = False,
         **fields: Unpack[ConsumerConfigDict],
     ) -> Consumer:
-        """Create the consumer, or update it if it exists.
+        """Create a consumer, or update it if it exists.
 
-        Of a consumer that exists, keywords alone change these fields; the others stay as they are.
-        A `config` replaces the whole configuration. `pedantic`: as in create_consumer.
+        If it exists, keywords alone change only these fields. A `config` replaces the whole
+        configuration. `pedantic`: as in create_consumer.
         """
-        wanted = ConsumerConfig.of(config, fields)
-        if config is None and (wanted.name or wanted.durable_name):
-            try:
-                wanted = await change_consumer(self._api, stream, wanted, fields)
-            except ConsumerNotFound:
-                pass  # it is to be created
-        info = await put_consumer(self._api, stream, "", wanted, pedantic)
-        return self._consumer(stream, wanted.name or wanted.durable_name, info)
+        return await self._streams.create_or_update_consumer(
+            stream, config, pedantic=pedantic, **fields
+        )
 
     async def consumer(self, stream: str, name: str) -> Consumer:
-        """The consumer of this name, with its info; ConsumerNotFound, StreamNotFound."""
-        return self._consumer(stream, name, await consumer_info(self._api, stream, name))
+        """Return the consumer of this name, with its info.
 
-    def _consumer(self, stream: str, name: str, info: ConsumerInfo) -> Consumer:
-        # Here, because programs that only publish need none: it brings all of pulling along.
-        from .consumer import Consumer
-
-        return Consumer(self._api, stream, name, info)
+        ConsumerNotFound, StreamNotFound: one of them does not exist.
+        """
+        return await self._streams.consumer(stream, name)
 
     def bind_consumer(self, stream: str, name: str, **known: Unpack[KnownConfig]) -> BoundConsumer:
-        """A handle to the consumer of this name, without a lookup: nothing is sent.
+        """Return a handle to a consumer without looking it up: nothing is sent.
 
-        This is for clients that may pull and acknowledge, but may not call the rest of the API, or
-        cannot reach it, as with a consumer of another account. If no such consumer exists, the
-        first fetch says so. `known` are fields of its configuration that are not the server's
-        defaults: ack_policy, ack_wait, backoff, priority_policy. `info` finds them out, too.
+        This is for clients that may pull and acknowledge but have no permission for the rest of the
+        API, or cannot reach it, as with a consumer of another account. If the consumer does not
+        exist, the first fetch raises. `known` are fields of its configuration that differ from the
+        server's defaults: ack_policy, ack_wait, backoff, priority_policy. `info` reads them, too.
         """
-        from .consumer import BoundConsumer
-
-        _path(stream, name)
-        return BoundConsumer(self._api, stream, name, ConsumerConfig.of(None, known))
+        return self._streams.bind_consumer(stream, name, **known)
 
     async def delete_consumer(self, stream: str, name: str) -> None:
-        """Delete it; ConsumerNotFound."""
-        await self._api.call("CONSUMER.DELETE.%s" % _path(stream, name))
+        """Delete a consumer; raise ConsumerNotFound if it does not exist."""
+        await self._streams.delete_consumer(stream, name)
 
     async def consumers(self, stream: str) -> Listing[ConsumerInfo]:
         """List all consumers of the stream.
 
         `missing` and `offline` of the list name consumers that exist and are not in it.
         """
-        endpoint = "CONSUMER.LIST.%s" % check_known_name("stream", stream)
-        rows = await self._api.pages(endpoint, "consumers", {})
-        return rows.like([ConsumerInfo.from_json(row) for row in rows])
+        return await self._streams.consumers(stream)
 
     async def consumer_names(self, stream: str) -> Listing[str]:
         """List the names of all consumers of the stream."""
-        endpoint = "CONSUMER.NAMES.%s" % check_known_name("stream", stream)
-        return _names(await self._api.pages(endpoint, "consumers", {}))
+        return await self._streams.consumer_names(stream)
 
     async def pause_consumer(self, stream: str, name: str, until: TimestampLike) -> ConsumerPause:
-        """Deliver nothing until then: a Timestamp, an aware datetime, RFC 3339 or nanoseconds."""
-        body = {"pause_until": str(Timestamp.of(until))}
-        endpoint = "CONSUMER.PAUSE.%s" % _path(stream, name)
-        return ConsumerPause.from_json(await self._api.call(endpoint, body, level=1))
+        """Pause deliveries until a time: a Timestamp, aware datetime, RFC 3339 or nanoseconds."""
+        return await self._streams.pause_consumer(stream, name, until)
 
     async def resume_consumer(self, stream: str, name: str) -> ConsumerPause:
-        """Deliver again, at once."""
-        endpoint = "CONSUMER.PAUSE.%s" % _path(stream, name)
-        return ConsumerPause.from_json(await self._api.call(endpoint, {}, level=1))
+        """Resume deliveries now."""
+        return await self._streams.resume_consumer(stream, name)
 
     async def reset_consumer(self, stream: str, name: str, seq: int = 0) -> ConsumerInfo:
-        """Start anew: at that sequence of the stream, or at the acknowledged floor (0)."""
-        endpoint = "CONSUMER.RESET.%s" % _path(stream, name)
-        body = {"seq": seq} if check_count("seq", seq, 0, MOST_SEQUENCE) else {}
-        return ConsumerInfo.from_json(await self._api.call(endpoint, body, level=4))
+        """Restart a consumer at this sequence of the stream, or at its ack floor (0)."""
+        return await self._streams.reset_consumer(stream, name, seq)
 
     async def unpin_consumer(self, stream: str, name: str, group: str) -> None:
-        """Take the pin of a priority group from the client that holds it."""
-        from .pull.options import check_group
+        """Unpin the client that a priority group is pinned to."""
+        await self._streams.unpin_consumer(stream, name, group)
 
-        check_group(group)
-        endpoint = "CONSUMER.UNPIN.%s" % _path(stream, name)
-        await self._api.call(endpoint, {"group": group}, level=1)
+    # Publishing
+
+    async def publish(
+        self,
+        subject: str,
+        data: BytesLike = b"",
+        *,
+        timeout: float | None = None,
+        retries: int = 2,
+        **options: Unpack[PublishOptions],
+    ) -> PubAck:
+        """Publish a message to the stream with this subject, and return when it is stored.
+
+        headers       the message's headers
+        msg_id        an id by which the stream discards duplicates: it stores one message of each
+                      id within its duplicate window; the PubAck of another one has `duplicate` set
+        expect_stream, expect_last_seq, expect_last_msg_id, expect_last_subject_seq
+                      conditions; if one fails, the message is not stored: WrongStream,
+                      WrongLastSequence, WrongLastMsgId
+        expect_last_subject
+                      the subject of expect_last_subject_seq, wildcards allowed, instead of the
+                      message's own
+        ttl           seconds until the stream deletes the message, or "never"
+
+        On 503 (no responders) the publish is retried after 250 ms, `retries` times (-1: until the
+        timeout), and for 10 s in a cluster, which may be electing a leader; then NoStreamResponse
+        is raised. The timeout covers all of that; without one each try has the timeout of this
+        JetStream.
+
+        PublishInDoubt: no acknowledgment arrived, so the message may be stored or not. If that is
+        because of the timeout, the error is a TimeoutExpired as well.
+        """
+        return await self._publisher.publish(
+            subject, data, timeout=timeout, retries=retries, **options
+        )
+
+    def publisher(
+        self, *, max_pending: int = 1000, ack_timeout: float | None = None, retries: int = 2
+    ) -> PublishWindow:
+        """Publish without waiting for each acknowledgment: `async with js.publisher() as p`.
+
+        At most `max_pending` acknowledgments are outstanding at a time; `p.flush()`, and leaving
+        the block, wait for all of them and raise PublishesFailed if any publish failed.
+        """
+        return self._publisher.window(max_pending, ack_timeout, retries)
+
+    def atomic_batch(self, *, timeout: float | None = None) -> AtomicBatch:
+        """Return a batch that a stream stores as a whole or not at all (needs allow_atomic)."""
+        return self._publisher.atomic_batch(timeout)
+
+    def fast_batch(
+        self,
+        *,
+        allow_gaps: bool = False,
+        flow: int = 500,
+        max_acks: int = 2,
+        ack_timeout: float | None = None,
+    ) -> FastBatch:
+        """Return a batch that a stream stores as it arrives: `async with js.fast_batch() as b`.
+
+        Each acknowledgment covers up to `flow` messages, fewer if the server is busy, and at most
+        `max_acks` of them are outstanding at a time. Needs allow_batched and nats-server 2.14.
+        """
+        return self._publisher.fast_batch(allow_gaps, flow, max_acks, ack_timeout)
+
+    async def add_to_counter(
+        self, subject: str, by: int = 1, **options: Unpack[PublishOptions]
+    ) -> int:
+        """Add to the counter of a subject, and return its new value (needs allow_msg_counter)."""
+        return await self._publisher.add_to_counter(subject, by, **options)
+
+    async def schedule(
+        self,
+        subject: str,
+        data: BytesLike = b"",
+        *,
+        when: str,
+        target: str,
+        source: str = "",
+        schedule_ttl: float | str | None = None,
+        time_zone: str = "",
+        rollup: bool = False,
+        **options: Unpack[PublishOptions],
+    ) -> PubAck:
+        """Let the stream publish a message to `target` later, once or repeatedly (ADR-51).
+
+        `when` is "@at <RFC 3339>", "@every 5m", "@daily" or a cron expression of six fields, in
+        `time_zone`. With a `source` the last message of that subject is published instead; with
+        `rollup` each message replaces the earlier ones. The schedule is the message stored under
+        `subject`: publish again to change it, purge it to cancel it. Needs allow_msg_schedules.
+        """
+        return await self._publisher.schedule(
+            subject,
+            data,
+            when=when,
+            target=target,
+            source=source,
+            schedule_ttl=schedule_ttl,
+            time_zone=time_zone,
+            rollup=rollup,
+            **options,
+        )
 
     # Subscribing. Many programs never do, so these methods import what they need.
 
@@ -331,38 +359,39 @@ class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
         nak_on_exit: bool = False,
         **fields: Unpack[ConsumerConfigDict],
     ) -> PushMessages:
-        """Messages of this subject as the server pushes them: `async with` it, and iterate.
+        """Subscribe to messages that the server pushes: `async with` the result, and iterate.
 
-        stream   where they are; without it the one stream that takes the subject
-        durable  the consumer of this name, which is created if it is not there; likewise `name`,
-                 for one that goes when nobody listens; without either it is this call's own
-        queue    share the messages with all who say the same; it is the durable name as well if
-                 none is given
-        ordered  each message once and in order, by consumers of its own that are made anew when
-                 anything is missing (ADR-17); nothing is acknowledged
-        bind     never create a consumer: ConsumerNotFound
+        stream   the stream; by default the one with this subject
+        durable  the name of a durable consumer, which is created if it does not exist; likewise
+                 `name`, for a consumer that the server deletes when it is unused; without either
+                 the consumer belongs to this call alone
+        queue    the queue group to share the messages with; also the durable name if none is given
+        ordered  deliver each message once and in order, through consumers that are recreated
+                 whenever a message is missing (ADR-17); nothing is acknowledged
+        bind     never create a consumer; raise ConsumerNotFound instead
         delete_on_end
-                 delete the consumer at the end of the subscription, if this call created it: by
-                 default only one without durable name and queue
+                 delete the consumer at the end of the subscription, if this call created it; by
+                 default only a consumer without durable name and queue
         alarm_after
-                 how many heartbeats may be missing; only with idle_heartbeat
+                 how many heartbeats may be missed; only with idle_heartbeat
         max_pending_messages, max_pending_bytes
-                 what may wait to be taken; more is dropped and told; 0: any
+                 how much may wait to be read; more is dropped and reported; 0: no limit
         nak_on_exit
-                 when the block is left, nak the messages that were not taken, so that they are
+                 when the block is left, nak the messages that were not read, so that they are
                  redelivered at once and not after their ack wait
 
-        The other keywords are the fields of a new consumer. One that is there has to have them all:
-        ConfigMismatch, or another BindRefused, if it is not what was asked for.
+        The other keywords are the fields of a new consumer. A consumer that exists must have the
+        same values: ConfigMismatch, or another BindRefused, if it differs.
         """
-        from .subscribe.options import Limits, Wanted, WantedInOrder
+        from .subscribe.options import Limits, OrderedSubscribeOptions, SubscribeOptions
         from .subscribe.push import subscribe, subscribe_in_order
 
         limits = Limits(alarm_after, max_pending_messages, max_pending_bytes, nak_on_exit)
-        asked = (subject, stream, durable, queue, bind, delete_on_end, config, fields)
+        given = (subject, stream, durable, queue, bind, delete_on_end, config, fields)
         if check_flag("ordered", ordered):
-            return await subscribe_in_order(self, self._api, WantedInOrder(*asked), limits)
-        return await subscribe(self, self._api, Wanted(*asked), limits)
+            wanted = OrderedSubscribeOptions(*given)
+            return await subscribe_in_order(self._streams, self._api, wanted, limits)
+        return await subscribe(self._streams, self._api, SubscribeOptions(*given), limits)
 
     async def pull_subscribe(
         self,
@@ -374,33 +403,117 @@ class JetStream(PublishManager, KeyValueManager, ObjectStoreManager):
         bind: bool = False,
         **fields: Unpack[ConsumerConfigDict],
     ) -> PullSubscription:
-        """A pull consumer of this subject, to be fetched from: the older way (ADR-13).
+        """Return a pull consumer of a subject, to fetch from: the older API (ADR-13).
 
-        stream   where they are; without it the one stream that takes the subject
-        durable  the consumer of this name, which is created if it is not there; likewise `name`;
-                 without either it is this call's own, and deleted by `unsubscribe`
-        bind     never create a consumer: ConsumerNotFound
+        stream   the stream; by default the one with this subject
+        durable  the name of a durable consumer, which is created if it does not exist; likewise
+                 `name`; without either the consumer belongs to this call alone, and `unsubscribe`
+                 deletes it
+        bind     never create a consumer; raise ConsumerNotFound instead
 
-        The other keywords are the fields of a new consumer. One that is there has to have them all:
-        ConfigMismatch, or another BindRefused, if it is not what was asked for.
+        The other keywords are the fields of a new consumer. A consumer that exists must have the
+        same values: ConfigMismatch, or another BindRefused, if it differs.
         """
-        from .subscribe.pull import PullWanted, pull_subscribe
+        from .subscribe.pull import PullSubscribeOptions, pull_subscribe
 
-        wanted = PullWanted(subject, stream, durable, bind, config, fields)
-        return await pull_subscribe(self, self._api, wanted)
+        wanted = PullSubscribeOptions(subject, stream, durable, bind, config, fields)
+        return await pull_subscribe(self._streams, self._api, wanted)
 
+    # Key-value buckets
 
-def _by_subject(subject: str) -> dict[str, Any]:
-    return {"subject": check_subscribe(subject).decode()} if subject != "" else {}
+    async def create_key_value(
+        self, config: KeyValueConfig | None = None, **fields: Unpack[KeyValueConfigDict]
+    ) -> KeyValue:
+        """Create a bucket; raise BucketExists if it exists and a given field differs."""
+        return await self._kv_manager().create(config, fields)
 
+    async def update_key_value(
+        self, config: KeyValueConfig | None = None, **fields: Unpack[KeyValueConfigDict]
+    ) -> KeyValue:
+        """Replace the configuration of a bucket; raise BucketNotFound if it does not exist.
 
-def _path(stream: str, consumer: str) -> str:
-    check_known_name("stream", stream)
-    return "%s.%s" % (stream, check_known_name("consumer", consumer))
+        Settings of its stream that a KeyValueConfig has no field for stay as they are.
+        """
+        return await self._kv_manager().update(config, fields)
 
+    async def create_or_update_key_value(
+        self, config: KeyValueConfig | None = None, **fields: Unpack[KeyValueConfigDict]
+    ) -> KeyValue:
+        """Create a bucket, or replace its configuration if it exists."""
+        return await self._kv_manager().create_or_update(config, fields)
 
-def _names(rows: Listing[Any]) -> Listing[str]:
-    for row in rows:
-        if not isinstance(row, str):
-            raise InvalidResponse("%s is listed where a name belongs" % shorten(row))
-    return rows
+    async def key_value(self, bucket: str) -> KeyValue:
+        """Return the bucket of this name.
+
+        BucketNotFound: it does not exist. NotABucket: the stream is not a key-value bucket.
+        """
+        return await self._kv_manager().find(bucket)
+
+    async def delete_key_value(self, bucket: str) -> None:
+        """Delete a bucket with all its keys; raise BucketNotFound if it does not exist."""
+        await self._kv_manager().delete(bucket)
+
+    async def key_value_names(self) -> list[str]:
+        """List the names of all buckets."""
+        return await self._kv_manager().names()
+
+    async def key_values(self) -> Listing[KeyValueStatus]:
+        """List all buckets, with their configuration and state.
+
+        `missing` and `offline` of the list name buckets that exist and are not in it.
+        """
+        return await self._kv_manager().statuses()
+
+    def _kv_manager(self) -> KeyValueManager:
+        if self._key_values is None:
+            # Imported here: many programs have no buckets.
+            from .kv.manager import KeyValueManager
+
+            self._key_values = KeyValueManager(self._streams, self._publisher, self._api)
+        return self._key_values
+
+    # Object stores
+
+    async def create_object_store(
+        self, config: ObjectStoreConfig | None = None, **fields: Unpack[ObjectStoreConfigDict]
+    ) -> ObjectStore:
+        """Create an object store; raise BucketExists if it exists and a given field differs."""
+        return await self._object_manager().create(config, fields)
+
+    async def update_object_store(
+        self, config: ObjectStoreConfig | None = None, **fields: Unpack[ObjectStoreConfigDict]
+    ) -> ObjectStore:
+        """Replace the configuration of an object store; raise BucketNotFound."""
+        return await self._object_manager().update(config, fields)
+
+    async def create_or_update_object_store(
+        self, config: ObjectStoreConfig | None = None, **fields: Unpack[ObjectStoreConfigDict]
+    ) -> ObjectStore:
+        """Create an object store, or replace its configuration if it exists."""
+        return await self._object_manager().create_or_update(config, fields)
+
+    async def object_store(self, bucket: str) -> ObjectStore:
+        """Return the object store of this name; raise BucketNotFound if it does not exist."""
+        return await self._object_manager().find(bucket)
+
+    async def delete_object_store(self, bucket: str) -> None:
+        """Delete an object store with all its objects; raise BucketNotFound."""
+        await self._object_manager().delete(bucket)
+
+    async def object_store_names(self) -> list[str]:
+        """List the names of all object stores."""
+        return await self._object_manager().names()
+
+    async def object_stores(self) -> Listing[ObjectStoreStatus]:
+        """List all object stores, with their configuration and state.
+
+        `missing` and `offline` of the list name buckets that exist and are not in it.
+        """
+        return await self._object_manager().statuses()
+
+    def _object_manager(self) -> ObjectStoreManager:
+        if self._object_stores is None:
+            from .objects.manager import ObjectStoreManager
+
+            self._object_stores = ObjectStoreManager(self._streams, self._publisher, self._api)
+        return self._object_stores

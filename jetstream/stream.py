@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from .api.client import Api
+    from .api.client import ApiClient
     from .api.counters import Counter
     from .api.listing import Listing
     from .api.stored import StoredMsg
     from .config import ConsumerConfigDict
     from .consumer import BoundConsumer, Consumer, KnownConfig
-    from .context import ConsumerConfigLike, JetStream
+    from .management import ConsumerConfigLike, StreamManager
     from .ordered.api import OrderedConsumer
     from .schema.consumer_config import DeliverPolicy, ReplayPolicy
     from .schema.info import ConsumerInfo, ConsumerPause
@@ -41,8 +41,8 @@ _MOST_SUBJECTS = 1024  # that the server answers for
 class Stream:
     """A stream. Made by the calls of JetStream; `cached_info` is what the last one told."""
 
-    def __init__(self, js: JetStream, api: Api, info: StreamInfo) -> None:
-        self._js = js
+    def __init__(self, streams: StreamManager, api: ApiClient, info: StreamInfo) -> None:
+        self._streams = streams
         self._api = api
         self.name = info.config.name
         self.cached_info = info
@@ -185,7 +185,7 @@ class Stream:
 
     async def delete(self) -> None:
         """Delete the stream with its messages and consumers."""
-        await self._js.delete_stream(self.name)
+        await self._streams.delete_stream(self.name)
 
     # Its consumers: as on JetStream
 
@@ -197,7 +197,7 @@ class Stream:
         **fields: Unpack[ConsumerConfigDict],
     ) -> Consumer:
         """As JetStream.create_consumer."""
-        return await self._js.create_consumer(self.name, config, pedantic=pedantic, **fields)
+        return await self._streams.create_consumer(self.name, config, pedantic=pedantic, **fields)
 
     async def update_consumer(
         self,
@@ -207,7 +207,7 @@ class Stream:
         **fields: Unpack[ConsumerConfigDict],
     ) -> Consumer:
         """As JetStream.update_consumer."""
-        return await self._js.update_consumer(self.name, config, pedantic=pedantic, **fields)
+        return await self._streams.update_consumer(self.name, config, pedantic=pedantic, **fields)
 
     async def create_or_update_consumer(
         self,
@@ -217,17 +217,17 @@ class Stream:
         **fields: Unpack[ConsumerConfigDict],
     ) -> Consumer:
         """As JetStream.create_or_update_consumer."""
-        return await self._js.create_or_update_consumer(
+        return await self._streams.create_or_update_consumer(
             self.name, config, pedantic=pedantic, **fields
         )
 
     async def consumer(self, name: str) -> Consumer:
         """As JetStream.consumer."""
-        return await self._js.consumer(self.name, name)
+        return await self._streams.consumer(self.name, name)
 
     def bind_consumer(self, name: str, **known: Unpack[KnownConfig]) -> BoundConsumer:
         """As JetStream.bind_consumer."""
-        return self._js.bind_consumer(self.name, name, **known)
+        return self._streams.bind_consumer(self.name, name, **known)
 
     async def ordered_consumer(
         self,
@@ -265,31 +265,31 @@ class Stream:
 
     async def delete_consumer(self, name: str) -> None:
         """As JetStream.delete_consumer."""
-        await self._js.delete_consumer(self.name, name)
+        await self._streams.delete_consumer(self.name, name)
 
     async def consumers(self) -> Listing[ConsumerInfo]:
         """As JetStream.consumers."""
-        return await self._js.consumers(self.name)
+        return await self._streams.consumers(self.name)
 
     async def consumer_names(self) -> Listing[str]:
         """As JetStream.consumer_names."""
-        return await self._js.consumer_names(self.name)
+        return await self._streams.consumer_names(self.name)
 
     async def pause_consumer(self, name: str, until: TimestampLike) -> ConsumerPause:
         """As JetStream.pause_consumer."""
-        return await self._js.pause_consumer(self.name, name, until)
+        return await self._streams.pause_consumer(self.name, name, until)
 
     async def resume_consumer(self, name: str) -> ConsumerPause:
         """As JetStream.resume_consumer."""
-        return await self._js.resume_consumer(self.name, name)
+        return await self._streams.resume_consumer(self.name, name)
 
     async def reset_consumer(self, name: str, seq: int = 0) -> ConsumerInfo:
         """As JetStream.reset_consumer."""
-        return await self._js.reset_consumer(self.name, name, seq)
+        return await self._streams.reset_consumer(self.name, name, seq)
 
     async def unpin_consumer(self, name: str, group: str) -> None:
         """As JetStream.unpin_consumer."""
-        await self._js.unpin_consumer(self.name, name, group)
+        await self._streams.unpin_consumer(self.name, name, group)
 
     def __repr__(self) -> str:
         return "<Stream %s>" % cut_middle(self.name)

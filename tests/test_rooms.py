@@ -50,6 +50,7 @@ ORDER = [
     "jetstream.publish",
     "jetstream.consumer",
     "jetstream.stream",
+    "jetstream.management",
     "jetstream.subscribe",
     "jetstream.kv",
     "jetstream.objects",

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from jetstream.schema.fields import Fields
     from jetstream.schema.stream_config import StreamConfig
 
-    from .client import Api
+    from .client import ApiClient
 
 
 async def put_stream(
-    api: Api, verb: str, config: StreamConfig, pedantic: bool = False
+    api: ApiClient, verb: str, config: StreamConfig, pedantic: bool = False
 ) -> StreamInfo:
     """CREATE or UPDATE the stream, with this whole configuration."""
     config.check(new=verb == "CREATE")
@@ -34,7 +34,7 @@ async def put_stream(
 
 
 async def put_consumer(
-    api: Api, stream: str, action: str, config: ConsumerConfig, pedantic: bool = False
+    api: ApiClient, stream: str, action: str, config: ConsumerConfig, pedantic: bool = False
 ) -> ConsumerInfo:
     """Create or update the consumer, with this whole configuration; any of both if no action.
 
@@ -59,7 +59,9 @@ async def put_consumer(
     return info
 
 
-async def change_stream(api: Api, wanted: StreamConfig, fields: Mapping[str, Any]) -> StreamConfig:
+async def change_stream(
+    api: ApiClient, wanted: StreamConfig, fields: Mapping[str, Any]
+) -> StreamConfig:
     """CALL-16: return the configuration that exists with these fields, those of `wanted`, changed.
 
     StreamNotFound.
@@ -69,7 +71,7 @@ async def change_stream(api: Api, wanted: StreamConfig, fields: Mapping[str, Any
 
 
 async def change_consumer(
-    api: Api, stream: str, wanted: ConsumerConfig, fields: Mapping[str, Any]
+    api: ApiClient, stream: str, wanted: ConsumerConfig, fields: Mapping[str, Any]
 ) -> ConsumerConfig:
     """The same for a consumer; ConsumerNotFound."""
     api.check_since(wanted)
@@ -79,7 +81,9 @@ async def change_consumer(
     return merge((await consumer_info(api, stream, name)).config, fields)
 
 
-async def explain(error: ConfigExists, api: Api, wanted: Fields, stream: str, name: str) -> None:
+async def explain(
+    error: ConfigExists, api: ApiClient, wanted: Fields, stream: str, name: str
+) -> None:
     """Have the error name the fields that differ (CALL-17); it stays as it is if that fails.
 
     It is about the consumer of this name, or about the stream if there is none.
@@ -94,20 +98,20 @@ async def explain(error: ConfigExists, api: Api, wanted: Fields, stream: str, na
     error.different = differences(wanted, found)
 
 
-async def stream_info(api: Api, name: str) -> StreamInfo:
+async def stream_info(api: ApiClient, name: str) -> StreamInfo:
     """What the server tells of the stream; StreamNotFound."""
     endpoint = "STREAM.INFO.%s" % check_known_name("stream", name)
     return StreamInfo.from_json(await api.call(endpoint))
 
 
-async def consumer_info(api: Api, stream: str, name: str) -> ConsumerInfo:
+async def consumer_info(api: ApiClient, stream: str, name: str) -> ConsumerInfo:
     """What the server tells of the consumer; ConsumerNotFound."""
     check_known_name("stream", stream)
     endpoint = "CONSUMER.INFO.%s.%s" % (stream, check_known_name("consumer", name))
     return ConsumerInfo.from_json(await api.call(endpoint))
 
 
-def _with_pedantic(api: Api, body: dict[str, Any], pedantic: bool) -> dict[str, Any]:
+def _with_pedantic(api: ApiClient, body: dict[str, Any], pedantic: bool) -> dict[str, Any]:
     if check_flag("pedantic", pedantic):
         api.require_level(1, "pedantic=True")  # CALL-18: an older server ignores it
         body["pedantic"] = True

@@ -40,7 +40,7 @@ def session_of(client: Client) -> Session:
     return session
 
 
-class Api:
+class ApiClient:
     """Where the API of one JetStream is (its prefix or domain), and how to call it."""
 
     __slots__ = ("prefix", "session", "timeout")
@@ -128,6 +128,9 @@ class Api:
             raise NotSupported(
                 "%s needs server %s; this is %s" % (name, needed, cut_middle(info.version))
             )
+
+
+Api = ApiClient  # the name that other rooms still import
 
 
 def _newer_fields(config: Fields, version: tuple[int, ...]) -> list[tuple[str, tuple[int, int]]]:

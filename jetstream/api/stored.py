@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from natsproto.wire.frames import Msg
 
-    from .client import Api
+    from .client import ApiClient
 
 _NOT_FOUND = 404
 _END_OF_BATCH = 204
@@ -74,7 +74,7 @@ class StoredMsg(Record):
         return [(name, getattr(self, name)) for name in self.__slots__[:-1]]
 
 
-async def get_by_api(api: Api, stream: str, body: dict[str, Any]) -> StoredMsg:
+async def get_by_api(api: ApiClient, stream: str, body: dict[str, Any]) -> StoredMsg:
     """One message from the leader; MessageNotFound."""
     import binascii
 
@@ -96,17 +96,17 @@ async def get_by_api(api: Api, stream: str, body: dict[str, Any]) -> StoredMsg:
         ) from error
 
 
-async def get_direct(api: Api, stream: str, body: dict[str, Any]) -> StoredMsg:
+async def get_direct(api: ApiClient, stream: str, body: dict[str, Any]) -> StoredMsg:
     """One message from any replica; MessageNotFound."""
     return await _get_one(api, stream, _endpoint(api, stream), encode_json(body))
 
 
-async def get_direct_last(api: Api, stream: str, subject: str) -> StoredMsg:
+async def get_direct_last(api: ApiClient, stream: str, subject: str) -> StoredMsg:
     """The last one of a subject; permissions can be granted by it, for it is in the endpoint."""
     return await _get_one(api, stream, "%s.%s" % (_endpoint(api, stream), subject), b"")
 
 
-async def _get_one(api: Api, stream: str, endpoint: str, payload: bytes) -> StoredMsg:
+async def _get_one(api: ApiClient, stream: str, endpoint: str, payload: bytes) -> StoredMsg:
     session = api.session
     request = session.connection.start_request(
         endpoint, payload, deadline=session.deadline(api.timeout)
@@ -120,7 +120,7 @@ async def _get_one(api: Api, stream: str, endpoint: str, payload: bytes) -> Stor
 
 
 async def get_direct_batch(
-    api: Api, stream: str, body: dict[str, Any], most: int = 0
+    api: ApiClient, stream: str, body: dict[str, Any], most: int = 0
 ) -> list[StoredMsg]:
     """Many messages, an empty list if there are none (needs 2.11).
 
@@ -149,7 +149,7 @@ async def get_direct_batch(
 
 
 async def _get_page(
-    api: Api, stream: str, body: dict[str, Any]
+    api: ApiClient, stream: str, body: dict[str, Any]
 ) -> tuple[list[StoredMsg], int, int, int]:
     """Messages; how many more there are, the sequence of the last, and the moment of all."""
     session = api.session
@@ -180,7 +180,7 @@ async def _get_page(
     raise TimeoutExpired("direct get of stream %s was not answered to its end" % shorten(stream))
 
 
-def _endpoint(api: Api, stream: str) -> str:
+def _endpoint(api: ApiClient, stream: str) -> str:
     return "%s.DIRECT.GET.%s" % (api.prefix, stream)
 
 

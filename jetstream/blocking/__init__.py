@@ -232,6 +232,11 @@ class PublishWindow:
     close = blocking(_window.PublishWindow.close)
     _exit = blocking(_window.PublishWindow.__aexit__)
 
+    def abandon(self) -> None:
+        """End the window without waiting; publishes without an acknowledgment fail."""
+        with self.port.lock:
+            self.inner.abandon()
+
     def __enter__(self) -> PublishWindow:
         return self
 

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from jetstream.api.assets import put_stream
-from jetstream.api.listing import Listing
 from jetstream.api.stored import get_by_api, get_direct, get_direct_last
-from jetstream.errors.api import StreamNameInUse, StreamNotFound
-from jetstream.errors.kv import BucketExists, BucketNotFound
-from jetstream.stream import Stream
+from jetstream.errors.api import StreamNotFound
+from jetstream.errors.kv import BucketNotFound
 from natsproto.errors import InvalidName, InvalidValue, NotSupported, RemoteError
 from natsproto.wire.subjects import LETTERS_AND_DIGITS
 from natsproto.wire.text import shorten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any, Protocol, TypeAlias
 
-    from jetstream.api.client import Api
+    from jetstream.api.client import ApiClient
     from jetstream.api.stored import StoredMsg
     from jetstream.config import StreamConfig
-    from jetstream.context import JetStream
-    from jetstream.schema.fields import Fields
     from jetstream.schema.info import StreamInfo
+    from jetstream.stream import Stream
 
     Same: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -45,10 +40,6 @@ SAME = (
 )
 # What a bucket may have changed about its stream; the rest stays as it is.
 GOVERNED = tuple([theirs for _, theirs in SAME]) + ("compression",)
-# Fields whose 0 stands for something.
-_AT_LEAST_ONE = ("history", "replicas")
-_UNLIMITED = ("max_bytes", "max_value_size")
-_SERVERS_OWN = "_nats."
 _COMPRESSED = "s2"
 ROLLUP = "Nats-Rollup"
 
@@ -99,37 +90,8 @@ def read_stream(config: BucketConfig, stream: StreamConfig, prefix: str, same: S
     config.compression = stream.compression == _COMPRESSED
 
 
-def keep_rest(config: StreamConfig, there: StreamConfig, governed: tuple[str, ...]) -> None:
-    """Into the configuration to update a stream with, all that a bucket does not say about it.
-
-    Another client may have set it, and a server does not let everything be taken back (KV-46).
-    """
-    names = [field.name for field in config.given_fields()] + list(governed)
-    for field in there.given_fields():
-        if field.name not in names:
-            setattr(config, field.name, getattr(there, field.name))
-    config.extra = dict(there.extra)
-
-
-def find_differences(given: Fields, wanted: Fields, there: Fields) -> tuple[str, ...]:
-    """The names of the given fields that mean something else there; `wanted` has their values."""
-    names = [field.name for field in given.given_fields()]
-    return tuple([name for name in names if _meaning(wanted, name) != _meaning(there, name)])
-
-
-def _meaning(config: Fields, name: str) -> object:
-    value: Any = getattr(config, name)
-    if name in _AT_LEAST_ONE:
-        return value or 1
-    if name in _UNLIMITED:
-        return value if value > 0 else -1
-    if name == "metadata":
-        return {key: value[key] for key in value if not key.startswith(_SERVERS_OWN)}
-    return value
-
-
 async def read_message(
-    api: Api, stream: str, subject: str, *, seq: int | None = None, direct: bool
+    api: ApiClient, stream: str, subject: str, *, seq: int | None = None, direct: bool
 ) -> StoredMsg:
     """The last message of the subject, or the one of this sequence; MessageNotFound.
 
@@ -154,81 +116,6 @@ async def check_there(stream: Stream, bucket: str) -> None:
         raise BucketNotFound(bucket) from None
     except RemoteError:
         pass  # JetStream is down, for one
-
-
-class BucketStreams:
-    """The streams whose names start with the prefix: made, found and listed as buckets."""
-
-    def __init__(self, js: JetStream, api: Api, prefix: str) -> None:
-        self._js = js
-        self._api = api
-        self._prefix = prefix
-
-    async def create(
-        self, config: StreamConfig, given: Fields, read: Callable[[StreamConfig], Fields]
-    ) -> Stream:
-        """Create the stream of a bucket that was `given`; `read` reads such from a stream.
-
-        If it exists, it is compared by what was given (KV-47).
-        """
-        # Not by create_stream, whose error would look at the stream that exists once more.
-        try:
-            return Stream(self._js, self._api, await put_stream(self._api, "CREATE", config))
-        except StreamNameInUse:
-            stream = await self.find(config.name)
-        there = stream.cached_info.config
-        different = find_differences(given, read(config), read(there))
-        if not there.mirror and [each for each in config.subjects if each not in there.subjects]:
-            different += ("subjects",)
-        if different:
-            raise BucketExists(self._bucket(config.name), different)
-        return stream
-
-    async def update(self, config: StreamConfig, governed: tuple[str, ...]) -> Stream:
-        """Update the stream of a bucket, which has all of these fields in its hand."""
-        there = await self.find(config.name)
-        keep_rest(config, there.cached_info.config, governed)
-        try:
-            return await self._js.update_stream(config)
-        except StreamNotFound:
-            raise BucketNotFound(self._bucket(config.name)) from None
-
-    async def create_or_update(self, config: StreamConfig, governed: tuple[str, ...]) -> Stream:
-        try:
-            return await self.update(config, governed)
-        except BucketNotFound:
-            return await self._js.create_or_update_stream(config)
-
-    async def find(self, stream: str) -> Stream:
-        try:
-            return await self._js.stream(stream)
-        except StreamNotFound:
-            raise BucketNotFound(self._bucket(stream)) from None
-
-    async def delete(self, stream: str) -> None:
-        try:
-            await self._js.delete_stream(stream)
-        except StreamNotFound:
-            raise BucketNotFound(self._bucket(stream)) from None
-
-    # By name, not by subject: a mirror has no subjects (KV-17).
-
-    async def names(self) -> list[str]:
-        names = await self._js.stream_names()
-        return [self._bucket(name) for name in names if name.startswith(self._prefix)]
-
-    async def infos(self) -> Listing[StreamInfo]:
-        listed = await self._js.streams()
-        prefix = self._prefix
-        infos = Listing([info for info in listed if info.config.name.startswith(prefix)])
-        infos.missing = [self._bucket(name) for name in listed.missing if name.startswith(prefix)]
-        for name in listed.offline:
-            if name.startswith(prefix):
-                infos.offline[self._bucket(name)] = listed.offline[name]
-        return infos
-
-    def _bucket(self, stream: str) -> str:
-        return stream[len(self._prefix) :]
 
 
 class BucketStatus:

@@ -1,79 +1,204 @@
-"""Buckets: how JetStream makes, finds and lists them (ADR-8)."""
+"""BucketManager: creates, finds, updates and lists the buckets of one kind.
+
+Key-value buckets and object stores are streams whose names start with a prefix. All else that
+differs between the two is in the class attributes of their managers, and in `check` and `open`.
+"""
 
 from __future__ import annotations
 
-from jetstream.errors.kv import NotABucket
-from natsproto.errors import NotSupported
+from jetstream.api.assets import put_stream
+from jetstream.api.listing import Listing
+from jetstream.errors.api import StreamNameInUse, StreamNotFound
+from jetstream.errors.kv import BucketExists, BucketNotFound
 
-from .bucket import BucketStreams, check_given
-from .config import GOVERNED, KeyValueConfig, KeyValueStatus
-from .names import STREAM, stream_of
-from .store import KeyValue
+from .bucket import check_bucket_name, check_given
+from .generic import Generic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
+    from typing import Any, Protocol, TypeVar
 
-    from jetstream.api.client import Api
-    from jetstream.api.listing import Listing
-    from jetstream.context import JetStream
+    from typing_extensions import Self
+
+    from jetstream.api.client import ApiClient
+    from jetstream.config import StreamConfig
+    from jetstream.management import StreamManager
+    from jetstream.publish.request import Publisher
+    from jetstream.schema.fields import Fields
     from jetstream.stream import Stream
 
+    class BucketFields(Protocol):
+        """The configuration of a bucket, as a table of fields that makes a stream."""
 
-class Buckets:
-    """What the calls of KeyValueManager do."""
+        @classmethod
+        def of(cls, config: Self | Mapping[str, Any] | None, values: Mapping[str, Any]) -> Self: ...
 
-    def __init__(self, js: JetStream, api: Api) -> None:
-        self._js = js
-        self._api = api
-        self._streams = BucketStreams(js, api, STREAM)
+        def check(self) -> None: ...
 
-    async def create(self, config: KeyValueConfig | None, fields: Mapping[str, Any]) -> KeyValue:
-        wanted = await self._config(config, fields)
-        read = KeyValueConfig.of_stream
-        return self._bucket(await self._streams.create(wanted.to_stream(), wanted, read))
+        def to_stream(self) -> StreamConfig: ...
 
-    async def update(self, config: KeyValueConfig | None, fields: Mapping[str, Any]) -> KeyValue:
-        stream = (await self._config(config, fields)).to_stream()
-        return self._bucket(await self._streams.update(stream, GOVERNED))
+    Config = TypeVar("Config", bound=BucketFields)
+    Store = TypeVar("Store")
+    Status = TypeVar("Status")
+else:
+    Config = Store = Status = None
 
-    async def create_or_update(
-        self, config: KeyValueConfig | None, fields: Mapping[str, Any]
-    ) -> KeyValue:
-        stream = (await self._config(config, fields)).to_stream()
-        return self._bucket(await self._streams.create_or_update(stream, GOVERNED))
+# Fields whose 0 stands for something.
+_AT_LEAST_ONE = ("history", "replicas")
+_UNLIMITED = ("max_bytes", "max_value_size")
+_SERVERS_OWN = "_nats."
 
-    async def find(self, bucket: str) -> KeyValue:
-        return self._bucket(await self._streams.find(stream_of(bucket)))
+
+class BucketManager(Generic[Config, Store, Status]):
+    """Manage the buckets of one kind; the managers of both kinds derive from it.
+
+    PREFIX      the names of their streams start with it
+    CONFIG      the class of their configuration
+    STATUS      the class of their status
+    GOVERNED    the fields of their streams that a configuration sets; the others stay as they are
+    RULES       the rules of their names and of their configuration
+    """
+
+    PREFIX: str
+    CONFIG: type[Config]
+    STATUS: type[Status]
+    GOVERNED: tuple[str, ...]
+    RULES: tuple[str, str]
+
+    def __init__(self, streams: StreamManager, publisher: Publisher, api: ApiClient) -> None:
+        self.streams = streams
+        self.publisher = publisher
+        self.api = api
+
+    async def check(self, config: Config) -> None:
+        """Check what only this kind of bucket has, before anything is sent."""
+
+    def open(self, stream: Stream) -> Store:
+        """Return the bucket in this stream."""
+        raise NotImplementedError
+
+    async def create(self, config: Config | None, fields: Mapping[str, Any]) -> Store:
+        """Create a bucket; if it exists, compare the given fields (KV-47)."""
+        given = await self._config(config, fields)
+        wanted = given.to_stream()
+        # Not by create_stream, whose error would look at the stream that exists once more.
+        try:
+            return self.open(self.streams.stream_of(await put_stream(self.api, "CREATE", wanted)))
+        except StreamNameInUse:
+            stream = await self._find(wanted.name)
+        self._compare(given, wanted, stream.cached_info.config)
+        return self.open(stream)
+
+    def _compare(self, given: Any, wanted: StreamConfig, found: StreamConfig) -> None:
+        read: Any = self.CONFIG
+        different = _differences(given, read.of_stream(wanted), read.of_stream(found))
+        if not found.mirror and [each for each in wanted.subjects if each not in found.subjects]:
+            different += ("subjects",)
+        if different:
+            raise BucketExists(self._bucket(wanted.name), different)
+
+    async def update(self, config: Config | None, fields: Mapping[str, Any]) -> Store:
+        """Replace the configuration of a bucket; raise BucketNotFound if it does not exist."""
+        return await self._update((await self._config(config, fields)).to_stream())
+
+    async def create_or_update(self, config: Config | None, fields: Mapping[str, Any]) -> Store:
+        """Create a bucket, or replace its configuration if it exists."""
+        wanted = (await self._config(config, fields)).to_stream()
+        try:
+            return await self._update(wanted)
+        except BucketNotFound:
+            return self.open(await self.streams.create_or_update_stream(wanted))
+
+    async def find(self, bucket: str) -> Store:
+        """Return the bucket of this name; raise BucketNotFound if it does not exist."""
+        return self.open(await self._find(self._stream(bucket)))
 
     async def delete(self, bucket: str) -> None:
-        await self._streams.delete(stream_of(bucket))
+        """Delete a bucket and its contents; raise BucketNotFound if it does not exist."""
+        try:
+            await self.streams.delete_stream(self._stream(bucket))
+        except StreamNotFound:
+            raise BucketNotFound(bucket) from None
+
+    # By name, not by subject: a mirror has no subjects (KV-17).
 
     async def names(self) -> list[str]:
-        return await self._streams.names()
+        """List the names of all buckets of this kind."""
+        names = await self.streams.stream_names()
+        return [self._bucket(name) for name in names if name.startswith(self.PREFIX)]
 
-    async def statuses(self) -> Listing[KeyValueStatus]:
-        infos = await self._streams.infos()
-        return infos.like([KeyValueStatus(info) for info in infos])
+    async def statuses(self) -> Listing[Status]:
+        """List all buckets of this kind, with their status."""
+        listed = await self.streams.streams()
+        make: Any = self.STATUS
+        prefix = self.PREFIX
+        found: Listing[Status] = Listing(
+            [make(info) for info in listed if info.config.name.startswith(prefix)]
+        )
+        found.missing = [self._bucket(name) for name in listed.missing if name.startswith(prefix)]
+        for name in listed.offline:
+            if name.startswith(prefix):
+                found.offline[self._bucket(name)] = listed.offline[name]
+        return found
 
-    def _bucket(self, stream: Stream) -> KeyValue:
-        if stream.cached_info.config.max_msgs_per_subject < 1:
-            raise NotABucket(stream.name[len(STREAM) :])
-        return KeyValue(self._js, self._api, stream)
+    # How it works
 
-    async def _config(
-        self, given: KeyValueConfig | None, fields: Mapping[str, Any]
-    ) -> KeyValueConfig:
-        """The configuration that was given, checked."""
-        check_given(KeyValueConfig, given, "KV-14")
-        config = KeyValueConfig.of(given, fields)
+    async def _config(self, given: Config | None, fields: Mapping[str, Any]) -> Config:
+        """Return the given configuration, checked."""
+        check_given(self.CONFIG, given, self.RULES[1])
+        config = self.CONFIG.of(given, fields)
         config.check()
-        self._api.check_since(config)
-        if config.limit_marker_ttl:
-            # KV-9: whoever answers for this JetStream may be another server than ours.
-            level = (await self._js.account_info()).api.level
-            if level < 1:
-                text = "limit_marker_ttl needs JetStream API level 1; this one has %d"
-                raise NotSupported(text % level)
+        table: Any = config
+        self.api.check_since(table)
+        await self.check(config)
         return config
+
+    async def _update(self, wanted: StreamConfig) -> Store:
+        found = await self._find(wanted.name)
+        _keep_rest(wanted, found.cached_info.config, self.GOVERNED)
+        try:
+            return self.open(await self.streams.update_stream(wanted))
+        except StreamNotFound:
+            raise BucketNotFound(self._bucket(wanted.name)) from None
+
+    async def _find(self, stream: str) -> Stream:
+        try:
+            return await self.streams.stream(stream)
+        except StreamNotFound:
+            raise BucketNotFound(self._bucket(stream)) from None
+
+    def _stream(self, bucket: str) -> str:
+        return self.PREFIX + check_bucket_name(bucket, self.RULES[0])
+
+    def _bucket(self, stream: str) -> str:
+        return stream[len(self.PREFIX) :]
+
+
+def _keep_rest(config: StreamConfig, there: StreamConfig, governed: tuple[str, ...]) -> None:
+    """Into the configuration to update a stream with, all that a bucket does not say about it.
+
+    Another client may have set it, and a server does not let everything be taken back (KV-46).
+    """
+    names = [field.name for field in config.given_fields()] + list(governed)
+    for field in there.given_fields():
+        if field.name not in names:
+            setattr(config, field.name, getattr(there, field.name))
+    config.extra = dict(there.extra)
+
+
+def _differences(given: Fields, wanted: Fields, there: Fields) -> tuple[str, ...]:
+    """The names of the given fields that mean something else there; `wanted` has their values."""
+    names = [field.name for field in given.given_fields()]
+    return tuple([name for name in names if _meaning(wanted, name) != _meaning(there, name)])
+
+
+def _meaning(config: Fields, name: str) -> object:
+    value: Any = getattr(config, name)
+    if name in _AT_LEAST_ONE:
+        return value or 1
+    if name in _UNLIMITED:
+        return value if value > 0 else -1
+    if name == "metadata":
+        return {key: value[key] for key in value if not key.startswith(_SERVERS_OWN)}
+    return value

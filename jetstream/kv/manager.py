@@ -1,70 +1,44 @@
-"""KeyValueManager: the calls of JetStream that are about buckets (ADR-8)."""
+"""KeyValueManager: creates, finds, updates and lists key-value buckets (ADR-8)."""
 
 from __future__ import annotations
 
+from jetstream.errors.kv import NotABucket
+from natsproto.errors import NotSupported
+
+from .buckets import BucketManager
+from .config import GOVERNED, KeyValueConfig, KeyValueStatus
+from .names import STREAM
+from .store import KeyValue
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from jetstream.stream import Stream
 
-    from typing_extensions import Unpack
-
-    from jetstream.api.client import Api
-    from jetstream.api.listing import Listing
-
-    from .buckets import Buckets
-    from .config import KeyValueConfig, KeyValueConfigDict, KeyValueStatus
-    from .store import KeyValue
+    _Manager = BucketManager[KeyValueConfig, KeyValue, KeyValueStatus]
+else:
+    _Manager = BucketManager
 
 
-class KeyValueManager:
-    """The part of JetStream that makes and finds buckets."""
+class KeyValueManager(_Manager):
+    """Manage key-value buckets. The docstrings of JetStream describe the calls."""
 
-    _api: Api
+    PREFIX = STREAM
+    CONFIG = KeyValueConfig
+    STATUS = KeyValueStatus
+    GOVERNED = GOVERNED
+    RULES = ("KV-1", "KV-14")
 
-    async def create_key_value(
-        self, config: KeyValueConfig | None = None, **fields: Unpack[KeyValueConfigDict]
-    ) -> KeyValue:
-        """Create a bucket. If it exists, what is given must be as it is there: BucketExists."""
-        return await self._buckets.create(config, fields)
+    async def check(self, config: KeyValueConfig) -> None:
+        """Raise NotSupported if limit markers are requested of a server without them (KV-9)."""
+        if config.limit_marker_ttl:
+            # The server that answers for this JetStream may not be the one we are connected to.
+            level = (await self.streams.account_info()).api.level
+            if level < 1:
+                text = "limit_marker_ttl needs JetStream API level 1; this one has %d"
+                raise NotSupported(text % level)
 
-    async def update_key_value(
-        self, config: KeyValueConfig | None = None, **fields: Unpack[KeyValueConfigDict]
-    ) -> KeyValue:
-        """Give it this whole configuration; BucketNotFound if it is not there.
-
-        What a KeyValueConfig does not say about its stream, because another client set it, stays.
-        """
-        return await self._buckets.update(config, fields)
-
-    async def create_or_update_key_value(
-        self, config: KeyValueConfig | None = None, **fields: Unpack[KeyValueConfigDict]
-    ) -> KeyValue:
-        """Have it with this configuration, whether it was there or not."""
-        return await self._buckets.create_or_update(config, fields)
-
-    async def key_value(self, bucket: str) -> KeyValue:
-        """The bucket of this name; BucketNotFound; NotABucket if the stream is something else."""
-        return await self._buckets.find(bucket)
-
-    async def delete_key_value(self, bucket: str) -> None:
-        """Delete it with all its keys; BucketNotFound."""
-        await self._buckets.delete(bucket)
-
-    async def key_value_names(self) -> list[str]:
-        """The names of all buckets."""
-        return await self._buckets.names()
-
-    async def key_values(self) -> Listing[KeyValueStatus]:
-        """Return all buckets, with their configuration and contents.
-
-        `missing` and `offline` of the list name buckets that exist and are not in it.
-        """
-        return await self._buckets.statuses()
-
-    @property
-    def _buckets(self) -> Buckets:
-        # Here, because many programs have no buckets, and it is much to import.
-        from .buckets import Buckets
-
-        js: Any = self  # which is a part of it
-        return Buckets(js, self._api)
+    def open(self, stream: Stream) -> KeyValue:
+        """Return the bucket in this stream; raise NotABucket if it has no history (KV-16)."""
+        if stream.cached_info.config.max_msgs_per_subject < 1:
+            raise NotABucket(stream.name[len(STREAM) :])
+        return KeyValue(self.publisher, self.api, stream)

@@ -38,7 +38,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jetstream.api.client import Api
+    from jetstream.api.client import ApiClient
     from jetstream.api.stored import StoredMsg
 
 COUNTING = "counting"
@@ -171,7 +171,7 @@ class Lister:
     __slots__ = ("_api", "_filters", "_prefix", "_stream", "_whole")
 
     def __init__(
-        self, api: Api, stream: str, prefix: str, filters: Sequence[str], *, whole: bool
+        self, api: ApiClient, stream: str, prefix: str, filters: Sequence[str], *, whole: bool
     ) -> None:
         self._api = api
         self._stream = stream

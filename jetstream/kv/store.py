@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from jetstream.api.client import Api
+    from jetstream.api.client import ApiClient
     from jetstream.config import StreamConfig
-    from jetstream.context import JetStream
-    from jetstream.publish.request import PublishOptions
+    from jetstream.publish.headers import PublishOptions
+    from jetstream.publish.request import Publisher
     from jetstream.stream import Stream
     from natsproto.wire.encode import BytesLike
 
@@ -51,8 +51,8 @@ class KeyValue:
     what was there before. What is written with an expectation is checked by the leader.
     """
 
-    def __init__(self, js: JetStream, api: Api, stream: Stream) -> None:
-        self._js = js
+    def __init__(self, publisher: Publisher, api: ApiClient, stream: Stream) -> None:
+        self._publisher = publisher
         self._api = api
         self._stream = stream
         config = stream.cached_info.config
@@ -281,7 +281,7 @@ class KeyValue:
 
     async def _publish(self, key: str, value: BytesLike, **options: Unpack[PublishOptions]) -> int:
         try:
-            ack = await self._js.publish(self._put_prefix + key, value, **options)
+            ack = await self._publisher.publish(self._put_prefix + key, value, **options)
         except NoStreamResponse:
             await check_there(self._stream, self.bucket)
             raise

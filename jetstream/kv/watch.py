@@ -32,7 +32,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from jetstream.api.client import Api
+    from jetstream.api.client import ApiClient
     from jetstream.api.stored import StoredMsg
     from jetstream.config import ConsumerConfig
     from jetstream.machine.iteration import MachineEvents
@@ -51,7 +51,7 @@ _MOST_READ = 64  # keys at a time
 
 
 async def open_watch(
-    api: Api,
+    api: ApiClient,
     stream: str,
     bucket: str,
     prefix: str,
@@ -92,7 +92,7 @@ async def open_watch(
 
 
 async def _consume(
-    api: Api, stream: str, config: ConsumerConfig, max_bytes: int | None
+    api: ApiClient, stream: str, config: ConsumerConfig, max_bytes: int | None
 ) -> tuple[Messages | PushMessages, Cursor]:
     if api.prefix.startswith("$JS."):
         consumer = await open_ordered(api, stream, "", config, None)  # KV-44: or nothing is left
@@ -125,7 +125,7 @@ class KeyWatcher:
 
     def __init__(
         self,
-        api: Api,
+        api: ApiClient,
         messages: Messages | PushMessages,
         cursor: Cursor,
         place: Place,

@@ -1,4 +1,4 @@
-"""Metas: what is told about the objects of a bucket, read and replaced.
+"""MetaStore: what is told about the objects of a bucket, read and replaced.
 
 The info of an object is the last message of its subject. Whoever changes it has read it before, and
 says so: the stream takes it only if nothing has happened since. Else it is read again, and what is
@@ -11,21 +11,21 @@ from jetstream.api.stored import get_by_api
 from jetstream.errors import BucketNotFound, NoStreamResponse, ObjectNotFound, PublishInDoubt
 from jetstream.errors.api import ApiError, MessageNotFound, StreamNotFound, WrongLastSequence
 from jetstream.kv.bucket import ROLLUP, read_message
-from jetstream.publish.request import MSG_ID
+from jetstream.publish.headers import MSG_ID
 from natsproto.errors import HeaderError, RemoteError, TimeoutExpired
 from natsproto.session import check_flag
 
 from .info import read_info
 from .names import STREAM, chunks_of, encode_name, front_of, infos_of
-from .sweep import Look, sweep
+from .sweep import ExpectedMeta, sweep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from jetstream.api.client import Api
+    from jetstream.api.client import ApiClient
     from jetstream.api.stored import StoredMsg
-    from jetstream.context import JetStream
+    from jetstream.publish.request import Publisher
     from jetstream.schema.info import PubAck
     from jetstream.stream import Stream
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _TRIES = 50  # each of them was refused because somebody else had success
 
 
-class Found:
+class MetaEntry:
     """The info of an object, the sequence of its message, and the message's id."""
 
     __slots__ = ("id", "info", "seq")
@@ -50,11 +50,11 @@ class Found:
             pass  # not ours
 
 
-class Metas:
+class MetaStore:
     """Those of one bucket."""
 
-    def __init__(self, js: JetStream, api: Api, stream: Stream) -> None:
-        self.js = js
+    def __init__(self, publisher: Publisher, api: ApiClient, stream: Stream) -> None:
+        self.publisher = publisher
         self.api = api
         self.stream = stream
         self.bucket = stream.name[len(STREAM) :]
@@ -63,11 +63,11 @@ class Metas:
         self.chunks = chunks_of(self.bucket)
         self.front = front_of(api.prefix)
 
-    async def find(self, name: str, *, leader: bool = False) -> Found | None:
+    async def find(self, name: str, *, leader: bool = False) -> MetaEntry | None:
         """What is told about it, deleted or not; None if nothing is."""
         subject = self.infos + encode_name(name)
         try:
-            return Found(await self._read(subject, leader))
+            return MetaEntry(await self._read(subject, leader))
         except MessageNotFound:
             return None
         except StreamNotFound:
@@ -133,8 +133,10 @@ class Metas:
         if not info.nuid:
             return  # OBJ-42
         chunks = self.chunks + info.nuid
-        look = Look(self.infos + encode_name(info.name), info.nuid, chunks, deleted=True)
-        sweep(self.api, self.stream.name, "", look=look)
+        expected = ExpectedMeta(
+            self.infos + encode_name(info.name), info.nuid, chunks, deleted=True
+        )
+        sweep(self.api, self.stream.name, "", expected=expected)
 
     async def purge_info(self, name: str, seq: int) -> None:
         """The object was renamed: what was told under this name, up to this sequence, goes."""
@@ -149,7 +151,7 @@ class Metas:
             if not isinstance(error, RemoteError):
                 raise
 
-    async def _find_surely(self, name: str, *, leader: bool = False) -> Found | None:
+    async def _find_surely(self, name: str, *, leader: bool = False) -> MetaEntry | None:
         """A lost connection takes a question along; after so much it is asked again."""
         try:
             return await self.find(name, leader=leader)
@@ -163,7 +165,7 @@ class Metas:
     async def _write(self, info: ObjectInfo, id: str, last: int) -> PubAck:
         subject = self.front + self.infos + encode_name(info.name)
         # By a window, which sends it again after a lost connection.
-        async with self.js.publisher(max_pending=1) as window:
+        async with self.publisher.window(max_pending=1) as window:
             publication = await window.publish(
                 subject,
                 info.encode(),

@@ -22,13 +22,13 @@ from .watch import watch_infos
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .meta import Metas
+    from .meta import MetaStore
 
 OLDER_THAN = 3600.0
 _LOOKS = 2
 
 
-async def purge_orphans(metas: Metas, older_than: float) -> int:
+async def purge_orphans(metas: MetaStore, older_than: float) -> int:
     """Purge those whose last chunk is older than so many seconds; how many chunks that were."""
     check_seconds("older_than", older_than)
     left = await _listed(metas)
@@ -45,7 +45,7 @@ async def purge_orphans(metas: Metas, older_than: float) -> int:
     return removed
 
 
-async def _listed(metas: Metas) -> list[str]:
+async def _listed(metas: MetaStore) -> list[str]:
     """The subjects of all chunks."""
     try:
         info = await metas.stream.info(subjects_filter=metas.chunks + ">")
@@ -54,7 +54,7 @@ async def _listed(metas: Metas) -> list[str]:
     return sorted(info.state.subjects)
 
 
-async def _owned(metas: Metas) -> tuple[set[str], int]:
+async def _owned(metas: MetaStore) -> tuple[set[str], int]:
     """The subjects of chunks that objects have, and the time of the server.
 
     InvalidResponse if an info cannot be read: nobody knows which chunks are its own (OBJ-38).
@@ -69,7 +69,7 @@ async def _owned(metas: Metas) -> tuple[set[str], int]:
     return owned, watcher.began.ns
 
 
-async def _is_old(metas: Metas, subject: str, limit: int) -> bool:
+async def _is_old(metas: MetaStore, subject: str, limit: int) -> bool:
     """Whether the last chunk came before that time."""
     try:
         msg = await get_by_api(metas.api, metas.stream.name, {"last_by_subj": subject})

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from jetstream.errors import ObjectCorrupt
 from jetstream.machine.iteration import wait
-from jetstream.publish.window import abandon
 from natsproto import encode
 from natsproto.errors import InvalidValue, TimeoutExpired
 from natsproto.session import check_count
@@ -22,7 +21,7 @@ from natsproto.session import check_count
 from .info import ObjectInfo, ObjectMetaOptions, write_digest
 from .meta import is_in_doubt
 from .names import encode_name
-from .sweep import Look, sweep
+from .sweep import ExpectedMeta, sweep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from natsproto.wire.encode import BytesLike
 
     from .info import ObjectMeta
-    from .meta import Metas
+    from .meta import MetaStore
     from .source import Source
     from .sweep import Sweep
 
@@ -63,7 +62,7 @@ async def send_all(source: Source, upload: Upload, lock: Lock) -> ObjectInfo:
 class Upload:
     """One put. `meta` has a name that was checked, and no link."""
 
-    def __init__(self, metas: Metas, meta: ObjectMeta, chunk_size: int | None) -> None:
+    def __init__(self, metas: MetaStore, meta: ObjectMeta, chunk_size: int | None) -> None:
         told = 0 if meta.options is None else meta.options.max_chunk_size
         self.chunk_size = self._check_size(metas, chunk_size if chunk_size is not None else told)
         from hashlib import sha256
@@ -84,10 +83,10 @@ class Upload:
         self._there = False  # it is
         self._before: ObjectInfo | None = None
         most = min(max(1, AHEAD // self.chunk_size), _MOST_CHUNKS)  # OBJ-19
-        self._window = metas.js.publisher(max_pending=most)
+        self._window = metas.publisher.window(max_pending=most)
 
     @staticmethod
-    def _check_size(metas: Metas, size: int) -> int:
+    def _check_size(metas: MetaStore, size: int) -> int:
         given = check_count("chunk_size", size or CHUNK, 1, rule="OBJ-17")
         info = metas.api.session.connection.info
         if info is None or not 0 < info.max_payload < given + _HEADERS:
@@ -147,16 +146,16 @@ class Upload:
 
     def abandon(self) -> Sweep | None:
         """Have it purged, without waiting (OBJ-25); None: it is there, and is to stay."""
-        abandon(self._window)
+        self._window.abandon()
         metas = self._metas
         if self._there:
             return None
-        look = None
+        expected = None
         if self._in_doubt:
             before = self._before
             old = "" if before is None or not before.chunks else metas.chunks + before.nuid
-            look = Look(metas.infos + encode_name(self._meta.name), self._nuid, old)
-        return sweep(metas.api, metas.stream.name, self._subject, look=look)
+            expected = ExpectedMeta(metas.infos + encode_name(self._meta.name), self._nuid, old)
+        return sweep(metas.api, metas.stream.name, self._subject, expected=expected)
 
     # How it works
 
@@ -177,7 +176,7 @@ class Upload:
             self._settle()
 
     def _settle(self) -> None:
-        """Look at the first chunks on their way, which may have arrived."""
+        """ExpectedMeta at the first chunks on their way, which may have arrived."""
         while self._flying and self._flying[0].done:
             publication = self._flying.pop(0)
             if publication.error is not None:

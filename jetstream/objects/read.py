@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from jetstream.kv.watch import KeyWatcher
 
     from .info import ObjectInfo
-    from .meta import Metas
+    from .meta import MetaStore
 
 _AHEAD = 4 * 1024 * 1024
 _AROUND = 128 * 1024  # headers and subjects of a message
 _HISTORY = 1  # a chunk is never replaced
 
 
-async def open_reader(metas: Metas, info: ObjectInfo) -> ObjectReader:
+async def open_reader(metas: MetaStore, info: ObjectInfo) -> ObjectReader:
     """A reader, whose consumer is there."""
     if not info.size:
         return ObjectReader(metas, info, None)
@@ -58,7 +58,7 @@ class ObjectReader:
     `async with` it, or `close` it, unless it is read to its end.
     """
 
-    def __init__(self, metas: Metas, info: ObjectInfo, watcher: KeyWatcher | None) -> None:
+    def __init__(self, metas: MetaStore, info: ObjectInfo, watcher: KeyWatcher | None) -> None:
         from hashlib import sha256
 
         #: What is told about it; of a link that was followed: about what it leads to.

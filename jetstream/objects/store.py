@@ -23,7 +23,7 @@ from natsproto.wire.text import shorten
 
 from .config import ObjectStoreStatus
 from .info import ObjectInfo, ObjectLink, ObjectMeta, ObjectMetaOptions
-from .meta import Metas, is_in_doubt
+from .meta import MetaStore, is_in_doubt
 from .names import check_bucket, encode_name
 from .orphans import OLDER_THAN, purge_orphans
 from .put import CHUNK, Upload, send_all
@@ -35,12 +35,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Protocol, TypeAlias
 
-    from jetstream.api.client import Api
-    from jetstream.context import JetStream
     from jetstream.stream import Stream
     from natsproto.port import Lock
     from natsproto.wire.headers import HeadersLike
 
+    from .manager import ObjectStoreManager
     from .source import ObjectData
 
     Infos: TypeAlias = list[ObjectInfo]
@@ -64,9 +63,9 @@ class ObjectStore:
     was there before.
     """
 
-    def __init__(self, js: JetStream, api: Api, stream: Stream) -> None:
-        self._js = js
-        self._metas = Metas(js, api, stream)
+    def __init__(self, manager: ObjectStoreManager, stream: Stream) -> None:
+        self._manager = manager
+        self._metas = MetaStore(manager.publisher, manager.api, stream)
         self.bucket = self._metas.bucket
         #: For facades: what `put` holds, but not while it reads data, which may use the client.
         self.lock: Lock = NoLock()
@@ -90,7 +89,7 @@ class ObjectStore:
             if links > _MOST_LINKS:
                 raise LinkUnreadable(self.bucket, name, "it is a link to links, without end")
             if link.bucket != metas.bucket:
-                store = await self._js.object_store(link.bucket)
+                store = await self._manager.find(link.bucket)
                 metas = store._metas
             info = await metas.get(link.name)
         return await open_reader(metas, info)
@@ -228,7 +227,7 @@ class ObjectStore:
     async def seal(self) -> None:
         """From now on nothing goes in or out. There is no way back."""
         config = (await self.status()).stream_info.config
-        await self._js.update_stream(config, sealed=True)
+        await self._manager.streams.update_stream(config, sealed=True)
 
     async def status(self) -> ObjectStoreStatus:
         """Its configuration and what it holds; BucketNotFound."""

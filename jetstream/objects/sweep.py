@@ -33,7 +33,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from jetstream.api.client import Api
+    from jetstream.api.client import ApiClient
     from natsproto.wire.frames import Msg
 
 _PAUSE = 1.0
@@ -61,13 +61,19 @@ class Sweep(Machine):
         "_tries",
         "done",
         "end_seq",
-        "look",
+        "expected",
         "state",
         "target",
     )
 
     def __init__(
-        self, prefix: str, stream: str, subject: str, end: int, look: Look | None, inbox: str
+        self,
+        prefix: str,
+        stream: str,
+        subject: str,
+        end: int,
+        expected: ExpectedMeta | None,
+        inbox: str,
     ) -> None:
         super().__init__()
         self._prefix = prefix
@@ -78,8 +84,8 @@ class Sweep(Machine):
         self._rounds = 0
         self.target = subject
         self.end_seq = end
-        self.look = look
-        self.state = PURGING if look is None else PAUSING
+        self.expected = expected
+        self.state = PURGING if expected is None else PAUSING
         self.done = False
 
     def connected(self, now: float) -> None:
@@ -119,15 +125,15 @@ class Sweep(Machine):
         return self.done
 
     def _found(self, data: bytes, now: float) -> bool:
-        assert self.look is not None
+        assert self.expected is not None
         try:
-            there = self.look.is_it(read_reply(data))
+            there = self.expected.matches(read_reply(data))
         except MessageNotFound:
             there = False
         except JetStreamError as error:
             return self._failed(error)
         if there:
-            self.target = self.look.target
+            self.target = self.expected.target
         if not self.target:
             return self._over()
         self.state = PURGING
@@ -137,8 +143,8 @@ class Sweep(Machine):
     def _ask(self, now: float) -> None:
         self.deadline = now + _PAUSE
         if self.state == LOOKING:
-            assert self.look is not None
-            self._call("STREAM.MSG.GET", {"last_by_subj": self.look.subject})
+            assert self.expected is not None
+            self._call("STREAM.MSG.GET", {"last_by_subj": self.expected.subject})
         else:
             body: dict[str, Any] = {"filter": self.target}
             if self.end_seq:
@@ -169,7 +175,7 @@ class Sweep(Machine):
         return 0
 
 
-class Look:
+class ExpectedMeta:
     """What to look for: the info of this subject and nuid, of an object that is there or `deleted`.
 
     `target` is the subject of the chunks that belong to nobody if it is so; "" if there are none.
@@ -183,7 +189,7 @@ class Look:
         self.target = target
         self.deleted = deleted
 
-    def is_it(self, reply: dict[str, Any]) -> bool:
+    def matches(self, reply: dict[str, Any]) -> bool:
         """Whether the message in this answer is the one."""
         import binascii
         import json
@@ -196,11 +202,13 @@ class Look:
             return False
 
 
-def sweep(api: Api, stream: str, subject: str, end: int = 0, look: Look | None = None) -> Sweep:
+def sweep(
+    api: ApiClient, stream: str, subject: str, end: int = 0, expected: ExpectedMeta | None = None
+) -> Sweep:
     """Begin, without waiting."""
     connection = api.session.connection
     inbox = connection.new_inbox()
-    machine = Sweep(api.prefix, stream, subject, end, look, inbox)
+    machine = Sweep(api.prefix, stream, subject, end, expected, inbox)
     if connection.closed:
         machine.end()  # there is nobody left to do it
         return machine

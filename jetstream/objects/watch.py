@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from jetstream.machine.iteration import MachineEvents
 
     from .info import ObjectInfo
-    from .meta import Metas
+    from .meta import MetaStore
 
 _HISTORY = 1  # of what is told about an object: each replaces the one before
 
 
 async def open_object_watch(
-    metas: Metas, include_history: bool, ignore_deletes: bool, updates_only: bool
+    metas: MetaStore, include_history: bool, ignore_deletes: bool, updates_only: bool
 ) -> ObjectWatcher:
     """The watcher, whose consumer is there."""
     check_flag("ignore_deletes", ignore_deletes)
@@ -36,7 +36,7 @@ async def open_object_watch(
 
 
 async def watch_infos(
-    metas: Metas, include_history: bool = False, updates_only: bool = False
+    metas: MetaStore, include_history: bool = False, updates_only: bool = False
 ) -> KeyWatcher:
     """The messages that tell about objects, unread."""
     options = WatchOptions(include_history=include_history, updates_only=updates_only)
@@ -52,7 +52,7 @@ class ObjectWatcher:
     survived, and told by `events`.
     """
 
-    def __init__(self, metas: Metas, watcher: KeyWatcher, ignore_deletes: bool) -> None:
+    def __init__(self, metas: MetaStore, watcher: KeyWatcher, ignore_deletes: bool) -> None:
         self._session = metas.api.session
         self._bucket = metas.bucket
         self._watcher = watcher

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from jetstream.api.client import read_reply
 from jetstream.errors import InvalidResponse
-from natsproto.errors import InvalidState, NoResponders
+from natsproto.errors import InvalidState, NoResponders, RemoteError
 from natsproto.wire.headers import Headers
 from natsproto.wire.text import shorten, show
 
-from .acks import read_ack
-from .request import no_stream, publish_headers, settle_publish
+from .headers import publish_headers
+from .request import no_stream, raise_in_doubt, read_ack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from natsproto.session import Session
     from natsproto.wire.encode import BytesLike
 
-    from .request import PublishOptions
+    from .headers import PublishOptions
 
 BATCH_ID = "Nats-Batch-Id"
 BATCH_SEQUENCE = "Nats-Batch-Sequence"
@@ -106,7 +106,10 @@ class AtomicBatch:
         self.size += 1
         self._over = True  # if it fails: whether the server has got it, nobody knows
         try:
-            reply = await settle_publish(session, request)
+            reply = await session.settle(request)
         except NoResponders:
             raise no_stream(session.connection, subject) from None
+        except RemoteError as error:
+            raise_in_doubt(request, error)
+        assert reply is not None
         return reply.data

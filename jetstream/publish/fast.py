@@ -1,4 +1,4 @@
-"""FastBatch: the API of the Ingest machine."""
+"""FastBatch: the API of the FastBatchMachine."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from natsproto.connection.effects import Publish
 from natsproto.errors import ConnectionClosed, InvalidState
 from natsproto.session import check_count, check_flag, check_patience
 
-from .fast_machine import APPEND, COMMIT, END, ENDING, NEW, OVER, START, STARTING, Ingest
-from .request import ELECTION, CheckedSubjects, in_cluster, publish_headers
+from .fast_machine import APPEND, COMMIT, END, ENDING, NEW, OVER, START, STARTING, FastBatchMachine
+from .request import ELECTION, in_cluster
+from .sender import Sender
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,13 +22,13 @@ if TYPE_CHECKING:
     from natsproto.session import Session
     from natsproto.wire.encode import BytesLike
 
-    from .request import PublishOptions
+    from .headers import PublishOptions
 
 MOST_FLOW = 65535
 MOST_ACKS = 3
 
 
-class FastBatch:
+class FastBatch(Sender):
     """Messages to one stream, which needs allow_batched. Made by JetStream.fast_batch().
 
     `add` as many as there are; they are stored as they come, in order. Then `commit` with the last
@@ -49,10 +50,8 @@ class FastBatch:
         if in_cluster(connection):
             patience = max(patience, ELECTION)
         inbox = connection.new_inbox()
-        self._session = session
-        self._subjects = CheckedSubjects()
-        self._machine = Ingest(inbox.encode(), flow, max_acks, allow_gaps, patience)
-        connection.subscribe(inbox + ".>", self._machine)
+        self._machine = FastBatchMachine(inbox.encode(), flow, max_acks, allow_gaps, patience)
+        super().__init__(session, self._machine, inbox + ".>")
         session.begin(self._machine)
 
     @property
@@ -84,12 +83,12 @@ class FastBatch:
         Waits while too many are not acknowledged, and for the answer to the first one.
         """
         try:
-            raw = self._subjects.known[subject]
-        except (KeyError, TypeError):  # TypeError: not even a key, let alone a subject
-            raw = self._subjects.check(subject)
+            raw = self._checked[subject]
+        except (KeyError, TypeError):  # TypeError: it is not hashable
+            raw = self._check_subject(subject)
         if not isinstance(data, bytes):
             data = encode.check_data(data)
-        block = self._block(options) if options else None
+        block = self._header_block(options) if options else None
         machine = self._machine
         if machine.sent >= machine.limit or self._session.connection.congested:
             await self._room()
@@ -133,9 +132,9 @@ class FastBatch:
         self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]
     ) -> PubAck:
         """The last message; returns when all are stored."""
-        raw = self._subjects.check(subject)
+        raw = self._check_subject(subject)
         data = encode.check_data(data)
-        block = self._block(options) if options else None
+        block = self._header_block(options) if options else None
         await self._last_room()
         order = Publish(raw, data, self._machine.reply(COMMIT), block)
         self._session.connection.send(order)
@@ -148,10 +147,6 @@ class FastBatch:
             return None
         await self._last_room()
         return await self._finish(END, b"")
-
-    def _block(self, options: PublishOptions) -> bytes | None:
-        headers = publish_headers(options, self._session.connection)
-        return None if headers is None else headers.encode()
 
     async def _room(self) -> None:
         """Wait until another one may be sent; raises if none may."""
@@ -197,13 +192,6 @@ class FastBatch:
             raise machine.failure
         assert machine.ack is not None
         return machine.ack
-
-    def _leave(self) -> None:
-        self._session.connection.unsubscribe(self._machine.sid)
-        self._session.port.flush_soon()
-
-    async def __aenter__(self) -> FastBatch:
-        return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *exc: object) -> None:
         machine = self._machine

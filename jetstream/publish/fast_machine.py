@@ -39,7 +39,7 @@ from natsproto.connection.waitable import NO_RESPONDERS
 from natsproto.wire import text as _text
 from natsproto.wire.text import show
 
-from .acks import RETRY_WAIT, read_ack
+from .request import RETRY_WAIT, read_ack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ KEEP_ALIVE = 4.0  # FAST-9: twice that is less than the 10 s after which the ser
 MOST_LOSSES = 1000
 
 
-class Ingest(Machine):
+class FastBatchMachine(Machine):
     """The batch. `sent` messages have left, the first `stored` of them are acknowledged.
 
     While `sent` is below `limit` another one may be sent; `note_sent` is to be told at once. When

@@ -1,4 +1,4 @@
-"""PublishWindow: the API of the Publisher machine."""
+"""PublishWindow: the API of the AckWindow machine."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from natsproto.connection.effects import Publish
 from natsproto.errors import ConnectionClosed, InvalidState, InvalidValue, NatsError
 from natsproto.session import check_count, check_patience
 
-from .request import ELECTION, CheckedSubjects, in_cluster, publish_headers
-from .window_machine import Publication, Publisher
+from .request import ELECTION, in_cluster
+from .sender import Sender
+from .window_machine import AckWindow, Publication
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,29 +19,27 @@ if TYPE_CHECKING:
     from natsproto.session import Session
     from natsproto.wire.encode import BytesLike
 
-    from .request import PublishOptions
+    from .headers import PublishOptions
 
 
-class PublishWindow:
-    """Publishes whose acknowledgements are awaited together. Made by JetStream.publisher()."""
+class PublishWindow(Sender):
+    """Publishes that are acknowledged together. Made by JetStream.publisher()."""
 
     def __init__(
         self, session: Session, max_pending: int, ack_timeout: float, retries: int
     ) -> None:
         if check_count("max_pending", max_pending) == 0:
             raise InvalidValue("max_pending 0 leaves no room for any publish")
-        self._session = session
         connection = session.connection
         inbox = connection.new_inbox()
-        self._machine = Publisher(
+        self._machine = AckWindow(
             inbox.encode(),
             max_pending,
             check_patience("ack_timeout", ack_timeout),
             check_count("retries", retries),
             ELECTION if in_cluster(connection) else 0.0,
         )
-        self._subjects = CheckedSubjects()
-        connection.subscribe(inbox + ".*", self._machine)
+        super().__init__(session, self._machine, inbox + ".*")
 
     @property
     def pending(self) -> int:
@@ -74,15 +73,12 @@ class PublishWindow:
         connection = session.connection
         machine = self._machine
         try:
-            raw = self._subjects.known[subject]
-        except (KeyError, TypeError):  # TypeError: not even a key, let alone a subject
-            raw = self._subjects.check(subject)
+            raw = self._checked[subject]
+        except (KeyError, TypeError):  # TypeError: it is not hashable
+            raw = self._check_subject(subject)
         if not isinstance(data, bytes):
             data = encode.check_data(data)
-        block = None
-        if options:
-            headers = publish_headers(options, connection)
-            block = None if headers is None else headers.encode()
+        block = self._header_block(options) if options else None
         if machine.full or machine.failed or machine.ended or connection.congested:
             await self._room()
         publication = Publication(port, Publish(raw, data, b"", block))
@@ -129,22 +125,14 @@ class PublishWindow:
         try:
             await self.flush()
         finally:
-            self._end()
+            self._leave()
 
-    def _end(self) -> None:
-        self._session.connection.unsubscribe(self._machine.sid)
-        self._session.port.flush_soon()
-
-    async def __aenter__(self) -> PublishWindow:
-        return self
+    def abandon(self) -> None:
+        """End the window without waiting; publishes without an acknowledgment fail."""
+        self._leave()
 
     async def __aexit__(self, kind: type[BaseException] | None, *exc: object) -> None:
         if kind is None:
             await self.close()
         else:
-            self._end()
-
-
-def abandon(window: PublishWindow) -> None:
-    """End the window without waiting: what is not acknowledged by now is given up."""
-    window._end()  # pyright: ignore[reportPrivateUsage]
+            self._leave()

@@ -1,4 +1,4 @@
-"""Publisher: a bounded window of publishes whose acknowledgements are still to come.
+"""AckWindow: a bounded window of publishes whose acknowledgements are still to come.
 
 Each publish has a reply subject of its own under one wildcard subscription. What may happen to it:
 
@@ -25,7 +25,7 @@ from natsproto.connection.waitable import NO_RESPONDERS, Waitable
 from natsproto.wire import text as _text
 from natsproto.wire.text import shorten
 
-from .acks import RETRY_WAIT, AckReader, make_ack
+from .request import RETRY_WAIT, AckReader, make_ack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from natsproto.port import Port
     from natsproto.wire.frames import Msg
 
-    from .acks import Ack
+    from .request import Ack
 
 _HAS_ID = b"\r\nNats-Msg-Id: "
 
@@ -102,7 +102,7 @@ class Trouble:
         self.in_doubt = False  # a try before that was not answered: it may be stored
 
 
-class Publisher(Machine):
+class AckWindow(Machine):
     """The window. `open` has the publications on their way by the last token of their replies.
 
     `failed` has those that failed, until `take_failed`.

@@ -33,7 +33,7 @@ from jetstream.errors import (
     WrongLastSequence,
 )
 from jetstream.publish.atomic import BATCH_COMMIT, BATCH_ID, BATCH_SEQUENCE, MAX_BATCH
-from jetstream.publish.request import EXPECTED_LAST_SUBJECT_SEQ
+from jetstream.publish.headers import EXPECTED_LAST_SUBJECT_SEQ
 from natsproto.connection.effects import Publish
 from natsproto.errors import (
     ConnectionLost,

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from jetstream.publish.atomic import BATCH_COMMIT, BATCH_ID, BATCH_SEQUENCE
-from jetstream.publish.request import (
+from jetstream.publish.headers import (
     EXPECTED_LAST_SUBJECT_SEQ,
     EXPECTED_STREAM,
     MSG_ID,

@@ -22,8 +22,7 @@ from jetstream.errors import (
     TemporarilyUnavailable,
     TooManyRequests,
 )
-from jetstream.publish.acks import RETRY_WAIT
-from jetstream.publish.request import ELECTION, in_cluster
+from jetstream.publish.request import ELECTION, RETRY_WAIT, in_cluster
 from natsproto.errors import PayloadTooLarge
 from natsproto.port import run_sync
 

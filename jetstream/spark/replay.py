@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from jetstream.api.client import encode_json, read_reply
 from jetstream.errors import InvalidResponse, JetStreamError, MessageNotFound
 from jetstream.publish.atomic import BATCH_ID
-from jetstream.publish.request import MSG_ID
+from jetstream.publish.headers import MSG_ID
 from natsproto.errors import InvalidState, NoResponders, PermissionDenied
 from natsproto.events import ServerError
 from natsproto.wire.text import cut_middle, shorten

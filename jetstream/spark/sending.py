@@ -13,7 +13,7 @@ and waits only while the window is full.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jetstream.errors import (
     DuplicateInProcess,
@@ -22,8 +22,10 @@ from jetstream.errors import (
     PublishInDoubt,
     WrongLastSequence,
 )
-from jetstream.publish.request import ELECTION, EXPECTED_LAST_SUBJECT_SEQ, MSG_ID, in_cluster
-from jetstream.publish.window_machine import Publication, Publisher
+from jetstream.publish.headers import EXPECTED_LAST_SUBJECT_SEQ, MSG_ID
+from jetstream.publish.request import ELECTION, in_cluster
+from jetstream.publish.window_machine import AckWindow, Publication
+from jetstream.schema.info import PubAck
 from natsproto.connection.effects import Publish
 from natsproto.errors import ConnectionClosed, NatsError, PermissionDenied
 from natsproto.events import ServerError
@@ -127,7 +129,7 @@ class Sender:
         self._connection = connection = client.inner.session.connection
         inbox = connection.new_inbox()
         backoff = ELECTION if in_cluster(connection) else 0.0
-        self._machine = Publisher(inbox.encode(), max_in_flight, ack_timeout, _RETRIES, backoff)
+        self._machine = AckWindow(inbox.encode(), max_in_flight, ack_timeout, _RETRIES, backoff)
         self._sent: deque[Publication] = deque()  # in order, from the first that is not counted yet
         self._first = 0  # the row of that one
         self._tries: dict[int, int] = {}  # of those in doubt, by their row
@@ -247,34 +249,36 @@ class Sender:
             return False
         if msg.headers is None or msg.headers.get(MSG_ID) != headers[MSG_ID]:
             return False
-        publication.answer = {"stream": stream.name, "seq": msg.seq, "duplicate": True}, b""
+        ack = {"stream": stream.name, "seq": msg.seq, "duplicate": True}
+        publication.answer = PubAck.from_json(ack), b""
         return True
 
     async def _harvest(self) -> None:
         """Count those at the front that are acknowledged, and verify those that are duplicates."""
         sent = self._sent
         verifier = self._verifier
-        like: Any = None
+        like: PubAck | None = None
         again = False
         run: list[bytes] = []  # the sequences of those that differ in nothing else
         while sent and sent[0].answer is not None:
             publication = sent.popleft()
-            fields, digits = publication.answer or ({}, b"")
-            if fields is not like:
+            assert publication.answer is not None
+            ack, digits = publication.answer
+            if ack is not like:
                 self._count(like, run)
-                like, run = fields, []
-                again = verifier is not None and bool(fields.get("duplicate"))
-            run.append(digits or b"%d" % fields["seq"])
+                like, run = ack, []
+                again = verifier is not None and ack.duplicate
+            run.append(digits or b"%d" % ack.seq)
             if again and verifier is not None:
                 row = self._first + len(run) - 1
-                verifier.add(row, publication.order, fields["stream"], int(run[-1]))
+                verifier.add(row, publication.order, ack.stream, int(run[-1]))
         self._count(like, run)
         if verifier is not None:
             await verifier.verify()
 
-    def _count(self, like: Any, run: list[bytes]) -> None:
-        if run:
+    def _count(self, like: PubAck | None, run: list[bytes]) -> None:
+        if run and like is not None:
             self._first += len(run)
             sequences = [int(digits) for digits in run]
-            duplicates = len(run) if like.get("duplicate") else 0
-            self.tally.count(like["stream"], min(sequences), max(sequences), len(run), duplicates)
+            duplicates = len(run) if like.duplicate else 0
+            self.tally.count(like.stream, min(sequences), max(sequences), len(run), duplicates)

@@ -28,7 +28,7 @@ _PULL_ONLY = (
 )
 
 
-class Wanted:
+class SubscribeOptions:
     """The subscription that a caller asks for.
 
     `name` is the consumer to look for, "" for a new one of its own. `given` are the fields of
@@ -138,7 +138,7 @@ def _one_of(name: str, value: str, field: str, other: str) -> str:
     return value or other
 
 
-class WantedInOrder:
+class OrderedSubscribeOptions:
     """The ordered subscription that a caller asks for: what can be chosen of its consumers."""
 
     def __init__(

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from jetstream.api.client import Api
+    from jetstream.api.client import ApiClient
     from jetstream.consumer import BoundConsumer
-    from jetstream.context import JetStream
+    from jetstream.management import StreamManager
     from jetstream.pull.messages import Batch
     from jetstream.schema.info import ConsumerInfo
 
@@ -64,7 +64,7 @@ _SHORTEST = 0.001  # a pull for less than that is none
 _PAUSE = 0.05  # before the next pull, if one ends early and without a message
 
 
-class PullWanted:
+class PullSubscribeOptions:
     """The subscription that a caller asks for: checked as a whole before anything is sent.
 
     `name` is the consumer to look for, "" for a new one of its own. `given` are the fields of
@@ -140,12 +140,14 @@ class PullWanted:
         bind(info, subject=self.subject, config=self.config, given=self.given, pull=True)
 
 
-async def pull_subscribe(js: JetStream, api: Api, wanted: PullWanted) -> PullSubscription:
+async def pull_subscribe(
+    streams: StreamManager, api: ApiClient, wanted: PullSubscribeOptions
+) -> PullSubscription:
     """The subscription, with its consumer."""
-    stream = wanted.stream or await js.stream_name_by_subject(wanted.subject)
+    stream = wanted.stream or await streams.stream_name_by_subject(wanted.subject)
     if wanted.name:
         try:
-            return await _attach(js, api, stream, wanted)
+            return await _attach(streams, api, stream, wanted)
         except ConsumerNotFound:
             if wanted.bind:
                 raise
@@ -153,7 +155,9 @@ async def pull_subscribe(js: JetStream, api: Api, wanted: PullWanted) -> PullSub
             if not wanted.bind:
                 raise
             # PSUB-11: the consumer may exist all the same; the first fetch finds out.
-            return PullSubscription(js, api, js.bind_consumer(stream, wanted.name), deletes=False)
+            return PullSubscription(
+                streams, api, streams.bind_consumer(stream, wanted.name), deletes=False
+            )
     config = wanted.config
     if not wanted.name:
         config.name = api.session.connection.new_token()
@@ -162,26 +166,32 @@ async def pull_subscribe(js: JetStream, api: Api, wanted: PullWanted) -> PullSub
     except ConsumerExists:
         if not wanted.name:
             raise
-        return await _attach(js, api, stream, wanted)  # PSUB-2: it was not there when we looked
+        return await _attach(
+            streams, api, stream, wanted
+        )  # PSUB-2: it was not there when we looked
     except BaseException as error:
         if not wanted.name and may_exist(error):
             clean_up(api, stream, config.name)  # JSSUB-17
         raise
     consumer = Consumer(api, stream, wanted.name or config.name, made)
-    return PullSubscription(js, api, consumer, deletes=not wanted.durable)
+    return PullSubscription(streams, api, consumer, deletes=not wanted.durable)
 
 
-async def _attach(js: JetStream, api: Api, stream: str, wanted: PullWanted) -> PullSubscription:
-    found = await js.consumer(stream, wanted.name)
+async def _attach(
+    streams: StreamManager, api: ApiClient, stream: str, wanted: PullSubscribeOptions
+) -> PullSubscription:
+    found = await streams.consumer(stream, wanted.name)
     wanted.fits(found.cached_info)
-    return PullSubscription(js, api, found, deletes=False)
+    return PullSubscription(streams, api, found, deletes=False)
 
 
 class PullSubscription:
     """A consumer to fetch from. Made by JetStream.pull_subscribe; end it with `unsubscribe`."""
 
-    def __init__(self, js: JetStream, api: Api, consumer: BoundConsumer, deletes: bool) -> None:
-        self._js = js
+    def __init__(
+        self, streams: StreamManager, api: ApiClient, consumer: BoundConsumer, deletes: bool
+    ) -> None:
+        self._streams = streams
         self._session = api.session
         self._deletes = deletes
         self._consumer = consumer
@@ -268,7 +278,7 @@ class PullSubscription:
         self._session.port.flush_soon()
         if self._deletes:
             try:
-                await self._js.delete_consumer(self.stream, self.name)
+                await self._streams.delete_consumer(self.stream, self.name)
             except ConsumerNotFound:
                 pass  # it went by itself
 

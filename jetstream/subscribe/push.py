@@ -29,35 +29,37 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from jetstream.api.client import Api
+    from jetstream.api.client import ApiClient
     from jetstream.config import ConsumerConfig
-    from jetstream.context import JetStream
+    from jetstream.management import StreamManager
     from jetstream.push.machine import Push
     from jetstream.schema.info import ConsumerInfo
 
-    from .options import Limits, Wanted, WantedInOrder
+    from .options import Limits, OrderedSubscribeOptions, SubscribeOptions
 
 
-async def subscribe(js: JetStream, api: Api, wanted: Wanted, limits: Limits) -> PushMessages:
+async def subscribe(
+    streams: StreamManager, api: ApiClient, wanted: SubscribeOptions, limits: Limits
+) -> PushMessages:
     """The subscription, in force."""
-    stream = wanted.stream or await js.stream_name_by_subject(wanted.subject)
+    stream = wanted.stream or await streams.stream_name_by_subject(wanted.subject)
     if wanted.name:
         try:
-            found = await js.consumer(stream, wanted.name)
+            found = await streams.consumer(stream, wanted.name)
         except ConsumerNotFound:
             if wanted.bind:
                 raise
         else:
             return _attach(api, found.cached_info, wanted, limits)
-    return await _create(js, api, stream, wanted, limits)
+    return await _create(streams, api, stream, wanted, limits)
 
 
 async def subscribe_in_order(
-    js: JetStream, api: Api, wanted: WantedInOrder, limits: Limits
+    streams: StreamManager, api: ApiClient, wanted: OrderedSubscribeOptions, limits: Limits
 ) -> PushMessages:
     """The ordered one: its machine makes its consumers, one after the other."""
     api.check_since(wanted.config)
-    stream = wanted.stream or await js.stream_name_by_subject(wanted.subject)
+    stream = wanted.stream or await streams.stream_name_by_subject(wanted.subject)
     return await subscribe_ordered(
         api,
         stream,
@@ -69,7 +71,9 @@ async def subscribe_in_order(
     )
 
 
-def _attach(api: Api, info: ConsumerInfo, wanted: Wanted, limits: Limits) -> PushMessages:
+def _attach(
+    api: ApiClient, info: ConsumerInfo, wanted: SubscribeOptions, limits: Limits
+) -> PushMessages:
     """Subscribe to a consumer that others have made; it is not deleted in the end."""
     config = wanted.config
     target = bind(
@@ -82,7 +86,7 @@ def _attach(api: Api, info: ConsumerInfo, wanted: Wanted, limits: Limits) -> Pus
 
 
 async def _create(
-    js: JetStream, api: Api, stream: str, wanted: Wanted, limits: Limits
+    streams: StreamManager, api: ApiClient, stream: str, wanted: SubscribeOptions, limits: Limits
 ) -> PushMessages:
     connection = api.session.connection
     name = wanted.name or connection.new_token()
@@ -97,31 +101,31 @@ async def _create(
         connection.consumed(api.session.port.now())
         api.session.port.flush_soon()
         if isinstance(error, ConsumerExists) and wanted.name:
-            return await _lost_race(js, api, stream, wanted, limits)
+            return await _lost_race(streams, api, stream, wanted, limits)
         if not isinstance(error, ApiError):
             clean_up(api, stream, name, target)  # JSSUB-12: it may be there
         raise
     messages = _begin(api, machine, stream, name, limits)
     if wanted.deletes:
-        messages.on_end = _deletion(js, stream, name, machine)
+        messages.on_end = _deletion(streams, stream, name, machine)
     return messages
 
 
 async def _lost_race(
-    js: JetStream, api: Api, stream: str, wanted: Wanted, limits: Limits
+    streams: StreamManager, api: ApiClient, stream: str, wanted: SubscribeOptions, limits: Limits
 ) -> PushMessages:
     # JSSUB-10: it was not there when we looked.
-    found = await js.consumer(stream, wanted.name)
+    found = await streams.consumer(stream, wanted.name)
     return _attach(api, found.cached_info, wanted, limits)
 
 
 def _listen(
-    api: Api,
+    api: ApiClient,
     stream: str,
     name: str,
     target: str,
     config: ConsumerConfig,
-    wanted: Wanted,
+    wanted: SubscribeOptions,
     limits: Limits,
     last: int | None,
 ) -> Push:
@@ -145,7 +149,7 @@ def _listen(
     return machine
 
 
-def _begin(api: Api, machine: Push, stream: str, name: str, limits: Limits) -> PushMessages:
+def _begin(api: ApiClient, machine: Push, stream: str, name: str, limits: Limits) -> PushMessages:
     session = api.session
     session.begin(machine)
     messages = PushMessages(session, machine)
@@ -156,11 +160,11 @@ def _begin(api: Api, machine: Push, stream: str, name: str, limits: Limits) -> P
 
 
 def _deletion(
-    js: JetStream, stream: str, name: str, machine: Push
+    streams: StreamManager, stream: str, name: str, machine: Push
 ) -> Callable[[], Awaitable[object]]:
     async def delete() -> None:
         try:
-            await js.delete_consumer(stream, name)
+            await streams.delete_consumer(stream, name)
         except (ConsumerNotFound, StreamNotFound):
             pass  # it went before
         except NatsError as error:

@@ -11,7 +11,7 @@ from jetstream.publish.fast_machine import (
     APPEND,
     OVER,
     START,
-    Ingest,
+    FastBatchMachine,
 )
 from natsproto.wire.frames import Msg
 
@@ -46,7 +46,7 @@ class Batch:
     """The machine with its orders, and with answers as a server writes them."""
 
     def __init__(self, sent=0, *, gaps=False, flow=2, max_acks=2, patience=5.0, online=True):
-        self.machine = Ingest(INBOX, flow, max_acks, gaps, patience)
+        self.machine = FastBatchMachine(INBOX, flow, max_acks, gaps, patience)
         self.mode = b"ok" if gaps else b"fail"
         self.flow = flow
         if online:

@@ -13,7 +13,7 @@ from jetstream.config import ConsumerConfig
 from jetstream.kv.entry import delivered_entry
 from jetstream.message import JsMsg
 from jetstream.objects.info import read_info
-from jetstream.publish.acks import read_ack
+from jetstream.publish.request import read_ack
 from jetstream.schema.info import ConsumerInfo
 from jetstream.schema.timestamp import Timestamp
 from jetstream.subscribe import binding

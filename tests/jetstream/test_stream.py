@@ -19,7 +19,7 @@ MESSAGE = {"message": {"subject": "s.x", "seq": 3, "time": TIME, "data": "bTM="}
 
 def make(stage, **config):
     js = JetStream(stage.client)
-    return Stream(js, js._api, StreamInfo(config={"name": "S", **config}))
+    return Stream(js._streams, js._api, StreamInfo(config={"name": "S", **config}))
 
 
 INFOS = [
@@ -316,7 +316,7 @@ def test_its_consumers_are_those_of_jetstream(call, args, keywords, reply):
     stream = make(stage)
     mine = stage.run(getattr(stream, call)(*args, **keywords))
     asked = stage.asked
-    theirs = stage.run(getattr(stream._js, call)("S", *args, **keywords))
+    theirs = stage.run(getattr(stream._streams, call)("S", *args, **keywords))
     assert asked == stage.asked
     if isinstance(mine, Consumer):
         assert (mine.name, mine.cached_info) == (theirs.name, theirs.cached_info)

@@ -29,7 +29,7 @@ from jetstream.errors import (
     WrongLastSequence,
 )
 from jetstream.publish.fast import FastBatch
-from jetstream.publish.fast_machine import NEW, OVER, Ingest
+from jetstream.publish.fast_machine import NEW, OVER, FastBatchMachine
 from natsproto.errors import NatsError
 from tests.sim.fast_model import COMMIT, END, PING, REFUSALS, FastModel
 from tests.sim.scenarios import require
@@ -56,7 +56,7 @@ class Seen:
         self.asking = False
 
 
-class Watched(Ingest):
+class Watched(FastBatchMachine):
     """The machine, and when its timer rang."""
 
     __slots__ = ()
@@ -72,7 +72,7 @@ class Attempt:
 
     def __init__(self, todo: list[int], batch: FastBatch, begun: float) -> None:
         self.todo = todo
-        self.machine: Ingest = batch._machine
+        self.machine: FastBatchMachine = batch._machine
         self.machine.__class__ = Watched
         self.id = self.machine._id
         self.begun = begun
@@ -369,7 +369,7 @@ class Ingesting(World):
         doubtful = isinstance(failure, FastBatchFailed) and failure.in_doubt
         require(not doubtful or attempt.owed, "F12: the server knows the batch")
 
-    def _check_patience(self, machine: Ingest) -> None:
+    def _check_patience(self, machine: FastBatchMachine) -> None:
         stalled = self.now <= self.stall_until
         past = machine.deadline is not None and machine.deadline < self.now
         require(stalled or not past, lambda: f"F9: {machine.deadline=}")

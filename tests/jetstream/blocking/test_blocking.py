@@ -9,7 +9,7 @@ from jetstream import context as api
 from jetstream import message as messages
 from jetstream.blocking import kv as blocking_kv
 from jetstream.blocking import objects as blocking_objects
-from jetstream.errors import PublishesFailed, WrongStream
+from jetstream.errors import PublishesFailed, PublishInDoubt, WrongStream
 from jetstream.publish import atomic as batch
 from jetstream.publish import fast, window
 from jetstream.publish import window_machine as publisher
@@ -278,3 +278,12 @@ def test_dir_has_the_names_that_are_imported_on_first_use():
     assert dir(blocking) == sorted(blocking.__all__)
     assert blocking.KeyValue is blocking_kv.KeyValue
     assert blocking.ObjectStore is blocking_objects.ObjectStore
+
+
+@pytest.mark.rule("CALL-14")
+def test_a_window_is_abandoned():
+    stage = Stage([])
+    window = blocking.JetStream(stage.blocking).publisher()
+    publication = window.publish("s.a")
+    window.abandon()
+    assert isinstance(publication.error, PublishInDoubt)

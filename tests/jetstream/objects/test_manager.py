@@ -1,4 +1,4 @@
-"""The calls of JetStream that are about buckets of objects: each leads to one of ObjectStores."""
+"""ObjectStoreManager, by way of the calls of JetStream, on a scripted server."""
 
 from __future__ import annotations
 

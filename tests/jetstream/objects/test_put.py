@@ -330,7 +330,7 @@ def test_cancelled_before_anything_is_known():
     stage, upload = start(ack(1), SILENCE)
     put_and_cancel(stage, upload)
     machine = upload.abandon()
-    assert machine.look.target == ""
+    assert machine.expected.target == ""
 
 
 @pytest.mark.rule("OBJ-24", "OBJ-25")

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from jetstream.api.client import Api
-from jetstream.objects.sweep import PURGING, Look, sweep
+from jetstream.objects.sweep import PURGING, ExpectedMeta, sweep
 from tests.jetstream.object_stores import NO_MESSAGE, NO_STREAM, PURGED, by_api, told
 from tests.jetstream.support import NOBODY, SILENCE, Lost, Stage
 
@@ -21,9 +21,9 @@ SEALED = {"error": {"code": 400, "err_code": 10109, "description": "sealed"}}
 BUSY = {"error": {"code": 503, "err_code": 10008, "description": "unavailable"}}
 
 
-def begin(stage, look=None):
+def begin(stage, expected=None):
     api = Api(stage.client.session, "", "$JS.API", 5.0)
-    return sweep(api, "OBJ_b", "$O.b.C.NEW", look=look)
+    return sweep(api, "OBJ_b", "$O.b.C.NEW", expected=expected)
 
 
 def play(stage, machine):
@@ -80,7 +80,7 @@ LOOKS = [  # what is answered; what is asked; when it was over
 @pytest.mark.parametrize(("name", "answers", "asked", "over"), LOOKS)
 def test_looks(name, answers, asked, over):
     stage = Stage(*answers)
-    machine = begin(stage, Look("$O.b.M.bw==", "NEW", "$O.b.C.OLD"))
+    machine = begin(stage, ExpectedMeta("$O.b.M.bw==", "NEW", "$O.b.C.OLD"))
     play(stage, machine)
     assert stage.asked == asked
     assert stage.answers == []
@@ -112,8 +112,8 @@ DELETIONS = [  # what is answered; what is asked
 def test_a_deletion_in_doubt(name, answers, asked):
     stage = Stage(*answers)
     api = Api(stage.client.session, "", "$JS.API", 5.0)
-    look = Look("$O.b.M.bw==", "OLD", "$O.b.C.OLD", deleted=True)
-    play(stage, sweep(api, "OBJ_b", "", look=look))
+    expected = ExpectedMeta("$O.b.M.bw==", "OLD", "$O.b.C.OLD", deleted=True)
+    play(stage, sweep(api, "OBJ_b", "", expected=expected))
     assert stage.asked == asked
     assert stage.answers == []
 
@@ -128,7 +128,7 @@ def test_a_server_that_was_frozen():
             stage.wire.data(b"MSG %s 1 %d\r\n%s\r\n" % (reply.encode(), len(data), data))
 
     stage = Stage(*[SILENCE] * 8)
-    machine = begin(stage, Look("$O.b.M.bw==", "NEW", "$O.b.C.OLD"))
+    machine = begin(stage, ExpectedMeta("$O.b.M.bw==", "NEW", "$O.b.C.OLD"))
     for _ in range(3):
         stage.wire.ring()
     stage.serve()
@@ -150,24 +150,24 @@ def test_a_server_that_was_frozen():
 @pytest.mark.rule("OBJ-25")
 @pytest.mark.parametrize("data", ["bm8=", "W10=", "Nw==", "e30=", 7])
 def test_what_is_no_info_is_not_it(data):
-    assert not Look("s", "N", "t").is_it({"message": {"data": data}})
+    assert not ExpectedMeta("s", "N", "t").matches({"message": {"data": data}})
 
 
 @pytest.mark.rule("OBJ-25")
 def test_an_object_that_replaced_nothing():
     stage = Stage(OURS)
-    machine = begin(stage, Look("$O.b.M.bw==", "NEW", ""))
+    machine = begin(stage, ExpectedMeta("$O.b.M.bw==", "NEW", ""))
     assert play(stage, machine) == 1.0
     assert stage.asked == [GET]
 
 
 @pytest.mark.rule("OBJ-25")
-@pytest.mark.parametrize("look", [None, Look("$O.b.M.bw==", "NEW", "")])
-def test_without_a_connection_it_waits_for_one(look):
-    stage = Stage(*([PURGED] * 3 if look is None else [OURS]))
+@pytest.mark.parametrize("expected", [None, ExpectedMeta("$O.b.M.bw==", "NEW", "")])
+def test_without_a_connection_it_waits_for_one(expected):
+    stage = Stage(*([PURGED] * 3 if expected is None else [OURS]))
     stage.wire.lost()
     stage.forget_transport()
-    machine = begin(stage, look)
+    machine = begin(stage, expected)
     assert machine.deadline is None
     stage.wire.greet(jetstream=True).data(b"PONG\r\n")
     play(stage, machine)

@@ -8,7 +8,7 @@ from jetstream.errors import (
     PublishInDoubt,
     WrongStream,
 )
-from jetstream.publish.window import PublishWindow, abandon
+from jetstream.publish.window import PublishWindow
 from jetstream.schema.info import PubAck
 from natsproto.connection.outbox import HIGH_WATER
 from natsproto.errors import (
@@ -323,7 +323,7 @@ def test_a_window_that_is_abandoned():
     stage = Stage(SILENCE)
     window = make(stage)
     made = stage.run(window.publish("s.a"))
-    abandon(window)
+    window.abandon()
     assert isinstance(made.error, PublishInDoubt)
     assert (stage.waits, stage.connection._subs) == (0, {})
 
@@ -375,5 +375,5 @@ def test_nothing_grows():
     stage.run(window.flush())
     connection = stage.connection
     assert (connection._busy, connection._ready, len(connection._subs)) == ([], [], 1)
-    assert len(window._subjects.known) <= 1024
+    assert len(window._checked) <= 1024
     assert len(connection._timers._heap) < 64

@@ -9,7 +9,7 @@ from jetstream.errors import (
     PublishTimeout,
     WrongStream,
 )
-from jetstream.publish.window_machine import Publication, Publisher
+from jetstream.publish.window_machine import AckWindow, Publication
 from jetstream.schema.info import PubAck
 from natsproto.connection.effects import Publish
 from natsproto.errors import ConnectionClosed, PayloadTooLarge
@@ -33,7 +33,7 @@ class NoPort:
 
 def window(*publications, max_pending=10, patience=0.0, now=0.0, sent=True):
     """A machine with these publications on their way: header blocks, or None."""
-    machine = Publisher(INBOX, max_pending, 5.0, 2, patience)
+    machine = AckWindow(INBOX, max_pending, 5.0, 2, patience)
     made = [Publication(NoPort(), Publish(b"s", b"x", b"", block)) for block in publications]
     for publication in made:
         machine.submit(publication, now, sent)
@@ -230,7 +230,7 @@ def test_what_may_happen_to_a_publish(block, inputs, result, sent, deadline):
     ("retries", "patience", "tries"), [(2, 0.0, 3), (2, 10.0, 41), (1, 1.0, 5), (0, 10.0, 1)]
 )
 def test_patience_while_a_cluster_elects(retries, patience, tries):
-    machine = Publisher(INBOX, 10, 5.0, retries, patience)
+    machine = AckWindow(INBOX, 10, 5.0, retries, patience)
     publication = Publication(NoPort(), Publish(b"s", b"x", b"", None))
     machine.submit(publication, 100.0)
     now = 100.0
@@ -279,7 +279,7 @@ def test_each_publish_has_a_reply_of_its_own():
 
 @pytest.mark.rule("PUB-12")
 def test_submitting_tells_when_a_timer_is_to_be_armed():
-    machine = Publisher(INBOX, 10, 5.0, 2)
+    machine = AckWindow(INBOX, 10, 5.0, 2)
 
     def submit(now, sent=True):
         return machine.submit(Publication(NoPort(), Publish(b"s", b"", b"", None)), now, sent)
@@ -403,7 +403,7 @@ def test_who_wants_the_result_waits_for_it():
             assert waitable is publication
             machine.receive(answer(1), 0.1)
 
-    machine = Publisher(INBOX, 10, 5.0, 2)
+    machine = AckWindow(INBOX, 10, 5.0, 2)
     publication = Publication(Port(), Publish(b"s", b"", b"", None))
     machine.submit(publication, 0.0)
     assert run_sync(publication.result()) == PubAck(stream="S", seq=7)
@@ -454,7 +454,7 @@ def test_the_end_settles_everything(error, text):
 
 @pytest.mark.rule("PUB-17")
 def test_nothing_grows():
-    machine = Publisher(INBOX, 10, 5.0, 2)
+    machine = AckWindow(INBOX, 10, 5.0, 2)
     for number in range(1, 1001):
         machine.submit(Publication(NoPort(), Publish(b"s", b"", b"", None)), float(number))
         machine.receive(nobody(number) if number % 3 else answer(number), float(number))

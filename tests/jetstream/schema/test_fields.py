@@ -177,6 +177,16 @@ def test_what_is_not_known_is_kept():
     assert trip.to_json()["tail"] == 1
 
 
+def test_a_copy_with_another_value():
+    trip = Trip.from_json({"name": "north", "seats": 3, "wings": 2})
+    other = trip.with_value("seats", 4)
+    assert other.to_json() == {**trip.to_json(), "seats": 4}
+    other.name = "south"
+    other.extra["tail"] = 1
+    other.paid = True
+    assert trip.to_json() == {"name": "north", "seats": 3, "by": "train", "wings": 2}
+
+
 def test_extra_can_be_given():
     assert Trip(name="a", extra={"wings": 2}).to_json() == {"name": "a", "by": "train", "wings": 2}
     with pytest.raises(InvalidValue, match=r"Trip\.extra: 5 is not a dict"):

@@ -4,7 +4,7 @@ import pytest
 
 from jetstream.config import ConsumerConfig
 from jetstream.errors import FlowControlWithQueue, HeartbeatWithQueue
-from jetstream.subscribe.options import Limits, Wanted, WantedInOrder
+from jetstream.subscribe.options import Limits, OrderedSubscribeOptions, SubscribeOptions
 from natsproto.errors import InvalidName, InvalidSubject, InvalidValue, LocalError
 
 ASKED = {
@@ -20,7 +20,7 @@ ASKED = {
 
 def wanted(**asked):
     fields = {name: asked.pop(name) for name in list(asked) if name not in ASKED}
-    return Wanted(**{**ASKED, **asked}, fields=fields)
+    return SubscribeOptions(**{**ASKED, **asked}, fields=fields)
 
 
 NAMES = [  # what is asked for; name, durable, queue
@@ -194,7 +194,7 @@ NOT_ORDERED = [
 
 def in_order(**asked):
     fields = {name: asked.pop(name) for name in list(asked) if name not in ASKED}
-    return WantedInOrder(**{**ASKED, **asked}, fields=fields)
+    return OrderedSubscribeOptions(**{**ASKED, **asked}, fields=fields)
 
 
 @pytest.mark.rule("JSSUB-14")

@@ -21,7 +21,7 @@ from jetstream.errors import (
     SubjectMismatch,
 )
 from jetstream.machine.cleanup import Cleanup
-from jetstream.subscribe.pull import PullSubscription, PullWanted, pull_subscribe
+from jetstream.subscribe.pull import PullSubscribeOptions, PullSubscription, pull_subscribe
 from natsproto.errors import (
     ConnectionClosed,
     ConnectionLost,
@@ -81,8 +81,8 @@ def message(number):
 
 def subscribe(stage, subject="s.a", stream="", durable="", bind=False, config=None, **fields):
     js = JetStream(stage.client)
-    wanted = PullWanted(subject, stream, durable, bind, config, fields)
-    return run_sync(pull_subscribe(js, js._api, wanted))
+    wanted = PullSubscribeOptions(subject, stream, durable, bind, config, fields)
+    return run_sync(pull_subscribe(js._streams, js._api, wanted))
 
 
 def begin(*answers, **config):

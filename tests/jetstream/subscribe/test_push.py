@@ -390,7 +390,7 @@ def test_without_a_connection_the_subscription_waits():
     assert messages._machine._online
     stage = Listener(PUSH)
     js = JetStream(stage.client)
-    look = js.consumer
+    look = js._streams.consumer
 
     async def lose_it(*args):
         found = await look(*args)
@@ -398,7 +398,7 @@ def test_without_a_connection_the_subscription_waits():
         stage.forget_transport()
         return found
 
-    js.consumer = lose_it
+    js._streams.consumer = lose_it
     messages = stage.run(js.subscribe(stream="S", name="c"))
     assert not messages._machine._online
     stage.wire.greet(jetstream=True).data(b"PONG\r\n")

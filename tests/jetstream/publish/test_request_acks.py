@@ -5,7 +5,7 @@ import json
 import pytest
 
 from jetstream.errors import ApiError, InvalidResponse, WrongLastSequence
-from jetstream.publish.acks import AckReader, make_ack, read_ack
+from jetstream.publish.request import AckReader, make_ack, read_ack
 from jetstream.schema.info import PubAck
 
 

@@ -1,0 +1,25 @@
+"""Generic: what makes a class of the core generic for type checkers, and nothing at run time.
+
+MicroPython has neither typing.Generic nor classes that can be subscripted. A generic class of the
+core is written as
+
+    if TYPE_CHECKING:
+        Item = TypeVar("Item")
+    else:
+        Item = None
+
+    class Watcher(Generic[Item]): ...
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Generic as Generic
+else:
+
+    class _Parameters:
+        def __getitem__(self, names):
+            return object
+
+    Generic = _Parameters()
