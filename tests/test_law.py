@@ -44,7 +44,7 @@ HEAVY = {
 LATER = {
     "jetstream.kv.store",
     "jetstream.objects.store",
-    "jetstream.ordered.pull",
+    "jetstream.ordered.policy",
     "jetstream.publish.atomic",
     "jetstream.publish.fast",
     "jetstream.publish.window_machine",

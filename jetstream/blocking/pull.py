@@ -258,6 +258,14 @@ class Iteration:
         # Not blocking(...): the lock is free during callbacks.
         run_sync(CallbackRunner(self.inner, call, nak, port, handler).run(port, concurrency))
 
+    def poll(self) -> JsMsg | None:
+        """Return the next message if that takes neither waiting nor I/O; otherwise None.
+
+        None does not mean that there is no message: call `next`, or iterate, then.
+        """
+        with self.port.lock:
+            return facade_or_none(self.inner.poll(), self.port)
+
     def __iter__(self) -> Self:
         return self
 
@@ -265,10 +273,10 @@ class Iteration:
         # What nearly every call comes to, without a coroutine.
         port = self.port
         if port.alone:
-            msg = _iteration.at_hand(self.inner)
+            msg = self.inner.poll()
         else:
             with port.lock:
-                msg = _iteration.at_hand(self.inner)
+                msg = self.inner.poll()
         if msg is not None:
             return JsMsg(msg, port)
         try:

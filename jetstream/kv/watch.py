@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from jetstream.errors.api import StreamNotFound
 from jetstream.errors.kv import BucketNotFound
-from jetstream.machine.iteration import at_hand
 from jetstream.ordered.api import open_ordered, ordered_config
 from jetstream.schema.info import ConsumerInfo
 from jetstream.stream import INACTIVE
@@ -200,7 +199,7 @@ class KeyWatcher:
             if self._snapshot.doubtful:
                 await self._settle()
                 continue
-            msg = at_hand(self._messages)
+            msg = self._messages.poll()
             if msg is None:
                 if deadline is None:
                     deadline = session.deadline(self._api.timeout)  # KV-45
@@ -231,7 +230,7 @@ class KeyWatcher:
             entry = self._pop_skipped() if self._skipped else None
             if entry is not None:
                 return entry
-            msg = at_hand(self._messages)
+            msg = self._messages.poll()
             if msg is None:
                 try:
                     msg = await self._messages.__anext__()

@@ -17,7 +17,9 @@ from jetstream.errors import (
 )
 from jetstream.errors.api import ConsumerExists, StreamNotFound
 from jetstream.machine.cleanup import clean_up, clean_up_after, may_exist
+from jetstream.machine.policy import GAP, KEEP
 from jetstream.pull.api import Puller
+from jetstream.pull.consume import Consume
 from jetstream.pull.ledger import MARGIN
 from jetstream.pull.messages import Batch, Messages
 from jetstream.pull.options import (
@@ -39,8 +41,8 @@ from natsproto.errors import (
 from natsproto.wire.subjects import check_new_name
 from natsproto.wire.text import shorten
 
-from .cursor import GAP, NEXT, Cursor
-from .pull import Ordered
+from .cursor import Cursor
+from .policy import InOrder
 from .recreate import CHECK, Recreator
 
 TYPE_CHECKING = False
@@ -186,16 +188,16 @@ async def _recreated(api: Api, cursor: Cursor, deadline: float | None) -> bool:
 class OrderedMessages(Messages):
     """The messages of an ordered consume()."""
 
-    def __init__(self, api: Api, machine: Ordered) -> None:
+    def __init__(self, api: Api, machine: Consume, recreator: Recreator) -> None:
         super().__init__(api.session, machine, True)
         self._api = api
-        self._ordered = machine
+        self._recreator = recreator
 
     async def _at_end(self) -> None:
-        clean_up_after(self._api, self._ordered.recreator)
+        clean_up_after(self._api, self._recreator)
 
     async def _finish(self) -> None:
-        clean_up_after(self._api, self._ordered.recreator)
+        clean_up_after(self._api, self._recreator)
 
 
 class OrderedConsumer:
@@ -210,7 +212,7 @@ class OrderedConsumer:
         #: Its consumers, one after the other, and how far they have come.
         self.cursor = cursor
         self._max_attempts = max_attempts
-        self._machine: Ordered | None = None
+        self._machine: Consume | None = None
         self._puller: Puller | None = None
         self._fetching = False
         # When to ask whether messages were lost; None: there is no doubt.
@@ -302,11 +304,12 @@ class OrderedConsumer:
         self._close_puller()
         session = self._api.session
         inbox = session.connection.new_inbox()
-        machine = Ordered(inbox.encode(), template, self._recreator(inbox), **limits)
+        recreator = self._recreator(inbox)
+        machine = Consume(inbox.encode(), template, InOrder(recreator), **limits)
         session.connection.subscribe(inbox + ".*", machine)
         self._machine = machine
         session.begin(machine)
-        return OrderedMessages(self._api, machine)
+        return OrderedMessages(self._api, machine, recreator)
 
     def __repr__(self) -> str:
         return "<OrderedConsumer %s of %s>" % (self.name, self.stream)
@@ -400,9 +403,9 @@ class OrderedConsumer:
         messages: list[JsMsg] = []
         for msg in found:
             verdict = self.cursor.admit(msg.raw_reply)
-            if verdict == GAP:
+            if verdict is GAP:
                 return messages, True
-            if verdict == NEXT:
+            if verdict is KEEP:
                 messages.append(msg)
         if puller.uncounted == _NO_MESSAGES:
             # ORDERED-27: this end is too frequent for a call each time.

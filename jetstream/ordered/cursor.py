@@ -14,6 +14,7 @@ from __future__ import annotations
 from jetstream.api.metadata import read_place
 from jetstream.errors.api import ConsumerExists
 from jetstream.events import StreamRecreated
+from jetstream.machine.policy import GAP, KEEP, SKIP, STALE
 from jetstream.schema.info import ConsumerInfo
 from natsproto.wire import text as _text
 from natsproto.wire.text import shorten
@@ -23,12 +24,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from jetstream.schema.timestamp import Timestamp
-
-# What a message is, by the reply subject that it came with.
-NEXT = "next"
-SEEN = "seen"  # of this consumer, and in order, but before the place where it was to start
-STALE = "stale"  # not of this consumer
-GAP = "gap"
 
 
 class Cursor:
@@ -166,7 +161,10 @@ class Cursor:
         self._eldest = self.serial + 1
 
     def admit(self, reply: bytes) -> str:
-        """What the message with this reply subject is; what is NEXT is counted."""
+        """Return the verdict on the message with this reply subject, and count it if it is next.
+
+        SKIP: it is in order, but before the place where the consumer was to start.
+        """
         place = read_place(reply)
         if place is None or not self.ready:
             return STALE
@@ -179,6 +177,6 @@ class Cursor:
         if self.ahead:
             self.ahead -= 1
         if stream_seq < self.start:
-            return SEEN  # ORDERED-7
+            return SKIP  # ORDERED-7
         self.start = stream_seq + 1
-        return NEXT
+        return KEEP

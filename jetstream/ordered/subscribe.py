@@ -5,11 +5,12 @@ from __future__ import annotations
 from jetstream.machine.cleanup import clean_up_after
 from jetstream.machine.iteration import wait
 from jetstream.push.api import PushMessages
-from jetstream.push.machine import ALARM_AFTER
+from jetstream.push.machine import ALARM_AFTER, Push
 from natsproto.errors import ConnectionClosed, TimeoutExpired
+from natsproto.wire import text as _text
 
 from .cursor import Cursor
-from .push import HEARTBEAT, OrderedPush, ordered_config
+from .push import HEARTBEAT, PushInOrder, ordered_config
 from .recreate import Recreator
 
 TYPE_CHECKING = False
@@ -40,22 +41,24 @@ async def subscribe_ordered(
     inbox = connection.new_inbox()
     cursor = Cursor(stream, connection.new_token(), ordered_config(config, heartbeat))
     recreator = Recreator(cursor, api.prefix, inbox.encode(), timeout=api.timeout, delivers=True)
-    machine = OrderedPush(
-        inbox.encode(),
-        recreator,
+    policy = PushInOrder(inbox.encode(), recreator)
+    machine = Push(
+        policy,
         heartbeat=heartbeat,
         alarm_after=alarm_after,
+        flow_control=True,
+        ack_none=True,
         max_messages=max_messages,
         max_bytes=max_bytes,
     )
-    connection.subscribe(inbox + ".d1", machine)
+    connection.subscribe(_text.decode(policy.subject), machine)
     session.begin(machine)
     messages = PushMessages(session, machine)
     messages.stream = stream
     messages.cursor = cursor
     messages.on_end = _cleanup(api, recreator)
     try:
-        await _begun(session, machine, session.deadline(api.timeout))
+        await _begun(session, machine, policy, session.deadline(api.timeout))
     except BaseException:
         await messages.stop()
         raise
@@ -69,12 +72,12 @@ def _cleanup(api: Api, recreator: Recreator) -> Callable[[], Awaitable[object]]:
     return clean
 
 
-async def _begun(session: Session, machine: OrderedPush, deadline: float) -> None:
-    while not machine.begun:
+async def _begun(session: Session, machine: Push, policy: PushInOrder, deadline: float) -> None:
+    while not policy.begun:
         if machine.ended:
             raise machine.error or ConnectionClosed(session.connection.closed)
         try:
             await wait(session, machine, deadline, "ordered consumer")
         except TimeoutExpired:
             # ORDPUSH-9: what went wrong says more.
-            raise machine.last_failure or TimeoutExpired("no ordered consumer in time") from None
+            raise policy.failure or TimeoutExpired("no ordered consumer in time") from None

@@ -15,7 +15,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypedDict
 
+    from typing_extensions import NotRequired
+
     from jetstream.schema.consumer_config import ConsumerConfig
+
+    class ConsumeLimits(TypedDict):
+        """The limits of a Consume."""
+
+        max_messages: NotRequired[int]
+        max_bytes: NotRequired[int]
+        threshold: int
+        stop_after: int
 
     class PriorityOptions(TypedDict, total=False):
         """For consumers with priority groups (ADR-42)."""
@@ -175,8 +185,8 @@ def consume_limits(
     threshold_messages: int | None,
     threshold_bytes: int | None,
     stop_after: int | None,
-) -> dict[str, int]:
-    """Of the machine: one of max_messages and max_bytes, its threshold, and stop_after."""
+) -> ConsumeLimits:
+    """Return the limits of the machine: one of messages and bytes, its threshold, stop_after."""
     by_bytes = max_bytes is not None
     unfit = threshold_messages if by_bytes else threshold_bytes
     if by_bytes and max_messages is not None:

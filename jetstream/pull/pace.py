@@ -1,6 +1,39 @@
-"""Pace: how often something that persists is done again: at once, then at growing intervals."""
+"""Pace and Pauses: growing intervals between reports, lookups and pulls."""
 
 from __future__ import annotations
+
+SHORTEST_PAUSE = 0.05
+LONGEST_PAUSE = 10.0
+# Until the consumer has a leader again.
+LONGEST_ABSENCE = 2.0
+
+
+class Pauses:
+    """The pauses between pulls: no pull is sent before `ends_at`.
+
+    `length` is that of the last pause; a message that arrives sets it to 0.
+    """
+
+    __slots__ = ("ends_at", "length")
+
+    def __init__(self) -> None:
+        self.ends_at = 0.0
+        self.length = 0.0
+
+    def restart(self, now: float) -> None:
+        """Pause no longer."""
+        self.length = 0.0
+        self.ends_at = now
+
+    def refused(self, now: float, absent: bool) -> None:
+        """Pause twice as long as the last time; `absent`: the consumer has no leader."""
+        longest = LONGEST_ABSENCE if absent else LONGEST_PAUSE
+        self.length = min(max(2 * self.length, SHORTEST_PAUSE), longest)
+        self.ends_at = now + self.length
+
+    def unproductive(self, pulled_at: float) -> None:
+        """Pause for a moment after a pull that has ended without a message."""
+        self.ends_at = max(self.ends_at, pulled_at + SHORTEST_PAUSE)
 
 
 class Pace:

@@ -52,7 +52,7 @@ class PushMessages(Iteration):
         try:
             await self._finish()
         except NatsError as error:
-            self._push.tell(PushWarning(error))  # PUSH-15: nobody waits for it
+            self._push.events.add(PushWarning(error))  # PUSH-15: no call waits for it
 
     async def _finish(self) -> None:
         call = self.on_end

@@ -1,15 +1,17 @@
 """LivenessProbe: check that the consumer of a push subscription exists and delivers to it.
 
-A server does not tell push subscribers that their consumer is gone: nothing comes any more, as if
-there was nothing to come. So the consumer is looked up (probe.py) for a reason (JSSUB-16):
+A server does not notify push subscribers that their consumer is gone: no message arrives any more,
+as if there was none to send. So the policy of the subscription (policy.py) has the consumer looked
+up when there is a reason to (JSSUB-16):
 
-    an alarm       with heartbeats: the server was silent
-    a reconnect    without them: nothing else would tell; an ephemeral consumer may be gone
+    idle      look                               send CONSUMER.INFO -> asking
+    asking    it exists, and delivers here       -> idle
+              it exists, and delivers elsewhere  the subscription ends: ConsumerMoved -> idle
+              it is gone                         the subscription ends: ConsumerDeleted -> idle
+              no useful answer after five tries  the user is notified: PushWarning -> idle
+              disconnected                       -> idle
 
-    it is there, and delivers to us      nothing happens
-    it is there, and delivers elsewhere  the subscription fails: ConsumerMoved
-    it is gone                           the subscription fails: ConsumerDeleted
-    no useful answer after five times    the user is notified: PushWarning
+The request and its repetition are those of machine/probe.py.
 """
 
 from __future__ import annotations
@@ -20,30 +22,35 @@ from jetstream.machine.base import Machine
 from jetstream.machine.probe import GONE, THERE, Probe
 from natsproto.wire.text import shorten
 
-from .machine import Push
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from natsproto.errors import NatsError
     from natsproto.wire.frames import Msg
 
+    from .machine import Push
+
 
 class LivenessProbe(Machine):
-    """Subscribed to `inbox`, for as long as what it watches over."""
+    """Subscribed to `inbox`, for as long as the subscription that it checks.
 
-    __slots__ = ("_inbox", "_probe", "_target", "watched")
+    `target` is the subject of that subscription.
+    """
+
+    __slots__ = ("_inbox", "_probe", "_subscription", "_target")
 
     def __init__(self, prefix: str, stream: str, name: str, target: str, inbox: str) -> None:
         super().__init__()
         self._probe = Probe(prefix, stream, name)
         self._target = target
         self._inbox = inbox.encode()
-        self.watched: MonitoredPush  # set by itself
+        self._subscription: Push | None = None
+
+    def watch(self, subscription: Push) -> None:
+        """Report to this subscription."""
+        self._subscription = subscription
 
     def look(self, now: float) -> None:
-        """There is a reason to."""
+        """Look the consumer up, unless that is under way."""
         if self._probe.start(now):
             self._ask()
 
@@ -55,8 +62,8 @@ class LivenessProbe(Machine):
         if probe.handle_timer(now):
             self._ask()
         else:
-            text = "no server answers whether consumer %s of stream %s exists"
-            self._tell(JetStreamNotAvailable(text % (shorten(probe.name), shorten(probe.stream))))
+            text = "could not determine whether consumer %s of stream %s exists"
+            self._warn(JetStreamNotAvailable(text % (shorten(probe.name), shorten(probe.stream))))
             self._rest()
         return False
 
@@ -87,40 +94,11 @@ class LivenessProbe(Machine):
 
     def _fail(self, error: NatsError) -> None:
         self._rest()
-        self.watched.lose(error)
+        assert self._subscription is not None
+        self._subscription.lose(error)
 
-    def _tell(self, error: NatsError) -> None:
-        self.watched.tell(PushWarning(error))
-        self.watched.ready.append(self.watched)
-
-
-class MonitoredPush(Push):
-    """A Push that has its consumer looked for when there is a reason to doubt that it is there."""
-
-    __slots__ = ("_begun", "_watch")
-
-    def __init__(self, watch: LivenessProbe, **options: Any) -> None:
-        super().__init__(**options)
-        self._watch = watch
-        self._begun = False
-        watch.watched = self
-
-    def connected(self, now: float) -> None:
-        super().connected(now)
-        if self._begun and self._active and not self._heartbeat:
-            self._watch.look(now)
-        self._begun = True
-
-    def end(self, error: NatsError | None = None) -> bool:
-        self._watch.leave()
-        return super().end(error)
-
-    def lose(self, error: NatsError) -> None:
-        """The consumer is gone, and all that came of it can still be taken."""
-        if self._active:
-            self._fail(error)
-            self.ready.append(self)
-
-    def _alarm(self, error: NatsError, now: float) -> None:
-        super()._alarm(error, now)
-        self._watch.look(now)
+    def _warn(self, error: NatsError) -> None:
+        subscription = self._subscription
+        assert subscription is not None
+        subscription.events.add(PushWarning(error))
+        subscription.ready.append(subscription)

@@ -1,36 +1,40 @@
-"""Push: the machine behind a push subscription (ADR-15), which the server fills by itself.
+"""Push: the machine of a push subscription (ADR-15), whose queue the server fills.
 
-    message      to the user's queue, unless that is full: then it is dropped, counted, reported.
-                 Stored messages have a `$JS.ACK.` reply; anyone may have stored a status line
-    heartbeat    nothing was missed, if its last consumer sequence is the last one seen
-    flow control answered when every message before it was taken
-    silence      for three heartbeats, and then each one more: the user is told
-    disconnected silence is no news; what was sent to nobody shows as a gap afterwards
+    input          what happens
+    message        queued, unless the queue is full: then it is dropped, counted and reported.
+                   Stored messages have a `$JS.ACK.` reply; anyone may have stored a status line
+    heartbeat      nothing was missed, if its last consumer sequence is the last one seen
+    flow control   answered when every message before it was taken
+    silence        for three heartbeats, and then each one more: the consumer is lost
+    disconnected   silence means nothing; messages that were sent meanwhile show as a gap
 
-    last         the consumer's sequence of the last message that was queued; None: not known
-    sequence     last + 1: all is well. More: a gap. Less: the consumer counts anew
-
-A consumer numbers its deliveries, not its messages: what it delivers again has a number of its own.
+The policy (machine/policy.py) decides which messages are kept, and what the loss of the consumer
+means: PlainPush reports it, InOrder replaces the consumer.
 
 Flow control: the server sends up to a window, then a request, and stalls until the request is
 answered. The answer says that there is room again, so it waits until the user has come that far.
 Should a request get lost, heartbeats name it; should the answer get lost, they name it still.
 
-Silence proves nothing if nobody has read, as in pull/consume.py: a timer that rings late gives the
-server one more heartbeat (PUSH-4).
+Silence proves nothing if the client has not read, as in pull/consume.py: a timer that fires late
+gives the server one more heartbeat (PUSH-4).
 """
 
 from __future__ import annotations
 
-from jetstream.api.metadata import is_number, read_consumer_seq
+from jetstream.api.metadata import is_number
 from jetstream.errors import ConsumerDeleted, ConsumerUnavailable, HeartbeatMissed, UnknownStatus
-from jetstream.events import ConsumerSequenceReset, Gap, PushWarning
-from jetstream.machine.iteration import Source
+from jetstream.events import PushWarning
+from jetstream.machine.base import Machine
+from jetstream.machine.policy import CONTROL, FULL, GAP, KEEP, SKIP
+from jetstream.machine.queue import MessageQueue
 from jetstream.machine.status import RETRY, Status
 from jetstream.pull.fetch import LATE
 
+from .policy import FLOW_CONTROL, PlainPush
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from jetstream.machine.policy import Policy
     from natsproto.errors import NatsError
     from natsproto.wire.frames import Msg
 
@@ -42,51 +46,28 @@ MAX_BYTES = 64 * 1024 * 1024
 IDLE = 100
 LAST = b"\r\nNats-Last-Consumer: "
 STALLED = b"\r\nNats-Consumer-Stalled: "
-FLOW_CONTROL = b"$JS.FC."
 _LONGEST_SUBJECT = 2048
 
 
-class Push(Source):
+class Push(Machine):
     """A queue that the server fills. The API takes messages with `pop`, which may order an answer.
 
-    `connected` is to be told when the consumer exists: from then on heartbeats are expected.
-    `last` is the consumer's last sequence, where that is known: 0 if it was made for this.
+    `connected` is to be called when the consumer exists: from then on heartbeats are expected.
     `max_messages` and `max_bytes` limit the queue; None: the default, 0: no limit. With flow
     control the server has a limit of its own, so by default messages are not counted then.
+    `stopped`: it wants no more messages.
     """
-
-    __slots__ = (
-        "_answered",
-        "_answered_at",
-        "_bytes",
-        "_grace_used",
-        "_extra",
-        "_heard",
-        "_heartbeat",
-        "_last",
-        "_max_bytes",
-        "_max_messages",
-        "_online",
-        "_queue_group",
-        "_requests",
-        "_silence",
-        "_count_only",
-        "_taken",
-        "ack_none",
-        "dropped",
-    )
 
     def __init__(
         self,
+        policy: Policy | None = None,
         *,
         heartbeat: float = 0.0,
         alarm_after: float = ALARM_AFTER,
         flow_control: bool = False,
-        queue: bool = False,
         ack_none: bool = False,
         max_messages: int | None = None,
         max_bytes: int | None = None,
-        last: int | None = None,
     ) -> None:
         super().__init__()
         if max_messages is None:
@@ -95,10 +76,12 @@ class Push(Source):
         self._max_bytes = MAX_BYTES if max_bytes is None else max_bytes
         self._heartbeat = heartbeat
         self._silence = alarm_after * heartbeat
-        self._queue_group = queue
-        # Whether the numbers of messages are all that counts: heirs look at each of them.
-        self._count_only = type(self) is Push and not queue
-        self._last = last
+        self.policy = policy or PlainPush()
+        self._admit = self.policy.admit
+        self.events = self.policy.events
+        self._queue = MessageQueue()
+        self._batch = self._queue.batch
+        self._fresh = self._queue.fresh
         self._online = False
         self._heard = 0.0
         self._extra = 0.0  # how much later than usual the next alarm is
@@ -111,18 +94,24 @@ class Push(Source):
         self._answered_at = 0.0
         self.ack_none = ack_none
         self.dropped = 0
+        self.stopped = False
 
-    # What the API does
+    # Calls of the API
+
+    def pending(self) -> int:
+        return len(self._batch) + len(self._fresh)
 
     def pop(self, now: float) -> Msg:
-        msg = super().pop(now)
+        """Remove and return the oldest message; there must be one. May order an answer."""
+        msg = self._queue.pop()
         self._bytes -= msg.size
         self._taken += 1
         if self._requests:
             self._answer(now)
         return msg
 
-    def at_hand(self) -> Msg | None:
+    def poll(self) -> Msg | None:
+        """Remove and return the oldest message if that has no consequences; else None: `pop` it."""
         if not self._batch or self._requests or self.ended:
             return None
         msg = self._batch.pop()
@@ -130,16 +119,37 @@ class Push(Source):
         self._taken += 1
         return msg
 
+    @property
+    def unperformed(self) -> bool:
+        """Whether the connection has to look: for orders, or our leaving."""
+        return self.has_orders or (self.leaving and not self.ended)
+
+    @property
+    def finished(self) -> bool:
+        """Whether all that was wanted was taken: there is no such limit here."""
+        return False
+
     def stop(self) -> list[Msg]:
+        """End the subscription, and return the messages that were not taken."""
         self._bytes = 0
         self._requests = []
-        return super().stop()
+        rest = self._queue.clear()
+        self.start_draining()
+        self.leave()
+        return rest
 
     def start_draining(self) -> None:
-        super().start_draining()
+        """Want no more; messages in the queue, and those on their way, can still be taken."""
+        self.stopped = True
         self._set_deadline()
 
-    # What the connection tells
+    def lose(self, error: NatsError) -> None:
+        """End because the consumer is gone; messages in the queue can still be taken."""
+        if self._active:
+            self._fail(error)
+            self.ready.append(self)
+
+    # Inputs of the connection
 
     def connected(self, now: float) -> None:
         self._online = True
@@ -149,62 +159,125 @@ class Push(Source):
         self._answered = b""  # it may be lost with the connection
         self._set_deadline()
         self.busy.append(self)
+        if self._active:
+            self.policy.connected(now)
+            self._follow()
 
     def disconnected(self, now: float) -> None:
-        # PUSH-3: silence is no news without a connection.
+        # PUSH-3: silence means nothing without a connection.
+        if self.policy.disconnected(self._active):
+            self.ready.append(self)
+        if self.policy.recreates:
+            self._forget_requests()
         self._online = False
         self._set_deadline()
 
     def end(self, error: NatsError | None = None) -> bool:
+        self.policy.close()
+        if self.leaving or self.draining:
+            self._order_all()
         new = super().end(error)
         self._set_deadline()
         return new
 
     def receive(self, msg: Msg, now: float) -> bool:
+        size = self._bytes + msg.size
+        full = 0 < self._max_messages <= self.pending() or 0 < self._max_bytes < size
+        told = self.events.total
+        verdict = self._admit(msg, not full)
+        if verdict is not KEEP:
+            return self._refuse(msg, verdict, now)
         self._hear(now)
-        if msg.raw_headers is not None and is_control(msg):
-            return self._control(msg, now)
-        if not self._has_room(msg):
-            return False
-        new = False
-        if not self._queue_group:
-            number = read_consumer_seq(msg.raw_reply)
-            if number is not None:
-                new = self._note(number, number - 1)
-        return self._keep(msg) or new
+        self._bytes = size
+        self._fresh.append(msg)
+        return self.pending() == 1 or self.events.total > told
 
     def receive_all(self, msgs: list[Msg], now: float) -> bool:
-        # What has no headers is no status. 0.6 us a message, not 1.8.
+        # A message without headers is not a status. 0.6 us a message, not 1.8.
         size = self._bytes + sum([msg.size for msg in msgs])
         count = self.pending()
         full = 0 < self._max_messages < count + len(msgs) or 0 < self._max_bytes < size
-        if full or not self._count_only or [msg for msg in msgs if msg.raw_headers is not None]:
+        told = self.events.total
+        if full or [msg for msg in msgs if msg.raw_headers is not None]:
+            return super().receive_all(msgs, now)
+        if not self.policy.admit_all(msgs):
             return super().receive_all(msgs, now)
         self._hear(now)
-        told = self._told
-        for msg in msgs:
-            number = read_consumer_seq(msg.raw_reply)
-            if number is not None:
-                if number - 1 == self._last:
-                    self._last = number
-                else:
-                    self._note(number, number - 1)
         self._bytes = size
         self._fresh += msgs
-        return not count or self._told > told
+        return not count or self.events.total > told
 
     def handle_timer(self, now: float) -> bool:
-        told = self._told
+        told = self.events.total
+        ready = self.policy.ready
+        if self._active:
+            self.policy.handle_timer(now)
+        new = self.policy.ready and not ready and self._use(now)
         due = self._heard + self._silence + self._extra
         if self._watching and now >= due:
             self._extra = now + self._heartbeat - self._heard - self._silence
             if now - due > LATE and not self._grace_used:
-                self._grace_used = True  # PUSH-4: what came meanwhile may still wait to be read
+                self._grace_used = True  # PUSH-4: messages may have arrived and wait to be read
             else:
                 text = "the server was silent for %.3g s" % (now - self._heard)
                 self._alarm(HeartbeatMissed(text), now)
+        return self._follow() or new or self.events.total > told
+
+    # The policy
+
+    def _refuse(self, msg: Msg, verdict: str, now: float) -> bool:
+        """Do what a verdict other than KEEP requires."""
+        if verdict is CONTROL:
+            return self._control(msg, now)
+        if verdict is GAP:
+            return self._lose(self.policy.gap(msg), now)
+        if verdict is FULL:
+            self.dropped += 1
+            self.dropping.append(self)
+        if verdict is SKIP or (verdict is FULL and not self.policy.recreates):
+            self._hear(now)
+        return False
+
+    def _use(self, now: float) -> bool:
+        """Take what arrived from a consumer before it was ready."""
+        self._hear(now)
+        self._forget_requests()
+        for msg in self.policy.take_early():
+            self.receive(msg, now)
         self._set_deadline()
-        return self._told > told
+        return True
+
+    def _lose(self, error: NatsError, now: float) -> bool:
+        """Have the policy replace the consumer, which is of no use any more; False if it cannot."""
+        if not self._active or not self.policy.lost(error, now):
+            return False
+        self._forget_requests()
+        self._follow()
+        return True
+
+    def _follow(self) -> bool:
+        """Do what the policy wants; True: that was the end."""
+        self._order_all()
+        error = self.policy.error
+        if error is not None:
+            return self._fail(error)
+        self._set_deadline()
+        return False
+
+    def _order_all(self) -> None:
+        effects = self.policy.take_effects()
+        subject = self.policy.subject
+        if subject and self.subject != subject:
+            self._forget_requests()
+            self.subject = subject
+            self.moving = True  # ORDPUSH-2
+        for effect in effects:
+            self.order(*effect)
+
+    def _forget_requests(self) -> None:
+        """ORDPUSH-7: flow control of an earlier consumer is not answered any more."""
+        self._requests = []
+        self._answered = b""
 
     # How it works
 
@@ -214,49 +287,38 @@ class Push(Source):
 
     @property
     def _watching(self) -> bool:
-        return self._active and self._online and self._heartbeat > 0
+        active = self._active and self._online and self._heartbeat > 0
+        return active and self.policy.ready
 
     def _set_deadline(self) -> None:
         self.deadline = self._heard + self._silence + self._extra if self._watching else None
+        due = self.policy.due
+        if due is not None and self._active:
+            self.wake_by(due)
 
     def _hear(self, now: float) -> None:
-        """A sign of life. The deadline is left as it is: it rings too early, once."""
+        """Note a sign of life. The deadline is left as it is: it fires too early, once."""
         self._heard = now
         if self._extra:
             self._extra = 0.0
             self._grace_used = False
 
     def _alarm(self, error: NatsError, now: float) -> None:
-        self.tell(PushWarning(error))
-
-    def _has_room(self, msg: Msg) -> bool:
-        """PUSH-11: what is dropped shows as a gap as soon as something else comes."""
-        full = 0 < self._max_messages <= self.pending()
-        if full or 0 < self._max_bytes < self._bytes + msg.size:
-            self.dropped += 1
-            self.dropping.append(self)
-            return False
-        return True
-
-    def _keep(self, msg: Msg) -> bool:
-        self._bytes += msg.size
-        self._fresh.append(msg)
-        return self.pending() == 1
-
-    def _note(self, number: int, expected: int) -> bool:
-        """The consumer is at this sequence; `expected` was the last one if nothing was missed."""
-        last = self._last
-        self._last = number
-        if last is None or last == expected:
-            return False
-        if last < expected:
-            self.tell(Gap(last + 1, expected))
-        else:
-            self.tell(ConsumerSequenceReset(last, number))
-        return True
+        if not self._lose(error, now):
+            self.events.add(PushWarning(error))
 
     def _control(self, msg: Msg, now: float) -> bool:
-        """A status is never for the user, whatever it says."""
+        """Handle a message of the server itself, which is never for the user."""
+        policy = self.policy
+        if policy.recreates and not self._active:
+            return False
+        if not policy.ready:
+            told = self.events.total
+            policy.receive(msg, now)
+            return self._use(now) if policy.ready else self._follow() or self.events.total > told
+        self._hear(now)
+        if not msg.status or msg.data:
+            return False
         if msg.status != IDLE:
             return self._status(Status(msg), now)
         if msg.raw_reply:
@@ -264,7 +326,7 @@ class Push(Source):
             return False
         block = msg.raw_headers or b""
         stalled = header_value(block, STALLED)
-        # Anybody may have written this: it must do in a PUB.
+        # Anyone may have written this: it must fit in a PUB.
         if len(stalled.split()) == 1 and len(stalled) <= _LONGEST_SUBJECT:
             self._request(stalled, now)
         last = header_value(block, LAST)
@@ -273,11 +335,17 @@ class Push(Source):
         return self._beat(int(last), now)
 
     def _beat(self, last: int, now: float) -> bool:
-        return not self._queue_group and self._note(last, last)
+        told = self.events.total
+        missed = self.policy.heartbeat(last)
+        if missed is not None:
+            return self._lose(missed, now)
+        return self.events.total > told
 
     def _status(self, status: Status, now: float) -> bool:
+        if self.policy.loses(status):
+            return self._lose(status.error, now)
         if status.meaning == RETRY:
-            self.tell(PushWarning(status.error))
+            self.events.add(PushWarning(status.error))
             return True
         if isinstance(status.error, (ConsumerDeleted, ConsumerUnavailable)):
             return self._fail(status.error)
@@ -308,17 +376,6 @@ class Push(Source):
             self._answered_at = now
             if not self.ended:
                 self.order(self._answered, b"", b"")
-
-
-def is_control(msg: Msg) -> bool:
-    """Return whether the server itself sent this: a heartbeat, flow control or another status.
-
-    PUSH-16: servers before 2.12.6 deliver stored status lines as they are. Only the reply subject
-    tells a stored message from a status.
-    """
-    if msg.data or not msg.status:
-        return False
-    return not msg.raw_reply or msg.raw_reply.startswith(FLOW_CONTROL)
 
 
 def header_value(block: bytes, name: bytes) -> bytes:

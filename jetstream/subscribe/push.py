@@ -20,7 +20,9 @@ from jetstream.events import PushWarning
 from jetstream.machine.cleanup import clean_up
 from jetstream.ordered.subscribe import subscribe_ordered
 from jetstream.push.api import PushMessages
-from jetstream.push.liveness import LivenessProbe, MonitoredPush
+from jetstream.push.liveness import LivenessProbe
+from jetstream.push.machine import Push
+from jetstream.push.policy import PlainPush
 from natsproto.errors import NatsError
 
 from .binding import bind
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     from jetstream.api.client import ApiClient
     from jetstream.config import ConsumerConfig
     from jetstream.management import StreamManager
-    from jetstream.push.machine import Push
     from jetstream.schema.info import ConsumerInfo
 
     from .options import Limits, OrderedSubscribeOptions, SubscribeOptions
@@ -129,22 +130,21 @@ def _listen(
     limits: Limits,
     last: int | None,
 ) -> Push:
-    """A machine that is subscribed to what the consumer delivers, and one that watches over it."""
+    """Subscribe a machine to the deliveries of the consumer, and the probe that looks it up."""
     connection = api.session.connection
     inbox = connection.new_inbox()
-    watch = LivenessProbe(api.prefix, stream, name, target, inbox)
-    machine = MonitoredPush(
-        watch,
+    probe = LivenessProbe(api.prefix, stream, name, target, inbox)
+    machine = Push(
+        PlainPush(last, bool(wanted.queue), probe, not config.idle_heartbeat),
         heartbeat=config.idle_heartbeat,
         alarm_after=limits.alarm_after,
         flow_control=config.flow_control,
-        queue=bool(wanted.queue),
         ack_none=config.ack_policy == "none",
         max_messages=limits.max_messages,
         max_bytes=limits.max_bytes,
-        last=last,
     )
-    connection.subscribe(inbox, watch)
+    probe.watch(machine)
+    connection.subscribe(inbox, probe)
     connection.subscribe(target, machine, queue=wanted.queue)
     return machine
 
@@ -168,6 +168,8 @@ def _deletion(
         except (ConsumerNotFound, StreamNotFound):
             pass  # it went before
         except NatsError as error:
-            machine.tell(PushWarning(error))  # JSSUB-11: the subscription has ended all the same
+            machine.events.add(
+                PushWarning(error)
+            )  # JSSUB-11: the subscription has ended all the same
 
     return delete

@@ -61,7 +61,7 @@ def told(machine):
     """The names of all events, with those of the errors of warnings."""
     names = [
         type(event.error if isinstance(event, PullWarning) else event).__name__
-        for event in machine.news
+        for event in machine.events.items
     ]
-    machine.news.clear()
+    machine.events.items.clear()
     return names

@@ -22,7 +22,7 @@ from natsproto.errors import RemoteError
 from natsproto.wire import frames
 from tests.jetstream import kvs
 from tests.jetstream import object_stores as objects
-from tests.jetstream.ordered import test_push as test_ordered_push
+from tests.jetstream.push import test_machine_in_order as test_ordered_push
 from tests.jetstream.support import NOBODY, Stage, Status
 from tests.jetstream.test_large_values import DATA, LIST, TEXT, TOKEN, check_short
 
@@ -189,7 +189,7 @@ def test_a_gap_with_a_large_reply_subject_is_short():
     sent = test_ordered_push.message(4)
     reply = b".".join([*sent.raw_reply.split(b".")[:-1], RAW])
     machine.receive(frames.Msg(sent.raw_subject, 1, reply, b"", None), 1.0)
-    (event,) = machine.news
+    (event,) = machine.events.items
     check_short(str(event.error))
     check_short(repr(event.error))
 

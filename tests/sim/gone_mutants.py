@@ -49,8 +49,8 @@ MUTANTS = [
     (
         "no deadline for the second lookup",
         "pull.consume",
-        "                self.wake_by(self._presence.due)\n",
-        "                pass\n",
+        "for due in (self._presence.due, self.policy.due):",
+        "for due in (self.policy.due,):",
         "pull.test_consume_gone",
     ),
     (
@@ -63,8 +63,8 @@ MUTANTS = [
     (
         "the error comes before the messages",
         "pull.consume",
-        "            return self._failed(error, now)\n",
-        "            self.stop()\n            return self._failed(error, now)\n",
+        "return self._fail(error)\n        self._set_deadline()",
+        "return self.stop() is not None and self._fail(error)\n        self._set_deadline()",
         "gone",
     ),
     (
@@ -98,8 +98,8 @@ MUTANTS = [
     (
         "an old answer counts",
         "pull.consume",
-        "        if own and msg.raw_subject == self._presence.reply:\n",
-        '        if own and b".i" in msg.raw_subject[8:]:\n',
+        "        if msg.raw_subject == self._presence.reply:\n",
+        '        if msg.raw_subject[len(self._prefix) :].startswith(b"i"):\n',
         "pull.test_consume_gone",
     ),
     (

@@ -20,7 +20,8 @@ from jetstream.config import ConsumerConfig
 from jetstream.errors import StreamNotFound
 from jetstream.message import JsMsg
 from jetstream.ordered.api import OrderedConsumer, open_ordered, ordered_config
-from jetstream.ordered.pull import Ordered
+from jetstream.ordered.policy import InOrder
+from jetstream.pull.consume import Consume
 from jetstream.pull.messages import Messages
 from natsproto.errors import ConnectionClosed, NatsError
 from tests.sim.ephemeral import Server
@@ -231,7 +232,7 @@ class OrderedConsuming(Ordering):
             require(made[-1] - made[-most - 1] > 2.0, "O3: a storm of consumers")
         if self.messages is not None:
             machine = self.messages._machine
-            assert isinstance(machine, Ordered)
+            assert isinstance(machine, Consume)
             self._check_machine(machine)
         if self.complete and self.messages is not None and not self.ending:
             self.ending = True
@@ -239,14 +240,15 @@ class OrderedConsuming(Ordering):
         if self.reading.done:
             self._check_end()
 
-    def _check_machine(self, machine: Ordered) -> None:
+    def _check_machine(self, machine: Consume) -> None:
         asked = machine.ledger.messages
         require(
             asked + machine.pending() <= self.limit,
             lambda: f"O4: {asked} + {machine.pending()} of {self.limit}",
         )
         if machine._online and machine._active:
-            recreator = machine.recreator
+            assert isinstance(machine.policy, InOrder)
+            recreator = machine.policy.recreator
             alive = bool(machine.ledger.open) or machine._waiting or machine.pending() > 0
             require(
                 alive or recreator.due is not None,

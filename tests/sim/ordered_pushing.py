@@ -14,10 +14,11 @@ from __future__ import annotations
 from typing import Any
 
 from jetstream.events import ConsumerReset
-from jetstream.ordered.push import OrderedPush
+from jetstream.ordered.push import PushInOrder
 from jetstream.ordered.recreate import BACKOFF, CREATING, READY
 from jetstream.ordered.subscribe import subscribe_ordered
 from jetstream.push.api import PushMessages
+from jetstream.push.machine import Push
 from natsproto.errors import ConnectionClosed, NatsError
 from tests.sim.push_model import PushModel
 from tests.sim.pushing import HEARTBEAT, LARGEST
@@ -135,24 +136,24 @@ class OrderedPushing(World):
         if self.messages is None:
             return
         machine = self.messages._push
-        assert isinstance(machine, OrderedPush)
-        self._check_machine(machine)
+        assert isinstance(machine.policy, PushInOrder)
+        self._check_machine(machine, machine.policy)
         if self.complete and not self.ending and not self.iterating.done:
             self.ending = True
             Task(self, self._end())
 
-    def _check_machine(self, machine: OrderedPush) -> None:
-        for event in machine.news:
+    def _check_machine(self, machine: Push, policy: PushInOrder) -> None:
+        for event in machine.events.items:
             require(isinstance(event, ConsumerReset), lambda: f"O3: {event!r}")  # noqa: B023
             self.note(f"told: {event!r}")
-        machine.news.clear()
+        machine.events.items.clear()
         if machine.ended or machine.stopped or not machine._online:
             return
-        state = machine.recreator.state
+        state = policy.recreator.state
         require(state in (CREATING, BACKOFF, READY), lambda: f"O3: connected, and {state}")
         require(machine.deadline is not None, "O3: no deadline")
         most = (400 + 2 * LARGEST) * max(1, len(self.model.creations))
-        require(machine._bytes + machine._early_bytes <= most, "O5: too many bytes")
+        require(machine._bytes + policy.early_bytes <= most, "O5: too many bytes")
 
     def _check_end(self) -> None:
         error = self.iterating.error

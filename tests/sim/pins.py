@@ -134,7 +134,7 @@ class ConsumingPinned(Consuming):
 
     def check(self) -> None:
         if self.messages is not None:
-            for event in self.machine.news[self.told :]:
+            for event in self.machine.events.items[self.told :]:
                 if isinstance(event, (Pinned, Unpinned)):
                     turn = type(event) is not self.last_told or isinstance(event, Pinned)
                     require(turn, "P2: unpinned twice")

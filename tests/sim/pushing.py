@@ -19,6 +19,7 @@ from jetstream.errors import HeartbeatMissed
 from jetstream.events import ConsumerSequenceReset, Gap, PushWarning
 from jetstream.push.api import PushMessages
 from jetstream.push.machine import Push
+from jetstream.push.policy import PlainPush
 from natsproto import Parser
 from natsproto.errors import ConnectionClosed
 from tests.sim.model import NANO
@@ -52,12 +53,13 @@ class Pushing(World):
         for _ in range(self.count):
             self.at(rng.choice((0.0, rng.uniform(0.0, 3.0))), self._add)
         self.alarm_after = rng.choice((2, 3, 3))
+        self.policy = PlainPush(last=0)
         self.machine = Push(
+            self.policy,
             heartbeat=HEARTBEAT,
             alarm_after=self.alarm_after,
             flow_control=self.flow_control,
             max_messages=self.limit or None,
-            last=0,
         )
         self.connection.subscribe(INBOX, self.machine)
         self.messages = PushMessages(self.session, self.machine)
@@ -212,7 +214,7 @@ class Pushing(World):
             require(machine.pending() <= self.limit, "P6: above the limit")
 
     def _check_news(self, machine: Push) -> None:
-        for event in machine.news:
+        for event in machine.events.items:
             self.note(f"told: {event!r}")
             if isinstance(event, Gap):
                 gap = set(range(event.first, event.last + 1))
@@ -227,12 +229,12 @@ class Pushing(World):
                 assert isinstance(event, PushWarning)
                 require(isinstance(event.error, HeartbeatMissed), lambda: f"P3: {event!r}")  # noqa: B023
                 self._check_alarm(machine)
-        machine.news.clear()
+        machine.events.items.clear()
         if self.number and machine.dropped == self.dropped and not machine.ended:
             require(self.number not in self.got | self.missing, "P2: a number came twice")
             self.got.add(self.number)
         self.number, self.dropped = 0, machine.dropped
-        last = machine._last or 0
+        last = self.policy.last or 0
         whole = len(self.got) + len(self.missing) == last and not self.got & self.missing
         require(whole, lambda: f"P2: {self.got} came, {self.missing} not, and it is at {last}")
 

@@ -270,7 +270,7 @@ class Consuming(Pulls):
     idle_since = 0.0
 
     def _check_news(self, machine: Consume) -> None:
-        for event in machine.news[self.told :]:
+        for event in machine.events.items[self.told :]:
             if isinstance(event, PullWarning) and isinstance(event.error, HeartbeatMissed):
                 self.note("heartbeat missed")
                 silence = self.now - self.heard_before
@@ -285,7 +285,7 @@ class Consuming(Pulls):
                 )
                 require(self.silent or late, "I5: a missed heartbeat, and no silent fault")
                 self.silent = True  # pulls were given up that the server may have
-        self.told = len(machine.news)
+        self.told = len(machine.events.items)
         self.heard_before = self.heard
 
     heard_before = 0.0

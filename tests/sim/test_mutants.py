@@ -118,7 +118,7 @@ def test_mutant(module, old, new, finder, mutate):
     ("mutation", "tables"),
     [
         (
-            ("pull.consume", "SHORTEST_PAUSE = 0.05", "SHORTEST_PAUSE = 0.050"),
+            ("pull.pace", "SHORTEST_PAUSE = 0.05", "SHORTEST_PAUSE = 0.050"),
             [
                 "pull.test_consume",
                 "pull.test_consume_bytes",
@@ -133,7 +133,8 @@ def test_mutant(module, old, new, finder, mutate):
                 "machine.test_status",
                 "ordered.test_recreate",
                 "ordered.test_cursor",
-                "ordered.test_pull",
+                "ordered.test_policy",
+                "pull.test_consume_in_order",
                 "ordered.test_api",
                 "ordered.test_api_fetch",
                 "ordered.test_api_ends",
@@ -141,7 +142,7 @@ def test_mutant(module, old, new, finder, mutate):
         ),
         (
             ("push.machine", "ALARM_AFTER = 3", "ALARM_AFTER = 3 + 0"),
-            ["push.test_machine", "ordered.test_push"],
+            ["push.test_machine", "push.test_machine_in_order", "ordered.test_push"],
         ),
         (
             ("publish.fast_machine", "PING_WAIT = 1.0", "PING_WAIT = 1.00"),

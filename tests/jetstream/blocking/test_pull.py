@@ -98,11 +98,12 @@ def test_a_fetch_that_is_left_gives_its_messages_to_the_next(how):
 
 
 @pytest.mark.parametrize("alone", [True, False])
-def test_what_is_at_hand(alone):
+def test_poll(alone):
     stage, made = consumer([delivery(number) for number in range(1, 7)], SILENCE)
     stage.alone = alone
     messages = made.consume(max_messages=6, threshold_messages=1)
-    found = [next(messages) for _ in range(6)]
+    found = [next(messages), *[messages.poll() for _ in range(4)], next(messages)]
+    assert messages.poll() is None
     assert [msg.data for msg in found] == [b"1", b"2", b"3", b"4", b"5", b"6"]
     for msg in found:
         msg.ack()

@@ -5,21 +5,52 @@ from __future__ import annotations
 import pytest
 
 from jetstream.errors import UnknownStatus
-from jetstream.machine.iteration import MAX_NEWS, Iteration, MachineEvents, Source, at_hand
+from jetstream.machine.base import Machine
+from jetstream.machine.iteration import Iteration, MachineEvents
+from jetstream.machine.queue import EventLog, MessageQueue
 from natsproto.errors import ConnectionClosed, InvalidState, InvalidValue, TimeoutExpired
 from natsproto.port import run_sync
 from tests.connection.support import PONG
 from tests.jetstream.stages import Cancelled, Stage, cancel, messages, timer
 
 
-class Plain(Source):
-    """A queue. A message without payload, as no server sends it, is news."""
+class Plain(Machine):
+    """A queue. The ninth message is an event, too."""
+
+    finished = False
+    stopped = False
+
+    def __init__(self):
+        super().__init__()
+        self.events = EventLog()
+        self._queue = MessageQueue()
+
+    @property
+    def unperformed(self):
+        return self.has_orders or (self.leaving and not self.ended)
+
+    def pending(self):
+        return len(self._queue.messages())
+
+    def pop(self, now):
+        return self._queue.pop()
+
+    def poll(self):
+        return None
 
     def receive(self, msg, now):
-        self._fresh.append(msg)
+        self._queue.fresh.append(msg)
         if msg.raw_reply.endswith(b".9.1794786870000000000.0"):
-            self.tell(msg.raw_reply)
+            self.events.add(msg.raw_reply)
         return True
+
+    def start_draining(self):
+        self.stopped = True
+
+    def stop(self):
+        self.stopped = True
+        self.leave()
+        return self._queue.clear()
 
 
 def begin():
@@ -177,41 +208,37 @@ def test_events():
     async def all_of_them():
         return [event async for event in events]
 
-    machine.tell("a")
+    machine.events.add("a")
     stop = lambda: run_sync(iteration.stop())  # noqa: E731
     assert len(stage.run(all_of_them(), messages(stage, 9), stop)) == 2
     assert stage.run(all_of_them()) == []
     assert isinstance(stage.run(events.next()), ConnectionClosed)
 
 
-@pytest.mark.rule("CONSUME-19")
-def test_the_newest_events_are_kept():
-    machine = Plain()
-    for number in range(MAX_NEWS + 3):
-        machine.tell(number)
-    assert machine.news == list(range(3, MAX_NEWS + 3))
-
-
-class AtHand(Plain):
+class Polled(Plain):
     """Every other message has no consequences."""
 
     calls = 0
 
-    def at_hand(self):
+    def poll(self):
         self.calls += 1
         return self.pop(0.0) if self.calls % 2 and self.pending() else None
 
 
 @pytest.mark.rule("CONSUME-1")
-def test_what_is_at_hand():
+def test_poll():
     stage = Stage()
-    machine = AtHand()
+    machine = Polled()
     stage.wire.connection.subscribe("d", machine)
     iteration = Iteration(stage.session, machine, True)
     messages(stage, *range(200))()
-    msg = at_hand(iteration)
+    msg = iteration.poll()
     assert (msg.metadata.stream_seq, msg.settled) == (0, True)
-    assert at_hand(iteration) is None
+    assert iteration.poll() is None
+    turn = iteration._turn
+    iteration._turn = 1
+    assert (iteration.poll(), machine.calls) == (None, 2)  # others get their turn first
+    iteration._turn = turn
     assert stage.run(numbers(iteration, 199)) == list(range(1, 200))
     assert stage.checkpoints == 3
 

@@ -373,7 +373,7 @@ def test_a_slow_callback_is_not_silence():
         stage.wire.timer(at=30.1)
 
     stage.run(consuming.run(Work(on_1=slow)), messages(stage, 1), messages(stage, 2))
-    assert consuming._machine.news == []
+    assert consuming._machine.events.items == []
 
 
 @pytest.mark.rule("RUN-6")

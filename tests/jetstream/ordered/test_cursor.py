@@ -4,7 +4,7 @@ import pytest
 
 from jetstream.errors import ConsumerExists
 from jetstream.events import StreamRecreated
-from jetstream.ordered.cursor import GAP, NEXT, SEEN, STALE, Cursor
+from jetstream.ordered.cursor import GAP, KEEP, SKIP, STALE, Cursor
 from jetstream.schema.timestamp import Timestamp
 
 
@@ -71,7 +71,7 @@ def test_where_the_next_one_starts(config, reply, messages, start):
     assert line.ready
     assert line.info is not None
     for number, seq in enumerate(messages, 1):
-        assert line.admit(b"$JS.ACK.S.o_1.1.%d.%d.1794786870000000000.0" % (seq, number)) == NEXT
+        assert line.admit(b"$JS.ACK.S.o_1.1.%d.%d.1794786870000000000.0" % (seq, number)) == KEEP
     again = line.next_consumer()[1]["config"]
     if start is None:
         assert again == {"ack_policy": "none", "name": "o_2", **config}
@@ -94,10 +94,10 @@ def test_until_the_last_of_each_subject_is_here():
     assert policy() == "last_per_subject"
     line.installed(created(4))
     line.ahead = 3
-    assert come(1, 5, 7) == [NEXT, NEXT]
+    assert come(1, 5, 7) == [KEEP, KEEP]
     assert policy() == "last_per_subject"
     line.installed({**created(4), "num_pending": 3})
-    assert come(2, 5, 9, 11, 12) == [SEEN, NEXT, NEXT, NEXT]
+    assert come(2, 5, 9, 11, 12) == [SKIP, KEEP, KEEP, KEEP]
     assert (line.ahead, line.start, policy()) == (0, 13, "by_start_sequence")
     line.installed({**created(12), "num_pending": 3})
     assert line.ahead == 0
@@ -125,13 +125,13 @@ def test_a_consumer_of_somebody_else():
 ACK = b"$JS.ACK.S.o_1.1.%d.%d.1794786870000000000.0"
 DOMAIN = b"$JS.ACK.hub.hash.S.o_1.1.%d.%d.1794786870000000000.0.more"
 JUDGED = [  # reply subjects, and what they are
-    ([ACK % (11, 1), ACK % (12, 2), ACK % (20, 3)], [NEXT, NEXT, NEXT]),
-    ([DOMAIN % (11, 1), DOMAIN % (20, 2)], [NEXT, NEXT]),
-    ([ACK % (11, 1), ACK % (13, 3)], [NEXT, GAP]),
+    ([ACK % (11, 1), ACK % (12, 2), ACK % (20, 3)], [KEEP, KEEP, KEEP]),
+    ([DOMAIN % (11, 1), DOMAIN % (20, 2)], [KEEP, KEEP]),
+    ([ACK % (11, 1), ACK % (13, 3)], [KEEP, GAP]),
     ([ACK % (12, 2)], [GAP]),
-    ([ACK % (11, 1), ACK % (11, 1)], [NEXT, GAP]),
-    ([ACK % (10, 1), ACK % (11, 2)], [SEEN, NEXT]),
-    ([ACK.replace(b"o_1", b"o_0") % (11, 1), ACK % (11, 1)], [STALE, NEXT]),
+    ([ACK % (11, 1), ACK % (11, 1)], [KEEP, GAP]),
+    ([ACK % (10, 1), ACK % (11, 2)], [SKIP, KEEP]),
+    ([ACK.replace(b"o_1", b"o_0") % (11, 1), ACK % (11, 1)], [STALE, KEEP]),
     ([ACK.replace(b"o_1", b"\xff") % (11, 1)], [STALE]),
     ([b"", b"a.b", b"$JS.ACK.S.o_1.1.x.1.1.0", b"$JS.ACK.S.o_1.1.11.-1.1.0"], [STALE] * 4),
     ([b"$JS.ACK.a.S.o_1.1.11.1.1.0", b"x.ACK.S.o_1.1.11.1.1.0"], [STALE] * 2),
@@ -213,7 +213,7 @@ def test_where_a_stream_that_was_recreated_is_read_from(policy, came, ahead, exp
     line.installed(created(6, created=T[2]))
     line.ahead = ahead
     if came:
-        assert line.admit(b"$JS.ACK.S.o_1.1.9.1.1794786870000000000.0") == NEXT
+        assert line.admit(b"$JS.ACK.S.o_1.1.9.1.1794786870000000000.0") == KEEP
     line.next_consumer()
     line.installed(created(6, num_pending=3))
     assert line.confirm(Timestamp.parse(T[3])) is not None
@@ -226,7 +226,7 @@ def test_where_a_stream_that_was_recreated_is_read_from(policy, came, ahead, exp
     }
     line.installed(created(0, num_pending=2))
     line.confirm(Timestamp.parse(T[3]))
-    assert line.admit(b"$JS.ACK.S.o_3.1.1.1.1794786870000000000.0") == NEXT
+    assert line.admit(b"$JS.ACK.S.o_3.1.1.1.1794786870000000000.0") == KEEP
 
 
 @pytest.mark.rule("ORDPUSH-2")

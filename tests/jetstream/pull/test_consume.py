@@ -154,7 +154,7 @@ def test_pauses_double(line, pauses, longest):
     assert expected == longest
     machine.receive(message(), now)
     machine.receive(status(pauses + 1, line), now)
-    assert machine._resume_at == pytest.approx(now + 0.05)
+    assert machine._pauses.ends_at == pytest.approx(now + 0.05)
 
 
 @pytest.mark.rule("CONSUME-7")
@@ -199,7 +199,7 @@ def test_the_end(line, error):
     machine.receive(A, 1.0)
     assert machine.receive(status(1, line), 2.0) is True
     assert (machine.ended, type(machine.error), machine.leaving) == (True, error, True)
-    assert (machine.deadline, machine.pending(), machine.news) == (None, 1, [])
+    assert (machine.deadline, machine.pending(), machine.events.items) == (None, 1, [])
     assert machine.receive(status(1, line), 3.0) is False
     machine.pop(3.0)
     machine.connected(4.0)
@@ -223,7 +223,7 @@ def test_overdue():
     assert told(machine) == ["TimeoutExpired"]
     assert (machine.ledger.messages, machine.deadline) == (6, 33.0)
     assert machine.handle_timer(33.05) is True
-    assert isinstance(machine.news[0].error, TimeoutExpired)
+    assert isinstance(machine.events.items[0].error, TimeoutExpired)
     assert batches(machine) == [10]
 
 
@@ -282,7 +282,7 @@ def test_the_short_ways_lead_to_the_same(seed, stop_after):
                 machine.disconnected(now)
                 machine.connected(now)
         for _ in range(rng.randint(0, one.pending())):
-            msg = other.at_hand()
+            msg = other.poll()
             assert (msg or other.pop(now)) is one.pop(now)
             if one.finished:
                 break
@@ -294,20 +294,20 @@ def test_the_short_ways_lead_to_the_same(seed, stop_after):
 
 
 @pytest.mark.rule("CONSUME-1")
-def test_what_is_at_hand():
+def test_poll():
     machine = consuming(10, 5)
-    assert machine.at_hand() is None
+    assert machine.poll() is None
     machine.receive_all([A] * 8, 1.0)
-    assert machine.at_hand() is None  # what came is to be looked at first
+    assert machine.poll() is None  # what came is to be looked at first
     machine.pop(1.0)
-    assert [machine.at_hand() for _ in range(5)] == [A] * 4 + [None]  # then a pull is due
+    assert [machine.poll() for _ in range(5)] == [A] * 4 + [None]  # then a pull is due
     machine.pop(1.0)
     assert batches(machine) == [6]
 
 
 @pytest.mark.rule("CONSUME-15")
 @pytest.mark.parametrize("what", ["disconnected", "draining", "end"])
-def test_nothing_is_at_hand_when_things_have_changed(what):
+def test_poll_returns_nothing_after_a_change(what):
     machine = consuming(10, 2)
     machine.receive_all([A] * 8, 1.0)
     machine.pop(1.0)
@@ -317,7 +317,7 @@ def test_nothing_is_at_hand_when_things_have_changed(what):
         machine.start_draining()
     else:
         machine.end()
-    assert machine.at_hand() is None
+    assert machine.poll() is None
     assert machine.pop(1.0) is A
 
 

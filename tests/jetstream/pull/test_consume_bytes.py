@@ -82,14 +82,14 @@ def test_pins():
     assert machine.receive(pinned(), 1.0) is True
     assert machine.receive(pinned(), 1.0) is False
     assert machine.receive(message(), 1.0) is False
-    assert machine.news == [Pinned(PIN)]
+    assert machine.events.items == [Pinned(PIN)]
     machine.receive(status(1, TIMEOUT, 7), 2.0)
     assert [body["id"] for body in ordered(machine)] == [PIN]
     assert machine.receive(status(2, "423 Nats-Wrong-Pin-Id", 7), 3.0) is True
-    assert machine.news == [Pinned(PIN), Unpinned()]
+    assert machine.events.items == [Pinned(PIN), Unpinned()]
     assert [body.get("id") for body in ordered(machine)] == [None]
     assert machine.receive(pinned("x" * 22), 4.0) is True
-    assert machine.news[2:] == [Pinned("x" * 22)]
+    assert machine.events.items[2:] == [Pinned("x" * 22)]
 
 
 @pytest.mark.rule("PULL-12")
@@ -112,4 +112,4 @@ def test_a_publishers_own_pin_means_nothing():
     machine = consuming()
     assert machine.receive(pinned(), 1.0) is True
     assert machine.receive(status(1, "423 Nats-Wrong-Pin-Id", 9), 1.1) is False
-    assert (machine.pin, machine.news) == ("", [])
+    assert (machine.pin, machine.events.items) == ("", [])

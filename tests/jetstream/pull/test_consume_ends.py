@@ -54,7 +54,7 @@ def test_drain(whose):
     assert machine.receive(status(1, "409 Consumer Deleted"), 50.0) is False
     for _ in range(10):
         machine.pop(51.0)
-    assert (batches(machine), machine.deadline, machine.news) == ([], None, [])
+    assert (batches(machine), machine.deadline, machine.events.items) == ([], None, [])
 
 
 @pytest.mark.rule("CONSUME-16")
@@ -96,5 +96,5 @@ def test_events_that_nobody_takes():
     machine = consuming()
     for number in range(1, 300):
         assert machine.handle_timer(number * 10.0) is True
-    assert len(machine.news) == 256
-    assert isinstance(machine.news[0].error, HeartbeatMissed)
+    assert len(machine.events.items) == 256
+    assert isinstance(machine.events.items[0].error, HeartbeatMissed)

@@ -33,7 +33,7 @@ def test_warnings_are_repeated(line):
         if not machine.ledger.open:
             machine.handle_timer(machine.deadline)  # the end of the pause
     assert told_at == [10.0, 20.0, 40.0, 80.0, 140.0, 200.0, 260.0]
-    assert len(machine.news) == len(told_at)
+    assert len(machine.events.items) == len(told_at)
 
 
 @pytest.mark.rule("PULL-16")
@@ -58,7 +58,7 @@ def test_a_status_that_does_not_end_it(line, error):
         now += pause
         machine.handle_timer(now)
         assert batches(machine) == [9]
-    [event] = machine.news
+    [event] = machine.events.items
     assert type(event.error) is error
     machine.receive(A, now)
     machine.receive(status(4, line), now)
@@ -111,6 +111,6 @@ def test_errors_carry_code_and_text():
     machine.receive(status(1, BATCH), 1.0)
     machine.handle_timer(2.0)
     machine.receive(status(2, "503"), 2.0)
-    first, second = [event.error for event in machine.news]
+    first, second = [event.error for event in machine.events.items]
     assert (first.code, first.description) == (409, BATCH[4:])
     assert (type(second), second.code, second.description) == (ConsumerUnavailable, 503, "")

@@ -9,6 +9,7 @@ from jetstream.errors import (
 from jetstream.events import Gap, PushWarning
 from jetstream.push.api import PushMessages
 from jetstream.push.machine import Push
+from jetstream.push.policy import PlainPush
 from natsproto.errors import InvalidState, TimeoutExpired
 from tests.connection.support import PONG
 from tests.jetstream.machine.test_iteration import numbers
@@ -19,7 +20,7 @@ FC = b"NATS/1.0 100 FlowControl Request\r\n\r\n"
 
 def begin(**options):
     stage = Stage()
-    machine = Push(last=0, **options)
+    machine = Push(PlainPush(last=0), **options)
     stage.wire.connection.subscribe("d", machine)
     machine.connected(0.0)
     stage.wire.connection.perform(machine)

@@ -11,7 +11,9 @@ from jetstream.errors import (
     JetStreamNotAvailable,
 )
 from jetstream.events import PushWarning
-from jetstream.push.liveness import LivenessProbe, MonitoredPush
+from jetstream.push.liveness import LivenessProbe
+from jetstream.push.machine import Push
+from jetstream.push.policy import PlainPush
 from natsproto.wire.frames import Msg
 
 ASK = (b"$JS.API.CONSUMER.INFO.S.c", b"", b"i")
@@ -33,7 +35,8 @@ NOBODY = answer(b"")
 def pair(**options):
     """A watch and what it watches over, connected at 0.0."""
     watch = LivenessProbe("$JS.API", "S", "c", "t", "i")
-    push = MonitoredPush(watch, **options)
+    push = Push(PlainPush(probe=watch, probe_on_reconnect=not options), **options)
+    watch.watch(push)
     push.connected(0.0)
     return watch, push
 
@@ -91,7 +94,7 @@ def test_nobody_tells():
         assert watch.deadline == 1.0 + n
         watch.handle_timer(watch.deadline)
     assert asked(watch) == 0
-    [event] = push.news
+    [event] = push.events.items
     assert isinstance(event, PushWarning)
     assert isinstance(event.error, JetStreamNotAvailable)
     assert "consumer 'c' of stream 'S'" in str(event.error)
@@ -113,7 +116,7 @@ def test_with_heartbeats_the_alarm_is_the_reason():
     push.connected(1.0)
     assert asked(watch) == 0
     assert push.handle_timer(4.0)
-    assert isinstance(push.news[0].error, HeartbeatMissed)
+    assert isinstance(push.events.items[0].error, HeartbeatMissed)
     assert asked(watch) == 1
     push.handle_timer(5.0)  # another alarm, while it looks
     assert asked(watch) == 0

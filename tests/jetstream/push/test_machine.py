@@ -10,6 +10,7 @@ from jetstream.errors import (
 )
 from jetstream.events import ConsumerSequenceReset, Gap, PushWarning
 from jetstream.push.machine import MAX_BYTES, MAX_MESSAGES, Push
+from jetstream.push.policy import PlainPush
 from natsproto.connection.effects import Publish
 from natsproto.errors import ConnectionClosed
 from natsproto.wire.frames import Msg
@@ -27,9 +28,9 @@ INPUTS = {
 }
 
 
-def pushing(at=0.0, heartbeat=5.0, last=0, **options):
+def pushing(at=0.0, heartbeat=5.0, last=0, queue=False, **options):
     """Connected; the consumer was made for it."""
-    machine = Push(heartbeat=heartbeat, last=last, **options)
+    machine = Push(PlainPush(last, queue), heartbeat=heartbeat, **options)
     machine.connected(at)
     return machine
 
@@ -49,8 +50,10 @@ def play(machine, steps):
 
 def told(machine):
     """All events, in short: those about gaps as they are, of warnings the error."""
-    found = [str(each.error) if isinstance(each, PushWarning) else each for each in machine.news]
-    machine.news.clear()
+    found = [
+        str(each.error) if isinstance(each, PushWarning) else each for each in machine.events.items
+    ]
+    machine.events.items.clear()
     return found
 
 
@@ -127,7 +130,7 @@ def test_no_alarm_before_the_consumer_is_there():
     assert machine.deadline is None
     machine.receive(M[1], 1.0)
     machine.handle_timer(100.0)
-    assert (machine.deadline, machine.news) == (None, [])
+    assert (machine.deadline, machine.events.items) == (None, [])
     machine.connected(100.0)
     assert (machine.deadline, machine.busy) == (115.0, [machine])
 
@@ -136,7 +139,7 @@ def test_no_alarm_before_the_consumer_is_there():
 def test_an_alarm_is_a_missed_heartbeat():
     machine = pushing()
     assert machine.handle_timer(15.0)
-    (event,) = machine.news
+    (event,) = machine.events.items
     assert isinstance(event.error, HeartbeatMissed)
 
 
@@ -177,10 +180,12 @@ GAPS = [  # what happens, last sequence, inputs, events, last sequence
 def test_gaps(last, msgs, events, now):
     machine = pushing(last=last)
     for msg in msgs:
-        before = len(machine.news), machine.pending()
+        before = len(machine.events.items), machine.pending()
         new = machine.receive(msg, 1.0)
-        assert new == (len(machine.news) > before[0] or (before[1] == 0 and machine.pending() == 1))
-    assert (told(machine), machine._last) == (events, now)
+        assert new == (
+            len(machine.events.items) > before[0] or (before[1] == 0 and machine.pending() == 1)
+        )
+    assert (told(machine), machine.policy.last) == (events, now)
     assert machine.pending() == len([msg for msg in msgs if msg.data])
 
 
@@ -193,7 +198,7 @@ def test_gaps_in_what_comes_together(last, msgs, events, now):
     machine = pushing(last=last)
     messages = [msg for msg in msgs if msg.data]
     assert machine.receive_all(msgs, 1.0) == bool(events or messages)
-    assert (told(machine), machine._last, machine._heard) == (events, now, 1.0)
+    assert (told(machine), machine.policy.last, machine._heard) == (events, now, 1.0)
     assert [machine.pop(1.0) for _ in range(machine.pending())] == messages
     assert machine._bytes == 0
 
@@ -208,7 +213,7 @@ def test_in_a_queue_group_nothing_is_checked(together):
     else:
         for msg in msgs:
             machine.receive(msg, 1.0)
-    assert (machine.pending(), machine.news) == (3, [])
+    assert (machine.pending(), machine.events.items) == (3, [])
 
 
 def test_what_comes_together_wakes_once():
@@ -220,18 +225,18 @@ def test_what_comes_together_wakes_once():
 
 
 @pytest.mark.rule("PUSH-7")
-def test_at_hand_is_what_has_no_consequences():
+def test_poll():
     machine = pushing()
-    assert machine.at_hand() is None
+    assert machine.poll() is None
     machine.receive_all(M[1:4], 1.0)
-    assert (machine.at_hand(), machine.pop(1.0), machine.at_hand()) == (None, M[1], M[2])
+    assert (machine.poll(), machine.pop(1.0), machine.poll()) == (None, M[1], M[2])
     assert (machine.pending(), machine._bytes, machine._taken) == (1, 1, 2)
     machine.receive(flow(A), 1.0)
-    assert (machine.at_hand(), machine.pop(1.0), answers(machine)) == (None, M[3], [A])
+    assert (machine.poll(), machine.pop(1.0), answers(machine)) == (None, M[3], [A])
     machine.receive_all(M[4:7], 1.0)
     machine.pop(1.0)
     machine.end()
-    assert (machine.at_hand(), machine.pending()) == (None, 2)
+    assert (machine.poll(), machine.pending()) == (None, 2)
 
 
 # fmt: off
@@ -345,7 +350,7 @@ def test_what_was_dropped_is_a_gap():
     machine = pushing(max_messages=2)
     for number in (1, 2, 3, 4):
         machine.receive(M[number], 0.0)
-    assert machine.news == []
+    assert machine.events.items == []
     machine.receive(beat(4), 1.0)
     assert told(machine) == [Gap(3, 4)]
     machine.receive(M[5], 1.0)
@@ -376,7 +381,7 @@ def test_statuses(line, error, is_end):
     machine.receive(M[1], 1.0)
     assert machine.receive(status(line), 1.0)
     assert machine.pending() == 1
-    found = machine.error if is_end else machine.news[0].error
+    found = machine.error if is_end else machine.events.items[0].error
     assert type(found) is error
     assert str(found) == line
     assert (machine.ended, machine.leaving, machine.stopped) == (is_end, is_end, is_end)
@@ -400,7 +405,7 @@ def test_statuses(line, error, is_end):
 def test_what_is_a_status(msg, count):
     machine = pushing()
     machine.receive(msg, 1.0)
-    assert (machine.pending(), machine.ended, machine.news) == (count, False, [])
+    assert (machine.pending(), machine.ended, machine.events.items) == (count, False, [])
 
 
 LINES = [*(row[0] for row in STATUSES), "100", "100 Idle Heartbeat", "100 FlowControl Request"]
@@ -423,7 +428,12 @@ def test_a_stored_status_is_a_message(line, headers, tokens, together):
         assert machine.receive(stored, 1.0)
         machine.receive(M[2], 1.0)
     assert [machine.pop(1.0) for _ in range(machine.pending())] == [stored, M[2]]
-    assert (machine.ended, machine.news, answers(machine), machine._last) == (False, [], [], 2)
+    assert (machine.ended, machine.events.items, answers(machine), machine.policy.last) == (
+        False,
+        [],
+        [],
+        2,
+    )
 
 
 @pytest.mark.rule("PUSH-17")
@@ -433,7 +443,7 @@ def test_a_status_with_the_reply_of_others_is_not_from_the_server(line, reply):
     machine = pushing(flow_control=True)
     odd = status(line, BEATS, reply=reply)
     machine.receive(odd, 1.0)
-    assert (machine.pop(1.0), machine.ended, machine.news) == (odd, False, [])
+    assert (machine.pop(1.0), machine.ended, machine.events.items) == (odd, False, [])
     assert answers(machine) == []
 
 
@@ -474,4 +484,15 @@ def test_transcripts():
     assert answers(machine) == []
     machine.pop(1.216)
     assert answers(machine) == ["$JS.FC.FC.C.nQ9i"]
-    assert machine.news == []
+    assert machine.events.items == []
+
+
+def test_a_consumer_that_is_gone_ends_it_after_the_messages_in_the_queue():
+    machine = pushing()
+    machine.receive(M[1], 1.0)
+    machine.lose(HeartbeatMissed("x"))
+    assert isinstance(machine.error, HeartbeatMissed)
+    assert (machine.pending(), machine.ended, machine.leaving) == (1, True, True)
+    assert machine.ready == [machine]
+    machine.lose(HeartbeatMissed("y"))
+    assert (str(machine.error), machine.ready) == ("x", [machine])

@@ -339,7 +339,7 @@ def test_where_gaps_are_counted_from(asked, answers, first, gaps):
     stage.deliver(target, first)
     stage.run(messages.next())
     told = []
-    while messages._machine.news:
+    while messages._machine.events.items:
         told.append(stage.run(messages.events.next()))
     assert told == gaps
 

@@ -1,3 +1,5 @@
+"""Consume with the policy InOrder: an ordered consume()."""
+
 from __future__ import annotations
 
 import json
@@ -7,8 +9,9 @@ import pytest
 from jetstream.errors import ResetFailed, StreamNotFound
 from jetstream.events import PullWarning, StreamRecreated
 from jetstream.ordered.cursor import Cursor
-from jetstream.ordered.pull import Ordered
+from jetstream.ordered.policy import InOrder
 from jetstream.ordered.recreate import Recreator
+from jetstream.pull.consume import Consume
 from jetstream.schema.timestamp import Timestamp
 from natsproto.errors import ConnectionClosed
 from natsproto.wire.frames import Msg
@@ -50,10 +53,10 @@ def new(max_messages=10, max_bytes=0, stop_after=0, max_attempts=0, start=0):
     pulls = template()
     pulls.subject = b"$JS.API.CONSUMER.MSG.NEXT.S."
     recreator = Recreator(cursor, "$JS.API", INBOX, max_attempts=max_attempts)
-    return Ordered(
+    return Consume(
         INBOX,
         pulls,
-        recreator,
+        InOrder(recreator),
         max_messages=0 if max_bytes else max_messages,
         max_bytes=max_bytes,
         threshold=(max_bytes or max_messages) // 2,
@@ -88,10 +91,10 @@ def orders(machine):
 
 def told(machine):
     names = []
-    for event in machine.news:
+    for event in machine.events.items:
         kind = "warning " if isinstance(event, PullWarning) else ""
         names.append(kind + type(event.error).__name__)
-    machine.news.clear()
+    machine.events.items.clear()
     return names
 
 
@@ -123,8 +126,8 @@ def test_it_uses_the_consumer_that_is_there():
 
 def test_without_one_it_makes_one():
     machine = new()
-    machine._cursor.ready = False
-    machine.recreator.state = "offline"
+    machine.policy.cursor.ready = False
+    machine.policy.recreator.state = "offline"
     machine.connected(100.0)
     assert (orders(machine), machine.deadline) == (["create 2 1"], 105.0)
     assert not machine.receive(created(2), 100.1)
@@ -187,7 +190,7 @@ def test_not_lost(what, steps, pulls, events):
     machine = using()
     play(machine, steps)
     assert (orders(machine), told(machine)) == (pulls, events)
-    assert machine._cursor.ready
+    assert machine.policy.cursor.ready
 
 
 @pytest.mark.rule("ORDERED-15")
@@ -351,11 +354,11 @@ def test_more_than_was_asked_for(options, kept):
     machine = using(**options)
     for seq in range(1, 200):
         machine.receive(message(seq), 1.0)
-    assert (machine.pending(), machine.dropped, machine.news) == (kept, 199 - kept, [])
+    assert (machine.pending(), machine.dropped, machine.events.items) == (kept, 199 - kept, [])
     for _ in range(kept):
         machine.pop(2.0)
     assert machine.receive(message(200), 2.0)
-    assert [type(event).__name__ for event in machine.news] == ["ConsumerReset"]
+    assert [type(event).__name__ for event in machine.events.items] == ["ConsumerReset"]
     assert orders(machine)[-1] == f"create 2 {kept + 1}"
 
 
@@ -376,12 +379,12 @@ def test_stop():
     play(machine, [(1.0, message(1)), (1.0, message(2)), (1.0, message(3))])
     machine.pop(1.0)
     assert [msg.raw_reply.split(b".")[5] for msg in machine.stop()] == [b"2", b"3"]
-    assert machine._cursor.start == 2
+    assert machine.policy.cursor.start == 2
     assert (machine.leaving, orders(machine)) == (True, [])
     assert machine.end()  # which the connection says
     assert orders(machine) == ["delete 1"]
     assert machine.stop() == []
-    assert machine._cursor.start == 2
+    assert machine.policy.cursor.start == 2
 
 
 @pytest.mark.rule("ORDERED-19")
@@ -389,7 +392,7 @@ def test_stop_before_anything_was_taken():
     machine = using()
     play(machine, [(1.0, message(7, 1)), (1.0, message(8, 2))])
     machine.stop()
-    assert machine._cursor.start == 7
+    assert machine.policy.cursor.start == 7
 
 
 @pytest.mark.rule("ORDERED-17")
@@ -439,7 +442,7 @@ def stream(serial, created_at):
 def checked(**options):
     """In use; its first consumer is known to be created at T[2]."""
     machine = using(**options)
-    machine._cursor._oldest = Timestamp.parse(T[2])
+    machine.policy.cursor._oldest = Timestamp.parse(T[2])
     return machine
 
 
@@ -477,8 +480,10 @@ def test_the_stream_was_recreated():
     told(machine)
     machine.take_orders()
     assert machine.receive(stream(2, T[4]), 2.2) is True
-    assert machine.news == [StreamRecreated("S", Timestamp.parse(T[2]), Timestamp.parse(T[4]))]
-    machine.news.clear()
+    assert machine.events.items == [
+        StreamRecreated("S", Timestamp.parse(T[2]), Timestamp.parse(T[4]))
+    ]
+    machine.events.items.clear()
     assert asked(machine) == ["delete", "create 3 all"]
     play(machine, [(2.3, created(3)), (2.4, stream(3, T[4]))])
     assert machine.receive(message(1, 1, serial=3), 2.5) is False
@@ -501,4 +506,4 @@ def test_what_was_not_taken_of_a_stream_that_is_gone(new, start):
         b"71",
         *[b"%d" % seq for seq in new],
     ]
-    assert machine._cursor.start == start
+    assert machine.policy.cursor.start == start

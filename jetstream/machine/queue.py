@@ -1,0 +1,65 @@
+"""MessageQueue and EventLog: what a machine keeps for the user until it is taken."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from natsproto.wire.frames import Msg
+    from natsproto.wire.record import Record
+
+MAX_EVENTS = 256
+
+
+class MessageQueue:
+    """Messages, oldest first.
+
+    Two lists instead of a deque, which needs a fixed length on MicroPython: messages are appended
+    to `fresh`. When `batch` is empty, `pop` moves them there, in reverse, so that `batch.pop()`
+    returns the oldest. Both stay the same objects, so that a machine can refer to them directly.
+    """
+
+    __slots__ = ("batch", "fresh")
+
+    def __init__(self) -> None:
+        self.batch: list[Msg] = []
+        self.fresh: list[Msg] = []
+
+    def pop(self) -> Msg:
+        """Remove and return the oldest message; there must be one."""
+        batch = self.batch
+        if not batch:
+            batch += self.fresh
+            batch.reverse()
+            self.fresh.clear()
+        return batch.pop()
+
+    def messages(self) -> list[Msg]:
+        """Return all messages, oldest first, and keep them."""
+        return self.batch[::-1] + self.fresh
+
+    def clear(self) -> list[Msg]:
+        """Remove and return all messages, oldest first."""
+        rest = self.messages()
+        self.batch.clear()
+        self.fresh.clear()
+        return rest
+
+
+class EventLog:
+    """Events for the user, oldest first; of those that are not taken, the newest are kept.
+
+    `total` counts all events, so a machine can see whether an input has added one.
+    """
+
+    __slots__ = ("items", "total")
+
+    def __init__(self) -> None:
+        self.items: list[Record] = []
+        self.total = 0
+
+    def add(self, event: Record) -> None:
+        """Append an event, and drop the oldest if there are too many (CONSUME-19)."""
+        self.total += 1
+        self.items.append(event)
+        if len(self.items) > MAX_EVENTS:
+            self.items.pop(0)

@@ -1,0 +1,166 @@
+"""InOrder: the policy that keeps messages in order, over one consumer after the other (ADR-17).
+
+It is the whole logic of ordered consumers, for pulls and pushes alike. Cursor (cursor.py) knows the
+place in the stream and the present consumer; Recreator (recreate.py) creates the next one, by its
+table. While it does, nothing is pulled and no heartbeat is expected. Messages in the queue stay
+there, because they are in order; messages that the lost consumer still sends are STALE.
+
+The consumer is lost by
+
+    a gap                   a message whose number is not the next, or a heartbeat with a higher one
+    silence                 for two heartbeats (pull) or three (push)
+    409 Consumer Deleted    it was deleted, or its stream
+    409 Server Shutdown     it lives in the memory of that server
+    503                     it is not there: deleted, inactive for long, or its server was restarted
+    disconnected            what was on its way is lost
+
+    not by a change of leader, which does not concern its memory, nor by another end of a pull
+
+Each time the user is notified (ConsumerReset), and also if the stream is not the same any more
+(StreamRecreated). The machine ends only by what ends a plain one, by an error that creating another
+consumer would meet again, and after `max_attempts` tries in a row.
+"""
+
+from __future__ import annotations
+
+from jetstream.errors import ConsumerDeleted, MessagesMissed
+from jetstream.events import ConsumerReset
+from jetstream.machine.policy import FULL, KEEP, SKIP, Policy
+from jetstream.machine.status import ABSENT, RETRY
+from natsproto.errors import ConnectionLost
+from natsproto.wire.text import cut_middle, shorten
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from jetstream.machine.policy import Effect
+    from jetstream.machine.status import Status
+    from natsproto.errors import NatsError
+    from natsproto.wire.frames import Msg
+
+    from .recreate import Recreator
+
+_RESPONSES = (b"c", b"s", b"x")  # to CONSUMER.CREATE, STREAM.INFO and CONSUMER.DELETE
+
+
+class InOrder(Policy):
+    """Admits the next message of the present consumer, and has a lost consumer replaced.
+
+    `failure` is why the last try to create a consumer failed.
+    """
+
+    __slots__ = ("_judge", "cursor", "failure", "recreator")
+
+    recreates = True
+
+    def __init__(self, recreator: Recreator) -> None:
+        super().__init__()
+        self.recreator = recreator
+        self.cursor = recreator.cursor
+        self._judge = self.cursor.admit
+        self.failure: NatsError | None = None
+
+    @property
+    def ready(self) -> bool:
+        return self.cursor.ready
+
+    @property
+    def begun(self) -> bool:
+        """Whether there was a consumer at all."""
+        return self.cursor.info is not None
+
+    @property
+    def due(self) -> float | None:
+        return self.recreator.due
+
+    @property
+    def error(self) -> NatsError | None:
+        return self.recreator.error
+
+    # Messages
+
+    def admit(self, msg: Msg, room: bool) -> str:
+        if not room:
+            return FULL  # CONSUME-27: before it counts as delivered, so that it shows as a gap
+        verdict = self._judge(msg.raw_reply)
+        if verdict is KEEP or verdict is SKIP:
+            self.recreator.failures = 0  # as `proved`, without a call
+        return verdict
+
+    def admit_all(self, msgs: list[Msg]) -> bool:
+        return False
+
+    def gap(self, msg: Msg) -> NatsError:
+        text = "not the next message after %d of consumer %s: %s"
+        cursor = self.cursor
+        known = (cursor.consumer_seq, shorten(cursor.name), cut_middle(repr(msg.raw_reply)))
+        return MessagesMissed(text % known)
+
+    def heartbeat(self, last: int | None) -> NatsError | None:
+        self.recreator.proved()
+        if last is None or not self.is_gap(last):
+            return None
+        text = "consumer %s is at %d, but %d arrived last"
+        known = (shorten(self.cursor.name), last, self.cursor.consumer_seq)
+        return MessagesMissed(text % known)
+
+    def is_gap(self, last: int) -> bool:
+        """Return whether a heartbeat with this sequence shows that messages are missing."""
+        # ORDERED-13: it was delivered, and got lost between two servers.
+        return last > self.cursor.consumer_seq
+
+    def rewind(self, messages: list[Msg]) -> None:
+        # ORDERED-19: the next use of this cursor starts with them.
+        for msg in messages:
+            if self.cursor.rewind(msg.raw_reply):
+                return
+
+    # The consumer
+
+    def proved(self) -> None:
+        self.recreator.proved()
+
+    def loses(self, status: Status) -> bool:
+        shutdown = status.meaning == RETRY and "shutdown" in status.description.lower()
+        return shutdown or status.meaning == ABSENT or isinstance(status.error, ConsumerDeleted)
+
+    def lost(self, error: NatsError, now: float) -> bool:
+        self.events.add(ConsumerReset(error))  # ORDERED-14
+        self.recreator.reset(error, now)
+        return True
+
+    def owns(self, token: bytes) -> bool:
+        return token[:1] in _RESPONSES
+
+    def receive(self, msg: Msg, now: float) -> None:
+        self._report(self.recreator.receive(msg, now))
+
+    def connected(self, now: float) -> None:
+        self.recreator.connected(now)
+
+    def disconnected(self, active: bool) -> bool:
+        news = active and self.cursor.ready
+        if news:
+            self.events.add(ConsumerReset(ConnectionLost("the connection was lost")))
+        self.recreator.disconnected()
+        return news
+
+    def handle_timer(self, now: float) -> None:
+        self._report(self.recreator.handle_timer(now))
+
+    def close(self) -> None:
+        self.recreator.close()
+
+    def _report(self, failure: NatsError | None) -> None:
+        for event in self.recreator.take_events():
+            self.events.add(event)
+        if failure is not None:
+            self.failure = failure
+            self.events.add(ConsumerReset(failure))
+
+    # Effects
+
+    def pull_subject(self, subject: bytes) -> bytes:
+        return subject + self.cursor.name.encode()
+
+    def take_effects(self) -> list[Effect]:
+        return self.recreator.take_orders()

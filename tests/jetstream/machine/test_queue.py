@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import pytest
+
+from jetstream.machine.queue import MAX_EVENTS, EventLog, MessageQueue
+
+
+def test_messages_are_taken_in_order():
+    queue = MessageQueue()
+    batch, fresh = queue.batch, queue.fresh
+    fresh += [1, 2]
+    assert (queue.pop(), queue.messages()) == (1, [2])
+    fresh.append(3)
+    assert queue.messages() == [2, 3]
+    assert [queue.pop(), queue.pop()] == [2, 3]
+    fresh += [4, 5, 6]
+    assert queue.pop() == 4
+    fresh.append(7)
+    assert (queue.clear(), queue.messages()) == ([5, 6, 7], [])
+    assert (queue.batch is batch, queue.fresh is fresh) == (True, True)
+
+
+@pytest.mark.rule("CONSUME-19")
+def test_the_newest_events_are_kept():
+    log = EventLog()
+    for number in range(MAX_EVENTS + 3):
+        log.add(number)
+    assert log.items == list(range(3, MAX_EVENTS + 3))
+    assert log.total == MAX_EVENTS + 3
