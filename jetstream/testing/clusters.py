@@ -40,6 +40,10 @@ Answer = TypeVar("Answer")
 CANDIDATE_AFTER = 9.0
 #: How long a cluster may take to elect a leader: votes may be split twice before one wins.
 ELECTION = 3 * CANDIDATE_AFTER
+#: How long an ordered consumer waits for its creation in these checks. For as long as a member is
+#: down, nats-server up to 2.12 places a third of the consumers without replicas on that member, and
+#: no answer comes: then the ordered consumer has to try again in time.
+ATTEMPT = 2.0
 #: How long a check may take in which leaders are elected.
 LONGEST = 8 * ELECTION
 
@@ -90,6 +94,13 @@ async def delete_at_end(ctx: Context, cluster: Cluster, name: str) -> None:
             return  # the check did not get so far, or the answer to an earlier request was lost
 
     ctx.defer(lambda: answered(client, delete))
+
+
+async def reachable(client: Client, consumer: Consumer) -> None:
+    """Wait until the member of this client knows the way to a consumer that was just created."""
+    subject = f"$JS.API.CONSUMER.MSG.NEXT.{consumer.stream}.{consumer.name}"
+    # An invalid request is answered with a status and takes no message.
+    await answered(client, lambda: client.request(subject, b"{"))
 
 
 def leader_of(cluster: Cluster, info: StreamInfo | ConsumerInfo) -> Server:

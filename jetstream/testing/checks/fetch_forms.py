@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jetstream.errors import ConsumerDeleted, ConsumerUnavailable
 from jetstream.testing.blocking_view import jetstream_of
-from jetstream.testing.clusters import LONGEST, share_replicated
+from jetstream.testing.clusters import LONGEST, reachable, share_replicated
 from jetstream.testing.streams import (
     fill,
     js_server,
@@ -133,7 +133,9 @@ async def check_fetch_no_wait_in_a_cluster(ctx: Context) -> None:
     cluster, stream, _ = await share_replicated(ctx)
     for number, member in enumerate(cluster.members):
         made = await stream.create_consumer(durable_name=f"n{number}", max_ack_pending=2)
-        consumer = (await open_js(ctx, member)).bind_consumer(stream.name, made.name)
+        client = await ctx.connect(member)
+        await reachable(client, made)
+        consumer = jetstream_of(client).bind_consumer(stream.name, made.name)
         begin = time.monotonic()
         batch = await consumer.fetch(5, no_wait=True)
         assert ([msg.data for msg in batch], batch.error) == (numbers(2), None)

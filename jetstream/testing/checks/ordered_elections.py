@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from jetstream.testing.blocking_view import jetstream_of
 from jetstream.testing.clusters import (
-    CANDIDATE_AFTER,
+    ATTEMPT,
     ELECTION,
     LONGEST,
+    answered,
     leader_of,
     other_than,
     publish_surely,
@@ -16,9 +19,18 @@ from jetstream.testing.clusters import (
     step_down,
     take_in_order,
 )
-from jetstream.testing.streams import open_js
 from jetstream.testing.suite import check
 from natsproto.testing.context import WAIT, Context
+
+if TYPE_CHECKING:
+    from jetstream import OrderedConsumer
+    from natsproto.testing.server import Server
+
+
+async def _ordered(ctx: Context, home: Server, stream: str) -> OrderedConsumer:
+    client = await ctx.connect(home)
+    js = jetstream_of(client, timeout=ATTEMPT)
+    return await (await answered(client, lambda: js.stream(stream))).ordered_consumer()
 
 
 @check(longest=LONGEST)
@@ -26,7 +38,7 @@ async def check_ordered_over_step_downs(ctx: Context) -> None:
     """When the leader of the stream steps down, three times, the messages continue in order."""
     cluster, stream, _ = await share_replicated(ctx)
     client = await ctx.connect(cluster.members[1])
-    ordered = await stream.ordered_consumer()
+    ordered = await _ordered(ctx, cluster.members[0], stream.name)
     seen: list[int] = []
     async with ordered.consume(max_messages=5, expires=3.0, heartbeat=0.5) as messages:
         for turn in (1, 2, 3):
@@ -42,8 +54,7 @@ async def check_ordered_over_a_crash_of_the_leader(ctx: Context) -> None:
     stream, _ = await replicated(ctx, cluster)
     victim = leader_of(cluster, await stream.info())
     home = other_than(cluster, victim)
-    js = await open_js(ctx, home, timeout=CANDIDATE_AFTER)
-    ordered = await (await js.stream(stream.name)).ordered_consumer()
+    ordered = await _ordered(ctx, home, stream.name)
     seen: list[int] = []
     async with ordered.consume(max_messages=5, expires=3.0, heartbeat=0.5) as messages:
         await take_in_order(messages, seen, 10, WAIT)
@@ -59,7 +70,7 @@ async def check_ordered_over_a_rolling_restart(ctx: Context) -> None:
     """When all members are restarted, one after the other, each message arrives once, in order."""
     cluster = ctx.own_cluster(jetstream=True)
     stream, _ = await replicated(ctx, cluster)
-    ordered = await stream.ordered_consumer()
+    ordered = await _ordered(ctx, cluster.members[0], stream.name)
     publisher = await ctx.connect(cluster.urls)
     js = jetstream_of(publisher)
     seen: list[int] = []

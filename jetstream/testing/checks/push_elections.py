@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from jetstream.testing.blocking_view import jetstream_of
 from jetstream.testing.clusters import (
+    ATTEMPT,
     CANDIDATE_AFTER,
     ELECTION,
     LONGEST,
+    answered,
     leader_of,
     other_than,
     publish_surely,
@@ -24,6 +26,9 @@ from natsproto.testing.context import WAIT, Context
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from jetstream import JetStream
+    from jetstream.push.api import PushMessages
+    from natsproto.client import Client
     from natsproto.testing.server import Server
 
 _SETTINGS: dict[str, Any] = {"ack_wait": 1.0, "max_ack_pending": 5, "idle_heartbeat": 0.5}
@@ -74,6 +79,12 @@ async def check_push_over_a_stop_of_the_leader(ctx: Context) -> None:
     await _survive(ctx, lambda leader: leader.terminate())
 
 
+async def _ordered(client: Client, js: JetStream, stream: str) -> PushMessages:
+    return await answered(
+        client, lambda: js.subscribe(stream=stream, ordered=True, idle_heartbeat=0.5)
+    )
+
+
 @check(slow=True, longest=LONGEST)
 async def check_ordered_push_over_a_crash(ctx: Context) -> None:
     """When the server with the consumer in its memory is killed, no message is missed."""
@@ -81,9 +92,9 @@ async def check_ordered_push_over_a_crash(ctx: Context) -> None:
     stream, _ = await replicated(ctx, cluster)
     victim = leader_of(cluster, await stream.info())
     client = await ctx.connect(other_than(cluster, victim))
-    js = jetstream_of(client, timeout=CANDIDATE_AFTER)
+    js = jetstream_of(client, timeout=ATTEMPT)
     seen: list[int] = []
-    async with await js.subscribe(stream=stream.name, ordered=True, idle_heartbeat=0.5) as messages:
+    async with await _ordered(client, js, stream.name) as messages:
         await take_in_order(messages, seen, 40, WAIT)
         victim.kill()
         await publish_surely(client, js, ctx.subject + ".x", b"after")
@@ -95,9 +106,9 @@ async def check_ordered_push_over_step_downs(ctx: Context) -> None:
     """When the leader of the stream steps down, twice, the messages continue in order."""
     cluster, stream, _ = await share_replicated(ctx)
     client = await ctx.connect(cluster.members[1])
-    js = jetstream_of(client, timeout=CANDIDATE_AFTER)
+    js = jetstream_of(client, timeout=ATTEMPT)
     seen: list[int] = []
-    async with await js.subscribe(stream=stream.name, ordered=True, idle_heartbeat=0.5) as messages:
+    async with await _ordered(client, js, stream.name) as messages:
         for turn in (1, 2):
             await take_in_order(messages, seen, 39 + turn, ELECTION)
             await step_down(client, f"STREAM.{stream.name}")
