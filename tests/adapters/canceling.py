@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from natsproto.errors import NatsError
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine
 
     from tests.adapters.runtimes import Runtime
+
+PATIENCE = 10.0
+# Longer than any test: a consumer that is left does not go away by itself.
+FOR_GOOD = 300.0
+
+
+async def until_empty(runtime: Runtime, look: Callable[[], Awaitable[object]]) -> None:
+    """Wait until `look` finds nothing; what it found in the end is part of the failure."""
+    deadline = time.monotonic() + PATIENCE
+    while left := await look():
+        if time.monotonic() >= deadline:
+            pytest.fail(f"left behind: {left}")
+        await runtime.sleep(0.01)
 
 
 class Canceler:

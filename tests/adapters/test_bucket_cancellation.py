@@ -6,7 +6,7 @@ import pytest
 
 from jetstream import JetStream
 from natsproto.testing import Server
-from tests.adapters.canceling import Canceler
+from tests.adapters.canceling import Canceler, until_empty
 from tests.adapters.runtimes import RUNTIMES, Runtime
 
 
@@ -54,8 +54,7 @@ def test_nothing_is_left(runtime, js_server, kind, call, points, before):
                 canceler = Canceler(runtime, client, nth, before)
                 assert await canceler.run(call(bucket))
                 assert canceler.suspensions == nth
-                while await other.consumer_names(kind + "_b"):
-                    await runtime.sleep(0.01)
+                await until_empty(runtime, lambda: other.consumer_names(kind + "_b"))
             canceler = Canceler(runtime, client, points + 1, before)
             assert not await canceler.run(call(bucket))
             assert canceler.suspensions == points

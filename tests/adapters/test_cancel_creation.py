@@ -9,7 +9,7 @@ import pytest
 from jetstream import JetStream
 from natsproto.errors import NatsError
 from natsproto.testing import Server
-from tests.adapters.canceling import Canceler
+from tests.adapters.canceling import FOR_GOOD, Canceler, until_empty
 from tests.adapters.runtimes import RUNTIMES, Runtime
 
 CONFIG = {"name": "S", "subjects": ["s"], "storage": "memory"}
@@ -32,7 +32,7 @@ async def open_ordered(js, other):
 
 
 async def pull_subscribe(js, other):
-    await js.pull_subscribe("s", stream="S")
+    await js.pull_subscribe("s", stream="S", inactive_threshold=FOR_GOOD)
 
 
 async def push_in_order(js, other):
@@ -87,8 +87,7 @@ def test_canceled_at_each_suspension(runtime, js_server, call, points, before):
                 canceler = Canceler(runtime, client, nth, before)
                 assert await canceler.run(call(js, other))
                 assert canceler.suspensions == nth
-                while await other.consumer_names("S"):
-                    await runtime.sleep(0.01)
+                await until_empty(runtime, lambda: other.consumer_names("S"))
             canceler = Canceler(runtime, client, points + 1, before)
             assert not await canceler.run(call(js, other))
             assert canceler.suspensions == points

@@ -6,7 +6,7 @@ import pytest
 
 from jetstream import JetStream
 from natsproto.testing import Server
-from tests.adapters.canceling import Canceler
+from tests.adapters.canceling import FOR_GOOD, Canceler, until_empty
 from tests.adapters.runtimes import RUNTIMES, Runtime
 
 CONFIG = {"name": "S", "subjects": ["s"], "storage": "memory"}
@@ -48,15 +48,15 @@ def test_cancelled_while_the_server_is_silent(runtime, js_server, asked):
             deleted = await other.subscribe(DELETED)
             await other.flush()
             if asked:
+                port = client.session.port
 
-                async def consumer(stream, name):
-                    # Freezes between the look and the creation, where no test can get hold of it.
-                    try:
-                        return await JetStream.consumer(js, stream, name)
-                    finally:
-                        js_server.freeze()
+                async def wait(waitable):
+                    """Freeze the server between the lookup and the creation of the consumer."""
+                    del port.wait
+                    await port.wait(waitable)
+                    js_server.freeze()
 
-                js.consumer = consumer
+                port.wait = wait
             else:
                 js_server.freeze()
             sent = client.stats.out_msgs
@@ -91,21 +91,21 @@ def test_canceled_at_each_suspension(runtime, js_server, before):
             made = []
 
             async def subscribe():
-                made.append(await js.subscribe("s"))
+                made.append(await js.subscribe("s", inactive_threshold=FOR_GOOD))
 
-            async def nothing_is_left():
-                while await other.consumer_names("S") or subscriptions(js_server, "ours") > 1:
-                    await runtime.sleep(0.01)
+            async def leftovers():
+                inboxes = subscriptions(js_server, "ours") - 1  # without that of requests
+                return [*await other.consumer_names("S"), *["a subscription"] * inboxes]
 
             for nth in range(1, POINTS + 1):
                 canceler = Canceler(runtime, client, nth, before)
                 assert await canceler.run(subscribe())
                 assert (canceler.suspensions, made) == (nth, [])
-                await nothing_is_left()
+                await until_empty(runtime, leftovers)
             canceler = Canceler(runtime, client, POINTS + 1, before)
             assert not await canceler.run(subscribe())
             assert (canceler.suspensions, len(made)) == (POINTS, 1)
             await made[0].unsubscribe()
-            await nothing_is_left()
+            await until_empty(runtime, leftovers)
 
     runtime.run(main)

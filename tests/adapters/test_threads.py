@@ -375,7 +375,9 @@ def test_a_handler_raises_while_a_call_takes_the_lock_again(delivered):
     def wake_and_interrupt():
         with mutex.lock:  # as soon as the other one sleeps
             woken.release()
+            deadline = time.monotonic() + 5
             while sys._current_frames()[main].f_code.co_name != "_regain":
+                assert time.monotonic() < deadline
                 time.sleep(0.001)
             signal.pthread_kill(main, signal.SIGALRM)
             delivered.recv(1)
