@@ -40,6 +40,7 @@ OTHERS = {
     "Field",  # of FIELDS, which describes the JSON
     "Generator",
     "Infos",  # list[ObjectInfo]
+    "Item",  # of a watcher: a type variable
     "Iterator",
     "Json",
     "Self",

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from .client import ApiClient
 
-_NOT_FOUND = 404
-_END_OF_BATCH = 204
+NOT_FOUND = 404
+END_OF_BATCH = 204
 _MESSAGE_NOT_FOUND = 10037  # the err_code that the API has for it
 _PLACE = b"Nats-Stream: "  # where the headers of direct get begin
 _LINE_END = b"\r\n"
@@ -151,24 +151,10 @@ async def get_direct_batch(
 async def _get_page(
     api: ApiClient, stream: str, body: dict[str, Any]
 ) -> tuple[list[StoredMsg], int, int, int]:
-    """Messages; how many more there are, the sequence of the last, and the moment of all."""
-    session = api.session
-    gather = session.connection.start_gather(
-        _endpoint(api, stream), encode_json(body), deadline=session.deadline(api.timeout)
-    )
-    session.port.flush_soon()
+    """Return messages, the number of further ones, the last sequence, and the sequence of all."""
     found: list[StoredMsg] = []
-    try:
-        while not gather.done:
-            await session.port.wait(gather)
-    finally:
-        session.connection.cancel(gather)
-    if isinstance(gather.error, NoResponders):
-        raise _not_allowed(stream)
-    if gather.error is not None:
-        raise gather.error
-    for msg in gather.replies:
-        if msg.status == _END_OF_BATCH and is_status(msg):
+    for msg in await request_direct(api, stream, body):
+        if msg.status == END_OF_BATCH and is_status(msg):
             headers = msg.headers or Headers()
             return (
                 found,
@@ -177,7 +163,28 @@ async def _get_page(
                 _number(headers, "Nats-UpTo-Sequence"),
             )
         found.append(_read(msg))
-    raise TimeoutExpired("direct get of stream %s was not answered to its end" % shorten(stream))
+    raise incomplete(stream)
+
+
+async def request_direct(api: ApiClient, stream: str, body: dict[str, Any]) -> list[Msg]:
+    """Return all replies to one direct get, the final status included.
+
+    NotSupported: the stream does not allow direct get.
+    """
+    session = api.session
+    gather = session.connection.start_gather(
+        _endpoint(api, stream), encode_json(body), deadline=session.deadline(api.timeout)
+    )
+    try:
+        await session.settle(gather)
+    except NoResponders:
+        raise _not_allowed(stream) from None
+    return gather.replies
+
+
+def incomplete(stream: str) -> TimeoutExpired:
+    """Return the error for replies without a final status."""
+    return TimeoutExpired("direct get of stream %s did not end in time" % shorten(stream))
 
 
 def _endpoint(api: ApiClient, stream: str) -> str:
@@ -212,8 +219,8 @@ def _read(msg: Msg) -> StoredMsg:
     block = msg.raw_headers or b""
     own, added = split_direct(block)
     if not added:
-        if msg.status == _NOT_FOUND:
-            raise MessageNotFound(_NOT_FOUND, _MESSAGE_NOT_FOUND, msg.description.lower())
+        if msg.status == NOT_FOUND:
+            raise MessageNotFound(NOT_FOUND, _MESSAGE_NOT_FOUND, msg.description.lower())
         if msg.status:
             raise JetStreamError("direct get: %d %s" % (msg.status, cut_middle(msg.description)))
         raise InvalidResponse("answer to DIRECT.GET is not a stored message: %s" % shorten(block))

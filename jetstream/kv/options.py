@@ -1,4 +1,4 @@
-"""WatchOptions: what a watch of a bucket is to give, checked before anything is sent."""
+"""WatchOptions: the options of a watch, checked before anything is sent."""
 
 from __future__ import annotations
 
@@ -11,12 +11,22 @@ from .names import ALL_KEYS, check_filters
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import TypedDict
 
     from jetstream.schema.consumer_config import DeliverPolicy
 
+    class WatchKeywords(TypedDict, total=False):
+        """The keywords of WatchOptions, for functions that pass them on."""
+
+        include_history: bool
+        ignore_deletes: bool
+        meta_only: bool
+        updates_only: bool
+        resume_from_revision: int | None
+
 
 class WatchOptions:
-    """What is to be watched, checked before anything is sent."""
+    """What to watch, and where to begin; KeyValue.watch describes the options."""
 
     __slots__ = ("filters", "ignore_deletes", "meta_only", "policy", "start")
 
@@ -36,16 +46,16 @@ class WatchOptions:
         self.ignore_deletes = check_flag("ignore_deletes", ignore_deletes)
         self.meta_only = check_flag("meta_only", meta_only)
         resumed = resume_from_revision is not None
-        wanted: list[tuple[str, DeliverPolicy, bool]] = [
+        starts: list[tuple[str, DeliverPolicy, bool]] = [
             ("include_history", "all", include_history),
             ("updates_only", "new", updates_only),
             ("resume_from_revision", "by_start_sequence", resumed),
         ]
-        wanted = [each for each in wanted if each[2]]
-        if len(wanted) > 1:
-            names = " and ".join([name for name, _, _ in wanted])
+        starts = [each for each in starts if each[2]]
+        if len(starts) > 1:
+            names = " and ".join([name for name, _, _ in starts])
             raise InvalidValue("%s: only one of them can be given" % names, "KV-33")
         if resume_from_revision is not None:
             check_count("resume_from_revision", resume_from_revision, 1, MOST_SEQUENCE, "KV-33")
-        self.policy: DeliverPolicy = wanted[0][1] if wanted else "last_per_subject"
+        self.policy: DeliverPolicy = starts[0][1] if starts else "last_per_subject"
         self.start = resume_from_revision

@@ -25,7 +25,7 @@ from .bucket import ROLLUP, check_there, read_message
 from .config import KeyValueConfig, KeyValueStatus
 from .entry import DEL, OPERATION, PURGE, KeyValueEntry, stored_entry
 from .names import ALL_KEYS, STREAM, check_key, prefix_of
-from .watch import KeyLister, KeyWatcher, WatchOptions, open_watch
+from .watch import KeyLister, KeyWatcher, WatchOptions, WatchTarget, open_watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from jetstream.publish.request import Publisher
     from jetstream.stream import Stream
     from natsproto.wire.encode import BytesLike
+
+    from .options import WatchKeywords
 
 _PREFIX = "$JS.API"
 OLDER_THAN = 1800.0
@@ -59,7 +61,14 @@ class KeyValue:
         self.bucket = config.name[len(STREAM) :]
         self._prefix, self._put_prefix = _prefixes(config, self.bucket, api.prefix)
         self._direct = config.allow_direct
-        self._history = config.max_msgs_per_subject
+        self._target = WatchTarget(
+            api,
+            stream.name,
+            self.bucket,
+            self._prefix,
+            history=config.max_msgs_per_subject,
+            whole=True,
+        )
 
     # Reading
 
@@ -111,52 +120,23 @@ class KeyValue:
         return KeyLister(await self._watch(options))
 
     async def watch(
-        self,
-        keys: str | Sequence[str] = ALL_KEYS,
-        *,
-        include_history: bool = False,
-        ignore_deletes: bool = False,
-        meta_only: bool = False,
-        updates_only: bool = False,
-        resume_from_revision: int | None = None,
+        self, keys: str | Sequence[str] = ALL_KEYS, **options: Unpack[WatchKeywords]
     ) -> KeyWatcher:
-        """What is there of these keys, and what happens to them: `async with` it, and iterate.
+        """Watch keys: `async with` the result, and iterate over their values and changes.
 
         keys             a key, a filter such as `a.*.>`, or several of them (since 2.10)
-        include_history  begin with all values that there are, not with the latest of each key
-        updates_only     begin with what happens from now on
+        include_history  start with all values that exist, not with the latest of each key
+        updates_only     start with the next change
         resume_from_revision
-                         begin with this revision, such as the one behind the last that was seen
-        ignore_deletes   no markers of deleted keys
-        meta_only        no values
+                         start with this revision, such as the one after the last that was read
+        ignore_deletes   leave out the markers of deleted keys
+        meta_only        leave out the values
         """
-        options = WatchOptions(
-            keys,
-            include_history=include_history,
-            ignore_deletes=ignore_deletes,
-            meta_only=meta_only,
-            updates_only=updates_only,
-            resume_from_revision=resume_from_revision,
-        )
-        return await self._watch(options)
+        return await self._watch(WatchOptions(keys, **options))
 
-    async def watch_all(
-        self,
-        *,
-        include_history: bool = False,
-        ignore_deletes: bool = False,
-        meta_only: bool = False,
-        updates_only: bool = False,
-        resume_from_revision: int | None = None,
-    ) -> KeyWatcher:
-        """`watch` of all keys."""
-        return await self.watch(
-            include_history=include_history,
-            ignore_deletes=ignore_deletes,
-            meta_only=meta_only,
-            updates_only=updates_only,
-            resume_from_revision=resume_from_revision,
-        )
+    async def watch_all(self, **options: Unpack[WatchKeywords]) -> KeyWatcher:
+        """Watch all keys; the options are those of `watch`."""
+        return await self._watch(WatchOptions(**options))
 
     # Writing
 
@@ -243,10 +223,7 @@ class KeyValue:
     # How it works
 
     async def _watch(self, options: WatchOptions) -> KeyWatcher:
-        name, history = self._stream.name, self._history
-        return await open_watch(
-            self._api, name, self.bucket, self._prefix, history, options, whole=True
-        )
+        return await open_watch(KeyWatcher, self._target, options)
 
     async def _find(
         self, key: str, revision: int | None = None, *, leader: bool = False

@@ -1,16 +1,16 @@
-"""KeyWatcher: what happens to keys, as it happens; KeyLister: which keys there are.
+"""Watcher: the changes of a bucket as they happen, for keys (KeyWatcher) and for objects.
 
-A watch is an ordered consumer of the bucket's stream, whose messages become entries. It is pulled
-from (ordered/api.py), which tells soonest that it was lost. Only under the prefix of another
-account it is a push consumer (ordered/push.py): an import lets one answer to a pull through, and no
-more, unless its export says otherwise (KV-39).
+A watch is an ordered consumer of the bucket's stream, whose messages become entries. It is a pull
+consumer (ordered/api.py), which notices its loss soonest. Only under the prefix of another account
+it is a push consumer (ordered/push.py): an import lets a single answer to a pull through, unless
+its export says otherwise (KV-39).
 
-First come the initial values: what was there when the watch began. A Snapshot (snapshot.py),
-which is taken before the consumer is created, knows when they are complete. If something that is
-missing may be gone, the stream is asked again: at once when an entry says so, and after a second
-without any (KV-36).
+The initial values come first: those that the bucket had when the watch began. A Snapshot
+(snapshot.py), which is taken before the consumer is created, knows when they are complete. If a
+missing value may be gone, the stream is asked again: at once when an entry suggests it, and after a
+second without any entry (KV-36).
 
-Then each change comes, over lost connections and restarts as well.
+Then each change follows, also across lost connections and restarts.
 """
 
 from __future__ import annotations
@@ -24,11 +24,14 @@ from natsproto.errors import RemoteError, TimeoutExpired
 from natsproto.wire.text import shorten
 
 from .entry import delivered_entry, stored_entry
+from .generic import Generic
 from .options import WatchOptions as WatchOptions
 from .snapshot import Lister
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
     from typing_extensions import Self
 
     from jetstream.api.client import ApiClient
@@ -44,31 +47,59 @@ if TYPE_CHECKING:
     from .entry import KeyValueEntry
     from .snapshot import Snapshot
 
-_PATIENCE = 1.0  # for the next of the initial values
-_LOOKS = 3  # at the stream, until what is missing is read from it
+    Item = TypeVar("Item")
+    Made = TypeVar("Made", bound="Watcher[Any]")
+else:
+    Item = None
+
+_PATIENCE = 1.0  # without an initial value, until the stream is asked again
+_LOOKS = 3  # after so many, missing values are read from the stream
 _MOST_READ = 64  # keys at a time
 
 
+class WatchTarget:
+    """The part of a stream that is watched: the subjects that start with `prefix`.
+
+    history    how many entries of a key the stream keeps
+    whole      whether all subjects of the stream start with the prefix
+    """
+
+    __slots__ = ("api", "bucket", "history", "prefix", "stream", "whole")
+
+    def __init__(
+        self,
+        api: ApiClient,
+        stream: str,
+        bucket: str,
+        prefix: str,
+        *,
+        history: int = 1,
+        whole: bool = False,
+    ) -> None:
+        self.api = api
+        self.stream = stream
+        self.bucket = bucket
+        self.prefix = prefix
+        self.history = history
+        self.whole = whole
+
+
 async def open_watch(
-    api: ApiClient,
-    stream: str,
-    bucket: str,
-    prefix: str,
-    history: int,
+    make: type[Made],
+    target: WatchTarget,
     options: WatchOptions,
     *,
-    whole: bool = False,
     max_bytes: int | None = None,
     snapshot: Snapshot | None = None,
-) -> KeyWatcher:
-    """Return a watcher whose consumer exists; `prefix` is what subjects of keys start with.
+) -> Made:
+    """Create the consumer of a watch, and return its watcher, which is of the class `make`.
 
-    whole      all subjects of the stream start with the prefix
-    max_bytes  no more wait to be taken, where the consumer is pulled from
-    snapshot   what the initial values are, if that is known; else the stream is asked
+    max_bytes  how much may wait to be read, if the consumer is a pull consumer
+    snapshot   the initial values, if they are known; by default the stream is asked
     """
+    api, stream = target.api, target.stream
     config = ordered_config(
-        filter_subjects=[prefix + each for each in options.filters],
+        filter_subjects=[target.prefix + each for each in options.filters],
         deliver_policy=options.policy,
         opt_start_seq=options.start,
         opt_start_time=None,
@@ -78,16 +109,20 @@ async def open_watch(
         metadata=None,
     )
     api.check_since(config)
-    lister = Lister(api, stream, prefix, options.filters, whole=whole)
+    lister = Lister(api, stream, target.prefix, options.filters, whole=target.whole)
     try:
         if snapshot is None:
             snapshot = await lister.take(options.policy, options.start or 0)  # KV-40
         messages, cursor = await _consume(api, stream, config, max_bytes)
     except StreamNotFound:
-        raise BucketNotFound(bucket) from None
-    # Where there is but one entry of each key, a consumer in the place of a lost one goes on.
-    anew = options.policy == "last_per_subject" and history != 1
-    return KeyWatcher(api, messages, cursor, Place(bucket, prefix, lister), options, snapshot, anew)
+        raise BucketNotFound(target.bucket) from None
+    if options.policy == "last_per_subject" and target.history != 1:
+        # ORDERED-26: a recreated consumer must not deliver older entries of a key instead of its
+        # latest. With one entry of each key it simply continues.
+        info = cursor.info
+        assert info is not None
+        cursor.ahead = max(0, info.num_pending - cursor.consumer_seq)
+    return make(target, options, messages, cursor, lister, snapshot)
 
 
 async def _consume(
@@ -103,99 +138,83 @@ async def _consume(
     return messages, messages.cursor
 
 
-class Place:
-    """What a watch is about: a bucket, what its subjects start with, and who lists its keys."""
+class Watcher(Generic[Item]):
+    """Base of the watchers: iterate it for the initial values, and then for each change.
 
-    __slots__ = ("bucket", "lister", "prefix")
-
-    def __init__(self, bucket: str, prefix: str, lister: Lister) -> None:
-        self.bucket = bucket
-        self.prefix = prefix
-        self.lister = lister
-
-
-class KeyWatcher:
-    """Entries as they come: iterate it. Made by KeyValue.watch; end it with `stop`.
-
-    `initial` gives what is there now and ends; iterating the watcher gives all that was not taken
-    by then, and each change, without end. It raises if the bucket is gone. Everything else is
-    survived, and told by `events`.
+    A subclass says what an entry of the stream is to its users (`_read`).
     """
 
     def __init__(
         self,
-        api: ApiClient,
+        target: WatchTarget,
+        options: WatchOptions,
         messages: Messages | PushMessages,
         cursor: Cursor,
-        place: Place,
-        options: WatchOptions,
+        lister: Lister,
         snapshot: Snapshot,
-        anew: bool,
     ) -> None:
-        self._api = api
+        self._api = target.api
         self._messages = messages
-        self._bucket = place.bucket
-        self._prefix = place.prefix
-        self._lister = place.lister
+        self._bucket = target.bucket
+        self._prefix = target.prefix
+        self._lister = lister
         self._options = options
-        # The last revision. All up to it were taken, as far as they were sent.
+        # The last revision: all entries up to it were taken, as far as they were sent.
         self._taken = (options.start or 1) - 1
         self._skipped: list[KeyValueEntry] = []  # by the consumer, and read from the stream
         self._cursor = cursor
         self._snapshot = snapshot
         info = cursor.info
         assert info is not None
-        #: When it began, by the server's clock.
+        #: When the watch began, by the server's clock.
         self.began: Timestamp | None = info.created
-        if anew:
-            # ORDERED-26: older entries of a key must not come in the place of its latest.
-            cursor.ahead = max(0, info.num_pending - cursor.consumer_seq)
         snapshot.doubtful = not (snapshot.done or info.num_pending)
         #: What happened: ConsumerReset, StreamRecreated. Iterate, or call next.
         self.events: MachineEvents = messages.events
 
+    def _read(self, entry: KeyValueEntry) -> Item | None:
+        """Return the item for this entry; None: it is not wanted."""
+        raise NotImplementedError
+
     @property
     def initialized(self) -> bool:
-        """Whether all initial values were taken, or there were none."""
+        """Whether all initial values have been read, or there were none."""
         return self._snapshot.done
 
     @property
     def closed(self) -> bool:
-        """Whether nothing will come any more."""
+        """Whether the watch has ended."""
         return self._messages.closed
 
-    async def next(self, timeout: float | None = None) -> KeyValueEntry:
-        """The next entry; TimeoutExpired, or InvalidState when it was stopped."""
+    async def next(self, timeout: float | None = None) -> Item:
+        """Return the next item; raise TimeoutExpired, or InvalidState after `stop`."""
         session = self._api.session
         deadline = None if timeout is None else session.deadline(timeout)
-        if self._snapshot.doubtful and (timeout is None or timeout >= self._api.timeout):
-            await self._resolve()
+        patient = timeout is None or timeout >= self._api.timeout
         while True:
-            entry = self._pop_skipped()
-            if entry is None:
+            if patient and self._snapshot.doubtful:
+                await self._resolve()
+            item = self._pop_skipped()
+            if item is None:
                 left = None
                 if deadline is not None:
                     left = max(0.0, deadline - session.port.now())
-                entry = self._read(await self._take(left))
-            if entry is not None:
-                return entry
+                item = self._accept(await self._take(left))
+            if item is not None:
+                return item
 
-    def initial(self) -> InitialEntries:
-        """The initial values that were not taken yet: iterate it. It ends with the last one.
+    async def next_initial(self) -> Item | None:
+        """Return the next initial value, or None if there are no more.
 
-        TimeoutExpired if no message arrives for as long as a call of this JetStream may take; the
-        watch goes on all the same.
+        TimeoutExpired: no message arrived within the timeout of this JetStream. The watch
+        continues all the same.
         """
-        return InitialEntries(self)
-
-    async def next_initial(self) -> KeyValueEntry | None:
-        """The next of the initial values; None if there are no more. TimeoutExpired as above."""
         session = self._api.session
         deadline: float | None = None
         while not self._snapshot.done:
-            entry = self._pop_skipped() if self._skipped else None
-            if entry is not None:
-                return entry
+            item = self._pop_skipped() if self._skipped else None
+            if item is not None:
+                return item
             if self._snapshot.doubtful:
                 await self._settle()
                 continue
@@ -210,35 +229,35 @@ class KeyWatcher:
                         raise self._too_long() from None
                     await self._settle()
                     continue
-            entry = self._read(msg)
-            if entry is not None:
-                return entry
+            item = self._accept(msg)
+            if item is not None:
+                return item
             deadline = None
         return None
 
     async def stop(self) -> None:
-        """End now."""
+        """End the watch now."""
         await self._messages.stop()
 
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> KeyValueEntry:
-        if self._snapshot.doubtful:
-            await self._resolve()
+    async def __anext__(self) -> Item:
         while True:
-            entry = self._pop_skipped() if self._skipped else None
-            if entry is not None:
-                return entry
+            if self._snapshot.doubtful:
+                await self._resolve()
+            item = self._pop_skipped() if self._skipped else None
+            if item is not None:
+                return item
             msg = self._messages.poll()
             if msg is None:
                 try:
                     msg = await self._messages.__anext__()
                 except StreamNotFound:
                     raise BucketNotFound(self._bucket) from None
-            entry = self._read(msg)
-            if entry is not None:
-                return entry
+            item = self._accept(msg)
+            if item is not None:
+                return item
 
     async def __aenter__(self) -> Self:
         return self
@@ -247,7 +266,7 @@ class KeyWatcher:
         await self.stop()
 
     def __repr__(self) -> str:
-        return "<KeyWatcher of %s>" % self._bucket
+        return "<%s of %s>" % (type(self).__name__, self._bucket)
 
     async def _take(self, timeout: float | None) -> JsMsg:
         messages = self._messages
@@ -258,25 +277,25 @@ class KeyWatcher:
         except StreamNotFound:
             raise BucketNotFound(self._bucket) from None
 
-    def _read(self, msg: JsMsg) -> KeyValueEntry | None:
-        """The entry; None if it is not wanted."""
+    def _accept(self, msg: JsMsg) -> Item | None:
+        """Return the item in this message; None: it is not wanted."""
         entry = delivered_entry(msg, self._bucket, self._prefix)
         snapshot = self._snapshot
-        if not snapshot.done:  # most are changes: no call for those
+        if not snapshot.done:  # most entries are changes: avoid a call for those
             self._taken = entry.revision
             snapshot.see(entry.key, entry.revision, entry.delta)
-        return None if self._options.ignore_deletes and entry.deleted else entry
+        return self._read(entry)
 
     async def _resolve(self) -> None:
-        """For those who wait for any entry: settle a doubt, unless an entry is here."""
+        """Settle a doubt for a caller that waits for any entry, unless an entry is here."""
         if not self._messages.pending:
             try:
                 await self._settle()
             except TimeoutExpired:
-                pass  # KV-45 is about initial values
+                pass  # KV-45 is only about initial values
 
     async def _settle(self) -> None:
-        """Find out whether what is missing of the initial values will ever come (KV-36)."""
+        """Find out whether the missing initial values still exist (KV-36)."""
         self._snapshot.doubtful = False
         try:
             if self._snapshot.passing:
@@ -293,10 +312,10 @@ class KeyWatcher:
             if not self._messages.pending:
                 raise self._too_long() from None
         except RemoteError:
-            pass  # no leader now, for one: it is asked again after a while
+            pass  # for example no leader at the moment: asked again after a while
 
     async def _recover(self) -> None:
-        """Read what is missing from the stream, and take what the consumer has skipped (KV-43)."""
+        """Read missing values from the stream, and keep those that the consumer skipped (KV-43)."""
         all = self._options.policy == "all"
         found: list[StoredMsg] = []
         for key, after in self._snapshot.missing(_MOST_READ):
@@ -314,12 +333,13 @@ class KeyWatcher:
                     entry.value = b""
                 self._skipped.append(entry)
 
-    def _pop_skipped(self) -> KeyValueEntry | None:
+    def _pop_skipped(self) -> Item | None:
         while self._skipped:
             entry = self._skipped.pop(0)
             self._snapshot.see(entry.key, entry.revision, 1)
-            if not (self._options.ignore_deletes and entry.deleted):
-                return entry
+            item = self._read(entry)
+            if item is not None:
+                return item
         return None
 
     async def _delivered_up_to(self) -> int | None:
@@ -338,33 +358,65 @@ class KeyWatcher:
         return TimeoutExpired(text % (shorten(self._bucket), self._api.timeout))
 
 
-class InitialEntries:
-    """The initial values of a watch: iterate it."""
+class Initial(Generic[Item]):
+    """Iterate the initial values of a watch."""
 
-    def __init__(self, watcher: KeyWatcher) -> None:
+    def __init__(self, watcher: Watcher[Item]) -> None:
         self._watcher = watcher
 
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> KeyValueEntry:
-        entry = await self._watcher.next_initial()
-        if entry is None:
+    async def __anext__(self) -> Item:
+        item = await self._watcher.next_initial()
+        if item is None:
             raise StopAsyncIteration
-        return entry
+        return item
+
+
+if TYPE_CHECKING:
+    _KeyWatcher = Watcher[KeyValueEntry]
+    _InitialEntries = Initial[KeyValueEntry]
+else:
+    _KeyWatcher = Watcher
+    _InitialEntries = Initial
+
+
+class InitialEntries(_InitialEntries):
+    """Iterate the initial values of a watch. Made by KeyWatcher.initial."""
+
+
+class KeyWatcher(_KeyWatcher):
+    """Entries as they change: iterate it. Made by KeyValue.watch; end it with `stop`.
+
+    `initial` returns the values that exist now, and ends. Iterating the watcher returns the rest of
+    them and then each change, without end. It raises BucketNotFound if the bucket is deleted; other
+    failures are recovered from, and reported by `events`.
+    """
+
+    def initial(self) -> InitialEntries:
+        """Return an iterator over the initial values that were not read yet.
+
+        It raises TimeoutExpired if no message arrives within the timeout of this JetStream; the
+        watch continues all the same.
+        """
+        return InitialEntries(self)
+
+    def _read(self, entry: KeyValueEntry) -> KeyValueEntry | None:
+        return None if self._options.ignore_deletes and entry.deleted else entry
 
 
 class KeyLister:
-    """The keys of a bucket, as they come: iterate it. Made by KeyValue.list_keys.
+    """The keys of a bucket, one by one: iterate it. Made by KeyValue.list_keys.
 
-    Nothing is collected, so a key that changes meanwhile may come twice.
+    Nothing is collected, so a key that changes meanwhile may be returned twice.
     """
 
     def __init__(self, watcher: KeyWatcher) -> None:
         self._watcher = watcher
 
     async def stop(self) -> None:
-        """End now; at the end of the keys it does so by itself."""
+        """End now; after the last key this happens by itself."""
         await self._watcher.stop()
 
     def __aiter__(self) -> Self:

@@ -11,6 +11,7 @@ from jetstream.api.stored import get_by_api
 from jetstream.errors import BucketNotFound, NoStreamResponse, ObjectNotFound, PublishInDoubt
 from jetstream.errors.api import ApiError, MessageNotFound, StreamNotFound, WrongLastSequence
 from jetstream.kv.bucket import ROLLUP, read_message
+from jetstream.kv.watch import WatchTarget
 from jetstream.publish.headers import MSG_ID
 from natsproto.errors import HeaderError, RemoteError, TimeoutExpired
 from natsproto.session import check_flag
@@ -62,6 +63,10 @@ class MetaStore:
         self.infos = infos_of(self.bucket)
         self.chunks = chunks_of(self.bucket)
         self.front = front_of(api.prefix)
+
+    def target(self, prefix: str) -> WatchTarget:
+        """Return what to watch: infos or chunks, none of which has a history."""
+        return WatchTarget(self.api, self.stream.name, self.bucket, prefix)
 
     async def find(self, name: str, *, leader: bool = False) -> MetaEntry | None:
         """What is told about it, deleted or not; None if nothing is."""

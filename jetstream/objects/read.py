@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from jetstream.errors import ObjectChanged, ObjectCorrupt, ObjectError
 from jetstream.kv.snapshot import chunks_wanted
-from jetstream.kv.watch import WatchOptions, open_watch
+from jetstream.kv.watch import KeyWatcher, WatchOptions, open_watch
 from natsproto.errors import InvalidState
 from natsproto.session import check_count
 from natsproto.wire.text import cut_middle, shorten
@@ -20,14 +20,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from jetstream.kv.watch import KeyWatcher
-
     from .info import ObjectInfo
     from .meta import MetaStore
 
 _AHEAD = 4 * 1024 * 1024
 _AROUND = 128 * 1024  # headers and subjects of a message
-_HISTORY = 1  # a chunk is never replaced
 
 
 async def open_reader(metas: MetaStore, info: ObjectInfo) -> ObjectReader:
@@ -39,11 +36,8 @@ async def open_reader(metas: MetaStore, info: ObjectInfo) -> ObjectReader:
     largest = 0 if server is None else server.max_payload
     ahead = max(_AHEAD, largest + _AROUND)  # OBJ-28
     watcher = await open_watch(
-        metas.api,
-        metas.stream.name,
-        metas.bucket,
-        metas.chunks,
-        _HISTORY,
+        KeyWatcher,
+        metas.target(metas.chunks),
         options,
         max_bytes=ahead,
         snapshot=chunks_wanted(info.nuid, info.chunks),

@@ -16,6 +16,7 @@ from jetstream.errors import (
 )
 from jetstream.errors.api import StreamNotFound
 from jetstream.kv.bucket import check_there
+from jetstream.kv.watch import WatchOptions, open_watch
 from jetstream.machine.workers import NoLock
 from natsproto.errors import InvalidValue
 from natsproto.session import check_flag
@@ -29,7 +30,7 @@ from .orphans import OLDER_THAN, purge_orphans
 from .put import CHUNK, Upload, send_all
 from .read import ObjectReader, open_reader
 from .source import source_of
-from .watch import ObjectWatcher, open_object_watch
+from .watch import ObjectWatcher
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,7 +117,12 @@ class ObjectStore:
         include_history begin with all that was told; buckets of today keep the latest alone
         ignore_deletes  nothing about deleted objects
         """
-        return await open_object_watch(self._metas, include_history, ignore_deletes, updates_only)
+        options = WatchOptions(
+            include_history=include_history,
+            ignore_deletes=ignore_deletes,
+            updates_only=updates_only,
+        )
+        return await open_watch(ObjectWatcher, self._metas.target(self._metas.infos), options)
 
     # Writing
 

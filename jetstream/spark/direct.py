@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from jetstream.api.client import encode_json
+from jetstream.api.stored import END_OF_BATCH, NOT_FOUND, incomplete, request_direct
 from jetstream.errors import InvalidResponse, JetStreamError
 from jetstream.schema.timestamp import Timestamp
 from natsproto.connection.waitable import is_status
-from natsproto.errors import NoResponders, NotSupported, TimeoutExpired
 from natsproto.port import run_sync
 from natsproto.wire import text as _text
 from natsproto.wire.headers import VERSION
@@ -45,7 +44,6 @@ _MOST = 1000
 _BARE = VERSION + b"\r\n"  # before the server's headers: the message has none of its own
 _STREAM = b"Nats-Stream: "
 _NAMES = (b"Nats-Subject: ", b"Nats-Sequence: ", b"Nats-Time-Stamp: ")
-_NONE, _END = 404, 204
 
 
 def read_direct(
@@ -80,31 +78,14 @@ def read_direct(
 
 
 async def _get(api: Api, stream: str, body: dict[str, Any]) -> list[Msg]:
-    """The messages of one answer; none if there are no more."""
-    session = api.session
-    gather = session.connection.start_gather(
-        "%s.DIRECT.GET.%s" % (api.prefix, stream),
-        encode_json(body),
-        deadline=session.deadline(api.timeout),
-    )
-    session.port.flush_soon()
-    try:
-        while not gather.done:
-            await session.port.wait(gather)
-    finally:
-        session.connection.cancel(gather)
-    if isinstance(gather.error, NoResponders):
-        raise NotSupported("stream %s does not allow direct get, or is gone" % shorten(stream))
-    if gather.error is not None:
-        raise gather.error
-    last = gather.replies[-1] if gather.replies else None
+    """Return the messages of one reply; an empty list if there are no more."""
+    replies = await request_direct(api, stream, body)
+    last = replies[-1] if replies else None
     if last is None or not (last.status and is_status(last)):  # GET-12
-        raise TimeoutExpired(
-            "direct get of stream %s was not answered to its end" % shorten(stream)
-        )
-    if last.status not in (_NONE, _END):
+        raise incomplete(stream)
+    if last.status not in (NOT_FOUND, END_OF_BATCH):
         raise JetStreamError("direct get: %d %s" % (last.status, cut_middle(last.description)))
-    return gather.replies[:-1]
+    return replies[:-1]
 
 
 def _fits(subject: bytes, filters: list[str]) -> bool:

@@ -1,4 +1,4 @@
-"""What a push subscription asks for: checked as a whole before anything is sent (ADR-15)."""
+"""The options of a subscription, checked as a whole before anything is sent (ADR-15)."""
 
 from __future__ import annotations
 
@@ -16,23 +16,87 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-# JSSUB-4: a push consumer has no use for them; the server would keep some without a word.
-_PULL_ONLY = (
-    "max_waiting",
-    "max_batch",
-    "max_expires",
-    "max_bytes",
-    "priority_groups",
-    "priority_policy",
-    "priority_timeout",
-)
+
+class ConsumerOptions:
+    """The part of a subscription's options that all workflows share.
+
+    `given` are the names of the fields of `config` that the caller has set. The class attributes
+    are the words and the rules of the call.
+
+    UNUSED      fields that have no effect on the kind of consumer that the call creates, which are
+                fields of a consumer of the OTHER kind
+    """
+
+    CALL = "subscribe"
+    KIND, OTHER = "push", "pull"
+    # JSSUB-4: the server would keep some of them without a word.
+    UNUSED: tuple[str, ...] = (
+        "max_waiting",
+        "max_batch",
+        "max_expires",
+        "max_bytes",
+        "priority_groups",
+        "priority_policy",
+        "priority_timeout",
+    )
+    PLACE_RULE = "JSSUB-1"
+    UNUSED_RULE = "JSSUB-4"
+    FILTER_RULE = "JSSUB-7"
+    NAME_RULE = "JSSUB-8"
+
+    def __init__(
+        self,
+        subject: str,
+        stream: str,
+        config: ConsumerConfig | Mapping[str, Any] | None,
+        fields: Mapping[str, Any],
+    ) -> None:
+        self.given = given_names(config, fields)
+        self.config = ConsumerConfig.of(config, fields)
+        self.subject = subject
+        self.stream = stream
+
+    def _check(self) -> None:
+        """Check the place, and that no field is for the other kind of consumer."""
+        if self.subject:
+            check_subscribe(self.subject)
+        if self.stream:
+            check_known_name("stream", self.stream)
+        elif not self.subject:
+            raise InvalidValue("%s needs a subject or a stream" % self.CALL, self.PLACE_RULE)
+        for name in self.UNUSED:
+            value = getattr(self.config, name)
+            if name in self.given and value and value != "none":
+                text = "%s=%s is for %s consumers; %s makes a %s consumer"
+                words = (name, shorten(value), self.OTHER, self.CALL, self.KIND)
+                raise InvalidValue(text % words, self.UNUSED_RULE)
+
+    def _set_filter(self) -> None:
+        config = self.config
+        if not self.subject or config.filter_subjects:
+            return  # then the subject only serves to find the stream, if at all
+        if config.filter_subject and config.filter_subject != self.subject:
+            text = "subject %s conflicts with filter_subject %s"
+            values = (shorten(self.subject), shorten(config.filter_subject))
+            raise InvalidValue(text % values, self.FILTER_RULE)
+        config.filter_subject = self.subject
+
+    def _one_of(self, name: str, value: str, field: str, other: str) -> str:
+        """Return the one of two values that is given; if both are, they must be equal."""
+        if not isinstance(value, str):
+            raise InvalidValue("%s %s is not a str" % (name, shorten(value)), self.NAME_RULE)
+        if value and other and value != other:
+            text = "%s %s conflicts with %s %s"
+            words = (name, shorten(value), field, shorten(other))
+            raise InvalidValue(text % words, self.NAME_RULE)
+        return value or other
 
 
-class SubscribeOptions:
-    """The subscription that a caller asks for.
+class SubscribeOptions(ConsumerOptions):
+    """The options of a push subscription.
 
-    `name` is the consumer to look for, "" for a new one of its own. `given` are the fields of
-    `config` that the caller has set. `target` is where a new consumer delivers, "" for an inbox.
+    `name` is the consumer to look for, "" for a new one that belongs to the call. `target` is the
+    deliver subject of a new consumer, "" for an inbox.
     """
 
     def __init__(
@@ -46,21 +110,17 @@ class SubscribeOptions:
         config: ConsumerConfig | Mapping[str, Any] | None,
         fields: Mapping[str, Any],
     ) -> None:
-        given = given_names(config, fields)
-        made = ConsumerConfig.of(config, fields)
-        self.subject = subject
-        self.stream = stream
-        self.durable = _one_of("durable", durable, "durable_name", made.durable_name)
-        self.queue = _one_of("queue", queue, "deliver_group", made.deliver_group)
+        super().__init__(subject, stream, config, fields)
+        given, made = self.given, self.config
+        self.durable = self._one_of("durable", durable, "durable_name", made.durable_name)
+        self.queue = self._one_of("queue", queue, "deliver_group", made.deliver_group)
         self.bind = check_flag("bind", bind)
         if delete_on_end is not None:
             check_flag("delete_on_end", delete_on_end)
         self.delete_on_end = delete_on_end
-        self.config = made
-        self.name = _one_of("durable", self.durable, "name", made.name)
+        self.name = self._one_of("durable", self.durable, "name", made.name)
         self.target = made.deliver_subject
-        _check_where(subject, stream)
-        _check_pull_only(made, given)
+        self._check()
         if self.queue:
             check_queue(self.queue)
             check_queue_use(self.queue, made, stream, self.name)
@@ -72,22 +132,22 @@ class SubscribeOptions:
             if durable:
                 given.append("durable_name")
         self.given = [name for name in given if not (bind and name == "durable_name")]
-        _set_filter(made, subject)
+        self._set_filter()
         self._check_new()
 
     def _name_by_queue(self) -> None:
-        # JSSUB-6: else each member would get a consumer of its own, and so every message.
+        # JSSUB-6: otherwise each member would get its own consumer, and so every message.
         if self.queue and not self.name:
             (check_known_name if self.bind else check_new_name)("queue as durable", self.queue)
             self.name = self.durable = self.queue
 
     def _check_new(self) -> None:
-        """What the server would refuse is refused now, not after the look for the consumer."""
+        """Reject what the server would reject, before the consumer is looked up."""
         if not self.bind:
             self.config_for(self.name, self.target or "inbox").check()
 
     def config_for(self, name: str, target: str) -> ConsumerConfig:
-        """The configuration of a new consumer."""
+        """Return the configuration of a new consumer."""
         config = self.config.copy()
         config.name = name
         config.deliver_subject = target
@@ -97,15 +157,15 @@ class SubscribeOptions:
 
     @property
     def deletes(self) -> bool:
-        """Whether the consumer is to be deleted at the end, should this call create it."""
+        """Whether to delete the consumer at the end, if this call creates it."""
         if self.delete_on_end is None:
-            # JSSUB-11: others may be at work on what has a durable name or a queue group.
+            # JSSUB-11: others may use a consumer with a durable name or a queue group.
             return not self.durable and not self.queue
         return self.delete_on_end
 
 
 class Limits:
-    """What the queue of a subscription may hold, how long silence may last, and how it ends."""
+    """The limits of a subscription: its queue, missed heartbeats, and what happens at its end."""
 
     def __init__(
         self,
@@ -129,17 +189,8 @@ def _limit(name: str, value: int | None) -> int | None:
     return None if value is None else check_count(name, value)
 
 
-def _one_of(name: str, value: str, field: str, other: str) -> str:
-    if not isinstance(value, str):
-        raise InvalidValue("%s %s is not a str" % (name, shorten(value)))
-    if value and other and value != other:
-        text = "%s %s and %s %s: they are the same if both are given"
-        raise InvalidValue(text % (name, shorten(value), field, shorten(other)), "JSSUB-8")
-    return value or other
-
-
-class OrderedSubscribeOptions:
-    """The ordered subscription that a caller asks for: what can be chosen of its consumers."""
+class OrderedSubscribeOptions(ConsumerOptions):
+    """The options of an ordered push subscription: the settings that its consumers allow."""
 
     def __init__(
         self,
@@ -152,74 +203,44 @@ class OrderedSubscribeOptions:
         config: ConsumerConfig | Mapping[str, Any] | None,
         fields: Mapping[str, Any],
     ) -> None:
-        given = given_names(config, fields)
-        made = ConsumerConfig.of(config, fields)
+        super().__init__(subject, stream, config, fields)
+        given, made = self.given, self.config
         asked = {"durable": durable, "queue": queue, "bind": bind, "delete_on_end": delete_on_end}
         for name, applies, why in _NOT_ORDERED:
             value = asked[name] if name in asked else getattr(made, name)
             if (name in asked or name in given) and applies(value):
                 text = "ordered with %s=%s: %s"
                 raise InvalidValue(text % (name, shorten(value), why), "JSSUB-14")
-        _check_where(subject, stream)
-        _check_pull_only(made, given)
-        _set_filter(made, subject)
+        self._check()
+        self._set_filter()
         if made.deliver_policy == "last_per_subject" and not made.filter_subjects:
             made.filter_subject = made.filter_subject or ">"
-        self.subject = subject
-        self.stream = stream
         self.heartbeat = made.idle_heartbeat or HEARTBEAT
         made.ack_policy = "none"
-        self.config = made
         full = ConsumerConfig.from_json(ordered_config(made.to_json(), self.heartbeat))
         full.deliver_subject = "inbox"
         full.check()
-
-
-def _check_where(subject: str, stream: str) -> None:
-    if subject:
-        check_subscribe(subject)
-    if stream:
-        check_known_name("stream", stream)
-    elif not subject:
-        raise InvalidValue("subscribe needs a subject or a stream", "JSSUB-1")
-
-
-def _check_pull_only(config: ConsumerConfig, given: list[str]) -> None:
-    for name in _PULL_ONLY:
-        value = getattr(config, name)
-        if name in given and value and value != "none":
-            text = "%s=%s is for pull consumers; subscribe makes a push consumer"
-            raise InvalidValue(text % (name, shorten(value)), "JSSUB-4")
-
-
-def _set_filter(config: ConsumerConfig, subject: str) -> None:
-    if not subject or config.filter_subjects:
-        return  # then the subject is there to find the stream by, if at all
-    if config.filter_subject and config.filter_subject != subject:
-        text = "subject %s and filter_subject %s: they are the same if both are given"
-        raise InvalidValue(text % (shorten(subject), shorten(config.filter_subject)), "JSSUB-7")
-    config.filter_subject = subject
 
 
 def _set(value: Any) -> bool:
     return bool(value)
 
 
-_ANEW = "its consumer is made anew after every gap, under another name"
+_RECREATED = "its consumer is recreated after every gap, under another name"
 _NOT_ORDERED: list[tuple[str, Callable[[Any], bool], str]] = [
-    ("durable", _set, _ANEW),
-    ("durable_name", _set, _ANEW),
-    ("name", _set, _ANEW),
-    ("bind", _set, _ANEW),
-    ("delete_on_end", lambda value: value is False, _ANEW),
-    ("deliver_subject", _set, "each of its consumers delivers to an inbox of its own"),
-    ("queue", _set, "members of a group would see gaps only"),
-    ("deliver_group", _set, "members of a group would see gaps only"),
-    ("ack_policy", lambda value: value != "none", "order makes acknowledgements needless"),
-    ("max_deliver", lambda value: value != 1, "what comes again would be out of order"),
-    ("backoff", _set, "nothing is delivered again"),
+    ("durable", _set, _RECREATED),
+    ("durable_name", _set, _RECREATED),
+    ("name", _set, _RECREATED),
+    ("bind", _set, _RECREATED),
+    ("delete_on_end", lambda value: value is False, _RECREATED),
+    ("deliver_subject", _set, "each of its consumers delivers to its own inbox"),
+    ("queue", _set, "members of a group would only see gaps"),
+    ("deliver_group", _set, "members of a group would only see gaps"),
+    ("ack_policy", lambda value: value != "none", "an ordered consumer does not acknowledge"),
+    ("max_deliver", lambda value: value != 1, "redelivered messages would be out of order"),
+    ("backoff", _set, "nothing is redelivered"),
     ("ack_wait", _set, "nothing is acknowledged"),
-    ("num_replicas", lambda value: value > 1, "one that is lost is made anew"),
-    ("mem_storage", lambda value: not value, "one that is lost is made anew"),
+    ("num_replicas", lambda value: value > 1, "a lost consumer is recreated"),
+    ("mem_storage", lambda value: not value, "a lost consumer is recreated"),
     ("flow_control", lambda value: not value, "it needs flow control"),
 ]

@@ -29,10 +29,11 @@ from natsproto.errors import (
     TimeoutExpired,
 )
 from natsproto.session import check_flag
-from natsproto.wire.subjects import check_known_name, check_subscribe
-from natsproto.wire.text import cut_middle, shorten
+from natsproto.wire.subjects import check_known_name
+from natsproto.wire.text import cut_middle
 
-from .binding import bind, given_names
+from .binding import bind
+from .options import ConsumerOptions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from jetstream.pull.messages import Batch
     from jetstream.schema.info import ConsumerInfo
 
-# PSUB-3: what makes a consumer push, or is of use for one that is.
+# PSUB-3: fields that make a consumer a push consumer, or only apply to one.
 _PUSH_ONLY = (
     "deliver_subject",
     "deliver_group",
@@ -64,12 +65,19 @@ _SHORTEST = 0.001  # a pull for less than that is none
 _PAUSE = 0.05  # before the next pull, if one ends early and without a message
 
 
-class PullSubscribeOptions:
-    """The subscription that a caller asks for: checked as a whole before anything is sent.
+class PullSubscribeOptions(ConsumerOptions):
+    """The options of a pull subscription.
 
-    `name` is the consumer to look for, "" for a new one of its own. `given` are the fields of
-    `config` that the caller has set.
+    `name` is the consumer to look for, "" for a new one that belongs to the call.
     """
+
+    CALL = "pull_subscribe"
+    KIND, OTHER = "pull", "push"
+    UNUSED = _PUSH_ONLY
+    PLACE_RULE = "PSUB-1"
+    UNUSED_RULE = "PSUB-3"
+    FILTER_RULE = "PSUB-4"
+    NAME_RULE = "PSUB-2"
 
     def __init__(
         self,
@@ -80,63 +88,28 @@ class PullSubscribeOptions:
         config: ConsumerConfig | Mapping[str, Any] | None,
         fields: Mapping[str, Any],
     ) -> None:
-        given = given_names(config, fields)
-        made = ConsumerConfig.of(config, fields)
-        self.subject = subject
-        self.stream = stream
+        super().__init__(subject, stream, config, fields)
+        made = self.config
         self.bind = check_flag("bind", bind)
-        self.config = made
-        if subject:
-            check_subscribe(subject)
-        if stream:
-            check_known_name("stream", stream)
-        elif not subject:
-            raise InvalidValue("pull_subscribe needs a subject or a stream", "PSUB-1")
-        self._check_push_only(given)
-        self.durable = self._check_durable(durable)
+        self._check()
+        self.durable = self._one_of("durable", durable, "durable_name", made.durable_name)
         self.name = self.durable or made.name
         if bind and not self.name:
             raise InvalidValue("bind needs the name of a consumer: durable or name", "PSUB-2")
-        self._check_filter()
+        found_filter = made.filter_subject
+        self._set_filter()
         if bind:
+            made.filter_subject = found_filter  # a filter that was not given is not compared
             check_known_name("consumer", self.name)
-            given = [name for name in given if name != "durable_name"]
+            self.given = [name for name in self.given if name != "durable_name"]
         else:
             if durable:
                 made.durable_name = durable
-                given.append("durable_name")
+                self.given.append("durable_name")
             made.check()
-        self.given = given
-
-    def _check_push_only(self, given: list[str]) -> None:
-        for name in _PUSH_ONLY:
-            value = getattr(self.config, name)
-            if name in given and value:
-                text = "%s=%s is for push consumers; pull_subscribe makes a pull consumer"
-                raise InvalidValue(text % (name, shorten(value)), "PSUB-3")
-
-    def _check_durable(self, durable: str) -> str:
-        other = self.config.durable_name
-        if not isinstance(durable, str):
-            raise InvalidValue("durable %s is not a str" % shorten(durable), "PSUB-2")
-        if durable and other and durable != other:
-            text = "durable %s and durable_name %s: they are the same if both are given"
-            raise InvalidValue(text % (shorten(durable), shorten(other)), "PSUB-2")
-        return durable or other
-
-    def _check_filter(self) -> None:
-        config = self.config
-        if not self.subject or config.filter_subjects:
-            return  # then the subject is there to find the stream by, if at all
-        if config.filter_subject and config.filter_subject != self.subject:
-            text = "subject %s and filter_subject %s: they are the same if both are given"
-            given = (shorten(self.subject), shorten(config.filter_subject))
-            raise InvalidValue(text % given, "PSUB-4")
-        if not self.bind:
-            config.filter_subject = self.subject
 
     def fits(self, info: ConsumerInfo) -> None:
-        """BindRefused unless the consumer that there is will do."""
+        """Raise BindRefused unless the consumer that exists fits."""
         bind(info, subject=self.subject, config=self.config, given=self.given, pull=True)
 
 

@@ -62,8 +62,7 @@ POLLS = [  # a call that returns what may be there already
 ]
 # The same code as a row above, or made by calls that are in it.
 OTHERS = {
-    "KeyWatcher.next": "Iteration.next",
-    "ObjectWatcher.next": "Iteration.next",
+    "Watcher.next": "Iteration.next",
     "OrderedConsumer.fetch": "BoundConsumer.fetch",
     "OrderedConsumer.next": "BoundConsumer.next",
     "OrderedConsumer.consume": "BoundConsumer.consume",

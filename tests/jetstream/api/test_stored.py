@@ -406,7 +406,7 @@ def test_many(body, most, answers, bodies, sequences):
 @pytest.mark.parametrize("replies", [SILENCE, [answer(1)], [answer(1), answer(2)]])
 def test_without_an_end_it_is_not_complete(replies):
     stage = Stage(replies)
-    with pytest.raises(TimeoutExpired, match="not answered to its end"):
+    with pytest.raises(TimeoutExpired, match="did not end in time"):
         stage.run(get_direct_batch(api(stage), "S", {"batch": 2}, 2))
     assert stage.now() == 5.0
     assert stage.connection._replies.open == {}

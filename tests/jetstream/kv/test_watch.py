@@ -9,7 +9,7 @@ import pytest
 from jetstream.errors import BucketNotFound, ConsumerDeleted
 from jetstream.events import ConsumerReset, StreamRecreated
 from jetstream.kv.snapshot import chunks_wanted
-from jetstream.kv.watch import WatchOptions, open_watch
+from jetstream.kv.watch import KeyWatcher, Watcher, WatchOptions, WatchTarget, open_watch
 from natsproto.errors import (
     InvalidState,
     NotSupported,
@@ -391,5 +391,17 @@ def test_a_snapshot_that_is_known():
     api = kv._api
     options = WatchOptions("a", include_history=True)
     known = chunks_wanted("a", 2)
-    watcher = stage.run(open_watch(api, "KV_b", "b", "$KV.b.", 1, options, snapshot=known))
+    watcher = stage.run(
+        open_watch(KeyWatcher, WatchTarget(api, "KV_b", "b", "$KV.b."), options, snapshot=known)
+    )
     assert initial(stage, watcher) == [("a", 3), ("a", 4)]
+
+
+def test_a_kind_of_watcher_says_what_its_items_are():
+    stage, kv = bucket(created(1), [entry("a", 3, 1, 0)])
+    target = WatchTarget(kv._api, "KV_b", "b", "$KV.b.")
+    known = chunks_wanted("a", 1)
+    watcher = stage.run(open_watch(Watcher, target, WatchOptions("a"), snapshot=known))
+    with pytest.raises(NotImplementedError):
+        stage.run(watcher.next())
+    assert repr(watcher) == "<Watcher of b>"

@@ -92,7 +92,7 @@ def test_by_plain_iteration():
     stage, watcher, _ = start(comes, SILENCE)
     names = [stage.run(watcher.__anext__()).name for _ in range(2)]
     assert names == ["a", "b"]
-    assert watcher.events is watcher._watcher.events
+    assert watcher.events is watcher._messages.events
 
 
 def test_stop():
