@@ -39,7 +39,7 @@ _MOST_SUBJECTS = 1024  # that the server answers for
 
 
 class Stream:
-    """A stream. Made by the calls of JetStream; `cached_info` is what the last one told."""
+    """A stream. Made by the calls of JetStream; `cached_info` is the last info that was read."""
 
     def __init__(self, streams: StreamManager, api: ApiClient, info: StreamInfo) -> None:
         self._streams = streams
@@ -48,7 +48,7 @@ class Stream:
         self.cached_info = info
 
     async def info(self, *, subjects_filter: str = "", deleted_details: bool = False) -> StreamInfo:
-        """Configuration and state now; on demand with counts by subject, or deleted sequences."""
+        """Return configuration and state; on request with counts by subject, or deletions."""
         body: dict[str, Any] = {}
         if subjects_filter != "":
             body["subjects_filter"] = check_subscribe(subjects_filter).decode()
@@ -61,7 +61,7 @@ class Stream:
         return info
 
     async def _read_subjects(self, body: dict[str, Any], info: StreamInfo) -> None:
-        """CALL-5: subjects come in pages; the rest of the answer is the same on each."""
+        """Read the further pages of subjects; the rest of the answer is the same (CALL-5)."""
         subjects = info.state.subjects
         offset = len(subjects)
         for _ in range(MOST_PAGES):
@@ -72,7 +72,7 @@ class Stream:
             known = len(subjects)
             subjects.update(more)
             if len(subjects) == known:
-                return  # nothing new: subjects have gone meanwhile
+                return  # nothing new: subjects were removed meanwhile
             offset += len(more)
         text = "subjects of stream %s do not end after %d pages"
         raise InvalidResponse(text % (shorten(self.name), MOST_PAGES))
@@ -85,9 +85,9 @@ class Stream:
     ) -> int:
         """Delete messages: all, those of a subject, those below a sequence, or all but the newest.
 
-        Returns how many were deleted.
+        Return the number of deleted messages.
         """
-        # CALL-10: nothing that was computed to be empty or 0 may stand for everything.
+        # CALL-10: a computed value that is empty or 0 must not mean everything.
         body: dict[str, Any] = {}
         if subject is not None:
             body["filter"] = check_subscribe(subject).decode()
@@ -103,9 +103,9 @@ class Stream:
     async def get_msg(
         self, seq: int = 0, *, last_by_subject: str = "", next_by_subject: str = ""
     ) -> StoredMsg:
-        """A stored message: by sequence, the last of a subject, or the next of one from `seq` on.
+        """Return a stored message: by sequence, or the last, or the next from `seq`, of a subject.
 
-        MessageNotFound. Through direct get where the stream allows it, which any replica answers.
+        MessageNotFound: there is none. Where the stream allows direct get, any replica may answer.
         """
         body = _which(seq, last_by_subject, next_by_subject)
         if self.cached_info.config.allow_direct:
@@ -121,9 +121,9 @@ class Stream:
         subject: str = "",
         max_bytes: int = 0,
     ) -> list[StoredMsg]:
-        """Up to `batch` messages from a sequence or a time on, by direct get (ADR-31).
+        """Return up to `batch` messages from a sequence or a time on, by direct get (ADR-31).
 
-        With `max_bytes` they may be fewer, though there are more.
+        With `max_bytes` the result may be shorter even if there are more messages.
         """
         body: dict[str, Any] = {"batch": _whole("batch", batch)}
         if start_time is None:
@@ -148,10 +148,10 @@ class Stream:
         up_to_time: TimestampLike | None = None,
         batch: int = 0,
     ) -> list[StoredMsg]:
-        """The last message of each of these subjects, wildcards allowed, by direct get (ADR-31).
+        """Return the last message of each subject, wildcards allowed, by direct get (ADR-31).
 
-        As they are now, or were at a sequence or a time; `batch` of them at most. The server
-        refuses more than 1024 subjects.
+        As of now, or as of a sequence or a time; at most `batch` messages. The server rejects more
+        than 1024 subjects.
         """
         if isinstance(subjects, str) or not hasattr(subjects, "__iter__") or not subjects:
             raise InvalidValue("subjects %s is not a list of subjects" % shorten(subjects))
@@ -168,16 +168,16 @@ class Stream:
         return await get_direct_batch(self._api, self.name, body, batch or _MOST_SUBJECTS)
 
     async def get_counter(self, subject: str) -> Counter:
-        """The counter of this subject and its sources (ADR-49); MessageNotFound if it has none."""
-        check_publish(subject)  # of several subjects it would be the counter that was last changed
+        """Return the counter of a subject (ADR-49); raise MessageNotFound if it has none."""
+        check_publish(subject)  # a wildcard would return the counter that was changed last
         return read_counter(await self.get_msg(last_by_subject=subject))
 
     async def get_counters(self, subjects: Sequence[str]) -> list[Counter]:
-        """The counters of these subjects, wildcards allowed; needs allow_direct."""
+        """Return the counters of these subjects, wildcards allowed; needs allow_direct."""
         return [read_counter(msg) for msg in await self.get_last_msgs(subjects)]
 
     async def delete_msg(self, seq: int, *, secure: bool = False) -> None:
-        """Delete one message; secure: overwrite its bytes on disk as well."""
+        """Delete one message; with `secure` its bytes on disk are overwritten."""
         body: dict[str, Any] = {"seq": _whole("seq", seq)}
         if not check_flag("secure", secure):
             body["no_erase"] = True
@@ -196,7 +196,7 @@ class Stream:
         pedantic: bool = False,
         **fields: Unpack[ConsumerConfigDict],
     ) -> Consumer:
-        """As JetStream.create_consumer."""
+        """Create a consumer; see JetStream.create_consumer."""
         return await self._streams.create_consumer(self.name, config, pedantic=pedantic, **fields)
 
     async def update_consumer(
@@ -206,7 +206,7 @@ class Stream:
         pedantic: bool = False,
         **fields: Unpack[ConsumerConfigDict],
     ) -> Consumer:
-        """As JetStream.update_consumer."""
+        """Update a consumer; see JetStream.update_consumer."""
         return await self._streams.update_consumer(self.name, config, pedantic=pedantic, **fields)
 
     async def create_or_update_consumer(
@@ -216,17 +216,17 @@ class Stream:
         pedantic: bool = False,
         **fields: Unpack[ConsumerConfigDict],
     ) -> Consumer:
-        """As JetStream.create_or_update_consumer."""
+        """Create or update a consumer; see JetStream.create_or_update_consumer."""
         return await self._streams.create_or_update_consumer(
             self.name, config, pedantic=pedantic, **fields
         )
 
     async def consumer(self, name: str) -> Consumer:
-        """As JetStream.consumer."""
+        """Return a consumer; see JetStream.consumer."""
         return await self._streams.consumer(self.name, name)
 
     def bind_consumer(self, name: str, **known: Unpack[KnownConfig]) -> BoundConsumer:
-        """As JetStream.bind_consumer."""
+        """Return a handle to a consumer without looking it up; see JetStream.bind_consumer."""
         return self._streams.bind_consumer(self.name, name, **known)
 
     async def ordered_consumer(
@@ -243,11 +243,11 @@ class Stream:
         metadata: dict[str, str] | None = None,
         max_reset_attempts: int | None = None,
     ) -> OrderedConsumer:
-        """The messages of the stream, each once, in order, without gaps, to be read by one client.
+        """Return an ordered consumer: each message once, in order, without gaps, for one client.
 
-        It is kept in the memory of one server and made anew when it is lost: there is nothing to
-        acknowledge, and nothing that stays. `max_reset_attempts` in a row are the last; None: it
-        is tried for ever. Its consumers are called `<name_prefix>_1` and so on.
+        Its consumers live in the memory of one server and are recreated when they are lost; nothing
+        is acknowledged, and nothing stays. It gives up after `max_reset_attempts` consecutive
+        failures (None: never). Its consumers are named `<name_prefix>_1` and so on.
         """
         from .ordered.api import open_ordered, ordered_config
 
@@ -264,31 +264,31 @@ class Stream:
         return await open_ordered(self._api, self.name, name_prefix, config, max_reset_attempts)
 
     async def delete_consumer(self, name: str) -> None:
-        """As JetStream.delete_consumer."""
+        """Delete a consumer; see JetStream.delete_consumer."""
         await self._streams.delete_consumer(self.name, name)
 
     async def consumers(self) -> Listing[ConsumerInfo]:
-        """As JetStream.consumers."""
+        """List the consumers; see JetStream.consumers."""
         return await self._streams.consumers(self.name)
 
     async def consumer_names(self) -> Listing[str]:
-        """As JetStream.consumer_names."""
+        """List the names of the consumers; see JetStream.consumer_names."""
         return await self._streams.consumer_names(self.name)
 
     async def pause_consumer(self, name: str, until: TimestampLike) -> ConsumerPause:
-        """As JetStream.pause_consumer."""
+        """Pause a consumer; see JetStream.pause_consumer."""
         return await self._streams.pause_consumer(self.name, name, until)
 
     async def resume_consumer(self, name: str) -> ConsumerPause:
-        """As JetStream.resume_consumer."""
+        """Resume a consumer; see JetStream.resume_consumer."""
         return await self._streams.resume_consumer(self.name, name)
 
     async def reset_consumer(self, name: str, seq: int = 0) -> ConsumerInfo:
-        """As JetStream.reset_consumer."""
+        """Reset a consumer; see JetStream.reset_consumer."""
         return await self._streams.reset_consumer(self.name, name, seq)
 
     async def unpin_consumer(self, name: str, group: str) -> None:
-        """As JetStream.unpin_consumer."""
+        """Unpin a client; see JetStream.unpin_consumer."""
         await self._streams.unpin_consumer(self.name, name, group)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Creating and updating streams and consumers: the calls behind the methods of JetStream."""
+"""Calls of the API that create, update and look up streams and consumers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 async def put_stream(
     api: ApiClient, verb: str, config: StreamConfig, pedantic: bool = False
 ) -> StreamInfo:
-    """CREATE or UPDATE the stream, with this whole configuration."""
+    """CREATE or UPDATE a stream with this whole configuration."""
     config.check(new=verb == "CREATE")
     api.check_since(config)
     body = _with_pedantic(api, config.to_json(), pedantic)
@@ -36,9 +36,9 @@ async def put_stream(
 async def put_consumer(
     api: ApiClient, stream: str, action: str, config: ConsumerConfig, pedantic: bool = False
 ) -> ConsumerInfo:
-    """Create or update the consumer, with this whole configuration; any of both if no action.
+    """Create or update a consumer with this whole configuration; without an action, either.
 
-    A consumer without a name is given one, in its configuration.
+    A consumer without a name gets one, in its configuration.
     """
     check_known_name("stream", stream)
     config.check(new=action != "update")
@@ -73,7 +73,7 @@ async def change_stream(
 async def change_consumer(
     api: ApiClient, stream: str, wanted: ConsumerConfig, fields: Mapping[str, Any]
 ) -> ConsumerConfig:
-    """The same for a consumer; ConsumerNotFound."""
+    """Return the configuration of a consumer with these fields changed; raise ConsumerNotFound."""
     api.check_since(wanted)
     name = wanted.name or wanted.durable_name
     if not name:
@@ -99,13 +99,13 @@ async def explain(
 
 
 async def stream_info(api: ApiClient, name: str) -> StreamInfo:
-    """What the server tells of the stream; StreamNotFound."""
+    """Return the info of a stream; raise StreamNotFound."""
     endpoint = "STREAM.INFO.%s" % check_known_name("stream", name)
     return StreamInfo.from_json(await api.call(endpoint))
 
 
 async def consumer_info(api: ApiClient, stream: str, name: str) -> ConsumerInfo:
-    """What the server tells of the consumer; ConsumerNotFound."""
+    """Return the info of a consumer; raise ConsumerNotFound."""
     check_known_name("stream", stream)
     endpoint = "CONSUMER.INFO.%s.%s" % (stream, check_known_name("consumer", name))
     return ConsumerInfo.from_json(await api.call(endpoint))

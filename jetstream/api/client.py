@@ -1,4 +1,4 @@
-"""Calls of the JetStream API: one JSON request, one JSON answer, one error type for each code."""
+"""ApiClient: calls of the JetStream API. One JSON request, one JSON answer, typed errors."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 MOST_PAGES = 10_000
 API_LEVEL = "Nats-Required-Api-Level"
 _MOST_DIGITS = 9  # of a part of a version
-# CALL-6: INFO tells the level since 2.12; 2.11 has 1.
+# CALL-6: INFO has the level since 2.12; 2.11 has level 1.
 _FIRST_WITH_LEVEL = (2, 11)
-# What people know is versions: those that brought the levels that are asked for here.
+# Error messages name the server version that introduced an API level.
 _VERSIONS = {1: "2.11", 2: "2.12", 4: "2.14"}
 
 
 def session_of(client: Client) -> Session:
-    """InvalidValue for a client that goes with jetstream.blocking, or for no client at all."""
+    """Return the session of an async client; raise InvalidValue for any other object."""
     session: Session | None = getattr(client, "session", None)
     if session is None:
         raise InvalidValue(
@@ -41,7 +41,7 @@ def session_of(client: Client) -> Session:
 
 
 class ApiClient:
-    """Where the API of one JetStream is (its prefix or domain), and how to call it."""
+    """Call the API of one JetStream, which its prefix or domain selects."""
 
     __slots__ = ("prefix", "session", "timeout")
 
@@ -92,7 +92,7 @@ class ApiClient:
             raise
 
     async def pages(self, endpoint: str, key: str, body: dict[str, Any]) -> Listing[Any]:
-        """All rows of a listing, page by page, and what the server could not tell about."""
+        """Return all rows of a listing, and the names that the server could not describe."""
         found: Listing[Any] = Listing()
         offset = 0
         before: object = None
@@ -115,10 +115,11 @@ class ApiClient:
         raise InvalidResponse("%s does not end after %d pages" % (endpoint, MOST_PAGES))
 
     def require_level(self, level: int, what: str) -> None:
+        """Raise NotSupported if the connected server has a lower API level."""
         require_level(self.session.connection.info, level, what)
 
     def check_since(self, config: Fields) -> None:
-        """CALL-7: an older server does not refuse a field that it does not know: it ignores it."""
+        """Raise NotSupported for fields that the server would silently ignore (CALL-7)."""
         info = self.session.connection.info
         version = read_version(info.version) if info is not None else ()
         if info is None or not version:
@@ -134,7 +135,7 @@ Api = ApiClient  # the name that other rooms still import
 
 
 def _newer_fields(config: Fields, version: tuple[int, ...]) -> list[tuple[str, tuple[int, int]]]:
-    """Fields that are set and newer than this server, those of nested objects included."""
+    """Return the fields that are set and newer than this server, nested ones included."""
     found: list[tuple[str, tuple[int, int]]] = []
     for field in config.FIELDS:
         value: Any = getattr(config, field.name)
@@ -152,7 +153,7 @@ def _newer_fields(config: Fields, version: tuple[int, ...]) -> list[tuple[str, t
 
 
 def require_level(info: Info | None, level: int, what: str) -> None:
-    """NotSupported if the server's API is too old, which it would not always tell itself."""
+    """Raise NotSupported if the server's API is too old; not all servers would say so."""
     if info is None:
         return
     known = info.api_lvl
@@ -176,7 +177,7 @@ def has_version(info: Info | None, since: tuple[int, ...]) -> bool:
 
 
 def read_version(text: str) -> tuple[int, ...]:
-    """The numbers of a server's version, as far as they go: 2.12.0-beta.1 is (2, 12, 0)."""
+    """Return the leading numbers of a server's version: 2.12.0-beta.1 is (2, 12, 0)."""
     numbers: list[int] = []
     for part in text.partition("-")[0].split("."):
         if not 0 < len(part) <= _MOST_DIGITS or not all(char in "0123456789" for char in part):
@@ -186,13 +187,14 @@ def read_version(text: str) -> tuple[int, ...]:
 
 
 def encode_json(body: object) -> bytes:
+    """Return the body of a request."""
     import json
 
     return json.dumps(body, separators=(",", ":")).encode()
 
 
 def read_reply(data: bytes) -> dict[str, Any]:
-    """The JSON object; ApiError if it tells an error, InvalidResponse if it is none."""
+    """Return the JSON object; raise its ApiError, or InvalidResponse if it is not one."""
     answer = read_object(data)
     error = read_error(answer)
     if error is not None:
@@ -201,7 +203,7 @@ def read_reply(data: bytes) -> dict[str, Any]:
 
 
 def read_object(data: bytes) -> dict[str, Any]:
-    """The JSON object; InvalidResponse if it is none."""
+    """Return the JSON object; raise InvalidResponse if it is not one."""
     import json
 
     try:
@@ -214,7 +216,7 @@ def read_object(data: bytes) -> dict[str, Any]:
 
 
 def read_error(answer: dict[str, Any]) -> ApiError | None:
-    """The error that an answer tells, if any."""
+    """Return the error in an answer, if any."""
     error: Any = answer.get("error")
     if not error:
         return None
@@ -231,7 +233,7 @@ def _rows(reply: dict[str, Any], key: str) -> list[Any]:
 
 
 def read_number(reply: dict[str, Any], key: str) -> int:
-    """The whole number at this key, 0 if there is none; InvalidResponse if it is something else."""
+    """Return the number at this key, 0 if there is none; raise InvalidResponse otherwise."""
     value: Any = reply.get(key, 0)
     if not isinstance(value, int) or isinstance(value, bool):
         raise InvalidResponse("%s %s of an answer is not a number" % (key, shorten(value)))

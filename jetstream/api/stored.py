@@ -37,7 +37,7 @@ _LINE_END = b"\r\n"
 
 
 class StoredMsg(Record):
-    """A message as the stream holds it; `time` is when it took it."""
+    """A message as the stream stores it; `time` is when it was stored."""
 
     __slots__ = ("stream", "subject", "seq", "time", "data", "raw_headers", "_headers")
 
@@ -61,7 +61,7 @@ class StoredMsg(Record):
 
     @property
     def headers(self) -> Headers | None:
-        """Its headers, None if it has none; HeaderError if its publisher sent garbage."""
+        """The headers, or None; raises HeaderError if the publisher sent an invalid block."""
         if self.raw_headers is None:
             return None
         try:
@@ -75,7 +75,7 @@ class StoredMsg(Record):
 
 
 async def get_by_api(api: ApiClient, stream: str, body: dict[str, Any]) -> StoredMsg:
-    """One message from the leader; MessageNotFound."""
+    """Return one message from the leader; raise MessageNotFound."""
     import binascii
 
     reply = await api.call("STREAM.MSG.GET.%s" % stream, body)
@@ -97,12 +97,12 @@ async def get_by_api(api: ApiClient, stream: str, body: dict[str, Any]) -> Store
 
 
 async def get_direct(api: ApiClient, stream: str, body: dict[str, Any]) -> StoredMsg:
-    """One message from any replica; MessageNotFound."""
+    """Return one message from any replica; raise MessageNotFound."""
     return await _get_one(api, stream, _endpoint(api, stream), encode_json(body))
 
 
 async def get_direct_last(api: ApiClient, stream: str, subject: str) -> StoredMsg:
-    """The last one of a subject; permissions can be granted by it, for it is in the endpoint."""
+    """Return the last message of a subject, which is part of the endpoint, for permissions."""
     return await _get_one(api, stream, "%s.%s" % (_endpoint(api, stream), subject), b"")
 
 
@@ -122,10 +122,10 @@ async def _get_one(api: ApiClient, stream: str, endpoint: str, payload: bytes) -
 async def get_direct_batch(
     api: ApiClient, stream: str, body: dict[str, Any], most: int = 0
 ) -> list[StoredMsg]:
-    """Many messages, an empty list if there are none (needs 2.11).
+    """Return many messages, an empty list if there are none (needs 2.11).
 
-    The server ends an answer when it is large, and tells how many more there are. With `most` they
-    are asked for, up to that many in all.
+    The server ends a large answer early, with the number of remaining messages. With `most` these
+    are requested as well, up to that many in all.
     """
     api.require_level(1, "batched direct get")
     found: list[StoredMsg] = []
@@ -138,7 +138,7 @@ async def get_direct_batch(
         found += page
         if not page or not pending or len(found) >= most:
             return found
-        # GET-6: from behind the last one on, and of the same moment.
+        # GET-6: from after the last one, as of the same sequence.
         body["seq"] = last + 1
         body.pop("start_time", None)
         if "batch" in body:
@@ -215,7 +215,7 @@ def split_direct(block: bytes) -> tuple[bytes | None, bytes]:
 
 
 def _read(msg: Msg) -> StoredMsg:
-    """The message in an answer; the status of an error raises."""
+    """Return the message in an answer; raise the error of a status."""
     block = msg.raw_headers or b""
     own, added = split_direct(block)
     if not added:

@@ -45,7 +45,7 @@ ROLLUP = "Nats-Rollup"
 
 
 def check_chars(what: str, name: str, allowed: str, told: str, rule: str) -> str:
-    """InvalidName, with the rule, unless it has such characters alone, which are `told` as this."""
+    """Raise InvalidName unless a name consists of allowed characters, described by `told`."""
     if not isinstance(name, str):
         raise InvalidName("%s %s is not a str" % (what, shorten(name)), rule)
     if not name:
@@ -58,13 +58,13 @@ def check_chars(what: str, name: str, allowed: str, told: str, rule: str) -> str
 
 
 def check_bucket_name(bucket: str, rule: str) -> str:
-    """InvalidName unless a bucket can be called that."""
+    """Raise InvalidName unless this is a valid name of a bucket."""
     allowed = LETTERS_AND_DIGITS + "-_"
     return check_chars("bucket", bucket, allowed, "letters, digits, - and _", rule)
 
 
 def check_given(kind: type, given: object, rule: str) -> None:
-    """InvalidValue unless it is a configuration of this kind, or None."""
+    """Raise InvalidValue unless this is a configuration of this class, or None."""
     if given is not None and not isinstance(given, kind):
         text = "%s is not of type %s" % (shorten(given), kind.__name__)
         if isinstance(given, str):
@@ -73,7 +73,7 @@ def check_given(kind: type, given: object, rule: str) -> None:
 
 
 def write_stream(config: BucketConfig, stream: StreamConfig, same: Same = SAME) -> None:
-    """Into the stream what is the same there; defaults are left to the server."""
+    """Copy fields of a bucket to its stream; defaults are left to the server."""
     for name, theirs in same:
         value = getattr(config, name)
         if value:
@@ -83,7 +83,7 @@ def write_stream(config: BucketConfig, stream: StreamConfig, same: Same = SAME) 
 
 
 def read_stream(config: BucketConfig, stream: StreamConfig, prefix: str, same: Same = SAME) -> None:
-    """The same the other way round; the stream is called by the prefix and the bucket's name."""
+    """Copy fields of a stream to its bucket; the stream's name is the prefix and the bucket."""
     config.bucket = stream.name[len(prefix) :]
     for name, theirs in same:
         setattr(config, name, getattr(stream, theirs))
@@ -93,9 +93,9 @@ def read_stream(config: BucketConfig, stream: StreamConfig, prefix: str, same: S
 async def read_message(
     api: ApiClient, stream: str, subject: str, *, seq: int | None = None, direct: bool
 ) -> StoredMsg:
-    """The last message of the subject, or the one of this sequence; MessageNotFound.
+    """Return the last message of a subject, or the one of this sequence; raise MessageNotFound.
 
-    `direct`: by whoever has it, where the stream allows that; else by the leader.
+    `direct`: from any replica, if the stream allows it; otherwise from the leader.
     """
     body: dict[str, Any] = {"last_by_subj": subject} if seq is None else {"seq": seq}
     if direct:
@@ -104,51 +104,52 @@ async def read_message(
                 return await get_direct_last(api, stream, subject)
             return await get_direct(api, stream, body)
         except NotSupported:
-            pass  # KV-26, OBJ-15: it was changed, or is gone: the API knows
+            pass  # KV-26, OBJ-15: the stream was changed or deleted: ask the API
     return await get_by_api(api, stream, body)
 
 
 async def check_there(stream: Stream, bucket: str) -> None:
-    """BucketNotFound if the bucket is gone, so that nobody takes what is published (KV-48)."""
+    """Raise BucketNotFound if the bucket was deleted, so that publishes get a 503 (KV-48)."""
     try:
         await stream.info()
     except StreamNotFound:
         raise BucketNotFound(bucket) from None
     except RemoteError:
-        pass  # JetStream is down, for one
+        pass  # for example JetStream is down
 
 
 class BucketStatus:
-    """How a bucket is configured, and what it holds, as far as all kinds of buckets have it."""
+    """The configuration and the state of a bucket, as far as both kinds share them."""
 
     PREFIX = ""
 
     def __init__(self, info: StreamInfo) -> None:
-        #: What the server told.
+        #: The info of the stream.
         self.stream_info = info
 
     @property
     def bucket(self) -> str:
+        """The name of the bucket."""
         return self.stream_info.config.name[len(self.PREFIX) :]
 
     @property
     def description(self) -> str:
-        """What it is for."""
+        """The description of the bucket."""
         return self.stream_info.config.description
 
     @property
     def storage(self) -> str:
-        """Where its content is kept: `file` or `memory`."""
+        """The storage of its content: `file` or `memory`."""
         return self.stream_info.config.storage
 
     @property
     def replicas(self) -> int:
-        """On how many servers of a cluster."""
+        """The number of servers of a cluster that keep it."""
         return self.stream_info.config.num_replicas
 
     @property
     def ttl(self) -> float:
-        """How old things get in it; 0: no limit."""
+        """The maximum age of its content, in seconds; 0: no limit."""
         return self.stream_info.config.max_age
 
     @property
@@ -158,9 +159,10 @@ class BucketStatus:
 
     @property
     def backing_store(self) -> str:
-        """The kind of store that it is in: `JetStream`."""
+        """The technology that stores it: `JetStream`."""
         return "JetStream"
 
     @property
     def metadata(self) -> dict[str, str]:
+        """The metadata of the bucket."""
         return self.stream_info.config.metadata

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 else:
     Config = Store = Status = None
 
-# Fields whose 0 stands for something.
+# Fields whose 0 has a meaning.
 _AT_LEAST_ONE = ("history", "replicas")
 _UNLIMITED = ("max_bytes", "max_value_size")
 _SERVERS_OWN = "_nats."
@@ -176,9 +176,9 @@ class BucketManager(Generic[Config, Store, Status]):
 
 
 def _keep_rest(config: StreamConfig, there: StreamConfig, governed: tuple[str, ...]) -> None:
-    """Into the configuration to update a stream with, all that a bucket does not say about it.
+    """Keep the settings of a stream that the configuration of a bucket does not cover.
 
-    Another client may have set it, and a server does not let everything be taken back (KV-46).
+    Another client may have set them, and the server does not allow all of them to be unset (KV-46).
     """
     names = [field.name for field in config.given_fields()] + list(governed)
     for field in there.given_fields():
@@ -188,7 +188,7 @@ def _keep_rest(config: StreamConfig, there: StreamConfig, governed: tuple[str, .
 
 
 def _differences(given: Fields, wanted: Fields, there: Fields) -> tuple[str, ...]:
-    """The names of the given fields that mean something else there; `wanted` has their values."""
+    """Return the names of the given fields whose values differ; `wanted` has theirs."""
     names = [field.name for field in given.given_fields()]
     return tuple([name for name in names if _meaning(wanted, name) != _meaning(there, name)])
 

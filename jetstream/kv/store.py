@@ -47,10 +47,10 @@ OLDER_THAN = 1800.0
 
 
 class KeyValue:
-    """A bucket. Made by the calls of JetStream.
+    """A key-value bucket. Made by the calls of JetStream.
 
-    Reads are answered by any replica, and by mirrors: shortly after a write they may still give
-    what was there before. What is written with an expectation is checked by the leader.
+    Any replica or mirror may answer a read, so shortly after a write it may still return the value
+    before it. The leader checks writes that have a condition.
     """
 
     def __init__(self, publisher: Publisher, api: ApiClient, stream: Stream) -> None:
@@ -73,9 +73,9 @@ class KeyValue:
     # Reading
 
     async def get(self, key: str, revision: int | None = None) -> KeyValueEntry:
-        """The latest value of the key, or the one of this revision.
+        """Return the latest value of a key, or the one of this revision.
 
-        KeyNotFound; KeyDeleted, which is one, if there is but a marker.
+        KeyNotFound: the key does not exist. KeyDeleted, a KeyNotFound: it was deleted.
         """
         check_key(key)
         if revision is not None:
@@ -86,9 +86,10 @@ class KeyValue:
         return entry
 
     async def history(self, key: str) -> list[KeyValueEntry]:
-        """All values and markers that there are of the key, oldest first; KeyNotFound.
+        """Return all values and markers of a key, oldest first; raise KeyNotFound.
 
-        While others write, as many as there were when the call began. TimeoutExpired as for `keys`.
+        If others write meanwhile, as many as existed when the call began. TimeoutExpired as for
+        `keys`.
         """
         check_key(key)
         entries: list[KeyValueEntry] = []
@@ -100,22 +101,22 @@ class KeyValue:
         return entries
 
     async def keys(self, filters: str | Sequence[str] = ALL_KEYS) -> list[str]:
-        """All keys, or those that match, sorted; an empty list if there are none.
+        """Return all keys, or those that match, sorted; an empty list if there are none.
 
-        While others write, every key that was there when the call began and still is. If no
-        message arrives for as long as a call of this JetStream may take: TimeoutExpired.
+        If others write meanwhile, every key that existed when the call began and still exists.
+        TimeoutExpired: no message arrived within the timeout of this JetStream.
         """
         found: set[str] = set()
         async with await self.watch(filters, meta_only=True) as watcher:
             async for entry in watcher.initial():
                 if entry.deleted:
-                    found.discard(entry.key)  # it may have been there a moment ago
+                    found.discard(entry.key)  # it may have existed a moment ago
                 else:
                     found.add(entry.key)
         return sorted(found)
 
     async def list_keys(self, filters: str | Sequence[str] = ALL_KEYS) -> KeyLister:
-        """The same one by one, whatever their number: `async with` it, and iterate."""
+        """List keys one by one, for very many of them: `async with` the result, and iterate."""
         options = WatchOptions(filters, ignore_deletes=True, meta_only=True)
         return KeyLister(await self._watch(options))
 
@@ -141,14 +142,14 @@ class KeyValue:
     # Writing
 
     async def put(self, key: str, value: BytesLike) -> int:
-        """Give the key this value; returns the revision."""
+        """Set the value of a key, and return the revision."""
         check_key(key, write=True)
         return await self._publish(key, value)
 
     async def create(self, key: str, value: BytesLike, *, ttl: float | str | None = None) -> int:
-        """The same if the key is not there, or was deleted; else KeyExists.
+        """Set the value of a key that does not exist or was deleted; else raise KeyExists.
 
-        With a `ttl` in seconds it goes by itself; the bucket needs a limit_marker_ttl.
+        After `ttl` seconds the key expires; the bucket needs a limit_marker_ttl.
         """
         check_key(key, write=True)
         try:
@@ -164,15 +165,18 @@ class KeyValue:
             raise KeyExists(self.bucket, key, error) from None
 
     async def update(self, key: str, value: BytesLike, last: int) -> int:
-        """The same if its latest revision is `last` (0: it never was there): WrongLastRevision."""
+        """Update a key if its latest revision is `last` (0: the key must not exist).
+
+        WrongLastRevision: it is another one, and nothing was written.
+        """
         check_key(key, write=True)
         check_count("last", last, 0, MOST_SEQUENCE, "KV-22")
         return await self._publish_after(key, value, last)
 
     async def delete(self, key: str, *, last: int | None = None) -> int:
-        """Mark the key as deleted; its history stays. Returns the revision of the marker.
+        """Mark a key as deleted, and return the revision of the marker; its history stays.
 
-        With `last` only if that is its latest revision: WrongLastRevision.
+        With `last` only if that is the latest revision of the key: WrongLastRevision.
         """
         check_key(key)
         return await self._publish_after(key, b"", last, headers={OPERATION: DEL})
@@ -180,15 +184,15 @@ class KeyValue:
     async def purge(
         self, key: str, *, last: int | None = None, ttl: float | str | None = None
     ) -> int:
-        """The same, and its history goes. With a `ttl` in seconds the marker goes as well."""
+        """Delete a key and its history; after `ttl` seconds the marker is removed as well."""
         check_key(key)
         headers = {OPERATION: PURGE, ROLLUP: "sub"}
         return await self._publish_after(key, b"", last, headers=headers, ttl=ttl)
 
     async def purge_deletes(self, older_than: float = OLDER_THAN) -> int:
-        """Remove markers that are older, in seconds, and whatever is before any marker.
+        """Remove markers that are older than so many seconds, and the values before all markers.
 
-        Returns how many messages were removed. What happens to a key meanwhile stays.
+        Return the number of removed messages. Values that are written meanwhile stay.
         """
         check_seconds("older_than", older_than)
         markers: list[KeyValueEntry] = []
@@ -207,14 +211,14 @@ class KeyValue:
     # The bucket
 
     async def status(self) -> KeyValueStatus:
-        """Its configuration and what it holds; BucketNotFound."""
+        """Return the configuration and the state of the bucket; raise BucketNotFound."""
         try:
             return KeyValueStatus(await self._stream.info())
         except StreamNotFound:
             raise BucketNotFound(self.bucket) from None
 
     async def info(self) -> KeyValueConfig:
-        """Its configuration, as the server has it now; BucketNotFound."""
+        """Return the current configuration of the bucket; raise BucketNotFound."""
         return (await self.status()).config
 
     def __repr__(self) -> str:
@@ -228,7 +232,7 @@ class KeyValue:
     async def _find(
         self, key: str, revision: int | None = None, *, leader: bool = False
     ) -> KeyValueEntry:
-        """The entry, marker or not; KeyNotFound."""
+        """Return the entry, which may be a marker; raise KeyNotFound."""
         stream, subject = self._stream.name, self._prefix + key
         direct = self._direct and not leader
         try:
@@ -242,18 +246,18 @@ class KeyValue:
         return stored_entry(msg, self.bucket, key)
 
     async def _marker(self, key: str, refusal: WrongLastSequence) -> int | None:
-        """The revision of the marker if the key is deleted, by those who know; None: it is not."""
-        told = refusal.last_seq
+        """Return the revision of the marker of a deleted key; None: the key exists."""
+        last = refusal.last_seq
         entry: KeyValueEntry | None = None
         try:
             entry = await self._find(key)
         except KeyNotFound:
-            pass  # by one who may not know it yet
-        if entry is None or (told is not None and entry.revision != told):
+            pass  # a replica may be behind
+        if entry is None or (last is not None and entry.revision != last):
             try:
                 entry = await self._find(key, leader=True)  # KV-21
             except KeyNotFound:
-                return 0  # gone meanwhile
+                return 0  # it was removed meanwhile
         return entry.revision if entry.deleted else None
 
     async def _publish(self, key: str, value: BytesLike, **options: Unpack[PublishOptions]) -> int:
@@ -283,7 +287,7 @@ class KeyValue:
 
 
 def _prefixes(config: StreamConfig, bucket: str, api: str) -> tuple[str, str]:
-    """What subjects of keys start with: in the stream, and to publish to (KV-19, KV-29)."""
+    """Return the prefixes of keys: in the stream, and for publishing (KV-19, KV-29)."""
     own = prefix_of(bucket)
     front = "" if api == _PREFIX else api + "."
     mirror = config.mirror

@@ -1,8 +1,8 @@
-"""MetaStore: what is told about the objects of a bucket, read and replaced.
+"""MetaStore: the infos of the objects of a bucket, read and replaced.
 
-The info of an object is the last message of its subject. Whoever changes it has read it before, and
-says so: the stream takes it only if nothing has happened since. Else it is read again, and what is
-to be written is thought over (OBJ-13).
+The info of an object is the last message of its subject. A change is a compare-and-set: the stream
+stores it only if the info is still the one that was read. Otherwise it is read again, and the
+change is applied to the new one (OBJ-13).
 """
 
 from __future__ import annotations

@@ -180,7 +180,7 @@ class Upload:
         while self._flying and self._flying[0].done:
             publication = self._flying.pop(0)
             if publication.error is not None:
-                publication.told = True
+                publication.error_raised = True
                 raise publication.error
             ack = publication.ack
             assert ack is not None

@@ -1,8 +1,8 @@
 """ObjectStore: one bucket and its objects, of any size (ADR-20).
 
-A bucket is a stream. An object is the chunks of its data, messages of a subject of their own, and
-one message that tells about it: its info. The object is there when that is; so the chunks come
-first, and those that nothing tells about are purged.
+A bucket is a stream. An object consists of the chunks of its data, which are messages of one
+subject, and of its info, a message that describes it. The object exists when its info does: so the
+chunks are stored first, and chunks without an info are purged.
 """
 
 from __future__ import annotations
@@ -60,23 +60,23 @@ _MOST_LINKS = 8
 class ObjectStore:
     """A bucket of objects. Made by the calls of JetStream.
 
-    What is told about objects is answered by any replica: shortly after a put it may still be what
-    was there before.
+    Any replica may answer for the infos of objects: shortly after a put it may still return the
+    info before it.
     """
 
     def __init__(self, manager: ObjectStoreManager, stream: Stream) -> None:
         self._manager = manager
         self._metas = MetaStore(manager.publisher, manager.api, stream)
         self.bucket = self._metas.bucket
-        #: For facades: what `put` holds, but not while it reads data, which may use the client.
+        #: For facades: `put` holds it, but not while it reads data, which may use the client.
         self.lock: Lock = NoLock()
 
     # Reading
 
     async def get(self, name: str) -> ObjectReader:
-        """The object, to be iterated or read: `async with` it. A link is followed.
+        """Open an object: `async with` the result, and iterate or read it. Links are followed.
 
-        ObjectNotFound; LinkUnreadable if the link is to a bucket.
+        ObjectNotFound: it does not exist. LinkUnreadable: it is a link to a bucket.
         """
         metas = self._metas
         info = await metas.get(name)
@@ -96,12 +96,12 @@ class ObjectStore:
         return await open_reader(metas, info)
 
     async def get_bytes(self, name: str) -> bytes:
-        """All of its bytes at once."""
+        """Return all bytes of an object."""
         async with await self.get(name) as reader:
             return await reader.read()
 
     async def get_info(self, name: str, show_deleted: bool = False) -> ObjectInfo:
-        """What is told about it; ObjectNotFound. Of a link, about the link."""
+        """Return the info of an object, or of a link itself; raise ObjectNotFound."""
         return await self._metas.get(name, show_deleted)
 
     async def watch(
@@ -111,11 +111,11 @@ class ObjectStore:
         ignore_deletes: bool = False,
         updates_only: bool = False,
     ) -> ObjectWatcher:
-        """What is there, and what happens to it: `async with` it, and iterate.
+        """Watch objects: `async with` the result, and iterate over their infos and changes.
 
-        updates_only    begin with what happens from now on
-        include_history begin with all that was told; buckets of today keep the latest alone
-        ignore_deletes  nothing about deleted objects
+        updates_only    start with the next change
+        include_history start with all infos that exist; current buckets keep only the latest
+        ignore_deletes  leave out deleted objects
         """
         options = WatchOptions(
             include_history=include_history,
@@ -136,10 +136,10 @@ class ObjectStore:
         metadata: dict[str, str] | None = None,
         chunk_size: int | None = None,
     ) -> ObjectInfo:
-        """Store the data under this name, in place of what was there.
+        """Store data under this name, and replace the object that has it.
 
-        It is bytes, something with a `read`, or something to iterate, asynchronous or not. Never
-        more of it is held than a few chunks. A put that fails or is cancelled leaves nothing.
+        The data is bytes, an object with a `read` method, or an iterable, asynchronous or not. Only
+        a few chunks are held in memory. A put that fails or is canceled leaves nothing behind.
         """
         source = source_of(data, chunk_size or CHUNK)
         with self.lock:
@@ -161,9 +161,9 @@ class ObjectStore:
         headers: HeadersLike | None = None,
         metadata: dict[str, str] | None = None,
     ) -> ObjectInfo:
-        """Change name, description, headers or metadata: those given, or all to those of `meta`.
+        """Change the name, description, headers or metadata: those given, or all those of `meta`.
 
-        ObjectNotFound; ObjectAlreadyExists if there is one of the new name.
+        ObjectNotFound: it does not exist. ObjectAlreadyExists: another one has the new name.
         """
         given = _changes(meta, new_name, description, headers, metadata)
         new = given.get("name") or name
@@ -176,12 +176,12 @@ class ObjectStore:
             changed = self._change(None if before is None else before.info, name, given)
             assert before is not None
             _, info, seq = await metas.replace(new, lambda found: self._rename(found, changed))
-            await metas.purge_info(name, before.seq)  # not what somebody else has put there since
+            await metas.purge_info(name, before.seq)  # not an object that was put there since
         assert info is not None
         return await metas.dated(info, seq)
 
     async def delete(self, name: str) -> None:
-        """Delete it, and its data; ObjectNotFound if there never was one."""
+        """Delete an object and its data; raise ObjectNotFound if it never existed."""
         metas = self._metas
         there: list[ObjectInfo] = []
 
@@ -201,9 +201,9 @@ class ObjectStore:
         await metas.purge_chunks(before)
 
     async def add_link(self, name: str, info: ObjectInfo) -> ObjectInfo:
-        """Have a link to that object, of this bucket or another.
+        """Add a link to an object, of this bucket or another.
 
-        ObjectAlreadyExists if there is an object of this name; a link is replaced.
+        ObjectAlreadyExists: an object has this name. A link of this name is replaced.
         """
         if not isinstance(info, ObjectInfo) or not info.name or not info.bucket:
             raise InvalidValue("%s is not an ObjectInfo of an object" % shorten(info), "OBJ-35")
@@ -214,36 +214,36 @@ class ObjectStore:
         return await self._link(name, ObjectLink(bucket=info.bucket, name=info.name))
 
     async def add_bucket_link(self, name: str, store: HasBucket) -> ObjectInfo:
-        """Have a link to a whole bucket; ObjectAlreadyExists as above."""
+        """Add a link to a whole bucket; ObjectAlreadyExists as for `add_link`."""
         bucket = getattr(store, "bucket", None)
         if not isinstance(bucket, str):
             raise InvalidValue("%s is not an object store" % shorten(store), "OBJ-35")
         return await self._link(name, ObjectLink(bucket=check_bucket(bucket)))
 
     async def purge_orphans(self, older_than: float = OLDER_THAN) -> int:
-        """Remove chunks that belong to no object, if the last of them is older, in seconds.
+        """Remove chunks without an object, if the newest of them is older than so many seconds.
 
-        A program that ends amid a put leaves such, and so may a server that is killed. What is put
-        at this moment has none, unless it stands still for so long. Returns how many were removed.
+        A program that ends during a put leaves such chunks, and so may a server that is killed. A
+        put in progress is safe unless it stalls for that long. Return how many were removed.
         """
         return await purge_orphans(self._metas, older_than)
 
     # The bucket
 
     async def seal(self) -> None:
-        """From now on nothing goes in or out. There is no way back."""
+        """Make the bucket read-only, forever."""
         config = (await self.status()).stream_info.config
         await self._manager.streams.update_stream(config, sealed=True)
 
     async def status(self) -> ObjectStoreStatus:
-        """Its configuration and what it holds; BucketNotFound."""
+        """Return the configuration and the state of the bucket; raise BucketNotFound."""
         try:
             return ObjectStoreStatus(await self._metas.stream.info())
         except StreamNotFound:
             raise BucketNotFound(self.bucket) from None
 
     async def list(self, show_deleted: bool = False) -> Infos:
-        """What is told about all objects; an empty list if there are none."""
+        """Return the infos of all objects; an empty list if there are none."""
         check_flag("show_deleted", show_deleted)
         found: dict[str, ObjectInfo] = {}
         async with await self.watch() as watcher:
@@ -265,7 +265,7 @@ class ObjectStore:
         metadata: dict[str, str] | None,
         chunk_size: int | None,
     ) -> Upload:
-        """A put that has begun, and sent nothing."""
+        """Return an upload that has sent nothing yet."""
         if isinstance(meta, ObjectMeta):
             made = ObjectMeta.from_json({})
             for name in _GIVEN:
@@ -319,7 +319,7 @@ class ObjectStore:
 
 
 def _deleted(info: ObjectInfo) -> ObjectInfo:
-    """What is told when it is deleted (OBJ-34)."""
+    """Return the info of the deleted object (OBJ-34)."""
     gone = info.copy()
     gone.deleted = True
     gone.size = gone.chunks = 0
@@ -334,7 +334,7 @@ def _changes(
     headers: HeadersLike | None,
     metadata: dict[str, str] | None,
 ) -> dict[str, Any]:
-    """The fields that are to be changed."""
+    """Return the fields to change."""
     if meta is not None and not isinstance(meta, ObjectMeta):
         raise InvalidValue("%s is not an ObjectMeta" % shorten(meta), "OBJ-32")
     given: dict[str, Any] = {}

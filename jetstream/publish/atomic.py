@@ -30,9 +30,9 @@ MAX_BATCH = 1000
 class AtomicBatch:
     """Messages to one stream, which needs allow_atomic. Made by JetStream.atomic_batch().
 
-    `add` as many as there are, then `commit` with the last one. The server forgets a batch that
-    is not committed in time, and refuses the commit if any message of it was lost or refused.
-    A call that is wrong in itself raises a LocalError and leaves the batch as it was.
+    `add` messages, then `commit` with the last one. The server discards a batch that is not
+    committed in time, and rejects the commit if any of its messages was lost or rejected. An
+    invalid call raises a LocalError and leaves the batch as it was.
     """
 
     def __init__(self, session: Session, timeout: float) -> None:
@@ -49,9 +49,9 @@ class AtomicBatch:
     async def add(
         self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]
     ) -> None:
-        """Another message, with the options of JetStream.publish.
+        """Add a message, with the options of JetStream.publish.
 
-        The first one is answered, so a stream that takes no batches refuses it at once.
+        The first one is acknowledged, so a stream without allow_atomic rejects it at once.
         """
         connection = self._session.connection
         while connection.congested:
@@ -68,7 +68,7 @@ class AtomicBatch:
         answer = await self._request(subject, data, headers)
         if answer:
             read_reply(answer)  # raises, if it is a refusal
-            # BATCH-2: it has stored the message alone: it knows nothing of batches.
+            # BATCH-2: the server stored the message alone; it does not support batches.
             raise InvalidResponse("the stream did not begin a batch: %s" % shorten(answer))
         self._over = False
 
@@ -90,7 +90,7 @@ class AtomicBatch:
 
     def _headers(self, options: PublishOptions) -> Headers:
         if self._over:
-            raise InvalidState("the batch is over: a new one is needed", "BATCH-4")
+            raise InvalidState("batch already finished; start a new one", "BATCH-4")
         if self.size == MAX_BATCH:
             raise InvalidState("a batch has at most %d messages" % MAX_BATCH, "BATCH-3")
         headers = publish_headers(options, self._session.connection) or Headers()
@@ -104,7 +104,7 @@ class AtomicBatch:
             subject, data, deadline=session.deadline(self._timeout), headers=headers
         )
         self.size += 1
-        self._over = True  # if it fails: whether the server has got it, nobody knows
+        self._over = True  # if it fails, the server may have received it or not
         try:
             reply = await session.settle(request)
         except NoResponders:

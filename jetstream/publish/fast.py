@@ -31,12 +31,12 @@ MOST_ACKS = 3
 class FastBatch(Sender):
     """Messages to one stream, which needs allow_batched. Made by JetStream.fast_batch().
 
-    `add` as many as there are; they are stored as they come, in order. Then `commit` with the last
-    one, or `close`; both return when all are stored. `async with` closes it.
+    `add` messages, which are stored in order as they arrive. Then `commit` with the last message,
+    or `close`; both return when all are stored. `async with` closes the batch.
 
-    Without `allow_gaps` the first message that is lost or refused ends the batch: FastBatchFailed
-    tells how many are stored. With it the batch goes on, and `take_losses` tells of them.
-    A call that is wrong in itself raises a LocalError and leaves the batch as it was.
+    Without `allow_gaps` the first message that is lost or rejected ends the batch: FastBatchFailed
+    has the number of stored messages. With it the batch continues, and `take_losses` returns them.
+    An invalid call raises a LocalError and leaves the batch as it was.
     """
 
     def __init__(
@@ -61,16 +61,16 @@ class FastBatch(Sender):
 
     @property
     def stored(self) -> int:
-        """So many of the first are acknowledged: stored, but for those that `take_losses` tells."""
+        """Number of leading messages acknowledged as stored (minus those in `take_losses`)."""
         return self._machine.stored
 
     @property
     def lost(self) -> int:
-        """How many messages were lost or refused, as far as is known, or may be."""
+        """Number of messages that were lost or rejected, or may be."""
         return self._machine.lost
 
     def take_losses(self) -> list[Loss]:
-        """Those of the messages that are lost since the last call; of very many the last ones."""
+        """Return the losses since the last call; if there are very many, the last ones."""
         losses = self._machine.losses
         self._machine.losses = []
         return losses
@@ -78,9 +78,9 @@ class FastBatch(Sender):
     async def add(
         self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]
     ) -> int:
-        """Another message, with the options of JetStream.publish; returns its number, from 1.
+        """Add a message, with the options of JetStream.publish; return its number, from 1.
 
-        Waits while too many are not acknowledged, and for the answer to the first one.
+        Wait while too many messages are not acknowledged, and for the answer to the first one.
         """
         try:
             raw = self._checked[subject]
@@ -99,7 +99,7 @@ class FastBatch(Sender):
         return machine.sent
 
     async def add_encoded(self, messages: Iterable[tuple[bytes, bytes, bytes | None]]) -> None:
-        """Many: subject, payload, and block of headers if any, all of it checked by the caller."""
+        """Add many messages: subject, payload, and header block, which the caller has checked."""
         machine = self._machine
         connection = self._session.connection
         for raw, data, block in messages:
@@ -131,7 +131,7 @@ class FastBatch(Sender):
     async def commit(
         self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]
     ) -> PubAck:
-        """The last message; returns when all are stored."""
+        """Add the last message; return when all are stored."""
         raw = self._check_subject(subject)
         data = encode.check_data(data)
         block = self._header_block(options) if options else None
@@ -141,7 +141,7 @@ class FastBatch(Sender):
         return await self._finish(COMMIT, raw)
 
     async def close(self) -> PubAck | None:
-        """There is no other message; returns when all are stored. None if there was none at all."""
+        """End the batch; return when all messages are stored, with None if there were none."""
         if self._machine.state == NEW:
             self._leave()
             return None
@@ -149,14 +149,14 @@ class FastBatch(Sender):
         return await self._finish(END, b"")
 
     async def _room(self) -> None:
-        """Wait until another one may be sent; raises if none may."""
+        """Wait until another message is possible; raise if none is."""
         machine = self._machine
         connection = self._session.connection
         while True:
             if machine.failure is not None:
                 raise machine.failure
             if machine.state in (ENDING, OVER):
-                raise InvalidState("the batch is over: a new one is needed", "FAST-13")
+                raise InvalidState("batch already finished; start a new one", "FAST-13")
             if machine.ended:
                 raise ConnectionClosed(connection.closed or "the batch is closed")
             full = machine.sent >= machine.limit
@@ -166,7 +166,7 @@ class FastBatch(Sender):
             await self._session.port.wait(machine if full else connection.writable)
 
     async def _last_room(self) -> None:
-        """The same for the end of the batch, which nobody tries again if it is canceled."""
+        """Wait for the end of the batch; if that is canceled, the batch is left."""
         try:
             await self._room()
         except BaseException:

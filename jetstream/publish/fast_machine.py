@@ -1,4 +1,4 @@
-"""Ingest: a fast batch (ADR-50), which a stream stores as it comes and acknowledges now and then.
+"""FastBatchMachine: a fast batch (ADR-50), stored as it arrives, acknowledged now and then.
 
 The reply subject of each message tells the batch, the message's number, and what it is for. What
 comes back has that subject, so every answer names the message that it is about.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from natsproto.wire.headers import HeadersLike
 
     class PublishOptions(TypedDict, total=False):
-        """How a stream is to take a message; see JetStream.publish."""
+        """The options of a publish; see JetStream.publish."""
 
         headers: HeadersLike | None
         msg_id: str
@@ -55,9 +55,9 @@ _MOST_SECONDS = 2**63 // 10**9  # the longest duration that the server can repre
 def publish_headers(
     options: PublishOptions, connection: Connection, others: tuple[str, ...] = ()
 ) -> Headers | None:
-    """The user's headers and those of the options; None if there are none at all.
+    """Return the user's headers and those of the options; None if there are none.
 
-    `others` are the options that the caller has beside these.
+    `others` are further options of the caller, for the error message.
     """
     for name in options:
         if name not in _OPTIONS:
@@ -82,7 +82,7 @@ def publish_headers(
     for header, value in pairs:
         result.set(header, value)
     if TTL in result:
-        # PUB-7: an older server would store it for ever and say nothing.
+        # PUB-7: an older server would silently keep the message forever.
         require_level(connection.info, 1, "the TTL of a message")
     if EXPECTED_LAST_SUBJECT in result:
         # PUB-20: an older server would compare with the message's own subject.
@@ -120,7 +120,7 @@ def _expected_subject(options: PublishOptions) -> str:
 
 
 def time_to_live(ttl: float | str | None, name: str = "ttl") -> str:
-    """Seconds as the server reads them: a whole number, or a duration, or never."""
+    """Return a TTL in the server's form: whole seconds, milliseconds, or never."""
     if ttl is None:
         return ""
     if ttl == "never":
@@ -135,7 +135,7 @@ def time_to_live(ttl: float | str | None, name: str = "ttl") -> str:
 def schedule_headers(
     when: str, target: str, source: str, ttl: float | str | None, time_zone: str, rollup: bool
 ) -> list[tuple[str, str]]:
-    """The headers of a scheduled message (ADR-51)."""
+    """Return the headers of a scheduled message (ADR-51)."""
     _check_when(when)
     check_publish(target, "target")
     if source:
@@ -156,7 +156,7 @@ def schedule_headers(
 
 
 def _check_when(when: str) -> None:
-    """What is sure to be no schedule; the server, whose error tells nothing, looks closer."""
+    """Reject an obviously invalid schedule: the server's own error does not name the reason."""
     known = "'@at <RFC 3339>', '@every 5m', '@daily' or a cron expression of six fields"
     wrong = not isinstance(when, str) or not when
     if not wrong and when.startswith("@at "):

@@ -43,7 +43,7 @@ class PublishWindow(Sender):
 
     @property
     def pending(self) -> int:
-        """Acknowledgements that are still to come."""
+        """How many acknowledgments are outstanding."""
         return self._machine.pending()
 
     def __repr__(self) -> str:
@@ -62,11 +62,10 @@ class PublishWindow(Sender):
     async def publish(
         self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]
     ) -> Publication:
-        """Send it, with the options of JetStream.publish; waits only for room in the window.
+        """Publish with the options of JetStream.publish; wait only while the window is full.
 
-        `await publication.result()` gives its PubAck; otherwise `flush` tells of failures. If
-        nobody asks, this raises PublishesFailed when as many have failed as the window has room
-        for.
+        `await publication.result()` returns the PubAck. Failures that were not raised that way are
+        raised by `flush`, and by this call once they are as many as the window has room for.
         """
         session = self._session
         port = session.port
@@ -89,36 +88,36 @@ class PublishWindow(Sender):
             try:
                 connection.send(publication.order)
             except NatsError as error:  # it is too large
-                publication.told = True
+                publication.error_raised = True
                 machine.unsent(publication.order, error)
                 raise
             port.flush_soon()
         return publication
 
     async def _room(self) -> None:
-        """Wait until another one may be published; raises if none may."""
+        """Wait until another publish is possible; raise if none is."""
         machine = self._machine
         connection = self._session.connection
         while machine.full or connection.congested:
             await self._session.port.wait(machine if machine.full else connection.writable)
         if len(machine.failed) >= machine.max_pending:
-            self._tell_failures()
+            self._raise_failures()
         if connection.closed:
             raise ConnectionClosed(connection.closed)
         if machine.ended:
             raise machine.error or InvalidState("the publisher is closed")
 
-    def _tell_failures(self) -> None:
+    def _raise_failures(self) -> None:
         failed = self._machine.take_failed()
         if failed:
             raise PublishesFailed(failed)
 
     async def flush(self) -> None:
-        """Wait until every publish so far is acknowledged or has failed; PublishesFailed."""
+        """Wait until every publish is acknowledged or has failed; raise PublishesFailed."""
         for publication in list(self._machine.open.values()):
             while not publication.done:
                 await self._session.port.wait(publication)
-        self._tell_failures()
+        self._raise_failures()
 
     async def close(self) -> None:
         """Flush, and end the window."""

@@ -4,7 +4,7 @@ Each publish has a reply subject of its own under one wildcard subscription. Wha
 
     acknowledged           done, with its PubAck
     refused by the stream  failed, with the ApiError
-    503, nobody there      sent again 250 ms later, up to `retries` times and in a cluster for 10 s,
+    503, no responders     sent again 250 ms later, up to `retries` times and in a cluster for 10 s,
                            then NoStreamResponse; PublishInDoubt if it was sent before a reconnect
     no answer in time      failed as PublishTimeout, a PublishInDoubt: it may be stored or not
     connection lost        with a message id it is sent again on the next connection, because the
@@ -40,16 +40,16 @@ _HAS_ID = b"\r\nNats-Msg-Id: "
 
 
 class Publication(Waitable):
-    """One publish on its way. `ack` is there when it is `done` and `error` is None.
+    """A publish in progress. When it is `done`, it has an `ack` or an `error`.
 
-    Its deadline is that of this try or of the pause before the next; it has none while it waits for
-    a connection.
+    Its deadline is that of the current try, or of the pause before the next; it has none while it
+    waits for a connection.
     """
 
-    __slots__ = ("_port", "answer", "error", "number", "order", "told", "trouble")
+    __slots__ = ("_port", "answer", "error", "error_raised", "number", "order", "trouble")
 
     def __init__(self, port: Port, order: Publish) -> None:
-        # Not by super: with 1000 on their way at a time every 0.1 us counts.
+        # Not by super: with 1000 of them in flight every 0.1 us counts.
         self.deadline = None
         self.armed = None
         self.waiters = []
@@ -59,7 +59,7 @@ class Publication(Waitable):
         self.answer: Ack | None = None
         self.error: NatsError | None = None
         self.trouble: Trouble | None = None
-        self.told = False  # the error was raised to somebody who asked for the result
+        self.error_raised = False  # by `result`
 
     @property
     def subject(self) -> str:
@@ -67,20 +67,20 @@ class Publication(Waitable):
 
     @property
     def done(self) -> bool:
-        """It is acknowledged, or has failed: `ack` or `error` says more."""
+        """Whether the publish is acknowledged or has failed."""
         return self.answer is not None or self.error is not None
 
     @property
     def ack(self) -> PubAck | None:
-        """None: not yet, or not at all."""
+        """The acknowledgment; None while there is none."""
         return None if self.answer is None else make_ack(self.answer)
 
     async def result(self) -> PubAck:
-        """Wait for the acknowledgement; raises what it failed of."""
-        # Not as a request is waited for: whoever stops waiting does not give up the publish.
+        """Wait for the acknowledgment; raise the error that made the publish fail."""
+        # Unlike a request, the publish continues if the caller stops waiting.
         while self.answer is None:
             if self.error is not None:
-                self.told = True
+                self.error_raised = True
                 raise self.error
             await self._port.wait(self)
         return make_ack(self.answer)
@@ -91,7 +91,7 @@ class Publication(Waitable):
 
 
 class Trouble:
-    """What a publication remembers once something went wrong."""
+    """The state of a publication after a failed try."""
 
     __slots__ = ("in_doubt", "refusals", "resting", "started")
 
@@ -103,7 +103,7 @@ class Trouble:
 
 
 class AckWindow(Machine):
-    """The window. `open` has the publications on their way by the last token of their replies.
+    """The window. `open` has the publications in flight, by the last token of their replies.
 
     `failed` has those that failed, until `take_failed`.
     """
@@ -140,9 +140,9 @@ class AckWindow(Machine):
         self.open: dict[bytes, Publication] = {}
 
     def submit(self, publication: Publication, now: float, sent: bool = True) -> bool:
-        """Take it in, while the window is not full; True: the machine's deadline is to be armed.
+        """Add a publication while the window is not full; True: arm the machine's deadline.
 
-        The caller sends its order at once. Not `sent`: it will be ordered on the next connection.
+        The caller sends it at once. If it is not `sent`, the next connection sends it.
         """
         self._count = publication.number = self._count + 1
         tokens = self.tokens
@@ -202,7 +202,7 @@ class AckWindow(Machine):
             self.wake_by(publication.deadline)
             self.open[self._token(publication.order)] = publication
         elif trouble.in_doubt:
-            # PUB-14: nobody was there for this try. That says nothing about the one before.
+            # PUB-14: a 503 for this try says nothing about the one before.
             self._fail(publication, _in_doubt("no stream answers any more"))
         else:
             self._fail(publication, NoStreamResponse(publication.subject))
@@ -234,7 +234,7 @@ class AckWindow(Machine):
                 self._send(publication, now)
             else:
                 late.append(publication)
-        self._give_up(late, "no acknowledgement in time", PublishTimeout)  # PUB-21
+        self._give_up(late, "no acknowledgment in time", PublishTimeout)  # PUB-21
         return bool(late)
 
     def disconnected(self, now: float) -> None:
@@ -284,10 +284,10 @@ class AckWindow(Machine):
         return len(self.open) >= self.max_pending
 
     def take_failed(self) -> list[Publication]:
-        """Those that failed since the last call, but for those whose error was raised already."""
+        """Return those that failed since the last call and whose error was not raised."""
         failed = self.failed
         self.failed = []
-        return [publication for publication in failed if not publication.told]
+        return [publication for publication in failed if not publication.error_raised]
 
     def pending(self) -> int:
         return len(self.open)

@@ -116,7 +116,7 @@ class PullSubscribeOptions(ConsumerOptions):
 async def pull_subscribe(
     streams: StreamManager, api: ApiClient, wanted: PullSubscribeOptions
 ) -> PullSubscription:
-    """The subscription, with its consumer."""
+    """Find or create the consumer, and return the subscription."""
     stream = wanted.stream or await streams.stream_name_by_subject(wanted.subject)
     if wanted.name:
         try:
@@ -186,11 +186,11 @@ class PullSubscription:
         return self._consumer.name
 
     async def info(self) -> ConsumerInfo:
-        """Configuration and state of the consumer now; ConsumerNotFound if it is gone."""
+        """Return the configuration and the state of the consumer; raise ConsumerNotFound."""
         return await self._consumer.info()
 
     async def fetch(self, batch: int = 1, timeout: float = 5.0) -> Batch:
-        """Fetch up to `batch` messages that are there now; if there are none, wait for the first.
+        """Fetch up to `batch` available messages; if there are none, wait for the first.
 
         It raises TimeoutExpired if none arrives within `timeout`, as other clients do;
         Consumer.fetch waits for a full batch, and returns an empty one instead. If the pull fails
@@ -236,9 +236,9 @@ class PullSubscription:
         return found if len(found) else None
 
     async def unsubscribe(self) -> None:
-        """End it: a fetch that waits raises. Deletes the consumer if this made it, for itself.
+        """End the subscription, and delete the consumer if it belongs to it.
 
-        What was fetched and nobody took, because of a cancellation, is given back to the consumer.
+        A fetch that is waiting raises. Messages that a canceled fetch has left are naked.
         """
         if self.closed:
             return
@@ -253,7 +253,7 @@ class PullSubscription:
             try:
                 await self._streams.delete_consumer(self.stream, self.name)
             except ConsumerNotFound:
-                pass  # it went by itself
+                pass  # the server has deleted it
 
     async def __aenter__(self) -> PullSubscription:
         return self

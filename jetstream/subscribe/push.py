@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 async def subscribe(
     streams: StreamManager, api: ApiClient, wanted: SubscribeOptions, limits: Limits
 ) -> PushMessages:
-    """The subscription, in force."""
+    """Find or create the consumer, and return the subscription, which is active."""
     stream = wanted.stream or await streams.stream_name_by_subject(wanted.subject)
     if wanted.name:
         try:
@@ -58,7 +58,7 @@ async def subscribe(
 async def subscribe_in_order(
     streams: StreamManager, api: ApiClient, wanted: OrderedSubscribeOptions, limits: Limits
 ) -> PushMessages:
-    """The ordered one: its machine makes its consumers, one after the other."""
+    """Return an ordered subscription; its machine creates its consumers one after the other."""
     api.check_since(wanted.config)
     stream = wanted.stream or await streams.stream_name_by_subject(wanted.subject)
     return await subscribe_ordered(
@@ -75,7 +75,7 @@ async def subscribe_in_order(
 def _attach(
     api: ApiClient, info: ConsumerInfo, wanted: SubscribeOptions, limits: Limits
 ) -> PushMessages:
-    """Subscribe to a consumer that others have made; it is not deleted in the end."""
+    """Subscribe to a consumer that exists; it is not deleted at the end."""
     config = wanted.config
     target = bind(
         info, subject=wanted.subject, queue=wanted.queue, config=config, given=wanted.given

@@ -46,7 +46,7 @@ INTERNAL = {
     "handle_timer",
     "number",
     "order",
-    "told",
+    "error_raised",
     "trouble",
     "waiters",
 }
