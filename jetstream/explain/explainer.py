@@ -49,10 +49,10 @@ class Explainer(core.Explainer):
             return self._called(pub, endpoint)
         note = super().published(pub)
         facts = _header_facts(pub)
-        place = _store_place(subject)
+        label, place = _store_place(subject, _pairs(pub).get("KV-Operation", "PUT"))
         if place:
             facts = [place] + facts
-        return Note(note.kind, note.label, " ".join([note.text] + facts))
+        return Note(note.kind, label or note.label, " ".join([note.text] + facts))
 
     def delivered(self, msg: Msg) -> Note:
         """Explain a message: a delivery, a status, a response, an advisory, or a plain message."""
@@ -340,14 +340,20 @@ def _pairs(frame: Msg | Pub) -> dict[str, str]:
         return {}
 
 
-def _store_place(subject: bytes) -> str:
+def _store_place(subject: bytes, operation: str) -> tuple[str, str]:
+    """Return a label and a sentence for a subject of a bucket; both are empty for any other."""
     tokens = name(subject).split(".")
     if tokens[0] == "$KV" and len(tokens) > 2:
-        return "That is key `%s` of bucket `%s`." % (".".join(tokens[2:]), tokens[1])
+        key = ".".join(tokens[2:])
+        label = "%s key %s" % (printable(operation).lower(), key)
+        return label, "That is key `%s` of bucket `%s`." % (key, tokens[1])
     if tokens[0] == "$O" and len(tokens) > 3:
-        what = "a chunk of an object" if tokens[2] == "C" else "the description of an object"
-        return "That is %s in bucket `%s`." % (what, tokens[1])
-    return ""
+        what = "chunk" if tokens[2] == "C" else "description"
+        return "%s of an object" % what, "That is a %s of an object in bucket `%s`." % (
+            what,
+            tokens[1],
+        )
+    return "", ""
 
 
 def _read_object(data: bytes) -> dict[str, Any] | None:

@@ -138,7 +138,7 @@ def test_drivers(python):
 
 def test_transcripts(python, tree):
     names = streams(tree)
-    assert len({stream.partition(".")[0] for stream in names}) == 94
+    assert len({stream.partition(".")[0] for stream in names}) == 97
     runs = [f"transcripts.run({stream!r})" for stream in names]
     output = python("import harness, transcripts", *runs, "harness.report()")
     assert count(output) > 4 * len(names)  # whole, three random cuts, most byte by byte

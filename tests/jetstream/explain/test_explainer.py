@@ -343,7 +343,7 @@ PUBLISHED = [
         "That is key `a` of bucket `cfg`. The key-value operation is DEL.",
     ),
     (b"$O.box.C.nuid", None, "That is a chunk of an object in bucket `box`."),
-    (b"$O.box.M.name", None, "That is the description of an object in bucket `box`."),
+    (b"$O.box.M.name", None, "That is a description of an object in bucket `box`."),
     (b"$O.box", None, ""),
 ]
 
@@ -353,6 +353,20 @@ def test_publishes(subject, headers, text):
     note = Explainer().sent(Pub(subject, b"", b"", headers))
     start = f"The client publishes an empty message to `{subject.decode()}`."
     assert note.text == f"{start} {text}".strip()
+
+
+STORED = [
+    (b"$KV.cfg.a.b", None, "put key a.b"),
+    (b"$KV.cfg.a", block("KV-Operation: DEL"), "del key a"),
+    (b"$O.box.C.nuid", None, "chunk of an object"),
+    (b"$O.box.M.name", None, "description of an object"),
+    (b"$KV.cfg", None, "PUB $KV.cfg"),
+]
+
+
+@pytest.mark.parametrize(("subject", "headers", "label"), STORED)
+def test_labels_of_buckets(subject, headers, label):
+    assert Explainer().sent(Pub(subject, b"", b"", headers)).label == label
 
 
 def test_direct_get():
