@@ -196,6 +196,7 @@ class JetStream:
         """
         return await self._streams.consumer(stream, name)
 
+    # BIND-11
     def bind_consumer(self, stream: str, name: str, **known: Unpack[KnownConfig]) -> BoundConsumer:
         """Return a handle to a consumer without looking it up: nothing is sent.
 

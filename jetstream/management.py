@@ -141,7 +141,7 @@ class StreamManager:
         if not names:
             raise StreamNotFound(404, 10059, "no stream takes subject %s" % shorten(subject))
         if len(names) > 1:
-            raise AmbiguousStream(subject, names)
+            raise AmbiguousStream(subject, names)  # CALL-13
         return names[0]
 
     # Consumers

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from .api.metadata import Metadata
 
-ACK = b"+ACK"
+ACK = b"+ACK"  # ACK-2
 NAK = b"-NAK"
 TERM = b"+TERM"
 IN_PROGRESS = b"+WPI"
@@ -38,7 +38,7 @@ class JsMsg:
         self._msg = msg
         self._session = session
         #: Whether it needs no acknowledgement (any more).
-        self.settled = settled
+        self.settled = settled  # ACK-8
 
     @property
     def subject(self) -> str:
@@ -92,7 +92,7 @@ class JsMsg:
         try:
             return self._metadata
         except AttributeError:
-            self._metadata: Metadata = read_metadata(self._msg.raw_reply)
+            self._metadata: Metadata = read_metadata(self._msg.raw_reply)  # META-4
             return self._metadata
 
     async def ack(self) -> None:
@@ -109,7 +109,7 @@ class JsMsg:
             return
         session = self._session
         _ack_subject(self._msg)
-        request = session.connection.start_request(
+        request = session.connection.start_request(  # ACK-7
             self._msg.reply, ACK, deadline=session.answer_deadline(timeout)
         )
         self.settled = True  # ACK-4: meanwhile no other acknowledgement is sent
@@ -124,7 +124,7 @@ class JsMsg:
         if delay is None:
             self._settle(NAK)
         else:
-            nanoseconds = round(check_seconds("delay", delay) * 1e9)
+            nanoseconds = round(check_seconds("delay", delay) * 1e9)  # ACK-5
             self._settle(b'%s {"delay":%d}' % (NAK, nanoseconds))
 
     async def term(self, reason: str = "") -> None:
@@ -142,19 +142,19 @@ class JsMsg:
         known = has_version(self._session.connection.info, _FIRST_WITH_REASONS)
         self._settle(TERM + b" " + why if why and known else TERM)
 
-    async def in_progress(self) -> None:
+    async def in_progress(self) -> None:  # ACK-3
         """Still at it: start the time for the acknowledgement anew. May be repeated."""
         if not self.settled:
             self._respond(IN_PROGRESS)
 
     def _settle(self, payload: bytes) -> None:
-        if not self.settled:
+        if not self.settled:  # ACK-3
             self._respond(payload)
             self.settled = True  # only now: if it could not be sent, it can be tried again
 
     def _respond(self, payload: bytes) -> None:
         session = self._session
-        if session.connection.respond(_ack_subject(self._msg), payload):
+        if session.connection.respond(_ack_subject(self._msg), payload):  # ACK-1
             session.port.flush_soon()
 
     def __repr__(self) -> str:
@@ -178,7 +178,7 @@ def _ack_subject(msg: Msg) -> bytes:
 
     ACK-10: anyone who may publish to an inbox chooses the reply subject there.
     """
-    raw_reply = msg.raw_reply
+    raw_reply = msg.raw_reply  # ACK-9
     if not raw_reply.startswith(ACK_PREFIX):
         text = "reply %s is not an acknowledgment subject of JetStream: no consumer delivered it"
         raise InvalidSubject(text % shorten(msg.reply), "ACK-10")

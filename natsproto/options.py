@@ -133,7 +133,7 @@ class Options:
         no_echo: bool = False,
         verbose: bool = False,
         pedantic: bool = False,
-        ping_interval: float = 120.0,
+        ping_interval: float = 120.0,  # OPT-11
         max_pings_out: int = 2,
         connect_timeout: float = 5.0,
         max_reconnects: int = 60,
@@ -162,7 +162,7 @@ class Options:
         self.tls_hostname = _text("tls_hostname", tls_hostname)
         self.servers = read_servers(servers, self.secure)
         self.name = _text("name", name)
-        check_publish(inbox_prefix, "inbox prefix")
+        check_publish(inbox_prefix, "inbox prefix")  # OPT-14
         self.inbox_prefix = inbox_prefix
         self.no_echo = _flag("no_echo", no_echo)
         self.verbose = _flag("verbose", verbose)

@@ -27,7 +27,7 @@ async def put_stream(
     api: ApiClient, verb: str, config: StreamConfig, pedantic: bool = False
 ) -> StreamInfo:
     """CREATE or UPDATE a stream with this whole configuration."""
-    config.check(new=verb == "CREATE")
+    config.check(new=verb == "CREATE")  # CALL-11
     api.check_since(config)
     body = _with_pedantic(api, config.to_json(), pedantic)
     return StreamInfo.from_json(await api.call("STREAM.%s.%s" % (verb, config.name), body))
@@ -55,7 +55,7 @@ async def put_consumer(
     body = {"stream_name": stream, "config": config.to_json(), "action": action}
     info = ConsumerInfo.from_json(await api.call(endpoint, _with_pedantic(api, body, pedantic)))
     if config.filter_subjects and not info.config.filter_subjects:
-        raise FilterIgnored("the server ignored filter_subjects: it is older than 2.10")
+        raise FilterIgnored("the server ignored filter_subjects: it is older than 2.10")  # CALL-12
     return info
 
 

@@ -47,6 +47,7 @@ class ApiClient:
 
     def __init__(self, session: Session, domain: str, prefix: str, timeout: float) -> None:
         self.session = session
+        # CALL-1
         self.prefix = "$JS.%s.API" % check_known_name("domain", domain) if domain else prefix
         check_publish(self.prefix, "API prefix")
         self.timeout = timeout
@@ -80,7 +81,7 @@ class ApiClient:
         try:
             reply = await session.settle(request)
         except NoResponders:
-            raise JetStreamNotAvailable(
+            raise JetStreamNotAvailable(  # CALL-3
                 "no JetStream answers to %s: it is not enabled, has no leader now, or this"
                 " account or domain has none" % cut_middle("%s.%s" % (self.prefix, endpoint))
             ) from None
@@ -196,7 +197,7 @@ def encode_json(body: object) -> bytes:
 def read_reply(data: bytes) -> dict[str, Any]:
     """Return the JSON object; raise its ApiError, or InvalidResponse if it is not one."""
     answer = read_object(data)
-    error = read_error(answer)
+    error = read_error(answer)  # CALL-2
     if error is not None:
         raise error
     return answer

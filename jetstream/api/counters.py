@@ -58,10 +58,11 @@ def read_value(text: object) -> int:
                 return int(text)
             except ValueError:  # Python reads no more than 4300 digits
                 pass
+    # COUNT-3
     raise InvalidResponse("counter value %s is not a whole number in text" % shorten(text))
 
 
-def read_counter(msg: StoredMsg) -> Counter:
+def read_counter(msg: StoredMsg) -> Counter:  # COUNT-4
     """The counter in a stored message; InvalidResponse if it is none."""
     import json
 

@@ -65,7 +65,7 @@ class Metadata(Record):
 def read_metadata(reply: bytes) -> Metadata:
     """The metadata in this reply subject; NotJetStreamMessage if it has another shape."""
     tokens = reply.split(b".")
-    if tokens[:2] != [b"$JS", b"ACK"] or len(tokens) < 9 or len(tokens) == 10:
+    if tokens[:2] != [b"$JS", b"ACK"] or len(tokens) < 9 or len(tokens) == 10:  # META-1, META-2
         text = "reply %s is not an acknowledgment subject of JetStream"
         raise NotJetStreamMessage(text % shorten(reply))
     if len(tokens) == 9:
@@ -81,7 +81,7 @@ def read_metadata(reply: bytes) -> Metadata:
     return Metadata(
         _text.decode(stream),
         _text.decode(consumer),
-        "" if domain == "_" else domain,
+        "" if domain == "_" else domain,  # META-3
         *[int(token) for token in numbers],
     )
 
@@ -105,7 +105,7 @@ def read_consumer_seq(reply: bytes) -> int | None:
     count = len(tokens)
     if tokens[:2] != [b"$JS", b"ACK"] or count < 9 or count == 10:
         return None
-    number = tokens[6 if count == 9 else 8]
+    number = tokens[6 if count == 9 else 8]  # PUSH-10
     return int(number) if is_number(number) else None
 
 

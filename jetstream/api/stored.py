@@ -67,13 +67,14 @@ class StoredMsg(Record):
         try:
             return self._headers
         except AttributeError:
-            self._headers = Headers.decode(self.raw_headers)
+            self._headers = Headers.decode(self.raw_headers)  # GET-8
             return self._headers
 
     def _fields(self) -> list[tuple[str, object]]:
         return [(name, getattr(self, name)) for name in self.__slots__[:-1]]
 
 
+# GET-1, GET-2
 async def get_by_api(api: ApiClient, stream: str, body: dict[str, Any]) -> StoredMsg:
     """Return one message from the leader; raise MessageNotFound."""
     import binascii
@@ -90,7 +91,7 @@ async def get_by_api(api: ApiClient, stream: str, body: dict[str, Any]) -> Store
             binascii.a2b_base64(message.get("data") or ""),
             block or None,
         )
-    except (KeyError, TypeError, AttributeError, ValueError, InvalidValue) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, InvalidValue) as error:  # GET-9
         raise InvalidResponse(
             "answer to STREAM.MSG.GET is not valid: %s" % cut_middle(repr(error))
         ) from error
@@ -103,7 +104,7 @@ async def get_direct(api: ApiClient, stream: str, body: dict[str, Any]) -> Store
 
 async def get_direct_last(api: ApiClient, stream: str, subject: str) -> StoredMsg:
     """Return the last message of a subject, which is part of the endpoint, for permissions."""
-    return await _get_one(api, stream, "%s.%s" % (_endpoint(api, stream), subject), b"")
+    return await _get_one(api, stream, "%s.%s" % (_endpoint(api, stream), subject), b"")  # GET-10
 
 
 async def _get_one(api: ApiClient, stream: str, endpoint: str, payload: bytes) -> StoredMsg:
@@ -127,7 +128,7 @@ async def get_direct_batch(
     The server ends a large answer early, with the number of remaining messages. With `most` these
     are requested as well, up to that many in all.
     """
-    api.require_level(1, "batched direct get")
+    api.require_level(1, "batched direct get")  # GET-7
     found: list[StoredMsg] = []
     body = dict(body)
     while True:

@@ -316,7 +316,7 @@ def _object_store(inner: _objects.ObjectStore, port: BlockingPort) -> ObjectStor
     return ObjectStore(inner, port)
 
 
-class JetStream:
+class JetStream:  # CALL-14
     """The JetStream of a client's account. `domain` or `prefix` reach another one."""
 
     def __init__(

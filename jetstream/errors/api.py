@@ -34,6 +34,7 @@ class ApiError(JetStreamError):
     """
 
     def __init__(self, code: int, err_code: int, description: str) -> None:
+        # JSERR-1
         super().__init__("%s (%d, %d)" % (cut_middle(description, _LONGEST), code, err_code))
         self.code = code
         self.err_code = err_code
@@ -62,7 +63,7 @@ class ConfigExists(ApiError):
 
     def __str__(self) -> str:
         text = super().__str__()
-        return "%s: %s" % (text, "; ".join(self.different)) if self.different else text
+        return "%s: %s" % (text, "; ".join(self.different)) if self.different else text  # JSERR-6
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.code, self.err_code, self.description), dict(self.__dict__)
@@ -107,7 +108,7 @@ class WrongLastSequence(ApiError):
         number = description.rpartition(": ")[2]
         # By character, because isdigit knows digits of other scripts; JSERR-8.
         digits = 0 < len(number) <= _MOST_DIGITS and all(char in "0123456789" for char in number)
-        self.last_seq = int(number) if digits else None
+        self.last_seq = int(number) if digits else None  # JSERR-3
 
 
 class WrongLastMsgId(ApiError):
@@ -156,7 +157,7 @@ class StoreFailed(ApiError):
     def __init__(self, code: int, err_code: int, description: str) -> None:
         super().__init__(code, err_code, description)
         # Against ADR-1, because all causes share one err_code.
-        self.full = description.startswith("maximum ")
+        self.full = description.startswith("maximum ")  # JSERR-4
 
 
 class StreamSealed(ApiError):
@@ -311,7 +312,7 @@ BY_CODE: dict[int, type[ApiError]] = {
 }
 
 
-def api_error(error: object) -> ApiError:
+def api_error(error: object) -> ApiError:  # JSERR-2, JSERR-5
     """The exception for the `error` of an answer, of whatever shape; it is never another one."""
     fields: Any = error
     if not isinstance(error, dict):

@@ -78,6 +78,7 @@ class BucketManager(Generic[Config, Store, Status]):
         """Return the bucket in this stream."""
         raise NotImplementedError
 
+    # KV-15, OBJ-7
     async def create(self, config: Config | None, fields: Mapping[str, Any]) -> Store:
         """Create a bucket; if it exists, compare the given fields (KV-47)."""
         given = await self._config(config, fields)
@@ -123,7 +124,7 @@ class BucketManager(Generic[Config, Store, Status]):
 
     # By name, not by subject: a mirror has no subjects (KV-17).
 
-    async def names(self) -> list[str]:
+    async def names(self) -> list[str]:  # OBJ-8
         """List the names of all buckets of this kind."""
         names = await self.streams.stream_names()
         return [self._bucket(name) for name in names if name.startswith(self.PREFIX)]

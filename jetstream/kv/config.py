@@ -139,11 +139,11 @@ class KeyValueConfig(Fields):
         stream = StreamConfig(
             name=stream_of(self.bucket),
             max_msgs_per_subject=self.history or 1,
-            discard="new",
+            discard="new",  # KV-7
             allow_rollup_hdrs=True,
             deny_delete=True,
             allow_direct=True,
-            duplicate_window=min(self.ttl or _WINDOW, _WINDOW),
+            duplicate_window=min(self.ttl or _WINDOW, _WINDOW),  # KV-8
         )
         write_stream(self, stream, _SAME)
         if self.limit_marker_ttl:
@@ -151,7 +151,7 @@ class KeyValueConfig(Fields):
         if self.mirror is not None:
             stream.mirror = self.mirror.copy()
             stream.mirror.name = _with_prefix(stream.mirror.name)
-            stream.mirror_direct = True
+            stream.mirror_direct = True  # KV-11
         else:
             stream.subjects = [prefix_of(self.bucket) + ALL_KEYS]
             if self.sources:
@@ -210,7 +210,7 @@ def _with_prefix(name: str) -> str:
     return name if name.startswith(STREAM) else STREAM + name
 
 
-_SAME = SAME + (
+_SAME = SAME + (  # KV-10
     ("limit_marker_ttl", "subject_delete_marker_ttl"),
     ("max_value_size", "max_msg_size"),
     ("republish", "republish"),

@@ -44,7 +44,7 @@ class WatchOptions:
         check_flag("include_history", include_history)
         check_flag("updates_only", updates_only)
         self.ignore_deletes = check_flag("ignore_deletes", ignore_deletes)
-        self.meta_only = check_flag("meta_only", meta_only)
+        self.meta_only = check_flag("meta_only", meta_only)  # KV-34
         resumed = resume_from_revision is not None
         starts: list[tuple[str, DeliverPolicy, bool]] = [
             ("include_history", "all", include_history),

@@ -77,7 +77,7 @@ class Snapshot:
         return made
 
     @property
-    def done(self) -> bool:
+    def done(self) -> bool:  # KV-35
         """Whether nothing is missing."""
         return self.state == DONE
 
@@ -146,7 +146,7 @@ class Snapshot:
         if not self._missing:
             self.end()
 
-    def settled(self, more: bool) -> None:
+    def settled(self, more: bool) -> None:  # KV-41
         """Take note whether there are more entries up to the fence, while PASSING."""
         self._trusting = False
         if not more:

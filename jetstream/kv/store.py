@@ -82,7 +82,7 @@ class KeyValue:
             check_count("revision", revision, 1, MOST_SEQUENCE, "KV-27")
         entry = await self._find(key, revision)
         if entry.deleted:
-            raise KeyDeleted(entry)
+            raise KeyDeleted(entry)  # KV-28
         return entry
 
     async def history(self, key: str) -> list[KeyValueEntry]:
@@ -93,7 +93,7 @@ class KeyValue:
         """
         check_key(key)
         entries: list[KeyValueEntry] = []
-        async with await self.watch(key, include_history=True) as watcher:
+        async with await self.watch(key, include_history=True) as watcher:  # KV-30
             async for entry in watcher.initial():
                 entries.append(entry)  # noqa: PERF401 - MicroPython has no such comprehensions
         if not entries:
@@ -117,7 +117,7 @@ class KeyValue:
 
     async def list_keys(self, filters: str | Sequence[str] = ALL_KEYS) -> KeyLister:
         """List keys one by one, for very many of them: `async with` the result, and iterate."""
-        options = WatchOptions(filters, ignore_deletes=True, meta_only=True)
+        options = WatchOptions(filters, ignore_deletes=True, meta_only=True)  # KV-38
         return KeyLister(await self._watch(options))
 
     async def watch(
@@ -153,7 +153,7 @@ class KeyValue:
         """
         check_key(key, write=True)
         try:
-            return await self._publish(key, value, ttl=ttl, expect_last_subject_seq=0)
+            return await self._publish(key, value, ttl=ttl, expect_last_subject_seq=0)  # KV-20
         except WrongLastSequence as error:
             refusal = error
         last = await self._marker(key, refusal)
@@ -179,7 +179,7 @@ class KeyValue:
         With `last` only if that is the latest revision of the key: WrongLastRevision.
         """
         check_key(key)
-        return await self._publish_after(key, b"", last, headers={OPERATION: DEL})
+        return await self._publish_after(key, b"", last, headers={OPERATION: DEL})  # KV-23
 
     async def purge(
         self, key: str, *, last: int | None = None, ttl: float | str | None = None
@@ -187,7 +187,7 @@ class KeyValue:
         """Delete a key and its history; after `ttl` seconds the marker is removed as well."""
         check_key(key)
         headers = {OPERATION: PURGE, ROLLUP: "sub"}
-        return await self._publish_after(key, b"", last, headers=headers, ttl=ttl)
+        return await self._publish_after(key, b"", last, headers=headers, ttl=ttl)  # KV-23, KV-24
 
     async def purge_deletes(self, older_than: float = OLDER_THAN) -> int:
         """Remove markers that are older than so many seconds, and the values before all markers.
@@ -205,7 +205,7 @@ class KeyValue:
         removed = 0
         for entry in markers:
             end = entry.revision + 1 if entry.created.ns <= limit else entry.revision
-            removed += await self._stream.purge(subject=self._prefix + entry.key, seq=end)
+            removed += await self._stream.purge(subject=self._prefix + entry.key, seq=end)  # KV-31
         return removed
 
     # The bucket
@@ -262,7 +262,7 @@ class KeyValue:
 
     async def _publish(self, key: str, value: BytesLike, **options: Unpack[PublishOptions]) -> int:
         try:
-            ack = await self._publisher.publish(self._put_prefix + key, value, **options)
+            ack = await self._publisher.publish(self._put_prefix + key, value, **options)  # KV-18
         except NoStreamResponse:
             await check_there(self._stream, self.bucket)
             raise

@@ -129,6 +129,7 @@ async def _consume(
     api: ApiClient, stream: str, config: ConsumerConfig, max_bytes: int | None
 ) -> tuple[Messages | PushMessages, Cursor]:
     if api.prefix.startswith("$JS."):
+        # KV-37
         consumer = await open_ordered(api, stream, "", config, None)  # KV-44: or nothing is left
         return consumer.consume(max_bytes=max_bytes), consumer.cursor
     from jetstream.ordered.subscribe import subscribe_ordered
@@ -403,7 +404,7 @@ class KeyWatcher(_KeyWatcher):
         return InitialEntries(self)
 
     def _read(self, entry: KeyValueEntry) -> KeyValueEntry | None:
-        return None if self._options.ignore_deletes and entry.deleted else entry
+        return None if self._options.ignore_deletes and entry.deleted else entry  # KV-34
 
 
 class KeyLister:

@@ -39,7 +39,7 @@ class Iteration:
         self._ack_none = ack_none
         self._turn = _TURN
         #: Whether messages that were not taken are given back where no call of `stop` says so.
-        self.nak_on_exit = False
+        self.nak_on_exit = False  # CONSUME-30
 
     @property
     def pending(self) -> int:
@@ -51,7 +51,7 @@ class Iteration:
         """Whether no message will come any more."""
         return not self.pending and (self._machine.ended or self._machine.finished)
 
-    async def next(self, timeout: float | None = None) -> JsMsg:
+    async def next(self, timeout: float | None = None) -> JsMsg:  # CONSUME-17
         """The next message; TimeoutExpired, or InvalidState when the iteration would have ended."""
         deadline = None if timeout is None else self._session.deadline(timeout)
         while not self.pending:

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from natsproto.wire.frames import Msg
     from natsproto.wire.record import Record
 
-MAX_EVENTS = 256
+MAX_EVENTS = 256  # CONSUME-19
 
 
 class MessageQueue:

@@ -84,15 +84,15 @@ class CallbackRunner:
         else:
             await self._work_together(port, concurrency)
         if self.failure is not None:
-            raise self.failure
+            raise self.failure  # RUN-5
 
     async def _work_together(self, port: Port, concurrency: int) -> None:
         try:
-            await port.run_all([self.work for _ in range(concurrency)])
+            await port.run_all([self.work for _ in range(concurrency)])  # RUN-2
         except LocalError:
             raise  # RUN-9: refused, and nothing was begun
         except BaseException:
-            await self._stop()  # not all of them may have begun
+            await self._stop()  # not all of them may have begun (RUN-6)
             raise
 
     async def work(self) -> None:
@@ -100,7 +100,7 @@ class CallbackRunner:
         try:
             while True:
                 msg = await self._take()
-                if msg is None:
+                if msg is None:  # RUN-3
                     return
                 await self._handle(msg)
         except Exception as error:
@@ -113,12 +113,12 @@ class CallbackRunner:
 
     async def _handle(self, msg: JsMsg) -> None:
         try:
-            await self._call(msg)
+            await self._call(msg)  # RUN-7
         except Exception as error:
             # RUN-10. A callback of the wrong kind would fail for each message: that ends it.
             if self._on_error is None or getattr(error, "rule", "") == _WRONG_KIND:
                 raise
-            await self._on_error(msg, error)
+            await self._on_error(msg, error)  # RUN-11
 
     async def _take(self) -> JsMsg | None:
         with self._guard.lock:

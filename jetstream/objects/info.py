@@ -176,7 +176,7 @@ class ObjectInfo(ObjectMeta):
         return encode_json(json)
 
 
-def read_info(data: bytes, time: Timestamp) -> ObjectInfo:
+def read_info(data: bytes, time: Timestamp) -> ObjectInfo:  # OBJ-10
     """What a message of that time tells; InvalidResponse if it is about no object (OBJ-16)."""
     json = read_object(data)
     json.pop("mtime", None)  # OBJ-11

@@ -174,7 +174,7 @@ class MetaStore:
             publication = await window.publish(
                 subject,
                 info.encode(),
-                headers={ROLLUP: "sub"},
+                headers={ROLLUP: "sub"},  # OBJ-12
                 msg_id=id,
                 expect_last_subject_seq=last,
             )

@@ -110,7 +110,7 @@ class Upload:
             self._held.append(data[start:])
             self._room -= len(data) - start
 
-    async def finish(self) -> ObjectInfo:
+    async def finish(self) -> ObjectInfo:  # OBJ-22
         """There is no more of it."""
         if self._held:
             await self._send()
@@ -168,7 +168,7 @@ class Upload:
         self._chunks += 1
         id = "%s.%d" % (self._nuid, self._chunks)
         subject = self._metas.front + self._subject
-        self._flying.append(await self._window.publish(subject, chunk, msg_id=id))
+        self._flying.append(await self._window.publish(subject, chunk, msg_id=id))  # OBJ-20
         self._settle()
         while self._flying and self._flying[0].trouble is not None:
             # It is sent again: what comes behind it must not overtake it.

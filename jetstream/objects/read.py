@@ -35,12 +35,12 @@ async def open_reader(metas: MetaStore, info: ObjectInfo) -> ObjectReader:
     server = metas.api.session.connection.info
     largest = 0 if server is None else server.max_payload
     ahead = max(_AHEAD, largest + _AROUND)  # OBJ-28
-    watcher = await open_watch(
+    watcher = await open_watch(  # OBJ-41
         KeyWatcher,
         metas.target(metas.chunks),
         options,
         max_bytes=ahead,
-        snapshot=chunks_wanted(info.nuid, info.chunks),
+        snapshot=chunks_wanted(info.nuid, info.chunks),  # OBJ-39
     )
     return ObjectReader(metas, info, watcher)
 

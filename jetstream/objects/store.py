@@ -88,6 +88,7 @@ class ObjectStore:
                 why = "it is a link to the whole bucket %s" % shorten(link.bucket)
                 raise LinkUnreadable(self.bucket, name, why)
             if links > _MOST_LINKS:
+                # OBJ-31
                 raise LinkUnreadable(self.bucket, name, "it is a link to links, without end")
             if link.bucket != metas.bucket:
                 store = await self._manager.find(link.bucket)
@@ -233,7 +234,7 @@ class ObjectStore:
     async def seal(self) -> None:
         """Make the bucket read-only, forever."""
         config = (await self.status()).stream_info.config
-        await self._manager.streams.update_stream(config, sealed=True)
+        await self._manager.streams.update_stream(config, sealed=True)  # OBJ-9
 
     async def status(self) -> ObjectStoreStatus:
         """Return the configuration and the state of the bucket; raise BucketNotFound."""
@@ -242,7 +243,7 @@ class ObjectStore:
         except StreamNotFound:
             raise BucketNotFound(self.bucket) from None
 
-    async def list(self, show_deleted: bool = False) -> Infos:
+    async def list(self, show_deleted: bool = False) -> Infos:  # OBJ-37
         """Return the infos of all objects; an empty list if there are none."""
         check_flag("show_deleted", show_deleted)
         found: dict[str, ObjectInfo] = {}

@@ -23,7 +23,7 @@ else:
     _InitialObjects = Initial
 
 
-async def watch_infos(metas: MetaStore) -> KeyWatcher:
+async def watch_infos(metas: MetaStore) -> KeyWatcher:  # OBJ-36
     """Watch the messages with the infos of objects, as entries that are not decoded."""
     return await open_watch(KeyWatcher, metas.target(metas.infos), WatchOptions())
 

@@ -413,7 +413,7 @@ class OrderedConsumer:
                 self._look_at = self._api.session.port.now() + _LOOK_AFTER
         elif puller.uncounted:
             self._forget()  # ORDERED-27
-        return messages, puller.lost > 0
+        return messages, puller.lost > 0  # ORDERED-24
 
     def _forget(self) -> None:
         """The consumer is of no use any more. Whatever it still sends is for nobody."""

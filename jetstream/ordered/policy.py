@@ -74,7 +74,7 @@ class InOrder(Policy):
 
     @property
     def error(self) -> NatsError | None:
-        return self.recreator.error
+        return self.recreator.error  # ORDERED-16
 
     # Messages
 
@@ -119,7 +119,7 @@ class InOrder(Policy):
     def proved(self) -> None:
         self.recreator.proved()
 
-    def loses(self, status: Status) -> bool:
+    def loses(self, status: Status) -> bool:  # ORDPUSH-5
         shutdown = status.meaning == RETRY and "shutdown" in status.description.lower()
         return shutdown or status.meaning == ABSENT or isinstance(status.error, ConsumerDeleted)
 
@@ -148,7 +148,7 @@ class InOrder(Policy):
         self._report(self.recreator.handle_timer(now))
 
     def close(self) -> None:
-        self.recreator.close()
+        self.recreator.close()  # ORDPUSH-10
 
     def _report(self, failure: NatsError | None) -> None:
         for event in self.recreator.take_events():

@@ -329,7 +329,7 @@ class Recreator:
         failures = self.failures
         self.failures += 1
         if self._most and failures >= self._most:
-            self._end(ResetFailed(failures, error))
+            self._end(ResetFailed(failures, error))  # ORDERED-11
         elif failures:
             # ORDERED-9: a consumer that is lost without having been of any use counts, too.
             pause = SHORTEST_BACKOFF * 2 ** min(failures - 1, 10)

@@ -80,9 +80,9 @@ class AtomicBatch:
         ApiError: none of them is stored. PublishInDoubt: either all are or none.
         """
         headers = self._headers(options)
-        headers.set(BATCH_COMMIT, "1")
+        headers.set(BATCH_COMMIT, "1")  # BATCH-1
         ack = read_ack(await self._request(subject, data, headers))
-        if ack.batch != self._id or ack.count != self.size:
+        if ack.batch != self._id or ack.count != self.size:  # BATCH-5
             raise InvalidResponse(
                 "batch %s of %d messages is acknowledged as %s" % (self._id, self.size, show(ack))
             )
@@ -95,7 +95,7 @@ class AtomicBatch:
             raise InvalidState("a batch has at most %d messages" % MAX_BATCH, "BATCH-3")
         headers = publish_headers(options, self._session.connection) or Headers()
         headers.set(BATCH_ID, self._id)
-        headers.set(BATCH_SEQUENCE, str(self.size + 1))
+        headers.set(BATCH_SEQUENCE, str(self.size + 1))  # BATCH-1
         return headers
 
     async def _request(self, subject: str, data: BytesLike, headers: Headers) -> bytes:

@@ -134,7 +134,7 @@ class FastBatchMachine(Machine):
 
     def reply(self, operation: int) -> bytes:
         """The reply subject of the next message."""
-        return b"%s%d.%d.$FI" % (self._base, self.sent + 1, operation)
+        return b"%s%d.%d.$FI" % (self._base, self.sent + 1, operation)  # FAST-1
 
     def note_sent(self, operation: int, subject: bytes, now: float) -> None:
         """The next message has left: the first (START), the last (COMMIT), one between (APPEND).
@@ -177,7 +177,7 @@ class FastBatchMachine(Machine):
     def _place(self, msg: Msg) -> tuple[int, int]:
         """The number of the message that this is an answer to, and what that message was for."""
         tokens = msg.raw_subject[len(self._base) :].split(b".")
-        if len(tokens) == 3 and is_number(tokens[0]) and is_number(tokens[1]):
+        if len(tokens) == 3 and is_number(tokens[0]) and is_number(tokens[1]):  # FAST-16
             return int(tokens[0]), int(tokens[1])
         return 0, APPEND
 
@@ -248,7 +248,7 @@ class FastBatchMachine(Machine):
             error = PublishInDoubt("the connection was lost: it may be stored or not")
             self._tell(Loss(self._sure + 1, last, error))
 
-    def _refused(self, number: int, operation: int, error: NatsError, now: float) -> None:
+    def _refused(self, number: int, operation: int, error: NatsError, now: float) -> None:  # FAST-7
         """An error instead of an answer, or nobody was there."""
         if operation == PING:
             if isinstance(error, (NoStreamResponse, TooManyRequests)):

@@ -67,7 +67,7 @@ def publish_headers(
             )
     headers = options.get("headers")
     pairs = [
-        (MSG_ID, _text(options, "msg_id")),
+        (MSG_ID, _text(options, "msg_id")),  # PUB-8
         (EXPECTED_STREAM, _expected_stream(options)),
         (EXPECTED_LAST_SEQ, _sequence(options, "expect_last_seq")),
         (EXPECTED_LAST_SUBJECT_SEQ, _sequence(options, "expect_last_subject_seq")),
@@ -137,7 +137,7 @@ def schedule_headers(
 ) -> list[tuple[str, str]]:
     """Return the headers of a scheduled message (ADR-51)."""
     _check_when(when)
-    check_publish(target, "target")
+    check_publish(target, "target")  # SCHED-1
     if source:
         check_publish(source, "source")
     if not isinstance(time_zone, str):
@@ -148,7 +148,7 @@ def schedule_headers(
         ("Nats-Schedule", when),
         ("Nats-Schedule-Target", target),
         ("Nats-Schedule-Source", source),
-        ("Nats-Schedule-TTL", time_to_live(ttl, "schedule_ttl")),
+        ("Nats-Schedule-TTL", time_to_live(ttl, "schedule_ttl")),  # SCHED-4
         ("Nats-Schedule-Time-Zone", time_zone),
         ("Nats-Schedule-Rollup", "sub" if check_flag("rollup", rollup) else ""),
     ]

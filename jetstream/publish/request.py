@@ -80,7 +80,7 @@ class Publisher:
         patience = ELECTION if retries and in_cluster(connection) else 0.0
         each = api.timeout if timeout is None else check_patience("timeout", timeout)
         started = now = session.port.now()
-        end = started + (max(each, patience) if timeout is None else each)
+        end = started + (max(each, patience) if timeout is None else each)  # PUB-5
         tries = 0
         while True:
             request = connection.start_request(
@@ -126,7 +126,7 @@ class Publisher:
         """Return a batch of messages that are stored in order as they arrive."""
         from .fast import FastBatch
 
-        self._api.require_level(4, "a fast batch")
+        self._api.require_level(4, "a fast batch")  # FAST-12
         timeout = self._api.timeout if ack_timeout is None else ack_timeout
         return FastBatch(self._api.session, allow_gaps, flow, max_acks, timeout)
 
@@ -207,7 +207,7 @@ def read_ack(data: bytes) -> PubAck:
 
     InvalidResponse: the answer is neither.
     """
-    ack = PubAck.from_json(read_reply(data))
+    ack = PubAck.from_json(read_reply(data))  # PUB-2
     if not ack.stream:
         # PUB-1: another service replies on this subject, or no stream does.
         raise InvalidResponse("answer is not an acknowledgment: %s" % shorten(data))
@@ -232,7 +232,7 @@ class AckReader:
     def read(self, data: bytes) -> Ack:
         """Return the acknowledgment in this answer, for `make_ack`; errors as from `read_ack`."""
         digits = data[self._size : -1]
-        if data.startswith(self._head) and _is_sequence(digits) and data[-1] == _BRACE:
+        if data.startswith(self._head) and _is_sequence(digits) and data[-1] == _BRACE:  # PUB-19
             return self._like, digits
         like = read_ack(data)
         head = data[: data.rfind(b":") + 1]

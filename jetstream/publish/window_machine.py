@@ -78,7 +78,7 @@ class Publication(Waitable):
     async def result(self) -> PubAck:
         """Wait for the acknowledgment; raise the error that made the publish fail."""
         # Unlike a request, the publish continues if the caller stops waiting.
-        while self.answer is None:
+        while self.answer is None:  # PUB-18
             if self.error is not None:
                 self.error_raised = True
                 raise self.error
@@ -188,7 +188,7 @@ class AckWindow(Machine):
             if publication.waiters:
                 self.ready.append(publication)
         # Those who wait for room look when half of the window has become free.
-        return crowded and len(open) <= half
+        return crowded and len(open) <= half  # PUB-11
 
     def _refused(self, publication: Publication, now: float) -> None:
         trouble = publication.trouble
@@ -233,7 +233,7 @@ class AckWindow(Machine):
             elif publication.trouble is not None and publication.trouble.resting:
                 self._send(publication, now)
             else:
-                late.append(publication)
+                late.append(publication)  # PUB-12
         self._give_up(late, "no acknowledgment in time", PublishTimeout)  # PUB-21
         return bool(late)
 
@@ -244,7 +244,7 @@ class AckWindow(Machine):
             trouble = publication.trouble
             on_its_way = publication.deadline is not None and not (trouble and trouble.resting)
             publication.deadline = None
-            if on_its_way and _HAS_ID in (publication.order.block or b""):
+            if on_its_way and _HAS_ID in (publication.order.block or b""):  # PUB-13
                 if trouble is None:
                     trouble = publication.trouble = Trouble(now)
                 trouble.in_doubt = True
@@ -261,14 +261,14 @@ class AckWindow(Machine):
                 publication.trouble.refusals = 0
             self._send(publication, now)
 
-    def unsent(self, order: Publish, error: NatsError) -> None:
+    def unsent(self, order: Publish, error: NatsError) -> None:  # PUB-15
         publication = self.open.pop(self._token(order))
         self._fail(publication, error)
         self.ready.append(publication)
         self.ready.append(self)
 
     def end(self, error: NatsError | None = None) -> bool:
-        self._give_up(self._in_order(), str(error or "the publisher was closed"))
+        self._give_up(self._in_order(), str(error or "the publisher was closed"))  # PUB-17
         self.deadline = None  # else it would be kept until then
         return super().end(error)
 

@@ -99,7 +99,7 @@ class Puller:
             raise
         messages = [JsMsg(msg, session, self.ack_none) for msg in fetcher.take()]
         failure = self.leave(fetcher)
-        if failure is not None and not messages:
+        if failure is not None and not messages:  # FETCH-4
             raise failure
         return Batch(messages, failure)
 

@@ -106,7 +106,7 @@ class Consume(Machine):
         self._limit = max_bytes or max_messages
         self._threshold = threshold
         self._stop_after = stop_after  # 0: never
-        self._name = name  # of the consumer and its stream, for errors
+        self._name = name  # of the consumer and its stream, for errors (PULL-17)
         # Whether messages are no more than counted, and can be taken all at once.
         self._count_only = not (policy.recreates or self._by_bytes or self._pinned)
         self.policy = policy
@@ -145,7 +145,7 @@ class Consume(Machine):
         self._taken += 1
         if self._by_bytes:
             self.buffered_bytes -= counted_size(msg, self._pinned)
-        if self._taken == self._stop_after:
+        if self._taken == self._stop_after:  # CONSUME-16
             self._finish()
         else:
             self._refill(now)
@@ -169,7 +169,7 @@ class Consume(Machine):
         """Whether all that was wanted was taken (stop_after), before the subscription has ended."""
         return self._stop_after > 0 and self._taken >= self._stop_after
 
-    def stop(self) -> list[Msg]:
+    def stop(self) -> list[Msg]:  # CONSUME-14
         """End the subscription, and return the messages that were not taken."""
         self.rewind()
         self.buffered_bytes = 0
@@ -181,7 +181,7 @@ class Consume(Machine):
         """Let the policy know which messages are in the buffer, where no one will take them."""
         self.policy.rewind(self._queue.messages())
 
-    def start_draining(self) -> None:
+    def start_draining(self) -> None:  # CONSUME-15
         """Want no more; messages in the buffer, and those on their way, can still be taken."""
         self.stopped = True
         self._waiting = False
@@ -296,7 +296,7 @@ class Consume(Machine):
                 return False
             policy.receive(msg, now)
             return self._follow(now) or self.events.total > told
-        if policy.recreates and not self.ledger.knows(token):
+        if policy.recreates and not self.ledger.knows(token):  # ORDERED-15
             return False  # ORDERED-15: a pull of an earlier consumer says nothing about this one
         self._silent_at = now + self._silence
         self._grace_used = False
@@ -362,7 +362,7 @@ class Consume(Machine):
         if not self._online or not self._active or not self.policy.ready:
             return
         level = self._level()
-        missing = self._limit - level
+        missing = self._limit - level  # CONSUME-1
         if level >= self._threshold or missing <= self._too_small:
             if not self._by_bytes:
                 self._free_pops = level - self._threshold
@@ -442,7 +442,7 @@ class Consume(Machine):
         if self.policy.loses(status):
             return self._lose(status.error, now)
         if status.meaning == FAIL:
-            return self._fail(status.error)
+            return self._fail(status.error)  # CONSUME-6
         told = self.events.total
         self._ended(pull, status, now)
         self._refill(now)
@@ -461,7 +461,7 @@ class Consume(Machine):
         self._finish()
         return self.end(error)
 
-    def _ended(self, pull: Pull, status: Status, now: float) -> None:
+    def _ended(self, pull: Pull, status: Status, now: float) -> None:  # CONSUME-5
         """Note that a pull has ended, and whether to pause before the next one."""
         meaning = status.meaning
         if meaning != RETRY:
@@ -480,7 +480,7 @@ class Consume(Machine):
             self.events.add(PullWarning(status.error))
         if meaning == ABSENT and self._presence.absent(now):
             self._look_up()
-        if meaning in (LIMIT, ABSENT, SIZE, UNKNOWN):
+        if meaning in (LIMIT, ABSENT, SIZE, UNKNOWN):  # CONSUME-26
             self._pauses.refused(now, meaning == ABSENT)
         elif not self._progressed:
             self._pauses.unproductive(self._pulled_at)
@@ -490,7 +490,7 @@ class Consume(Machine):
         if not pin or pin == self.pin:
             return False
         self.pin = pin
-        self.events.add(Pinned(pin))
+        self.events.add(Pinned(pin))  # CONSUME-13
         return True
 
     def _look_up(self) -> None:

@@ -241,7 +241,7 @@ class Fetcher(Machine):
         self._got += 1
         self._mine += 1
         self._left -= 1
-        if self._left <= 0 or (self._bytes_left is not None and self._bytes_left <= 0):
+        if self._left <= 0 or (self._bytes_left is not None and self._bytes_left <= 0):  # FETCH-1
             self._finish(None, now)
 
     def _status(self, status: Status, now: float) -> bool:
@@ -256,7 +256,7 @@ class Fetcher(Machine):
             self.uncounted = status.code
         # FETCH-9: a first message that does not fit would be in the way of every fetch to come.
         fine = status.meaning in (DONE, RETRY, UNPIN) or (status.meaning == SIZE and self._got)
-        self._finish(None if fine else status.error, now)
+        self._finish(None if fine else status.error, now)  # FETCH-3
         return True
 
     def _got_message(self, now: float) -> None:
@@ -337,7 +337,7 @@ class Fetcher(Machine):
     def disconnected(self, now: float) -> None:
         if not self.done and self._online:
             text = "the connection was lost during the fetch from %s" % self._name
-            self._finish(ConnectionLost(text), now, open=True)
+            self._finish(ConnectionLost(text), now, open=True)  # FETCH-7
             self.ready.append(self)
 
     def end(self, error: NatsError | None = None) -> bool:

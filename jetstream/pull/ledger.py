@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # PULL-14: how much later than the server the client gives up.
 MARGIN = 1.0
 # In byte mode the number of messages is not to be the limit (ADR-37).
-MANY = 1_000_000
+MANY = 1_000_000  # PULL-13
 _REMEMBERED = 16
 _PIN_ID = b"Nats-Pin-Id: "
 # The last line of the header block of whatever a pinned client gets: that name and 22 characters.
@@ -44,7 +44,7 @@ class Pull(Record):
     def __init__(
         self, token: bytes, messages: int, max_bytes: int, ends_at: float, pin: str = ""
     ) -> None:
-        self.token = token
+        self.token = token  # PULL-2
         self.asked = messages, max_bytes
         self.messages = messages
         self.by_bytes = max_bytes > 0
@@ -106,7 +106,7 @@ class Ledger:
     def delivered(self, size: int) -> None:
         """A message came. One that no pull asked for, because it was given up, changes nothing."""
         if self.open:
-            pull = self.open[0]
+            pull = self.open[0]  # PULL-7
             _, rest = pull.book(-1, -size)
             if pull.empty:
                 self._count_out(pull)

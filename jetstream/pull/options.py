@@ -122,7 +122,7 @@ def consume_template(
     """For pull after pull: always with heartbeats, which alone tell of a silent server."""
     check_time("expires", expires, 1.0)
     if heartbeat is None:
-        heartbeat = min(expires / 2, LONGEST_HEARTBEAT)
+        heartbeat = min(expires / 2, LONGEST_HEARTBEAT)  # CONSUME-20
     else:
         check_heartbeat(heartbeat, expires, SHORTEST_HEARTBEAT)
     return _template(subject, _priority_fields(priority), expires, heartbeat, pinned)

@@ -75,7 +75,7 @@ class Push(Machine):
         self._max_messages = max_messages
         self._max_bytes = MAX_BYTES if max_bytes is None else max_bytes
         self._heartbeat = heartbeat
-        self._silence = alarm_after * heartbeat
+        self._silence = alarm_after * heartbeat  # PUSH-1
         self.policy = policy or PlainPush()
         self._admit = self.policy.admit
         self.events = self.policy.events
@@ -138,7 +138,7 @@ class Push(Machine):
         self.leave()
         return rest
 
-    def start_draining(self) -> None:
+    def start_draining(self) -> None:  # PUSH-14
         """Want no more; messages in the queue, and those on their way, can still be taken."""
         self.stopped = True
         self._set_deadline()
@@ -296,7 +296,7 @@ class Push(Machine):
         if due is not None and self._active:
             self.wake_by(due)
 
-    def _hear(self, now: float) -> None:
+    def _hear(self, now: float) -> None:  # PUSH-2, RUN-8
         """Note a sign of life. The deadline is left as it is: it fires too early, once."""
         self._heard = now
         if self._extra:
@@ -307,7 +307,7 @@ class Push(Machine):
         if not self._lose(error, now):
             self.events.add(PushWarning(error))
 
-    def _control(self, msg: Msg, now: float) -> bool:
+    def _control(self, msg: Msg, now: float) -> bool:  # PUSH-12
         """Handle a message of the server itself, which is never for the user."""
         policy = self.policy
         if policy.recreates and not self._active:
@@ -325,7 +325,7 @@ class Push(Machine):
             self._request(msg.raw_reply, now)
             return False
         block = msg.raw_headers or b""
-        stalled = header_value(block, STALLED)
+        stalled = header_value(block, STALLED)  # PUSH-8
         # Anyone may have written this: it must fit in a PUB.
         if len(stalled.split()) == 1 and len(stalled) <= _LONGEST_SUBJECT:
             self._request(stalled, now)
@@ -341,7 +341,7 @@ class Push(Machine):
             return self._lose(missed, now)
         return self.events.total > told
 
-    def _status(self, status: Status, now: float) -> bool:
+    def _status(self, status: Status, now: float) -> bool:  # ORDPUSH-8
         if self.policy.loses(status):
             return self._lose(status.error, now)
         if status.meaning == RETRY:

@@ -58,7 +58,7 @@ class PlainPush(Policy):
         if not room:
             return FULL  # PUSH-11: it shows as a gap as soon as another message arrives
         if not self._queue_group:
-            number = read_consumer_seq(msg.raw_reply)
+            number = read_consumer_seq(msg.raw_reply)  # PUSH-10
             if number is not None:
                 if number - 1 == self.last:
                     self.last = number
@@ -104,9 +104,9 @@ class PlainPush(Policy):
         if last is None or last == expected:
             return
         if last < expected:
-            self.events.add(Gap(last + 1, expected))
+            self.events.add(Gap(last + 1, expected))  # PUSH-5
         else:
-            self.events.add(ConsumerSequenceReset(last, number))
+            self.events.add(ConsumerSequenceReset(last, number))  # PUSH-6
 
 
 def is_control(msg: Msg) -> bool:
@@ -115,6 +115,6 @@ def is_control(msg: Msg) -> bool:
     PUSH-16: servers before 2.12.6 deliver stored status lines as they are. Only the reply subject
     tells a stored message from a status.
     """
-    if msg.data or not msg.status:
+    if msg.data or not msg.status:  # PUSH-13
         return False
     return not msg.raw_reply or msg.raw_reply.startswith(FLOW_CONTROL)

@@ -72,7 +72,7 @@ if TYPE_CHECKING:
         priority_timeout: float
 
 
-class ConsumerConfig(Fields):
+class ConsumerConfig(Fields):  # JSAPI-9
     """The configuration of a consumer; all of it may be left to the server's defaults.
 
     With a deliver_subject it is a push consumer, without one a pull consumer.
@@ -145,7 +145,7 @@ class ConsumerConfig(Fields):
             Choice("explicit", "all", "none", "flow_control"),
             "What is acknowledged: each message, with a message all before it, or nothing;"
             " `flow_control` (2.14) is for sourcing: answers to flow control acknowledge.",
-            always=True,
+            always=True,  # CONS-24
         ),
         Field(
             "ack_wait",

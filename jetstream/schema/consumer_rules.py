@@ -23,15 +23,15 @@ def check_consumer(config: ConsumerConfig, new: bool) -> None:
     """LocalError for the first rule that it breaks; `new`: see ConsumerConfig.check."""
     for what, name in (("durable", config.durable_name), ("consumer", config.name)):
         if name:
-            (check_new_name if new else check_known_name)(what, name)
+            (check_new_name if new else check_known_name)(what, name)  # CONS-1
     check_limits(config, config.description, config.metadata, "CONS-2", "CONS-3")
     refuse(config, _REFUSED)
     for subject in config.filter_subjects:
-        check_subscribe(subject, "filter subject")
+        check_subscribe(subject, "filter subject")  # CONS-6
     if config.filter_subject:
         check_subscribe(config.filter_subject, "filter subject")
     if config.deliver_subject:
-        check_publish(config.deliver_subject, "deliver subject")
+        check_publish(config.deliver_subject, "deliver subject")  # CONS-10
     refuse(config, _REFUSED_PUSH if config.deliver_subject else _REFUSED_PULL)
 
 

@@ -97,13 +97,13 @@ class Fields:
             field = index.get(key)
             if field is None:
                 if key not in _NOT_OURS:
-                    made.extra[key] = value
+                    made.extra[key] = value  # JSAPI-2
                 continue
             try:
                 decoded = None if value is None else field.type.decode(value)
             except TypeMismatch as error:
                 text = "%s.%s: %s %s" % (cls.__name__, key, shorten(value), error)
-                raise InvalidResponse(text) from None
+                raise InvalidResponse(text) from None  # JSAPI-6
             if decoded is not None:
                 _keep(made, key, decoded)
                 made._given[key] = value if field.type.lossy else _SET
@@ -118,7 +118,7 @@ class Fields:
         if config is None:
             made = cls()
         elif isinstance(config, cls):
-            made = config.copy()
+            made = config.copy()  # JSAPI-7
         elif isinstance(config, dict):
             try:
                 made = cls.from_json(config)
@@ -206,7 +206,7 @@ class Fields:
             else:
                 self._given[name] = _SET
 
-    def _shown(self) -> list[Field]:
+    def _shown(self) -> list[Field]:  # JSAPI-5
         return [
             field
             for field in self.FIELDS
@@ -218,7 +218,7 @@ class Fields:
     def _encode(self, field: Field) -> object:
         value = getattr(self, field.name)
         raw = self._given.get(field.name)
-        if raw is not _SET and field.type.decode(raw) == value:
+        if raw is not _SET and field.type.decode(raw) == value:  # JSAPI-1
             return raw
         # Again, because a list may have got anything since it was set.
         return field.type.encode(_check(self, field, value))

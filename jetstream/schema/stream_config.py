@@ -161,7 +161,7 @@ class ConsumerLimits(Fields):
     )
 
 
-class StreamConfig(Fields):
+class StreamConfig(Fields):  # JSAPI-9
     """The configuration of a stream; all but the name may be left to the server's defaults."""
 
     if TYPE_CHECKING:

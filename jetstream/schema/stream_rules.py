@@ -26,9 +26,9 @@ MAX_REPLICAS = 5
 
 def check_stream(config: StreamConfig, new: bool) -> None:
     """LocalError for the first rule that it breaks; `new`: see StreamConfig.check."""
-    (check_new_name if new else check_known_name)("stream", config.name)
+    (check_new_name if new else check_known_name)("stream", config.name)  # STREAM-1
     for subject in config.subjects:
-        check_subscribe(subject, "subject of stream %s" % shorten(config.name))
+        check_subscribe(subject, "subject of stream %s" % shorten(config.name))  # STREAM-2
     check_limits(config, config.description, config.metadata, "STREAM-3", "STREAM-4")
     refuse(config, _REFUSED)
     if config.subject_transform is not None and config.subject_transform.src:
@@ -38,7 +38,7 @@ def check_stream(config: StreamConfig, new: bool) -> None:
     if config.mirror is not None:
         _check_mirror(config, config.mirror)
     for source in config.sources:
-        check_known_name("source", source.name)
+        check_known_name("source", source.name)  # STREAM-17
         _check_source(source)
 
 
@@ -81,7 +81,7 @@ def _check_source(source: StreamSource) -> None:
     if source.external is not None:
         for prefix in (source.external.api, source.external.deliver):
             if prefix:
-                check_publish(prefix, "prefix of an external stream")
+                check_publish(prefix, "prefix of an external stream")  # STREAM-20
 
 
 _NOT_FOR_MIRRORS = (

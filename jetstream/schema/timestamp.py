@@ -81,7 +81,7 @@ class Timestamp:
             minutes % 60,
             second,
         )
-        return date + (("." + "%09d" % ns).rstrip("0") if ns else "") + "Z"
+        return date + (("." + "%09d" % ns).rstrip("0") if ns else "") + "Z"  # TIME-3
 
     def __repr__(self) -> str:
         return "Timestamp(%r)" % str(self)

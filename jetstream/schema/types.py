@@ -290,7 +290,7 @@ TEXT = _Text()
 FLAG = _Flag()
 COUNT = _Number(-MOST_COUNT - 1, MOST_COUNT)  # int and int64; many have -1 for "no limit"
 COUNT32 = _Number(-(2**31), 2**31 - 1)
-MOST_SEQUENCE = 2**64 - 1  # uint64
+MOST_SEQUENCE = 2**64 - 1  # uint64 (JSAPI-8)
 SEQUENCE = _Number(0, MOST_SEQUENCE)
 DURATION = _Duration()
 SIGNED_DURATION = _Duration(signed=True)

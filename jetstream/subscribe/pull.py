@@ -224,6 +224,7 @@ class PullSubscription:
         else:
             template = fetch_template(puller.subject, expires, None, False, {}, puller.pinned)
         try:
+            # PSUB-10
             found = await puller.pull(template, batch, 0, longest - MARGIN, eager=several)
         except TimeoutExpired:
             return None  # PSUB-8: the caller checks the time
@@ -243,7 +244,7 @@ class PullSubscription:
         if self.closed:
             return
         self.closed = True
-        rest = self._puller.close()
+        rest = self._puller.close()  # PSUB-9
         if self._session.connection.closed:
             return  # what was not taken comes again by itself; so does the end of the consumer
         for msg in rest:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .options import Limits, OrderedSubscribeOptions, SubscribeOptions
 
 
-async def subscribe(
+async def subscribe(  # JSSUB-3
     streams: StreamManager, api: ApiClient, wanted: SubscribeOptions, limits: Limits
 ) -> PushMessages:
     """Find or create the consumer, and return the subscription, which is active."""
@@ -136,7 +136,7 @@ def _listen(
     probe = LivenessProbe(api.prefix, stream, name, target, inbox)
     machine = Push(
         PlainPush(last, bool(wanted.queue), probe, not config.idle_heartbeat),
-        heartbeat=config.idle_heartbeat,
+        heartbeat=config.idle_heartbeat,  # JSSUB-15
         alarm_after=limits.alarm_after,
         flow_control=config.flow_control,
         ack_none=config.ack_policy == "none",

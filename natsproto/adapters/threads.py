@@ -190,7 +190,7 @@ class ThreadsPort(SocketDriver):
 
     def _find(self, effect: Dial) -> bool:
         """Look the name up; return True if that is done, and there may be more to do."""
-        addresses = self._lookups.start(effect, self._looked_up)
+        addresses = self._lookups.start(effect, self._looked_up)  # CLOCK-3
         if addresses is None:
             return False
         self._begin(effect, addresses)
