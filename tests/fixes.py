@@ -385,7 +385,7 @@ CONSUMER_FIXES = [
     ),
     Fix(
         "a push subscription takes a stored message for a status",
-        "jetstream/push/machine.py",
+        "jetstream/push/policy.py",
         (
             (
                 "    return not msg.raw_reply or msg.raw_reply.startswith(FLOW_CONTROL)\n",
