@@ -45,13 +45,13 @@ if TYPE_CHECKING:
     from . import errors as errors
     from . import events as events
     from .client import Client as Client
-    from .connection.publishing import Stats as Stats
+    from .connection.outbound import Stats as Stats
     from .subscription import Subscription as Subscription
 else:
     _HOMES = {
         "Client": "client",
         "OutBufferFull": "errors",  # the former name of PendingBufferFull
-        "Stats": "connection.publishing",
+        "Stats": "connection.outbound",
         "Subscription": "subscription",
     }
     __getattr__ = lazy_names("natsproto", _HOMES, globals())

@@ -13,7 +13,7 @@ from .port import blocking, blocking_next, blocking_to, locked_to, run_sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .connection.publishing import Stats
+    from .connection.outbound import Stats
     from .options import ServersLike
     from .port import BlockingPort
     from .wire.encode import BytesLike

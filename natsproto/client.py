@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .connection.machine import Connection
-    from .connection.publishing import Stats
+    from .connection.outbound import Stats
     from .events import Event, Unread
     from .options import ServersLike
     from .port import Port
@@ -124,7 +124,7 @@ class Client:
             data,
             deadline=self.session.answer_deadline(timeout),
             headers=headers,
-            most=check_count("max_msgs", max_msgs),
+            max_msgs=check_count("max_msgs", max_msgs),
             stall=check_seconds("stall", stall),
             max_bytes=check_count("max_bytes", max_bytes),
         )

@@ -30,11 +30,11 @@ CONNECTION_FIXES = [
         "natsproto/connection/machine.py",
         (
             (
-                "            self._closing = Drain(self, deadline, None)\n",
+                "            self._closing = Drain(self.pings, deadline, None)\n",
                 "            if self.state != CONNECTED:\n"
                 "                self._shut(None)\n"
                 "                return self.start_close(deadline)\n"
-                "            self._closing = Drain(self, deadline, None)\n",
+                "            self._closing = Drain(self.pings, deadline, None)\n",
             ),
         ),
         ("tests/connection/test_machine_close.py::test_how_a_close_ends",),
@@ -42,30 +42,30 @@ CONNECTION_FIXES = [
     ),
     Fix(
         "a held publish above the limit of the next server is sent",
-        "natsproto/connection/publishing.py",
+        "natsproto/connection/outbound.py",
         (
             (
-                "if len(frame) > self._max_payload and size_of(frame) > self._max_payload:",
+                "if len(frame) > self.max_payload and size_of(frame) > self.max_payload:",
                 "if False:",
             ),
         ),
         (
-            "tests/connection/test_publishing.py::"
+            "tests/connection/test_outbound.py::"
             "test_held_publishes_above_the_new_limit_are_not_sent",
-            "tests/connection/test_commands_held.py::"
+            "tests/connection/test_machine_held.py::"
             "test_a_publish_that_is_too_large_for_the_next_server_is_dropped_alone",
-            "tests/connection/test_commands_held.py::"
+            "tests/connection/test_machine_held.py::"
             "test_a_request_that_is_too_large_for_the_next_server_fails",
         ),
         "assert [] == [b'PUB a.b 31",
     ),
     Fix(
         "a later INFO turns off the features that it does not mention",
-        "natsproto/connection/publishing.py",
-        (("        if not first and self.info is not None:\n", "        if False:\n"),),
+        "natsproto/connection/transport.py",
+        (("if name not in _MOMENTARY}", "if False}"),),
         (
-            "tests/connection/test_link.py::test_a_later_info_does_not_unset_what_it_leaves_out",
-            "tests/connection/test_publishing.py::test_what_a_later_info_leaves_out_stays",
+            "tests/connection/test_machine_link.py::test_a_later_info_does_not_unset_what_it_leaves_out",
+            "tests/connection/test_transport.py::test_a_later_info_does_not_unset_what_it_leaves_out",
         ),
         "{'jetstream': False} != {'jetstream': True}",
     ),

@@ -13,7 +13,7 @@ from __future__ import annotations
 from jetstream.errors import InvalidResponse, JetStreamError
 from jetstream.errors.api import MessageNotFound
 from jetstream.schema.timestamp import Timestamp
-from natsproto.connection.waitable import is_status
+from natsproto.connection.waitable import is_status_reply
 from natsproto.errors import InvalidValue, NoResponders, NotSupported, TimeoutExpired
 from natsproto.wire.headers import VERSION, Headers
 from natsproto.wire.record import Record
@@ -155,7 +155,7 @@ async def _get_page(
     """Return messages, the number of further ones, the last sequence, and the sequence of all."""
     found: list[StoredMsg] = []
     for msg in await request_direct(api, stream, body):
-        if msg.status == END_OF_BATCH and is_status(msg):
+        if msg.status == END_OF_BATCH and is_status_reply(msg):
             headers = msg.headers or Headers()
             return (
                 found,

@@ -17,7 +17,7 @@ import pyarrow as pa
 from jetstream.api.stored import END_OF_BATCH, NOT_FOUND, incomplete, request_direct
 from jetstream.errors import InvalidResponse, JetStreamError
 from jetstream.schema.timestamp import Timestamp
-from natsproto.connection.waitable import is_status
+from natsproto.connection.waitable import is_status_reply
 from natsproto.port import run_sync
 from natsproto.wire import text as _text
 from natsproto.wire.headers import VERSION
@@ -81,7 +81,7 @@ async def _get(api: Api, stream: str, body: dict[str, Any]) -> list[Msg]:
     """Return the messages of one reply; an empty list if there are no more."""
     replies = await request_direct(api, stream, body)
     last = replies[-1] if replies else None
-    if last is None or not (last.status and is_status(last)):  # GET-12
+    if last is None or not (last.status and is_status_reply(last)):  # GET-12
         raise incomplete(stream)
     if last.status not in (NOT_FOUND, END_OF_BATCH):
         raise JetStreamError("direct get: %d %s" % (last.status, cut_middle(last.description)))

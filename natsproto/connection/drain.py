@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from natsproto.errors import NatsError
 
-    from .commands import Commands
+    from .pings import Pings
     from .waitable import Receiver
 
 
@@ -29,13 +29,11 @@ class Drain(Request):
     With `receivers` None it only closes: no subscription is waited for.
     """
 
-    __slots__ = ("_again", "_commands", "_complete", "_expired", "_flush", "_receivers", "_seen")
+    __slots__ = ("_again", "_complete", "_expired", "_flush", "_pings", "_receivers", "_seen")
 
-    def __init__(
-        self, commands: Commands, deadline: float, receivers: list[Receiver] | None
-    ) -> None:
+    def __init__(self, pings: Pings, deadline: float, receivers: list[Receiver] | None) -> None:
         super().__init__("close" if receivers is None else "drain", deadline)
-        self._commands = commands
+        self._pings = pings
         self._receivers = receivers
         self._flush: Request | None = None
         self._seen = 0  # how many publishes the flush covers
@@ -56,8 +54,8 @@ class Drain(Request):
     def _flushed(self) -> bool:
         flush = self._flush
         if flush is None or isinstance(flush.error, ConnectionLost):
-            return self._commands.idle or self._start_flush()
-        if flush.done and self._again and self._seen != self._commands.stats.out_msgs:
+            return self._pings.idle or self._start_flush()
+        if flush.done and self._again and self._seen != self._pings.published:
             # DRAIN-6: the last message was taken before its answer was published. Once, because
             # somebody may be publishing all the time.
             self._again = False
@@ -65,8 +63,8 @@ class Drain(Request):
         return flush.done
 
     def _start_flush(self) -> bool:
-        self._seen = self._commands.stats.out_msgs
-        self._flush = self._commands.start_flush(None)
+        self._seen = self._pings.published
+        self._flush = self._pings.start_flush(None)
         return self._flush.done
 
     def left(self) -> int:

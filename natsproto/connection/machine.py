@@ -1,8 +1,7 @@
 """Connection: one client across reconnects, without I/O.
 
-It is told what happens (inputs), asked what to do (outputs), and used by the API (commands, in
-commands.py). The states and what is legal in each are in states.py. A life reads like this, the
-first line of it in handshake.py, the second in link.py:
+The adapter reports what happens (inputs) and reads what to do (outputs); the API gives commands.
+states.py has the states and the table that every change of state follows. A life reads like this:
 
     connect -> Dial -> transport_opened -> INFO -> [StartTls -> tls_started] -> CONNECT PING -> PONG
     -> CONNECTED until the transport is lost -> the next server, at once or after a pause -> ...
@@ -10,6 +9,18 @@ first line of it in handshake.py, the second in link.py:
 What survives a lost transport: subscriptions (sent again first), publishes that the adapter had not
 taken (sent once, after them), requests (their inbox is a subscription). What does not: a flush that
 waits for its PONG, and bytes that the adapter had taken. Nothing is ever sent twice.
+
+A Connection is made of parts, each with a state of its own. A part never sees the connection: it
+returns what the connection has to do, or reports to the bus.
+
+    outbound       publishes and other frames on their way out
+    subscriptions  the receivers of messages
+    requests       publishes that wait for a response
+    pings          PONGs that are due, flushes, what the server has confirmed
+    lame_duck      leaving a server that is about to stop; None while it has not said so
+    transport      everything that belongs to one dial; None while there is none
+    attempts       which server to dial, and when
+    bus            ready waitables, events and deadlines of all of them
 """
 
 from __future__ import annotations
@@ -17,31 +28,181 @@ from __future__ import annotations
 from natsproto.errors import (
     ConnectionClosed,
     ConnectionLost,
+    LocalError,
     NatsError,
+    PermissionDenied,
     ProtocolError,
     TimeoutExpired,
     TlsFailed,
 )
-from natsproto.wire.text import cut_middle
+from natsproto.events import (
+    AttemptFailed,
+    Closed,
+    Connected,
+    Disconnected,
+    Discovered,
+    PublishDropped,
+    ServerError,
+)
+from natsproto.websocket import check_library
+from natsproto.wire import text as _text
+from natsproto.wire.frames import Err, Info, Msg, Ping, Pong
 
-from . import states
+from . import server_errors, states
+from .bus import Bus
 from .drain import Drain
-from .effects import Hangup
-from .handshake import new_parser
-from .link import Link
-from .states import CLOSED, CONNECTED, DIALING, GREETING, NEW, OPENING, SECURING, WAITING
-from .waitable import Mailbox, Request
+from .effects import Dial, Hangup, StartTls
+from .lame_duck import LameDuck
+from .outbound import HIGH_WATER, Outbound, size_of, subject_of
+from .pings import PING, PONG, Pings
+from .requests import Requests
+from .servers import Attempts, Pool
+from .states import (
+    CLOSED,
+    CONNECTED,
+    DIALING,
+    GREETING,
+    NEW,
+    OPENING,
+    SECURING,
+    TRANSITIONS,
+    WAITING,
+)
+from .subscriptions import Subscriptions
+from .tokens import Tokens
+from .transport import Transport
+from .waitable import Fence, Mailbox, Request, Waitable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from natsproto.errors import MessagesUnconfirmed
+    from natsproto.events import EventQueue
+    from natsproto.options import Options
+    from natsproto.wire.frames import Frame
+
     from .effects import Effect
-    from .waitable import Waitable
+    from .outbound import Stats
+    from .servers import Rng
+    from .waitable import Receiver
 
-_WAITING_FOR = {DIALING: "a connection", OPENING: "INFO", SECURING: "TLS", GREETING: "PONG"}
+_AWAITED = {DIALING: "a connection", OPENING: "INFO", SECURING: "TLS", GREETING: "PONG"}
 
 
-class Connection(Link):
-    """One client. Inputs take the time; outputs are to be read after every input and command."""
+class Connection:
+    """One client. Inputs take the time; read all outputs after every input and command."""
+
+    # Slots, because CPython finds few attributes faster than many: 0.05 us a publish.
+    __slots__ = (
+        "_alarm",
+        "_closing",
+        "_drain",
+        "_effects",
+        "_loss",
+        "_rng",
+        "attempts",
+        "bus",
+        "info",
+        "lame_duck",
+        "new_inbox",
+        "new_token",
+        "opened",
+        "options",
+        "outbound",
+        "perform",
+        "pings",
+        "pool",
+        "publish",
+        "requests",
+        "respond",
+        "send",
+        "start_flush",
+        "start_gather",
+        "start_request",
+        "state",
+        "stats",
+        "subscribe",
+        "subscriptions",
+        "tokens",
+        "transport",
+        "unsubscribe",
+        "wake_at",
+        "withdraw",
+    )
+
+    def __init__(self, options: Options, *, rng: Rng, tokens: Tokens | None = None) -> None:
+        self.options = options
+        self._rng = rng
+        self.tokens = tokens or Tokens(rng.randrange)
+        self.state = NEW
+        self._alarm = Waitable()  # the deadline of the state
+        self._effects: list[Effect] = []
+        #: Settled by the first connection, or when there is none.
+        self.opened = Request("connect")
+        #: What the server said about itself last.
+        self.info: Info | None = None
+        self._drain: Drain | None = None
+        self._closing: Drain | None = None  # the graceful close
+        self._loss: MessagesUnconfirmed | None = None  # at the end, until it is reported
+        # The parts
+        self.bus = bus = Bus()
+        self.pool = Pool(options, rng)
+        self.attempts = Attempts(self.pool)
+        self.transport: Transport | None = None
+        self.outbound = outbound = Outbound(bus, options.max_pending_out)
+        self.stats: Stats = outbound.stats
+        self.subscriptions = Subscriptions(bus, outbound, self.tokens)
+        self.requests = Requests(bus, outbound, self.subscriptions, options, rng)
+        self.pings = Pings(bus, outbound)
+        self.lame_duck: LameDuck | None = None
+        # Commands that are those of a part, bound once: no call is added on the hot path.
+        self.publish = outbound.publish
+        self.respond = outbound.respond
+        self.send = outbound.send
+        self.withdraw = outbound.withdraw
+        self.subscribe = self.subscriptions.subscribe
+        self.unsubscribe = self.subscriptions.unsubscribe
+        self.perform = self.subscriptions.perform
+        self.start_request = self.requests.start_request
+        self.start_gather = self.requests.start_gather
+        self.new_inbox = self.requests.new_inbox
+        self.new_token = self.requests.new_token
+        self.start_flush = self.pings.start_flush
+        self.wake_at = bus.wake_at
+
+    @property
+    def closed(self) -> str:
+        """Why the connection is closed for good; "" while it is open."""
+        return self.bus.closed
+
+    @property
+    def events(self) -> EventQueue:
+        """The events of the connection."""
+        return self.bus.events
+
+    @property
+    def online(self) -> bool:
+        """Whether effects of machines are applied now. If not, machines are notified later."""
+        return not self.outbound.holding
+
+    @property
+    def connecting(self) -> bool:
+        """Whether an attempt to connect is in progress, which has a deadline of its own."""
+        return self.transport is not None and self.state != CONNECTED
+
+    @property
+    def congested(self) -> bool:
+        """Whether callers should wait for `writable` before they publish more."""
+        return self.outbound.size > HIGH_WATER
+
+    @property
+    def writable(self) -> Waitable:
+        """Ready when the adapter has taken the frames of a congested connection."""
+        return self.outbound.writable
+
+    @property
+    def held(self) -> int:
+        """The number of messages that wait for a connection."""
+        return self.outbound.held
 
     # Inputs
 
@@ -50,59 +211,244 @@ class Connection(Link):
         self._enter(states.CONNECT)
         if self.options.retry_on_first_connect:
             self.opened.finish()
-            self._ready.append(self.opened)
+            self.bus.ready.append(self.opened)
         self._try_next(now)
         self._after(now)
 
     def transport_opened(self, now: float) -> None:
-        if self._accepts(states.OPENED):
-            url = self._dialled.url
-            if url.wants_tls if url.is_websocket else self.options.tls_first:
-                self._start_tls()  # CONN-14: before INFO
+        """Report that the transport of the last Dial is open."""
+        transport = self.transport
+        if self._accepts(states.OPENED) and transport is not None:
+            if transport.needs_tls_first(self.options):
+                self._start_tls(transport)
             else:
-                self._open(now)
+                self._open(transport, now)
             self._after(now)
 
     def tls_started(self, now: float) -> None:
-        if self._accepts(states.SECURED):
-            self._secured = True
-            self._parser = new_parser()  # CONN-13: whatever came in clear is not looked at
-            if self._greeted is None:
-                self._open(now)
+        """Report that the TLS handshake of the last StartTls is complete."""
+        transport = self.transport
+        if self._accepts(states.SECURED) and transport is not None:
+            transport.secure()
+            if transport.info is None:
+                self._open(transport, now)
             else:
-                self._greet(self._greeted, now)
+                self._greet(transport, now)
             self._after(now)
 
     def receive_data(self, data: bytes, now: float) -> None:
-        """Never raises for what the server sent: hangs up and says why."""
-        if not self._accepts(states.DATA):
+        """Report bytes. This never raises for what the server sent: it hangs up and says why."""
+        transport = self.transport
+        if not self._accepts(states.DATA) or transport is None:
             return
         self.stats.in_bytes += len(data)
-        parser = self._parser
         broken: NatsError | None = None
         try:
-            frames = parser.feed(data if self._websocket is None else self._unwrap(data))
+            plain = transport.websocket is None
+            frames = transport.parser.feed(data) if plain else transport.receive(data)
         except ProtocolError as error:
             frames = error.frames
             broken = error
-        self._route(frames, parser, now)
-        broken = broken or self._overdue()
-        if broken is not None and self._parser is parser:
-            self._break(broken, now)
+        if self.state == CONNECTED:
+            remaining = iter(frames)
+            deliver = self.subscriptions.deliver
+            frame = deliver(remaining, now)
+            while frame is not None:
+                self._handle(frame, transport, now)
+                # After a hangup, the rest is not looked at.
+                frame = deliver(remaining, now) if self.transport is transport else None
+        else:
+            for frame in frames:
+                self._handle(frame, transport, now)
+                if self.transport is not transport:
+                    break
+        if self.transport is transport:
+            if broken is None and (transport.owed or transport.websocket is not None):
+                broken = transport.overdue()
+            if broken is not None:
+                self._break(broken, now)
         self._after(now)
 
     def transport_closed(self, now: float, error: BaseException | None = None) -> None:
-        before = self.state
-        if not self._accepts(states.LOST):
+        """Report that the transport was lost, or could not be opened or secured."""
+        before, transport = self.state, self.transport
+        if not self._accepts(states.LOST) or transport is None:
             return
+        self._drop_transport()
         reason = "server closed the connection" if error is None else _describe(error)
         if before == CONNECTED:
-            self._lose(ConnectionLost(reason), now, hangup=False)
+            self._lost(transport, ConnectionLost(reason), now)
         elif before == SECURING:
-            self._fail(TlsFailed("TLS handshake failed: %s" % reason), now, hangup=False)
+            self._failed(transport, TlsFailed("TLS handshake failed: %s" % reason), now)
         else:
-            self._fail(self._complaint or ConnectionLost(reason), now, hangup=False)
+            self._failed(transport, transport.server_error or ConnectionLost(reason), now)
         self._after(now)
+
+    def handle_timer(self, now: float) -> None:
+        """Report the time; to be called at `next_deadline`, and harmless at any other time."""
+        self._enter(states.TIMER)
+        if self.state == CLOSED:
+            return
+        timers = self.bus.timers
+        for waitable in timers.pop_due(now):
+            if waitable is self._alarm:
+                self._on_alarm(now)
+            elif self.lame_duck is not None and waitable is self.lame_duck.timer:
+                self._leave(self.lame_duck, now)
+            elif waitable.handle_timer(now):
+                self.bus.ready.append(waitable)
+                if isinstance(waitable, Request):
+                    self._forget(waitable)
+            timers.arm(waitable)
+        self._after(now)
+
+    def forked(self, now: float) -> None:
+        """Make a transport of our own: this process is a copy of the one that owns the present one.
+
+        RECON-13: publishes that were queued are for the other process to send. So are responses
+        to requests, and the effects of machines. Subscriptions are made here as well.
+        """
+        if self.state == CLOSED:
+            return
+        error = ConnectionLost("the process was forked")
+        self._disclaim()
+        self.requests.fail(error)
+        for receiver in self.subscriptions.receivers():
+            if not isinstance(receiver, Mailbox):
+                self.subscriptions.end(receiver, error)
+        if self.transport is not None:
+            self.transport_closed(now, error)
+
+    def abandon(self, reason: str, *, copied: bool = False) -> None:
+        """Close without touching the transport, which the caller does not own (CONN-32).
+
+        With `copied`, this process is a copy, and the other one sends what was published.
+        """
+        if self.state != CLOSED:
+            if copied:
+                self._disclaim()
+            self._shut(ConnectionClosed(reason))
+            self._effects = []
+
+    def _disclaim(self) -> None:
+        self.outbound.disclaim()
+        self.pings.disclaim()
+
+    # Outputs: all four after every input and command, in this order
+
+    def take_effects(self) -> list[Effect]:
+        """Take what the adapter has to do, in this order."""
+        effects = self._effects
+        self._effects = []
+        return effects
+
+    def data_to_send(self) -> list[bytes]:
+        """Take what to write to the transport; to be called when it has room."""
+        pieces = self.outbound.take()
+        transport = self.transport
+        if transport is not None:
+            transport.owed = 0
+            if transport.websocket is not None:
+                pieces = transport.wrap(pieces)
+        for piece in pieces:
+            self.stats.out_bytes += len(piece)
+        return pieces
+
+    def take_ready(self) -> list[Waitable]:
+        """Take the waitables whose callers have to be woken."""
+        ready = list(self.bus.ready)
+        self.bus.ready.clear()
+        return ready
+
+    def next_deadline(self) -> float | None:
+        """Return when to call handle_timer, at the latest; None: only after the next input."""
+        heap = self.bus.timers.heap
+        return None if self.state == CLOSED or not heap else heap[0][0]
+
+    # Commands; those of a single part are bound in __init__
+
+    def mailbox(self, max_msgs: int, max_bytes: int) -> Mailbox:
+        """Return a queue to subscribe with; 0 stands for the default of the options."""
+        return Mailbox(max_msgs or self.options.max_msgs, max_bytes or self.options.max_bytes)
+
+    def cancel(self, request: Request) -> None:
+        """Stop waiting for a request; later responses to it are dropped."""
+        if request is not self._drain and request is not self._closing:  # DRAIN-8: they go on
+            request.finish()
+            self._forget(request)
+
+    def _forget(self, request: Request) -> None:
+        self.requests.forget(request)
+        self.pings.forget(request)
+
+    def start_drain_of(self, receivers: list[Receiver], deadline: float | None) -> Fence:
+        """Unsubscribe these, and send a fence: when it is settled, every message has arrived."""
+        fence = Fence("drain", deadline, receivers)
+        if self.bus.online:
+            self.subscriptions.drain(receivers)
+            self.pings.ping(fence)
+            self.bus.timers.arm(fence)
+        else:
+            self.subscriptions.end_all(receivers)
+            fence.finish()
+        return fence
+
+    def start_drain(self, deadline: float) -> Request:
+        """Unsubscribe everything, let the user take what arrived, flush, close (see drain.py)."""
+        if self._drain is None:
+            inbox = self.requests.inbox
+            receivers = [each for each in self.subscriptions.receivers() if each is not inbox]
+            self.start_drain_of(receivers, None)
+            self._drain = Drain(self.pings, deadline, receivers)
+            self.bus.timers.arm(self._drain)
+            self._advance_drain(self._drain)
+        return self._drain
+
+    def start_close(self, deadline: float) -> Request:
+        """Flush and close (CONN-27); settled when closed, with MessagesUnconfirmed (CONN-28).
+
+        Without a connection it waits for one only if a message waits to be sent. After the end it
+        reports a loss that was not reported before, once.
+        """
+        if self.state == CLOSED:
+            request = Request("close")
+            request.finish(error=self._loss)
+            self._loss = None
+            return request
+        if self._closing is None:
+            self._closing = Drain(self.pings, deadline, None)
+        elif self._closing.deadline is not None and deadline < self._closing.deadline:
+            self._closing.deadline = deadline  # a second caller is in more of a hurry
+        self.bus.timers.arm(self._closing)
+        self._advance_drain(self._closing)
+        return self._closing
+
+    def consumed(self, now: float) -> None:
+        """Report that the API took the last message of a subscription that has ended."""
+        self._after(now)
+
+    def close(self, now: float) -> None:
+        """Close at once and for good; `start_close` and `start_drain` are the graceful ways."""
+        if self.state != CLOSED:
+            self._shut(None)
+
+    def force_reconnect(self, now: float) -> None:
+        """Drop the transport, or the pause between two attempts, and dial the next server now."""
+        self.bus.check_open()
+        if self.state == CONNECTED:
+            self.attempts.forgive()
+            self._break(None, now)
+        elif self.state == WAITING:
+            self._dial(now)
+
+    # The state
+
+    def _enter(self, what: str) -> None:
+        """Change the state as the table says: the one place that does."""
+        try:
+            self.state = TRANSITIONS[(self.state, what)]
+        except KeyError:
+            raise states.illegal(self.state, what) from None
 
     def _accepts(self, report: str) -> bool:
         """Enter the state that an adapter's report leads to; False: it has no effect."""
@@ -113,187 +459,295 @@ class Connection(Link):
         self._enter(report)
         return self.state != CLOSED
 
-    def forked(self, now: float) -> None:
-        """This process is a copy of the one that owns the transport: make one of our own.
+    def _set_alarm(self, deadline: float) -> None:
+        """Set the deadline of the state."""
+        self._alarm.deadline = deadline
+        self.bus.timers.arm(self._alarm)
 
-        RECON-13: what was on its way out is the other process's to send. So are answers to the
-        requests, and whatever machines have ordered; subscriptions are made here as well.
-        """
-        if self.state == CLOSED:
-            return
-        error = ConnectionLost("the process was forked")
-        self._disclaim()
-        if self._replies is not None:
-            self._replies.fail(error)
-            self._replies = None  # the next request makes another inbox
-        for receiver in self._receivers():
-            if not isinstance(receiver, Mailbox):
-                self._end(receiver, error)
-        if self.state not in (NEW, WAITING):
-            self.transport_closed(now, error)
-
-    def abandon(self, reason: str, *, copied: bool = False) -> None:
-        """Close without touching the transport: whoever calls this does not own it (CONN-32).
-
-        With `copied` this process is a copy, and the other one sends what was published.
-        """
-        if self.state != CLOSED:
-            if copied:
-                self._disclaim()
-            self._shut(ConnectionClosed(reason))
-            self._effects = []
-
-    def _disclaim(self) -> None:
-        """What was published is the other process's to send."""
-        self._outbox.clear()
-        self._set_held([])
-        self._confirmed = self._accepted()
-
-    def handle_timer(self, now: float) -> None:
-        self._enter(states.TIMER)
-        if self.state == CLOSED:
-            return
-        for waitable in self._timers.pop_due(now):
-            if waitable is self._alarm:
-                self._alarm_rang(now)
-            elif waitable is self._mover:
-                self._leave(now)
-            elif waitable.handle_timer(now):
-                self._ready.append(waitable)
-                if isinstance(waitable, Request):
-                    self._forget(waitable)
-            self._timers.arm(waitable)
-        self._after(now)
-
-    # Outputs: all four after every input and command, in this order
-
-    def take_effects(self) -> list[Effect]:
-        effects = self._effects
-        self._effects = []
-        return effects
-
-    def data_to_send(self) -> list[bytes]:
-        """What to write to the transport, to be taken when that has room."""
-        if self.congested:
-            self._ready.append(self.writable)
-        self._owed = 0
-        pieces = self._outbox.take()
-        if self._websocket is not None:
-            pieces = self._websocket_bytes + [self._websocket.send(piece) for piece in pieces]
-            self._websocket_bytes = []
-        for piece in pieces:
-            self.stats.out_bytes += len(piece)
-        return pieces
-
-    def take_ready(self) -> list[Waitable]:
-        """Wake whoever waits for these."""
-        ready = list(self._ready)
-        self._ready.clear()
-        return ready
-
-    def next_deadline(self) -> float | None:
-        """When to call handle_timer, at the latest; None: only after the next input."""
-        return None if self.state == CLOSED else self._timers.next_deadline()
-
-    # Commands that concern the transport; the others are in commands.py
-
-    def force_reconnect(self, now: float) -> None:
-        """Drop the transport, or the pause between two attempts, and dial the next server now."""
-        self._check_open()
-        if self.state == CONNECTED:
-            self._short_lives = 0
-            self._lose(None, now)
-        elif self.state == WAITING:
-            self._dial(now)
-
-    def start_drain(self, deadline: float) -> Request:
-        """Unsubscribe everything, let the user take what arrived, flush, close (see drain.py)."""
-        if self._drain is None:
-            self._drain = Drain(self, deadline, self.start_drain_of_all())
-            self._timers.arm(self._drain)
-            self._advance_drain(self._drain)
-        return self._drain
-
-    def start_close(self, deadline: float) -> Request:
-        """Flush and close (CONN-27); settled when closed, with MessagesUnconfirmed (CONN-28).
-
-        Without a connection it waits for one if anything waits to be sent, otherwise for nothing.
-        After the end it reports a loss that nobody was told of, once.
-        """
-        if self.state == CLOSED:
-            request = Request("close")
-            request.finish(error=self._loss)
-            self._loss = None
-            return request
-        if self._closing is None:
-            self._closing = Drain(self, deadline, None)
-        elif self._closing.deadline is not None and deadline < self._closing.deadline:
-            self._closing.deadline = deadline  # a second caller who is in more of a hurry
-        self._timers.arm(self._closing)
-        self._advance_drain(self._closing)
-        return self._closing
-
-    def consumed(self, now: float) -> None:
-        """The API took the last message of a subscription that has ended."""
-        self._after(now)
-
-    def cancel(self, request: Request) -> None:
-        # DRAIN-8: it goes on with nobody waiting
-        if request is not self._drain and request is not self._closing:
-            super().cancel(request)
-
-    def close(self, now: float) -> None:
-        """Close at once and for good; `start_close` and `start_drain` are the graceful ways."""
-        if self.state != CLOSED:
-            self._shut(None)
-
-    # When things go wrong
-
-    def _alarm_rang(self, now: float) -> None:
+    def _on_alarm(self, now: float) -> None:
         options = self.options
         if self.state == WAITING:
             self._dial(now)
         elif self.state != CONNECTED:
-            text = "%s did not give %s within %g s"
-            url = cut_middle(str(self._dialled.url))
-            waited_for = _WAITING_FOR[self.state]
-            self._fail(TimeoutExpired(text % (url, waited_for, options.connect_timeout)), now)
-        elif len([each for each, _ in self._pings if each is None]) >= options.max_pings_out:
-            self._lose(ConnectionLost("no answer to %d PINGs" % options.max_pings_out), now)
+            text = "%s did not provide %s within %g s"
+            url = _text.cut_middle(self.attempts.server.name)
+            awaited = _AWAITED[self.state]
+            self._break(TimeoutExpired(text % (url, awaited, options.connect_timeout)), now)
+        elif self.pings.unanswered >= options.max_pings_out:
+            self._break(ConnectionLost("no answer to %d PINGs" % options.max_pings_out), now)
         else:
-            self._send_ping(None)
+            self.pings.ping()
             self._set_alarm(now + options.ping_interval)
 
+    # The handshake
+
+    def _try_next(self, now: float) -> None:
+        delay = self.attempts.choose(self.opened.done)
+        if delay is None:
+            self._shut(self.attempts.why_failed())
+        elif delay:
+            self._set_alarm(now + delay)
+        else:
+            self._dial(now)
+
+    def _dial(self, now: float) -> None:
+        server = self.attempts.confirm()
+        url = server.url
+        if url.is_websocket:
+            try:
+                check_library()  # WS-9: before dialing, and before TLS could fail for wss
+            except LocalError as error:
+                self._failed(None, error, now)
+                return
+        self.transport = Transport(server)
+        self._effects.append(Dial(url.host, url.port, self.options.shuffle))
+        self._enter(states.DIAL)
+        self._set_alarm(now + self.options.connect_timeout)
+
+    def _start_tls(self, transport: Transport) -> None:
+        self._enter(states.START_TLS)
+        self._effects.append(StartTls(transport.server.tls_name))
+
+    def _open(self, transport: Transport, now: float) -> None:
+        try:
+            transport.open()
+        except LocalError as error:
+            self._break(error, now)
+
+    def _greet(self, transport: Transport, now: float) -> None:
+        assert transport.info is not None
+        self._learn(transport.info)
+        self._enter(states.GREET)
+        try:
+            frame = transport.connect_frame(self.options)
+        except NatsError as error:
+            self._break(error, now)
+            return
+        self.outbound.add(frame)
+        self.outbound.add(PING)
+
+    def _learn(self, info: Info) -> None:
+        self.info = info
+        self.outbound.learn(info)
+
+    def _begin(self, transport: Transport, now: float) -> None:
+        """Enter CONNECTED, after the whole read was looked at: a refusal may follow PONG.
+
+        CONN-8: to a JWT that has expired the server sends PONG, INFO and -ERR in one go.
+        """
+        self._enter(states.ACCEPTED)
+        self._set_alarm(now + self.options.ping_interval)
+        self.attempts.connected(now)
+        self.bus.emit(Connected(transport.server.name, self.stats.connects > 0))
+        self.stats.connects += 1
+        if self.opened.finish():
+            self.bus.ready.append(self.opened)
+        self._discover(transport, now)
+        self.bus.online = True
+        self.subscriptions.connected(now)
+        for frame in self.outbound.release():
+            self._refuse(frame)
+        self.pings.connected()
+
+    def _refuse(self, frame: bytes) -> None:
+        """Drop a held publish that this server does not accept, and report it (RECON-14)."""
+        if self.outbound.is_request(frame):
+            self.requests.refuse(frame)
+        else:
+            self.bus.emit(PublishDropped(_text.decode(subject_of(frame)), size_of(frame)))
+
+    # Frames other than messages
+
+    def _handle(self, frame: Frame, transport: Transport, now: float) -> None:
+        if self.state in (OPENING, SECURING):
+            self._handle_first(frame, transport, now)
+        elif isinstance(frame, Ping):
+            self.outbound.add(PONG)
+            transport.owed += len(PONG)
+        elif isinstance(frame, Pong):
+            self._handle_pong(transport)
+        elif isinstance(frame, Err):
+            self._handle_error(frame.text, transport, now)
+        elif isinstance(frame, Info):
+            self._learn(transport.learn(frame))
+            if self.state == CONNECTED:
+                self._discover(transport, now)
+        elif isinstance(frame, Msg):
+            # CONN-3: on this transport nothing is subscribed yet.
+            self._break(ProtocolError("a message before PONG", 0, frame.raw_subject[:64]), now)
+
+    def _handle_first(self, frame: Frame, transport: Transport, now: float) -> None:
+        try:
+            outcome = transport.greet(frame, self.options)
+        except NatsError as error:
+            self._break(error, now)
+            return
+        if outcome == states.START_TLS:
+            self._start_tls(transport)
+        else:
+            self._greet(transport, now)
+
+    def _handle_pong(self, transport: Transport) -> None:
+        if self.state == GREETING:
+            transport.got_pong = True
+            return
+        request = self.pings.pong()
+        if isinstance(request, Fence):
+            self.subscriptions.end_all(request.receivers)
+        if request is not None:
+            lame_duck = self.lame_duck
+            if lame_duck is not None and request is lame_duck.fence and self.pings.fenced:
+                self.pings.ping(request)  # LDM-5: after the drains that began meanwhile
+            elif request.finish():
+                self.bus.ready.append(request)
+
+    def _handle_error(self, text: str, transport: Transport, now: float) -> None:
+        text = server_errors.short(text)
+        error = server_errors.as_error(text)
+        kind = server_errors.classify(text)
+        if kind == server_errors.REFUSED:
+            transport.auth_error = text
+        if kind in (server_errors.FATAL, server_errors.REFUSED):
+            self._break(error, now)
+            return
+        self.bus.emit(ServerError(error))
+        if self.state == GREETING:
+            transport.server_error = error  # ERR-4: the reason if the transport is closed now
+        if isinstance(error, PermissionDenied):
+            if server_errors.denies_publish(text):
+                self.requests.deny_subject(error)
+            else:
+                self.subscriptions.deny(error, server_errors.denied_sid(text))
+                self.requests.deny_inbox(error)
+
+    # Lame ducks, and other members of the cluster
+
+    def _discover(self, transport: Transport, now: float) -> None:
+        info = self.info
+        assert info is not None
+        # To a WebSocket, some servers announce the addresses of WebSockets as connect_urls.
+        urls = (transport.is_websocket and info.ws_connect_urls) or info.connect_urls
+        new = self.pool.discover(urls, transport.server)
+        if new:
+            self.bus.emit(Discovered([str(url) for url in new]))
+        if info.ldm:
+            if self.lame_duck is None:
+                self.lame_duck = LameDuck(self.bus, self._rng)
+            self.lame_duck.notice(transport.server.name, now, self._can_leave())
+
+    def _can_leave(self) -> bool:
+        staying = self._drain is not None or self._closing is not None
+        return self.pool.others() and self.options.max_reconnects != 0 and not staying
+
+    def _leave(self, lame_duck: LameDuck, now: float) -> None:
+        """Leave a lame duck: hold publishes back, and hang up when it has seen the rest."""
+        lame_duck.stop()
+        if self._can_leave():
+            self.pings.ping(lame_duck.leave(now + self.options.connect_timeout))
+            self.outbound.hold()
+
+    # The end of a transport
+
+    def _break(self, error: NatsError | None, now: float) -> None:
+        """Hang up; None: on purpose."""
+        transport = self.transport
+        assert transport is not None
+        connected = self.state == CONNECTED
+        self._effects.append(Hangup())
+        self._enter(states.HANG_UP)
+        self._drop_transport()
+        if connected:
+            self._lost(transport, error, now)
+        else:
+            assert error is not None
+            self._failed(transport, error, now)
+
+    def _drop_transport(self) -> None:
+        self.transport = None
+        self._alarm.deadline = None
+
+    def _failed(self, transport: Transport | None, error: NatsError, now: float) -> None:
+        """Continue after an attempt without a connection."""
+        self.outbound.clear()
+        self.attempts.failed(error)
+        self.bus.emit(AttemptFailed(self.attempts.server.name, error))
+        self._go_on(transport, error, now)
+
+    def _lost(self, transport: Transport, error: NatsError | None, now: float) -> None:
+        """Continue after the loss of a connection."""
+        if self.lame_duck is not None:
+            self.lame_duck.stop()
+            self.lame_duck = None
+        self.bus.online = False
+        self.outbound.take_back()
+        self.pings.disconnected(closing=self._drain is not None or self._closing is not None)
+        self.subscriptions.disconnected(now)
+        self.bus.emit(Disconnected(transport.server.name, error))
+        self.attempts.lost(error, now)
+        self._go_on(transport, error, now)
+
+    def _go_on(self, transport: Transport | None, error: NatsError | None, now: float) -> None:
+        """Try the next server, or close if trying again would not help."""
+        refused = self.attempts.refused_again("" if transport is None else transport.auth_error)
+        # CONN-17: the same refusal twice in a row; CONN-18: a mistake of our own.
+        if isinstance(error, LocalError) or refused:
+            self._shut(error)
+        else:
+            self._try_next(now)
+
     def _shut(self, reason: NatsError | None) -> None:
-        super()._shut(reason)
+        """Close for good; None: by the user."""
+        if self.transport is not None:
+            self._effects.append(Hangup())
+        self._drop_transport()
+        self._enter(states.CLOSE)
+        self.bus.online = False
+        self.bus.closed = text = "the connection is closed" + (
+            "" if reason is None else ": %s" % reason
+        )
+        error = ConnectionClosed(text)
+        # Subscriptions of a client that was closed on purpose just end.
+        self.subscriptions.end_all(self.subscriptions.receivers(), reason and error)
+        self.requests.fail(error)
+        self._loss = loss = self.pings.close(text)
+        self.outbound.close()
+        self.bus.ready += self.bus.timers.clear()  # no caller waits for a time that never comes
+        if self.opened.finish(error=reason or error):
+            self.bus.ready.append(self.opened)
+        self.subscriptions.report_drops()  # EVENT-6: before Closed, which is the last event
+        self.bus.emit(Closed(reason, 0 if loss is None else loss.unsent + loss.in_doubt))
         self._settle(self._drain)
         self._settle(self._closing)
         if self._drain is not None or self._closing is not None:
-            self._loss = None  # those who wait for them are told
-
-    def _settle(self, drain: Drain | None) -> None:
-        if drain is not None and drain.settle(self._loss, self.closed):
-            self._ready.append(drain)
+            self._loss = None  # their callers learn of it
 
     # The end of every input
 
     def _after(self, now: float) -> None:
-        if self._welcomed and self.state == GREETING:
-            self._begin(now)
-        while self._busy:
-            self.perform(self._busy.pop())
-        if self._dropping:
-            self._report_drops()
-        if self._leaving is not None and self._leaving.done:
-            self._lose(None, now)
-        self._advance_drain(self._drain)
-        self._advance_drain(self._closing)
+        transport = self.transport
+        if transport is not None and transport.got_pong and self.state == GREETING:
+            self._begin(transport, now)
+        subscriptions = self.subscriptions
+        if subscriptions.busy:
+            subscriptions.perform_all()
+        if subscriptions.dropping:
+            subscriptions.report_drops()
+        if self.lame_duck is not None and self.lame_duck.is_over:
+            self._break(None, now)
+        if self._drain is not None:
+            self._advance_drain(self._drain)
+        if self._closing is not None:
+            self._advance_drain(self._closing)
 
-    def _advance_drain(self, drain: Drain | None) -> None:
-        if drain is not None and drain.advance():
+    def _advance_drain(self, drain: Drain) -> None:
+        if drain.advance():
             if self.state != CLOSED:
                 self._shut(None)
             self._settle(drain)
+
+    def _settle(self, drain: Drain | None) -> None:
+        if drain is not None and drain.settle(self._loss, self.closed):
+            self.bus.ready.append(drain)
 
 
 def _describe(error: BaseException) -> str:

@@ -1,7 +1,7 @@
-"""What the server's -ERR texts mean.
+"""The classification of the server's -ERR texts.
 
-The texts are all there is: no codes, mixed case, and only some of them end the connection. A text
-that is not in the table is reported, and the socket decides (ERR-3).
+There are no codes: the texts are all there is, in mixed case, and only some of them end the
+connection. A text that is not in the table is reported, and the socket decides (ERR-3).
 """
 
 from __future__ import annotations
@@ -13,59 +13,59 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from natsproto.errors import NatsError
 
-STAYS = "stays"  # reported; the connection goes on
-DENIED = "denied"  # likewise, and it belongs to a subscription or a publish
-ENDS = "ends"  # the server closes the connection; another attempt may work
-REFUSED = "refused"  # the server closes the connection; the credentials are no good
+RECOVERABLE = "recoverable"  # reported; the connection continues
+DENIED = "denied"  # likewise; it concerns a subscription or a publish
+FATAL = "fatal"  # the server closes the connection; another attempt may work
+REFUSED = "refused"  # the server closes the connection; the credentials are invalid
 
 # First match wins; compared in lower case with the start of the text.
-MEANINGS = [
+CLASSIFICATION = [
     ("permissions violation", DENIED),
-    ("invalid subject", STAYS),
-    ("invalid publish subject", STAYS),
-    ("maximum subscriptions exceeded", STAYS),
+    ("invalid subject", RECOVERABLE),
+    ("invalid publish subject", RECOVERABLE),
+    ("maximum subscriptions exceeded", RECOVERABLE),
     ("authorization violation", REFUSED),
     ("user authentication expired", REFUSED),
     ("user authentication revoked", REFUSED),
     ("account authentication expired", REFUSED),
     ("authentication expired", REFUSED),
-    ("authentication timeout", ENDS),
-    ("stale connection", ENDS),
-    ("slow consumer", ENDS),
-    ("unknown protocol operation", ENDS),
-    ("maximum payload violation", ENDS),
-    ("maximum control line exceeded", ENDS),
-    ("maximum connections exceeded", ENDS),
-    ("maximum account active connections exceeded", ENDS),
-    ("connection throttling is active", ENDS),
-    ("failed account registration", ENDS),
-    ("attempted to connect to", ENDS),
-    ("invalid client protocol", ENDS),
-    ("no responders requires headers support", ENDS),
-    ("secure connection - tls required", ENDS),
-    ("server shutdown", ENDS),
+    ("authentication timeout", FATAL),
+    ("stale connection", FATAL),
+    ("slow consumer", FATAL),
+    ("unknown protocol operation", FATAL),
+    ("maximum payload violation", FATAL),
+    ("maximum control line exceeded", FATAL),
+    ("maximum connections exceeded", FATAL),
+    ("maximum account active connections exceeded", FATAL),
+    ("connection throttling is active", FATAL),
+    ("failed account registration", FATAL),
+    ("attempted to connect to", FATAL),
+    ("invalid client protocol", FATAL),
+    ("no responders requires headers support", FATAL),
+    ("secure connection - tls required", FATAL),
+    ("server shutdown", FATAL),
 ]
 _MAX_DIGITS = 18
 _MAX_TEXT = 8192  # twice the longest subject; 256 unread errors are not to keep megabytes
 
 
 def short(text: str) -> str:
-    """As much of it as is kept."""
+    """Return as much of the text as is kept."""
     return text[:_MAX_TEXT]
 
 
-def meaning(text: str) -> str:
-    """STAYS, DENIED, ENDS or REFUSED."""
+def classify(text: str) -> str:
+    """Return RECOVERABLE, DENIED, FATAL or REFUSED."""
     lower = text.lower()
-    for start, kind in MEANINGS:
+    for start, kind in CLASSIFICATION:
         if lower.startswith(start):
             return kind
-    return STAYS
+    return RECOVERABLE
 
 
 def as_error(text: str) -> NatsError:
-    """The exception for it."""
-    kind = meaning(text)
+    """Return the exception for it."""
+    kind = classify(text)
     if kind == REFUSED:
         return AuthorizationFailed("server error: %s" % text)
     if kind == DENIED:
@@ -76,21 +76,21 @@ def as_error(text: str) -> NatsError:
 
 
 def denied_sid(text: str) -> int:
-    """The subscription that a permission error names, 0 if it names none.
+    """Return the id of the subscription that a permission error names, 0 if it names none.
 
-    It does when permissions were taken away later; older servers put no quotes around it.
+    It does when permissions were revoked later; older servers do not quote the id.
     """
     digits = _text.encode(text).partition(b"(sid ")[2].partition(b")")[0].strip(b'"')
     return int(digits) if digits.isdigit() and len(digits) <= _MAX_DIGITS else 0
 
 
 def denies_publish(text: str) -> bool:
-    """Whether a permission error is about publishing, not about subscribing."""
+    """Return whether a permission error is about publishing, not about subscribing."""
     return "for publish to" in text.lower()
 
 
 def _quoted(text: str, after: bytes) -> str:
-    r"""What stands in double quotes behind this word; "" if nothing does.
+    r"""Return the text in double quotes after this word, "" if there is none.
 
     The server quotes as Go does: a quote or a backslash has a backslash before it.
     """

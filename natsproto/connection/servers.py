@@ -1,12 +1,12 @@
-"""The server pool: which server to try next, and after how long.
+"""Servers: which one to try next, and after how long.
 
-The pool is one list, in the order of trying. Whoever asks gets its head, which moves to the end
-(round robin). So the server in use, being the last that was tried, is at the end: after a loss all
-others come first. Members that the cluster tells of are put in before it.
+The pool is one list, in the order of trying. A request for the next server returns the head of the
+list and moves it to the end (round robin). The server in use was tried last, so it is at the end:
+after a loss all others come first. Members that the cluster announces are inserted before it.
 
-There are two ways to ask. `next_untried` is for the first connect: each server that the user named
-once, and what fails then is not held against it. `next` is for reconnecting: a server that fails
-max_reconnects times in a row leaves the pool; when `next` gives None, there is nothing to try.
+There are two such requests. `next_untried` is for the first connect: each server that the user
+named once, and failures do not count. `next` is for reconnecting: a server that fails
+max_reconnects times in a row leaves the pool; None means that there is nothing to try.
 
     input           failures    the pool
     next_untried    -           moves the server to its end
@@ -17,14 +17,25 @@ max_reconnects times in a row leaves the pool; when `next` gives None, there is 
     discover        -           adds and drops members; those that the user named stay
     set_servers     kept        is replaced; a server at the same address stays the same object
 
-What INFO says is hearsay: before TLS anybody on the way can have written it. It may name places to
-try, never the name that certificates are checked against, and never a place without TLS where the
-user asked for TLS (POOL-10, POOL-11).
+INFO is not trusted: before TLS, anything on the way can have written it. It may announce addresses
+to try, but never the name that certificates are checked against, and never an address without TLS
+if the user required TLS (POOL-10, POOL-11).
+
+`Attempts` asks the pool, and decides when to dial:
+
+    phase            the server                        delay before it       gives up
+    first connect    each configured server once       none                  when all were tried
+    reconnecting     the pool's next                   0 for the first, then when the pool is empty
+                                                       longer each time
+    after a flap     likewise                          continues to grow     likewise
+
+A flap is a connection that did not last: a server that accepts us and drops us at once would
+otherwise be dialed without any pause (RECON-2).
 """
 
 from __future__ import annotations
 
-from natsproto.errors import InvalidValue
+from natsproto.errors import AuthorizationFailed, ConnectFailed, InvalidValue
 from natsproto.options import read_servers
 from natsproto.urls import ServerUrl
 from natsproto.wire.text import cut_middle
@@ -33,6 +44,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol
 
+    from natsproto.errors import NatsError
     from natsproto.options import Options, ServersLike
 
     class Rng(Protocol):
@@ -44,20 +56,23 @@ if TYPE_CHECKING:
 
 MAX_DISCOVERED = 1000  # more members than any cluster has, few enough to look at in no time
 _MAX_DOUBLINGS = 60  # a microsecond has become 30,000 years by then
+# A connection that lasted that long is not a flap.
+_STABLE = 1.0
 
 
 class Server:
-    """A member of the pool.
+    """A member of the pool; `name` is its URL as text, without credentials.
 
-    `failures` counts failed attempts in a row, `last_error` is what the last one failed of.
-    `auth_error` belongs to the connection: the text of the server's last authorization error, ""
-    if there is none, so that the same one twice in a row can be told.
+    `failures` counts failed attempts in a row, and `last_error` is the error of the last one.
+    `auth_error` is the text of the server's last authorization error, "" if there is none, so that
+    the same one twice in a row can be recognized.
     """
 
-    __slots__ = ("auth_error", "discovered", "failures", "last_error", "tls_name", "url")
+    __slots__ = ("auth_error", "discovered", "failures", "last_error", "name", "tls_name", "url")
 
     def __init__(self, url: ServerUrl, discovered: bool, tls_name: str) -> None:
         self.url = url
+        self.name = str(url)
         self.discovered = discovered
         self.tls_name = tls_name
         self.failures = 0
@@ -208,6 +223,7 @@ class Pool:
         if server is None:
             return Server(url, False, name)
         server.url = url
+        server.name = str(url)
         server.discovered = False
         server.tls_name = name
         return server
@@ -251,3 +267,82 @@ def _read_address(scheme: str, text: str) -> ServerUrl | None:
         return ServerUrl.parse(scheme + "://" + text)
     except InvalidValue:
         return None
+
+
+class Attempts:
+    """The attempts of one client to connect and to reconnect."""
+
+    __slots__ = ("_connected_at", "_count", "_errors", "_flaps", "_pool", "_server")
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._server: Server | None = None
+        self._count = 1  # of reconnecting; the first connect was the immediate one
+        self._errors: list[tuple[str, NatsError]] = []  # the last of each server since a success
+        self._connected_at = 0.0
+        self._flaps = 0  # connections in a row that did not last
+
+    @property
+    def server(self) -> Server:
+        """The server that was chosen last."""
+        assert self._server is not None
+        return self._server
+
+    def choose(self, reconnecting: bool) -> float | None:
+        """Choose the next server; return the delay before dialing it, None if there is none."""
+        server = self._pool.next_untried()
+        delay = 0.0
+        if server is None and reconnecting:
+            server = self._pool.next()
+            delay = self._pool.delay(self._count)
+            self._count += 1
+        if server is None:
+            return None
+        self._server = server
+        return delay
+
+    def confirm(self) -> Server:
+        """Return the server to dial now: the pool may have been replaced during the delay."""
+        if self.server not in self._pool.servers:
+            self._server = self._pool.next() or self._server  # RECON-6
+        return self.server
+
+    def failed(self, error: NatsError) -> None:
+        """Note that an attempt ended without a connection."""
+        self._pool.failed(self.server, error)
+        url = self.server.name
+        self._errors = [each for each in self._errors if each[0] != url]
+        self._errors.append((url, error))
+
+    def connected(self, now: float) -> None:
+        """Note that the handshake is complete."""
+        self._connected_at = now
+        self._errors = []
+        self._pool.connected(self.server)
+
+    def lost(self, error: NatsError | None, now: float) -> None:
+        """Note that the connection is lost; None: it was given up on purpose."""
+        if now - self._connected_at >= _STABLE:
+            self._flaps = 0
+            self.server.auth_error = ""
+        self._count = self._flaps
+        self._flaps += 1
+        if error is not None:
+            self._errors = [(self.server.name, error)]
+
+    def forgive(self) -> None:
+        """Reconnect without delay next time, however short the connection was."""
+        self._flaps = 0
+
+    def refused_again(self, refusal: str) -> bool:
+        """Note a refusal of the credentials; return whether it is the same as before (CONN-17)."""
+        again = refusal != "" and refusal == self.server.auth_error
+        self.server.auth_error = refusal
+        return again
+
+    def why_failed(self) -> NatsError:
+        """Return one error for all attempts: that of refused credentials, if there is any."""
+        for _, error in self._errors:
+            if isinstance(error, AuthorizationFailed):
+                return error
+        return ConnectFailed(list(self._errors))

@@ -103,10 +103,7 @@ TRANSITIONS = {
 }
 
 
-def next_state(state: str, what: str) -> str:
-    """Return the state that an input or outcome leads to, or raise InvalidState."""
-    try:
-        return TRANSITIONS[(state, what)]
-    except KeyError:
-        text = "%s() is not legal in state %s" if what in INPUTS else "%s is not a way out of %s"
-        raise InvalidState(text % (what, state), "CONN-23") from None
+def illegal(state: str, what: str) -> InvalidState:
+    """Return the error for an input or outcome that has no row."""
+    text = "%s() is not legal in state %s" if what in INPUTS else "%s is not a way out of %s"
+    return InvalidState(text % (what, state), "CONN-23")

@@ -22,7 +22,7 @@ class Timers:
 
     def __init__(self) -> None:
         # (time, serial number, whose): the serial keeps the heap from comparing waitables.
-        self._heap: list[tuple[float, int, Waitable]] = []
+        self.heap: list[tuple[float, int, Waitable]] = []
         self._serial = 0
         self._sweep_at = _FEW
 
@@ -33,18 +33,18 @@ class Timers:
             return
         waitable.armed = deadline
         self._serial += 1
-        heapq.heappush(self._heap, (deadline, self._serial, waitable))
-        if len(self._heap) >= self._sweep_at:
+        heapq.heappush(self.heap, (deadline, self._serial, waitable))
+        if len(self.heap) >= self._sweep_at:
             self._sweep()
 
     def next_deadline(self) -> float | None:
         """The earliest entry, at or before the earliest deadline."""
-        return self._heap[0][0] if self._heap else None
+        return self.heap[0][0] if self.heap else None
 
     def pop_due(self, now: float) -> list[Waitable]:
         """Those whose deadline has come, earliest first; each has to be armed again."""
         due: list[Waitable] = []
-        heap = self._heap
+        heap = self.heap
         while heap and heap[0][0] <= now:
             time, _, waitable = heapq.heappop(heap)
             if waitable.armed != time:
@@ -58,17 +58,17 @@ class Timers:
 
     def clear(self) -> list[Waitable]:
         """Forget all of them; returns those that had a deadline."""
-        waiting = [entry[2] for entry in self._heap if entry[2].armed == entry[0]]
+        waiting = [entry[2] for entry in self.heap if entry[2].armed == entry[0]]
         for waitable in waiting:
             waitable.armed = None
             waitable.deadline = None
-        self._heap = []
+        self.heap = []
         return waiting
 
     def _sweep(self) -> None:
         """Drop what has no deadline any more: most requests end long before their time-out."""
         live: list[tuple[float, int, Waitable]] = []
-        for entry in self._heap:
+        for entry in self.heap:
             waitable = entry[2]
             if waitable.armed == entry[0]:
                 if waitable.deadline is None:
@@ -76,5 +76,5 @@ class Timers:
                 else:
                     live.append(entry)
         heapq.heapify(live)
-        self._heap = live
+        self.heap = live
         self._sweep_at = max(_FEW, 2 * len(live))  # so that sweeping costs O(1) for each entry

@@ -24,7 +24,7 @@ NO_RESPONDERS = 503
 _STORED = b"Nats-Stream: "
 
 
-def is_status(msg: Msg) -> bool:
+def is_status_reply(msg: Msg) -> bool:
     """Return whether the answer is a status of the server, not a message that looks like one.
 
     GET-12: servers before 2.12.6 answer direct gets with status lines that publishers stored.
@@ -60,9 +60,11 @@ class Request(Waitable):
     __slots__ = ("done", "error", "reply", "subject", "token", "what")
 
     def __init__(self, what: str, deadline: float | None = None, subject: str = "") -> None:
-        super().__init__()
-        self.what = what
+        # Not by super: every request would pay for the call.
         self.deadline = deadline
+        self.armed = None
+        self.waiters = []
+        self.what = what
         self.subject = subject
         self.token = b""
         self.done = False
@@ -80,7 +82,8 @@ class Request(Waitable):
         return True
 
     def receive(self, msg: Msg, now: float) -> bool:
-        if msg.status == NO_RESPONDERS and is_status(msg):
+        """Settle it with the response, or with NoResponders."""
+        if msg.raw_headers is not None and msg.status == NO_RESPONDERS and is_status_reply(msg):
             return self.finish(error=NoResponders(self.subject))
         return self.finish(msg)
 
@@ -99,22 +102,23 @@ class Fence(Request):
         self.receivers = receivers
 
 
-class Gather(Request):
-    """Many answers to one request (ADR-47): until `most` came, a pause of `stall`, or the deadline.
+class MultiRequest(Request):
+    """A request with many responses (ADR-47), which are in `replies`.
 
-    What came is in `replies`. The deadline is an ordinary end, not an error. A status instead of an
-    answer is the end, too; 503 is the error that it is for any request, others are kept. So is an
-    answer that is not within `limits`, messages and bytes: TooManyReplies.
+    It ends after `max_msgs` responses, after a pause of `stall` seconds, or at the deadline, which
+    is not an error. A status instead of a response ends it as well: 503 with NoResponders, any
+    other is kept as a response. A response above `limits`, messages and bytes, ends it with
+    TooManyReplies.
     """
 
-    __slots__ = ("_limits", "_size", "end", "most", "replies", "stall")
+    __slots__ = ("_limits", "_size", "end", "max_msgs", "replies", "stall")
 
     def __init__(
         self,
         what: str,
         deadline: float,
         subject: str,
-        most: int = 0,
+        max_msgs: int = 0,
         stall: float = 0.0,
         limits: tuple[int, int] = (65536, 64 * 1024 * 1024),
     ) -> None:
@@ -122,20 +126,20 @@ class Gather(Request):
         self._limits = limits
         self._size = 0
         self.end = deadline
-        self.most = most
+        self.max_msgs = max_msgs
         self.stall = stall
         self.replies: list[Msg] = []
 
     def receive(self, msg: Msg, now: float) -> bool:
-        status = msg.status >= 200 and is_status(msg)
+        status = msg.status >= 200 and is_status_reply(msg)
         if status and msg.status == NO_RESPONDERS:
             return self.finish(error=NoResponders(self.subject))
         self._size += msg.size
         most, most_bytes = self._limits
-        if (not self.most and len(self.replies) >= most) or self._size > most_bytes:
+        if (not self.max_msgs and len(self.replies) >= most) or self._size > most_bytes:
             return self.finish(error=self._too_many())  # REQ-10
         self.replies.append(msg)
-        if status or len(self.replies) == self.most:
+        if status or len(self.replies) == self.max_msgs:
             return self.finish()
         if self.stall:
             self.deadline = min(self.end, now + self.stall)
@@ -154,7 +158,7 @@ class Receiver(Waitable):
     """What a subscription delivers to: a Mailbox, or a machine that does more than queue.
 
     `received` counts all messages, `received_before` those before the last SUB; the subscription
-    ends when `received` reaches `after`. When `ended`, nothing more will come, and `error` says
+    ends when `received` reaches `limit`. When `ended`, nothing more will come, and `error` says
     why, if it was not on purpose. A machine adds itself to `busy` when it has orders for the
     connection, or wants its subscription to end (`leaving`) or to be one to its new `subject`
     (`moving`), to `ready` what else callers may be waiting for, and to `dropping` for each message
@@ -162,13 +166,13 @@ class Receiver(Waitable):
     """
 
     __slots__ = (
-        "after",
         "busy",
         "draining",
         "dropping",
         "ended",
         "error",
         "leaving",
+        "limit",
         "moving",
         "queue",
         "ready",
@@ -188,7 +192,7 @@ class Receiver(Waitable):
         self.queue = b""
         self.received = 0
         self.received_before = 0
-        self.after = 0
+        self.limit = 0
         self.draining = False
         self.leaving = False
         self.moving = False

@@ -83,7 +83,10 @@ def test_consume(runtime, js_server, where, nak):
                 await runtime.sleep(0.01)
             again = await consumer.fetch(9, expires=0.3)
             assert len(again) == (9 if nak else 0)
-            assert client.session.connection._subs.keys() <= {1, 3}  # answers, and the fetch
+            assert client.session.connection.subscriptions.by_sid.keys() <= {
+                1,
+                3,
+            }  # answers, and the fetch
             await client.flush()
 
     runtime.run(main)
@@ -98,7 +101,7 @@ def test_push_and_watch(runtime, js_server):
             await consumed(js)
             kv = await js.create_key_value(bucket="b")
             await kv.put("k", b"v")
-            before = len(client.session.connection._subs)
+            before = len(client.session.connection.subscriptions.by_sid)
             with one_warning("the subscription"):
                 async for _ in await js.subscribe("s", ack_policy="explicit"):
                     break
@@ -107,7 +110,7 @@ def test_push_and_watch(runtime, js_server):
                     break
             while await js.consumer_names("KV_b"):
                 await runtime.sleep(0.01)
-            assert len(client.session.connection._subs) == before
+            assert len(client.session.connection.subscriptions.by_sid) == before
             await js.delete_key_value("b")
 
     runtime.run(main)

@@ -210,7 +210,7 @@ def deaf_url():
 
 def test_connecting_takes_no_longer_than_it_may(deaf_url):
     begin = time.monotonic()
-    with pytest.raises(ConnectionClosed, match="did not give a connection within"):
+    with pytest.raises(ConnectionClosed, match="did not provide a connection within"):
         connect(deaf_url, connect_timeout=0.2)
     assert 0.2 <= time.monotonic() - begin < 2
 

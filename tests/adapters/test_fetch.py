@@ -138,7 +138,7 @@ def test_cancelled_at_any_moment(runtime, js_server):
 
 
 def test_an_iteration_that_is_left(runtime, js_server):
-    """Its pull is given back soon, and the messages that it did not give are not lost."""
+    """Its pull is given back soon, and the messages that it did not provide are not lost."""
 
     async def main():
         async with runtime.connect(js_server.url) as client:

@@ -242,7 +242,7 @@ def test_on_another_loop(server):
             await client.flush()
             assert (await sub.next(5)).data == b"ours"
             assert sub.pending == 0
-            assert len(client.session.connection._subs) == 1
+            assert len(client.session.connection.subscriptions.by_sid) == 1
 
     asyncio.run(main())
 

@@ -298,7 +298,7 @@ def test_a_slow_name_server_holds_up_no_timeout(server, slow_names):
     allowed, asked = slow_names
     url = f"nats://slow.example:{server.port}"
     begin = time.monotonic()
-    with pytest.raises(ConnectFailed, match="did not give a connection within"):
+    with pytest.raises(ConnectFailed, match="did not provide a connection within"):
         connect(url, connect_timeout=0.2)
     assert 0.2 <= time.monotonic() - begin < 2
     with connect(

@@ -11,6 +11,7 @@ from natsproto.options import Options
 
 if TYPE_CHECKING:
     from natsproto.connection.effects import Effect
+    from natsproto.connection.tokens import Tokens
     from natsproto.connection.waitable import Mailbox, Waitable
     from natsproto.events import Event
 
@@ -61,11 +62,12 @@ class Wire:
     the options say otherwise.
     """
 
-    def __init__(self, rng: Any = None, **options: Any) -> None:
+    def __init__(self, rng: Any = None, *, tokens: Tokens | None = None, **options: Any) -> None:
         options.setdefault("servers", "nats://a:4222")
         options.setdefault("shuffle", False)
-        self.connection = Connection(Options(**options), rng=rng or Script())
-        self.connection.tokens = Numbers()  # so that tests know every reply subject
+        # Numbers, so that tests know every reply subject.
+        tokens = tokens or Numbers()
+        self.connection = Connection(Options(**options), rng=rng or Script(), tokens=tokens)
         self.now = 0.0
         self.writable = True
         self._effects: list[Effect] = []

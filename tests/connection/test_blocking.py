@@ -8,7 +8,7 @@ import pytest
 
 from natsproto import blocking, client, subscription
 from natsproto.blocking import Client, EventReader, Subscription
-from natsproto.connection.outbox import HIGH_WATER
+from natsproto.connection.outbound import HIGH_WATER
 from natsproto.errors import (
     ConnectionClosed,
     InvalidState,

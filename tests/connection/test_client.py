@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from natsproto.client import leave
-from natsproto.connection.outbox import HIGH_WATER
+from natsproto.connection.outbound import HIGH_WATER
 from natsproto.errors import (
     ConnectionClosed,
     InvalidValue,
@@ -114,8 +114,8 @@ def test_request_many_ends_as_it_was_told(answer, options, expected):
     assert [reply.data for reply in replies] == expected
     ends_early = "max_msgs" in options or "sentinel" in options
     assert stage.now() == (options.get("stall", 0.0) if ends_early else 1.0)
-    assert stage.connection._replies is not None
-    assert stage.connection._replies.open == {}
+    assert stage.connection.requests.inbox is not None
+    assert stage.connection.requests.inbox.open == {}
 
 
 @pytest.mark.rule("REQ-10")
@@ -124,7 +124,7 @@ def test_request_many_is_bounded():
     with pytest.raises(TooManyReplies) as caught:
         stage.run(stage.client.request_many("svc", max_bytes=500))
     assert [reply.data for reply in caught.value.replies] == [b"1", b"2" * 50]
-    assert stage.connection._replies.open == {}
+    assert stage.connection.requests.inbox.open == {}
 
 
 @pytest.mark.rule("REQ-10")

@@ -1,4 +1,4 @@
-"""The drain of a client, step by step; that of a subscription is in test_commands.py."""
+"""The drain of a client; test_subscriptions_commands.py has that of a subscription."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Dialogue:
         connection.unsubscribe(2, after=3)
         self.publish("a.1", "b", "c", "a.2")
         self.request("echo", "nobody", "silent")
-        self.requests.append(connection.start_gather("many", deadline=9.0, most=3))
+        self.requests.append(connection.start_gather("many", deadline=9.0, max_msgs=3))
         self.accepted.append("many")
         self.serve(PING + info(connect_urls=["a:4222"]))
         self.serve(err('Permissions Violation for Publish to "z"') + b"+OK\r\n")
@@ -91,7 +91,7 @@ def check(dialogue, cuts):
     assert dialogue.boxes[1].received <= 3
     # Subscriptions are in force if they have not ended, and only then.
     live = {1, 4} | ({2} if not dialogue.boxes[1].ended else set())
-    assert set(connection._subs) == live
+    assert set(connection.subscriptions.by_sid) == live
     assert live <= {frame.sid for frame in dialogue.frames(Sub)[-1]}
     # Everything is settled, by an answer or for a reason.
     dialogue.end()
@@ -99,9 +99,17 @@ def check(dialogue, cuts):
         assert request.done
         assert type(request.error) in (type(None), NoResponders, TimeoutExpired, ConnectionLost)
     # Nothing is left over.
-    assert (connection._pings, connection._flushes, connection._held) == ([], [], [])
-    assert (connection._replies.open, connection._dropping, connection._busy) == ({}, [], [])
-    assert len(connection._timers._heap) < 10
+    assert (connection.pings._waiting, connection.pings._flushes, connection.outbound._held) == (
+        [],
+        [],
+        [],
+    )
+    assert (
+        connection.requests.inbox.open,
+        connection.subscriptions.dropping,
+        connection.subscriptions.busy,
+    ) == ({}, [], [])
+    assert len(connection.bus.timers.heap) < 10
     found = [name for name in names(wire.events()) if name in ("Connected", "Disconnected")]
     assert found in (["Connected"], ["Connected", "Disconnected", "Connected"])
 

@@ -238,8 +238,8 @@ def test_durations():
 
 def test_every_known_error_of_a_server_has_a_sentence():
     """The sentences agree with the table that the connection acts on."""
-    for start, meaning in server_errors.MEANINGS:
+    for start, meaning in server_errors.CLASSIFICATION:
         found = [row for row in explain.ERRORS if start.startswith(row[0]) or row[0] == start]
         assert found, start
-        stays = meaning in (server_errors.STAYS, server_errors.DENIED)
+        stays = meaning in (server_errors.RECOVERABLE, server_errors.DENIED)
         assert found[0][2] is stays, start

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from natsproto.connection.effects import Dial, Hangup, Publish
-from natsproto.connection.outbox import HIGH_WATER
+from natsproto.connection.outbound import HIGH_WATER
 from natsproto.connection.waitable import Receiver, Waitable
 from natsproto.errors import (
     ConnectFailed,
@@ -203,7 +203,7 @@ def test_an_attempt_that_takes_too_long(steps, missing):
     wire.timer(at=2.5)
     assert wire.effects() == [Hangup(), Dial("b", 4222, False)]
     [event] = wire.events()
-    assert str(event.error) == f"{URL} did not give {missing} within 2.5 s"
+    assert str(event.error) == f"{URL} did not provide {missing} within 2.5 s"
     assert wire.deadline == 5.0
 
 
@@ -354,7 +354,7 @@ def test_a_fork_without_a_transport():
         state = wire.state
         wire.forget().connection.publish("a")
         wire.tell("forked")
-        assert (wire.state, wire.effects(), wire.connection._held) == (state, [], [])
+        assert (wire.state, wire.effects(), wire.connection.outbound._held) == (state, [], [])
 
 
 # Odds and ends

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from natsproto.connection import states
+from natsproto.connection import machine
 from natsproto.connection.states import (
     CLOSED,
     CONNECTED,
@@ -111,8 +111,8 @@ def test_no_hot_loop_when_nothing_can_be_reached():
         else:
             wire.ring()
     assert 200 < attempts < 500
-    assert len(wire.connection._timers._heap) < 200
-    assert len(wire.connection._errors) == 3
+    assert len(wire.connection.bus.timers.heap) < 200
+    assert len(wire.connection.attempts._errors) == 3
 
 
 # The table is the whole truth about the state: every row happens, and nothing else does.
@@ -134,7 +134,7 @@ class Recorder(dict):
 @pytest.fixture
 def recorder(monkeypatch):
     recorder = Recorder()
-    monkeypatch.setattr(states, "TRANSITIONS", recorder)
+    monkeypatch.setattr(machine, "TRANSITIONS", recorder)
     return recorder
 
 
@@ -230,4 +230,4 @@ def test_one_line_of_the_package_changes_the_state():
             targets = node.targets if isinstance(node, ast.Assign) else []
             names = [each.attr for each in targets if isinstance(each, ast.Attribute)]
             found += [ast.unparse(node)] * names.count("state")
-    assert found == ["self.state = NEW", "self.state = next_state(self.state, what)"]
+    assert found == ["self.state = NEW", "self.state = TRANSITIONS[self.state, what]"]

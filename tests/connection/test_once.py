@@ -41,7 +41,7 @@ class Life:
             try:
                 wire.connection.publish(name, b"x" * (40 if step == "large" else 0))
             except PendingBufferFull:
-                assert wire.connection._holding
+                assert wire.connection.outbound.holding
             else:
                 self.accepted.append(name.encode())
         elif step == "take":
@@ -89,7 +89,7 @@ class Life:
     def finish(self):
         """Get connected, and take everything."""
         for _ in range(100):
-            if self.wire.state == CONNECTED and not self.wire.connection._holding:
+            if self.wire.state == CONNECTED and not self.wire.connection.outbound.holding:
                 break
             for step in ("step", "take", "pong"):
                 self.do(step)
@@ -138,7 +138,7 @@ def test_the_property_would_see_a_frame_that_is_sent_twice():
     life = Life()
     for step in ("publish", "publish"):
         life.do(step)
-    life.wire.connection._held.append(life.wire.connection._held[0])
+    life.wire.connection.outbound._held.append(life.wire.connection.outbound._held[0])
     life.finish()
     taken = [frame for frame in frames(life.transports[-1]) if isinstance(frame, Pub)]
     assert [frame.raw_subject for frame in taken] != life.accepted

@@ -31,7 +31,11 @@ def shown(wire):
             texts += [repr(value), str(value)]
             if isinstance(value, NatsError):
                 texts += [repr(value.args), repr(vars(value))]
-    texts += [repr(value) for value in vars(wire.connection).values()]
+    connection = wire.connection
+    # Not outbound, whose frames are what is sent, secrets included.
+    parts = [connection.attempts, connection.transport, connection.pings, connection.requests]
+    for part in [connection, *parts, connection.lame_duck]:
+        texts += [repr(getattr(part, name)) for name in getattr(type(part), "__slots__", ())]
     return "\n".join(texts)
 
 

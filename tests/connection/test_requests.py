@@ -30,7 +30,7 @@ def test_nobody_answers_in_time_and_a_late_answer_is_dropped():
     assert isinstance(request.error, TimeoutExpired)
     assert wire.ready()[-1] is request
     wire.data(msg(INBOX + ".1", 1))
-    assert (request.reply, wire.ready(), wire.connection._replies.open) == (None, [], {})
+    assert (request.reply, wire.ready(), wire.connection.requests.inbox.open) == (None, [], {})
 
 
 @pytest.mark.rule("REQ-4")
@@ -39,7 +39,7 @@ def test_a_cancelled_request_is_forgotten():
     request = wire.connection.start_request("a", deadline=2.0)
     wire.connection.cancel(request)
     wire.forget().data(msg(INBOX + ".1", 1)).timer(at=2.0)
-    assert (request.done, wire.ready(), wire.connection._replies.open) == (True, [], {})
+    assert (request.done, wire.ready(), wire.connection.requests.inbox.open) == (True, [], {})
 
 
 @pytest.mark.rule("RECON-11")

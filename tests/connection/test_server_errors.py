@@ -6,15 +6,15 @@ import pytest
 
 from natsproto import Parser
 from natsproto.connection.server_errors import (
+    CLASSIFICATION,
     DENIED,
-    ENDS,
-    MEANINGS,
+    FATAL,
+    RECOVERABLE,
     REFUSED,
-    STAYS,
     as_error,
+    classify,
     denied_sid,
     denies_publish,
-    meaning,
     short,
 )
 from natsproto.errors import AuthorizationFailed, PermissionDenied, ServerFailed
@@ -23,35 +23,35 @@ from tests.wire.support import transcripts
 
 TEXTS = [
     # as the server writes it                         means    source
-    ("Invalid Subject", STAYS),  # [67]
-    ("Invalid Publish Subject", STAYS),  # [68]
-    ("maximum subscriptions exceeded", STAYS),  # [71]
+    ("Invalid Subject", RECOVERABLE),  # [67]
+    ("Invalid Publish Subject", RECOVERABLE),  # [68]
+    ("maximum subscriptions exceeded", RECOVERABLE),  # [71]
     ('Permissions Violation for Publish to "x"', DENIED),  # [75]
     ('Permissions Violation for Subscription to "x"', DENIED),
-    ("Unknown Protocol Operation", ENDS),  # [60]
-    ("Maximum Payload Violation", ENDS),  # [65]
-    ("maximum control line exceeded", ENDS),  # [66]
-    ("no responders requires headers support", ENDS),  # [72]
-    ("invalid client protocol", ENDS),  # [74]
+    ("Unknown Protocol Operation", FATAL),  # [60]
+    ("Maximum Payload Violation", FATAL),  # [65]
+    ("maximum control line exceeded", FATAL),  # [66]
+    ("no responders requires headers support", FATAL),  # [72]
+    ("invalid client protocol", FATAL),  # [74]
     ("Authorization Violation", REFUSED),  # [76]
-    ("Authentication Timeout", ENDS),  # [77]
-    ("maximum connections exceeded", ENDS),  # [78]
-    ("Stale Connection", ENDS),  # [79]
+    ("Authentication Timeout", FATAL),  # [77]
+    ("maximum connections exceeded", FATAL),  # [78]
+    ("Stale Connection", FATAL),  # [79]
     ("User Authentication Expired", REFUSED),  # [90]
-    ("maximum account active connections exceeded", ENDS),  # [92]
+    ("maximum account active connections exceeded", FATAL),  # [92]
     ("User Authentication Revoked", REFUSED),
     ("Account Authentication Expired", REFUSED),
     ("authentication expired", REFUSED),
-    ("Connection throttling is active. Please try again later.", ENDS),
-    ("Failed Account Registration", ENDS),
-    ("Secure Connection - TLS Required", ENDS),
-    ("attempted to connect to route port", ENDS),
-    ("attempted to connect to leaf node port", ENDS),
-    ("Slow Consumer", ENDS),
-    ("Server Shutdown", ENDS),
-    ("something nobody has heard of", STAYS),
-    ("", STAYS),
-    ("\udcff\udcfe", STAYS),
+    ("Connection throttling is active. Please try again later.", FATAL),
+    ("Failed Account Registration", FATAL),
+    ("Secure Connection - TLS Required", FATAL),
+    ("attempted to connect to route port", FATAL),
+    ("attempted to connect to leaf node port", FATAL),
+    ("Slow Consumer", FATAL),
+    ("Server Shutdown", FATAL),
+    ("something nobody has heard of", RECOVERABLE),
+    ("", RECOVERABLE),
+    ("\udcff\udcfe", RECOVERABLE),
 ]
 
 
@@ -59,12 +59,14 @@ TEXTS = [
 @pytest.mark.parametrize(("text", "kind"), TEXTS)
 def test_what_a_text_means_in_any_case(text, kind):
     for form in (text, text.lower(), text.upper(), text.title(), text + " (and more)"):
-        assert meaning(form) == kind
+        assert classify(form) == kind
 
 
 def test_every_known_text_is_in_the_table_above():
-    used = {start for start, _ in MEANINGS for text, _ in TEXTS if text.lower().startswith(start)}
-    assert used == {start for start, _ in MEANINGS}
+    used = {
+        start for start, _ in CLASSIFICATION for text, _ in TEXTS if text.lower().startswith(start)
+    }
+    assert used == {start for start, _ in CLASSIFICATION}
 
 
 @pytest.mark.rule("ERR-2")
@@ -83,7 +85,7 @@ def test_the_transcripts_bear_the_table_out():
             ]
             later = [each for each in frames[i + 1 :] if each["conn"] == frame["conn"]]
             closed = bool(later) and later[0]["dir"] == "!"
-            assert closed == (meaning(text) in (ENDS, REFUSED)), (path.stem, text)
+            assert closed == (classify(text) in (FATAL, REFUSED)), (path.stem, text)
             seen.add(text)
     assert len(seen) >= 14
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from natsproto.connection.effects import Publish
-from natsproto.connection.outbox import HIGH_WATER
+from natsproto.connection.outbound import HIGH_WATER
 from natsproto.connection.waitable import Receiver, Request, Waitable
 from natsproto.errors import (
     ConnectionClosed,
@@ -116,7 +116,7 @@ def test_a_caller_that_is_cancelled_gives_the_request_up():
     request = wire.connection.start_request("a", deadline=9.0)
     with pytest.raises(KeyboardInterrupt):
         run_sync(session.settle(request))
-    assert (request.done, wire.connection._replies.open) == (True, {})
+    assert (request.done, wire.connection.requests.inbox.open) == (True, {})
 
 
 @pytest.mark.rule("CLOCK-1")

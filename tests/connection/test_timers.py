@@ -108,7 +108,7 @@ def test_a_million_settled_requests_leave_nothing():
         settled = Waitable()
         move(timers, settled, 1000.0 + i)
         settled.deadline = None
-    assert len(timers._heap) < 200
+    assert len(timers.heap) < 200
     assert timers.next_deadline() <= 1e9
     assert timers.pop_due(1e9) == [live]
 
@@ -142,4 +142,4 @@ def test_like_a_plain_list_of_deadlines():
         earliest = min([w.deadline for w in waitables if w.deadline is not None], default=None)
         if earliest is not None:
             assert timers.next_deadline() <= earliest
-    assert len(timers._heap) <= 200
+    assert len(timers.heap) <= 200

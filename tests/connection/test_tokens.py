@@ -6,9 +6,11 @@ import string
 
 import pytest
 
+from natsproto.connection import Connection
 from natsproto.connection.tokens import Numbers, Tokens
 from natsproto.connection.waitable import Receiver
 from natsproto.errors import NatsError
+from natsproto.options import Options
 from tests.connection.support import Wire
 
 
@@ -61,10 +63,10 @@ def test_numbers_count():
 
 @pytest.mark.rule("REQ-9")
 def test_a_connection_makes_its_tokens_from_its_randomness():
-    wire = Wire(random.Random(7))
-    wire.connection.tokens = Tokens(random.Random(8).randrange)
+    wire = Wire(tokens=Tokens(random.Random(8).randrange)).up()
     expected = Tokens(random.Random(8).randrange)
-    wire.up()
+    connection = Connection(Options(shuffle=False), rng=random.Random(8))
+    assert connection.tokens.next() == Tokens(random.Random(8).randrange).next()
     for _ in range(3):
         request = wire.connection.start_request("a", deadline=5.0)
         token = expected.next()
@@ -78,8 +80,7 @@ def test_every_receiver_gets_the_tokens_of_its_connection():
         def receive(self, msg, now):
             raise NatsError("nothing is sent here")
 
-    wire = Wire().up()
-    wire.connection.tokens = Tokens(random.Random(1).randrange)
+    wire = Wire(tokens=Tokens(random.Random(1).randrange)).up()
     receiver = Anything()
     wire.connection.subscribe("a", receiver)
     assert receiver.tokens is wire.connection.tokens

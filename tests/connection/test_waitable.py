@@ -5,12 +5,12 @@ import pytest
 from natsproto.connection.effects import Publish
 from natsproto.connection.waitable import (
     Fence,
-    Gather,
     Mailbox,
+    MultiRequest,
     Receiver,
     Request,
     Waitable,
-    is_status,
+    is_status_reply,
 )
 from natsproto.errors import ConnectionLost, NoResponders, TimeoutExpired, TooManyReplies
 from natsproto.wire.frames import Msg
@@ -51,7 +51,7 @@ def test_a_request_is_settled_once():
     ("data", "status", "fails"),
     [(b"", 503, True), (b"x", 503, False), (b"", 0, False), (b"", 404, False)],
 )
-@pytest.mark.parametrize("kind", [Request, Gather])
+@pytest.mark.parametrize("kind", [Request, MultiRequest])
 def test_only_503_without_payload_means_nobody(kind, data, status, fails):
     request = kind("it", 5.0, "who")
     request.receive(message(data, status), 1.0)
@@ -66,11 +66,11 @@ def test_a_stored_status_is_an_answer_and_not_the_end(status):
     """Direct get answers with a stored message, whose headers are followed by its place."""
     block = b"NATS/1.0 %d\r\nNats-Stream: S\r\nNats-Sequence: 7\r\n\r\n" % status
     stored = Msg(b"s", 1, b"", b"", block)
-    assert not is_status(stored)
+    assert not is_status_reply(stored)
     request = Request("it", 5.0, "who")
     request.receive(stored, 1.0)
     assert (request.reply, request.error) == (stored, None)
-    gather = Gather("it", 5.0, "who")
+    gather = MultiRequest("it", 5.0, "who")
     gather.receive(stored, 1.0)
     assert (gather.done, gather.replies, gather.error) == (False, [stored], None)
 
@@ -105,7 +105,7 @@ LIMITS = [  # limits, most, sizes of the answers, how many are kept, whether it 
 @pytest.mark.rule("REQ-10")
 @pytest.mark.parametrize(("limits", "most", "sizes", "kept", "fails"), LIMITS)
 def test_a_gather_keeps_what_is_within_its_limits(limits, most, sizes, kept, fails):
-    gather = Gather("", 10.0, "a", most, 0.0, limits)
+    gather = MultiRequest("", 10.0, "a", most, 0.0, limits)
     for size in sizes:
         gather.receive(message(size=size), 1.0)
     assert len(gather.replies) == kept
@@ -143,7 +143,7 @@ GATHER = [
     [pytest.param(*row[2:], id=row[1], marks=pytest.mark.rule(row[0])) for row in GATHER],
 )
 def test_when_a_gather_ends(most, stall, arrivals, ends):
-    gather = Gather("it", 10.0, "s", most, stall)
+    gather = MultiRequest("it", 10.0, "s", most, stall)
     now = 0.0
     for now, status in arrivals:
         assert not gather.done
@@ -158,7 +158,7 @@ def test_when_a_gather_ends(most, stall, arrivals, ends):
 
 @pytest.mark.rule("REQ-7")
 def test_nobody_is_an_error_for_a_gather_too_even_behind_answers():
-    gather = Gather("it", 10.0, "s")
+    gather = MultiRequest("it", 10.0, "s")
     gather.receive(message(), 1.0)
     assert gather.receive(message(b"", 503), 1.0)
     assert isinstance(gather.error, NoResponders)

@@ -55,7 +55,7 @@ def busy(rng):
     requests = [
         connection.start_request("a", deadline=9.0),
         connection.start_request("b", deadline=9.0),
-        connection.start_gather("a", deadline=9.0, most=2, stall=0.5),
+        connection.start_gather("a", deadline=9.0, max_msgs=2, stall=0.5),
         connection.start_flush(9.0),
     ]
     wire.connect().opened()
@@ -94,7 +94,7 @@ def test_damaged_dialogues(part):
             wire.timer(at=wire.deadline)
         assert wire.state == "CLOSED", seed
         assert all(request.done for request in requests), seed
-        assert wire.connection._subs == {}
+        assert wire.connection.subscriptions.by_sid == {}
         events = wire.events()
         assert type(events[-1]).__name__ == "Closed"
         assert len(events) <= 256

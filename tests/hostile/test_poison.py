@@ -41,7 +41,7 @@ def test_as_an_answer_it_settles_its_request_or_none(poison):
     wire = Wire().up()
     request = wire.connection.start_request("q", deadline=9.0)
     gather = wire.connection.start_gather("q", deadline=9.0)
-    inbox = wire.connection._replies.subject[:-1]
+    inbox = wire.connection.requests.inbox.subject[:-1]
     wire.forget()
     for token in (b"1", b"2", b"3"):
         wire.data(on_the_wire(poison._replace(subject=inbox + token)))

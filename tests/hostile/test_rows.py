@@ -34,8 +34,9 @@ def feed(wire, chunks):
     state = wire.state
     for chunk in chunks:
         wire.data(chunk)
-        assert wire.connection._parser._kept.size <= 1024 * 1024 + len(chunk)
-        assert wire.connection._outbox.size == 0
+        transport = wire.connection.transport
+        assert transport is None or transport.parser._kept.size <= 1024 * 1024 + len(chunk)
+        assert wire.connection.outbound.size == 0
         if wire.effects() or (state, wire.state) == ("CONNECTED", "DIALING"):
             return True
     return False

@@ -116,4 +116,8 @@ def begin(*answers, **asked):
 
 def left(stage):
     """Machines that are still subscribed."""
-    return [each for each in stage.connection._receivers() if each is not stage.connection._replies]
+    return [
+        each
+        for each in stage.connection.subscriptions.receivers()
+        if each is not stage.connection.requests.inbox
+    ]

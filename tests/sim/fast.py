@@ -411,8 +411,11 @@ class Ingesting(World):
             first = list(dict.fromkeys(values))
             require(first == sorted(first), lambda: f"F1: stored out of order: {values}")
         connection: Any = self.connection
-        require(not connection._subs, "I13: subscriptions are left")
-        require(not any(each.has_orders for each in connection._busy), "I13: orders are left")
+        require(not connection.subscriptions.by_sid, "I13: subscriptions are left")
+        require(
+            not any(each.has_orders for each in connection.subscriptions.busy),
+            "I13: orders are left",
+        )
 
     def _check_stored(self, attempt: Attempt, values: set[int]) -> None:
         mine = [message for message in self.model.stored if message.id == attempt.id]

@@ -71,7 +71,8 @@ class Fetching(Pulls):
 
     def _fetchers(self) -> list[Fetcher]:
         connection: Any = self.connection
-        subs = [each for each in connection._subs.values() if isinstance(each, Fetcher)]
+        receivers = connection.subscriptions.receivers()
+        subs = [each for each in receivers if isinstance(each, Fetcher)]
         return subs + [each for each in self.puller._idle if each not in subs]
 
     def check(self) -> None:

@@ -120,8 +120,14 @@ class Ordering(World):
 
     def finally_check(self) -> None:
         connection: Any = self.connection
-        require(not connection._subs, lambda: f"O6: {len(connection._subs)} subscriptions")
-        require(not any(each.has_orders for each in connection._busy), "O6: orders are left")
+        require(
+            not connection.subscriptions.by_sid,
+            lambda: f"O6: {len(connection.subscriptions.by_sid)} subscriptions",
+        )
+        require(
+            not any(each.has_orders for each in connection.subscriptions.busy),
+            "O6: orders are left",
+        )
         useless = [request.at for request in self.server.pulls if not request.brought]
         for index in range(20, len(useless)):
             require(useless[index] - useless[index - 20] > 0.99, "I7: a storm of pulls")

@@ -177,4 +177,4 @@ class OrderedPushing(World):
             left = list(self.model.consumers)
             require(not left, lambda: f"O6: {left} are left")
         connection: Any = self.connection
-        require(not connection._subs, "I13: subscriptions are left")
+        require(not connection.subscriptions.by_sid, "I13: subscriptions are left")

@@ -270,8 +270,11 @@ class Pushing(World):
         once = all(count <= replies[reply] for reply, count in self.model.acks.items())
         require(once, "I9: acknowledged twice")
         connection: Any = self.connection
-        require(not connection._subs, "I13: subscriptions are left")
-        require(not any(each.has_orders for each in connection._busy), "I13: orders are left")
+        require(not connection.subscriptions.by_sid, "I13: subscriptions are left")
+        require(
+            not any(each.has_orders for each in connection.subscriptions.busy),
+            "I13: orders are left",
+        )
 
 
 class PushingWithFlowControl(Pushing):

@@ -126,9 +126,13 @@ class Pulls(World):
         require(len(replies) == len(set(replies)), "I3: a reply subject was used twice")
         connection: Any = self.connection
         require(
-            not connection._subs, lambda: f"I13: {len(connection._subs)} subscriptions are left"
+            not connection.subscriptions.by_sid,
+            lambda: f"I13: {len(connection.subscriptions.by_sid)} subscriptions are left",
         )
-        require(not any(each.has_orders for each in connection._busy), "I13: orders are left")
+        require(
+            not any(each.has_orders for each in connection.subscriptions.busy),
+            "I13: orders are left",
+        )
 
 
 class Consuming(Pulls):
@@ -403,4 +407,4 @@ class Publishing(World):
                 require(isinstance(publication.error, PublishInDoubt), f"{publication.error!r}")
             require(copies <= 1, f"publish {number} is stored {copies} times")
         connection: Any = self.connection
-        require(not connection._subs, "I13: subscriptions are left")
+        require(not connection.subscriptions.by_sid, "I13: subscriptions are left")

@@ -218,8 +218,8 @@ class World:
             max_reconnects=-1,
             retry_on_first_connect=True,
         )
-        self.connection = Connection(options, rng=self.rng)
-        self.connection.tokens = Numbers()  # or a seed would mean something else
+        # With random tokens a seed would mean something else.
+        self.connection = Connection(options, rng=self.rng, tokens=Numbers())
         self.session = Session(self.connection, SimPort(self))
         self.prefix = "$JS.API"
         self.timeout = 2.0

@@ -252,12 +252,12 @@ def open_files() -> int:
 def contents(client: Client) -> tuple[int, int, int]:
     """Count subscriptions (except the one for replies), open requests and armed timers."""
     connection = client.session.connection
-    replies = connection._replies
-    subs = [sub for sub in connection._subs.values() if sub is not replies]
+    replies = connection.requests.inbox
+    subs = [sub for sub in connection.subscriptions.by_sid.values() if sub is not replies]
     requests = 0 if replies is None else len(replies.open)
     timers = [
         entry
-        for entry in connection._timers._heap
+        for entry in connection.bus.timers.heap
         if entry[2].armed == entry[0] and entry[2].deadline is not None
     ]
     return len(subs), requests, len(timers)

@@ -119,7 +119,7 @@ def test_tls(tmp_path):
 
 
 def test_no_credentials_without_tls_where_it_is_wanted(server):
-    with pytest.raises(ConnectFailed, match="TLS is wanted"):
+    with pytest.raises(ConnectFailed, match="TLS is required"):
         client(settings(server, tls="true", token=SECRET))
 
 

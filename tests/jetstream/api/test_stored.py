@@ -409,7 +409,7 @@ def test_without_an_end_it_is_not_complete(replies):
     with pytest.raises(TimeoutExpired, match="did not end in time"):
         stage.run(get_direct_batch(api(stage), "S", {"batch": 2}, 2))
     assert stage.now() == 5.0
-    assert stage.connection._replies.open == {}
+    assert stage.connection.requests.inbox.open == {}
 
 
 @pytest.mark.rule("GET-9")

@@ -147,7 +147,7 @@ def test_a_window():
             window.flush()
         assert isinstance(second.error, WrongStream)
         assert repr(second) == "<Publication to 's.b', failed>"
-    assert stage.connection._subs == {}
+    assert stage.connection.subscriptions.by_sid == {}
 
 
 def test_a_block_that_fails():

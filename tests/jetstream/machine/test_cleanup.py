@@ -40,14 +40,14 @@ def test_cleanup(name, answers, asked, until):
     stage = Stage(*answers)
     begin = stage.now()
     clean_up(Api(stage.client.session, "", "$JS.API", 5.0), "S", "c", "t")
-    [machine] = stage.connection._receivers()
+    [machine] = stage.connection.subscriptions.receivers()
     while not machine.ended:
         if not stage.serve():
             stage.wire.ring()
     assert stage.asked == asked
     assert stage.answers == [] or name == "nor ever"
     assert machine.pending() == 0
-    assert stage.connection._receivers() == []
+    assert stage.connection.subscriptions.receivers() == []
     if until is not None:
         assert stage.now() - begin == until
 
@@ -66,7 +66,7 @@ def test_by_its_name_alone(found, used, deleted):
     """One that is in use is not the one that was just created."""
     stage = Stage(ABSENT, {"stream_name": "S", "name": "c", "config": {}, **found}, DONE)
     clean_up(Api(stage.client.session, "", "$JS.API", 5.0), "S", "c", used=used)
-    [machine] = stage.connection._receivers()
+    [machine] = stage.connection.subscriptions.receivers()
     while not machine.ended:
         if not stage.serve():
             stage.wire.ring()
@@ -103,7 +103,7 @@ def test_after_an_ordered_consumer(answered):
     api = Api(stage.client.session, "", "$JS.API", 5.0)
     for _ in range(2):
         clean_up_after(api, recreator)
-    receivers = stage.connection._receivers()
+    receivers = stage.connection.subscriptions.receivers()
     stage.serve()
     expected = [("$JS.API.CONSUMER.INFO.S.c_1", None)] * (not answered)
     assert (stage.asked[:1], len(receivers)) == (expected, not answered)
@@ -115,7 +115,7 @@ def test_without_a_connection_it_waits_for_one():
     stage.wire.lost()
     stage.forget_transport()
     clean_up(Api(stage.client.session, "", "$JS.API", 5.0), "S", "c", "t")
-    [machine] = stage.connection._receivers()
+    [machine] = stage.connection.subscriptions.receivers()
     assert machine.deadline is None
     stage.wire.greet(jetstream=True).data(b"PONG\r\n")
     while not machine.ended:
@@ -128,4 +128,4 @@ def test_a_client_that_is_closed_cannot():
     stage = Stage()
     stage.wire.tell("close")
     clean_up(Api(stage.client.session, "", "$JS.API", 5.0), "S", "c", "t")
-    assert stage.connection._receivers() == []
+    assert stage.connection.subscriptions.receivers() == []

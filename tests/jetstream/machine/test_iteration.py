@@ -94,7 +94,7 @@ def test_next():
     result = stage.run(iteration.next(timeout=2.0), timer(stage, 2.9), timer(stage, 3.0))
     assert isinstance(result, TimeoutExpired)
     assert isinstance(stage.run(iteration.next(timeout=2.0), cancel), Cancelled)
-    assert stage.wire.connection._timers.pop_due(9.0) == []
+    assert stage.wire.connection.bus.timers.pop_due(9.0) == []
     assert stage.run(iteration.next(timeout=2.0), messages(stage, 2)).metadata.stream_seq == 2
 
 
@@ -118,7 +118,7 @@ def test_stop(nak):
     rest = stage.run(iteration.stop(nak=nak))
     assert [msg.metadata.stream_seq for msg in rest] == ([] if nak else [2, 3])
     assert stage.wire.sent().count(b"-NAK") == (2 if nak else 0)
-    assert stage.wire.connection._subs == {}
+    assert stage.wire.connection.subscriptions.by_sid == {}
     assert (iteration.closed, stage.run(iteration.stop())) == (True, [])
     assert isinstance(stage.run(iteration.next()), InvalidState)
     assert stage.run(numbers(iteration)) == []

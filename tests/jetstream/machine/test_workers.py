@@ -244,7 +244,7 @@ def test_a_callback_that_fails(concurrency, nak, on_exit):
     assert work.log == ([1] if concurrency == 1 else [1, 2, 3, -3])
     assert stage.wire.sent().count(b"-NAK") == (5 - concurrency if nak or on_exit else 0)
     assert consuming.closed
-    assert stage.wire.connection._subs == {}
+    assert stage.wire.connection.subscriptions.by_sid == {}
 
 
 @pytest.mark.rule("RUN-4")

@@ -59,7 +59,7 @@ def test_purges(name, answers, asked, done, over):
     assert stage.asked == asked
     assert stage.answers == []
     assert machine.pending() == 0
-    assert stage.connection._receivers() == []
+    assert stage.connection.subscriptions.receivers() == []
     if done is not None:
         assert (round(at, 6), round(stage.now(), 6)) == (done, over)
 
@@ -180,7 +180,7 @@ def test_a_client_that_is_closed_cannot():
     stage.wire.tell("close")
     machine = begin(stage)
     assert machine.done
-    assert stage.connection._receivers() == []
+    assert stage.connection.subscriptions.receivers() == []
     stage = Stage(SILENCE)
     machine = begin(stage)
     stage.serve()

@@ -35,7 +35,7 @@ from tests.jetstream.support import NOBODY, SILENCE, Lost, Stage
 def left_behind(stage, answers):
     """What was sent when nothing is done any more; `answers` to what is sent from now on."""
     stage.answers = list(answers)
-    while any(isinstance(each, Cleanup) for each in stage.connection._receivers()):
+    while any(isinstance(each, Cleanup) for each in stage.connection.subscriptions.receivers()):
         if not stage.serve():
             stage.wire.ring()
     return sent(stage)

@@ -65,7 +65,7 @@ def test_ordered_and_nobody_answers(up):
     assert isinstance(result, TimeoutExpired)
     sent = stage.wire.sent()
     assert (b"CONSUMER.DELETE" in sent) is up
-    left = stage.wire.connection._receivers()
+    left = stage.wire.connection.subscriptions.receivers()
     assert [type(each) for each in left] == ([Cleanup] if up else [])
     assert (b"CONSUMER.INFO.S." + b"0" * 22 + b"_1 " in sent) is up
 
@@ -75,7 +75,7 @@ def test_ordered_and_it_is_refused():
     stage = Stage()
     error = {"code": 404, "err_code": 10059, "description": "stream not found"}
     assert isinstance(order(stage, created(stage, error=error)), StreamNotFound)
-    assert stage.wire.connection._subs == {}
+    assert stage.wire.connection.subscriptions.by_sid == {}
 
 
 @pytest.mark.rule("ORDPUSH-9")
@@ -98,7 +98,7 @@ def test_ordered_and_nobody_is_there():
 def test_ordered_and_it_is_cancelled():
     stage = Stage()
     assert isinstance(order(stage, cancel), Cancelled)
-    [left] = stage.wire.connection._receivers()
+    [left] = stage.wire.connection.subscriptions.receivers()
     assert isinstance(left, Cleanup)
     assert b"CONSUMER.INFO.S." + b"0" * 22 + b"_1 " in stage.wire.sent()
 

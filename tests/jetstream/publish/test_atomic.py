@@ -5,7 +5,7 @@ import pytest
 from jetstream.errors import BatchRefused, InvalidResponse, NoStreamResponse, PublishTimeout
 from jetstream.publish.atomic import AtomicBatch
 from jetstream.schema.info import PubAck
-from natsproto.connection.outbox import HIGH_WATER
+from natsproto.connection.outbound import HIGH_WATER
 from natsproto.errors import InvalidState, InvalidSubject, InvalidValue
 from tests.jetstream.support import NOBODY, SILENCE, Stage
 
@@ -148,7 +148,7 @@ def test_it_waits_while_too_much_has_not_left():
     batch = make(stage)
     stage.run(batch.add("s.a"))
     stage.wire.writable = False
-    stage.client.session.connection._max_payload = 1 << 30
+    stage.client.session.connection.outbound.max_payload = 1 << 30
     stage.run(batch.add("s.a", bytes(HIGH_WATER + 1)))
     assert stage.connection.congested
     waited = []

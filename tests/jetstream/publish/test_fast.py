@@ -5,7 +5,7 @@ import pytest
 from jetstream.errors import BatchRefused, FastBatchFailed, NoStreamResponse
 from jetstream.publish.fast import FastBatch
 from jetstream.schema.info import PubAck
-from natsproto.connection.outbox import HIGH_WATER
+from natsproto.connection.outbound import HIGH_WATER
 from natsproto.errors import (
     ConnectionClosed,
     InvalidState,
@@ -275,7 +275,7 @@ def test_it_waits_while_too_much_has_not_left():
     batch = make(stage, flow=100)
     add(stage, batch, 1)
     stage.wire.writable = False
-    stage.connection._max_payload = 1 << 30
+    stage.connection.outbound.max_payload = 1 << 30
     stage.run(batch.add("s.a", bytes(HIGH_WATER + 1)))
     waited = []
 
@@ -330,9 +330,10 @@ def test_nothing_grows():
     for number in range(3000):
         stage.run(batch.add(f"s.{number}"))
     connection = stage.connection
-    assert (connection._busy, connection._ready, len(connection._subs)) == ([], [], 1)
+    subscriptions = connection.subscriptions
+    assert (subscriptions.busy, connection.bus.ready, len(subscriptions.by_sid)) == ([], [], 1)
     assert len(batch._checked) <= 1024
-    assert len(connection._timers._heap) < 64
+    assert len(connection.bus.timers.heap) < 64
 
 
 class Cancelled(BaseException):

@@ -10,7 +10,7 @@ from jetstream.errors import (
 )
 from jetstream.publish.window import PublishWindow
 from jetstream.schema.info import PubAck
-from natsproto.connection.outbox import HIGH_WATER
+from natsproto.connection.outbound import HIGH_WATER
 from natsproto.errors import (
     ConnectionClosed,
     InvalidState,
@@ -76,7 +76,7 @@ def test_a_full_window_waits_for_half_of_it():
 def test_it_waits_while_too_many_bytes_have_not_left():
     stage = Stage(ack(1), ack(2))
     window = make(stage)
-    stage.connection._max_payload = 1 << 30
+    stage.connection.outbound.max_payload = 1 << 30
     stage.run(window.publish("s.a", bytes(HIGH_WATER + 1)))
     waited = []
 
@@ -296,7 +296,7 @@ def test_the_block_waits_and_unsubscribes():
     window = make(stage)
     stage.run(main(window))
     assert stage.wire.sent() == b"UNSUB 1\r\n"
-    assert stage.connection._subs == {}
+    assert stage.connection.subscriptions.by_sid == {}
     with pytest.raises(InvalidState, match="the publisher is closed"):
         stage.run(window.publish("s.b"))
     stage.run(window.close())
@@ -325,7 +325,7 @@ def test_a_window_that_is_abandoned():
     made = stage.run(window.publish("s.a"))
     window.abandon()
     assert isinstance(made.error, PublishInDoubt)
-    assert (stage.waits, stage.connection._subs) == (0, {})
+    assert (stage.waits, stage.connection.subscriptions.by_sid) == (0, {})
 
 
 @pytest.mark.rule("PUB-17")
@@ -335,7 +335,7 @@ def test_closing_ends_the_window_though_some_failed():
     stage.run(window.publish("s.a"))
     with pytest.raises(PublishesFailed):
         stage.run(window.close())
-    assert stage.connection._subs == {}
+    assert stage.connection.subscriptions.by_sid == {}
 
 
 @pytest.mark.rule("PUB-17")
@@ -374,6 +374,7 @@ def test_nothing_grows():
         stage.run(window.publish(f"s.{number}"))
     stage.run(window.flush())
     connection = stage.connection
-    assert (connection._busy, connection._ready, len(connection._subs)) == ([], [], 1)
+    subscriptions = connection.subscriptions
+    assert (subscriptions.busy, connection.bus.ready, len(subscriptions.by_sid)) == ([], [], 1)
     assert len(window._checked) <= 1024
-    assert len(connection._timers._heap) < 64
+    assert len(connection.bus.timers.heap) < 64

@@ -113,7 +113,7 @@ def test_idleness():
     stage.run(fetch(puller, 1), messages(stage, 1, 2))
     assert stage.sent() == ["SUB", "pull 1"]
     stage.wire.timer(at=30.0)
-    assert (stage.sent(), stage.wire.connection._subs) == (["UNSUB"], {})
+    assert (stage.sent(), stage.wire.connection.subscriptions.by_sid) == (["UNSUB"], {})
     batch = stage.run(fetch(puller, 2), messages(stage, 3, sid=2))
     assert [msg.metadata.stream_seq for msg in batch] == [2, 3]
     assert stage.sent() == ["SUB", "pull 1"]
@@ -157,7 +157,7 @@ def test_many_fetches_at_once_and_one_after_the_other():
     for number in range(20):
         sid = puller._idle[-1].sid
         stage.run(fetch(puller, 1), messages(stage, number, sid=sid))
-    assert len(stage.wire.connection._subs) == 2
+    assert len(stage.wire.connection.subscriptions.by_sid) == 2
 
 
 @pytest.mark.rule("FETCH-7")

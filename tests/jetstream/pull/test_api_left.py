@@ -32,7 +32,7 @@ def test_cancelled():
     batch = stage.run(fetch(puller, 3), messages(stage, 2), pong(stage), messages(stage, 3, sid=2))
     assert sequences(batch) == [1, 2, 3]
     assert stage.sent() == ["SUB", "pull 1"]
-    assert len(stage.wire.connection._subs) == 1
+    assert len(stage.wire.connection.subscriptions.by_sid) == 1
 
 
 @pytest.mark.rule("FETCH-8")
@@ -80,7 +80,7 @@ def test_several_cancelled_at_once():
     for _ in range(3):
         pong(stage)()
     assert sequences(stage.run(fetch(puller, 6))) == [1, 2, 3, 4, 5, 6]
-    assert len(stage.wire.connection._subs) == 1
+    assert len(stage.wire.connection.subscriptions.by_sid) == 1
 
 
 @pytest.mark.rule("FETCH-8")
@@ -132,7 +132,7 @@ def test_after_a_lost_connection_another_inbox_is_used():
     stage = Stage()
     puller = stage.puller()
     stage.run(fetch(puller, 1), lambda: stage.wire.lost(at=1.0))
-    assert stage.wire.connection._subs == {}
+    assert stage.wire.connection.subscriptions.by_sid == {}
     assert puller._idle[0].ended
 
 
@@ -159,7 +159,7 @@ def test_a_handle_that_is_gone_ends_its_subscription():
     (work,) = stage.later
     assert stage.sent() == []  # a finalizer itself sends nothing: any thread may run it
     work()
-    assert (stage.sent(), stage.wire.connection._subs) == (["UNSUB"], {})
+    assert (stage.sent(), stage.wire.connection.subscriptions.by_sid) == (["UNSUB"], {})
 
 
 @pytest.mark.rule("FETCH-16")

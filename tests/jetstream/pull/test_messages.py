@@ -74,7 +74,7 @@ def test_next():
     assert msg.metadata.stream_seq == 1
     result = stage.run(consuming.next(timeout=2.0), timer(stage, 2.9), timer(stage, 3.0))
     assert isinstance(result, TimeoutExpired)
-    assert stage.wire.connection._timers.pop_due(3.1) == []
+    assert stage.wire.connection.bus.timers.pop_due(3.1) == []
     msg = stage.run(consuming.next(timeout=2.0), messages(stage, 2))
     assert msg.metadata.stream_seq == 2
     lost = stage.run(
@@ -124,7 +124,7 @@ def test_stop(nak):
     rest = stage.run(consuming.stop(nak=nak))
     assert [msg.metadata.stream_seq for msg in rest] == ([] if nak else [1, 2])
     assert stage.wire.sent().count(b"-NAK") == (2 if nak else 0)
-    assert stage.wire.connection._subs == {}
+    assert stage.wire.connection.subscriptions.by_sid == {}
     assert (consuming.closed, stage.run(consuming.stop())) == (True, [])
     assert isinstance(stage.run(consuming.next()), InvalidState)
     assert stage.run(numbers(consuming)) == []

@@ -419,7 +419,7 @@ def test_unsubscribe(own, answer):
     run_sync(use())
     endpoints = [subject.split(".")[3] for subject, _ in stage.asked]
     assert endpoints == (["CREATE", "MSG", "DELETE"] if own else ["INFO", "MSG"])
-    assert len(stage.connection._subs) == 1  # for the answers to requests
+    assert len(stage.connection.subscriptions.by_sid) == 1  # for the answers to requests
     with pytest.raises(InvalidState, match="the subscription has ended"):
         run_sync(sub.fetch())
 
@@ -488,7 +488,7 @@ def test_a_creation_without_an_answer(named, answer, error, looked):
     with pytest.raises(error):
         subscribe(stage, stream="S", **named)
     stage.answers = [consumer("0" * 22), {"success": True}]
-    while any(isinstance(each, Cleanup) for each in stage.connection._receivers()):
+    while any(isinstance(each, Cleanup) for each in stage.connection.subscriptions.receivers()):
         assert stage.serve()
     asked = [subject for subject, _ in stage.asked]
     name = "0" * 22
@@ -507,4 +507,4 @@ def test_it_is_cancelled():
     stage.wait = cancel
     with pytest.raises(Cancelled):
         subscribe(stage, stream="S")
-    assert [type(each) for each in stage.connection._receivers()][-1] is Cleanup
+    assert [type(each) for each in stage.connection.subscriptions.receivers()][-1] is Cleanup

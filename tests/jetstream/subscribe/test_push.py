@@ -250,7 +250,7 @@ def test_a_client_that_ends_meanwhile():
     stage.wait = wait
     with pytest.raises(ConnectionClosed):
         stage.run(call)
-    assert stage.connection._receivers() == []
+    assert stage.connection.subscriptions.receivers() == []
 
 
 DELETION = [  # what is asked for; the answers; whether the consumer is deleted

@@ -20,9 +20,7 @@ class Dice:
 
 def make(**options):
     options = Options(servers="nats://joe:hush@a", shuffle=False, **options)
-    connection = Connection(options, rng=Dice())
-    connection.tokens = Numbers()
-    return connection
+    return Connection(options, rng=Dice(), tokens=Numbers())
 
 
 def names(things):

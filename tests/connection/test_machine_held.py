@@ -84,10 +84,11 @@ def test_a_lost_transport_leaves_in_doubt_what_it_had_taken(closing, in_doubt):
     for _ in range(2):
         wire.connection.publish("a")
     wire.look()
-    wire.connection._go_offline(1.0)
-    wire.connection._lose_sent(closing)
+    wire.connection.outbound.take_back()
+    wire.connection.pings.disconnected(closing)
+    wire.connection.bus.online = False
     wire.connection.publish("a")
-    loss = wire.connection._count_loss()
+    assert not wire.connection.pings.idle
+    loss = wire.connection.pings.close("it")
     assert loss is not None
     assert (loss.unsent, loss.in_doubt) == (1, in_doubt)
-    assert not wire.connection.idle

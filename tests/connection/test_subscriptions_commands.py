@@ -1,22 +1,20 @@
-from __future__ import annotations
+"""Subscriptions of a connection: commands, permissions, drains."""
 
-import random
+from __future__ import annotations
 
 import pytest
 
 from natsproto.connection.effects import Publish
-from natsproto.connection.waitable import Receiver, Waitable
+from natsproto.connection.waitable import Receiver
 from natsproto.errors import (
-    ConnectionClosed,
     ConnectionLost,
     InvalidSubject,
     InvalidValue,
-    PendingBufferFull,
     PermissionDenied,
     TimeoutExpired,
 )
 from natsproto.events import Closed, ServerError, SlowConsumer
-from tests.connection.support import PING, PONG, Wire, err, info, msg, texts
+from tests.connection.support import PING, PONG, Wire, err, msg, texts
 
 INBOX = "_INBOX." + "0" * 22  # what scripted randomness gives
 
@@ -86,7 +84,7 @@ def test_a_maximum_that_cannot_be_sent_changes_nothing(after):
     mailbox = wire.subscribe("a")
     with pytest.raises(InvalidValue):
         wire.connection.unsubscribe(1, after=after)
-    assert (mailbox.after, mailbox.ended) == (0, False)
+    assert (mailbox.limit, mailbox.ended) == (0, False)
 
 
 @pytest.mark.rule("SUB-8")
@@ -170,143 +168,6 @@ def test_the_subscription_that_a_permission_error_means(text, ended):
     assert reconnect(wire).count(b"SUB") == 5 - len(ended)
 
 
-@pytest.mark.rule("ERR-6")
-def test_a_request_that_may_not_be_published_fails_at_once():
-    wire = Wire().up()
-    mailbox = wire.subscribe("a")
-    one = wire.connection.start_request("a", deadline=5.0)
-    other = wire.connection.start_request("b", deadline=5.0)
-    wire.data(err('Permissions Violation for Publish to "a"'))
-    assert isinstance(one.error, PermissionDenied)
-    assert one in wire.ready()
-    assert (other.done, mailbox.ended) == (False, False)
-    wire.data(err("Permissions Violation for Publish to"))  # to nobody knows what
-    assert not other.done
-
-
-@pytest.mark.rule("ERR-7")
-def test_an_inbox_that_may_not_be_subscribed_to():
-    wire = Wire(rng=random.Random(1)).up()
-    requests = [wire.connection.start_request(subject, deadline=5.0) for subject in "ab"]
-    inbox = wire.sent().split()[1].decode()
-    wire.data(err(f'Permissions Violation for Subscription to "{inbox}"'))
-    assert [type(request.error) for request in requests] == [PermissionDenied] * 2
-    again = wire.connection.start_request("a", deadline=5.0)
-    sub, _, _ = wire.sent().partition(b"\r\n")
-    assert sub.startswith(b"SUB _INBOX.")
-    assert inbox.encode() not in sub
-    assert not again.done
-
-
-# Requests
-
-
-@pytest.mark.rule("REQ-1", "REQ-2")
-def test_requests_share_one_inbox():
-    wire = Wire().up()
-    start = wire.connection.start_request
-    a = start("a", b"1", deadline=5.0)
-    b = start("b", b"22", deadline=5.0, headers={})
-    c = start("c.*", deadline=5.0, wildcards=True)
-    block = b"NATS/1.0\r\n\r\n"
-    assert wire.sent() == (
-        f"SUB {INBOX}.* 1\r\nPUB a {INBOX}.1 1\r\n1\r\nHPUB b {INBOX}.2 12 14\r\n".encode()
-        + block + f"22\r\nPUB c.* {INBOX}.3 0\r\n\r\n".encode()
-    )  # fmt: skip
-    wire.data(msg(INBOX + ".2", 1, b"B") + msg(INBOX + ".2", 1, b"again"))
-    assert (b.reply.data, a.done, c.done) == (b"B", False, False)
-    assert wire.ready() == [b]
-    wire.data(msg(INBOX + ".3", 1, b"C") + msg(INBOX + ".1", 1, b"A"))
-    assert (a.reply.data, c.reply.data, wire.connection._replies.open) == (b"A", b"C", {})
-
-
-@pytest.mark.rule("REQ-5")
-@pytest.mark.parametrize(
-    ("subject", "data", "error"),
-    [("a b", b"", InvalidSubject), ("*", b"", InvalidSubject), ("a", "text", InvalidValue),
-     ("a", b"x" * 99, PendingBufferFull)],
-)  # fmt: skip
-@pytest.mark.parametrize("start", ["start_request", "start_gather"])
-def test_a_request_that_cannot_be_sent_leaves_nothing(start, subject, data, error):
-    connection = Wire(max_pending_out=99).connection
-    with pytest.raises(error):
-        getattr(connection, start)(subject, data, deadline=1.0)
-    assert connection.next_deadline() is None
-    assert connection._replies is None or connection._replies.open == {}
-
-
-@pytest.mark.rule("REQ-6", "REQ-8")
-def test_many_answers():
-    wire = Wire().up()
-    gather = wire.connection.start_gather("a", deadline=9.0, most=3, stall=0.5)
-    wire.data(msg(INBOX + ".1", 1, b"1"), at=5.0)
-    assert wire.ready() == [gather]
-    wire.timer()  # an old alarm of the handshake
-    assert wire.deadline == 5.5
-    wire.data(msg(INBOX + ".1", 1, b"2"), at=5.4).timer(at=5.5)
-    assert not gather.done
-    assert wire.deadline == 5.9
-    wire.timer(at=5.9)
-    assert (gather.done, gather.error, len(gather.replies)) == (True, None, 2)
-    assert wire.connection._replies.open == {}
-
-
-# Flushes
-
-
-@pytest.mark.rule("PING-4", "RECON-10")
-def test_flushes_are_settled_in_their_order():
-    wire = Wire().up()
-    flushes = [wire.connection.start_flush(9.0) for _ in range(3)]
-    assert wire.sent() == PING * 3
-    for i in range(3):
-        wire.data(PONG)
-        assert [flush.done for flush in flushes] == [j <= i for j in range(3)]
-    assert wire.ready() == flushes
-    wire.data(PONG)  # one too many
-
-
-@pytest.mark.rule("RECON-10")
-def test_a_flush_and_the_transport():
-    wire = Wire().up()
-    lost = wire.connection.start_flush(9.0)
-    wire.lost()
-    assert isinstance(lost.error, ConnectionLost)
-    assert str(lost.error) == "the connection was lost before the flush was done"
-    assert lost in wire.ready()
-    wire.connection.publish("a")
-    waiting = wire.connection.start_flush(9.0)
-    short = wire.connection.start_flush(0.5)
-    cancelled = wire.connection.start_flush(9.0)
-    wire.connection.cancel(cancelled)
-    wire.timer(at=0.5)
-    assert isinstance(short.error, TimeoutExpired)
-    wire.greet().sent()
-    assert wire.data(PONG).sent() == b"PUB a 0\r\n\r\n" + PING
-    wire.data(PONG)
-    assert (waiting.done, waiting.error) == (True, None)
-
-
-@pytest.mark.rule("RECON-10", "CLOCK-2")
-def test_flushes_that_gave_up_are_not_kept():
-    wire = Wire(max_reconnects=-1).up().lost()
-    for _ in range(1000):
-        wire.connection.start_flush(wire.now + 0.001)
-        wire.timer(at=wire.now + 0.001)
-    assert wire.connection._flushes == []
-
-
-@pytest.mark.rule("CLOCK-1")
-def test_a_wake_up_is_the_earliest_that_was_asked_for():
-    wire = Wire().up()
-    bell = Waitable()
-    for deadline in (5.0, 3.0, 4.0):
-        wire.connection.wake_at(bell, deadline)
-    assert wire.timer(at=3.0).ready() == [bell]
-    wire.connection.wake_at(bell, 4.0)
-    assert wire.timer(at=4.0).ready() == [bell]
-
-
 # Draining a subscription; the client's is in test_drain.py
 
 
@@ -348,10 +209,11 @@ def test_a_drain_of_all_leaves_the_inbox_of_requests():
     wire.connection.start_request("a", deadline=9.0)
     boxes = [wire.subscribe("a"), wire.subscribe("b", "q")]
     wire.forget()
-    assert wire.connection.start_drain_of_all() == boxes
+    wire.connection.start_drain(9.0)
+    assert [box.draining for box in boxes] == [True, True]
     assert wire.sent() == b"UNSUB 2\r\nUNSUB 3\r\n" + PING
     wire.data(PONG)
-    assert list(wire.connection._subs) == [1]
+    assert list(wire.connection.subscriptions.by_sid) == [1]
 
 
 @pytest.mark.rule("DRAIN-5", "DRAIN-9")
@@ -359,16 +221,16 @@ def test_a_drain_and_the_transport():
     wire = Wire().up()
     mailbox = wire.subscribe("a")
     fence = wire.connection.start_drain_of([mailbox], 9.0)
-    wire.connection._send_ping(None)
+    wire.connection.pings.ping(None)
     wire.lost()
     assert isinstance(fence.error, ConnectionLost)
     assert (mailbox.ended, mailbox.error) == (True, None)
     offline = wire.subscribe("b")
     done = wire.connection.start_drain_of([offline], 9.0)
     assert (done.done, done.error, offline.ended) == (True, None, True)
-    assert wire.connection.idle
+    assert wire.connection.pings.idle
     wire.connection.publish("c")
-    assert not wire.connection.idle
+    assert not wire.connection.pings.idle
 
 
 @pytest.mark.rule("DRAIN-4")
@@ -381,65 +243,6 @@ def test_a_drain_that_takes_too_long_still_ends_when_the_pong_comes():
     assert not mailbox.ended
     wire.data(PONG)
     assert mailbox.ended
-
-
-# The end
-
-
-@pytest.mark.rule("CONN-24")
-def test_everybody_is_told_of_the_end():
-    wire = Wire().up()
-    mailbox = wire.subscribe("a")
-    waiting = [
-        wire.connection.start_flush(9.0),
-        wire.connection.start_request("a", deadline=9.0),
-        wire.connection.start_gather("a", deadline=9.0),
-    ]
-    wire.connection._send_ping(None)
-    wire.connection.close(1.0)
-    assert all(isinstance(request.error, ConnectionClosed) for request in waiting)
-    assert {*map(id, waiting), id(mailbox), id(wire.connection.writable)} <= {
-        *map(id, wire.ready())
-    }
-    assert (mailbox.ended, mailbox.error) == (True, None)
-    late = wire.connection.start_flush(9.0)
-    assert isinstance(late.error, ConnectionClosed)
-    for call in (
-        lambda: wire.subscribe("a"),
-        lambda: wire.connection.publish("a"),
-        lambda: wire.connection.start_request("a", deadline=9.0),
-        lambda: wire.connection.force_reconnect(2.0),
-    ):
-        with pytest.raises(ConnectionClosed):
-            call()
-    wire.connection.unsubscribe(1)
-    assert (wire.sent(), wire.deadline) == (b"", None)
-
-
-@pytest.mark.rule("CONN-24")
-def test_subscriptions_and_flushes_of_a_connection_that_failed():
-    wire = Wire(max_reconnects=0)
-    mailbox = wire.subscribe("a")
-    flush = wire.connection.start_flush(9.0)
-    wire.connect().lost(OSError("refused"))
-    for error in (mailbox.error, flush.error):
-        assert isinstance(error, ConnectionClosed)
-        assert "nats://a:4222: refused" in str(error)
-
-
-def test_names_that_nobody_else_has():
-    connection = Wire(inbox_prefix="in.\udcff").connection
-    assert connection.new_token() == "0" * 22
-    assert connection.new_inbox() == "in.\udcff." + "0" * 22
-    connection.start_request("a", deadline=1.0)
-    assert connection._replies.subject.startswith(b"in.\xff.0")
-
-
-def test_info_of_the_first_server_is_known_before_the_last_is_lost():
-    wire = Wire().up(max_payload=7)
-    assert wire.connection.info.max_payload == 7
-    wire.data(info(max_payload=8))
-    assert wire.connection.info.max_payload == 8
 
 
 def test_a_receiver_that_wants_to_leave():

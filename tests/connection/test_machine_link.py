@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from natsproto.connection import link
+from natsproto.connection import transport
 from natsproto.connection.effects import Dial, Hangup
 from natsproto.connection.waitable import Receiver
 from natsproto.errors import (
@@ -65,7 +65,7 @@ def test_a_later_info_does_not_unset_what_it_leaves_out(later, known):
     wire = Wire(max_reconnects=0).connect().greet(**first).data(PONG)
     wire.data(b"INFO " + later + b"\r\n")
     assert {name: getattr(wire.connection.info, name) for name in known} == known
-    assert wire.connection._max_payload == wire.connection.info.max_payload
+    assert wire.connection.outbound.max_payload == wire.connection.info.max_payload
 
 
 @pytest.mark.rule("CONN-36")
@@ -219,8 +219,8 @@ def test_a_pong_that_keeps_alive_says_nothing_to_a_drain_behind_it():
 
 @pytest.mark.rule("PING-5", "CONN-20")
 def test_pings_whose_answers_nobody_reads(monkeypatch):
-    assert link._MAX_OWED == 1024 * 1024
-    monkeypatch.setattr(link, "_MAX_OWED", len(PONG) * 1000)
+    assert transport._MAX_OWED == 1024 * 1024
+    monkeypatch.setattr(transport, "_MAX_OWED", len(PONG) * 1000)
     wire = Wire().up()
     wire.writable = False
     for _ in range(10):

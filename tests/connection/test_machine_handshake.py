@@ -245,7 +245,7 @@ def test_tls_that_fails():
     wire.lost(OSError("bad certificate"))
     assert str(failed(wire)) == "TLS handshake failed: bad certificate"
     wire.greet(tls_required=True).timer(at=5.0)
-    assert str(failed(wire)) == "tls://b:4222 did not give TLS within 5 s"
+    assert str(failed(wire)) == "tls://b:4222 did not provide TLS within 5 s"
     assert wire.state == "CLOSED"
 
 
@@ -302,7 +302,7 @@ def test_the_first_connect_tries_each_server_once():
         TimeoutExpired,
         ProtocolError,
     ]
-    assert "nats://b:4222 did not give a connection within 5 s" in str(error)
+    assert "nats://b:4222 did not provide a connection within 5 s" in str(error)
     events = wire.events()
     assert names(events) == ["AttemptFailed"] * 3 + ["Closed"]
     assert (events[-1], wire.state, wire.deadline) == (Closed(error), "CLOSED", None)
@@ -389,7 +389,7 @@ def test_errors_of_a_long_outage_are_kept_once_for_each_server():
     wire = Wire(servers=SERVERS, max_reconnects=-1).up().lost(at=9.0)
     for i in range(100):
         wire.lost(OSError(str(i))).ring()
-    assert [str(error) for _, error in wire.connection._errors] == ["97", "98", "99"]
+    assert [str(error) for _, error in wire.connection.attempts._errors] == ["97", "98", "99"]
 
 
 @pytest.mark.rule("CONN-24")

@@ -1,0 +1,105 @@
+"""The orders of machines, and what becomes of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from natsproto.connection.bus import Bus
+from natsproto.connection.effects import Publish
+from natsproto.connection.outbound import Outbound
+from natsproto.connection.subscriptions import Subscriptions
+from natsproto.connection.tokens import Numbers
+from natsproto.connection.waitable import Receiver
+from natsproto.errors import PayloadTooLarge
+from natsproto.wire.frames import Msg
+from tests.connection.support import Wire, msg
+
+
+class Machine(Receiver):
+    """Orders one publish for each message, and notes what came back."""
+
+    def __init__(self):
+        super().__init__()
+        self.orders = []
+        self.back = []
+
+    def order(self, data=b"x"):
+        self.orders.append(Publish(b"pull", data, b"_INBOX.1", None))
+        self.busy.append(self)
+
+    def receive(self, msg: Msg, now: float) -> bool:
+        self.order(msg.data)
+        return False
+
+    def take_orders(self):
+        taken, self.orders = self.orders, []
+        return taken
+
+    def unsent(self, order, error):
+        self.back.append((order.data, type(error)))
+
+    def connected(self, now):
+        self.order(b"again")
+
+
+def make():
+    bus = Bus()
+    outbound = Outbound(bus, 0)
+    return Subscriptions(bus, outbound, Numbers()), outbound
+
+
+def taken(outbound):
+    return b"".join(outbound.take())
+
+
+@pytest.mark.rule("RECON-9")
+def test_what_a_machine_orders_is_sent_and_counted():
+    subscriptions, outbound = make()
+    outbound.release()
+    machine = Machine()
+    machine.order(b"1")
+    machine.order(b"2")
+    subscriptions.perform(machine)
+    subscriptions.perform(machine)
+    assert taken(outbound) == b"".join(b"PUB pull _INBOX.1 1\r\n%d\r\n" % i for i in (1, 2))
+    assert (outbound.stats.out_msgs, outbound.accepted) == (2, 0)
+
+
+@pytest.mark.rule("RECON-9")
+def test_orders_neither_wait_for_a_connection_nor_outlive_one():
+    subscriptions, outbound = make()
+    machine = Machine()
+    machine.order()
+    subscriptions.perform(machine)
+    outbound.release()
+    assert taken(outbound) == b""
+    machine.order()
+    subscriptions.perform(machine)
+    outbound.take_back()
+    outbound.release()
+    assert (taken(outbound), machine.back) == (b"", [])
+
+
+@pytest.mark.rule("RECON-9", "CONN-20")
+def test_an_order_that_cannot_be_sent_goes_back_and_harms_nobody():
+    wire = Wire().up(max_payload=5)
+    machine = Machine()
+    wire.connection.subscribe("a", machine)
+    wire.connection.outbound.clear()
+    wire.data(msg("a", 1, b"12345") + msg("a", 1, b"ok"))
+    assert wire.sent() == b"PUB pull _INBOX.1 5\r\n12345\r\nPUB pull _INBOX.1 2\r\nok\r\n"
+    machine.order(b"123456")
+    wire.timer()
+    assert (wire.sent(), machine.back) == (b"", [(b"123456", PayloadTooLarge)])
+
+
+@pytest.mark.rule("RECON-9")
+def test_a_machine_orders_anew_when_it_is_told_of_a_connection():
+    wire = Wire().up()
+    machine = Machine()
+    wire.connection.subscribe("a", machine)
+    wire.writable = False
+    wire.data(msg("a", 1, b"old")).lost()
+    wire.writable = True
+    wire.greet().sent()
+    assert wire.data(b"PONG\r\n").sent() == b"SUB a 1\r\nPUB pull _INBOX.1 5\r\nagain\r\n"

@@ -1,0 +1,167 @@
+"""Everything that belongs to one dial, without a connection."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from natsproto.connection import transport as module
+from natsproto.connection.servers import Server
+from natsproto.connection.states import GREET, START_TLS
+from natsproto.connection.transport import Transport
+from natsproto.errors import (
+    ConnectionLost,
+    InvalidValue,
+    NatsError,
+    ProtocolError,
+    ServerFailed,
+    TlsFailed,
+)
+from natsproto.options import Options
+from natsproto.urls import ServerUrl
+from natsproto.wire.frames import Err, Info, Ok
+from tests.connection.support import PING
+
+
+def make(url="nats://a"):
+    parsed = ServerUrl.parse(url)
+    return Transport(Server(parsed, False, parsed.host))
+
+
+FIRST = [  # URL,     options,       INFO,                     outcome
+    ("nats://a", {}, {}, GREET),
+    ("nats://a", {}, {"tls_available": True}, GREET),
+    ("nats://a", {}, {"tls_required": True}, START_TLS),
+    ("nats://a", {"tls": True}, {"tls_available": True}, START_TLS),
+    ("nats://a", {"tls": True}, {}, TlsFailed),
+    ("tls://a", {}, {"tls_required": True}, START_TLS),
+    ("tls://a", {}, {}, TlsFailed),
+    ("ws://a", {}, {}, GREET),
+    ("ws://a", {}, {"tls_required": True}, TlsFailed),
+]
+
+
+@pytest.mark.rule("CONN-11", "CONN-12")
+@pytest.mark.parametrize(("url", "options", "fields", "outcome"), FIRST)
+def test_info_asks_for_more_tls_and_never_for_less(url, options, fields, outcome):
+    transport = make(url)
+    if outcome in (GREET, START_TLS):
+        assert transport.greet(Info(fields), Options(servers=url, **options)) == outcome
+        assert transport.info == Info(fields)
+    else:
+        with pytest.raises(outcome, match="TLS is required, but"):
+            transport.greet(Info(fields), Options(servers=url, **options))
+
+
+@pytest.mark.rule("CONN-13", "CONN-2", "ERR-8")
+@pytest.mark.parametrize(
+    ("frames", "error", "text"),
+    [
+        ([Err("Authorization Violation")], ServerFailed, "Authorization Violation"),
+        ([Ok()], ProtocolError, "OK instead of INFO"),
+        ([Info({"tls_required": True}), Ok()], TlsFailed, "nats://a:4222 sent data before TLS"),
+    ],
+)
+def test_nothing_but_info_may_come_first(frames, error, text):
+    transport = make()
+    *before, last = frames
+    for frame in before:
+        transport.greet(frame, Options())
+    with pytest.raises(error, match=text):
+        transport.greet(last, Options())
+
+
+@pytest.mark.rule("CONN-13")
+def test_bytes_that_came_in_clear_are_discarded():
+    transport = make()
+    transport.parser.feed(b"INFO {")
+    transport.secure()
+    assert len(transport.parser.feed(PING)) == 1
+    assert transport.greet(Info({"tls_required": True}), Options()) == GREET
+
+
+@pytest.mark.rule("CONN-14")
+@pytest.mark.parametrize(
+    ("url", "options", "first"),
+    [
+        ("nats://a", {}, False),
+        ("tls://a", {}, False),
+        ("tls://a", {"tls_first": True}, True),
+        ("ws://a", {}, False),
+        ("wss://a", {}, True),
+    ],
+)
+def test_tls_before_info(url, options, first):
+    assert make(url).needs_tls_first(Options(servers=url, **options)) is first
+
+
+@pytest.mark.rule("CONN-4")
+def test_connect_says_what_the_transport_is():
+    transport = make()
+    transport.greet(Info({"headers": True}), Options())
+    frame = transport.connect_frame(Options(name="it", no_echo=True, verbose=True))
+    fields = json.loads(frame.partition(b" ")[2])
+    assert (fields["name"], fields["echo"], fields["verbose"]) == ("it", False, True)
+    assert (fields["tls_required"], fields["headers"], fields["no_responders"]) == (
+        False,
+        True,
+        True,
+    )
+
+
+def test_credentials_that_cannot_be_read():
+    def token():
+        raise InvalidValue("no token today")
+
+    transport = make()
+    transport.greet(Info({}), Options())
+    with pytest.raises(NatsError, match="credentials callback failed"):
+        transport.connect_frame(Options(token=token))
+
+
+@pytest.mark.rule("CONN-36")
+def test_a_later_info_does_not_unset_what_it_leaves_out():
+    transport = make()
+    first = {"headers": True, "max_payload": 9, "version": "2", "ldm": True}
+    transport.greet(Info(first), Options())
+    info = transport.learn(Info({"max_payload": 5, "version": None}))
+    assert (info.headers, info.max_payload, info.version, info.ldm) == (True, 5, "2", False)
+    assert transport.info is info
+
+
+@pytest.mark.rule("PING-5")
+def test_pongs_that_nothing_reads(monkeypatch):
+    monkeypatch.setattr(module, "_MAX_OWED", 10)
+    transport = make()
+    transport.open()
+    transport.owed = 10
+    assert (transport.websocket, transport.overdue()) == (None, None)
+    transport.owed = 11
+    assert str(transport.overdue()) == "server sends PINGs and reads no PONG"
+
+
+@pytest.mark.rule("WS-4", "WS-6")
+def test_a_websocket():
+    pytest.importorskip("wsproto")
+    from wsproto import ConnectionType, WSConnection
+    from wsproto.events import AcceptConnection, BytesMessage, CloseConnection
+    from wsproto.events import Ping as WsPing
+
+    transport = make("ws://a")
+    transport.open()
+    server = WSConnection(ConnectionType.SERVER)
+    [request] = transport.wrap([])
+    server.receive_data(request)
+    assert [type(event).__name__ for event in server.events()] == ["Request"]
+    assert transport.receive(server.send(AcceptConnection())) == []
+    assert len(transport.receive(server.send(BytesMessage(PING)))) == 1
+    assert (transport.owed, transport.overdue()) == (0, None)
+    transport.receive(server.send(WsPing()))
+    assert transport.owed > 0
+    pieces = transport.wrap([b"PONG\r\n"])
+    assert len(pieces) == 2
+    server.receive_data(b"".join(pieces))
+    assert [type(event).__name__ for event in server.events()] == ["Pong", "BytesMessage"]
+    transport.receive(server.send(CloseConnection(code=1000)))
+    assert isinstance(transport.overdue(), ConnectionLost)
