@@ -1,6 +1,6 @@
 """The conformance checks of JetStream, for adapters that pass those of natsproto.testing.
 
-Nothing in jetstream imports this package; it does I/O of its own and runs on POSIX systems.
+Nothing else in jetstream imports this package; it does I/O and runs on POSIX systems.
 """
 
 from . import checks

@@ -1,4 +1,4 @@
-"""A blocking JetStream and all that it returns, seen as their async twins.
+"""Views of the blocking JetStream and the objects that it returns, like their async twins.
 
 Importing this module adds them to the twins that natsproto.testing knows.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class _Fetch:
-    """What `fetch` returns where it is async: awaited it is a batch, and it can be iterated."""
+    """The result of an async `fetch`: await it for a batch, or iterate over it."""
 
     def __init__(
         self, fetch: Callable[..., Any], iterate: Callable[..., Any], *args: Any, **kwargs: Any
@@ -74,9 +74,9 @@ add_twins(
 
 
 def jetstream_of(client: Client, **options: Any) -> JetStream:
-    """JetStream on the client of a check, with the options of jetstream.JetStream.
+    """Return JetStream on the client of a check, with the options of jetstream.JetStream.
 
-    For the view of a blocking client it is the view of a blocking JetStream.
+    For the view of a blocking client, return the view of a blocking JetStream.
     """
     if isinstance(client, View):
         js: JetStream = view_of(jetstream.blocking.JetStream(client.inner, **options))

@@ -1,4 +1,4 @@
-"""What the checks of JetStream have in common: a server that has it, a stream of their own."""
+"""Helpers for the checks of JetStream: a shared server, a stream of their own, and waiting."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ JETSTREAM: dict[str, Any] = {"jetstream": "enabled"}
 
 
 def js_server(ctx: Context) -> Server:
-    """A server with JetStream that others use, too."""
+    """Return the server with JetStream that all checks share."""
     return ctx.shared_server(**JETSTREAM)
 
 
 async def open_js(ctx: Context, server: Server | None = None, **options: Any) -> JetStream:
-    """JetStream on a client of its own."""
+    """Return JetStream on a new client."""
     return jetstream_of(await ctx.connect(server or js_server(ctx)), **options)
 
 
 def name_of(ctx: Context) -> str:
-    """A name of streams that nobody else uses."""
+    """Return a name for a stream or bucket that no other check uses."""
     return ctx.subject.replace(".", "-")
 
 
 async def new_stream(ctx: Context, js: JetStream, **config: Any) -> Stream:
-    """A stream in memory with all that is published below the subject of the check."""
+    """Create a stream in memory that takes all subjects below that of the check."""
     settings: dict[str, Any] = {
         "name": name_of(ctx),
         "subjects": [ctx.subject + ".>"],
@@ -50,14 +50,14 @@ async def new_stream(ctx: Context, js: JetStream, **config: Any) -> Stream:
 
 
 async def fill(ctx: Context, js: JetStream, payloads: list[bytes], token: str = "x") -> None:
-    """Publish these, to the same subject."""
+    """Publish these payloads to one subject."""
     async with js.publisher() as window:
         for payload in payloads:
             await window.publish(f"{ctx.subject}.{token}", payload)
 
 
 async def new_consumer(ctx: Context, count: int = 0, **config: Any) -> tuple[JetStream, Consumer]:
-    """A consumer of a stream with that many messages: b"0", b"1" and so on."""
+    """Create a stream with this many messages (b"0", b"1" ...) and a consumer of it."""
     js = await open_js(ctx)
     stream = await new_stream(ctx, js)
     await fill(ctx, js, numbers(count))
@@ -66,7 +66,7 @@ async def new_consumer(ctx: Context, count: int = 0, **config: Any) -> tuple[Jet
 
 
 async def filled_stream(ctx: Context, count: int = 0) -> tuple[JetStream, str]:
-    """JetStream with a stream of that many messages, and the subject of all of them."""
+    """Create a stream with this many messages; return JetStream and their subject."""
     js = await open_js(ctx)
     await new_stream(ctx, js)
     await fill(ctx, js, numbers(count))
@@ -74,7 +74,7 @@ async def filled_stream(ctx: Context, count: int = 0) -> tuple[JetStream, str]:
 
 
 async def take_pushed(messages: PushMessages, count: int) -> list[bytes]:
-    """The payloads of the next messages of a subscription, acknowledged."""
+    """Acknowledge the next messages of a subscription and return their payloads."""
     taken: list[bytes] = []
     for _ in range(count):
         msg = await messages.next(WAIT)
@@ -84,23 +84,23 @@ async def take_pushed(messages: PushMessages, count: int) -> list[bytes]:
 
 
 async def give_back(messages: PushMessages) -> None:
-    """End the subscription; what came and was not taken is delivered again to the next one."""
+    """End the subscription; messages that were not taken go to the next subscriber."""
     await messages.drain()
     async for msg in messages:
         await msg.nak()
 
 
 async def nothing_pushed(messages: PushMessages, seconds: float = 0.05) -> None:
-    """No message comes."""
+    """Assert that no message arrives."""
     try:
         msg = await messages.next(seconds)
     except TimeoutExpired:
         return
-    raise AssertionError(f"nobody expects {msg!r}")
+    raise AssertionError(f"unexpected message: {msg!r}")
 
 
 async def unbound(ctx: Context, js: JetStream, name: str) -> None:
-    """Until the server knows that nobody listens to this push consumer any more."""
+    """Wait until the server knows that this push consumer has no subscriber any more."""
 
     async def look() -> bool:
         return not (await js.consumer(name_of(ctx), name)).cached_info.push_bound
@@ -109,12 +109,12 @@ async def unbound(ctx: Context, js: JetStream, name: str) -> None:
 
 
 def numbers(count: int) -> list[bytes]:
-    """The payloads b"0", b"1" and so on."""
+    """Return the payloads b"0", b"1" and so on."""
     return [b"%d" % n for n in range(count)]
 
 
 async def pause(client: Client, seconds: float) -> None:
-    """On any runtime: wait for what does not come."""
+    """Wait for some time, on any runtime."""
     sub = await client.subscribe("nobody.publishes.here")
     with suppress(TimeoutExpired):
         await sub.next(seconds)
@@ -122,15 +122,15 @@ async def pause(client: Client, seconds: float) -> None:
 
 
 async def until(client: Client, look: Callable[[], Awaitable[bool]], timeout: float = WAIT) -> None:
-    """Until it is so, which nobody tells."""
+    """Poll until `look` returns true: there is no event to wait for."""
     deadline = time.monotonic() + timeout
     while not await look():
-        assert time.monotonic() < deadline, f"it did not happen within {timeout} s"
+        assert time.monotonic() < deadline, f"condition not met within {timeout} s"
         await pause(client, 0.02)
 
 
 async def left_alone(ctx: Context, js: JetStream, stream: str) -> None:
-    """Until the stream has no consumers any more: whoever watched it has gone."""
+    """Wait until the stream has no consumers any more."""
 
     async def look() -> bool:
         return not await js.consumer_names(stream)
@@ -139,7 +139,7 @@ async def left_alone(ctx: Context, js: JetStream, stream: str) -> None:
 
 
 async def settled(ctx: Context, consumer: Consumer, floor: int) -> None:
-    """Until the server has worked off the acknowledgements up to that message of the stream."""
+    """Wait until the server has processed the acks up to this message of the stream."""
 
     async def look() -> bool:
         info = await consumer.info()

@@ -1,4 +1,4 @@
-"""The list of the checks of JetStream, and how to run it on an adapter after those of the core."""
+"""The list of JetStream's checks, and the function that runs them after those of the core."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from natsproto.testing.runner import Connect, Runner
-    from natsproto.testing.suite import Report
+    from natsproto.testing.suite import Registrar, Report
 
 #: The checks of JetStream; those of the core are in natsproto.testing.
 CHECKS = Checks()
-check = CHECKS.check
+check: Registrar = CHECKS.check
 
 
 def check_adapter(

@@ -1,6 +1,6 @@
-"""Help for tests, demos and benchmarks: real servers that come and go, and checks for adapters.
+"""Real servers for tests, demos and benchmarks, and the conformance checks for adapters.
 
-Nothing in natsproto imports this package; it does I/O of its own and runs on POSIX systems.
+Nothing else in natsproto imports this package; it does I/O and runs on POSIX systems.
 """
 
 from . import checks

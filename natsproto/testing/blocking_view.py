@@ -1,9 +1,8 @@
-"""A blocking client, subscription or event list, seen as its async twin.
+"""Views of blocking clients, subscriptions and events that look like their async twins.
 
-Other packages add the twins of their own blocking classes (`add_twins`).
-
-The methods that are coroutines there are coroutines here as well, which do the blocking call and
-never suspend. `natsproto.port.run_sync` is enough to run what awaits them.
+Methods that are coroutines in the async twin are coroutines in the view: they make the blocking
+call and never suspend, so `natsproto.port.run_sync` can run them. Other packages add the twins of
+their own blocking classes with `add_twins`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _twins: dict[str, tuple[type, type[View]]] = {}
 
 
 def view_of(inner: Any) -> Any:
-    """The view, if its class has a twin, or the views in a list; else the object itself."""
+    """Return a view of the object, a list of views for a list, or the object if it has no twin."""
     if type(inner) is list:
         return [view_of(each) for each in inner]  # pyright: ignore[reportUnknownVariableType]
     known = _twins.get(type(inner).__name__)
@@ -35,7 +34,7 @@ def view_of(inner: Any) -> Any:
 
 
 def _plain(argument: Any) -> Any:
-    """A callback of a check, which is async, as a blocking object wants it; a view's object."""
+    """Return a blocking callback for an async one, the object of a view, or the argument itself."""
     if isinstance(argument, View):
         return argument.inner
     if not inspect.iscoroutinefunction(argument):
@@ -52,7 +51,7 @@ def _plain_all(keywords: dict[str, Any]) -> dict[str, Any]:
 
 
 def viewed(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A blocking method that takes views and async callbacks, and whose result is a view."""
+    """Wrap a blocking method to take views and async callbacks and to return a view."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         return view_of(method(*[_plain(arg) for arg in args], **_plain_all(kwargs)))
@@ -106,7 +105,7 @@ class View:
 
 
 def add_twins(twins: Iterable[type], view: type[View] = View) -> None:
-    """Show blocking objects as these async classes from now on, each by a view of this class."""
+    """Register async classes whose blocking namesakes are to be seen through this view class."""
     _twins.update({twin.__name__: (twin, view) for twin in twins})
 
 

@@ -1,4 +1,4 @@
-"""Certificates for servers and clients of checks, made anew for each run."""
+"""Certificates for the servers and clients of checks, issued for each run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Certificates:
-    """An authority, what it has signed, and contexts for clients. Needs the library trustme."""
+    """An authority, the certificates that it signed, and client contexts. Requires trustme."""
 
     def __init__(self, directory: Path) -> None:
         import trustme
@@ -23,20 +23,20 @@ class Certificates:
             authority.cert_pem.write_to_path(str(directory / f"{name}.pem"))
 
     def server(self, *names: str, **settings: object) -> dict[str, object]:
-        """The tls block of a server that these names and addresses belong to."""
+        """Return the tls block of a server with these names and addresses."""
         cert, key = self._issue("-".join(names), *names)
         ca = str(self._directory / "ca.pem")
         return {"cert_file": cert, "key_file": key, "ca_file": ca, "timeout": 5, **settings}
 
     def client(self, *, certificate: bool = False) -> ssl.SSLContext:
-        """A context that trusts the authority, with a certificate of its own if that is asked."""
+        """Return a context that trusts the authority, with a client certificate on request."""
         context = ssl.create_default_context(cafile=self._directory / "ca.pem")
         if certificate:
             context.load_cert_chain(*self._issue("client", "client.example"))
         return context
 
     def stranger(self) -> ssl.SSLContext:
-        """A context that trusts another authority of the same name."""
+        """Return a context that trusts another authority of the same name."""
         return ssl.create_default_context(cafile=self._directory / "stranger.pem")
 
     def _issue(self, file: str, *names: str) -> tuple[str, str]:

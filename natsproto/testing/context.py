@@ -1,4 +1,4 @@
-"""Context: what a check works with. Clients, servers, and a subject of its own."""
+"""The context of a check: clients, servers, and a subject of its own."""
 
 from __future__ import annotations
 
@@ -34,33 +34,35 @@ Result = TypeVar("Result")
 AnEvent = TypeVar("AnEvent", bound="Event")
 AnError = TypeVar("AnError", bound=NatsError)
 
-#: How long a check waits for what must happen. It happens much sooner, or never.
+#: How long a check waits for something that must happen. It happens much sooner, or never.
 WAIT = 5.0
-#: Well below WAIT: what has no reason to wait is done within this time.
+#: Well below WAIT: a call that has no reason to wait returns within this time.
 SOON = 1.5
 
 _numbers = itertools.count(1)
 
 
 class Servers:
-    """The servers that checks share: one for each configuration, started when it is asked for."""
+    """The servers that checks share: one for each configuration, started on first use."""
 
     def __init__(self, binary: str | None = None) -> None:
         self.binary = binary
-        self.directory = Path(tempfile.mkdtemp(prefix="nats-checks-"))
+        self.directory: Path = Path(tempfile.mkdtemp(prefix="nats-checks-"))
         self._servers: dict[str, Server] = {}
         self._cluster: Cluster | None = None
 
     @property
     def version(self) -> tuple[int, ...]:
+        """Return the version of the servers, as in (2, 11, 0)."""
         return self.get({}).version
 
     @functools.cached_property
     def certificates(self) -> Certificates:
+        """Return the authority that signs the certificates of this run."""
         return Certificates(self.directory)
 
     def get(self, config: Mapping[str, Any]) -> Server:
-        """The server with this configuration, to be left as it is found."""
+        """Return the server with this configuration; leave it as you found it."""
         key = json.dumps(config, sort_keys=True)
         if key not in self._servers:
             self._servers[key] = Server(config=config, binary=self.binary)
@@ -73,6 +75,7 @@ class Servers:
         return self._cluster
 
     def stop(self) -> None:
+        """Stop all servers and remove their files."""
         for server in self._servers.values():
             server.stop()
         if self._cluster is not None:
@@ -88,11 +91,11 @@ class Servers:
 
 
 class Context:
-    """What one check gets. Whatever it opens or starts is closed when the check ends."""
+    """The tools of one check. Everything that it opens or starts is closed when it ends."""
 
     def __init__(self, connect: Connect, runner: Runner, servers: Servers) -> None:
-        #: Nobody else uses this subject, or one below it.
-        self.subject = f"check.{next(_numbers)}"
+        #: A subject that no other check uses, nor any subject below it.
+        self.subject: str = f"check.{next(_numbers)}"
         self._connect = connect
         self._runner = runner
         self._servers = servers
@@ -103,25 +106,26 @@ class Context:
 
     @property
     def server(self) -> Server:
-        """A server that others use, too: not to be stopped."""
+        """Return a server that other checks use, too: do not stop it."""
         return self._servers.get({})
 
     @property
     def certificates(self) -> Certificates:
+        """Return the authority that signs the certificates of this run."""
         return self._servers.certificates
 
     def path(self, text: str) -> str:
-        """The path of a new file with this text."""
+        """Write the text to a new file and return its path."""
         path = self._servers.directory / f"file-{next(_numbers)}"
         path.write_text(text)
         return str(path)
 
     def shared_server(self, **config: Any) -> Server:
-        """Likewise, with this configuration."""
+        """Return a server with this configuration that other checks use, too."""
         return self._servers.get(config)
 
     def own_server(self, **config: Any) -> Server:
-        """A new server: do with it what you like."""
+        """Start a server for this check alone, which may stop it."""
         server = Server(config=config, binary=self._servers.binary)
         return self._own.enter_context(server)
 
@@ -149,7 +153,7 @@ class Context:
     async def connect(
         self, servers: ServersLike | Server, **options: Unpack[OptionsDict]
     ) -> Client:
-        """A new client, quick to reconnect. To be called by the check itself, not by its tasks."""
+        """Connect a client that reconnects quickly. Only the check may call this, not its tasks."""
         fast: OptionsDict = {"reconnect_wait": 0.02, "reconnect_wait_max": 0.1}
         fast.update(options)
         where = servers.url if isinstance(servers, Server) else servers
@@ -158,19 +162,19 @@ class Context:
         )
 
     async def client(self, **options: Unpack[OptionsDict]) -> Client:
-        """A new client of the server that is shared by all."""
+        """Connect a client to the server that all checks share."""
         return await self.connect(self.server, **options)
 
     async def pair(self, server: Server | None = None) -> tuple[Client, Client]:
-        """Two clients of the same server."""
+        """Connect two clients to the same server."""
         server = server or self.server
         return await self.connect(server), await self.connect(server)
 
     def start(self, work: Callable[..., Coroutine[Any, Any, Result]], *args: Any) -> Task[Result]:
-        """Run it next to the check: a task, or a thread. Its waits are to be bounded.
+        """Run `work(*args)` next to the check, in a task or a thread. Its waits must be bounded.
 
-        A client that it uses is its own until it has ended, unless the check says that it needs
-        clients that can be shared.
+        Until it ends, the check must not use the clients that it uses, unless the check is
+        declared with `shares`.
         """
         task = self._runner.start(lambda: work(*args))
         self._tasks.append(task)
@@ -191,7 +195,7 @@ class Context:
 
 
 async def next_event(client: Client, kind: type[AnEvent], timeout: float = WAIT) -> AnEvent:
-    """The next event of this kind; those before it are passed over."""
+    """Return the next event of this kind and discard those before it."""
     deadline = time.monotonic() + timeout
     while True:
         event = await client.events.next(max(0.0, deadline - time.monotonic()))
@@ -200,18 +204,18 @@ async def next_event(client: Client, kind: type[AnEvent], timeout: float = WAIT)
 
 
 async def take(sub: Subscription, count: int) -> list[bytes]:
-    """The payloads of the next messages."""
+    """Return the payloads of the next messages."""
     return [(await sub.next(WAIT)).data for _ in range(count)]
 
 
 async def arrived(sender: Client, receiver: Client) -> None:
-    """Until all that the one has published before has come to the other."""
+    """Wait until everything that the sender has published has reached the receiver."""
     await sender.flush(WAIT)
     await receiver.flush(WAIT)
 
 
 async def answer(client: Client, sub: Subscription, count: int) -> None:
-    """Answer requests with their own payload."""
+    """Answer this many requests with their own payload."""
     for _ in range(count):
         msg = await sub.next(WAIT)
         await client.publish(msg.reply, msg.data, headers=msg.headers)
@@ -219,16 +223,17 @@ async def answer(client: Client, sub: Subscription, count: int) -> None:
 
 
 class Caught(list[AnError]):
-    """What `raises` has caught."""
+    """The error that `raises` has caught."""
 
     @property
     def error(self) -> AnError:
+        """Return the error."""
         return self[0]
 
 
 @contextmanager
 def raises(kind: type[AnError], within: float = WAIT) -> Generator[Caught[AnError], None, None]:
-    """The block must raise this, and in this time."""
+    """Assert that the block raises this kind of error within this time."""
     caught: Caught[AnError] = Caught()
     begin = time.monotonic()
     try:

@@ -1,4 +1,4 @@
-"""JWTs as nats-server reads them: an operator, one account, and users of it."""
+"""JWTs for nats-server: an operator, an account, and users of the account."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _JETSTREAM = {"mem_storage": -1, "disk_storage": -1, "streams": -1, "consumer": 
 
 
 def server_config(*, jetstream: bool = False) -> dict[str, object]:
-    """The configuration of a server that knows the operator and the account."""
+    """Return the configuration of a server that knows the operator and the account."""
     limits = {**_UNLIMITED, "conn": -1, "imports": -1, "exports": -1}
     system = _encode("account", SYSTEM, OPERATOR, {"limits": limits})
     if jetstream:
@@ -39,12 +39,12 @@ def server_config(*, jetstream: bool = False) -> dict[str, object]:
 
 
 def user_jwt(seed: str, *, expires: int = 0) -> str:
-    """The JWT of a user of the account; `expires` in seconds since 1970, 0: never."""
+    """Return the JWT of a user of the account; `expires` is in seconds since 1970, 0: never."""
     return _encode("user", seed, ACCOUNT, _UNLIMITED, {"exp": expires} if expires else {})
 
 
 def creds(jwt: str, seed: str) -> str:
-    """The text of a .creds file."""
+    """Return the text of a .creds file."""
     return (
         f"-----BEGIN NATS USER JWT-----\n{jwt}\n------END NATS USER JWT------\n\n"
         f"-----BEGIN USER NKEY SEED-----\n{seed}\n------END USER NKEY SEED------\n"

@@ -1,4 +1,4 @@
-"""Plain sockets: a publisher that sends whatever it likes, and a server that only listens."""
+"""Plain sockets: a publisher that sends arbitrary bytes, and a server that follows a script."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from .server import Server
 
 _TIMEOUT = 5.0
-#: The last line of a script: listen until the client hangs up.
+#: The last pair of a script: listen until the client disconnects.
 FOREVER = (b"\0 never said \0", b"")
 
 
 class RawPeer:
-    """A connection to a server on which any bytes can be sent."""
+    """A connection to a server that can send any bytes."""
 
     def __init__(self, server: Server) -> None:
         self._sock = socket.create_connection((server.host, server.port), _TIMEOUT)
@@ -25,20 +25,21 @@ class RawPeer:
         self.flush()
 
     def send(self, data: bytes) -> None:
+        """Send these bytes."""
         self._sock.sendall(data)
 
     def hpub(self, subject: bytes, block: bytes, payload: bytes = b"") -> None:
-        """A message with this header block, whatever it looks like."""
+        """Publish a message with this header block, valid or not."""
         sizes = (len(block), len(block) + len(payload))
         self.send(b"HPUB %s %d %d\r\n%s%s\r\n" % (subject, *sizes, block, payload))
 
     def flush(self) -> None:
-        """Until the server has seen all of it."""
+        """Wait until the server has processed everything that was sent."""
         self.send(b"PING\r\n")
         seen = b""
         while b"PONG\r\n" not in seen:
             data = self._sock.recv(65536)
-            assert data, f"the server has hung up: {seen!r}"
+            assert data, f"the server closed the connection: {seen!r}"
             seen += data
 
     def __enter__(self) -> RawPeer:
@@ -49,17 +50,17 @@ class RawPeer:
 
 
 class Listener:
-    """A server that follows a script and notes what it hears.
+    """A server that follows a script and records what its clients send.
 
-    It says the greeting to each client. Then for each pair of the script: when it has heard the
-    one, it says the other; after the last it hangs up. Without a script it listens until the client
-    hangs up.
+    It sends the greeting to each client. Then, for each pair of the script, it waits for the first
+    item and sends the second; after the last pair it disconnects. Without a script it listens until
+    the client disconnects.
     """
 
     def __init__(self, greeting: bytes, *script: tuple[bytes, bytes]) -> None:
         self._greeting = greeting
         self._script = script
-        #: What the clients sent, one entry for each that has gone.
+        #: The bytes that clients sent, one entry for each connection that has ended.
         self.heard: list[bytes] = []
         self._sock = socket.create_server((HOST, 0))
         self.port: int = self._sock.getsockname()[1]
@@ -69,6 +70,7 @@ class Listener:
 
     @property
     def address(self) -> str:
+        """Return host and port."""
         return f"{HOST}:{self.port}"
 
     def _serve(self) -> None:
@@ -96,9 +98,9 @@ class Listener:
         return heard
 
     def close(self) -> None:
-        """Serve every client that has connected, then stop: `heard` is complete.
+        """Serve every client that has connected, then stop; `heard` is complete afterwards.
 
-        Connections are accepted in order, so one of our own marks the end of the queue.
+        Connections are accepted in order, so a connection of our own marks the end of the queue.
         """
         if self._last is not None:
             return

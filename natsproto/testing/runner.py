@@ -1,9 +1,9 @@
-"""Runners: how a check runs where a client runs.
+"""Runners: how a check runs on asyncio, on trio, or without an event loop.
 
-Checks are coroutines, written once. asyncio and trio run them as they are. Where nothing is async,
-a check gets blocking clients dressed up as asynchronous ones (`blocking_view.py`), so that it runs
-to its end without ever suspending. A check that needs a second thread of control calls `start`:
-that is a task, or a thread.
+Checks are coroutines, written once. asyncio and trio run them as they are. Without an event loop a
+check gets blocking clients behind an asynchronous interface (`blocking_view.py`), so that it runs
+to its end without ever suspending. A check that needs a second thread of control calls `start`,
+which starts a task or a thread.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from natsproto.options import OptionsDict, ServersLike
 
-    #: What is to run, not yet started.
+    #: A coroutine function without arguments.
     Work: TypeAlias = Callable[[], Coroutine[Any, Any, "Result"]]
     Connect: TypeAlias = Callable[..., Any]
     Opening: TypeAlias = AbstractAsyncContextManager[Client]
@@ -36,42 +36,42 @@ Outcome = TypeVar("Outcome", covariant=True)
 
 
 class CheckHung(AssertionError):
-    """A check did not end in its time."""
+    """A check did not end in time."""
 
 
 class Task(Protocol[Outcome]):
     """A second thread of control that a check has started."""
 
     async def result(self) -> Outcome:
-        """Wait for its end; what it raised is raised here."""
+        """Wait for its end and return its result, or raise its error."""
         ...
 
     async def stop(self) -> None:
-        """Have it end, by cancellation where there is such a thing. It may have ended."""
+        """Cancel it where the runtime has cancellation, and wait for its end."""
         ...
 
 
 class Runner(Protocol):
-    """One way of running Python. It runs one check at a time."""
+    """A way of running checks, one at a time."""
 
     #: Whether several threads of control may use one client at the same time.
     shares_clients: bool
 
     def run(self, main: Work[None], timeout: float) -> None:
-        """Run it to its end; CheckHung if that takes longer."""
+        """Run `main` to its end; raise CheckHung if that takes longer than `timeout`."""
         ...
 
     def start(self, work: Work[Result]) -> Task[Result]:
-        """Run it next to the check."""
+        """Run `work` next to the check."""
         ...
 
     def open(self, connect: Connect, servers: ServersLike, options: OptionsDict) -> Opening:
-        """`connect(servers, **options)` as an asynchronous context manager."""
+        """Return `connect(servers, **options)` as an asynchronous context manager."""
         ...
 
 
 class AsyncioRunner:
-    """asyncio, or whatever loop the factory makes: uvloop.new_event_loop, for one."""
+    """Run checks on asyncio, or on the loop of another factory such as uvloop.new_event_loop."""
 
     shares_clients = True
 
@@ -82,7 +82,7 @@ class AsyncioRunner:
 
     def run(self, main: Work[None], timeout: float) -> None:
         loop = self._new_loop()
-        # Slow callbacks are of no interest, but exceptions that nobody fetches are.
+        # Exceptions that no task retrieves are reported here.
         failures: list[dict[str, Any]] = []
         loop.set_exception_handler(lambda _, failure: failures.append(failure))
         try:
@@ -122,7 +122,7 @@ class _AsyncioTask(Generic[Result]):
 
 
 class TrioRunner:
-    """trio."""
+    """Run checks on trio."""
 
     shares_clients = True
 
@@ -143,7 +143,7 @@ class TrioRunner:
             with trio.move_on_after(timeout) as bound:
                 try:
                     await main()
-                except Exception as error:  # a nursery would wrap it up in a group
+                except Exception as error:  # a nursery would wrap it in a group
                     failure = error
             nursery.cancel_scope.cancel()
         if bound.cancelled_caught:
@@ -191,16 +191,16 @@ class _TrioTask(Generic[Result]):
 
 
 class BlockingRunner:
-    """No event loop: `connect` returns a blocking client. What a check starts is a thread.
+    """Run checks without an event loop: `connect` returns a blocking client, tasks are threads.
 
-    With `shares_clients` several threads may use one client at the same time.
+    shares_clients: whether several threads may use one client at the same time
     """
 
     def __init__(self, *, shares_clients: bool) -> None:
         self.shares_clients = shares_clients
 
     def run(self, main: Work[None], timeout: float) -> None:
-        # A thread, because there is no other way to get away from a call that does not return.
+        # A thread: there is no other way to abandon a call that does not return.
         thread = _Thread(main)
         thread.join(timeout)
         run_sync(thread.result())

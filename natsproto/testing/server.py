@@ -1,10 +1,10 @@
-"""Server: a real nats-server, started and stopped, killed, frozen and revived at will.
+"""A real nats-server that a test starts, stops, kills, freezes and restarts.
 
     with Server(jetstream=True) as server:
         ...  # connect to server.url
 
-Clients connect on 127.0.0.1, to a free port (see free_port); everything is kept in a temporary
-directory. Neither outlives the Python process that started the server, however that one ends.
+The server listens on 127.0.0.1, on a free port (see free_port), and keeps its files in a temporary
+directory. Process and directory are gone when the Python process ends, even if that is killed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 
 HOST = "127.0.0.1"
-ATTEMPTS = 5  # to start on ports that nobody else takes in between
+ATTEMPTS = 5  # another process may take a port before the server listens on it
 _EPHEMERAL_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _FIRST_PORT = 20000
 _TAKEN: set[int] = set()
@@ -46,30 +46,30 @@ STOP_TIMEOUT = 5.0
 LOG_TAIL = 20
 RELOADED = re.compile("(Reloaded|Failed to reload) server config")
 
-# Reads a pipe that only the parent can close, and so sees the parent's end even if it was SIGKILL.
+# Reads from a pipe that only the parent can close, and so notices even a SIGKILL of the parent.
 GUARD = 'read -r _; kill -9 "$0"; rm -rf "$1"'
 
 
 class ServerNotFound(FileNotFoundError):
-    """There is no nats-server binary here."""
+    """No nats-server binary was found."""
 
 
 class ServerFailed(RuntimeError):
-    """The server did not do what it was told; the message ends with the tail of its log."""
+    """The server failed or refused; the message ends with the tail of its log."""
 
 
 def find_server(binary: str | os.PathLike[str] | None = None) -> str:
-    """The path of a nats-server binary.
+    """Return the path of a nats-server binary.
 
-    The first of: the argument, the environment variable NATS_SERVER, the scripts of this Python
-    environment (where the extra `server` puts it), the search path. The first two are orders: if
-    they name no executable file, nothing else is tried.
+    The argument comes first, then the environment variable NATS_SERVER, then the scripts of this
+    Python environment (where the extra `server` installs it), then the search path. If one of the
+    first two is set and is not an executable file, nothing else is tried.
     """
-    order = binary or os.environ.get("NATS_SERVER")
-    if order:
-        found = shutil.which(order)
+    wanted = binary or os.environ.get("NATS_SERVER")
+    if wanted:
+        found = shutil.which(wanted)
         if not found:
-            raise ServerNotFound(f"no executable nats-server at {os.fspath(order)!r}")
+            raise ServerNotFound(f"no executable nats-server at {os.fspath(wanted)!r}")
         return found
     found = shutil.which("nats-server", path=sysconfig.get_path("scripts"))
     found = found or shutil.which("nats-server")
@@ -82,10 +82,10 @@ def find_server(binary: str | os.PathLike[str] | None = None) -> str:
 
 
 def free_port() -> int:
-    """Return a TCP port that was free a moment ago and that this process did not return before.
+    """Return a TCP port that is free and that this process has not returned before.
 
-    It is below the range from which the system takes the ports of outgoing connections: one of
-    those could take the port of a server while that restarts.
+    The port is below the range that the system uses for outgoing connections: such a connection
+    could take the port of a server while the server restarts.
     """
     end = _first_ephemeral_port()
     first = min(_FIRST_PORT, end - 1000)
@@ -104,12 +104,12 @@ def _first_ephemeral_port() -> int:
     try:
         return int(_EPHEMERAL_PORTS.read_text().split()[0])
     except (OSError, ValueError, IndexError):
-        return 32768  # where this system does not say: most start there, or above
+        return 32768  # not known on this system: most start there, or above
 
 
 def _is_free(port: int) -> bool:
     with socket.socket() as sock:
-        # As a server does: a port of which only closed connections are left is free.
+        # As the server does: a port is free if all its connections are closed.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             sock.bind((HOST, port))
@@ -121,10 +121,10 @@ def _is_free(port: int) -> bool:
 class Server:
     """One nats-server process, ready for clients when the constructor returns.
 
-    `config` is a configuration in the server's own language, or the same as a dict. It may set up
-    anything (websocket, tls, accounts) except where clients connect, monitoring and the store:
-    those are the fixture's. `cluster` is the cluster block, which a Cluster fills in. `timeout`
-    bounds the start, a reload and each question to the monitoring.
+    config: the configuration in the server's own language, or as a dict. It may set up anything
+        (websocket, tls, accounts) except the client port, monitoring and the store directory.
+    cluster: the cluster block, which a Cluster fills in
+    timeout: how long a start, a reload or a monitoring request may take, in seconds
     """
 
     host = HOST
@@ -139,19 +139,19 @@ class Server:
         binary: str | os.PathLike[str] | None = None,
         timeout: float = 10.0,
     ) -> None:
-        self.binary = find_server(binary)
+        self.binary: str = find_server(binary)
         self.name = name
-        #: The first URL of each listener: "nats", "monitoring", and if set up "websocket" ...
+        #: The first URL of each listener: "nats", "monitoring", and "websocket" if it is set up.
         self.urls: dict[str, str] = {}
         self._jetstream = jetstream
         self._timeout = timeout
         self._process: subprocess.Popen[bytes] | None = None
         self._guard: subprocess.Popen[bytes] | None = None
-        self.directory = Path(tempfile.mkdtemp(prefix="nats-server-"))
-        self.log_path = self.directory / "log"
+        self.directory: Path = Path(tempfile.mkdtemp(prefix="nats-server-"))
+        self.log_path: Path = self.directory / "log"
         atexit.register(self.stop)
         try:
-            # These two in the file, because a reload forgets them on the command line.
+            # These are in the file because a reload would forget them on the command line.
             own = f"server_name: {json.dumps(name)}\n"
             if cluster:
                 own += f"cluster: {json.dumps(cluster)}\nserver_tags: {json.dumps([name])}\n"
@@ -164,20 +164,22 @@ class Server:
 
     @property
     def url(self) -> str:
-        """Where clients connect; the scheme is tls where the server demands it."""
+        """Return the URL that clients connect to; the scheme is tls if the server demands it."""
         return self.urls["nats"]
 
     @property
     def port(self) -> int:
+        """Return the port that clients connect to."""
         return self._port("nats")
 
     @property
     def pid(self) -> int:
+        """Return the process id; raise ServerFailed if the server is not running."""
         return self._running().pid
 
     @functools.cached_property
     def version(self) -> tuple[int, ...]:
-        """What the binary calls itself, as in (2, 11, 0)."""
+        """Return the version of the binary, as in (2, 11, 0)."""
         command = [self.binary, "--version"]
         text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         match = re.search(r"v(\d+)\.(\d+)\.(\d+)", text)
@@ -186,43 +188,44 @@ class Server:
         return tuple(int(number) for number in match.groups())
 
     def stop(self) -> None:
-        """End the process and remove its directory; the log and the store are gone. Repeatable."""
+        """End the process and remove its directory, with log and store. May be called again."""
         self.terminate()
         if self.directory.exists():
             shutil.rmtree(self.directory)
         atexit.unregister(self.stop)
 
     def terminate(self) -> None:
-        """End the process as an operator does, with SIGTERM, and wait; restart() brings it back."""
+        """End the process with SIGTERM, as an operator would, and wait for its end."""
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End the process as a crash does, with SIGKILL; restart() brings it back."""
+        """End the process with SIGKILL, like a crash."""
         self._end(signal.SIGKILL)
 
     def restart(self) -> None:
-        """Start again on the same ports and the same store, after terminate() if it is running."""
+        """Start again with the same ports and store; terminate the process if it is running."""
         self.terminate()
         self._start()
 
     def freeze(self) -> None:
-        """Stop the process in its tracks: sockets stay open, nothing answers. Until thaw()."""
+        """Stop the process until thaw(): sockets stay open, but nothing is answered."""
         self._signal(signal.SIGSTOP)
-        os.waitpid(self.pid, os.WUNTRACED)  # only then has it stopped
+        os.waitpid(self.pid, os.WUNTRACED)  # the signal alone does not mean that it has stopped
 
     def thaw(self) -> None:
+        """Let a frozen process continue."""
         self._signal(signal.SIGCONT)
 
     def lame_duck(self) -> None:
-        """Tell the server to send its clients away and exit; returns at once.
+        """Have the server close its client connections and exit; return at once.
 
-        By default it takes ten seconds before it closes a connection and two minutes for all of
-        them: see lame_duck_grace_period and lame_duck_duration (30 seconds at least) in its manual.
+        By default the server waits for ten seconds and then closes connections over two minutes:
+        see lame_duck_grace_period and lame_duck_duration (at least 30 seconds) in its manual.
         """
         self._signal(signal.SIGUSR2)
 
     def reload(self, config: str | Mapping[str, Any]) -> None:
-        """Change the configuration of the running server; ServerFailed if it refuses."""
+        """Change the configuration of the running server; raise ServerFailed if it refuses."""
         self._write_config(config)
         seen = self.log_path.stat().st_size
         self._signal(signal.SIGHUP)
@@ -231,7 +234,7 @@ class Server:
             raise ServerFailed(f"nats-server refused the configuration\n{self._log_tail()}")
 
     def monitor(self, path: str) -> dict[str, Any]:
-        """What the server's monitoring says at this path, such as "/connz" or "/jsz?streams=1"."""
+        """Return the monitoring data at a path such as "/connz" or "/jsz?streams=1"."""
         connection = http.client.HTTPConnection(HOST, self._port("monitoring"), self._timeout)
         try:
             connection.request("GET", path)
@@ -250,7 +253,7 @@ class Server:
         return f"<Server {self.name} {self.urls.get('nats', 'not started')}>"
 
     def _port(self, listener: str) -> int:
-        """A free port for the first start, and from then on the same one."""
+        """Return a free port for the first start, and the same port for every later one."""
         return int(self.urls[listener].rpartition(":")[2]) if self.urls else free_port()
 
     def _start_first(self) -> None:
@@ -265,7 +268,7 @@ class Server:
             self.log_path.unlink()
 
     def _write_config(self, config: str | Mapping[str, Any]) -> None:
-        # The server's language is a superset of JSON, but for \u.
+        # The language of the server is a superset of JSON, except for \u escapes.
         text = config if isinstance(config, str) else json.dumps(config, ensure_ascii=False)
         (self.directory / "user.conf").write_text(text, encoding="utf-8")
 
@@ -276,7 +279,7 @@ class Server:
         command += ["--ports_file_dir", str(self.directory)]
         command += ["--store_dir", str(self.directory / "store")]
         command += ["--jetstream"] * self._jetstream
-        # Sessions of their own: Ctrl-C is for the Python process, which then stops the server.
+        # A session of its own: Ctrl-C is for the Python process, which then stops the server.
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
@@ -315,7 +318,7 @@ class Server:
         self._running().send_signal(number)
 
     def _disarm(self) -> None:
-        """Call off the guard: once the server is reaped, its pid may be another's."""
+        """End the guard: after the server is reaped, its pid may belong to another process."""
         if self._guard is not None:
             self._guard.kill()
             self._guard.communicate()
@@ -325,7 +328,7 @@ class Server:
         self._disarm()
         if self._process is not None:
             self._process.send_signal(number)
-            self._process.send_signal(signal.SIGCONT)  # a frozen one is deaf to SIGTERM
+            self._process.send_signal(signal.SIGCONT)  # a frozen process does not handle SIGTERM
             try:
                 self._process.wait(STOP_TIMEOUT)
             except subprocess.TimeoutExpired:
@@ -334,7 +337,7 @@ class Server:
             self._process = None
 
     def _wait(self, what: str, look: Callable[[], Found]) -> Found:
-        """The first thing that `look` finds; ServerFailed if the server or the time ends before."""
+        """Poll `look` until it finds something; raise ServerFailed if server or time ends first."""
         deadline = time.monotonic() + self._timeout
         while not (found := look()):
             if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""The suite: lists of checks, and how to run them on an adapter."""
+"""The conformance suite: lists of checks, and functions that run them on an adapter."""
 
 from __future__ import annotations
 
@@ -9,18 +9,34 @@ from .context import Context, Servers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping
-    from typing import TypeAlias
+    from typing import Protocol, TypeAlias
 
     from .runner import Connect, Runner
 
     Function: TypeAlias = Callable[[Context], Coroutine[Any, Any, None]]
+
+    class Registrar(Protocol):
+        """The type of the decorator `check`: see Checks.check."""
+
+        def __call__(
+            self,
+            *,
+            since: tuple[int, ...] = (),
+            needs: tuple[str, ...] = (),
+            shares: bool = False,
+            slow: bool = False,
+            longest: float = ...,
+        ) -> Callable[[Function], Function]:
+            """Return a decorator that adds a function to a list of checks."""
+            ...
+
 
 #: How long a check may take, unless it says otherwise.
 LONGEST = 30.0
 
 
 class ChecksFailed(AssertionError):
-    """An adapter did not pass; `report` has all there is to know."""
+    """An adapter did not pass; `report` has the details."""
 
     def __init__(self, report: Report) -> None:
         lines = [f"  {name}: {type(error).__name__}: {error}" for name, error in report.failed]
@@ -30,7 +46,7 @@ class ChecksFailed(AssertionError):
 
 
 class Report:
-    """How it went: names of checks, with the error or the reason why it was left out."""
+    """The names of the checks that passed, failed (with the error) or were skipped (and why)."""
 
     def __init__(self) -> None:
         self.passed: list[str] = []
@@ -45,7 +61,7 @@ class Report:
 
 
 class Check:
-    """One check: a coroutine function whose docstring says what it proves.
+    """A check: a coroutine function whose docstring says what it proves.
 
     since: the server version that the check needs
     needs: the modules that the check needs
@@ -64,9 +80,9 @@ class Check:
         longest: float,
     ) -> None:
         self.function = function
-        self.name = function.__name__.removeprefix("check_")
-        #: The module that it is in.
-        self.group = function.__module__.rpartition(".")[2]
+        self.name: str = function.__name__.removeprefix("check_")
+        #: The name of its module.
+        self.group: str = function.__module__.rpartition(".")[2]
         self.since = since
         self.needs = needs
         self.shares = shares
@@ -75,11 +91,11 @@ class Check:
 
     @property
     def proves(self) -> str:
-        """The docstring."""
+        """Return the docstring of the function."""
         return self.function.__doc__ or ""
 
     def reason_to_skip(self, runner: Runner, version: tuple[int, ...]) -> str:
-        """Why it cannot be run here; "" if it can."""
+        """Return why the check cannot run here; "" if it can."""
         missing = [name for name in self.needs if importlib.util.find_spec(name) is None]
         if missing:
             return f"{missing[0]} is not installed"
@@ -90,7 +106,7 @@ class Check:
         return ""
 
     def run(self, connect: Connect, runner: Runner, servers: Servers) -> None:
-        """Run it; raises if it fails."""
+        """Run the check; raise if it fails."""
         if not __debug__:
             raise RuntimeError("checks consist of assert statements: run Python without -O")
 
@@ -113,7 +129,7 @@ class Check:
 
 
 class Checks(dict[str, Check]):
-    """A list of checks by name, without the `check_` of their functions."""
+    """Checks by name, without the `check_` of their functions."""
 
     def check(
         self,
@@ -124,7 +140,7 @@ class Checks(dict[str, Check]):
         slow: bool = False,
         longest: float = LONGEST,
     ) -> Callable[[Function], Function]:
-        """Put the function on this list; the arguments are those of Check."""
+        """Add the decorated function to this list; the arguments are those of Check."""
 
         def register(function: Function) -> Function:
             one = Check(function, since, needs, shares, slow, longest)
@@ -137,7 +153,7 @@ class Checks(dict[str, Check]):
 
 #: The checks of the core; those of JetStream are in jetstream.testing.
 CHECKS = Checks()
-check = CHECKS.check
+check: Registrar = CHECKS.check
 
 
 def check_adapter(
@@ -148,14 +164,16 @@ def check_adapter(
     suite: Mapping[str, Check] = CHECKS,
     server_binary: str | None = None,
 ) -> Report:
-    """Run the checks, all or those named, on an adapter; ChecksFailed if any of them fails.
+    """Run the checks on an adapter; raise ChecksFailed if any of them fails.
 
         check_adapter(my_adapter.connect, AsyncioRunner())
 
-    `connect` is what an adapter offers its users: it takes server URLs and the keywords of
-    natsproto.options.Options, and returns an asynchronous context manager, or with BlockingRunner
-    an ordinary one, that gives a client. `suite` is the list that the checks are taken from. By
-    default it has those of the core; `jetstream.testing.check_adapter` adds those of JetStream.
+    connect: the function that an adapter offers its users. It takes server URLs and the keywords of
+        natsproto.options.Options, and returns an asynchronous context manager (an ordinary one for
+        BlockingRunner) that returns a client.
+    checks: the names of the checks to run; by default all
+    suite: the list that the checks are taken from. The default has those of the core;
+        `jetstream.testing.check_adapter` adds those of JetStream.
     """
     names = list(suite) if checks is None else list(checks)
     strangers = [name for name in names if name not in suite]

@@ -1,4 +1,4 @@
-"""The checks of JetStream, grouped by subject. Importing this package puts them on the list."""
+"""The checks of JetStream, grouped by subject. Importing this package registers them."""
 
 from . import (
     acks,
@@ -24,6 +24,7 @@ from . import (
     publish,
     pull_subscribe,
     pulls,
+    purge,
     push,
     push_elections,
     push_flow,
@@ -32,6 +33,7 @@ from . import (
     recreated,
     run,
     stored,
+    stream_lookup,
     streams,
     subscribe,
     window,
@@ -61,6 +63,7 @@ __all__ = [
     "publish",
     "pull_subscribe",
     "pulls",
+    "purge",
     "push",
     "push_elections",
     "push_flow",
@@ -69,6 +72,7 @@ __all__ = [
     "recreated",
     "run",
     "stored",
+    "stream_lookup",
     "streams",
     "subscribe",
     "window",

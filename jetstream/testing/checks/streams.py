@@ -1,8 +1,8 @@
-"""Streams: their life, lists of them, what they tell, and purging."""
+"""Streams: creation, updates, deletion, and configurations that are refused."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jetstream import StreamConfig
 from jetstream.errors import (
@@ -14,26 +14,10 @@ from jetstream.errors import (
     SubjectOverlap,
 )
 from jetstream.testing.blocking_view import jetstream_of
-from jetstream.testing.streams import (
-    fill,
-    js_server,
-    name_of,
-    new_stream,
-    numbers,
-    open_js,
-    until,
-)
+from jetstream.testing.streams import fill, js_server, name_of, new_stream, numbers, open_js
 from jetstream.testing.suite import check
 from natsproto.errors import InvalidName, InvalidSubject, InvalidValue, LocalError, NotSupported
-from natsproto.testing.context import SOON, WAIT, Context, raises
-from natsproto.testing.peers import RawPeer
-
-if TYPE_CHECKING:
-    from jetstream import JetStream, Stream
-
-# The server lists 256 streams and 100,000 subjects in one answer.
-_MANY_STREAMS = 300
-_MANY_SUBJECTS = 100_100
+from natsproto.testing.context import SOON, Context, raises
 
 
 @check(since=(2, 10))
@@ -240,154 +224,6 @@ async def check_stream_delete(ctx: Context) -> None:
         await (stream.delete() if turn == 1 else js.delete_stream(stream.name))
         with raises(StreamNotFound):
             await js.stream(stream.name)
-
-
-@check()
-async def check_streams_are_listed_page_by_page(ctx: Context) -> None:
-    """More streams than one answer lists are listed all, with and without their infos."""
-    js = await _many_streams(ctx)
-    expected = [f"many-{n:03}" for n in range(_MANY_STREAMS)]
-    assert sorted(await js.stream_names()) == expected
-    assert sorted(info.config.name for info in await js.streams()) == expected
-
-
-async def _many_streams(ctx: Context) -> JetStream:
-    # All who ask for this configuration get the same server, with the streams of the first.
-    server = ctx.shared_server(jetstream={"max_mem": 2**28, "max_file": 2**28})
-    js = await open_js(ctx, server)
-    for n in range((await js.account_info()).streams, _MANY_STREAMS):
-        await js.create_stream(name=f"many-{n:03}", subjects=[f"many.{n}"], storage="memory")
-    return js
-
-
-@check()
-async def check_streams_by_subject(ctx: Context) -> None:
-    """Streams are found by a subject that they take: one, none, several."""
-    js = await open_js(ctx)
-    names = [f"{name_of(ctx)}-{token}" for token in "ab"]
-    for name, token in zip(names, "ab", strict=True):
-        await new_stream(ctx, js, name=name, subjects=[f"{ctx.subject}.{token}.*"])
-    assert await js.stream_name_by_subject(f"{ctx.subject}.a.1") == names[0]
-    assert await js.stream_names(f"{ctx.subject}.b.>") == names[1:]
-    assert [info.config.name for info in await js.streams(f"{ctx.subject}.a.1")] == names[:1]
-    assert sorted(await js.stream_names(f"{ctx.subject}.>")) == names
-    with raises(StreamNotFound):
-        await js.stream_name_by_subject(f"{ctx.subject}.c.1")
-    with raises(JetStreamError) as caught:
-        await js.stream_name_by_subject(f"{ctx.subject}.>")
-    assert names[0] in str(caught.error)
-    assert names[1] in str(caught.error)
-
-
-@check()
-async def check_stream_info(ctx: Context) -> None:
-    """The info is of this moment; cached_info is that of the last call."""
-    js = await open_js(ctx)
-    stream = await new_stream(ctx, js)
-    await fill(ctx, js, numbers(4))
-    assert stream.cached_info.state.messages == 0
-    info = await stream.info()
-    assert (info.state.messages, info.state.first_seq, info.state.last_seq) == (4, 1, 4)
-    assert info.state.last_ts is not None
-    assert stream.cached_info.state.messages == 4
-    await js.delete_stream(stream.name)
-    with raises(StreamNotFound):
-        await stream.info()
-
-
-@check()
-async def check_stream_info_by_subject(ctx: Context) -> None:
-    """The info counts the messages of each subject of a filter."""
-    js = await open_js(ctx)
-    stream = await new_stream(ctx, js)
-    for token, count in (("a.1", 3), ("a.2", 1), ("b", 2)):
-        await fill(ctx, js, numbers(count), token)
-    info = await stream.info(subjects_filter=f"{ctx.subject}.a.*")
-    assert info.state.subjects == {f"{ctx.subject}.a.1": 3, f"{ctx.subject}.a.2": 1}
-    assert (await stream.info()).state.subjects == {}
-    assert (await stream.info()).state.num_subjects == 3
-
-
-@check()
-async def check_stream_info_of_many_subjects(ctx: Context) -> None:
-    """More subjects than one answer counts are counted all."""
-    server = ctx.shared_server(jetstream={"max_mem": 2**29})
-    client = await ctx.connect(server)
-    stream = await jetstream_of(client, timeout=15.0).create_stream(
-        name="WIDE", subjects=["wide.*"], storage="memory"
-    )
-    if not stream.cached_info.state.num_subjects:
-        with RawPeer(server) as peer:
-            peer.send(b"".join([b"PUB wide.%d 0\r\n\r\n" % n for n in range(_MANY_SUBJECTS)]))
-            peer.flush()
-
-    async def filled() -> bool:
-        return (await stream.info()).state.num_subjects == _MANY_SUBJECTS
-
-    await until(client, filled, 3 * WAIT)
-    info = await stream.info(subjects_filter="wide.*")
-    assert len(info.state.subjects) == _MANY_SUBJECTS
-    assert set(info.state.subjects.values()) == {1}
-
-
-@check()
-async def check_stream_info_of_deleted(ctx: Context) -> None:
-    """On demand the info lists the sequences that are gone."""
-    js = await open_js(ctx)
-    stream = await new_stream(ctx, js)
-    await fill(ctx, js, numbers(6))
-    for seq in (2, 4, 5):
-        await stream.delete_msg(seq)
-    assert (await stream.info(deleted_details=True)).state.deleted == [2, 4, 5]
-    info = await stream.info()
-    assert (info.state.deleted, info.state.num_deleted) == ([], 3)
-
-
-async def _purge(ctx: Context, js: JetStream, stream: Stream, **how: Any) -> tuple[int, list[int]]:
-    """Fill it anew and purge: how many are gone, and which are left, counted from 1."""
-    await stream.purge()
-    first = (await stream.info()).state.last_seq
-    for token in "aab":
-        await fill(ctx, js, numbers(2), token)
-    if "seq" in how:
-        how["seq"] += first
-    purged = await stream.purge(**how)
-    state = (await stream.info(deleted_details=True)).state
-    left = set(range(state.first_seq, state.last_seq + 1)) - set(state.deleted)
-    return purged, [seq - first for seq in sorted(left)]
-
-
-@check()
-async def check_stream_purge(ctx: Context) -> None:
-    """Purging: everything, a subject, what is below a sequence, all but the newest."""
-    js = await open_js(ctx)
-    stream = await new_stream(ctx, js)
-    assert await _purge(ctx, js, stream) == (6, [])
-    assert await _purge(ctx, js, stream, subject=ctx.subject + ".a") == (4, [5, 6])
-    assert await _purge(ctx, js, stream, subject=ctx.subject + ".c") == (0, [1, 2, 3, 4, 5, 6])
-    assert await _purge(ctx, js, stream, seq=3) == (2, [3, 4, 5, 6])
-    assert await _purge(ctx, js, stream, keep=2) == (4, [5, 6])
-    assert await _purge(ctx, js, stream, subject=ctx.subject + ".a", keep=1) == (3, [4, 5, 6])
-    assert await _purge(ctx, js, stream, subject=ctx.subject + ".a", seq=4) == (3, [4, 5, 6])
-
-
-@check()
-async def check_stream_purge_refused_locally(ctx: Context) -> None:
-    """Nothing that is empty or 0 by mistake purges everything."""
-    js = await open_js(ctx)
-    stream = await new_stream(ctx, js)
-    await fill(ctx, js, numbers(3))
-    wrong: list[dict[str, Any]] = [
-        {"seq": 0},
-        {"keep": 0},
-        {"subject": ""},
-        {"seq": 1, "keep": 1},
-        {"seq": True},
-    ]
-    for how in wrong:
-        with raises(LocalError):
-            await stream.purge(**how)
-    assert (await stream.info()).state.messages == 3
 
 
 @check()
