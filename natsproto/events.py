@@ -201,7 +201,7 @@ class EventQueue(Waitable):
 
     __slots__ = ("_popped", "_readers", "_start")
 
-    def __init__(self, limit: int = 256) -> None:
+    def __init__(self, limit: int = 256) -> None:  # EVENT-5
         super().__init__()
         self._start = Unread(limit)  # where the next reader begins
         self._readers: list[Unread] = []

@@ -185,7 +185,7 @@ async def request_direct(api: ApiClient, stream: str, body: dict[str, Any]) -> l
 
 def incomplete(stream: str) -> TimeoutExpired:
     """Return the error for replies without a final status."""
-    return TimeoutExpired("direct get of stream %s did not end in time" % shorten(stream))
+    return TimeoutExpired("direct get of stream %s did not end in time" % shorten(stream))  # GET-5
 
 
 def _endpoint(api: ApiClient, stream: str) -> str:
@@ -221,7 +221,7 @@ def _read(msg: Msg) -> StoredMsg:
     own, added = split_direct(block)
     if not added:
         if msg.status == NOT_FOUND:
-            raise MessageNotFound(NOT_FOUND, _MESSAGE_NOT_FOUND, msg.description.lower())
+            raise MessageNotFound(NOT_FOUND, _MESSAGE_NOT_FOUND, msg.description.lower())  # GET-3
         if msg.status:
             raise JetStreamError("direct get: %d %s" % (msg.status, cut_middle(msg.description)))
         raise InvalidResponse("answer to DIRECT.GET is not a stored message: %s" % shorten(block))

@@ -287,7 +287,7 @@ class AckWindow(Machine):
         """Return those that failed since the last call and whose error was not raised."""
         failed = self.failed
         self.failed = []
-        return [publication for publication in failed if not publication.error_raised]
+        return [publication for publication in failed if not publication.error_raised]  # PUB-16
 
     def pending(self) -> int:
         return len(self.open)

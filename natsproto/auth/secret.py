@@ -34,7 +34,7 @@ class Secret:
         return self._given
 
     def __repr__(self) -> str:
-        return "Secret(***)"
+        return "Secret(***)"  # CONN-19
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Secret cannot be pickled or copied: a pickle is readable by all")

@@ -40,7 +40,7 @@ class LameDuck:
         #: The PING before leaving; None until then.
         self.fence: Request | None = None
 
-    def notice(self, url: str, now: float, can_leave: bool) -> None:
+    def notice(self, url: str, now: float, can_leave: bool) -> None:  # LDM-1
         """Report the server's notice once, and schedule the move if there is a place to go."""
         if not self._noticed:
             self._noticed = True
@@ -52,7 +52,7 @@ class LameDuck:
     def leave(self, deadline: float) -> Request:
         """Return the request to send a PING for: when it is settled, the server can be left."""
         self.timer.deadline = None
-        self.fence = Request("move", deadline)
+        self.fence = Request("move", deadline)  # LDM-4
         self._bus.timers.arm(self.fence)
         return self.fence
 

@@ -209,7 +209,7 @@ class Connection:
     def connect(self, now: float) -> None:
         """Begin. `opened` is settled when connected, or at once with retry_on_first_connect."""
         self._enter(states.CONNECT)
-        if self.options.retry_on_first_connect:
+        if self.options.retry_on_first_connect:  # CONN-22
             self.opened.finish()
             self.bus.ready.append(self.opened)
         self._try_next(now)
@@ -236,7 +236,7 @@ class Connection:
                 self._greet(transport, now)
             self._after(now)
 
-    def receive_data(self, data: bytes, now: float) -> None:
+    def receive_data(self, data: bytes, now: float) -> None:  # CONN-20
         """Report bytes. This never raises for what the server sent: it hangs up and says why."""
         transport = self.transport
         if not self._accepts(states.DATA) or transport is None:
@@ -298,7 +298,7 @@ class Connection:
             elif waitable.handle_timer(now):
                 self.bus.ready.append(waitable)
                 if isinstance(waitable, Request):
-                    self._forget(waitable)
+                    self._forget(waitable)  # REQ-4
             timers.arm(waitable)
         self._after(now)
 
@@ -386,10 +386,10 @@ class Connection:
         fence = Fence("drain", deadline, receivers)
         if self.bus.online:
             self.subscriptions.drain(receivers)
-            self.pings.ping(fence)
+            self.pings.ping(fence)  # DRAIN-1
             self.bus.timers.arm(fence)
         else:
-            self.subscriptions.end_all(receivers)
+            self.subscriptions.end_all(receivers)  # DRAIN-9
             fence.finish()
         return fence
 
@@ -397,6 +397,7 @@ class Connection:
         """Unsubscribe everything, let the user take what arrived, flush, close (see drain.py)."""
         if self._drain is None:
             inbox = self.requests.inbox
+            # DRAIN-3
             receivers = [each for each in self.subscriptions.receivers() if each is not inbox]
             self.start_drain_of(receivers, None)
             self._drain = Drain(self.pings, deadline, receivers)
@@ -432,7 +433,7 @@ class Connection:
         if self.state != CLOSED:
             self._shut(None)
 
-    def force_reconnect(self, now: float) -> None:
+    def force_reconnect(self, now: float) -> None:  # RECON-5
         """Drop the transport, or the pause between two attempts, and dial the next server now."""
         self.bus.check_open()
         if self.state == CONNECTED:
@@ -464,7 +465,7 @@ class Connection:
         self._alarm.deadline = deadline
         self.bus.timers.arm(self._alarm)
 
-    def _on_alarm(self, now: float) -> None:
+    def _on_alarm(self, now: float) -> None:  # CONN-7
         options = self.options
         if self.state == WAITING:
             self._dial(now)
@@ -473,18 +474,18 @@ class Connection:
             url = _text.cut_middle(self.attempts.server.name)
             awaited = _AWAITED[self.state]
             self._break(TimeoutExpired(text % (url, awaited, options.connect_timeout)), now)
-        elif self.pings.unanswered >= options.max_pings_out:
+        elif self.pings.unanswered >= options.max_pings_out:  # PING-3
             self._break(ConnectionLost("no answer to %d PINGs" % options.max_pings_out), now)
         else:
             self.pings.ping()
-            self._set_alarm(now + options.ping_interval)
+            self._set_alarm(now + options.ping_interval)  # PING-2
 
     # The handshake
 
     def _try_next(self, now: float) -> None:
         delay = self.attempts.choose(self.opened.done)
         if delay is None:
-            self._shut(self.attempts.why_failed())
+            self._shut(self.attempts.why_failed())  # RECON-3
         elif delay:
             self._set_alarm(now + delay)
         else:
@@ -502,7 +503,7 @@ class Connection:
         self.transport = Transport(server)
         self._effects.append(Dial(url.host, url.port, self.options.shuffle))
         self._enter(states.DIAL)
-        self._set_alarm(now + self.options.connect_timeout)
+        self._set_alarm(now + self.options.connect_timeout)  # CONN-6
 
     def _start_tls(self, transport: Transport) -> None:
         self._enter(states.START_TLS)
@@ -524,7 +525,7 @@ class Connection:
             self._break(error, now)
             return
         self.outbound.add(frame)
-        self.outbound.add(PING)
+        self.outbound.add(PING)  # CONN-1
 
     def _learn(self, info: Info) -> None:
         self.info = info
@@ -538,7 +539,7 @@ class Connection:
         self._enter(states.ACCEPTED)
         self._set_alarm(now + self.options.ping_interval)
         self.attempts.connected(now)
-        self.bus.emit(Connected(transport.server.name, self.stats.connects > 0))
+        self.bus.emit(Connected(transport.server.name, self.stats.connects > 0))  # EVENT-1
         self.stats.connects += 1
         if self.opened.finish():
             self.bus.ready.append(self.opened)
@@ -562,14 +563,14 @@ class Connection:
         if self.state in (OPENING, SECURING):
             self._handle_first(frame, transport, now)
         elif isinstance(frame, Ping):
-            self.outbound.add(PONG)
+            self.outbound.add(PONG)  # PING-1
             transport.owed += len(PONG)
         elif isinstance(frame, Pong):
             self._handle_pong(transport)
         elif isinstance(frame, Err):
             self._handle_error(frame.text, transport, now)
         elif isinstance(frame, Info):
-            self._learn(transport.learn(frame))
+            self._learn(transport.learn(frame))  # CONN-5
             if self.state == CONNECTED:
                 self._discover(transport, now)
         elif isinstance(frame, Msg):
@@ -593,7 +594,7 @@ class Connection:
             return
         request = self.pings.pong()
         if isinstance(request, Fence):
-            self.subscriptions.end_all(request.receivers)
+            self.subscriptions.end_all(request.receivers)  # DRAIN-2
         if request is not None:
             lame_duck = self.lame_duck
             if lame_duck is not None and request is lame_duck.fence and self.pings.fenced:
@@ -610,7 +611,7 @@ class Connection:
         if kind in (server_errors.FATAL, server_errors.REFUSED):
             self._break(error, now)
             return
-        self.bus.emit(ServerError(error))
+        self.bus.emit(ServerError(error))  # EVENT-4
         if self.state == GREETING:
             transport.server_error = error  # ERR-4: the reason if the transport is closed now
         if isinstance(error, PermissionDenied):
@@ -629,7 +630,7 @@ class Connection:
         urls = (transport.is_websocket and info.ws_connect_urls) or info.connect_urls
         new = self.pool.discover(urls, transport.server)
         if new:
-            self.bus.emit(Discovered([str(url) for url in new]))
+            self.bus.emit(Discovered([str(url) for url in new]))  # EVENT-3
         if info.ldm:
             if self.lame_duck is None:
                 self.lame_duck = LameDuck(self.bus, self._rng)
@@ -644,7 +645,7 @@ class Connection:
         lame_duck.stop()
         if self._can_leave():
             self.pings.ping(lame_duck.leave(now + self.options.connect_timeout))
-            self.outbound.hold()
+            self.outbound.hold()  # LDM-3
 
     # The end of a transport
 
@@ -670,7 +671,7 @@ class Connection:
         """Continue after an attempt without a connection."""
         self.outbound.clear()
         self.attempts.failed(error)
-        self.bus.emit(AttemptFailed(self.attempts.server.name, error))
+        self.bus.emit(AttemptFailed(self.attempts.server.name, error))  # EVENT-2
         self._go_on(transport, error, now)
 
     def _lost(self, transport: Transport, error: NatsError | None, now: float) -> None:
@@ -695,7 +696,7 @@ class Connection:
         else:
             self._try_next(now)
 
-    def _shut(self, reason: NatsError | None) -> None:
+    def _shut(self, reason: NatsError | None) -> None:  # CONN-24
         """Close for good; None: by the user."""
         if self.transport is not None:
             self._effects.append(Hangup())

@@ -345,7 +345,7 @@ class Outbound:
         """Keep the publishes that the adapter has not taken: the transport is lost."""
         self.holding = True
         self._set_held(self._take_publishes() + self._held)
-        self._bus.ready.append(self.writable)  # there is room again, in another place
+        self._bus.ready.append(self.writable)  # there is room again, in another place (RECON-12)
 
     def disclaim(self) -> None:
         """Drop everything that was published: another process sends it (RECON-13)."""

@@ -59,7 +59,7 @@ class Pings:
         """Return the request that a PONG is for, None if there is none. It is not settled yet."""
         if not self._waiting:
             return None
-        request, self._confirmed = self._waiting.pop(0)
+        request, self._confirmed = self._waiting.pop(0)  # PING-4
         return request
 
     @property
@@ -105,7 +105,7 @@ class Pings:
             self.ping(request)
         self._flushes = []
 
-    def disconnected(self, closing: bool) -> None:
+    def disconnected(self, closing: bool) -> None:  # RECON-10
         """Fail everything that waits for a PONG: none will come. The held messages are back."""
         waiting, self._waiting = self._waiting, []
         for request, _ in waiting:

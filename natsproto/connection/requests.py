@@ -44,7 +44,7 @@ class Inbox(Receiver):
 
     def __init__(self, inbox: bytes, timers: Timers) -> None:
         super().__init__()
-        self.subject = inbox + b".*"
+        self.subject = inbox + b".*"  # REQ-1
         self.prefix = inbox + b"."
         self._timers = timers
         #: The requests that wait, by token.
@@ -152,7 +152,7 @@ class Requests:
         inbox = self.inbox or self._open_inbox()
         tokens = inbox.tokens
         token = tokens.pool.pop() if tokens.pool else tokens.next()  # REQ-9
-        self._outbound.request(head, payload, inbox.prefix + token, block)
+        self._outbound.request(head, payload, inbox.prefix + token, block)  # REQ-5
         request.token = token
         inbox.open[token] = request
         self._bus.timers.arm(request)

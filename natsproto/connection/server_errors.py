@@ -21,7 +21,7 @@ REFUSED = "refused"  # the server closes the connection; the credentials are inv
 # First match wins; compared in lower case with the start of the text.
 CLASSIFICATION = [
     ("permissions violation", DENIED),
-    ("invalid subject", RECOVERABLE),
+    ("invalid subject", RECOVERABLE),  # ERR-2
     ("invalid publish subject", RECOVERABLE),
     ("maximum subscriptions exceeded", RECOVERABLE),
     ("authorization violation", REFUSED),
@@ -56,7 +56,7 @@ def short(text: str) -> str:
 
 def classify(text: str) -> str:
     """Return RECOVERABLE, DENIED, FATAL or REFUSED."""
-    lower = text.lower()
+    lower = text.lower()  # ERR-1
     for start, kind in CLASSIFICATION:
         if lower.startswith(start):
             return kind
@@ -89,7 +89,7 @@ def denies_publish(text: str) -> bool:
     return "for publish to" in text.lower()
 
 
-def _quoted(text: str, after: bytes) -> str:
+def _quoted(text: str, after: bytes) -> str:  # ERR-9
     r"""Return the text in double quotes after this word, "" if there is none.
 
     The server quotes as Go does: a quote or a backslash has a backslash before it.

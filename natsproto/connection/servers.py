@@ -149,7 +149,7 @@ class Pool:
         """The handshake is done: this is the current server now."""
         self._untried = None
         self._current = server
-        server.failures = 0
+        server.failures = 0  # POOL-6
         server.last_error = None
         if server in self._servers:
             self._move_to_end(server)
@@ -166,7 +166,7 @@ class Pool:
 
     def discover(self, urls: list[str], via: Server) -> list[ServerUrl]:
         """Take over what INFO of `via` says about its cluster; returns what was not known."""
-        if self._options.ignore_discovered:
+        if self._options.ignore_discovered:  # POOL-13
             return []
         told = self._read_told(urls[:MAX_DISCOVERED], via)
         # POOL-9: a server that does not advertise knows nothing about the others.
@@ -188,7 +188,7 @@ class Pool:
                 self._insert(Server(url, True, via.tls_name), via)  # POOL-10
         return new
 
-    def set_servers(self, servers: ServersLike) -> None:
+    def set_servers(self, servers: ServersLike) -> None:  # POOL-14
         """Replace the pool, discovered members included; InvalidValue leaves it as it was."""
         urls = read_servers(servers, self._options.secure)
         if urls[0].is_websocket != self._options.servers[0].is_websocket:
@@ -213,11 +213,11 @@ class Pool:
                 seen.add(url.address)
                 self._servers.append(self._configure(url, known.get(url.address)))
         if self._options.shuffle:
-            self._shuffle()
+            self._shuffle()  # POOL-1
         if self._current in self._servers:
             self._move_to_end(self._current)
 
-    def _configure(self, url: ServerUrl, server: Server | None) -> Server:
+    def _configure(self, url: ServerUrl, server: Server | None) -> Server:  # POOL-2
         """A server that the user names now; it may be known already."""
         name = self._options.tls_hostname or url.host
         if server is None:
@@ -288,7 +288,7 @@ class Attempts:
         assert self._server is not None
         return self._server
 
-    def choose(self, reconnecting: bool) -> float | None:
+    def choose(self, reconnecting: bool) -> float | None:  # RECON-1
         """Choose the next server; return the delay before dialing it, None if there is none."""
         server = self._pool.next_untried()
         delay = 0.0
@@ -340,7 +340,7 @@ class Attempts:
         self.server.auth_error = refusal
         return again
 
-    def why_failed(self) -> NatsError:
+    def why_failed(self) -> NatsError:  # CONN-9
         """Return one error for all attempts: that of refused credentials, if there is any."""
         for _, error in self._errors:
             if isinstance(error, AuthorizationFailed):

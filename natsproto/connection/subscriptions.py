@@ -59,14 +59,14 @@ class Subscriptions:
 
     def subscribe(self, subject: str, receiver: Receiver, *, queue: str = "") -> int:
         """Deliver the messages of the subject to the receiver; return the subscription's id."""
-        receiver.subject = subjects.check_subscribe(subject)
+        receiver.subject = subjects.check_subscribe(subject)  # SUB-8
         receiver.queue = subjects.check_queue(queue) if queue else b""
         self._bus.check_open()
         return self.add(receiver)
 
     def add(self, receiver: Receiver) -> int:
         """Subscribe a receiver whose subject and queue are set and checked."""
-        self._last_sid += 1
+        self._last_sid += 1  # SUB-1
         receiver.sid = self._last_sid
         receiver.busy = self.busy
         receiver.ready = self._bus.ready
@@ -100,7 +100,7 @@ class Subscriptions:
         that cannot be sent at all go back to it as `unsent`.
         """
         outbound = self._outbound
-        if receiver.moving:
+        if receiver.moving:  # SUB-9
             receiver.moving = False
             if self._bus.online and receiver.sid in self.by_sid:
                 outbound.add(encode.unsub(receiver.sid))
@@ -163,7 +163,7 @@ class Subscriptions:
                 run = []
             sid = frame.sid
             receiver = by_sid.get(sid)
-            if receiver is not None:  # None: it was on its way when we unsubscribed
+            if receiver is not None:  # None: it was on its way when we unsubscribed (SUB-4)
                 receiver.received += 1
                 self._delivered(receiver, receiver.receive(frame, now))
         if run:
@@ -184,7 +184,7 @@ class Subscriptions:
             self._bus.ready.append(receiver)
         if receiver.deadline is not None:
             self._bus.timers.arm(receiver)
-        if receiver.received == receiver.limit:
+        if receiver.received == receiver.limit:  # SUB-3
             self.end(receiver)
 
     def report_drops(self) -> None:
@@ -196,17 +196,17 @@ class Subscriptions:
             dropped = drops.pop(receiver.sid, 0)
             if dropped:
                 subject = _text.decode(receiver.subject)
-                self._bus.emit(SlowConsumer(subject, receiver.sid, dropped))
+                self._bus.emit(SlowConsumer(subject, receiver.sid, dropped))  # SUB-6
         self.dropping.clear()
 
     # What happens to the connection
 
-    def connected(self, now: float) -> None:
+    def connected(self, now: float) -> None:  # RECON-4
         """Subscribe again on a new transport."""
         for receiver in self.receivers():
             self._send_sub(receiver)
             if receiver.limit:
-                left = receiver.limit - receiver.received
+                left = receiver.limit - receiver.received  # SUB-2
                 self._outbound.add(encode.unsub(receiver.sid, after=left))
             receiver.connected(now)
 
@@ -218,7 +218,7 @@ class Subscriptions:
 
     def disconnected(self, now: float) -> None:
         """End those that were draining, and notify the others: the transport is lost."""
-        self.end_all([each for each in self.receivers() if each.draining])
+        self.end_all([each for each in self.receivers() if each.draining])  # DRAIN-5
         for receiver in self.receivers():
             receiver.disconnected(now)
 

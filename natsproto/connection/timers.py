@@ -41,7 +41,7 @@ class Timers:
         """The earliest entry, at or before the earliest deadline."""
         return self.heap[0][0] if self.heap else None
 
-    def pop_due(self, now: float) -> list[Waitable]:
+    def pop_due(self, now: float) -> list[Waitable]:  # CLOCK-1
         """Those whose deadline has come, earliest first; each has to be armed again."""
         due: list[Waitable] = []
         heap = self.heap
@@ -65,7 +65,7 @@ class Timers:
         self.heap = []
         return waiting
 
-    def _sweep(self) -> None:
+    def _sweep(self) -> None:  # CLOCK-2
         """Drop what has no deadline any more: most requests end long before their time-out."""
         live: list[tuple[float, int, Waitable]] = []
         for entry in self.heap:

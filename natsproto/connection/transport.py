@@ -103,7 +103,7 @@ class Transport:
                 "%s instead of INFO" % type(frame).__name__.upper(), 0, b""
             )  # CONN-2
         self.info = frame
-        required = self.server.url.wants_tls or options.secure
+        required = self.server.url.wants_tls or options.secure  # CONN-12
         if self._secured or not (required or frame.tls_required):
             return GREET
         if self.is_websocket or not (frame.tls_required or frame.tls_available):
@@ -117,7 +117,7 @@ class Transport:
         """Return the CONNECT that answers INFO; raise NatsError if credentials cannot be read."""
         info = self.info
         assert info is not None
-        fields: dict[str, object] = {
+        fields: dict[str, object] = {  # CONN-4
             "verbose": options.verbose,
             "pedantic": options.pedantic,
             "tls_required": self._secured,
@@ -129,7 +129,7 @@ class Transport:
             "headers": info.headers,
             "no_responders": info.headers,
         }
-        fields.update(options.auth.connect_fields(info.nonce, self.server.url))
+        fields.update(options.auth.connect_fields(info.nonce, self.server.url))  # CONN-16
         return encode.connect(fields)
 
     def learn(self, later: Info) -> Info:
@@ -154,7 +154,7 @@ class Transport:
         Without one, the bytes are for `parser.feed`.
         """
         assert self.websocket is not None
-        data = self.websocket.receive(data)
+        data = self.websocket.receive(data)  # CONN-21
         answer = self.websocket.take_output()
         if answer:
             self._output.append(answer)

@@ -83,6 +83,7 @@ class Request(Waitable):
 
     def receive(self, msg: Msg, now: float) -> bool:
         """Settle it with the response, or with NoResponders."""
+        # REQ-3
         if msg.raw_headers is not None and msg.status == NO_RESPONDERS and is_status_reply(msg):
             return self.finish(error=NoResponders(self.subject))
         return self.finish(msg)
@@ -102,7 +103,7 @@ class Fence(Request):
         self.receivers = receivers
 
 
-class MultiRequest(Request):
+class MultiRequest(Request):  # REQ-6
     """A request with many responses (ADR-47), which are in `replies`.
 
     It ends after `max_msgs` responses, after a pause of `stall` seconds, or at the deadline, which
@@ -132,7 +133,7 @@ class MultiRequest(Request):
 
     def receive(self, msg: Msg, now: float) -> bool:
         status = msg.status >= 200 and is_status_reply(msg)
-        if status and msg.status == NO_RESPONDERS:
+        if status and msg.status == NO_RESPONDERS:  # REQ-7
             return self.finish(error=NoResponders(self.subject))
         self._size += msg.size
         most, most_bytes = self._limits
@@ -240,7 +241,7 @@ class Receiver(Waitable):
         """Nothing comes until `connected`."""
 
 
-class Mailbox(Receiver):
+class Mailbox(Receiver):  # SUB-5, SUB-7
     """A bounded queue of messages. What does not fit is dropped, counted and reported.
 
     Two lists instead of a deque, which needs a fixed length on MicroPython: messages are appended
