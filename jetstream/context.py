@@ -270,9 +270,7 @@ class JetStream:
         PublishInDoubt: no acknowledgment arrived, so the message may be stored or not. If that is
         because of the timeout, the error is a TimeoutExpired as well.
         """
-        return await self._publisher.publish(
-            subject, data, timeout=timeout, retries=retries, **options
-        )
+        return await self._publisher.send(subject, data, options, timeout, retries)
 
     def publisher(
         self, *, max_pending: int = 1000, ack_timeout: float | None = None, retries: int = 2

@@ -66,10 +66,22 @@ class Publisher:
         retries: int = 2,
         **options: Unpack[PublishOptions],
     ) -> PubAck:
+        """Publish, and wait for the PubAck; see JetStream.publish."""
+        return await self.send(subject, data, options, timeout, retries)
+
+    async def send(
+        self,
+        subject: str,
+        data: BytesLike,
+        options: PublishOptions,
+        timeout: float | None,
+        retries: int,
+    ) -> PubAck:
         """Publish, and wait for the PubAck; retry on 503.
 
         A given timeout covers all tries. Without one each try has the timeout of the API.
         """
+        # All arguments are positional: passing keywords on costs 0.3 us.
         api = self._api
         session = api.session
         connection = session.connection

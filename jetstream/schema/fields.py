@@ -149,11 +149,12 @@ class Fields:
     def with_value(self, name: str, value: object) -> Self:
         """Return a copy with another value of one field, which is not checked."""
         # For objects that arrive by the million, such as PubAck: 1 us, not the 7 of `copy`.
-        made = type(self)()
-        for key in self._given:
+        made = _new(type(self))
+        given = self._given
+        _keep(made, "_given", dict(given))
+        _keep(made, "extra", dict(self.extra))
+        for key in given:
             _keep(made, key, getattr(self, key))
-        made._given.update(self._given)
-        made.extra.update(self.extra)
         _keep(made, name, value)
         return made
 
@@ -226,8 +227,9 @@ class Fields:
 
 _EXTRA = Field("extra", MAP_OF_ANY, "What a newer server has.")
 
-# Past Fields.__setattr__.
+# Past Fields.__setattr__, and past Fields.__init__.
 _keep = object.__setattr__
+_new = object.__new__
 
 # Built on first use: there are no hooks for new classes on MicroPython.
 _INDEXES: dict[type[Fields], dict[str, Field]] = {}

@@ -60,7 +60,7 @@ CALLS = [
 ]
 KINDS = {"key_value": "_key_values", "object_store": "_object_stores"}
 # A call of a manager whose name is not that of JetStream.
-NAMES = {"publisher": "window", "key_value": "find", "object_store": "find"}
+NAMES = {"publish": "send", "publisher": "window", "key_value": "find", "object_store": "find"}
 NAMES.update({kind + "_names": "names" for kind in KINDS})
 NAMES.update({kind + "s": "statuses" for kind in KINDS})
 NAMES.update(

@@ -74,6 +74,7 @@ OTHERS = {
     "Recreator.__init__": "JetStream.__init__",
     "AckWindow.__init__": "JetStream.publisher",
     "Publisher.publish": "JetStream.publish",
+    "Publisher.send": "JetStream.publish",
     "Publisher.window": "JetStream.publisher",
     "Publisher.atomic_batch": "JetStream.atomic_batch",
     "Publisher.fast_batch": "JetStream.fast_batch",
