@@ -1,4 +1,4 @@
-"""The errors that a real nats-server answers with are of the classes that people handle."""
+"""The errors of a real nats-server are instances of the classes that users handle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Auth gives for CONNECT is what a real nats-server takes."""
+"""A real nats-server accepts the CONNECT fields of Auth."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ def test_stream_field_comes_back(clean, name, value, more):
     for answer in (created, info):
         assert answer.extra == {}
         same(config, answer.config, name)
-    # What the server told is what it takes: nothing changes, nothing is lost.
+    # The server accepts the configuration that it returned, and changes nothing.
     again = clean.put_stream(info.config, "UPDATE")
     assert again.config == info.config
 

@@ -1,4 +1,4 @@
-"""The suite itself: it runs on any adapter, and finds those that are wrong."""
+"""The conformance suite itself: it runs on any adapter, and finds broken ones."""
 
 from __future__ import annotations
 

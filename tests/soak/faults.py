@@ -1,4 +1,4 @@
-"""Where a soak runs, and what may happen there. All of it blocks: to be called in a thread."""
+"""The servers of a soak and the faults that happen to them. All calls block: use a thread."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DUCK = 1.5
 
 
 class Single:
-    """One server; its stream is in files, so that a crash costs nothing."""
+    """One server; its stream is in files, so that a crash loses nothing."""
 
     replicas = 1
 
@@ -72,7 +72,7 @@ class Single:
 
 
 class ThreeNodes:
-    """A cluster of three; any one member may be in trouble."""
+    """A cluster of three; each fault strikes one member."""
 
     replicas = 3
 
@@ -123,7 +123,7 @@ RECONNECT = "reconnect"
 
 
 def plan(place: Single | ThreeNodes, count: int, rng: Random) -> list[str]:
-    """Names of faults in a random order: all of them, before any comes again."""
+    """Return names of faults in a random order; none is repeated before all have occurred."""
     names: list[str] = []
     while len(names) < count:
         each = [*place.faults, RECONNECT]

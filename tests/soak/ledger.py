@@ -1,4 +1,4 @@
-"""What happened to every message, in arrays: a soak of millions must not need memory of its own."""
+"""The history of every message, in arrays: millions of messages must fit into memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Ledger:
-    """Messages are numbers from 0; times are those of one monotonic clock."""
+    """The history of messages, numbered from 0; all times are of one monotonic clock."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -69,11 +69,11 @@ class Ledger:
 
     @property
     def again(self) -> int:
-        """Deliveries beyond the first."""
+        """Return the number of deliveries beyond the first of each message."""
         return self.deliveries - sum(1 for times in self.delivered if times)
 
     def complaints(self) -> list[str]:
-        """What does not hold; nothing, if all is well."""
+        """Return every violated expectation as a sentence."""
         found = list(self.odd)
         every = range(self.count)
         stored = Counter(self.stored)
@@ -95,7 +95,7 @@ class Ledger:
         return found + self.memory()
 
     def where(self, one: bytearray | array[int], other: bytearray | array[int]) -> list[int]:
-        """Those that are in the one and not in the other."""
+        """Return the messages that are in the first array and not in the second."""
         return [number for number in range(self.count) if one[number] and not other[number]]
 
     def unexplained(self) -> list[int]:

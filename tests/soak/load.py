@@ -54,7 +54,7 @@ class Soak:
         self._progress = asyncio.Event()
 
     async def run(self) -> list[str]:
-        """What does not hold in the end."""
+        """Run the soak and return the complaints."""
         place = await asyncio.to_thread(PLACES[self.where], self.rng)
         begin = time.monotonic()
         try:
@@ -120,7 +120,7 @@ class Soak:
                 numbers = await self._publish_some(js, numbers)
 
     async def _publish_some(self, js: JetStream, numbers: list[int]) -> list[int]:
-        """Those that are in doubt, or failed: to be published again, under the same ids."""
+        """Publish; return the messages that failed or are in doubt, to be published again."""
         sent = {}
         try:
             async with js.publisher(max_pending=WINDOW, ack_timeout=2.0) as window:

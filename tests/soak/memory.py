@@ -48,7 +48,7 @@ async def fill(url: str, megabytes: int) -> None:
 
 
 async def take(url: str, mode: str, count: int) -> dict[str, Any]:
-    """What a handler that takes a rest now and then sees of it."""
+    """Subscribe with a handler that pauses now and then, and return its observations."""
     asked: dict[str, Any] = {"ack_policy": "none", "idle_heartbeat": 1.0}
     if mode == "flow_control":
         asked["flow_control"] = True
@@ -74,14 +74,14 @@ async def take(url: str, mode: str, count: int) -> dict[str, Any]:
 
 
 async def listen(messages: PushMessages, missing: list[int]) -> None:
-    """Each gap is told; a server also hangs up on those who do not read fast enough."""
+    """Collect the reported gaps; a server may also disconnect a client that reads too slowly."""
     async for event in messages.events:
         if isinstance(event, Gap):
             missing[0] += event.last - event.first + 1
 
 
 def measure(megabytes: int) -> list[str]:
-    """What does not hold."""
+    """Run all modes and return the complaints."""
     complaints = []
     count = megabytes * MEGABYTE // BLOCK
     with Server(jetstream=True) as server:

@@ -1,4 +1,4 @@
-"""The short form of the soak; `make soak` runs it long. And that it would find what goes wrong."""
+"""The short form of the soak (`make soak` runs it long), and tests of its own checks."""
 
 from __future__ import annotations
 

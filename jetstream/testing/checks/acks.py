@@ -1,4 +1,4 @@
-"""Acknowledgements of messages that a consumer has delivered, and their metadata."""
+"""Acknowledging the messages that a consumer has delivered, and their metadata."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def _one(consumer: Consumer, expires: float = SOON) -> JsMsg:
 
 @check()
 async def check_metadata(ctx: Context) -> None:
-    """A message tells where it comes from, how often it was delivered and when it was stored."""
+    """A message has its stream, its sequences, its delivery count and its timestamp."""
     before = time.time_ns()
     _, consumer = await new_consumer(ctx, 3)
     batch = await consumer.fetch(2, no_wait=True)
@@ -51,7 +51,7 @@ async def check_metadata(ctx: Context) -> None:
 
 @check()
 async def check_ack(ctx: Context) -> None:
-    """What is acknowledged is not delivered again."""
+    """An acknowledged message is not delivered again."""
     _, consumer = await new_consumer(ctx, 3, ack_wait=0.3)
     for msg in await consumer.fetch(3, no_wait=True):
         assert not msg.settled
@@ -63,7 +63,7 @@ async def check_ack(ctx: Context) -> None:
 
 @check()
 async def check_no_ack(ctx: Context) -> None:
-    """What is not acknowledged in time is delivered again, and says so."""
+    """A message that is not acknowledged in time is delivered again with a higher count."""
     _, consumer = await new_consumer(ctx, 1, ack_wait=0.2)
     first = await _one(consumer)
     again = await _one(consumer)
@@ -103,7 +103,7 @@ async def check_ack_sync_without_a_consumer(ctx: Context) -> None:
 
 @check()
 async def check_ack_all(ctx: Context) -> None:
-    """With ack policy all, one acknowledgement is for all before it."""
+    """With ack policy all, one ack covers all messages before it."""
     _, consumer = await new_consumer(ctx, 5, ack_policy="all")
     batch = await consumer.fetch(5, no_wait=True)
     await batch[3].ack_sync()
@@ -133,7 +133,7 @@ async def check_ack_none(ctx: Context) -> None:
 
 @check()
 async def check_nak(ctx: Context) -> None:
-    """What is refused is delivered again at once."""
+    """A message that is nak'ed is delivered again at once."""
     _, consumer = await new_consumer(ctx, 1)
     await (await _one(consumer)).nak()
     again = await _one(consumer)
@@ -168,7 +168,7 @@ async def check_term_with_a_reason_on_any_server(ctx: Context) -> None:
 
 @check(since=(2, 10, 4))
 async def check_term(ctx: Context) -> None:
-    """What is terminated is never delivered again; advisories tell the reason."""
+    """A terminated message is not delivered again; the advisory has the reason."""
     js, consumer = await new_consumer(ctx, 2, ack_wait=0.2)
     watcher = await ctx.connect(js_server(ctx))
     sub = await watcher.subscribe(f"$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.{name_of(ctx)}.c")
@@ -224,7 +224,7 @@ async def check_acks_settle_once(ctx: Context) -> None:
 
 @check()
 async def check_ack_without_a_connection(ctx: Context) -> None:
-    """An acknowledgement made without a connection is sent when there is one."""
+    """An ack without a connection is sent after the reconnect."""
     server = ctx.own_server(jetstream="enabled")
     client = await ctx.connect(server)
     js = jetstream_of(client)
@@ -245,7 +245,7 @@ async def check_ack_without_a_connection(ctx: Context) -> None:
 
 @check()
 async def check_ack_of_a_closed_client(ctx: Context) -> None:
-    """After the client is closed, an acknowledgement cannot be sent, and says so."""
+    """An ack raises an error after the client is closed."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     stream = await new_stream(ctx, js)

@@ -61,7 +61,7 @@ async def check_bind_without_the_queue(ctx: Context) -> None:
         with raises(QueueRequired) as caught:
             await js.subscribe(subject, durable="c")
     assert caught.error.found == "q"
-    with raises(QueueRequired):  # nor when nobody is there
+    with raises(QueueRequired):  # nor without a subscriber
         await js.subscribe(subject, durable="c")
 
 
@@ -198,7 +198,7 @@ async def check_bind_to_the_same_configuration(ctx: Context) -> None:
 
 @check(since=(2, 10))
 async def check_bind_with_metadata(ctx: Context) -> None:
-    """What the server adds to the metadata does not count."""
+    """A difference in metadata is a mismatch, except for the fields that the server adds."""
     js, subject = await filled_stream(ctx)
     for _ in range(2):
         async with await js.subscribe(subject, durable="c", metadata={"a": "b"}):

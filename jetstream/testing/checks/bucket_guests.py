@@ -1,4 +1,4 @@
-"""Buckets that others made, changed, filled or deleted: what other clients write is understood."""
+"""Buckets that other clients created, changed, filled or deleted."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ async def check_objects_where_messages_are_small(ctx: Context) -> None:
 
 @check(slow=True)
 async def check_buckets_that_are_gone(ctx: Context) -> None:
-    """Whoever writes to a bucket that was deleted is told so, by its name."""
+    """A write to a deleted bucket raises an error that names the bucket."""
     js, kv = await new_bucket(ctx)
     store = await js.create_object_store(bucket=kv.bucket, storage="memory")
     await js.delete_key_value(kv.bucket)

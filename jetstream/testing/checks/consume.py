@@ -40,7 +40,7 @@ async def _take(messages: Messages, count: int) -> list[bytes]:
 
 @check()
 async def check_consume(ctx: Context) -> None:
-    """Without options: all that is there, in order, and what comes later."""
+    """Without options, all stored messages arrive in order, and new ones after them."""
     js, consumer = await new_consumer(ctx, 1200)
     async with consumer.consume() as messages:
         assert await _take(messages, 1200) == numbers(1200)
@@ -105,12 +105,12 @@ async def check_consume_asks_for_no_more_than_it_may(ctx: Context) -> None:
             await msg.ack_sync()
             assert int(msg.data) == n
     await fill(ctx, js, [b"left"])
-    assert (await other.info()).num_pending == 1  # nobody pulls any more
+    assert (await other.info()).num_pending == 1  # no pull is left
 
 
 @check()
 async def check_consume_refills_at_the_threshold(ctx: Context) -> None:
-    """Below the threshold, and not before, there is a pull for what is missing."""
+    """Below the threshold, and not before, a pull asks for the missing messages."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     stream = await new_stream(ctx, js)
@@ -166,7 +166,7 @@ async def check_consume_next_times_out(ctx: Context) -> None:
 
 @check()
 async def check_consume_stop(ctx: Context) -> None:
-    """stop ends it at once, twice does no harm, and returns what was not taken."""
+    """stop ends the iteration at once, may be called again, and returns untaken messages."""
     _, consumer = await new_consumer(ctx, 20)
     messages = consumer.consume(max_messages=10)
     await (await messages.next(WAIT)).ack()
@@ -185,7 +185,7 @@ async def check_consume_stop(ctx: Context) -> None:
 
 
 async def _until_pending(ctx: Context, messages: Messages, count: int) -> None:
-    """Until so many wait to be taken; a blocking client reads when it is called."""
+    """Wait until this many messages are buffered; a blocking client reads when it is called."""
     deadline = time.monotonic() + WAIT
     while messages.pending < count:
         assert time.monotonic() < deadline
@@ -197,7 +197,7 @@ async def _until_pending(ctx: Context, messages: Messages, count: int) -> None:
 
 @check()
 async def check_consume_stop_with_nak(ctx: Context) -> None:
-    """stop(nak=True) gives what was not taken back, for others to have at once."""
+    """stop(nak=True) returns untaken messages to the server for other clients."""
     _, consumer = await new_consumer(ctx, 5)
     messages = consumer.consume(max_messages=5)
     await (await messages.next(WAIT)).ack()
@@ -210,7 +210,7 @@ async def check_consume_stop_with_nak(ctx: Context) -> None:
 
 @check()
 async def check_consume_nak_on_exit(ctx: Context) -> None:
-    """With nak_on_exit, what was not taken when the block is left is there for others at once."""
+    """With nak_on_exit, untaken messages are available to others when the block is left."""
     _, consumer = await new_consumer(ctx, 5)
     for nak_on_exit in (True, False):
         async with consumer.consume(max_messages=5, nak_on_exit=nak_on_exit) as messages:
@@ -245,7 +245,7 @@ async def check_consume_more_than_was_asked_for(ctx: Context) -> None:
 
 @check()
 async def check_consume_drain(ctx: Context) -> None:
-    """drain ends it, too, but what has come or is on its way is delivered first."""
+    """drain ends the iteration after all received messages and those in transit."""
     _, consumer = await new_consumer(ctx, 50)
     seen: list[bytes] = []
     async with consumer.consume(max_messages=20) as messages:
@@ -279,7 +279,7 @@ async def check_consume_stop_after(ctx: Context) -> None:
 
 @check()
 async def check_consume_again(ctx: Context) -> None:
-    """After one consume has ended, another goes on where it was."""
+    """After one consume has ended, another continues where it was."""
     _, consumer = await new_consumer(ctx, 30)
     for start in (0, 10, 20):
         async with consumer.consume(max_messages=5, stop_after=10) as messages:
@@ -310,7 +310,7 @@ async def check_consume_twice_at_once(ctx: Context) -> None:
 
 @check(shares=True)
 async def check_consume_stop_wakes_up(ctx: Context) -> None:
-    """Who waits for a message is woken by stop, and by drain."""
+    """stop and drain wake a task that waits for a message."""
     _, consumer = await new_consumer(ctx)
     for end in ("stop", "drain"):
         messages = consumer.consume()
@@ -327,7 +327,7 @@ async def _all(messages: Messages) -> list[bytes]:
 
 @check()
 async def check_consume_until_the_client_closes(ctx: Context) -> None:
-    """The end of the client is the end of the iteration; what came before can be taken."""
+    """Closing the client ends the iteration; received messages can be taken."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     stream = await new_stream(ctx, js)
@@ -372,7 +372,7 @@ async def check_consume_consumer_deleted(ctx: Context) -> None:
 
 @check()
 async def check_consume_stream_deleted(ctx: Context) -> None:
-    """When the stream is deleted, likewise."""
+    """When the stream is deleted, the iteration raises an error."""
     await _deleted(ctx, "stream")
 
 
@@ -389,7 +389,7 @@ async def check_consume_of_a_push_consumer(ctx: Context) -> None:
 
 @check()
 async def check_consume_ack_none(ctx: Context) -> None:
-    """Without acknowledgements there is nothing to do but read."""
+    """With ack policy none, messages are only read."""
     _, consumer = await new_consumer(ctx, 100, ack_policy="none")
     async with consumer.consume(max_messages=10) as messages:
         assert [(await messages.next(WAIT)).data for _ in range(100)] == numbers(100)

@@ -31,7 +31,7 @@ async def _stream(ctx: Context) -> tuple[JetStream, Stream]:
 
 @check(since=(2, 10))
 async def check_consumer_create(ctx: Context) -> None:
-    """A consumer is created as it was told, and found again."""
+    """A consumer is created with its configuration, and found again."""
     js, stream = await _stream(ctx)
     await fill(ctx, js, numbers(3))
     consumer = await stream.create_consumer(
@@ -62,7 +62,7 @@ async def check_consumer_create_twice(ctx: Context) -> None:
 
 @check()
 async def check_consumer_update(ctx: Context) -> None:
-    """An update changes what may change, and needs a consumer that is there."""
+    """An update changes the fields that may change; the server rejects others."""
     js, stream = await _stream(ctx)
     await stream.create_consumer(durable_name="c", max_deliver=5)
     updated = await stream.update_consumer(durable_name="c", max_deliver=7)
@@ -86,7 +86,7 @@ async def check_consumer_update_by_keywords(ctx: Context) -> None:
 
 @check(since=(2, 10))
 async def check_consumer_update_missing(ctx: Context) -> None:
-    """What is not there cannot be updated, and is not created by that."""
+    """Updating a missing consumer fails and does not create it."""
     _, stream = await _stream(ctx)
     with raises(ConsumerDoesNotExist) as caught:
         await stream.update_consumer(durable_name="c")
@@ -210,7 +210,7 @@ async def check_consumer_delete(ctx: Context) -> None:
 
 @check(since=(2, 11))
 async def check_consumer_pause(ctx: Context) -> None:
-    """A paused consumer delivers nothing until it is resumed."""
+    """A paused consumer delivers no message until it is resumed."""
     js, consumer = await new_consumer(ctx, 3)
     until = Timestamp(time.time_ns() + 60 * 10**9)
     paused = await js.pause_consumer(name_of(ctx), "c", until)
@@ -228,7 +228,7 @@ async def check_consumer_pause(ctx: Context) -> None:
 
 @check(since=(2, 14))
 async def check_consumer_reset(ctx: Context) -> None:
-    """A reset starts anew, at the acknowledged floor or at a sequence."""
+    """A reset restarts delivery after the ack floor or at a sequence."""
     js, consumer = await new_consumer(ctx, 5)
     batch = await consumer.fetch(4, no_wait=True)
     await batch[0].ack_sync()
@@ -260,7 +260,7 @@ async def check_consumer_unpin(ctx: Context) -> None:
 
 @check()
 async def check_consumer_refused_locally(ctx: Context) -> None:
-    """What the server is sure to refuse is not even sent."""
+    """Configurations that the server would reject are not sent."""
     client = await ctx.client()
     js = jetstream_of(client)
     wrong: list[tuple[type[LocalError], dict[str, Any]]] = [
@@ -289,7 +289,7 @@ async def check_consumer_refused_locally(ctx: Context) -> None:
 
 @check()
 async def check_consumer_refused_by_the_server(ctx: Context) -> None:
-    """What only the server can know is wrong is a named error with the server's codes."""
+    """Configurations that only the server can reject raise errors with its codes."""
     js = await open_js(ctx)
     one = [ctx.subject + ".1"]
     work = await new_stream(ctx, js, subjects=one, retention="workqueue", max_consumers=1)

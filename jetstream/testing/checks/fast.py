@@ -1,4 +1,4 @@
-"""Fast batches: stored in order as they come, and exact about what is stored when they fail."""
+"""Fast batches: messages are stored in order, and a failure says how many are stored."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def _add(ctx: Context, batch: FastBatch, payloads: list[bytes], ids: bool 
 
 @check(since=SINCE)
 async def check_fast_batch(ctx: Context) -> None:
-    """Five thousand messages are stored in order; few acknowledgements come for them."""
+    """Five thousand messages are stored in order, with few acks."""
     js, stream = await _stream(ctx)
     async with js.fast_batch() as batch:
         await _add(ctx, batch, numbers(5000))
@@ -92,7 +92,7 @@ async def check_fast_batch_commit(ctx: Context) -> None:
 
 @check(since=SINCE)
 async def check_fast_batch_refused(ctx: Context) -> None:
-    """Refused at the first message: by nobody, by a stream that takes none, by an expectation."""
+    """The first message is rejected: no stream, a stream without batches, an expectation."""
     js, stream = await _stream(ctx)
     with raises(NoStreamResponse):
         await js.fast_batch().add(ctx.subject, b"1")
@@ -114,7 +114,7 @@ async def check_fast_batch_refused(ctx: Context) -> None:
 
 
 async def _fails(ctx: Context, js: JetStream, cause: type[NatsError], **last: Any) -> None:
-    """The sixth message is refused, and more are on their way behind it."""
+    """Have the sixth message rejected while more are in transit after it."""
     batch = js.fast_batch()
     await _add(ctx, batch, numbers(5))
     await batch.add(ctx.subject + ".x", **last)
@@ -130,7 +130,7 @@ async def _fails(ctx: Context, js: JetStream, cause: type[NatsError], **last: An
 
 @check(since=SINCE)
 async def check_fast_batch_fails(ctx: Context) -> None:
-    """It ends where a message is refused: what is before that is stored, and nothing behind it."""
+    """A batch ends at a rejected message: those before it are stored, none after it."""
     js, stream = await _stream(ctx, max_msg_size=100)
     await _fails(ctx, js, WrongLastSequence, expect_last_seq=99)
     assert await _payloads(stream) == numbers(5)
@@ -140,7 +140,7 @@ async def check_fast_batch_fails(ctx: Context) -> None:
 
 @check(since=SINCE)
 async def check_fast_batch_whose_last_fails(ctx: Context) -> None:
-    """Nothing comes behind the one that is refused: the server is asked."""
+    """If the last message is rejected, the server is asked for the state of the batch."""
     js, stream = await _stream(ctx, max_msg_size=100)
     for commit in (True, False):
         batch = js.fast_batch()
@@ -157,7 +157,7 @@ async def check_fast_batch_whose_last_fails(ctx: Context) -> None:
 
 @check(since=SINCE)
 async def check_fast_batch_with_gaps(ctx: Context) -> None:
-    """If gaps are allowed, what is refused is told, and all others are stored."""
+    """If gaps are allowed, a rejected message is reported and all others are stored."""
     js, stream = await _stream(ctx, max_msg_size=100)
     async with js.fast_batch(allow_gaps=True) as batch:
         for number, payload in enumerate(numbers(1000)):
@@ -210,7 +210,7 @@ async def _load(
     strike: Callable[[int], Awaitable[None]],
     ids: bool = False,
 ) -> list[FastBatchFailed]:
-    """Batch after batch until all are stored, while it is struck; the failures."""
+    """Publish batch after batch until all messages are stored; return the failures."""
     payloads = numbers(count)
     failures: list[FastBatchFailed] = []
     done = 0
@@ -252,7 +252,7 @@ async def check_fast_batch_over_reconnects(ctx: Context) -> None:
 
 @check(since=SINCE)
 async def check_fast_batch_over_an_idle_reconnect(ctx: Context) -> None:
-    """If all had come before the connection was lost, the same batch goes on."""
+    """A batch continues after a reconnect if all its messages had arrived."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     stream = await _batched(ctx, js)
@@ -286,7 +286,7 @@ async def check_fast_batch_over_a_crash(ctx: Context) -> None:
 
 @check(since=SINCE)
 async def check_fast_batch_times_out(ctx: Context) -> None:
-    """No answer: it is in doubt what is stored, and the rest is not sent."""
+    """Without an answer the stored count is in doubt, and the rest is not sent."""
     server = ctx.own_server(jetstream="enabled")
     js = await open_js(ctx, server)
     await _batched(ctx, js)

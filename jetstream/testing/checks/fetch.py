@@ -45,7 +45,7 @@ async def _frozen(ctx: Context) -> tuple[Server, Consumer]:
 
 
 async def _waiting(ctx: Context, js: JetStream, count: int = 1) -> None:
-    """Until so many pulls wait at the consumer."""
+    """Wait until this many pulls wait at the consumer."""
     client = await ctx.connect(js_server(ctx))
 
     async def look() -> bool:
@@ -122,7 +122,7 @@ async def check_fetch_by_bytes_too_few(ctx: Context) -> None:
 
 @check()
 async def check_fetch_no_wait(ctx: Context) -> None:
-    """With no_wait it is what there is now: all, some, nothing."""
+    """With no_wait a fetch returns the messages available now: all, some or none."""
     js, consumer = await new_consumer(ctx, 5)
     begin = time.monotonic()
     assert _data(await consumer.fetch(3, no_wait=True)) == numbers(5)[:3]
@@ -269,7 +269,7 @@ async def _deleted(ctx: Context, what: str) -> None:
 
 @check(since=(2, 11))
 async def check_fetch_of_a_deleted_consumer(ctx: Context) -> None:
-    """A consumer that is deleted during a fetch ends it; then nobody is there."""
+    """Deleting the consumer ends a fetch; the next one gets no responders."""
     await _deleted(ctx, "consumer")
 
 
@@ -293,7 +293,7 @@ async def check_fetch_of_a_push_consumer(ctx: Context) -> None:
 
 @check()
 async def check_fetch_beyond_the_limits(ctx: Context) -> None:
-    """A pull beyond a limit of the consumer is an error that tells the limit."""
+    """A pull beyond a limit of the consumer raises an error that names the limit."""
     js, consumer = await new_consumer(ctx, 9, max_batch=3, max_expires=2.0, max_bytes=1000)
     wrong: list[tuple[str, dict[str, Any]]] = [
         ("MaxRequestBatch of 3", {"max_messages": 4}),

@@ -145,7 +145,7 @@ async def check_fetch_no_wait_in_a_cluster(ctx: Context) -> None:
 
 @check(since=(2, 11))
 async def check_fetch_errors_name_the_consumer(ctx: Context) -> None:
-    """They tell which consumer it was, and why that may be."""
+    """Errors name the consumer and the possible reason."""
     js = await open_js(ctx)
     await new_stream(ctx, js)
     bound = js.bind_consumer(name_of(ctx), "none")
@@ -279,7 +279,7 @@ async def check_pull_subscribe_with_few_rights(ctx: Context) -> None:
 
 @check()
 async def check_pull_subscribe_of_another_account(ctx: Context) -> None:
-    """Likewise where the API cannot be reached."""
+    """pull_subscribe binds to a consumer of another account, whose API it cannot reach."""
     await _bound_subscription(ctx, "guest")
 
 

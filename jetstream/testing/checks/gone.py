@@ -46,7 +46,7 @@ async def _full(ctx: Context, consumer: Consumer, count: int = 5) -> Messages:
 
 
 async def _ends(messages: Messages, count: int, error: type[ApiError]) -> None:
-    """What came can be taken; then the error is raised, each time."""
+    """Take the received messages, then expect the error at each call."""
     taken = [(await messages.next(WAIT)).data for _ in range(count)]
     assert taken == numbers(count)
     with raises(error, within=_LOOKED_UP) as caught:
@@ -68,7 +68,7 @@ async def check_consume_of_no_consumer(ctx: Context) -> None:
 
 @check()
 async def check_consumer_deleted_while_nothing_is_pulled(ctx: Context) -> None:
-    """Deleted while the buffer is full: what came is given, then it is raised."""
+    """Deleted while the buffer is full: the buffer is delivered, then it raises."""
     _, consumer = await new_consumer(ctx, 5)
     other = await open_js(ctx)
     async with await _full(ctx, consumer) as messages:
@@ -78,7 +78,7 @@ async def check_consumer_deleted_while_nothing_is_pulled(ctx: Context) -> None:
 
 @check()
 async def check_stream_deleted_while_nothing_is_pulled(ctx: Context) -> None:
-    """Likewise when its stream is deleted."""
+    """The same happens when its stream is deleted."""
     _, consumer = await new_consumer(ctx, 5)
     other = await open_js(ctx)
     async with await _full(ctx, consumer) as messages:
@@ -88,7 +88,7 @@ async def check_stream_deleted_while_nothing_is_pulled(ctx: Context) -> None:
 
 @check()
 async def check_consumer_inactive_while_nothing_is_pulled(ctx: Context) -> None:
-    """Likewise when the server removes it because no one has pulled for long."""
+    """The same happens when the server removes an inactive consumer."""
     _, consumer = await new_consumer(
         ctx, 5, durable_name="", ack_policy="none", inactive_threshold=0.3
     )
@@ -157,7 +157,7 @@ async def check_consumer_that_comes_back(ctx: Context) -> None:
 
 @check()
 async def check_consumer_that_may_not_be_looked_up(ctx: Context) -> None:
-    """Without permission to look it up, consume() goes on: nothing is known."""
+    """Without permission to look up its consumer, consume() continues."""
     denied = {"publish": {"deny": ["$JS.API.CONSUMER.INFO.>"]}}
     users = [
         {"user": "some", "password": "p", "permissions": denied},

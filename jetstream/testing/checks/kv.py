@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 
 
 async def new_bucket(ctx: Context, **config: Any) -> tuple[JetStream, KeyValue]:
-    """A bucket in memory that nobody else uses."""
+    """Create a bucket in memory that no other check uses."""
     js = await open_js(ctx)
     settings: dict[str, Any] = {"bucket": name_of(ctx), "storage": "memory", **config}
     return js, await js.create_key_value(**settings)
 
 
 def told(entry: KeyValueEntry) -> tuple[str, bytes, int, str]:
-    """What an entry says."""
+    """Return the contents of an entry."""
     return entry.key, entry.value, entry.revision, entry.operation
 
 
 @check()
 async def check_kv_put_and_get(ctx: Context) -> None:
-    """What was put is there, with its revision; the one before by its own."""
+    """A value is found with its revision, and an older one by its own revision."""
     _, kv = await new_bucket(ctx, history=2)
     assert await kv.put("a.b", b"1") == 1
     assert await kv.put("x/y=z-_.Q", b"") == 2
@@ -185,7 +185,7 @@ async def check_kv_many_keys(ctx: Context) -> None:
 
 @check()
 async def check_kv_purge_deletes(ctx: Context) -> None:
-    """Old markers go with all before them; of young ones what is before them; values stay."""
+    """Old markers and their history are removed; young markers and values stay."""
     _, kv = await new_bucket(ctx, history=5)
     for key in "abab":
         await kv.put(key, b"v")
@@ -224,7 +224,7 @@ async def check_kv_without_direct_get(ctx: Context) -> None:
 
 @check()
 async def check_kv_of_others(ctx: Context) -> None:
-    """What other clients write: odd operations are deletions, odd headers cost no value."""
+    """Entries of other clients: unknown operations are deletions, odd headers do no harm."""
     js, kv = await new_bucket(ctx)
     subject = f"$KV.{kv.bucket}."
     await js.publish(subject + "odd", b"", headers={"KV-Operation": "EXPIRED"})
@@ -272,7 +272,7 @@ async def check_kv_refused_locally(ctx: Context) -> None:
 
 @check(since=(2, 11))
 async def check_kv_ttl(ctx: Context) -> None:
-    """A key with a TTL goes by itself, and a watch is told; so does the marker of a purge."""
+    """A key with a TTL expires and a watch reports it; so does the marker of a purge."""
     _, kv = await new_bucket(ctx, limit_marker_ttl=60.0)
     assert (await kv.status()).limit_marker_ttl == 60.0
     await kv.create("lease", b"me", ttl=1)
@@ -320,7 +320,7 @@ async def check_kv_ttl_refused(ctx: Context) -> None:
 
 
 async def _count(kv: KeyValue, times: int) -> int:
-    """Add to a counter so many times, by compare and set; how often somebody else was faster."""
+    """Increment a counter by compare and set; return the number of conflicts."""
     beaten = 0
     for _ in range(times):
         while True:

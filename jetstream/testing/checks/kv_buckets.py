@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 async def _copied(ctx: Context, kv: KeyValue, keys: list[str], server: Server) -> None:
-    """Until the bucket has these keys, which come from elsewhere."""
+    """Wait until the bucket has these keys from another one."""
 
     async def look() -> bool:
         return await kv.keys() == keys
@@ -88,7 +88,7 @@ async def check_kv_configuration(ctx: Context) -> None:
 
 @check(since=(2, 11))
 async def check_kv_configuration_given_back(ctx: Context) -> None:
-    """What a bucket tells of its configuration can be changed and given back."""
+    """The configuration of a bucket can be changed and passed to an update."""
     republish = {"src": f"$KV.{name_of(ctx)}.>", "dest": f"{ctx.subject}.>"}
     js, kv = await new_bucket(
         ctx,
@@ -112,7 +112,7 @@ async def check_kv_configuration_given_back(ctx: Context) -> None:
 
 @check()
 async def check_kv_old_servers(ctx: Context) -> None:
-    """What the server is too old for is refused by its name."""
+    """Fields that the server is too old for are rejected by name."""
     js = await open_js(ctx)
     version = js_server(ctx).version
     newer: list[tuple[dict[str, Any], tuple[int, ...]]] = [
@@ -141,7 +141,7 @@ async def check_kv_not_a_bucket(ctx: Context) -> None:
 
 @check()
 async def check_kv_mirror(ctx: Context) -> None:
-    """A mirror is read by itself, with the same revisions; what is put there is in the origin."""
+    """A mirror is read with the revisions of its origin, and writes go to the origin."""
     js, kv = await new_bucket(ctx)
     await kv.put("a", b"1")
     name = kv.bucket + "-mirror"

@@ -1,4 +1,4 @@
-"""Watches of a bucket: what they begin with, what they give, and what they survive."""
+"""Watches of a bucket: initial values, updates, and faults that they survive."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def _nothing(watcher: KeyWatcher) -> None:
 
 @check()
 async def check_kv_watch(ctx: Context) -> None:
-    """First what is there, the latest of each key; then each change."""
+    """A watch starts with the latest value of each key, then reports each change."""
     js, kv = await new_bucket(ctx, history=5)
     for key in ("a", "b", "a"):
         await kv.put(key, b"v")
@@ -66,7 +66,7 @@ async def check_kv_watch_an_empty_bucket(ctx: Context) -> None:
 
 @check()
 async def check_kv_watch_options(ctx: Context) -> None:
-    """What a watch begins with, and what it leaves out."""
+    """Options choose the initial values and leave out deletions or values."""
     _, kv = await new_bucket(ctx, history=5)
     for value in (b"1", b"2"):
         await kv.put("a", value)
@@ -267,7 +267,7 @@ async def check_kv_watch_over_a_restart(ctx: Context) -> None:
 
 @check(since=(2, 10))
 async def check_kv_watch_consumer_deleted(ctx: Context) -> None:
-    """Somebody deletes the consumer of the watch, twice."""
+    """A watch survives the deletion of its consumer, twice."""
     js, kv = await new_bucket(ctx, history=64)
     async with await kv.watch(updates_only=True) as watcher:
         for turn in range(2):

@@ -104,7 +104,7 @@ def _failing(error: BaseException) -> Iterator[bytes]:
 
 
 async def _left(ctx: Context, js: JetStream, store: ObjectStore, left: tuple[int, int]) -> None:
-    """Until the bucket has so many chunks and infos."""
+    """Wait until the bucket has this many chunks and infos."""
 
     async def look() -> bool:
         return await stored(js, store) == left
@@ -114,7 +114,7 @@ async def _left(ctx: Context, js: JetStream, store: ObjectStore, left: tuple[int
 
 @check()
 async def check_object_not_put(ctx: Context) -> None:
-    """A put that fails leaves nothing, and what was there before."""
+    """A failed put leaves no chunks and keeps the previous object."""
     js, store = await new_store(ctx, max_bytes=100_000)
     await store.put("o", b"before")
     odd: Any = [b"data" * 10, "text"]
@@ -133,7 +133,7 @@ async def check_object_not_put(ctx: Context) -> None:
 
 @check()
 async def check_object_orphans(ctx: Context) -> None:
-    """Chunks that belong to nobody are removed, unless they are young; all others stay."""
+    """Orphaned chunks are removed unless they are young; all others stay."""
     # They are what a program leaves that ends amid a put, or before it has purged what it replaced;
     # and nats-server 2.15.1, killed, brings back some of what it had purged.
     js, store = await new_store(ctx)
@@ -161,7 +161,7 @@ async def check_object_orphans(ctx: Context) -> None:
 
 @check()
 async def check_object_deleted_again(ctx: Context) -> None:
-    """Whoever has deleted an object may not have come to purge its chunks: the next one does."""
+    """A second delete or put purges chunks that the first delete left."""
     js, store = await new_store(ctx)
     info = await store.put("o", sample(50), chunk_size=10)
     await store.delete("o")
@@ -203,7 +203,7 @@ async def check_object_damaged(ctx: Context) -> None:
 
 @check(slow=True)
 async def check_object_changed_while_it_is_read(ctx: Context) -> None:
-    """Replaced meanwhile: that is told, when nothing more comes."""
+    """An object that is replaced while it is read raises an error at the end."""
     _, store = await new_store(ctx)
     await store.put("o", sample(9 * MEGABYTE))
     async with await store.get("o") as reader:
@@ -215,7 +215,7 @@ async def check_object_changed_while_it_is_read(ctx: Context) -> None:
 
 @check()
 async def check_object_reader_closed(ctx: Context) -> None:
-    """Whoever has closed a reader gets no more, and not the impression that it was all."""
+    """A closed reader raises an error instead of returning the end of the object."""
     js, store = await new_store(ctx)
     await store.put("o", sample(100), chunk_size=10)
     reader = await store.get("o")

@@ -1,4 +1,4 @@
-"""The object store: buckets, objects of all sizes, what is told about them, links, watches."""
+"""The object store: buckets, objects of all sizes, metadata, links, watches."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 async def new_store(ctx: Context, **config: Any) -> tuple[JetStream, ObjectStore]:
-    """A bucket in memory that nobody else uses."""
+    """Create a bucket in memory that no other check uses."""
     js = await open_js(ctx)
     settings: dict[str, Any] = {"bucket": name_of(ctx), "storage": "memory", **config}
     return js, await js.create_object_store(**settings)
@@ -75,7 +75,7 @@ async def check_objects(ctx: Context) -> None:
 
 @check()
 async def check_object_names_and_metas(ctx: Context) -> None:
-    """Any name will do, and what is told with an object stays; its time is the server's."""
+    """Any name is valid and metadata is kept; the time is that of the server."""
     js, store = await new_store(ctx)
     names = ["a b/c.d", ">", "*", "é😀", "\r\n\0", "x" * 500]
     for name in names:
@@ -126,7 +126,7 @@ async def check_object_data(ctx: Context) -> None:
 
 @check()
 async def check_object_replaced(ctx: Context) -> None:
-    """The chunks of what was there before are purged, also when several put at once."""
+    """The chunks of a replaced object are purged, even if several clients put it at once."""
     js, store = await new_store(ctx)
     for size in (10, 3, 7):
         await store.put("o", sample(size), chunk_size=2)
@@ -147,7 +147,7 @@ async def check_object_replaced(ctx: Context) -> None:
 
 @check()
 async def check_object_deleted(ctx: Context) -> None:
-    """What was deleted is told to be so, and its chunks are gone; it can be put again."""
+    """A deleted object is marked, its chunks are purged, and it can be put again."""
     js, store = await new_store(ctx)
     await store.put("o", b"12345", chunk_size=2, description="d")
     await store.delete("o")
@@ -194,7 +194,7 @@ async def check_object_update_meta(ctx: Context) -> None:
 
 @check()
 async def check_object_links(ctx: Context) -> None:
-    """A link is read as what it leads to; one to a bucket, or in a circle, is not."""
+    """A link returns the object it points to; links to buckets and in circles are errors."""
     js, store = await new_store(ctx)
     other = await js.create_object_store(bucket=name_of(ctx) + "-2", storage="memory")
     info = await store.put("o", b"here")
@@ -259,7 +259,7 @@ async def _names(watcher: ObjectWatcher) -> list[tuple[str, bool]]:
 
 @check()
 async def check_object_watch(ctx: Context) -> None:
-    """First what is there, then each change; what is no info is passed over."""
+    """A watch starts with the existing objects, then reports changes; other data is skipped."""
     js, store = await new_store(ctx)
     await store.put("a", b"1")
     await store.put("b", b"2")
@@ -350,7 +350,7 @@ async def check_object_store_configuration(ctx: Context) -> None:
 
 @check()
 async def check_objects_refused_locally(ctx: Context) -> None:
-    """What cannot be is refused before anything is sent."""
+    """Invalid input is rejected before anything is sent."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     store = await js.create_object_store(bucket=name_of(ctx), storage="memory")

@@ -1,4 +1,4 @@
-"""Ordered consumers: where they start, what they give, and how they are used."""
+"""Ordered consumers: where they start, what they deliver, and how they are used."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def _all(ordered: OrderedConsumer) -> list[int]:
 
 @check()
 async def check_ordered_consume(ctx: Context) -> None:
-    """All that is there, in order, and what comes later; nothing is to be acknowledged."""
+    """All stored messages arrive in order, then new ones; acks are not needed."""
     js, _, ordered = await new_ordered(ctx, 1200)
     async with ordered.consume() as messages:
         assert await take(messages, 1200) == numbers(1200)
@@ -125,7 +125,7 @@ async def check_ordered_metadata(ctx: Context) -> None:
 
 @check()
 async def check_ordered_refused_locally(ctx: Context) -> None:
-    """What makes no sense is refused before anything is sent."""
+    """Settings that contradict an ordered consumer are rejected before anything is sent."""
     client = await ctx.connect(js_server(ctx))
     stream = await new_stream(ctx, jetstream_of(client))
     ordered = await stream.ordered_consumer()
@@ -168,7 +168,7 @@ async def check_ordered_one_use_at_a_time(ctx: Context) -> None:
 
 @check()
 async def check_ordered_consume_again(ctx: Context) -> None:
-    """Each consume() goes on behind the last message that was taken from the one before."""
+    """Each consume() continues after the last message taken from the previous one."""
     _, _, ordered = await new_ordered(ctx, 30)
     for start in (0, 10):
         async with ordered.consume(max_messages=20) as messages:
@@ -190,7 +190,7 @@ async def check_ordered_stop_after(ctx: Context) -> None:
 
 @check()
 async def check_ordered_drain(ctx: Context) -> None:
-    """drain gives all that was on its way, in order; the next use goes on behind it."""
+    """drain delivers all messages in transit, in order; the next use continues after them."""
     _, _, ordered = await new_ordered(ctx, 50)
     async with ordered.consume(max_messages=20) as messages:
         seen = await take(messages, 1)

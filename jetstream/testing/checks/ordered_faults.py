@@ -43,14 +43,14 @@ _TELLS = (2, 11)
 
 
 async def _reset_of(messages: Messages) -> NatsError:
-    """Why the consumer was made anew."""
+    """Return the reason of the next reset."""
     event = await messages.events.next(WAIT)
     assert isinstance(event, ConsumerReset)
     return event.error
 
 
 async def _pulls(ctx: Context, ordered: OrderedConsumer, server: Server | None = None) -> None:
-    """Until a pull waits at its consumer, by the server's own account."""
+    """Wait until the server reports a waiting pull."""
     server = server or js_server(ctx)
     other = await open_js(ctx, server)
 
@@ -66,7 +66,7 @@ async def _pulls(ctx: Context, ordered: OrderedConsumer, server: Server | None =
 
 @check()
 async def check_ordered_consumer_deleted(ctx: Context) -> None:
-    """The consumer is deleted, twice: what is published afterwards comes, and only that."""
+    """After the consumer is deleted, twice, only the messages published later arrive."""
     _, _, ordered = await new_ordered(ctx, 5)
     other = await open_js(ctx)
     async with ordered.consume(max_messages=5) as messages:
@@ -114,7 +114,7 @@ async def check_ordered_deleted_before_anything_came(ctx: Context) -> None:
 
 @check(since=_TELLS)
 async def check_ordered_start_sequence_and_reset(ctx: Context) -> None:
-    """A start by sequence counts once: the next consumer goes on where that one was."""
+    """A start sequence is used once: the next consumer continues where that one was."""
     options: dict[str, Any] = {"deliver_policy": "by_start_sequence", "opt_start_seq": 3}
     _, _, ordered = await new_ordered(ctx, 5, **options)
     other = await open_js(ctx)
@@ -140,7 +140,7 @@ async def check_ordered_stop_after_with_reset(ctx: Context) -> None:
 
 @check()
 async def check_ordered_stop_during_reset(ctx: Context) -> None:
-    """A stop in the middle of a reset ends it at once, and leaves no consumer behind."""
+    """A stop in the middle of a reset ends it at once and leaves no consumer."""
     _, stream, first = await new_ordered(ctx, 3)
     await first.delete()
     other = await open_js(ctx)
@@ -160,7 +160,7 @@ async def check_ordered_stop_during_reset(ctx: Context) -> None:
 
 @check()
 async def check_ordered_stop_while_disconnected(ctx: Context) -> None:
-    """A stop without a connection leaves no consumer behind, once there is one again."""
+    """A stop without a connection leaves no consumer after the reconnect."""
     server = ctx.own_server(**JETSTREAM)
     client = await ctx.connect(server)
     stream = await new_stream(ctx, jetstream_of(client))
@@ -181,7 +181,7 @@ async def check_ordered_stop_while_disconnected(ctx: Context) -> None:
 
 @check()
 async def check_ordered_purged(ctx: Context) -> None:
-    """The stream is purged: what is published afterwards comes, without a reset."""
+    """After a purge the messages published later arrive, without a reset."""
     js, stream, ordered = await new_ordered(ctx, 5)
     async with ordered.consume(max_messages=2) as messages:
         assert await take(messages, 1) == [b"0"]
@@ -202,7 +202,7 @@ async def check_ordered_purged(ctx: Context) -> None:
 
 @check()
 async def check_ordered_stream_deleted(ctx: Context) -> None:
-    """The stream is deleted: that is raised, behind the messages that came before."""
+    """When the stream is deleted, an error is raised after the received messages."""
     _, stream, ordered = await new_ordered(ctx, 3)
     idle = await stream.ordered_consumer()
     async with ordered.consume() as messages:
@@ -256,7 +256,7 @@ async def check_ordered_fetch_deleted(ctx: Context) -> None:
 
 @check(since=_TELLS)
 async def check_ordered_inactive(ctx: Context) -> None:
-    """A consumer that was not used for long is gone; the handle goes on where it was."""
+    """An expired consumer is recreated, and the messages continue where it was."""
     js, stream, ordered = await new_ordered(ctx, 3, inactive_threshold=0.1)
     assert [msg.data for msg in await ordered.fetch(2, expires=WAIT)] == numbers(2)
 
@@ -313,5 +313,5 @@ async def check_ordered_over_a_restart(ctx: Context) -> None:
 
 @check()
 async def check_ordered_over_a_crash(ctx: Context) -> None:
-    """The server is killed and started again: likewise."""
+    """When the server is killed and restarted, the messages continue in order."""
     await _over_a_restart(ctx, "kill")

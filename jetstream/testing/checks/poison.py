@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jetstream import JetStream, Stream
 
 _BEAT = b"Nats-Last-Consumer: 77\r\nNats-Consumer-Stalled: %s\r\n"
-# What a server says of itself, told by a publisher instead; the payload is empty.
+# Statuses of a server, forged by a publisher; the payload is empty.
 _STATUSES = [
     b"NATS/1.0 100 x\r\n\r\n",
     b"NATS/1.0 100 Idle Heartbeat\r\n" + _BEAT % b"$JS.FC.S.C.x" + b"\r\n",
@@ -139,7 +139,7 @@ async def check_poison_got_in_batches(ctx: Context) -> None:
 
 @check()
 async def check_forged_deliveries(ctx: Context) -> None:
-    """Whoever publishes to a deliver subject cannot have a subscriber publish elsewhere."""
+    """A forged delivery cannot make a subscriber publish to another subject."""
     js = await open_js(ctx)
     await new_stream(ctx, js)
     deliver = ctx.subject + "-deliver"

@@ -1,4 +1,4 @@
-"""Publishing with an acknowledgement."""
+"""Publishing with an ack."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ async def check_js_publish_empty_and_large(ctx: Context) -> None:
 
 @check()
 async def check_js_publish_refused_locally(ctx: Context) -> None:
-    """What is wrong in itself is not sent; what is too large neither."""
+    """Invalid messages and messages that are too large are not sent."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     subject = ctx.subject + ".x"
@@ -128,7 +128,7 @@ async def check_js_publish_expect_stream(ctx: Context) -> None:
 
 @check()
 async def check_js_publish_expect_last_seq(ctx: Context) -> None:
-    """Only if the stream is at that sequence; the error tells where it is."""
+    """A wrong expected sequence fails, and the error has the actual one."""
     js, _ = await _stream(ctx)
     await js.publish(ctx.subject + ".x", expect_last_seq=0)
     await js.publish(ctx.subject + ".x", expect_last_seq=1)
@@ -223,7 +223,7 @@ async def check_js_publish_ttl_refused(ctx: Context) -> None:
 
 @check()
 async def check_js_publish_without_a_stream(ctx: Context) -> None:
-    """No stream: after two more tries, 250 ms apart, that is told."""
+    """Without a stream a publish fails after two retries, 250 ms apart."""
     js = await open_js(ctx)
     begin = time.monotonic()
     with raises(NoStreamResponse) as caught:
@@ -248,7 +248,7 @@ async def check_js_publish_to_a_stream_that_comes(ctx: Context) -> None:
 
 @check()
 async def check_js_publish_to_somebody_else(ctx: Context) -> None:
-    """An answer that is no acknowledgement is not taken for one."""
+    """An answer that is not an ack raises an error."""
     alice, bob = await ctx.pair()
     sub = await bob.subscribe(ctx.subject)
     await bob.flush(WAIT)
@@ -288,7 +288,7 @@ async def check_js_publish_without_jetstream(ctx: Context) -> None:
 
 @check(since=(2, 12))
 async def check_counters(ctx: Context) -> None:
-    """Counters add up, beyond any size, and tell their sources."""
+    """Counters add up, with any number of digits, and list their sources."""
     js, stream = await _stream(ctx, allow_msg_counter=True, allow_direct=True)
     assert await js.add_to_counter(ctx.subject + ".a") == 1
     assert await js.add_to_counter(ctx.subject + ".a", -3) == -2
@@ -305,7 +305,7 @@ async def check_counters(ctx: Context) -> None:
 
 @check(since=(2, 12))
 async def check_counters_refused(ctx: Context) -> None:
-    """A stream that is no counter refuses increments; what is no number is not sent."""
+    """Only counter streams accept increments; values that are not numbers are not sent."""
     js, stream = await _stream(ctx)
     with raises(CounterRefused):
         await js.add_to_counter(ctx.subject + ".a")

@@ -52,7 +52,7 @@ async def _acked(batch: Batch) -> list[bytes]:
 
 @check()
 async def check_pull_subscribe(ctx: Context) -> None:
-    """The stream is found by its subject, the consumer is created; each fetch gets what is next."""
+    """The stream is found by its subject, a consumer is created, and each fetch continues."""
     js = await _begin(ctx, 25)
     async with await js.pull_subscribe(ctx.subject + ".x", durable="d") as sub:
         assert (sub.stream, sub.name) == (name_of(ctx), "d")
@@ -67,7 +67,7 @@ async def check_pull_subscribe(ctx: Context) -> None:
 
 @check()
 async def check_pull_subscribe_goes_on(ctx: Context) -> None:
-    """A durable is not deleted: the next subscription binds to it and gets what comes next."""
+    """A durable consumer is kept: the next subscription binds to it and continues."""
     js = await _begin(ctx, 4)
     for expected in (numbers(4)[:2], numbers(4)[2:]):
         sub = await js.pull_subscribe(ctx.subject + ".x", durable="d")
@@ -159,7 +159,7 @@ async def check_pull_subscribe_time_is_over(ctx: Context) -> None:
 
 @check()
 async def check_pull_subscribe_leaves_no_pull(ctx: Context) -> None:
-    """After a fetch no pull of it waits at the server, and what comes is for the next one."""
+    """A fetch leaves no pull at the server; later messages go to the next fetch."""
     js = await _begin(ctx)
     sub = await js.pull_subscribe(ctx.subject + ".x", durable="d")
     watcher = await ctx.connect(js_server(ctx))

@@ -68,25 +68,25 @@ async def _refused(ctx: Context, told: str, options: dict[str, Any], **config: A
 
 @check()
 async def check_consume_beyond_max_batch(ctx: Context) -> None:
-    """Pulls that are refused are told, and repeated ever more slowly: max_batch."""
+    """Pulls beyond max_batch are reported, and repeated ever more slowly."""
     await _refused(ctx, "MaxRequestBatch", {"max_messages": 20}, max_batch=5)
 
 
 @check()
 async def check_consume_beyond_max_expires(ctx: Context) -> None:
-    """Likewise max_expires."""
+    """Pulls beyond max_expires are reported, and repeated ever more slowly."""
     await _refused(ctx, "MaxRequestExpires", {"expires": 30.0}, max_expires=2.0)
 
 
 @check()
 async def check_consume_beyond_max_bytes(ctx: Context) -> None:
-    """Likewise max_bytes."""
+    """Pulls beyond max_bytes are reported, and repeated ever more slowly."""
     await _refused(ctx, "MaxRequestMaxBytes", {"max_bytes": 5000}, max_bytes=1000)
 
 
 @check()
 async def check_consume_by_bytes_too_few(ctx: Context) -> None:
-    """A message larger than max_bytes is told, and not asked for all the time; others follow."""
+    """A message larger than max_bytes is reported without a storm of pulls; others follow."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     stream = await new_stream(ctx, js)
@@ -116,7 +116,7 @@ async def check_consume_by_bytes_large_and_small(ctx: Context) -> None:
 
 @check()
 async def check_consume_with_too_many_waiting(ctx: Context) -> None:
-    """Where no pull may wait any more, the server says nothing: silence is told, and survived."""
+    """If no more pulls may wait, the silence of the server is reported and survived."""
     _, js, consumer = await _open(ctx, 0, max_waiting=1)
     other = await (await open_js(ctx)).consumer(name_of(ctx), "c")
     async with consumer.consume(expires=2.0, heartbeat=0.5) as first:
@@ -131,7 +131,7 @@ async def check_consume_with_too_many_waiting(ctx: Context) -> None:
 
 @check()
 async def check_consume_an_idle_consumer(ctx: Context) -> None:
-    """Where nothing comes, pulls expire and are renewed, heartbeats come, and nothing is told."""
+    """Without messages, pulls expire and are renewed, and no event is reported."""
     client, js, consumer = await _open(ctx, 0)
     async with consumer.consume(expires=1.0, heartbeat=0.5) as messages:
         assert 1 <= await _pulls(client, messages, 1.3) <= 2
@@ -155,7 +155,7 @@ async def check_consume_a_paused_consumer(ctx: Context) -> None:
 
 @check()
 async def check_consume_over_silence(ctx: Context) -> None:
-    """A server that is silent is told after two heartbeats; when it is back, all goes on."""
+    """A silent server is reported after two heartbeats; consume continues when it is back."""
     server = ctx.own_server(jetstream="enabled")
     js, other = await open_js(ctx, server), await open_js(ctx, server)
     stream = await new_stream(ctx, js)
@@ -175,7 +175,7 @@ async def check_consume_over_silence(ctx: Context) -> None:
 
 @check()
 async def check_consume_messages_that_look_like_statuses(ctx: Context) -> None:
-    """What publishers put into headers is never taken for the word of the server."""
+    """Headers of publishers are never taken for a status of the server."""
     _, js, consumer = await _open(ctx, 0)
     texts = ["100", "404", "408", "409", "503"]
     for text in texts:
@@ -196,7 +196,7 @@ async def check_consume_messages_that_look_like_statuses(ctx: Context) -> None:
 
 @check()
 async def check_consume_poison(ctx: Context) -> None:
-    """Odd bytes in subjects and headers, by other publishers, hold nobody up."""
+    """Odd bytes in the subjects and headers of other publishers do not stop consume."""
     _, js, consumer = await _open(ctx, 0)
     subject = ctx.subject.encode()
     blocks = [
@@ -225,7 +225,7 @@ async def check_consume_poison(ctx: Context) -> None:
 
 @check()
 async def check_consume_over_crashes(ctx: Context) -> None:
-    """By default it goes on over crashes of the server, and nothing is lost."""
+    """By default consume continues over crashes of the server, and no message is lost."""
     server = ctx.own_server(jetstream="enabled")
     client = await ctx.connect(server)
     stream = await new_stream(ctx, jetstream_of(client), storage="file")
@@ -253,7 +253,7 @@ async def check_consume_over_crashes(ctx: Context) -> None:
 
 @check()
 async def check_consume_begins_without_a_connection(ctx: Context) -> None:
-    """It can begin while there is no connection: the first pull is sent when there is one."""
+    """consume can start without a connection: the first pull is sent later."""
     server = ctx.own_server(jetstream="enabled")
     client = await ctx.connect(server)
     js = jetstream_of(client)
@@ -269,7 +269,7 @@ async def check_consume_begins_without_a_connection(ctx: Context) -> None:
 
 @check()
 async def check_consume_by_a_slow_reader(ctx: Context) -> None:
-    """Who takes longer than two heartbeats for a message is told nothing, and loses nothing."""
+    """A reader that takes longer than two heartbeats gets no warning and all messages."""
     client, _, consumer = await _open(ctx, 6)
     async with consumer.consume(max_messages=2, expires=1.0, heartbeat=0.5) as messages:
         for payload in numbers(6)[:5]:

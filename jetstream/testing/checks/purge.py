@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 async def _purge(ctx: Context, js: JetStream, stream: Stream, **how: Any) -> tuple[int, list[int]]:
-    """Fill it anew and purge: how many are gone, and which are left, counted from 1."""
+    """Fill the stream and purge; return the count, and the remaining messages from 1 on."""
     await stream.purge()
     first = (await stream.info()).state.last_seq
     for token in "aab":
@@ -29,7 +29,7 @@ async def _purge(ctx: Context, js: JetStream, stream: Stream, **how: Any) -> tup
 
 @check()
 async def check_stream_purge(ctx: Context) -> None:
-    """Purging: everything, a subject, what is below a sequence, all but the newest."""
+    """A purge removes everything, a subject, up to a sequence, or all but the newest."""
     js = await open_js(ctx)
     stream = await new_stream(ctx, js)
     assert await _purge(ctx, js, stream) == (6, [])

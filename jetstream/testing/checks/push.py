@@ -1,4 +1,4 @@
-"""subscribe(): what a push consumer delivers, from where on, and to whom."""
+"""subscribe(): the messages of a push consumer, where they start, and who gets them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from natsproto.testing.context import WAIT, Context, raises
 
 @check()
 async def check_push(ctx: Context) -> None:
-    """All that is there, in order, and what comes later; acknowledged, to the last one."""
+    """All stored messages arrive in order, then new ones; all are acknowledged."""
     js, subject = await filled_stream(ctx, 200)
     async with await js.subscribe(subject, durable="c") as messages:
         assert await take_pushed(messages, 200) == numbers(200)
@@ -63,7 +63,7 @@ async def check_push_iteration(ctx: Context) -> None:
 
 @check()
 async def check_push_wildcard(ctx: Context) -> None:
-    """The subject may have wildcards; only what matches is delivered."""
+    """The subject may have wildcards; only matching messages are delivered."""
     js, _ = await filled_stream(ctx)
     async with await js.subscribe(f"{ctx.subject}.a.*") as messages:
         for token in ("a.x", "b.x", "a.y", "a.y.z"):
@@ -113,7 +113,7 @@ async def check_push_deliver_last(ctx: Context) -> None:
 
 @check()
 async def check_push_deliver_new(ctx: Context) -> None:
-    """deliver_policy new: only what comes after the subscription began."""
+    """With deliver_policy new, only messages after the start of the subscription arrive."""
     js, subject = await filled_stream(ctx, 3)
     async with await js.subscribe(subject, deliver_policy="new") as messages:
         await fill(ctx, js, [b"later"])
@@ -222,7 +222,7 @@ async def check_push_named_queue(ctx: Context) -> None:
 
 @check()
 async def check_push_over_a_reconnect(ctx: Context) -> None:
-    """After a lost connection the subscription goes on, with all that came meanwhile."""
+    """After a reconnect the subscription continues with all messages in between."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     await new_stream(ctx, js)
@@ -238,7 +238,7 @@ async def check_push_over_a_reconnect(ctx: Context) -> None:
 
 @check()
 async def check_push_pending_limit(ctx: Context) -> None:
-    """What nobody takes does not fill the memory: it is dropped, counted, and comes again."""
+    """Messages beyond the limit are dropped, counted, and delivered again."""
     js, subject = await filled_stream(ctx, 10)
     asked: dict[str, Any] = {"max_pending_messages": 4, "ack_wait": 0.3}
     client = await ctx.connect(js_server(ctx))
@@ -275,7 +275,7 @@ async def check_push_in_a_domain(ctx: Context) -> None:
 
 @check()
 async def check_push_consumer_gone_meanwhile(ctx: Context) -> None:
-    """A consumer that is gone after a reconnect: whoever waits for messages is told so."""
+    """If the consumer is gone after a reconnect, waiting for messages raises an error."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     await new_stream(ctx, js)
@@ -311,7 +311,7 @@ async def check_push_consumer_gone_by_heartbeat(ctx: Context) -> None:
 
 @check()
 async def check_push_consumer_moved(ctx: Context) -> None:
-    """A consumer that delivers to somebody else since: likewise."""
+    """The same happens if the consumer now delivers to another subject."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     await new_stream(ctx, js)
@@ -330,7 +330,7 @@ async def check_push_consumer_moved(ctx: Context) -> None:
 
 @check()
 async def check_push_nothing_left(ctx: Context) -> None:
-    """Subscriptions that have ended leave nothing behind, on the server either."""
+    """Subscriptions that have ended leave nothing in the client or on the server."""
     server = js_server(ctx)
     client = await ctx.connect(server, name=ctx.subject)
     js = jetstream_of(client)

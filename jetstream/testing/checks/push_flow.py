@@ -1,4 +1,4 @@
-"""Push subscriptions and what the server tells them: flow control, heartbeats, gaps, leaders."""
+"""Push subscriptions: flow control, heartbeats and gaps."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _LARGEST_WINDOW = 512
 
 
 async def _stalled(client: Client, messages: PushMessages) -> None:
-    """Until the first window is full; and then no more comes."""
+    """Wait until the first window is full and no more messages arrive."""
 
     async def full() -> bool:
         return messages.pending >= _FIRST_WINDOW
@@ -84,7 +84,7 @@ async def _nothing_told(messages: PushMessages, seconds: float = 0.05) -> None:
 
 @check()
 async def check_push_flow_control(ctx: Context) -> None:
-    """The server stops at its window while nobody takes anything, and then goes on."""
+    """The server stops at its window while no message is taken, and then continues."""
     client, _, messages = await _flow(ctx, 128)
     async with messages:
         await _stalled(client, messages)
@@ -95,7 +95,7 @@ async def check_push_flow_control(ctx: Context) -> None:
 
 @check(since=(2, 14))
 async def check_push_flow_control_v2(ctx: Context) -> None:
-    """Likewise with a server whose flow control subjects have a domain and an account."""
+    """Flow control works with subjects that have a domain and an account."""
     client, _, messages = await _flow(ctx, 96, ctx.shared_server(**_V2), domain="hub")
     async with messages:
         await _stalled(client, messages)
@@ -105,7 +105,7 @@ async def check_push_flow_control_v2(ctx: Context) -> None:
 
 @check(since=(2, 14))
 async def check_ordered_push_v2(ctx: Context) -> None:
-    """An ordered subscription there: stalled, taken, in order, and none is made anew."""
+    """An ordered subscription continues in order after a stall there, without a reset."""
     client = await ctx.connect(ctx.shared_server(**_V2))
     js = jetstream_of(client, domain="hub")
     await new_stream(ctx, js)
@@ -134,7 +134,7 @@ async def check_push_flow_control_bounds_memory(ctx: Context) -> None:
 
 @check()
 async def check_push_stalled_consumer_revives(ctx: Context) -> None:
-    """A consumer that is stalled, for a subscriber before us left, goes on: heartbeats name it."""
+    """A consumer that stalled for an earlier subscriber continues after a heartbeat."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     await new_stream(ctx, js)
@@ -199,7 +199,7 @@ async def check_push_heartbeat_of_a_frozen_server(ctx: Context) -> None:
 
 @check()
 async def check_push_gap(ctx: Context) -> None:
-    """What had no room is a gap: told as soon as a heartbeat or a message shows it."""
+    """Dropped messages are reported as a gap by the next message or heartbeat."""
     js, subject = await filled_stream(ctx, 6)
     asked: dict[str, Any] = {"idle_heartbeat": 0.1, "ack_policy": "none"}
     async with await js.subscribe(
@@ -216,7 +216,7 @@ async def check_push_gap(ctx: Context) -> None:
 
 @check()
 async def check_push_redelivery_is_no_gap(ctx: Context) -> None:
-    """What is given back and comes again has the next number, and nothing is told."""
+    """A redelivered message has the next number and is not reported as a gap."""
     js, subject = await filled_stream(ctx, 3)
     async with await js.subscribe(subject, idle_heartbeat=0.2, alarm_after=50) as messages:
         for number in range(1, 7):
@@ -228,7 +228,7 @@ async def check_push_redelivery_is_no_gap(ctx: Context) -> None:
 
 @check(since=(2, 14))
 async def check_push_reset_is_no_gap(ctx: Context) -> None:
-    """A consumer that is reset counts anew: told as that, not as a gap."""
+    """A consumer that is reset counts from 1, and is not reported as a gap."""
     js, subject = await filled_stream(ctx, 3)
     async with await js.subscribe(
         subject, durable="c", idle_heartbeat=0.2, alarm_after=50

@@ -1,4 +1,4 @@
-"""subscribe(): the settings of a push consumer, each by what it does."""
+"""subscribe(): the effect of each setting of a push consumer."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def check_push_ack_none(ctx: Context) -> None:
 
 @check()
 async def check_push_ack_all(ctx: Context) -> None:
-    """ack_policy all: one acknowledgement is for all messages up to this one."""
+    """With ack_policy all, one ack covers all messages up to this one."""
     js, subject = await filled_stream(ctx, 10)
     asked: dict[str, Any] = {"ack_policy": "all", "ack_wait": 0.6}
     async with await js.subscribe(subject, durable="c", **asked) as messages:
@@ -75,7 +75,7 @@ async def check_push_ack_all(ctx: Context) -> None:
 
 @check()
 async def check_push_ack_wait(ctx: Context) -> None:
-    """What is not acknowledged in time comes again, and says so."""
+    """A message that is not acknowledged in time is delivered again with a higher count."""
     js, subject = await filled_stream(ctx, 1)
     async with await js.subscribe(subject, ack_wait=0.3) as messages:
         for delivered in (1, 2):
@@ -174,7 +174,7 @@ async def check_push_replay_original(ctx: Context) -> None:
 
 @check()
 async def check_push_sample_freq(ctx: Context) -> None:
-    """sample_freq: acknowledgements are told as metrics."""
+    """With sample_freq, acks are reported as metrics."""
     js, subject = await filled_stream(ctx, 2)
     client = await ctx.connect(js_server(ctx))
     metrics = await client.subscribe(f"$JS.EVENT.METRIC.CONSUMER.ACK.{name_of(ctx)}.c")
@@ -189,7 +189,7 @@ async def check_push_sample_freq(ctx: Context) -> None:
 
 @check()
 async def check_push_settings(ctx: Context) -> None:
-    """What was asked for is what the consumer has."""
+    """The consumer has the settings of the call."""
     js, subject = await filled_stream(ctx)
     asked: dict[str, Any] = {
         "description": "what for",
@@ -213,7 +213,7 @@ async def check_push_settings(ctx: Context) -> None:
 
 @check(since=(2, 10))
 async def check_push_defaults(ctx: Context) -> None:
-    """Without settings: explicit acknowledgements, an inbox, no heartbeats, no flow control."""
+    """The defaults: explicit acks, an inbox, no heartbeats, no flow control."""
     js, subject = await filled_stream(ctx)
     async with await js.subscribe(subject, metadata={"a": "b"}):
         [info] = await js.consumers(name_of(ctx))
@@ -226,7 +226,7 @@ async def check_push_defaults(ctx: Context) -> None:
 
 @check()
 async def check_push_heartbeat(ctx: Context) -> None:
-    """With heartbeats silence is told: not while the consumer is there, but soon after."""
+    """With heartbeats, silence is reported soon after the consumer is gone, and not before."""
     js, subject = await filled_stream(ctx, 2)
     asked: dict[str, Any] = {"idle_heartbeat": 0.15, "alarm_after": 4.0}
     async with await js.subscribe(subject, name="c", **asked) as messages:

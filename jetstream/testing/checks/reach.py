@@ -22,7 +22,7 @@ _GOODBYE = (b"PING\r\nPING\r\n", b"PONG\r\n")  # nothing was sent in between
 
 @check()
 async def check_domain(ctx: Context) -> None:
-    """A domain is reached by its name; messages tell it."""
+    """A domain is reached by its name, and messages have it."""
     server = ctx.shared_server(jetstream={"domain": "hub"})
     js = await open_js(ctx, server, domain="hub")
     assert (await js.account_info()).domain == "hub"
@@ -39,7 +39,7 @@ async def check_domain(ctx: Context) -> None:
 
 @check()
 async def check_domain_that_is_not_there(ctx: Context) -> None:
-    """A domain that nobody serves is told at once."""
+    """A domain without a server raises an error at once."""
     server = ctx.shared_server(jetstream={"domain": "hub"})
     js = await open_js(ctx, server, domain="elsewhere")
     with raises(JetStreamNotAvailable, within=SOON) as caught:
@@ -96,7 +96,7 @@ async def check_domain_refused_locally(ctx: Context) -> None:
 
 @check()
 async def check_api_level(ctx: Context) -> None:
-    """What a server is too old for is refused by us, for it might take it and ignore it."""
+    """Calls that a server is too old for are rejected and not sent: it might ignore fields."""
     listener = ctx.enter(Listener(_OLD, _WELCOME, _GOODBYE))
     client = await ctx.connect(f"nats://{listener.address}")
     js = jetstream_of(client)
@@ -121,7 +121,7 @@ async def check_api_level(ctx: Context) -> None:
 
 @check()
 async def check_api_timeout(ctx: Context) -> None:
-    """A server that does not answer is waited for until the timeout."""
+    """A request to a silent server ends at its timeout."""
     server = ctx.own_server(jetstream="enabled")
     js = await open_js(ctx, server, timeout=0.1)
     server.freeze()

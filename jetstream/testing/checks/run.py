@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 
 class _Failed(Exception):
-    """What a callback raises here."""
+    """The error of a callback."""
 
 
 class _Work:
-    """A callback: acknowledges, and notes what it was given and how many are at work."""
+    """A callback that acknowledges, and records its messages and how many run at once."""
 
     def __init__(self) -> None:
         self.seen: list[bytes] = []
@@ -58,7 +58,7 @@ async def _new(ctx: Context, count: int, **config: Any) -> tuple[Client, JetStre
 
 
 async def _all_here(messages: Messages, count: int) -> None:
-    """Until so many wait to be taken: what is still on its way is not given back by a stop."""
+    """Wait until this many messages are buffered: a stop does not nak those in transit."""
     deadline = time.monotonic() + WAIT
     while messages.pending < count and time.monotonic() < deadline:
         with suppress(TimeoutExpired):
@@ -103,7 +103,7 @@ async def check_run_several_at_once(ctx: Context) -> None:
 
 @check()
 async def check_run_stop_in_a_callback(ctx: Context) -> None:
-    """A callback may stop the consume; what was not taken is given back."""
+    """A callback may stop the consume; untaken messages are returned."""
     _, consumer = await new_consumer(ctx, 10)
     work = _Work()
     messages = consumer.consume(max_messages=10)
@@ -122,7 +122,7 @@ async def check_run_stop_in_a_callback(ctx: Context) -> None:
 
 @check()
 async def check_run_drain_in_a_callback(ctx: Context) -> None:
-    """A callback may drain the consume; what has come is still given to callbacks."""
+    """A callback may drain the consume; received messages still get callbacks."""
     _, consumer = await new_consumer(ctx, 50)
     work = _Work()
     messages = consumer.consume(max_messages=20)
@@ -169,7 +169,7 @@ async def check_run_stop_waits_for_callbacks(ctx: Context) -> None:
 
 @check()
 async def check_run_a_callback_fails(ctx: Context) -> None:
-    """What a callback raises comes out of run; the rest of the buffer is given back by nak."""
+    """run raises the error of a callback, and naks the rest of the buffer."""
     _, consumer = await new_consumer(ctx, 6, ack_wait=60.0)
     work = _Work()
     messages = consumer.consume(max_messages=6)
@@ -233,7 +233,7 @@ async def check_run_until_the_client_closes(ctx: Context) -> None:
 
 @check()
 async def check_run_consumer_deleted(ctx: Context) -> None:
-    """When the consumer is deleted, run raises that, behind all callbacks."""
+    """When the consumer is deleted, run raises after all callbacks."""
     _, consumer = await new_consumer(ctx, 2)
     other = await open_js(ctx)
     work = _Work()
@@ -274,7 +274,7 @@ def _block(seconds: float) -> None:
 
 @check()
 async def check_run_uses_the_client(ctx: Context) -> None:
-    """A callback may use the same client for anything: here it publishes what comes next."""
+    """A callback may use the same client: here it publishes the next message."""
     client, js, consumer = await _new(ctx, 1)
     work = _Work()
 

@@ -52,7 +52,7 @@ async def check_get_msg_direct(ctx: Context) -> None:
 
 @check()
 async def check_get_msg_not_found(ctx: Context) -> None:
-    """What is not there is not found, whichever way is taken."""
+    """A missing message raises the same error by each way of access."""
     js, stream = await _stored(ctx, direct=False)
     direct = await js.create_or_update_stream(
         name=stream.name, subjects=[ctx.subject + ".>"], storage="memory", allow_direct=True
@@ -137,7 +137,7 @@ async def check_get_msg_of_one_megabyte(ctx: Context) -> None:
 
 @check()
 async def check_get_msg_that_is_odd(ctx: Context) -> None:
-    """What other publishers got into the stream can be got out again, byte for byte."""
+    """Odd messages of other publishers are returned byte for byte."""
     js = await open_js(ctx)
     stream = await new_stream(ctx, js, allow_direct=True)
     block = b"NATS/1.0\r\nKey\xff: \xfe\r\n\r\n"

@@ -21,7 +21,7 @@ _MANY_SUBJECTS = 100_100
 
 @check()
 async def check_streams_are_listed_page_by_page(ctx: Context) -> None:
-    """More streams than one answer lists are listed all, with and without their infos."""
+    """All streams are listed, even if one answer cannot hold them."""
     js = await _many_streams(ctx)
     expected = [f"many-{n:03}" for n in range(_MANY_STREAMS)]
     assert sorted(await js.stream_names()) == expected
@@ -58,7 +58,7 @@ async def check_streams_by_subject(ctx: Context) -> None:
 
 @check()
 async def check_stream_info(ctx: Context) -> None:
-    """The info is of this moment; cached_info is that of the last call."""
+    """info() asks the server; cached_info is the result of the last call."""
     js = await open_js(ctx)
     stream = await new_stream(ctx, js)
     await fill(ctx, js, numbers(4))
@@ -87,7 +87,7 @@ async def check_stream_info_by_subject(ctx: Context) -> None:
 
 @check()
 async def check_stream_info_of_many_subjects(ctx: Context) -> None:
-    """More subjects than one answer counts are counted all."""
+    """All subjects are counted, even if one answer cannot hold them."""
     server = ctx.shared_server(jetstream={"max_mem": 2**29})
     client = await ctx.connect(server)
     stream = await jetstream_of(client, timeout=15.0).create_stream(
@@ -109,7 +109,7 @@ async def check_stream_info_of_many_subjects(ctx: Context) -> None:
 
 @check()
 async def check_stream_info_of_deleted(ctx: Context) -> None:
-    """On demand the info lists the sequences that are gone."""
+    """On request the info lists the sequences of deleted messages."""
     js = await open_js(ctx)
     stream = await new_stream(ctx, js)
     await fill(ctx, js, numbers(6))

@@ -22,7 +22,7 @@ from natsproto.testing.context import SOON, Context, raises
 
 @check(since=(2, 10))
 async def check_account_info(ctx: Context) -> None:
-    """The account tells its usage, its limits and the level of the API."""
+    """The account info has usage, limits and the API level."""
     js = await open_js(ctx)
     before = await js.account_info()
     await new_stream(ctx, js)
@@ -61,7 +61,7 @@ async def check_jetstream_not_available(ctx: Context) -> None:
 
 @check()
 async def check_stream_create(ctx: Context) -> None:
-    """A stream is created as it was told, and found again."""
+    """A stream is created with its configuration, and found again."""
     js = await open_js(ctx)
     stream = await new_stream(ctx, js, max_msgs=10, max_age=60.5, description="test")
     for info in (stream.cached_info, (await js.stream(stream.name)).cached_info):
@@ -73,7 +73,7 @@ async def check_stream_create(ctx: Context) -> None:
 
 @check(since=(2, 10))
 async def check_stream_create_from_info(ctx: Context) -> None:
-    """The configuration that the server tells is one to create a stream with."""
+    """The configuration in an info can be used to create a stream."""
     js = await open_js(ctx)
     stream = await new_stream(ctx, js, metadata={"team": "blue"})
     config = stream.cached_info.config
@@ -116,7 +116,7 @@ async def check_stream_subject_overlap(ctx: Context) -> None:
 
 @check()
 async def check_stream_update(ctx: Context) -> None:
-    """An update changes what may change; the messages stay."""
+    """An update changes the fields that may change and keeps the messages."""
     js = await open_js(ctx)
     stream = await new_stream(ctx, js)
     await fill(ctx, js, numbers(3))
@@ -132,7 +132,7 @@ async def check_stream_update(ctx: Context) -> None:
 
 @check()
 async def check_stream_update_missing(ctx: Context) -> None:
-    """What is not there cannot be updated."""
+    """Updating a missing stream fails."""
     js = await open_js(ctx)
     with raises(StreamNotFound) as caught:
         await js.update_stream(name=name_of(ctx), subjects=[ctx.subject])
@@ -205,7 +205,7 @@ async def check_pedantic(ctx: Context) -> None:
 
 @check()
 async def check_stream_not_found(ctx: Context) -> None:
-    """A stream that is not there is so for every call."""
+    """Every call raises StreamNotFound for a missing stream."""
     js = await open_js(ctx)
     for call in (js.stream, js.delete_stream, js.consumers):
         with raises(StreamNotFound) as caught:
@@ -228,7 +228,7 @@ async def check_stream_delete(ctx: Context) -> None:
 
 @check()
 async def check_stream_refused_locally(ctx: Context) -> None:
-    """What the server is sure to refuse is not even sent."""
+    """Configurations that the server would reject are not sent."""
     client = await ctx.client()
     js = jetstream_of(client)
     name = name_of(ctx)
@@ -257,7 +257,7 @@ async def check_stream_refused_locally(ctx: Context) -> None:
 
 @check()
 async def check_stream_refused_by_the_server(ctx: Context) -> None:
-    """What only the server can know is wrong is a named error with the server's codes."""
+    """Configurations that only the server can reject raise errors with its codes."""
     js = await open_js(ctx)
     with raises(JetStreamError) as caught:
         await new_stream(ctx, js, num_replicas=3)
@@ -268,7 +268,7 @@ async def check_stream_refused_by_the_server(ctx: Context) -> None:
 
 @check(since=(2, 10))
 async def check_stream_metadata(ctx: Context) -> None:
-    """Metadata comes back as it was given, beside the server's own."""
+    """Metadata is returned as it was given, next to that of the server."""
     js = await open_js(ctx)
     stream = await new_stream(ctx, js, metadata={"owner": "ops", "ünïcode": "ja"})
     metadata = stream.cached_info.config.metadata

@@ -74,7 +74,7 @@ async def check_subscribe_without_a_stream(ctx: Context) -> None:
 
 @check()
 async def check_subscribe_refused_locally(ctx: Context) -> None:
-    """What cannot be is refused before anything is sent."""
+    """Invalid input is rejected before anything is sent."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     subject = f"{ctx.subject}.x"
@@ -127,10 +127,10 @@ async def check_subscribe_race(ctx: Context) -> None:
 
 @check()
 async def check_subscribe_goes_on(ctx: Context) -> None:
-    """A durable consumer remembers where it was: the next subscription goes on there."""
+    """A durable consumer keeps its position: the next subscription continues there."""
     js, subject = await filled_stream(ctx, 10)
     for n in range(5):
-        # A message that the server sends while it learns of the end goes to nobody: hence the wait.
+        # A message that the server sends before it knows of the end is lost: hence the wait.
         asked: dict[str, Any] = {"durable": "c", "max_ack_pending": 1, "ack_wait": 1.0}
         async with await js.subscribe(subject, **asked) as messages:
             assert await take_pushed(messages, 2) == numbers(10)[2 * n : 2 * n + 2]
@@ -184,7 +184,7 @@ async def check_subscribe_keeps_durables(ctx: Context) -> None:
 
 @check()
 async def check_subscribe_keeps_what_it_found(ctx: Context) -> None:
-    """What was there before the call is not the call's to delete."""
+    """A consumer that existed before the call is not deleted."""
     js, subject = await filled_stream(ctx)
     stream = name_of(ctx)
     config: dict[str, Any] = {"deliver_subject": f"{stream}.to", "inactive_threshold": 60.0}
@@ -198,7 +198,7 @@ async def check_subscribe_keeps_what_it_found(ctx: Context) -> None:
 
 @check()
 async def check_subscribe_drain(ctx: Context) -> None:
-    """After drain nothing new comes, what came can be taken, and then the consumer is deleted."""
+    """After drain received messages can be taken, then the consumer is deleted."""
     js, subject = await filled_stream(ctx, 20)
     stream = name_of(ctx)
     messages = await js.subscribe(subject)
@@ -230,7 +230,7 @@ async def check_subscribe_drain_of_nothing(ctx: Context) -> None:
 
 @check()
 async def check_subscribe_deletion_that_fails(ctx: Context) -> None:
-    """A consumer that cannot be deleted is told as an event; the subscription has ended."""
+    """An event reports a consumer that cannot be deleted; the subscription has ended."""
     server = ctx.shared_server(**_DENIED)
     js = jetstream_of(await ctx.connect(server, user="all", password="p"))
     stream = await new_stream(ctx, js)
@@ -246,7 +246,7 @@ async def check_subscribe_deletion_that_fails(ctx: Context) -> None:
 
 @check()
 async def check_subscribe_deleted_meanwhile(ctx: Context) -> None:
-    """If the consumer, or its stream, went before, its deletion is no failure."""
+    """If consumer or stream is already gone, its deletion is not a failure."""
     js, subject = await filled_stream(ctx)
     stream = name_of(ctx)
     messages = await js.subscribe(subject, name="n")
@@ -281,7 +281,7 @@ async def check_subscribe_failure_leaves_nothing(ctx: Context) -> None:
 
 @check()
 async def check_subscribe_in_doubt(ctx: Context) -> None:
-    """No answer to the creation: TimeoutExpired, and what was created all the same is deleted."""
+    """Without an answer to the creation, TimeoutExpired is raised and the consumer deleted."""
     server = ctx.own_server(jetstream="enabled")
     other = await ctx.connect(server)
     await new_stream(ctx, jetstream_of(other))
@@ -364,7 +364,7 @@ async def check_subscribe_ordered_goes_on(ctx: Context) -> None:
 
 @check()
 async def check_subscribe_ordered_refused_locally(ctx: Context) -> None:
-    """What an ordered consumer cannot have is refused, each with the reason."""
+    """Settings that contradict an ordered consumer are rejected with the reason."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     wrong: list[dict[str, Any]] = [

@@ -1,4 +1,4 @@
-"""Publishing without waiting for each acknowledgement, and batches that are stored as one."""
+"""Publishing without waiting for each ack, and batches that are stored atomically."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def check_window_result(ctx: Context) -> None:
 
 @check()
 async def check_window_options(ctx: Context) -> None:
-    """The options of publish are those of a window's publish; duplicates are told."""
+    """A window takes the options of publish, and reports duplicates."""
     js, stream = await _stream(ctx)
     async with js.publisher() as window:
         first = await window.publish(ctx.subject + ".x", b"1", msg_id="a", headers={"Key": "v"})
@@ -90,7 +90,7 @@ async def check_window_options(ctx: Context) -> None:
 
 @check()
 async def check_window_failures(ctx: Context) -> None:
-    """One that the stream refuses fails alone; flush tells of it, once."""
+    """A rejected message fails alone; flush reports it once."""
     js, stream = await _stream(ctx)
     async with js.publisher() as window:
         await _publish(ctx, window, numbers(3))
@@ -109,7 +109,7 @@ async def check_window_failures(ctx: Context) -> None:
 
 @check()
 async def check_window_failure_on_leaving(ctx: Context) -> None:
-    """Failures that nobody asked for are raised when the block is left."""
+    """Failures that were not retrieved are raised when the block is left."""
     js, _ = await _stream(ctx)
     with raises(PublishesFailed):
         async with js.publisher() as window:
@@ -118,7 +118,7 @@ async def check_window_failure_on_leaving(ctx: Context) -> None:
 
 @check()
 async def check_window_failure_that_was_told(ctx: Context) -> None:
-    """A failure that somebody has got from result() is not told again."""
+    """A failure that result() has raised is not reported again."""
     js, _ = await _stream(ctx)
     async with js.publisher() as window:
         bad = await window.publish(ctx.subject + ".x", b"bad", expect_last_seq=99)
@@ -143,7 +143,7 @@ async def check_window_without_a_stream(ctx: Context) -> None:
 
 @check(since=(2, 11))
 async def check_window_refused_locally(ctx: Context) -> None:
-    """What cannot be sent is raised at once and takes no room."""
+    """Invalid messages are rejected at once and take no room."""
     js, stream = await _stream(ctx)
     with raises(InvalidValue):
         js.publisher(max_pending=0)
@@ -164,7 +164,7 @@ async def check_window_refused_locally(ctx: Context) -> None:
 
 @check()
 async def check_window_is_full(ctx: Context) -> None:
-    """A full window holds the publisher up until acknowledgements come."""
+    """A full window blocks the publisher until acks arrive."""
     server = ctx.own_server(jetstream="enabled")
     js = await open_js(ctx, server)
     stream = await new_stream(ctx, js)
@@ -236,7 +236,7 @@ async def check_window_over_a_crash_with_ids(ctx: Context) -> None:
 
 @check(since=(2, 11))
 async def check_window_over_a_crash_without_ids(ctx: Context) -> None:
-    """Without them what was on its way is told to be in doubt; what is acknowledged is stored."""
+    """Without ids, messages in transit are in doubt; acknowledged ones are stored."""
     stream, publications, failed = await _crash(ctx, ids=False)
     assert failed
     assert all(each.done for each in publications)
@@ -251,7 +251,7 @@ async def check_window_over_a_crash_without_ids(ctx: Context) -> None:
 
 @check()
 async def check_window_of_a_closed_client(ctx: Context) -> None:
-    """When the client is closed, what was on its way has failed and nothing more is taken."""
+    """When the client is closed, messages in transit fail and no more are taken."""
     server = ctx.own_server(jetstream="enabled")
     client = await ctx.connect(server)
     js = jetstream_of(client)
@@ -294,7 +294,7 @@ async def check_atomic_batch_of_one(ctx: Context) -> None:
 
 @check(since=(2, 12))
 async def check_atomic_batch_refused(ctx: Context) -> None:
-    """Refused as one: by a wrong expectation, by a stream that takes no batches, by nobody."""
+    """A batch is rejected as a whole: wrong expectation, no batches allowed, no stream."""
     js, stream = await _stream(ctx, allow_atomic=True)
     batch = js.atomic_batch()
     await batch.add(ctx.subject + ".x", b"1", expect_last_seq=7)

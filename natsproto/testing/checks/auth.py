@@ -1,4 +1,4 @@
-"""Who we are, and what happens if the server does not like it."""
+"""Authentication: every kind of credentials, and servers that reject them."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ async def check_jwt_and_seed(ctx: Context) -> None:
 
 @check(needs=("cryptography",))
 async def check_expired_jwt(ctx: Context) -> None:
-    """When a user's JWT expires and there is no newer one, the client ends and says why."""
+    """When a user's JWT expires and there is no newer one, the client closes with the reason."""
     server = ctx.shared_server(**jwts.server_config())
     jwt = jwts.user_jwt(jwts.USER, expires=int(time.time()) + 2)
     client = await ctx.connect(server, jwt=jwt, nkey_seed=jwts.USER)

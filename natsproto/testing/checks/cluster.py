@@ -1,4 +1,4 @@
-"""Clusters: members that are told of, that go, and that say goodbye."""
+"""Clusters: members that are discovered, lost, restarted, or in lame duck mode."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def _back(client: Client) -> None:
 
 
 async def _reach(sender: Client, sub: Subscription) -> None:
-    """Until messages of the sender come to the subscription: members tell each other of it."""
+    """Publish until a message reaches the subscription: its interest spreads between members."""
     deadline = time.monotonic() + WAIT
     while time.monotonic() < deadline:
         await sender.publish(sub.subject, b"probe")
@@ -56,7 +56,7 @@ async def check_cluster_is_discovered(ctx: Context) -> None:
 
 @check()
 async def check_cluster_member_lost(ctx: Context) -> None:
-    """When a member crashes, its clients go to another that they were told of."""
+    """When a member crashes, its clients connect to another one that they have discovered."""
     cluster = ctx.own_cluster()
     client = await ctx.connect(cluster.urls[0])
     sub = await client.subscribe(ctx.subject)
@@ -72,7 +72,7 @@ async def check_cluster_member_lost(ctx: Context) -> None:
 
 @check()
 async def check_cluster_rolling_restart(ctx: Context) -> None:
-    """A client lives through the restart of every member, one after the other."""
+    """A client survives the restart of every member, one after the other."""
     cluster = ctx.own_cluster()
     client = await ctx.connect(cluster.urls)
     sub = await client.subscribe(ctx.subject)
@@ -102,7 +102,7 @@ async def check_cluster_ignored(ctx: Context) -> None:
 
 @check(needs=("trustme",))
 async def check_cluster_over_tls(ctx: Context) -> None:
-    """Members that are told of get TLS and no less, and the name to check is the user's."""
+    """Discovered members must use TLS, too, and are verified by the name that the user gave."""
     cluster = ctx.own_cluster(2, tls=ctx.certificates.server("server.example"))
     client = await ctx.connect(
         cluster.urls[0], tls=ctx.certificates.client(), tls_hostname="server.example"
@@ -141,7 +141,7 @@ async def check_lame_duck(ctx: Context) -> None:
 
 @check()
 async def check_lame_duck_alone(ctx: Context) -> None:
-    """Where there is nobody else to go to, a lame duck is told of and stayed with."""
+    """Without another server, a lame duck is reported and the client stays connected to it."""
     server = ctx.own_server(lame_duck_grace_period="20s", lame_duck_duration="40s")
     client = await ctx.connect(server)
     server.lame_duck()

@@ -10,7 +10,7 @@ from natsproto.testing.suite import check
 
 @check()
 async def check_drain_subscription(ctx: Context) -> None:
-    """drain() of a subscription: what was on its way arrives, and then the iteration ends."""
+    """drain() of a subscription delivers the messages in transit, then the iteration ends."""
     alice, bob = await ctx.pair()
     sub = await bob.subscribe(ctx.subject)
     other = await bob.subscribe(ctx.subject)
@@ -43,7 +43,7 @@ async def check_drain_client(ctx: Context) -> None:
 
 @check(shares=True)
 async def check_drain_client_delivers(ctx: Context) -> None:
-    """drain() of a client waits until what arrived is taken; answers given meanwhile are sent."""
+    """drain() of a client waits until all messages are taken, and sends their answers."""
     alice, bob = await ctx.pair()
     answers = await alice.subscribe(ctx.subject + ".answers")
     sub = await bob.subscribe(ctx.subject)
@@ -61,7 +61,7 @@ async def check_drain_client_delivers(ctx: Context) -> None:
 
 @check()
 async def check_drain_by_hand(ctx: Context) -> None:
-    """Subscriptions first, then what they got, then the client: answers are sent."""
+    """Draining the subscriptions, handling their messages and closing sends all answers."""
     alice, bob = await ctx.pair()
     answers = await alice.subscribe(ctx.subject + ".answers")
     sub = await bob.subscribe(ctx.subject)
@@ -92,7 +92,7 @@ async def check_drain_nobody_takes(ctx: Context) -> None:
 
 @check()
 async def check_drain_frozen_server(ctx: Context) -> None:
-    """drain() is bounded by its time-out when the server does not answer, and closes."""
+    """drain() returns at its timeout if the server does not answer, and closes the client."""
     server = ctx.own_server()
     client = await ctx.connect(server)
     await client.subscribe(ctx.subject)
@@ -105,7 +105,7 @@ async def check_drain_frozen_server(ctx: Context) -> None:
 
 @check()
 async def check_drain_subscription_frozen_server(ctx: Context) -> None:
-    """drain() of a subscription is bounded by its time-out."""
+    """drain() of a subscription returns at its timeout if the server does not answer."""
     server = ctx.own_server()
     client = await ctx.connect(server)
     sub = await client.subscribe(ctx.subject)
@@ -119,7 +119,7 @@ async def check_drain_subscription_frozen_server(ctx: Context) -> None:
 
 @check()
 async def check_drain_without_connection(ctx: Context) -> None:
-    """drain() while disconnected gives what arrived and closes, within its time-out."""
+    """drain() while disconnected delivers received messages and closes within its timeout."""
     server = ctx.own_server()
     client = await ctx.connect(server)
     sub = await client.subscribe(ctx.subject)
@@ -131,5 +131,5 @@ async def check_drain_without_connection(ctx: Context) -> None:
     try:
         await client.drain(timeout=0.3)
     except TimeoutExpired:
-        pass  # there was nobody to flush to
+        pass  # there was no server to flush to
     assert client.state == "CLOSED"

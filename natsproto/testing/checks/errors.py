@@ -1,4 +1,4 @@
-"""What is refused, by us or by the server, and what that does to the connection."""
+"""Errors that the client or the server reports, and their effect on the connection."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ async def check_bad_subjects(ctx: Context) -> None:
 
 @check()
 async def check_bad_values(ctx: Context) -> None:
-    """Time-outs and numbers below zero and payloads that are none are refused."""
+    """Negative timeouts and numbers, and payloads of a wrong type, are rejected."""
     client = await ctx.client()
     sub = await client.subscribe(ctx.subject)
     text: Any = "text"
@@ -103,7 +103,7 @@ async def _limited(ctx: Context) -> tuple[Client, Client]:
 
 
 async def _denied(client: Client) -> PermissionDenied:
-    """What the next -ERR was about."""
+    """Return the subject of the next -ERR."""
     error = (await next_event(client, ServerError)).error
     assert isinstance(error, PermissionDenied), error
     return error
@@ -111,7 +111,7 @@ async def _denied(client: Client) -> PermissionDenied:
 
 @check()
 async def check_publish_denied(ctx: Context) -> None:
-    """A message that may not be published is told by an event; the connection goes on."""
+    """An event reports a message that may not be published; the connection continues."""
     limited, free = await _limited(ctx)
     sub = await free.subscribe(">")
     await free.flush(WAIT)
@@ -124,7 +124,7 @@ async def check_publish_denied(ctx: Context) -> None:
 
 @check()
 async def check_subscribe_denied(ctx: Context) -> None:
-    """A subscription that the server refuses ends with PermissionDenied; others go on."""
+    """A denied subscription ends with PermissionDenied; the others continue."""
     limited, _ = await _limited(ctx)
     good = await limited.subscribe(ctx.subject)
     bad = await limited.subscribe("secret.x")
@@ -155,7 +155,7 @@ async def check_queue_denied(ctx: Context) -> None:
 
 @check()
 async def check_request_denied(ctx: Context) -> None:
-    """A request that may not be published fails at once, not at its time-out."""
+    """A request that may not be published fails at once, not at its timeout."""
     limited, _ = await _limited(ctx)
     with raises(PermissionDenied, within=SOON) as caught:
         await limited.request("secret.x", timeout=WAIT)
@@ -164,7 +164,7 @@ async def check_request_denied(ctx: Context) -> None:
 
 @check()
 async def check_maximum_subscriptions(ctx: Context) -> None:
-    """One subscription too many is told by an event and does not cost the connection."""
+    """An event reports one subscription too many; the connection continues."""
     client = await ctx.connect(ctx.shared_server(max_subscriptions=2))
     subs = [await client.subscribe(f"{ctx.subject}.{n}") for n in range(3)]
     error = (await next_event(client, ServerError)).error

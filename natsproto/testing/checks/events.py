@@ -1,4 +1,4 @@
-"""What readers of `client.events` see, and what a flood of events leaves them."""
+"""The events of a client: several readers, and floods of events."""
 
 from __future__ import annotations
 

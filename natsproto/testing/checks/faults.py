@@ -14,7 +14,7 @@ _WELCOME = (b"PING\r\n", b"PONG\r\n")
 
 @check()
 async def check_cut_within_a_message(ctx: Context) -> None:
-    """Half a message is no message, and its rest is not taken from the next connection."""
+    """Half a message is discarded; its rest is not read from the next connection."""
     script = (b"SUB ", b"MSG %s 1 2\r\nok\r\nMSG %s 1 100\r\nhalf" % ((ctx.subject.encode(),) * 2))
     with ctx.enter(Listener(_INFO, _WELCOME, script)) as listener:
         urls = [f"nats://{listener.address}", ctx.server.url]
@@ -28,7 +28,7 @@ async def check_cut_within_a_message(ctx: Context) -> None:
 
 @check()
 async def check_garbage_from_the_server(ctx: Context) -> None:
-    """A server that sends garbage is left; what came before it counts."""
+    """After garbage from the server the client reconnects; earlier messages are delivered."""
     script = (b"SUB ", b"MSG %s 1 2\r\nok\r\nGARBAGE\r\n" % ctx.subject.encode())
     with ctx.enter(Listener(_INFO, _WELCOME, script, FOREVER)) as listener:
         urls = [f"nats://{listener.address}", ctx.server.url]

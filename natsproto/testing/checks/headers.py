@@ -24,7 +24,7 @@ async def _echo(ctx: Context, headers: HeadersLike, payload: bytes = b"data") ->
 
 @check()
 async def check_headers_travel(ctx: Context) -> None:
-    """Headers arrive with their message, in order; values keep what is inside of them."""
+    """Headers arrive with their message, in order; values keep spaces, colons and umlauts."""
     sent = [("One", "1"), ("Two", "with spaces: and a colon"), ("Three", "größe")]
     assert list((await _echo(ctx, dict(sent))).items()) == sent
 
@@ -60,7 +60,7 @@ async def check_headers_without_payload(ctx: Context) -> None:
 
 @check()
 async def check_headers_of_sixty_kilobytes(ctx: Context) -> None:
-    """A large header block is no problem."""
+    """A header block of 60 KB arrives."""
     value = "v" * 60_000
     assert (await _echo(ctx, {"Key": value}))["Key"] == value
 

@@ -42,7 +42,7 @@ async def check_connect(ctx: Context) -> None:
 
 @check()
 async def check_connect_nobody_there(ctx: Context) -> None:
-    """Where nobody listens, connect fails at once and says what was tried."""
+    """Without a listener, connect fails at once and names the addresses that were tried."""
     urls = [f"nats://127.0.0.1:{free_port()}" for _ in range(2)]
     with raises(ConnectFailed, within=SOON) as caught:
         await ctx.connect(urls)
@@ -69,7 +69,7 @@ async def check_connect_frozen_server(ctx: Context) -> None:
 
 @check()
 async def check_connect_by_name(ctx: Context) -> None:
-    """A host name is looked up, and its addresses are tried until one answers."""
+    """A host name is resolved, and its addresses are tried until one answers."""
     client = await ctx.connect(f"nats://localhost:{ctx.server.port}")
     assert client.connected_url == f"nats://localhost:{ctx.server.port}"
     with raises(ConnectFailed):
@@ -78,7 +78,7 @@ async def check_connect_by_name(ctx: Context) -> None:
 
 @check()
 async def check_connect_no_nats_server(ctx: Context) -> None:
-    """Something that does not speak NATS is no server, and that is known at once."""
+    """connect fails at once if the peer does not speak NATS."""
     with ctx.enter(Listener(b"HTTP/1.1 400 Bad Request\r\n\r\n")) as listener:
         with raises(ConnectFailed, within=SOON) as caught:
             await ctx.connect(f"nats://{listener.address}")
@@ -111,7 +111,7 @@ async def check_flush(ctx: Context) -> None:
 
 @check()
 async def check_flush_frozen_server(ctx: Context) -> None:
-    """flush is bounded by its time-out; the connection goes on when the server does."""
+    """flush returns at its timeout; the connection continues when the server does."""
     server = ctx.own_server()
     client = await ctx.connect(server)
     server.freeze()
@@ -124,7 +124,7 @@ async def check_flush_frozen_server(ctx: Context) -> None:
 
 @check()
 async def check_close(ctx: Context) -> None:
-    """close sends what was published before; closing again is fine; Closed is the last event."""
+    """close sends published messages and may be called again; Closed is the last event."""
     alice, bob = await ctx.pair()
     sub = await bob.subscribe(ctx.subject)
     await bob.flush(WAIT)
@@ -142,7 +142,7 @@ async def check_close(ctx: Context) -> None:
 
 @check()
 async def check_close_frozen_server(ctx: Context) -> None:
-    """close is bounded by its timeout if the server is silent, and counts what is in doubt."""
+    """close returns at its timeout if the server is silent, and counts messages in doubt."""
     server = ctx.own_server()
     client = await ctx.connect(server)
     await client.publish(ctx.subject, b"1")
@@ -158,7 +158,7 @@ async def check_close_frozen_server(ctx: Context) -> None:
 
 @check()
 async def check_close_frozen_server_with_nothing_sent(ctx: Context) -> None:
-    """If everything was confirmed before, a silent server is no error."""
+    """A silent server is not an error if everything was confirmed before."""
     server = ctx.own_server()
     client = await ctx.connect(server)
     await client.publish(ctx.subject, b"1")
@@ -191,7 +191,7 @@ async def check_use_after_close(ctx: Context) -> None:
 
 @check()
 async def check_iteration_ends_on_close(ctx: Context) -> None:
-    """After close a subscription gives what it has, and ends."""
+    """After close a subscription delivers its received messages, and ends."""
     client = await ctx.client()
     sub = await client.subscribe(ctx.subject)
     await client.publish(ctx.subject, b"1")
@@ -204,7 +204,7 @@ async def check_iteration_ends_on_close(ctx: Context) -> None:
 
 @check(shares=True)
 async def check_close_wakes_everybody(ctx: Context) -> None:
-    """Whoever waits for a message or an answer is told when the client is closed."""
+    """close wakes every task that waits for a message or an answer, with an error."""
     alice, bob = await ctx.pair()
     sub = await alice.subscribe(ctx.subject + ".never")
     asked = await bob.subscribe(ctx.subject)
@@ -225,7 +225,7 @@ async def _collect(sub: Subscription) -> list[bytes]:
 
 @check()
 async def check_nothing_is_left_open(ctx: Context) -> None:
-    """Clients that are closed, or that never came to be, leave no socket and no thread behind."""
+    """Clients that are closed or failed to connect leave no socket and no thread."""
     server = ctx.own_server()
     dead = f"nats://127.0.0.1:{free_port()}"
     await ctx.connect(server)  # what an adapter needs once for all is there now
@@ -249,7 +249,7 @@ def _open_things() -> tuple[int, int]:
 
 @check()
 async def check_secrets_do_not_show(ctx: Context) -> None:
-    """Neither the client's texts nor its errors show what is in the URL."""
+    """Neither the client's texts nor its errors show the credentials in a URL."""
     server = ctx.shared_server(authorization={"user": "joe", "password": "hush-hush"})
     host = f"127.0.0.1:{server.port}"
     client = await ctx.connect(f"nats://joe:hush-hush@{host}")

@@ -1,4 +1,4 @@
-"""The limits of subscriptions: what does not fit is dropped, counted and told."""
+"""The limits of subscriptions: excess messages are dropped, counted and reported."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 async def _told(client: Client) -> int:
-    """How many drops the events of a client have told."""
+    """Return the number of drops that the events of a client have reported."""
     dropped = 0
     try:
         while True:
@@ -25,7 +25,7 @@ async def _told(client: Client) -> int:
 
 @check()
 async def check_limit_of_messages(ctx: Context) -> None:
-    """Beyond max_msgs new messages are dropped; dropped and the events tell how many."""
+    """Beyond max_msgs new messages are dropped; `dropped` and the events count them."""
     alice, bob = await ctx.pair()
     sub = await bob.subscribe(ctx.subject, max_msgs=10)
     await bob.flush(WAIT)
@@ -41,7 +41,7 @@ async def check_limit_of_messages(ctx: Context) -> None:
 
 @check()
 async def check_limit_of_bytes(ctx: Context) -> None:
-    """Beyond max_bytes likewise; headers count."""
+    """Beyond max_bytes new messages are dropped; headers count."""
     alice, bob = await ctx.pair()
     plain = await bob.subscribe(ctx.subject, max_bytes=10_000)
     await bob.flush(WAIT)
@@ -71,7 +71,7 @@ async def check_limits_of_the_client(ctx: Context) -> None:
 
 @check()
 async def check_room_after_drops(ctx: Context) -> None:
-    """What is taken makes room again, as often as it happens; counters do not drift."""
+    """Taking messages makes room again, any number of times; the counters do not drift."""
     alice, bob = await ctx.pair()
     sub = await bob.subscribe(ctx.subject, max_msgs=5, max_bytes=1000)
     await bob.flush(WAIT)

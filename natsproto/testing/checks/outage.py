@@ -1,4 +1,4 @@
-"""What is done while there is no server, or was not done when it went, and what becomes of it."""
+"""Calls without a connection: publish, flush, close, and messages that were not sent."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @check()
 async def check_publish_while_down(ctx: Context) -> None:
-    """What is published without a connection arrives later: exactly once and in order."""
+    """Messages that are published without a connection arrive later, once and in order."""
     server = ctx.own_server()
     client = await ctx.connect(server)
     sub = await client.subscribe(ctx.subject)
@@ -126,7 +126,7 @@ async def check_request_over_reconnect(ctx: Context) -> None:
 
 @check()
 async def check_flush_while_down(ctx: Context) -> None:
-    """flush without a connection waits for one, at most for its time-out."""
+    """flush without a connection waits for one, at most until its timeout."""
     server = ctx.own_server()
     client = await ctx.connect(server)
     server.kill()
@@ -140,7 +140,7 @@ async def check_flush_while_down(ctx: Context) -> None:
 
 @check(shares=True)
 async def check_flush_that_is_cut_off(ctx: Context) -> None:
-    """A flush whose answer is lost with its connection says so: what it was for may be lost."""
+    """A flush whose answer is lost with the connection raises: messages may be lost."""
     server = ctx.own_server()
     client = await ctx.connect(server)
     server.freeze()
@@ -155,7 +155,7 @@ async def check_flush_that_is_cut_off(ctx: Context) -> None:
 
 @check()
 async def check_out_buffer_full(ctx: Context) -> None:
-    """Without a connection, no more than max_pending_out bytes are kept; what is kept arrives."""
+    """Without a connection at most max_pending_out bytes are kept, and all of them arrive."""
     server = ctx.own_server()
     client = await ctx.connect(server, max_pending_out=10_000)
     sub = await client.subscribe(ctx.subject)
@@ -215,7 +215,7 @@ async def without_server(ctx: Context, server: Server, count: int) -> Client:
 
 @check()
 async def check_close_while_down(ctx: Context) -> None:
-    """close without a connection waits for one and sends what was published."""
+    """close without a connection waits for one and sends the published messages."""
     server = ctx.own_server()
     client = await without_server(ctx, server, 3)
     with restarting(server):
@@ -268,7 +268,7 @@ async def check_close_without_server_and_nothing_to_send(ctx: Context) -> None:
 
 @check()
 async def check_block_without_server(ctx: Context) -> None:
-    """The end of a block is a close: it is bounded, and says what was not sent."""
+    """The end of a block closes the client within a timeout and reports unsent messages."""
     client = await without_server(ctx, ctx.own_server(), 0)
     with raises(MessagesUnconfirmed) as caught:
         async with client:
@@ -278,7 +278,7 @@ async def check_block_without_server(ctx: Context) -> None:
 
 @check()
 async def check_block_that_fails_without_server(ctx: Context) -> None:
-    """What a block raises is not replaced by what its end has to say."""
+    """An error in a block is not replaced by the error of its end."""
     client = await without_server(ctx, ctx.own_server(), 1)
     mine = TimeoutExpired("mine")
     with raises(TimeoutExpired) as caught:
@@ -290,7 +290,7 @@ async def check_block_that_fails_without_server(ctx: Context) -> None:
 
 @check()
 async def check_failure_for_good_with_messages_left(ctx: Context) -> None:
-    """If the client gives up reconnecting, the first close says what was not sent."""
+    """If reconnecting fails for good, the first close reports the unsent messages."""
     server = ctx.own_server()
     client = await ctx.connect(server, max_reconnects=10)
     server.kill()

@@ -31,7 +31,7 @@ async def check_poison_subjects(ctx: Context) -> None:
 
 @check()
 async def check_poison_headers(ctx: Context) -> None:
-    """Header blocks that are none cost whoever asks for the headers a HeaderError, no more."""
+    """An invalid header block raises HeaderError for those who read it, and nothing else."""
     client = await ctx.client()
     sub = await client.subscribe(ctx.subject)
     await client.flush(WAIT)

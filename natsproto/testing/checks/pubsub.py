@@ -9,7 +9,7 @@ from natsproto.testing.suite import check
 
 @check()
 async def check_publish_reaches_subscriber(ctx: Context) -> None:
-    """What one client publishes, another one's subscription gets, as it was sent."""
+    """A message reaches a subscription of another client unchanged."""
     alice, bob = await ctx.pair()
     sub = await bob.subscribe(ctx.subject)
     await bob.flush(WAIT)
@@ -161,7 +161,7 @@ async def check_queue_group_spreads(ctx: Context) -> None:
 
 @check()
 async def check_unsubscribe_stops(ctx: Context) -> None:
-    """After unsubscribe nothing more comes; what has come can still be taken, then it has ended."""
+    """After unsubscribe no more messages arrive; received ones can be taken, then it ends."""
     client = await ctx.client()
     sub = await client.subscribe(ctx.subject)
     await client.publish(ctx.subject, b"1")
@@ -177,7 +177,7 @@ async def check_unsubscribe_stops(ctx: Context) -> None:
 
 @check()
 async def check_unsubscribe_one_of_two(ctx: Context) -> None:
-    """The other subscription to the subject goes on."""
+    """The other subscription to the subject continues."""
     client = await ctx.client()
     first = await client.subscribe(ctx.subject)
     second = await client.subscribe(ctx.subject)
@@ -241,7 +241,7 @@ async def check_next_times_out(ctx: Context) -> None:
 
 @check()
 async def check_no_echo(ctx: Context) -> None:
-    """With no_echo a client does not get what it publishes itself; others do."""
+    """With no_echo a client does not receive its own messages; others do."""
     silent = await ctx.client(no_echo=True)
     other = await ctx.client()
     own = await silent.subscribe(ctx.subject)

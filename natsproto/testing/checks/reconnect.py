@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 async def back(client: Client) -> None:
-    """Until it is connected again."""
+    """Wait until the client is connected again."""
     event = await next_event(client, Connected)
     while not event.again:
         event = await next_event(client, Connected)
@@ -50,7 +50,7 @@ async def check_reconnect_after_kill(ctx: Context) -> None:
 
 @check()
 async def check_reconnect_after_terminate(ctx: Context) -> None:
-    """After an orderly stop of the server likewise."""
+    """After an orderly stop of the server the client reconnects, too."""
     server = ctx.own_server()
     client = await ctx.connect(server)
     sub = await client.subscribe(ctx.subject)
@@ -125,7 +125,7 @@ async def check_retry_on_first_connect(ctx: Context) -> None:
 
 @check()
 async def check_max_reconnects(ctx: Context) -> None:
-    """After max_reconnects attempts the client is closed, and everybody is told why."""
+    """After max_reconnects attempts the client is closed, and all its users get the reason."""
     server = ctx.own_server()
     client = await ctx.connect(server, max_reconnects=2)
     sub = await client.subscribe(ctx.subject)
@@ -162,7 +162,7 @@ async def check_no_reconnects(ctx: Context) -> None:
 
 @check()
 async def check_force_reconnect(ctx: Context) -> None:
-    """force_reconnect goes to another server, and what was published before is not lost."""
+    """force_reconnect connects to another server; messages published before are not lost."""
     servers = [ctx.own_server(), ctx.own_server()]
     client = await ctx.connect([server.url for server in servers], shuffle=False)
     sub = await client.subscribe(ctx.subject)
@@ -206,7 +206,7 @@ async def check_set_servers(ctx: Context) -> None:
 
 @check()
 async def check_events_in_order(ctx: Context) -> None:
-    """The events of a client tell its whole life, in order."""
+    """The events of a client report its whole life, in order."""
     server = ctx.own_server()
     client = await ctx.connect(server)
     server.kill()
@@ -226,7 +226,7 @@ async def check_events_in_order(ctx: Context) -> None:
 
 @check()
 async def check_failing_servers_are_passed_over(ctx: Context) -> None:
-    """Servers that are not there are tried and told; the one that is there is found."""
+    """Unreachable servers are tried and reported until a reachable one is found."""
     server = ctx.own_server()
     dead = [f"nats://127.0.0.1:{free_port()}" for _ in range(2)]
     client = await ctx.connect([server.url, *dead], shuffle=False)

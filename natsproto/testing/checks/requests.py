@@ -26,7 +26,7 @@ async def _responder(ctx: Context, count: int) -> Client:
 
 @check()
 async def check_request(ctx: Context) -> None:
-    """A request gets its answer, one after the other."""
+    """Requests get their answers, one after the other."""
     client = await _responder(ctx, 20)
     for n in range(20):
         assert (await client.request(ctx.subject, b"%d" % n, timeout=WAIT)).data == b"%d" % n
@@ -51,7 +51,7 @@ async def check_request_of_one_megabyte(ctx: Context) -> None:
 
 @check()
 async def check_request_without_responders(ctx: Context) -> None:
-    """If nobody listens, that is known at once."""
+    """Without a responder a request fails at once."""
     client = await ctx.client()
     with raises(NoResponders, within=SOON) as caught:
         await client.request(ctx.subject, b"anybody?", timeout=WAIT)
@@ -60,7 +60,7 @@ async def check_request_without_responders(ctx: Context) -> None:
 
 @check()
 async def check_request_times_out(ctx: Context) -> None:
-    """If nobody answers, the time-out ends the wait."""
+    """Without an answer a request ends at its timeout."""
     alice, bob = await ctx.pair()
     await bob.subscribe(ctx.subject)
     await bob.flush(WAIT)
@@ -203,7 +203,7 @@ async def check_request_many_until_a_sentinel(ctx: Context) -> None:
 
 @check()
 async def check_request_many_until_the_deadline(ctx: Context) -> None:
-    """Without any other end, request_many returns at its time-out what has come by then."""
+    """request_many returns the answers that arrived before its timeout."""
     client = await _crowd(ctx, b"1", b"2")
     begin = time.monotonic()
     replies = await client.request_many(ctx.subject, timeout=0.3)
@@ -221,7 +221,7 @@ async def check_request_many_without_an_answer(ctx: Context) -> None:
 
 @check()
 async def check_request_many_without_responders(ctx: Context) -> None:
-    """If nobody listens, request_many says so at once."""
+    """Without a responder request_many fails at once."""
     client = await ctx.client()
     with raises(NoResponders, within=SOON):
         await client.request_many(ctx.subject, timeout=WAIT)

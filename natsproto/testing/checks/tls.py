@@ -39,7 +39,7 @@ async def _works(ctx: Context, client: Client) -> None:
 
 
 def _why(error: ConnectFailed) -> Exception:
-    """What the only attempt failed of."""
+    """Return the reason why the only attempt failed."""
     [(_, why)] = error.errors
     return why
 
@@ -54,7 +54,7 @@ async def check_tls(ctx: Context) -> None:
 
 @check()
 async def check_tls_of_a_wrong_type(ctx: Context) -> None:
-    """What is no context is refused before anything is dialed."""
+    """A value that is not a context is rejected before the client dials."""
     with Listener(b"") as nobody, raises(InvalidValue, within=SOON):
         await ctx.connect("nats://" + nobody.address, tls={"ca": "ca.pem"})
     assert nobody.heard == []
@@ -118,7 +118,7 @@ async def check_tls_hostname(ctx: Context) -> None:
 
 @check(needs=_NEEDS)
 async def check_tls_client_certificate(ctx: Context) -> None:
-    """A server that wants a certificate gets it; without one there is no connection."""
+    """A server that requires a client certificate gets it; without one, connect fails."""
     server = ctx.shared_server(tls=ctx.certificates.server("127.0.0.1", verify=True))
     await _works(ctx, await ctx.connect(server, tls=ctx.certificates.client(certificate=True)))
     with raises(ConnectFailed, within=SOON):
@@ -169,7 +169,7 @@ async def check_tls_reconnect(ctx: Context) -> None:
 
 @check()
 async def check_tls_not_offered(ctx: Context) -> None:
-    """If TLS is wanted and not offered, there is no connection."""
+    """If TLS is required and not offered, connect fails."""
     url = f"127.0.0.1:{ctx.server.port}"
     with raises(ConnectFailed, within=SOON) as caught:
         await ctx.connect("tls://" + url)
@@ -180,7 +180,7 @@ async def check_tls_not_offered(ctx: Context) -> None:
 
 @check()
 async def check_tls_stripped(ctx: Context) -> None:
-    """Whatever INFO says, nothing goes out in clear if TLS is wanted, least of all a password."""
+    """Whatever INFO says, nothing is sent in clear if TLS is required, and no password."""
     infos = [
         b'INFO {"server_id":"x","version":"2.10.0","auth_required":true}\r\n',
         b'INFO {"server_id":"x","version":"2.10.0","tls_available":false}\r\n',

@@ -69,7 +69,7 @@ async def check_websocket_request(ctx: Context) -> None:
 
 @check(needs=_NEEDS)
 async def check_websocket_reconnect(ctx: Context) -> None:
-    """A WebSocket that is lost is opened anew, and subscriptions live on."""
+    """A lost WebSocket is opened again, and subscriptions continue."""
     server = ctx.own_server(websocket={"listen": f"127.0.0.1:{free_port()}", "no_tls": True})
     client = await ctx.connect(server.urls["websocket"])
     sub = await client.subscribe(ctx.subject)
@@ -86,7 +86,7 @@ async def check_websocket_reconnect(ctx: Context) -> None:
 
 @check(needs=_NEEDS)
 async def check_websocket_cluster(ctx: Context) -> None:
-    """The WebSocket addresses of other members are told of, and used when one is lost."""
+    """The WebSocket addresses of other members are discovered and used after a loss."""
     cluster = ctx.own_cluster(2, websocket={"listen": "127.0.0.1:-1", "no_tls": True})
     urls = [member.urls["websocket"] for member in cluster.members]
     client = await ctx.connect(urls[0])
@@ -99,7 +99,7 @@ async def check_websocket_cluster(ctx: Context) -> None:
 
 @check(needs=_NEEDS)
 async def check_websocket_at_a_plain_server(ctx: Context) -> None:
-    """A server that does not speak WebSocket is no server, in either direction."""
+    """A server that does not speak WebSocket is rejected, and the other way around."""
     with raises(ConnectFailed):
         await ctx.connect(f"ws://127.0.0.1:{ctx.server.port}", connect_timeout=0.5)
     port = _server(ctx).urls["websocket"].rpartition(":")[2]
