@@ -97,7 +97,16 @@ class JsMsg:
 
     async def ack(self) -> None:
         """Done: it will not be delivered again."""
-        ack_now(self)
+        self.ack_nowait()
+
+    def ack_nowait(self) -> None:
+        """Acknowledge the message, as `ack` does, in code that is not async."""
+        # As _settle does it, in one call instead of three.
+        if not self.settled:
+            session = self._session
+            if session.connection.respond(_ack_subject(self._msg), ACK):
+                session.port.flush_soon()
+            self.settled = True
 
     async def ack_sync(self, timeout: float = 5.0) -> None:
         """The same, and wait until the server has it.
@@ -160,17 +169,6 @@ class JsMsg:
     def __repr__(self) -> str:
         fields = (shorten(self.subject), shorten(self.data), shorten(self.reply))
         return "JsMsg(subject=%s, data=%s, reply=%s)" % fields
-
-
-def ack_now(msg: JsMsg) -> None:
-    """What `ack` does, for those who are not async."""
-    # As _settle does it, in one call instead of three.
-    if not msg.settled:
-        session = msg._session  # pyright: ignore[reportPrivateUsage]
-        raw_reply = _ack_subject(msg._msg)  # pyright: ignore[reportPrivateUsage]
-        if session.connection.respond(raw_reply, ACK):
-            session.port.flush_soon()
-        msg.settled = True
 
 
 def _ack_subject(msg: Msg) -> bytes:

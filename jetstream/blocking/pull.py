@@ -91,7 +91,7 @@ class JsMsg:
         """Done: it will not be delivered again."""
         # Not blocking(...), which costs 0.6 us more.
         with self.port.lock:
-            _messages.ack_now(self.inner)
+            self.inner.ack_nowait()
 
     ack_sync = blocking(_messages.JsMsg.ack_sync)
     nak = blocking(_messages.JsMsg.nak)

@@ -58,6 +58,7 @@ SYNCHRONOUS = {
     "__aiter__": "__iter__",
     "__anext__": "__next__",
     "aclose": "close",
+    "ack_nowait": "ack",
 }
 
 
