@@ -22,7 +22,13 @@ from .consume import Consume
 from .fetch import Fetcher
 from .ledger import MARGIN
 from .messages import Batch, Messages
-from .options import consume_limits, consume_template, fetch_limits, fetch_template
+from .options import (
+    consume_limits,
+    consume_template,
+    fetch_limits,
+    fetch_template,
+    next_subject,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +57,7 @@ class Puller:
         #: Whether consume() may look the consumer up; not where CONSUMER.INFO may reach another
         #: JetStream than pulls do, such as through the import of one subject (CONSUME-25).
         self.looks_up = True
-        self.subject = "%s.CONSUMER.MSG.NEXT.%s.%s" % (api.prefix, stream, name)
+        self.subject = next_subject(api.prefix, stream, name)
         self._name = "consumer %s of stream %s" % (shorten(name), shorten(stream))
         self.ack_none = ack_none
         self.pinned = pinned

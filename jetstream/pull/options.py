@@ -77,6 +77,11 @@ def default_expires(config: ConsumerConfig) -> float:
     return min(max((ack_wait or _ACK_WAIT) / 2, 0.001), LONGEST_EXPIRES)
 
 
+def next_subject(prefix: str, stream: str, name: str) -> str:
+    """Return the subject of pull requests to a consumer; `prefix` is that of the API."""
+    return "%s.CONSUMER.MSG.NEXT.%s.%s" % (prefix, stream, name)
+
+
 def fetch_template(
     subject: str,
     expires: float,

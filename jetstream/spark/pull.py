@@ -14,7 +14,7 @@ from jetstream.api.metadata import read_metadata
 from jetstream.errors import MessagesMissed, PullRefused
 from jetstream.pull.fetch import Fetcher
 from jetstream.pull.ledger import PullTemplate
-from jetstream.pull.options import NANO
+from jetstream.pull.options import NANO, next_subject
 from natsproto.errors import PermissionDenied, RemoteError
 from natsproto.events import ServerError
 from natsproto.port import run_sync
@@ -48,7 +48,7 @@ class Pulls:
     def __init__(self, client: Client, prefix: str, consumer: Consumer) -> None:
         self._port = client.port
         self._session = client.inner.session
-        self._subject = "%s.CONSUMER.MSG.NEXT.%s.%s" % (prefix, consumer.stream, consumer.name)
+        self._subject = next_subject(prefix, consumer.stream, consumer.name)
         config = consumer.cached_info.config
         # What the consumer allows; 0: anything.
         self._most = config.max_batch or 0

@@ -17,6 +17,7 @@ from jetstream.pull.options import (
     fetch_limits,
     fetch_template,
     first_template,
+    next_subject,
     threshold,
 )
 from natsproto.errors import InvalidValue
@@ -273,3 +274,7 @@ def test_fetch_limits():
     for given in [(0, None), (None, 0)]:
         with pytest.raises(InvalidValue, match="not a whole number from 1"):
             fetch_limits(*given)
+
+
+def test_the_subject_of_pulls():
+    assert next_subject("$JS.hub.API", "S", "c") == "$JS.hub.API.CONSUMER.MSG.NEXT.S.c"
