@@ -249,7 +249,8 @@ class Stream:
         is acknowledged, and nothing stays. It gives up after `max_reset_attempts` consecutive
         failures (None: never). Its consumers are named `<name_prefix>_1` and so on.
         """
-        from .ordered.api import open_ordered, ordered_config
+        from .ordered.api import open_ordered
+        from .ordered.config import ordered_config
 
         config = ordered_config(
             filter_subjects,

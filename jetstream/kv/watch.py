@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from jetstream.errors.api import StreamNotFound
 from jetstream.errors.kv import BucketNotFound
-from jetstream.ordered.api import open_ordered, ordered_config
+from jetstream.ordered.api import open_ordered
+from jetstream.ordered.config import ordered_config
 from jetstream.schema.info import ConsumerInfo
 from jetstream.stream import INACTIVE
 from natsproto.errors import RemoteError, TimeoutExpired

@@ -7,7 +7,6 @@ it makes one by a call of the API, if there is none, and once more if it was gon
 
 from __future__ import annotations
 
-from jetstream.config import ConsumerConfig
 from jetstream.errors import (
     ConsumerDeleted,
     ConsumerUnavailable,
@@ -24,39 +23,34 @@ from jetstream.pull.ledger import MARGIN
 from jetstream.pull.messages import Batch, Messages
 from jetstream.pull.options import (
     check_count,
-    check_time,
     consume_limits,
     consume_template,
     fetch_limits,
     fetch_template,
+    next_subject,
 )
 from jetstream.schema.info import ConsumerInfo, StreamInfo
 from natsproto.errors import (
     ConnectionClosed,
     InvalidState,
-    InvalidValue,
     NatsError,
     RemoteError,
 )
 from natsproto.wire.subjects import check_new_name
 from natsproto.wire.text import shorten
 
+from .config import HEARTBEAT
 from .cursor import Cursor
 from .policy import InOrder
 from .recreate import CHECK, Recreator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from jetstream.api.client import Api
-    from jetstream.config import ConsumerConfigDict
+    from jetstream.config import ConsumerConfig
     from jetstream.message import JsMsg
-    from jetstream.schema.consumer_config import DeliverPolicy, ReplayPolicy
-    from jetstream.schema.timestamp import TimestampLike
 
 
-HEARTBEAT = 5.0
 _SERIAL_DIGITS = 10  # of the names of consumers
 _TRIES = 5  # to find a name that nobody uses
 _TOO_LATE = 0.05  # no second pull for so short a time
@@ -64,61 +58,6 @@ _SHORTEST = 0.001  # the least time that a pull may have
 _LONG = 2.0  # a fetch of this time has heartbeats
 _NO_MESSAGES = 404  # ends a pull with no_wait
 _LOOK_AFTER = 1.0
-
-
-def ordered_config(
-    filter_subjects: str | Sequence[str] | None,
-    deliver_policy: DeliverPolicy,
-    opt_start_seq: int | None,
-    opt_start_time: TimestampLike | None,
-    replay_policy: ReplayPolicy,
-    headers_only: bool,
-    inactive_threshold: float,
-    metadata: dict[str, str] | None,
-) -> ConsumerConfig:
-    """What all consumers of an ordered one have in common, checked (ORDERED-1)."""
-    check_time("inactive_threshold", inactive_threshold, 0.001)
-    fields: ConsumerConfigDict = {
-        "ack_policy": "none",
-        "mem_storage": True,
-        "num_replicas": 1,
-        "inactive_threshold": inactive_threshold,
-        "deliver_policy": deliver_policy,
-        "replay_policy": replay_policy,
-    }
-    filters = _list_of_filters(filter_subjects, deliver_policy)
-    if len(filters) == 1:
-        fields["filter_subject"] = filters[0]
-    elif filters:
-        fields["filter_subjects"] = filters
-    if headers_only:
-        fields["headers_only"] = headers_only
-    if metadata:
-        fields["metadata"] = metadata
-    if opt_start_seq is not None:
-        fields["opt_start_seq"] = opt_start_seq
-    if opt_start_time is not None:
-        fields["opt_start_time"] = opt_start_time
-    config = ConsumerConfig(**fields)
-    config.check()
-    return config
-
-
-def _list_of_filters(
-    subjects: str | Sequence[str] | None, deliver_policy: DeliverPolicy
-) -> list[str]:
-    """As they were given in one of several ways; an empty list for all subjects."""
-    if subjects is None:
-        # ORDERED-20: the server demands a filter for this policy.
-        return [">"] if deliver_policy == "last_per_subject" else []
-    if not subjects:
-        text = "filter_subjects %s is empty; None means all subjects"
-        raise InvalidValue(text % shorten(subjects), "ORDERED-18")
-    filters = [subjects] if isinstance(subjects, str) else subjects
-    if not isinstance(filters, (list, tuple)):
-        text = "filter_subjects %s is neither a subject nor a list of them"
-        raise InvalidValue(text % shorten(filters), "ORDERED-18")
-    return list(filters)
 
 
 async def open_ordered(
@@ -298,7 +237,7 @@ class OrderedConsumer:
         )
         if heartbeat is None and isinstance(expires, (int, float)):
             heartbeat = min(HEARTBEAT, expires / 2)  # ORDERED-21
-        subject = "%s.CONSUMER.MSG.NEXT.%s." % (self._api.prefix, self.stream)
+        subject = next_subject(self._api.prefix, self.stream, "")  # the policy adds the name
         template = consume_template(subject, expires, heartbeat, {}, False)
         self._claim()
         self._close_puller()

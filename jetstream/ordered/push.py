@@ -21,32 +21,15 @@ from .recreate import CHECKING, CREATING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from jetstream.machine.policy import Effect
     from natsproto.errors import NatsError
     from natsproto.wire.frames import Msg
 
     from .recreate import Recreator
 
-HEARTBEAT = 5.0
 _HEARTBEAT_STATUS = 100
-_SECOND = 10**9
 # Bytes that may be set aside until the response to a creation: the server stalls at 2 MiB.
 MAX_EARLY = 8 * 1024 * 1024
-
-
-def ordered_config(config: dict[str, Any], heartbeat: float = HEARTBEAT) -> dict[str, Any]:
-    """Return the server's JSON of a configuration, with the settings that ADR-17 prescribes."""
-    forced = dict(config)
-    forced["flow_control"] = True
-    forced["idle_heartbeat"] = round(heartbeat * _SECOND)
-    forced["ack_policy"] = "none"
-    forced["ack_wait"] = 22 * 3600 * _SECOND  # ORDPUSH-1
-    forced["max_deliver"] = 1
-    forced["mem_storage"] = True
-    forced["num_replicas"] = 1
-    return forced
 
 
 class PushInOrder(InOrder):

@@ -9,8 +9,9 @@ from jetstream.push.machine import ALARM_AFTER, Push
 from natsproto.errors import ConnectionClosed, TimeoutExpired
 from natsproto.wire import text as _text
 
+from .config import HEARTBEAT, ordered_push_config
 from .cursor import Cursor
-from .push import HEARTBEAT, PushInOrder, ordered_config
+from .push import PushInOrder
 from .recreate import Recreator
 
 TYPE_CHECKING = False
@@ -39,7 +40,7 @@ async def subscribe_ordered(
     session = api.session
     connection = session.connection
     inbox = connection.new_inbox()
-    cursor = Cursor(stream, connection.new_token(), ordered_config(config, heartbeat))
+    cursor = Cursor(stream, connection.new_token(), ordered_push_config(config, heartbeat))
     recreator = Recreator(cursor, api.prefix, inbox.encode(), timeout=api.timeout, delivers=True)
     policy = PushInOrder(inbox.encode(), recreator)
     machine = Push(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jetstream.config import ConsumerConfig
-from jetstream.ordered.push import HEARTBEAT, ordered_config
+from jetstream.ordered.config import HEARTBEAT, ordered_push_config
 from natsproto.errors import InvalidValue
 from natsproto.session import check_count, check_flag, check_seconds
 from natsproto.wire.subjects import check_known_name, check_new_name, check_queue, check_subscribe
@@ -217,7 +217,7 @@ class OrderedSubscribeOptions(ConsumerOptions):
             made.filter_subject = made.filter_subject or ">"
         self.heartbeat = made.idle_heartbeat or HEARTBEAT
         made.ack_policy = "none"
-        full = ConsumerConfig.from_json(ordered_config(made.to_json(), self.heartbeat))
+        full = ConsumerConfig.from_json(ordered_push_config(made.to_json(), self.heartbeat))
         full.deliver_subject = "inbox"
         full.check()
 

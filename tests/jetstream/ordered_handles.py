@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 from jetstream.api.client import Api
-from jetstream.ordered.api import open_ordered, ordered_config
+from jetstream.ordered.api import open_ordered
+from jetstream.ordered.config import ordered_config
 from tests.jetstream.support import Delivery, Stage, Status
 
 DEFAULTS = {

@@ -19,7 +19,8 @@ from jetstream.api.client import Api
 from jetstream.config import ConsumerConfig
 from jetstream.errors import StreamNotFound
 from jetstream.message import JsMsg
-from jetstream.ordered.api import OrderedConsumer, open_ordered, ordered_config
+from jetstream.ordered.api import OrderedConsumer, open_ordered
+from jetstream.ordered.config import ordered_config
 from jetstream.ordered.policy import InOrder
 from jetstream.pull.consume import Consume
 from jetstream.pull.messages import Messages

@@ -8,7 +8,7 @@ import pytest
 
 from jetstream.machine.policy import CONTROL, FULL, GAP, KEEP, STALE
 from jetstream.ordered.cursor import Cursor
-from jetstream.ordered.push import MAX_EARLY, PushInOrder, ordered_config
+from jetstream.ordered.push import MAX_EARLY, PushInOrder
 from jetstream.ordered.recreate import Recreator
 from jetstream.schema.timestamp import Timestamp
 from natsproto.errors import ConnectionLost
@@ -122,20 +122,3 @@ def test_statuses_before_the_stream_is_known_are_set_aside():
     reply = {"config": {}, "created": "2026-01-01T00:00:01Z"}
     policy.receive(Msg(deliver(2), 1, b"", json.dumps(reply).encode(), None), 1.3)
     assert (policy.ready, policy.take_early()) == (True, [deleted])
-
-
-@pytest.mark.rule("ORDPUSH-1")
-def test_the_configuration():
-    config = {"deliver_policy": "new", "ack_policy": "explicit", "ack_wait": 1}
-    assert ordered_config(config) == {
-        "deliver_policy": "new",
-        "flow_control": True,
-        "idle_heartbeat": 5_000_000_000,
-        "ack_policy": "none",
-        "ack_wait": 79_200_000_000_000,
-        "max_deliver": 1,
-        "mem_storage": True,
-        "num_replicas": 1,
-    }
-    assert ordered_config({}, 0.5)["idle_heartbeat"] == 500_000_000
-    assert config["ack_wait"] == 1

@@ -8,8 +8,9 @@ import pytest
 
 from jetstream.errors import StreamNotFound, UnknownStatus
 from jetstream.events import ConsumerReset, StreamRecreated
+from jetstream.ordered.config import HEARTBEAT
 from jetstream.ordered.cursor import Cursor
-from jetstream.ordered.push import HEARTBEAT, MAX_EARLY, PushInOrder
+from jetstream.ordered.push import MAX_EARLY, PushInOrder
 from jetstream.ordered.recreate import Recreator
 from jetstream.push.machine import Push
 from jetstream.schema.timestamp import Timestamp
