@@ -58,7 +58,7 @@ class BoundConsumer:
         return self._info
 
     async def info(self) -> ConsumerInfo:
-        """Configuration and state now; ConsumerNotFound if it is gone."""
+        """Look up configuration and state; raise ConsumerNotFound if the consumer is gone."""
         reply = await self._api.call("CONSUMER.INFO.%s.%s" % (self.stream, self.name))
         info = self._info = ConsumerInfo.from_json(reply)
         self._learn(info.config)
@@ -66,7 +66,7 @@ class BoundConsumer:
         return info
 
     async def delete(self) -> None:
-        """Delete it; ConsumerNotFound if it is gone."""
+        """Delete the consumer; raise ConsumerNotFound if it is gone."""
         await self._api.call("CONSUMER.DELETE.%s.%s" % (self.stream, self.name))
 
     def fetch(
@@ -127,7 +127,7 @@ class BoundConsumer:
         heartbeat: float | None = None,
         **priority: Unpack[PriorityOptions],
     ) -> JsMsg | None:
-        """The next message, pulled when this is called; None if there is none within `expires`."""
+        """Pull and return the next message; None if there is none within `expires`."""
         check_options("next", priority)
         batch = await self.puller.fetch(1, None, expires, heartbeat, False, priority)
         return batch[0] if len(batch) else None
@@ -145,14 +145,14 @@ class BoundConsumer:
         nak_on_exit: bool = False,
         **priority: Unpack[PriorityOptions],
     ) -> Messages:
-        """Receive messages without end: `async with consumer.consume() as messages`, then iterate.
+        """Continuously deliver messages: `async with consumer.consume() as messages`, then iterate.
 
         A buffer of `max_messages` (500) or `max_bytes` is kept full: below the threshold, half of
         it, more is pulled. It continues over lost connections, changes of leader and restarts, and
         raises ConsumerNotFound, StreamNotFound or ConsumerDeleted if the consumer is gone.
 
         Messages that are in the buffer when the block is left are redelivered when their ack wait
-        is over; with `nak_on_exit` they are given back at once.
+        is over; with `nak_on_exit` they are returned to the consumer at once.
         """
         check_options("consume", priority)
         return self.puller.consume(

@@ -1,7 +1,7 @@
-"""Machine: a receiver that decides. Everything with time or concurrency of its own is one.
+"""Machine: a receiver that makes decisions. Everything with time or concurrency of its own is one.
 
-A machine is told of messages, time, and the connection's coming and going, and orders publishes
-from the connection. It does no I/O, reads no clock, and calls nobody.
+Its inputs are messages, the time, and the state of the connection; its effects are publishes, which
+the connection carries out. It does no I/O, reads no clock, and calls no other component.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Machine(Receiver):
         self.tokens = Numbers()  # until the connection that subscribes it sets its own
 
     def order(self, subject: bytes, data: bytes, reply: bytes, block: bytes | None = None) -> None:
-        """Have the connection publish this."""
+        """Have the connection publish a message."""
         if not self._orders:
             self.busy.append(self)
         self._orders.append(Publish(subject, data, reply, block))
@@ -43,13 +43,13 @@ class Machine(Receiver):
             self.busy.append(self)
 
     def wake_by(self, deadline: float) -> None:
-        """Ask for `handle_timer` at that time, unless an earlier one is asked for."""
+        """Request `handle_timer` at that time, unless it is due earlier."""
         if self.deadline is None or deadline < self.deadline:
             self.deadline = deadline
 
 
 class Alarm(Waitable):
-    """Wakes those who wait for a machine: its own deadline is for its own business."""
+    """Wakes the callers that wait for a machine, whose own deadline serves the machine itself."""
 
     __slots__ = ("_machine",)
 

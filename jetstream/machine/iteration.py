@@ -1,4 +1,4 @@
-"""Iteration: taking what a machine has for the user, on every runtime; pull and push alike."""
+"""Iteration: take the messages and events of a machine, on every runtime; pull and push alike."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
     Source: TypeAlias = "Consume | Push"
 
-# How many messages an iterator gives without letting others run.
+# How many messages an iterator returns without letting other tasks run.
 _TURN = 64
 _NO_LOCK = NoLock()
 
 
 class Iteration:
-    """What Messages and PushMessages share. `_what` names it in errors."""
+    """Base class of Messages and PushMessages. `_what` names the iteration in errors."""
 
     _what = "the iteration"
 
@@ -43,16 +43,16 @@ class Iteration:
 
     @property
     def pending(self) -> int:
-        """Messages that wait to be taken."""
+        """The number of messages that wait to be taken."""
         return 0 if self._machine.finished else self._machine.pending()
 
     @property
     def closed(self) -> bool:
-        """Whether no message will come any more."""
+        """Whether there will be no more messages."""
         return not self.pending and (self._machine.ended or self._machine.finished)
 
     async def next(self, timeout: float | None = None) -> JsMsg:  # CONSUME-17
-        """The next message; TimeoutExpired, or InvalidState when the iteration would have ended."""
+        """Return the next message; raise TimeoutExpired, or InvalidState at the end."""
         deadline = None if timeout is None else self._session.deadline(timeout)
         while not self.pending:
             if self._over():
@@ -121,10 +121,10 @@ class Iteration:
         return self.closed
 
     async def _at_end(self) -> None:
-        """Somebody asks for a message, and there will be none."""
+        """Clean up when a caller asks for a message after the last one."""
 
     async def _finish(self) -> None:
-        """It is over, by `stop` or by a drain that left nothing to take."""
+        """Clean up after `stop`, or after a drain that left no message to take."""
 
     def _take(self) -> JsMsg:
         session = self._session
@@ -140,9 +140,9 @@ class Iteration:
         return JsMsg(msg, session, self._ack_none)
 
     async def stop(self, *, nak: bool = False) -> list[JsMsg]:
-        """End now. Returns the messages that were not taken; nak: give them back to the consumer.
+        """End now, and return the messages that were not taken.
 
-        Otherwise they will be delivered again when their ack wait is over.
+        nak  return them to the consumer; otherwise they are redelivered after their ack wait
         """
         check_flag("nak", nak)
         session = self._session
@@ -158,7 +158,7 @@ class Iteration:
         return rest
 
     async def drain(self, timeout: float = 10.0) -> None:
-        """Want no more, but get what is on its way: the iteration ends with the last of it."""
+        """Request no more messages; the iteration ends after those that are on their way."""
         session = self._session
         deadline = session.answer_deadline(timeout)
         self._machine.start_draining()
@@ -203,7 +203,7 @@ def stopper(session: Session, machine: Source, nak: bool) -> Callable[[], None]:
 
 
 class MachineEvents:
-    """What a machine has to tell, besides its messages. `_what` names it in errors."""
+    """The events of a machine. `_what` names the machine in errors."""
 
     _what = "the iteration"
 
@@ -212,7 +212,7 @@ class MachineEvents:
         self._machine = machine
 
     async def next(self, timeout: float | None = None) -> Record:
-        """The next event; TimeoutExpired, or ConnectionClosed when there will be none."""
+        """Return the next event; raise TimeoutExpired, or ConnectionClosed after the last one."""
         deadline = None if timeout is None else self._session.deadline(timeout)
         while not self._machine.events.items:
             if self._machine.ended:
@@ -232,7 +232,7 @@ class MachineEvents:
 
 
 async def wait(session: Session, machine: Machine, deadline: float | None, what: str) -> None:
-    """Until the machine may be ready: look again. TimeoutExpired after the deadline."""
+    """Wait until the machine may be ready; raise TimeoutExpired after the deadline."""
     if deadline is None:
         await session.port.wait(machine)
         return

@@ -4,15 +4,15 @@ A status is an HMSG on our own reply subject with an inline status line, no payl
 stored message, whatever headers its publisher gave it, never is one. The server tells 409s apart by
 text alone, and some texts carry values: a row matches by the start of the description, in any case.
 
-    BEAT    the server is alive and the pull goes on
+    BEAT    the server is alive and the pull continues
     DONE    the pull is over, as it should be: pull again
     SIZE    the next message does not fit in what is left of max_bytes: pull again with more room
-    RETRY   the pull is over early, through nobody's fault: tell the user, pull again
-    ABSENT  nobody serves the consumer now: tell the user, pull ever more slowly
-    LIMIT   the pull was refused, and the next one may be, too: tell the user, pull ever more slowly
-    UNPIN   another client is pinned: forget our id, tell the user, pull again
-    UNKNOWN a status that this client does not know: tell the user, pull ever more slowly
-    FAIL    nothing will come any more: raise
+    RETRY   the pull ended early, without a mistake: notify the user, pull again
+    ABSENT  no server serves the consumer now: notify the user, pull ever more slowly
+    LIMIT   the pull was refused, as the next one may be: notify the user, pull ever more slowly
+    UNPIN   another client is pinned: forget our id, notify the user, pull again
+    UNKNOWN a status that this client does not know: notify the user, pull ever more slowly
+    FAIL    there will be no more messages: raise
 
 A fetch has one pull, so UNKNOWN ends it with an error, as LIMIT and ABSENT do.
 """
@@ -67,9 +67,9 @@ PENDING_BYTES = b"\r\nNats-Pending-Bytes: "
 
 
 class Status(Record):
-    """A status that came for a pull.
+    """The status of a pull.
 
-    `messages` and `bytes` are what the pull will not bring any more; None: it was not told.
+    `messages` and `bytes` are what the pull will not deliver any more; None: not reported.
     `consumer` names the consumer and its stream in the error.
     """
 
@@ -85,12 +85,12 @@ class Status(Record):
 
     @property
     def refused(self) -> bool:
-        """Whether the pull, if it was not told what is left of it, has brought nothing at all."""
+        """Whether the pull has delivered nothing at all, unless the status reports what is left."""
         return self.meaning in (LIMIT, ABSENT, UNPIN)
 
 
 def is_status(msg: Msg) -> bool:
-    """Whether what came on our own reply subject is a status; PULL-10."""
+    """Return whether a message to our own reply subject is a status (PULL-10)."""
     return not msg.data and not msg.raw_reply and msg.status != 0
 
 
@@ -103,7 +103,7 @@ def _look_up(code: int, description: str) -> tuple[str, type[PullFailed]]:
 
 
 def header_number(block: bytes, name: bytes) -> int | None:
-    """The value of a header, straight from the block; never negative, whatever the server says."""
+    """Return the number in a header, read from the block; None if it is missing, never negative."""
     start = block.find(name)
     if start < 0:
         return None

@@ -43,7 +43,7 @@ _WRONG_KIND = "RUN-1"
 
 
 class NoLock:
-    """Where there is one thread; its own lock, too."""
+    """The lock of a client with one thread, which needs none."""
 
     @property
     def lock(self) -> NoLock:
@@ -57,7 +57,7 @@ class NoLock:
 
 
 class CallbackRunner:
-    """One run: its workers, and the first thing that went wrong."""
+    """One call of `run`: its workers, and the first error."""
 
     __slots__ = ("_call", "_guard", "_messages", "_nak", "_on_error", "failure")
 
@@ -77,7 +77,7 @@ class CallbackRunner:
         self.failure: Exception | None = None
 
     async def run(self, port: Port, concurrency: int) -> None:
-        """To the end of all workers; raises what failed first."""
+        """Run all workers to their end, and raise the first error."""
         check_count("concurrency", concurrency, 1, MOST_COUNT, "PULL-3")
         if concurrency == 1:
             await self.work()
@@ -96,7 +96,7 @@ class CallbackRunner:
             raise
 
     async def work(self) -> None:
-        """One worker. It raises only what ends its thread of control: cancellation, Ctrl-C."""
+        """Run one worker, which raises only cancellation, Ctrl-C and the like."""
         try:
             while True:
                 msg = await self._take()
@@ -136,20 +136,20 @@ class CallbackRunner:
 
 
 def check_callback(callback: object, name: str = "callback") -> None:
-    """InvalidValue unless it can be called."""
+    """Raise InvalidValue unless the callback can be called."""
     if not callable(callback):
         raise InvalidValue("%s %s cannot be called" % (name, shorten(callback)), _WRONG_KIND)
 
 
 def is_async(result: object) -> bool:
-    """Whether it can be awaited; MicroPython's coroutines are generators."""
+    """Return whether a result can be awaited; MicroPython's coroutines are generators."""
     return hasattr(result, "__await__") or hasattr(result, "send")
 
 
 def async_call(
     callback: Callable[P, Awaitable[object]], name: str = "callback"
 ) -> Callable[P, Awaitable[object]]:
-    """The callback; it raises if there is nothing to be awaited."""
+    """Return the callback, as a function that raises if the result cannot be awaited."""
     check_callback(callback, name)
 
     def call(*args: P.args, **kwargs: P.kwargs) -> Awaitable[object]:
@@ -167,7 +167,7 @@ def sync_call(
     make: Callable[[JsMsg], Facade],
     name: str = "callback",
 ) -> Callable[Concatenate[JsMsg, P], Awaitable[object]]:
-    """The same for one that is not async, and is given facades."""
+    """Return an async function that calls a plain callback with a facade of the message."""
     check_callback(callback, name)
 
     async def call(__msg: JsMsg, *args: P.args, **kwargs: P.kwargs) -> None:

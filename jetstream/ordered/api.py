@@ -63,7 +63,7 @@ _LOOK_AFTER = 1.0
 async def open_ordered(
     api: Api, stream: str, prefix: str, config: ConsumerConfig, most: int | None
 ) -> OrderedConsumer:
-    """The handle, with its first consumer."""
+    """Create the first consumer, and return the handle."""
     prefix = prefix or api.session.connection.new_token()
     check_new_name("name_prefix", prefix)
     check_new_name("consumer", "%s_%s" % (prefix, "9" * _SERIAL_DIGITS))
@@ -160,12 +160,12 @@ class OrderedConsumer:
 
     @property
     def name(self) -> str:
-        """Of the present consumer, or the last one."""
+        """The name of the present consumer, or of the last one."""
         return self.cursor.name
 
     @property
     def cached_info(self) -> ConsumerInfo:
-        """What was last told about a consumer."""
+        """The latest known info of a consumer."""
         assert self.cursor.info is not None
         return self.cursor.info
 
@@ -210,7 +210,7 @@ class OrderedConsumer:
             self._fetching = False
 
     async def next(self, *, expires: float = 30.0, heartbeat: float | None = None) -> JsMsg | None:
-        """The next message; None if there is none within `expires`."""
+        """Return the next message; None if there is none within `expires`."""
         batch = await self.fetch(1, expires=expires, heartbeat=heartbeat)
         return batch[0] if len(batch) else None
 
@@ -256,7 +256,7 @@ class OrderedConsumer:
     # How it works
 
     def _claim(self) -> None:
-        """InvalidState if it is in use; else go on where the last use ended."""
+        """Continue where the last use ended; raise InvalidState if the handle is in use."""
         machine = self._machine
         if self._fetching or (machine is not None and not machine.ended):
             text = "ordered consumer %s is in use: one consume() or fetch at a time"
@@ -266,7 +266,7 @@ class OrderedConsumer:
             self._machine = None
 
     def _recreator(self, inbox: str) -> Recreator:
-        """The consumers of one consume(): their answers come to this inbox."""
+        """Return the Recreator of one consume(); responses to it arrive at this inbox."""
         return Recreator(
             self.cursor,
             self._api.prefix,
@@ -313,7 +313,7 @@ class OrderedConsumer:
         return True
 
     async def _look(self, deadline: float) -> None:
-        """Give the consumer up unless all the messages that it has delivered have arrived."""
+        """Abandon the consumer unless all the messages that it has delivered have arrived."""
         path = "CONSUMER.INFO.%s.%s" % (self.stream, self.name)
         self._look_at = None
         try:
@@ -355,7 +355,7 @@ class OrderedConsumer:
         return messages, puller.lost > 0  # ORDERED-24
 
     def _forget(self) -> None:
-        """The consumer is of no use any more. Whatever it still sends is for nobody."""
+        """Abandon the consumer: what it still sends is dropped."""
         connection = self._api.session.connection
         if self.cursor.ready and connection.online:
             # ORDERED-12: nothing waits for the response.

@@ -70,7 +70,7 @@ class Cursor:
         self._unknown = 0  # how often in a row STREAM.INFO has failed
 
     def next_consumer(self, deliver_subject: str = "") -> tuple[str, dict[str, Any]]:
-        """The next consumer: endpoint and body of the call that creates it."""
+        """Advance to the next consumer; return endpoint and body of the call that creates it."""
         self.serial += 1
         self.name = "%s_%d" % (self._prefix, self.serial)  # ORDERED-2
         self.consumer_seq = 0
@@ -90,7 +90,7 @@ class Cursor:
         return endpoint, {"stream_name": self.stream, "config": config, "action": "create"}
 
     def installed(self, reply: dict[str, Any]) -> None:
-        """Take the response to that call; ConsumerExists if it is someone else's consumer.
+        """Take the response to that call; raise ConsumerExists if another client made it.
 
         The consumer is `there` now if it is the first one, else after `confirm`.
         """
@@ -130,7 +130,7 @@ class Cursor:
         return None
 
     def rewind(self, reply: bytes) -> bool:
-        """Start with this message; False if its stream is gone, so nobody gets it again."""
+        """Start with this message; False if its stream is gone, so it cannot be delivered again."""
         place = read_place(reply)
         assert place is not None
         if int(place[0].rpartition(b"_")[2]) < self._eldest:
@@ -148,7 +148,7 @@ class Cursor:
         return self.ready
 
     def _restart(self) -> None:
-        """ORDERED-31: what the stream has now, the user has not seen."""
+        """Start over with the messages of another stream, none of which was seen (ORDERED-31)."""
         config = self._config
         latest = config.get("deliver_policy") == "last_per_subject"
         if not latest or (self.start and not self.ahead):

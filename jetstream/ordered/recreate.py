@@ -1,4 +1,4 @@
-"""Recreator: one consumer after the other, so that no message is missed (ADR-17).
+"""Recreator: create one consumer after the other, so that no message is missed (ADR-17).
 
 An ordered consumer lives in the memory of one server, and its messages are not acknowledged. If it
 is gone, or a message is, the next one is created: it starts after the last message that arrived.
@@ -88,7 +88,7 @@ _PASSING = (
 
 
 class Recreator:
-    """Makes the next consumer. A machine passes on what it is told, and publishes the orders.
+    """Creates the next consumer. A policy passes inputs on, and a machine publishes the effects.
 
     `due` is when to call handle_timer; `error` is why there will be no consumer any more.
     With `delivers` they are push consumers, each to a subject of its own: `<inbox>.d<serial>`. It
@@ -142,7 +142,7 @@ class Recreator:
         self.error: NatsError | None = None
 
     def take_orders(self) -> list[Order]:
-        """What is to be published: subject, payload and reply."""
+        """Remove and return what is to be published: subject, payload and reply."""
         orders = self._orders
         self._orders = []
         return orders
@@ -155,36 +155,36 @@ class Recreator:
 
     @property
     def deliver_subject(self) -> bytes:
-        """Where the present consumer delivers to, if it is a push consumer."""
+        """The subject that the present consumer delivers to, if it is a push consumer."""
         return b"%s.d%d" % (self._inbox, self.cursor.serial)
 
     # Inputs
 
     def connected(self, now: float) -> None:
-        """There is a connection. Without a consumer, one is asked for at once."""
+        """Create a consumer at once, if there is none."""
         if self.state == OFFLINE:
             self.failures = 1  # should this try fail, the next one is not at once
             self._create(now)
 
     def disconnected(self) -> None:
-        """What was on its way is lost, so the consumer is of no use any more (ORDERED-8)."""
+        """Abandon the consumer, because messages on their way are lost (ORDERED-8)."""
         if self.state != ENDED:
             self._abandon()
             self.state = OFFLINE
             self.due = None
 
     def proved(self) -> None:
-        """The consumer is of use: a message came, or a heartbeat."""
+        """Note that the consumer works: a message arrived, or a heartbeat."""
         self.failures = 0
 
     def reset(self, why: NatsError, now: float) -> None:
-        """The consumer is of no use any more: another one."""
+        """Replace the consumer, which is of no use any more."""
         if self.state == READY:
             self._abandon()
             self._back_off(why, now)
 
     def receive(self, msg: Msg, now: float) -> NatsError | None:
-        """Something on a reply subject of ours; why the consumer could not be made, if it was that.
+        """Take a response; return why the consumer could not be created, if it says so.
 
         After a good answer `cursor.ready` is true.
         """
@@ -195,7 +195,7 @@ class Recreator:
             return None  # late, or the response to a deletion
         try:
             if msg.status == NO_RESPONDERS and not msg.data:
-                raise JetStreamNotAvailable("nobody answers calls of the JetStream API")
+                raise JetStreamNotAvailable("no responders to calls of the JetStream API")
             self.cursor.installed(read_reply(msg.data))
         except NatsError as error:
             self.state = BACKOFF  # there is nothing to delete
@@ -208,7 +208,7 @@ class Recreator:
         return None
 
     def handle_timer(self, now: float) -> NatsError | None:
-        """`due` may have come; why the consumer could not be made, if its answer is overdue."""
+        """Do what is due; return the error if a response is overdue."""
         if self.due is None or now < self.due:
             return None
         if self.state == BACKOFF:
@@ -251,7 +251,7 @@ class Recreator:
     # How it works
 
     def _reply_token(self, letter: bytes) -> bytes:
-        """The last part of the subject of a response; push consumers deliver there, too."""
+        """Return the last part of the subject of a response; push consumers deliver there, too."""
         return b"%s%d" % (b"d" if self._delivers else letter, self.cursor.serial)
 
     def _use(self) -> None:
@@ -259,7 +259,7 @@ class Recreator:
         self.due = None
 
     def _check(self, now: float) -> None:
-        """Ask for the stream: the answer is about the stream of this consumer, or a later one."""
+        """Request STREAM.INFO: the response is about this consumer's stream, or a later one."""
         subject = "%s.STREAM.INFO.%s" % (self._api, self.cursor.stream)
         reply = b"%s.%s" % (self._inbox, self._reply_token(b"s"))
         self._orders.append((subject.encode(), b"", reply))

@@ -33,7 +33,7 @@ async def subscribe_ordered(
     max_messages: int | None = None,
     max_bytes: int | None = None,
 ) -> PushMessages:
-    """An ordered push subscription (ADR-17), once its first consumer is there.
+    """Return an ordered push subscription (ADR-17), once its first consumer exists.
 
     `config` is the server's JSON: filters and where to start; the rest is forced.
     """

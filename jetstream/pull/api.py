@@ -92,7 +92,7 @@ class Puller:
         patience: float,
         eager: bool = False,
     ) -> Batch:
-        """One pull, to its end; `patience`: until the server should have ended it."""
+        """Run one pull to its end; `patience` is how long the server may take to end it."""
         session = self.session
         port = session.port
         fetcher = await self.begin(template, batch, size, patience, eager)

@@ -73,13 +73,13 @@ class Fetch(Base):
         return self._coroutine.send(value)
 
     def throw(self, *error: Any) -> Any:
-        """Likewise."""
+        """Raise an error in the coroutine, as event loops do."""
         if self._coroutine is None:
             self._coroutine = self._batch()
         return self._coroutine.throw(*error)
 
     def close(self) -> None:
-        """Likewise."""
+        """Close the coroutine, as event loops do."""
         if self._coroutine is not None:
             self._coroutine.close()
 

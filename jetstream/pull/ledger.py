@@ -93,18 +93,18 @@ class Ledger:
 
     @property
     def ends_at(self) -> float:
-        """When the first of them must have ended; there must be one."""
+        """When the first open pull must have ended; there must be one."""
         return min([pull.ends_at for pull in self.open])
 
     def add(self, pull: Pull) -> None:
         self.open.append(pull)
 
     def knows(self, token: bytes) -> bool:
-        """Whether a status of this pull would mean something."""
+        """Return whether a status of this pull would change anything."""
         return any(pull.token == token for pull in self.open + self._counted)
 
     def delivered(self, size: int) -> None:
-        """A message came. One that no pull asked for, because it was given up, changes nothing."""
+        """Book a message. One that belongs to a pull that was given up changes nothing."""
         if self.open:
             pull = self.open[0]  # PULL-7
             _, rest = pull.book(-1, -size)
@@ -114,7 +114,7 @@ class Ledger:
                 self._correct(0, rest)  # it was not for this pull: that has not enough bytes left
 
     def delivered_all(self, count: int) -> None:
-        """The same for several, where bytes do not count."""
+        """Book several messages, where bytes do not count."""
         while count and self.open:
             pull = self.open[0]
             left, _ = pull.book(-count, 0)
@@ -169,7 +169,7 @@ class Ledger:
         self._counted = self._counted[-_REMEMBERED:]
 
     def _correct(self, messages: int, size: int) -> None:
-        """Messages were booked on the wrong pull: book them where they belong."""
+        """Move messages that were booked on the wrong pull to the other ones."""
         if not self.open and self._counted and (messages > 0 or size > 0):
             self.open.append(self._counted.pop())
         for pull in list(self.open):
@@ -204,7 +204,10 @@ class PullTemplate:
         self.pinned = pinned
 
     def body(self, batch: int, max_bytes: int, pin: str) -> bytes:
-        """PULL-1: always JSON. An empty pull would get past the checks of priority groups."""
+        """Return the payload of a pull: always JSON (PULL-1).
+
+        An empty payload would get past the checks of priority groups.
+        """
         fields = dict(self._fields)
         fields["batch"] = batch
         if max_bytes:
@@ -214,7 +217,7 @@ class PullTemplate:
         return encode_json(fields)
 
     def expired(self) -> bytes:
-        """A pull of the same kind that is over when it arrives: the server answers at once."""
+        """Return the payload of a pull that expires at once, so that the server answers at once."""
         fields = dict(self._fields)
         for name in ("no_wait", "idle_heartbeat"):
             fields.pop(name, None)
@@ -224,9 +227,9 @@ class PullTemplate:
 
 
 def read_pin(msg: Msg) -> str:
-    """PULL-12: the id in the last line of the headers, where the server puts it; "" if none.
+    """Return the pin id in the last line of the headers, where the server puts it (PULL-12).
 
-    Elsewhere, or of another length, it is the publisher's own header.
+    "" if there is none; elsewhere, or of another length, it is the publisher's own header.
     """
     block = msg.raw_headers
     if block is None or block[-_PIN_LINE - 2 : -26] != _PIN_ID:
@@ -235,7 +238,7 @@ def read_pin(msg: Msg) -> str:
 
 
 def counted_size(msg: Msg, pinned: bool) -> int:
-    """PULL-11: the size of a message as the server counts it against max_bytes."""
+    """Return the size of a message as the server counts it against max_bytes (PULL-11)."""
     block = msg.raw_headers
     size = len(msg.raw_subject) + len(msg.raw_reply) + len(msg.data)
     if block is None:

@@ -59,7 +59,7 @@ class Messages(Iteration):
 
     @property
     def dropped(self) -> int:
-        """Messages beyond all that was asked for, since the start: the server is at fault."""
+        """The number of messages dropped because no pull had asked for them, since the start."""
         return self._consume.dropped
 
 

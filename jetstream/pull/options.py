@@ -61,7 +61,7 @@ _OPTIONS = {
 
 
 def check_options(call: str, rest: PriorityOptions) -> None:
-    """InvalidValue if there is more in `rest`, the keywords that have no place, than priorities."""
+    """Raise InvalidValue if `rest`, the other keywords, has any but those of priority groups."""
     for name in rest:
         if name not in _PRIORITY:
             known = ", ".join(_OPTIONS[call] + _PRIORITY)
@@ -70,7 +70,7 @@ def check_options(call: str, rest: PriorityOptions) -> None:
 
 
 def default_expires(config: ConsumerConfig) -> float:
-    """FETCH-17: for a batch none of whose messages is redelivered before its end."""
+    """Return an `expires` before which no message of the batch is redelivered (FETCH-17)."""
     if config.ack_policy == "none":
         return LONGEST_EXPIRES
     ack_wait = config.backoff[0] if config.backoff else config.ack_wait
@@ -90,7 +90,7 @@ def fetch_template(
     priority: PriorityOptions,
     pinned: bool,
 ) -> PullTemplate:
-    """For one pull; it has heartbeats if asked for, or if it may take longer than 30 s."""
+    """Return the template of a fetch, with heartbeats if requested or above 30 s."""
     fields = _priority_fields(priority)
     if check_flag("no_wait", no_wait):
         # FETCH-11: the server takes no_wait with expires as another thing: wait for the first.
@@ -108,7 +108,7 @@ def fetch_template(
 
 
 def first_template(subject: str, expires: float, pinned: bool) -> PullTemplate:
-    """For the messages that are there now, or else for the first to come (PSUB-5)."""
+    """Return the template of a pull for stored messages, or else for the first new one (PSUB-5)."""
     fields: dict[str, Any] = {"no_wait": True}
     return _template(subject, fields, expires, _fetch_heartbeat(expires), pinned)
 
@@ -124,7 +124,7 @@ def consume_template(
     priority: PriorityOptions,
     pinned: bool,
 ) -> PullTemplate:
-    """For pull after pull: always with heartbeats, which alone tell of a silent server."""
+    """Return the template of consume(), with heartbeats: only they reveal a silent server."""
     check_time("expires", expires, 1.0)
     if heartbeat is None:
         heartbeat = min(expires / 2, LONGEST_HEARTBEAT)  # CONSUME-20
@@ -167,7 +167,7 @@ def check_count(name: str, value: int) -> int:
 
 
 def threshold(name: str, value: int | None, limit: int) -> int:
-    """Half of the limit, rounded up so that a limit of 1 works; never above it."""
+    """Return the threshold: by default half of the limit, rounded up so that a limit of 1 works."""
     if value is None:
         return (limit + 1) // 2  # CONSUME-4
     if check_count(name, value) > limit:
@@ -176,7 +176,7 @@ def threshold(name: str, value: int | None, limit: int) -> int:
 
 
 def fetch_limits(max_messages: int | None, max_bytes: int | None) -> tuple[int, int]:
-    """Batch and bytes of the pull: one of them is given."""
+    """Return batch and bytes of the pull; exactly one of the arguments must be given."""
     if (max_messages is None) == (max_bytes is None):
         text = "fetch takes either max_messages or max_bytes, not %s and %s"
         raise InvalidValue(text % (shorten(max_messages), shorten(max_bytes)), "FETCH-2")
@@ -230,7 +230,7 @@ def _priority_fields(priority: PriorityOptions) -> dict[str, Any]:
 
 
 def check_group(group: Any) -> str:
-    """InvalidValue if no priority group can have this name."""
+    """Return the name of a priority group; raise InvalidValue if it is not valid."""
     if isinstance(group, str) and is_group(group):
         return group
     text = "group %s is not 1 to 16 letters, digits or /_=-" % shorten(group)

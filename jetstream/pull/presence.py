@@ -66,12 +66,12 @@ class Presence:
         self._refusals.clear()
 
     def disconnected(self) -> None:
-        """The answer will not come."""
+        """Stop the lookup, whose answer is lost with the connection."""
         if self.probe is not None:
             self.probe.stop()
 
     def proved(self) -> None:
-        """The consumer is there and serves us."""
+        """Note that the consumer exists and serves this client."""
         self.doubted = False
         self._absences = 0
         self._absent.clear()
@@ -85,12 +85,12 @@ class Presence:
         return self._refusals.due(str(error), now)
 
     def absent(self, now: float) -> bool:
-        """A pull was answered with 503."""
+        """Note a pull that was answered with 503; return whether to look the consumer up."""
         self._absences += 1
         return self._absences >= DOUBTFUL and self.silent(now)
 
     def silent(self, now: float) -> bool:
-        """A heartbeat was missed (CONSUME-22): before 2.11 no server says more."""
+        """Note a missed heartbeat (CONSUME-22); return whether to look the consumer up."""
         self.doubted = True
         probe = self.probe
         if probe is None or probe.asking or not self._looks.due(now):
@@ -98,7 +98,7 @@ class Presence:
         return probe.start(now)
 
     def handle_timer(self, now: float) -> bool:
-        """`due` may have come."""
+        """Repeat the lookup if it is due; return whether to send its request."""
         probe = self.probe
         if probe is None or probe.due is None or now < probe.due:
             return False

@@ -37,7 +37,7 @@ class Room:
         return buffered <= self.most + min(late, MOST_LATE * self._limit)
 
     def pulled(self, expires: float, now: float) -> None:
-        """A pull is sent: forget those that were given up too long ago to bring anything."""
+        """Note a pull, and forget those that were given up too long ago to deliver anything."""
         ledger = self._ledger
         if now >= self._late_until:
             ledger.late = ledger.late_bytes = 0

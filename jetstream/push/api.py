@@ -1,4 +1,4 @@
-"""PushMessages: what a push subscription gives, for every runtime."""
+"""PushMessages: the messages of a push subscription, for every runtime."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class PushMessages(Iteration):
 
     @property
     def dropped(self) -> int:
-        """Messages that did not fit in the queue, since the start."""
+        """The number of messages dropped because the queue was full, since the start."""
         return self._push.dropped
 
     async def unsubscribe(self) -> None:
-        """End now; what was not taken is forgotten."""
+        """End now; messages that were not taken are discarded."""
         await self.stop()
 
     async def _at_end(self) -> None:
@@ -62,6 +62,6 @@ class PushMessages(Iteration):
 
 
 class PushEvents(MachineEvents):
-    """What happened to a push subscription."""
+    """The events of a push subscription."""
 
     _what = "the subscription"

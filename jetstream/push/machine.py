@@ -379,7 +379,7 @@ class Push(Machine):
 
 
 def header_value(block: bytes, name: bytes) -> bytes:
-    """The value of a header of the server, straight from the block; b"" if there is none."""
+    """Return the value of a header, read from the block; b"" if there is none."""
     start = block.find(name)
     if start < 0:
         return b""
