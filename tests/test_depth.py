@@ -16,8 +16,6 @@ from tests.core import PACKAGES, ROOT, dotted
 MOST = 3
 # Deeper for now: this list only gets shorter.
 DEEPER = {
-    "natsproto.connection.link.Link": 4,
-    "natsproto.connection.machine.Connection": 5,
     # Waitable, Receiver, Machine, and the machine itself:
     "jetstream.machine.cleanup.Cleanup": 4,
     "jetstream.objects.sweep.Sweep": 4,
