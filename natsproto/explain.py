@@ -21,6 +21,8 @@ from .wire.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from .wire.frames import Frame
 
 # The fields of CONNECT whose values are never shown.
@@ -354,7 +356,7 @@ def _payload(data: bytes) -> str:
     return text
 
 
-def _object(fields: list[tuple[str, object]], more: bool) -> str:
+def _object(fields: list[tuple[str, Any]], more: bool) -> str:
     import json
 
     parts = ["%s:%s" % (json.dumps(key), _cut(json.dumps(value), _VALUE)) for key, value in fields]

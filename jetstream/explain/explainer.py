@@ -279,12 +279,8 @@ def _response(msg: Msg, request: Request) -> Note | None:
     body = _read_object(msg.data)
     if body is None:
         return None
-    error = body.get("error")
-    if isinstance(error, dict):
-        code, number = error.get("code"), error.get("err_code")
-        what = "error %s (code %s)" % (number, code) if number else "error %s" % code
-        text = "The server refuses: %s, %s." % (what, error.get("description"))
-        return Note("error", "error %s" % (number or code), text)
+    if isinstance(body.get("error"), dict):
+        return _api_error(body["error"])
     if "stream" in body and "seq" in body:
         return _pub_ack(body)
     if request.kind != "call":
@@ -293,6 +289,13 @@ def _response(msg: Msg, request: Request) -> Note | None:
     if "purged" in body:
         done += " It removed %s messages." % body["purged"]
     return Note("response", "response", done)
+
+
+def _api_error(error: dict[str, Any]) -> Note:
+    code, number = error.get("code"), error.get("err_code")
+    what = "error %s (code %s)" % (number, code) if number else "error %s" % (code,)
+    text = "The server refuses: %s, %s." % (what, error.get("description"))
+    return Note("error", "error %s" % (number or code,), text)
 
 
 def _pub_ack(body: dict[str, Any]) -> Note:
@@ -360,10 +363,12 @@ def _read_object(data: bytes) -> dict[str, Any] | None:
     import json
 
     try:
-        value = json.loads(data.decode())
+        value: Any = json.loads(data.decode())
     except (ValueError, UnicodeError):
         return None
-    return value if isinstance(value, dict) else None
+    if not isinstance(value, dict):
+        return None
+    return value  # pyright: ignore[reportUnknownVariableType] - JSON keys are str
 
 
 def _ordinal(number: int) -> str:
