@@ -153,7 +153,7 @@ class JsMsg:
 
     async def in_progress(self) -> None:  # ACK-3
         """Still at it: start the time for the acknowledgement anew. May be repeated."""
-        if not self.settled:
+        if not self.settled:  # ACK-3
             self._respond(IN_PROGRESS)
 
     def _settle(self, payload: bytes) -> None:
