@@ -1,7 +1,7 @@
-"""Options: what a connection is made with, checked before anything is done with it.
+"""Options of a connection, checked before anything is done with them.
 
-A setting that cannot work is refused here, with its name, its value and the reason. Times are
-seconds. What is secret goes into `auth` and does not show itself.
+A setting that cannot work is rejected here, with its name, its value and the reason. Times are in
+seconds. Secrets are kept in `auth` and appear in no text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     ServersLike: TypeAlias = str | list[str] | tuple[str, ...]
 
     class OptionsDict(TypedDict, total=False):
-        """The keywords of Options but for servers, for functions that pass them on."""
+        """The keywords of Options, except servers, for functions that pass them on."""
 
         name: str
         user: SecretLike
@@ -65,26 +65,26 @@ class Options:
     """The options of one connection; all have defaults.
 
     servers                 one URL or several, see natsproto.urls
-    name                    what monitoring shows
+    name                    name of the client in the server's monitoring
     user password token nkey_seed jwt creds nkey sign
                             credentials, see natsproto.auth; kept in `auth`
-    tls                     True, or a context for the adapter: no connection without TLS
-    tls_first               TLS before INFO; implies tls
+    tls                     True, or a context for the adapter: never connect without TLS
+    tls_first               start TLS before INFO; implies tls
     tls_hostname            the name to check certificates against; "": the host of the URL
     inbox_prefix            the first tokens of all reply subjects
-    no_echo                 our own messages are not for our own subscriptions
-    verbose, pedantic       the server acknowledges every operation; checks more
-    ping_interval           between PINGs of ours
-    max_pings_out           that many PINGs without an answer: the connection is lost
-    connect_timeout         for one server, from dialling to the end of the handshake
-    max_reconnects          attempts in a row for each server; 0: never, -1: for ever
-    reconnect_wait          before the second attempt; doubles up to reconnect_wait_max
-    reconnect_jitter        the fraction of a wait that is added to it at most
+    no_echo                 do not deliver messages of this connection to its own subscriptions
+    verbose, pedantic       have the server acknowledge every operation; have it check more
+    ping_interval           time between PINGs of the client
+    max_pings_out           disconnect after this many unanswered PINGs
+    connect_timeout         for one server, from the dial to the end of the handshake
+    max_reconnects          consecutive attempts for each server; 0: none, -1: no limit
+    reconnect_wait          pause before the second attempt; doubles up to reconnect_wait_max
+    reconnect_jitter        largest fraction of a pause that is added to it at random
     shuffle                 try servers in random order
-    ignore_discovered       use only the servers given, not those that the cluster tells of
-    retry_on_first_connect  go on in the background if the first connect fails
-    max_pending_out         bytes to keep while there is no connection; 0: publishing raises then
-    max_msgs, max_bytes     limits of a subscription that gives none itself
+    ignore_discovered       use only the given servers, not those that the cluster announces
+    retry_on_first_connect  keep trying in the background if the first connect fails
+    max_pending_out         bytes to buffer without a connection; 0: publishing raises then
+    max_msgs, max_bytes     limits of subscriptions that set none themselves
     """
 
     __slots__ = (
@@ -172,7 +172,7 @@ class Options:
         self.connect_timeout = _number("connect_timeout", connect_timeout, 0.001)
         self.max_reconnects = _whole("max_reconnects", max_reconnects, -1)
         self.reconnect_wait_max = _number("reconnect_wait_max", reconnect_wait_max, 0.0)
-        # OPT-12: a first wait above the longest one would silently not be had.
+        # OPT-12: a first pause above the longest one would silently be cut.
         self.reconnect_wait = _number(
             "reconnect_wait", reconnect_wait, 0.0, self.reconnect_wait_max, " (reconnect_wait_max)"
         )
@@ -186,7 +186,7 @@ class Options:
 
     @property
     def secure(self) -> bool:
-        """TLS or nothing, whatever the URLs and the servers say."""
+        """Whether TLS is required, whatever the URLs and the servers say."""
         return self.tls is not None
 
     def __repr__(self) -> str:
@@ -195,43 +195,40 @@ class Options:
 
     def _show(self, name: str) -> str:
         value = getattr(self, name)
-        # OPT-13: an object that somebody else made may tell anything.
+        # OPT-13: the repr of an object of the user may contain anything.
         if name == "tls" and value is not None and value is not True:
             return type(value).__name__
         return show(value)  # ERR-11
 
 
 def read_servers(servers: ServersLike, secure: bool) -> list[ServerUrl]:
-    """The URLs of one pool; InvalidValue if they cannot be used together."""
+    """Return the URLs of one pool; InvalidValue if they cannot be used together."""
     texts = [servers] if isinstance(servers, str) else servers
     if not isinstance(texts, (list, tuple)):
         name = type(texts).__name__
-        raise InvalidValue("servers is %s, not a str or a list of them" % name, "OPT-6")
+        raise InvalidValue("servers is not a str or a list of str: %s" % name, "OPT-6")
     if not texts:
-        raise InvalidValue("servers is empty: at least one is needed", "OPT-6")
+        raise InvalidValue("servers is empty: at least one is required", "OPT-6")
     urls = [ServerUrl.parse(text) for text in texts]
     for url in urls:
         if url.is_websocket != urls[0].is_websocket:
             raise InvalidValue(
-                "servers %s and %s: WebSocket and plain servers do not mix, because a cluster tells"
-                " of its members for one kind at a time"
-                % (cut_middle(str(urls[0])), cut_middle(str(url))),
+                "WebSocket and plain servers do not mix: %s and %s; a cluster announces its members"
+                " for one kind at a time" % (cut_middle(str(urls[0])), cut_middle(str(url))),
                 "OPT-7",
             )
         if secure and url.scheme == "ws":
-            text = "server %s would have no TLS: write wss" % cut_middle(str(url))
+            text = "server would have no TLS: %s; use wss" % cut_middle(str(url))
             raise InvalidValue(text, "OPT-8")
     return urls
 
 
 def _tls(value: object, tls_first: bool) -> object:
-    """None: only if a URL or a server wants TLS. The adapter's context is not looked into."""
+    """Return True, a context, or None: TLS only if a URL or a server requires it."""
     if value is None or value is False:
         return True if tls_first else None
     if value is not True and isinstance(value, (str, bytes, int, float)):
-        raise InvalidValue(
-            "tls is %s, neither a bool nor a context" % type(value).__name__, "OPT-10"
-        )
+        raise InvalidValue("tls is not a bool or a context: %s" % type(value).__name__, "OPT-10")
     return value
 
 
@@ -256,7 +253,7 @@ def _whole(name: str, value: int, least: int) -> int:
 
 
 def _number(name: str, value: float, least: float, most: float = _LONGEST, why: str = "") -> float:
-    # NaN is in no range, and a bool is no number.
+    # NaN is in no range, and a bool is not a number.
     fits = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not fits or not least <= value <= most:
         text = "%s %s is not a number from %s to %s%s" % (name, shorten(value), least, most, why)

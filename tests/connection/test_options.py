@@ -17,13 +17,13 @@ MIB = 1024 * 1024
 
 
 class Context:
-    """Stands for what only the adapter looks into."""
+    """Stands for a context, which only the adapter looks into."""
 
     def __repr__(self):
         return SECRET
 
     def __eq__(self, other):
-        raise AssertionError("nobody looks inside")
+        raise AssertionError("the core looks into a context")
 
     __hash__ = None
 
@@ -63,7 +63,7 @@ def test_defaults():
     assert options.auth.connect_fields("", options.servers[0]) == {}
 
 
-GOOD = [  # option, value, what becomes of it
+GOOD = [  # option, value, result
     ("name", "worker é", "worker é"),
     ("tls_hostname", "nats.example", "nats.example"),
     ("inbox_prefix", "_INBOX.me", "_INBOX.me"),
@@ -149,7 +149,7 @@ BAD = [
 
 @pytest.mark.rule("OPT-9", "OPT-10", "OPT-12")
 @pytest.mark.parametrize(("name", "value", "why", "rule"), BAD)
-def test_values_out_of_range_are_refused_by_name(name, value, why, rule):
+def test_values_out_of_range_are_rejected_by_name(name, value, why, rule):
     with pytest.raises(InvalidValue) as caught:
         Options(**{name: value})
     assert str(caught.value).startswith(f"{name} {shorten(value)} {why}")
@@ -172,7 +172,7 @@ def test_inbox_prefix(prefix):
 @pytest.mark.rule("OPT-10")
 def test_tls():
     context = Context()
-    table = [  # tls, tls_first, what becomes of tls
+    table = [  # tls, tls_first, the resulting tls
         (None, False, None),
         (False, False, None),
         (True, False, True),
@@ -190,9 +190,9 @@ def test_tls():
 
 @pytest.mark.rule("OPT-10")
 @pytest.mark.parametrize("tls", ["cert.pem", b"x", 1, 0, 1.0])
-def test_tls_is_no_number_and_no_file_name(tls):
+def test_tls_is_not_a_number_or_a_file_name(tls):
     name = type(tls).__name__
-    with pytest.raises(InvalidValue, match=rf"^tls is {name}, neither a bool nor a context \(OPT"):
+    with pytest.raises(InvalidValue, match=rf"^tls is not a bool or a context: {name} \(OPT"):
         Options(tls=tls)
 
 
@@ -211,23 +211,31 @@ def test_servers(servers, shown):
 
 
 BAD_SERVERS = [  # servers, tls, message
-    ([], None, "servers is empty: at least one is needed (OPT-6)"),
-    ((), None, "servers is empty: at least one is needed (OPT-6)"),
+    ([], None, "servers is empty: at least one is required (OPT-6)"),
+    ((), None, "servers is empty: at least one is required (OPT-6)"),
     ("", None, "server '' has no host (OPT-3)"),
-    (None, None, "servers is NoneType, not a str or a list of them (OPT-6)"),
-    (b"u:s3cr3t@host", None, "servers is bytes, not a str or a list of them (OPT-6)"),
-    ({"a": 1}, None, "servers is dict, not a str or a list of them (OPT-6)"),
+    (None, None, "servers is not a str or a list of str: NoneType (OPT-6)"),
+    (b"u:s3cr3t@host", None, "servers is not a str or a list of str: bytes (OPT-6)"),
+    ({"a": 1}, None, "servers is not a str or a list of str: dict (OPT-6)"),
     (["a", 1], None, "server is int, not a str (OPT-1)"),
-    (["ws://a", "s3cr3t@b"], None, "servers ws://a:80 and nats://b:4222: WebSocket and plain"),
-    (["tls://a", "wss://b"], None, "servers tls://a:4222 and wss://b:443: WebSocket and plain"),
-    ("ws://s3cr3t@a", True, "server ws://a:80 would have no TLS: write wss (OPT-8)"),
-    (["wss://a", "ws://b"], True, "server ws://b:80 would have no TLS: write wss (OPT-8)"),
+    (
+        ["ws://a", "s3cr3t@b"],
+        None,
+        "WebSocket and plain servers do not mix: ws://a:80 and nats://b:4222; ",
+    ),
+    (
+        ["tls://a", "wss://b"],
+        None,
+        "WebSocket and plain servers do not mix: tls://a:4222 and wss://b:443; ",
+    ),
+    ("ws://s3cr3t@a", True, "server would have no TLS: ws://a:80; use wss (OPT-8)"),
+    (["wss://a", "ws://b"], True, "server would have no TLS: ws://b:80; use wss (OPT-8)"),
 ]
 
 
 @pytest.mark.rule("OPT-6", "OPT-7", "OPT-8")
 @pytest.mark.parametrize(("servers", "tls", "message"), BAD_SERVERS)
-def test_servers_that_are_refused(servers, tls, message):
+def test_servers_that_are_rejected(servers, tls, message):
     with pytest.raises(InvalidValue, match="^" + re.escape(message)) as caught:
         Options(servers=servers, tls=tls)
     assert SECRET not in str(caught.value)
@@ -235,7 +243,7 @@ def test_servers_that_are_refused(servers, tls, message):
 
 @pytest.mark.rule("OPT-8")
 def test_tls_first_is_tls():
-    with pytest.raises(InvalidValue, match="would have no TLS"):
+    with pytest.raises(InvalidValue, match="server would have no TLS"):
         Options(servers="ws://a", tls_first=True)
     assert read_servers("wss://a", True) == [ServerUrl("wss", "a", 443)]
 
@@ -274,7 +282,7 @@ def test_credentials_that_contradict_each_other(given):
         Options(**given)
 
 
-def test_unknown_options_are_no_options():
+def test_an_unknown_option_is_a_type_error():
     with pytest.raises(TypeError, match="max_reconnect'"):
         Options(max_reconnect=1)
     with pytest.raises(TypeError, match="positional"):
