@@ -32,7 +32,7 @@ def runtime(request) -> Runtime:
 
 @contextmanager
 def one_warning(what):
-    """Exactly one ResourceWarning, which names what was dropped."""
+    """Expect exactly one ResourceWarning, which names the dropped object."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ResourceWarning)
         yield
@@ -44,7 +44,7 @@ def one_warning(what):
 
 
 async def consumed(js):
-    """A consume() that is left by break, without a block."""
+    """Leave a consume() by break, without a block."""
     stream = await js.create_stream(CONFIG)
     await stream.purge()
     for _ in range(10):
@@ -59,7 +59,7 @@ DROPS = ["here", "in another thread"]
 @pytest.mark.parametrize("nak", [False, True])
 @pytest.mark.parametrize("where", DROPS)
 def test_consume(runtime, js_server, where, nak):
-    """No pull is left on the server, and with `nak_on_exit` the next reader gets what was left."""
+    """No pull is left at the server; with `nak_on_exit` the next reader gets the rest."""
 
     async def main():
         async with runtime.connect(js_server.url) as client:
@@ -116,7 +116,7 @@ def test_push_and_watch(runtime, js_server):
     runtime.run(main)
 
 
-def test_nothing_is_said_about_what_has_ended(runtime, js_server):
+def test_there_is_no_warning_about_iterators_that_have_ended(runtime, js_server):
     async def main():
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -165,7 +165,7 @@ def test_consume_without_a_loop(adapter, js_server, where):
 
 
 def test_a_closed_loop(js_server):
-    """What outlives its event loop is dropped without a word: there is nothing left to stop."""
+    """An iterator that outlives its event loop is dropped without a warning."""
     runtime = Runtime("asyncio")
     kept = []
 

@@ -1,4 +1,4 @@
-"""A name that stands for several addresses."""
+"""A name with several addresses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.adapters.runtimes import Runtime
 
 
 def name_for(monkeypatch, *ports: int) -> str:
-    """A name that leads to these ports, for everybody who asks Python's own resolver."""
+    """Make Python's resolver return these ports for a name."""
     addresses = [
         (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("127.0.0.1", port))
         for port in ports

@@ -1,4 +1,4 @@
-"""What only the adapter without loop and thread has to care for: calls, signals, forks."""
+"""The adapter without loop and thread: its calls, signals, forks."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ INFO = b'INFO {"server_id":"x","version":"2.10.0","headers":true,"max_payload":1
 
 @pytest.fixture
 def watcher(server):
-    """Somebody who sees what arrives, without any help of the client that is looked at."""
+    """A client that receives messages independently of the client under test."""
     with threads.connect(server.url, max_msgs=200_000) as watcher:
         yield watcher
 
 
-def test_a_publish_is_out_when_it_returns(server, watcher):
+def test_a_publish_is_sent_when_it_returns(server, watcher):
     sub = watcher.subscribe("a")
     watcher.flush()
     with connect(server.url) as client:
@@ -62,8 +62,8 @@ def test_corked(server, watcher):
             assert len(sub.next(timeout=5).data) == 100_000  # more than a megabyte
 
 
-def test_writing_and_reading_at_once(server):
-    """Much more than all buffers hold goes out, and comes back while it does."""
+def test_writing_and_reading_at_the_same_time(server):
+    """More data than all buffers hold is sent, and received while it is being sent."""
     size, count = 64_000, 500
     with connect(server.url, max_bytes=size * count) as client:
         sub = client.subscribe("a")
@@ -91,8 +91,8 @@ def test_one_thread_at_a_time(server):
         assert sub.next(timeout=5).data == b""
 
 
-def test_a_publisher_reconnects_on_the_way(own_server, monkeypatch):
-    """It calls nothing that waits; its messages are kept until there is a server again."""
+def test_publishing_alone_reconnects(own_server, monkeypatch):
+    """No call waits; the messages are kept until there is a server again."""
     monkeypatch.setattr(blocking, "_LOOK", 0.0)
     with connect(own_server.url, reconnect_wait=0.01) as client:
         own_server.kill()
@@ -132,8 +132,8 @@ def test_a_publish_after_the_server_has_hung_up_on_an_idle_client(count):
 
 
 @pytest.mark.rule("RECON-16")
-def test_a_publish_right_after_the_last_words_of_a_server(monkeypatch):
-    """They are one read, the end of the transport is another."""
+def test_a_publish_after_the_last_words_of_a_server(monkeypatch):
+    """The last words are one read, the end of the transport is another."""
     monkeypatch.setattr(blocking, "_LOOK", 0.0)
     with Listener(INFO, (b"PING\r\n", b"PONG\r\nPING\r\n")) as dying, Server() as server:
         client = connect([f"nats://{dying.address}", server.url], shuffle=False)
@@ -147,7 +147,7 @@ def test_a_publish_right_after_the_last_words_of_a_server(monkeypatch):
 
 
 @pytest.mark.rule("RECON-15")
-def test_a_publish_waits_for_an_attempt_to_connect_but_not_longer(server, deaf_url):
+def test_a_publish_waits_for_one_attempt_to_connect_at_most(server, deaf_url):
     with connect(
         server.url, connect_timeout=0.3, reconnect_wait=60, reconnect_wait_max=60
     ) as client:
@@ -164,7 +164,7 @@ def test_a_publish_waits_for_an_attempt_to_connect_but_not_longer(server, deaf_u
             client.close(0.1)
 
 
-def test_what_nobody_waits_for_is_read_now_and_then(server, monkeypatch):
+def test_data_is_read_from_time_to_time_while_only_publishing(server, monkeypatch):
     monkeypatch.setattr(blocking, "_LOOK", 0.0)
     with connect(server.url) as client:
         sub = client.subscribe("a")
@@ -174,7 +174,7 @@ def test_what_nobody_waits_for_is_read_now_and_then(server, monkeypatch):
         assert sub.next(timeout=0).data == b"1"
 
 
-def test_there_is_nothing_to_wait_for(server):
+def test_waiting_on_a_closed_connection(server):
     client = connect(server.url)
     client.close()
     with pytest.raises(ConnectionClosed):
@@ -183,7 +183,7 @@ def test_there_is_nothing_to_wait_for(server):
         client.port._turn()
 
 
-def test_refusals():
+def test_rejected_arguments():
     with pytest.raises(InvalidValue):
         connect("http://127.0.0.1")
     begin = time.monotonic()
@@ -198,7 +198,7 @@ def test_refusals():
 
 @pytest.fixture
 def deaf_url():
-    """Of a server that lets the system try to connect, and try."""
+    """The URL of a server that never answers an attempt to connect."""
     with ExitStack() as stack:
         deaf = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
         for _ in range(3):  # until its queue is full
@@ -208,14 +208,14 @@ def deaf_url():
         yield "nats://127.0.0.1:%d" % deaf.getsockname()[1]
 
 
-def test_connecting_takes_no_longer_than_it_may(deaf_url):
+def test_connecting_keeps_its_timeout(deaf_url):
     begin = time.monotonic()
     with pytest.raises(ConnectionClosed, match="did not provide a connection within"):
         connect(deaf_url, connect_timeout=0.2)
     assert 0.2 <= time.monotonic() - begin < 2
 
 
-def test_other_time_outs_hold_while_it_connects(server, deaf_url):
+def test_other_timeouts_hold_during_an_attempt_to_connect(server, deaf_url):
     with connect(server.url, connect_timeout=20) as client:
         client.set_servers(deaf_url)
         sub = client.subscribe("a")
@@ -232,7 +232,7 @@ def test_connecting_can_be_interrupted(deaf_url):
 
 @pytest.mark.parametrize("adapter", [blocking, threads])
 def test_waiting_without_poll(server, monkeypatch, adapter):
-    """As on Windows, which has only select."""
+    """Windows has only select."""
     monkeypatch.setattr(adapter, "wait_for", _sockets._wait_on_windows)
     with adapter.connect(server.url) as client:
         sub = client.subscribe("a")
@@ -251,7 +251,7 @@ def test_waiting_without_poll(server, monkeypatch, adapter):
 
 
 def interrupted(work) -> bool:
-    """Have it interrupted after a moment, as by Ctrl-C; it must not end by itself."""
+    """Interrupt the call after a moment, as Ctrl-C does; it must not end by itself."""
     main = threading.main_thread().ident
     assert main is not None
     pause = random.uniform(0.0, 0.003)
@@ -276,7 +276,7 @@ def interrupted(work) -> bool:
 
 
 def test_interrupts_at_any_moment(server, watcher):
-    """Nothing is torn: the same connection, every message once, in order, and whole."""
+    """The connection survives: every message arrives once, in order, and complete."""
     seen = watcher.subscribe("out")
     watcher.flush()
     accepted = interrupts = 0
@@ -313,8 +313,8 @@ def test_interrupts_at_any_moment(server, watcher):
     assert got == sorted(set(got))
 
 
-def test_calls_that_are_cut_off_at_their_edges(server, watcher):
-    """Before a call has begun, and after its end: the next one finds out and makes up for it."""
+def test_calls_that_are_interrupted_at_their_edges(server, watcher):
+    """An interrupt before a call begins or after it ends: the next call recovers."""
     sub = watcher.subscribe("a")
     watcher.flush()
     with connect(server.url) as client:
@@ -334,7 +334,7 @@ def test_calls_that_are_cut_off_at_their_edges(server, watcher):
 
 # A coroutine that was made in the moment of an interrupt is not run, and Python says so.
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
-def test_interrupts_while_there_is_nothing_to_wait_for(server):
+def test_interrupts_while_no_call_waits(server):
     rounds, each = 50, 100
     with connect(server.url, max_msgs=200_000) as client:
         sub = client.subscribe("a")
@@ -377,7 +377,7 @@ def test_an_interrupt_ends_a_wait_at_once(server):
 
 
 class Alarm(Exception):
-    """What a signal handler raised, at the worst of moments."""
+    """Raised by a signal handler, at the worst moment."""
 
 
 MOMENTS = [
@@ -395,7 +395,7 @@ MOMENTS = [
 
 @pytest.mark.parametrize(("whose", "method", "when"), MOMENTS)
 def test_exceptions_of_other_handlers(server, monkeypatch, whose, method, when):
-    """They are not put off. If bytes may be lost, the client makes a new connection."""
+    """They are not deferred. If bytes may be lost, the client reconnects."""
     with connect(server.url, reconnect_wait=0.01) as client:
         sub = client.subscribe("a")
         client.flush()
@@ -421,7 +421,7 @@ def test_exceptions_of_other_handlers(server, monkeypatch, whose, method, when):
 
 
 def in_child(work) -> None:
-    """Run it in a child process; what it raises makes this fail."""
+    """Run it in a child process; fail if it raises."""
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:

@@ -1,4 +1,4 @@
-"""Cancelled at any await, a connection stays whole and no message is lost."""
+"""Calls that are canceled at any await leave the connection intact and lose no message."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def runtime(request) -> Runtime:
 
 
 def test_next(runtime, server):
-    """Whoever takes a message is cancelled again and again, sooner or later after its start."""
+    """A reader is canceled again and again, at different times after its start."""
 
     async def main():
         async with runtime.connect(server.url) as client, runtime.connect(server.url) as other:
@@ -50,7 +50,7 @@ def test_next(runtime, server):
 
 
 def test_iteration(runtime, server):
-    """Also at its pauses, which it makes with messages at hand."""
+    """Also at its checkpoints, where messages are available."""
 
     async def main():
         async with runtime.connect(server.url) as client:
@@ -95,7 +95,7 @@ def test_request(runtime, server):
 
 
 def test_publish_while_the_server_does_not_read(runtime, own_server):
-    """No half of a frame is left on the wire, and what was accepted arrives."""
+    """No partial frame is left on the wire, and accepted messages arrive."""
     size = 300_000
 
     async def main():
@@ -134,7 +134,7 @@ INFO = b'INFO {"server_id":"S","version":"2.11.0","max_payload":1048576}\r\n'
 
 @pytest.mark.parametrize("greeting", [b"", INFO])
 def test_connect(runtime, greeting):
-    """The server lets us wait, for INFO or for PONG; whoever gives up leaves nothing open."""
+    """The server does not send INFO, or PONG; a canceled connect leaves nothing open."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(0)
         url = "nats://127.0.0.1:%d" % listener.getsockname()[1]
@@ -192,8 +192,8 @@ def test_dial(runtime, monkeypatch):
 
 
 @pytest.mark.parametrize("call", ["flush", "drain", "close"])
-def test_the_end(runtime, own_server, call):
-    """Cancelled while the server is frozen; afterwards the client can be closed as ever."""
+def test_flush_drain_and_close(runtime, own_server, call):
+    """Canceled while the server is frozen; afterwards the client can be closed as usual."""
 
     async def main():
         async with runtime.connect(own_server.url) as client:

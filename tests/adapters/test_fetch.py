@@ -1,4 +1,4 @@
-"""Fetches that are cancelled, left or forgotten: no message is lost, no pull stays behind."""
+"""Fetches that are canceled, left or dropped: no message is lost, and no pull is left."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def runtime(request) -> Runtime:
 
 
 async def new_consumer(client, **config):
-    """A consumer of a stream of its own, and a function that fills it."""
+    """Return a consumer of a new stream, and a function that fills it."""
     js = JetStream(client)
     name = f"S{next(_numbers)}"
     stream = await js.create_stream(name=name, subjects=[name], storage="memory")
@@ -50,7 +50,7 @@ async def until(runtime, look):
 
 
 def waiting(consumer, count):
-    """Whether so many pulls wait at the server."""
+    """Return whether so many pulls wait at the server."""
 
     async def look():
         return (await consumer.info()).num_waiting == count
@@ -62,8 +62,8 @@ def data(batch):
     return [msg.data for msg in batch]
 
 
-def test_cancelled_fetches_at_once_keep_what_came(runtime, js_server):
-    """What arrived for any of several fetches of one handle is there for the next one."""
+def test_canceled_fetches_keep_received_messages(runtime, js_server):
+    """Messages that arrived for several fetches of one handle are kept for the next one."""
 
     async def main():
         async with runtime.connect(js_server.url) as client:
@@ -81,8 +81,8 @@ def test_cancelled_fetches_at_once_keep_what_came(runtime, js_server):
     runtime.run(main)
 
 
-def test_cancelled_fetch_gives_its_pull_back(runtime, js_server):
-    """What is published after it goes to another handle at once, not to a dead end."""
+def test_a_canceled_fetch_returns_its_pull(runtime, js_server):
+    """Later messages go to another handle at once, not to the canceled fetch."""
 
     async def main():
         async with runtime.connect(js_server.url) as client:
@@ -98,8 +98,8 @@ def test_cancelled_fetch_gives_its_pull_back(runtime, js_server):
     runtime.run(main)
 
 
-def test_cancelled_at_any_moment(runtime, js_server):
-    """Fetches are cancelled sooner or later, while messages come: none is lost or doubled."""
+def test_canceled_at_any_moment(runtime, js_server):
+    """Fetches are canceled while messages arrive: none is lost or duplicated."""
 
     async def main():
         async with runtime.connect(js_server.url) as client, runtime.connect(js_server.url) as more:
@@ -138,7 +138,7 @@ def test_cancelled_at_any_moment(runtime, js_server):
 
 
 def test_an_iteration_that_is_left(runtime, js_server):
-    """Its pull is given back soon, and the messages that it did not provide are not lost."""
+    """Its pull is returned soon, and messages that were not taken are not lost."""
 
     async def main():
         async with runtime.connect(js_server.url) as client:
@@ -162,7 +162,7 @@ def subscriptions(server, client):
 
 
 def test_a_handle_for_each_fetch(runtime, js_server):
-    """Handles that are dropped leave no subscriptions, here or at the server."""
+    """Dropped handles leave no subscriptions, neither here nor at the server."""
 
     async def main():
         async with runtime.connect(js_server.url) as client:
@@ -186,7 +186,7 @@ def test_a_handle_for_each_fetch(runtime, js_server):
 @pytest.mark.parametrize("adapter", [blocking, threads], ids=["blocking", "threads"])
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_a_handle_for_each_fetch_without_a_loop(adapter, elsewhere, js_server):
-    """Likewise where nothing is async, whichever thread collects the garbage."""
+    """The same where nothing is async, whichever thread collects the garbage."""
     with adapter.connect(js_server.url) as client:
         js = js_blocking.JetStream(client)
         name = f"S{next(_numbers)}"
@@ -217,7 +217,7 @@ def test_a_handle_for_each_fetch_without_a_loop(adapter, elsewhere, js_server):
 
 
 def test_as_tasks_of_asyncio(js_server):
-    """A fetch is as good as a coroutine to all that asyncio makes of coroutines."""
+    """asyncio accepts a fetch wherever it accepts a coroutine."""
     asyncio = pytest.importorskip("asyncio")
     runtime = Runtime("asyncio")
 

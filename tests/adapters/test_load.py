@@ -1,4 +1,4 @@
-"""Under load nothing is lost, nothing doubled, and nothing overflows that has a reader."""
+"""Under load no message is lost or duplicated, and no queue with a reader overflows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BURST = 300_000
 
 
 class SlowServer:
-    """Takes its time to read; keeps what clients publish."""
+    """Reads slowly, and keeps the messages that clients publish."""
 
     def __init__(self) -> None:
         self._listener = socket.socket()
@@ -81,7 +81,7 @@ def test_a_hundred_tasks_publish_to_a_slow_server(runtime):
 
 @pytest.mark.rule("SUB-5")
 @pytest.mark.parametrize("runtime", RUNTIMES)
-def test_an_iterator_keeps_up_with_whatever_comes(runtime, server):
+def test_an_iterator_keeps_up_with_a_fast_sender(runtime, server):
     """The queue holds 65,536 messages: nothing may read far ahead of a reader that never rests."""
     runtime = Runtime(runtime)
 

@@ -1,4 +1,4 @@
-"""What only adapters on an event loop have to care for: how blocks end, and idle loops."""
+"""The adapters on an event loop: how blocks end, idle loops, forks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def runtime(request) -> Runtime:
 
 
 @pytest.mark.parametrize("error", [ValueError, ConnectionClosed, KeyboardInterrupt])
-def test_what_the_block_raises_comes_out_as_it_is(runtime, server, error):
+def test_the_error_of_a_block_is_raised_unchanged(runtime, server, error):
     mine = error("mine")
 
     async def main():
@@ -36,7 +36,7 @@ def test_what_the_block_raises_comes_out_as_it_is(runtime, server, error):
     runtime.run(main)
 
 
-def test_so_does_what_connect_raises(runtime):
+def test_the_error_of_connect_is_raised_unchanged(runtime):
     async def main():
         with pytest.raises(ConnectFailed):
             async with runtime.connect(f"nats://127.0.0.1:{free_port()}"):
@@ -45,7 +45,7 @@ def test_so_does_what_connect_raises(runtime):
     runtime.run(main)
 
 
-def test_a_name_that_dns_cannot_carry(runtime):
+def test_a_name_that_cannot_be_encoded_for_dns(runtime):
     async def main():
         with pytest.raises(ConnectFailed):
             async with runtime.connect("nats://%s.example:4222" % ("x" * 70), connect_timeout=20):
@@ -56,8 +56,8 @@ def test_a_name_that_dns_cannot_carry(runtime):
     assert time.monotonic() - begin < 10
 
 
-def test_a_cancelled_block_ends_soon(runtime, own_server):
-    """With a frozen server as well: nothing can be flushed."""
+def test_a_canceled_block_ends_soon(runtime, own_server):
+    """Also with a frozen server, where nothing can be flushed."""
 
     async def hang():
         async with runtime.connect(own_server.url) as client:
@@ -82,7 +82,7 @@ def test_a_cancelled_block_ends_soon(runtime, own_server):
         own_server.thaw()
 
 
-def test_a_cancelled_block_sends_what_it_has_published(runtime, server):
+def test_a_canceled_block_sends_its_messages(runtime, server):
     async def publish():
         async with runtime.connect(server.url) as client:
             await client.publish("a", b"1")
@@ -139,7 +139,7 @@ def test_await_connect(server):
 
 
 def calls(client, sub):
-    """Every call that could reach the port."""
+    """Return every call that could reach the port."""
     return [
         lambda: client.publish("a", b"not ours"),
         lambda: client.publish("a", b"not ours", headers={"K": "v"}),
@@ -157,7 +157,7 @@ def calls(client, sub):
 
 
 def fork_while(client, sub):
-    """A child that tries everything, and that ends the block of the client."""
+    """A child that tries every call, and then leaves the block of the client."""
 
     async def leave_block():
         async with client:
@@ -176,7 +176,7 @@ def fork_while(client, sub):
 @pytest.mark.rule("CONN-32")
 @pytest.mark.parametrize("tls", [False, True])
 def test_a_fork(runtime, server, tls_server, tls):
-    """The child is refused, and the parent does not notice."""
+    """Calls raise in the child, and the parent is not affected."""
     url, options = (tls_server[0].url, tls_server[1]) if tls else (server.url, {})
 
     async def main():
@@ -247,7 +247,7 @@ def test_on_another_loop(server):
     asyncio.run(main())
 
 
-def test_trio_is_told_from_asyncio():
+def test_the_adapter_of_trio_on_asyncio():
     from natsproto.adapters.trio import connect
 
     async def main():
@@ -258,8 +258,8 @@ def test_trio_is_told_from_asyncio():
         asyncio.run(main())
 
 
-def test_a_timer_of_trio_that_is_moved_up(server):
-    """The first deadline is that of a PING, minutes away; a time-out comes before it."""
+def test_a_timer_of_trio_that_is_moved_forward(server):
+    """The first deadline is that of a PING, minutes away; a timeout comes before it."""
     trio = pytest.importorskip("trio")
     from natsproto.adapters.trio import connect
 

@@ -1,4 +1,4 @@
-"""Puts and deletions of objects that are cancelled, at any moment: nothing is left behind."""
+"""Puts and deletions of objects, canceled at any moment: no chunk is left."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def subjects(js):
 
 
 async def until(runtime, look):
-    """What is swept behind the caller's back is gone after some seconds."""
+    """Wait until chunks that are deleted in the background are gone."""
     for _ in range(300):
         if await look():
             return
@@ -35,8 +35,8 @@ async def until(runtime, look):
 
 
 @pytest.mark.rule("OBJ-25")
-def test_cancelled(runtime, js_server):
-    """Sooner or later, even when the info is on its way: either all of it is there, or nothing."""
+def test_a_canceled_put(runtime, js_server):
+    """Canceled at any time, even while the info is sent: either all of it exists, or nothing."""
 
     async def main():
         async with (
@@ -70,8 +70,8 @@ def test_cancelled(runtime, js_server):
 
 
 @pytest.mark.rule("OBJ-24", "OBJ-34")
-def test_a_deletion_that_is_cancelled(runtime, js_server):
-    """Either it is there with all of its chunks, or it is deleted and has none."""
+def test_a_canceled_deletion(runtime, js_server):
+    """Either the object exists with all its chunks, or it is deleted and has none."""
 
     async def main():
         async with (

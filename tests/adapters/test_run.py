@@ -1,4 +1,4 @@
-"""Callbacks at the same time: what only the adapters can get wrong, their ends most of all."""
+"""Concurrent callbacks: the part of the adapters, above all how they end."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def runtime(request) -> Runtime:
 
 
 async def ten(client):
-    """A consumer of ten messages."""
+    """Return a consumer of ten messages."""
     js = JetStream(client)
     stream = await js.create_stream(CONFIG)
     await stream.purge()
@@ -43,8 +43,8 @@ async def ten(client):
 
 
 @pytest.mark.parametrize("concurrency", [1, 4])
-def test_cancelled(runtime, js_server, concurrency):
-    """The callbacks are cancelled, too, and have ended when run has; the rest is given back."""
+def test_canceled(runtime, js_server, concurrency):
+    """The callbacks are canceled as well and have ended when run has; the rest is returned."""
 
     async def main():
         async with runtime.connect(js_server.url) as client:
@@ -75,7 +75,7 @@ def test_cancelled(runtime, js_server, concurrency):
 
 
 def test_asyncio_leaves_no_task(js_server):
-    """Cancelled, or after a failure; a time-out of the caller's comes out as such."""
+    """After cancellation and after a failure; a timeout of the caller is raised as such."""
     runtime = Runtime("asyncio")
 
     async def main():
@@ -99,8 +99,8 @@ def test_asyncio_leaves_no_task(js_server):
     runtime.run(main)
 
 
-def test_a_callback_that_is_cancelled_by_itself(js_server):
-    """asyncio: it may await something that was cancelled. That ends the run like that."""
+def test_a_callback_that_raises_cancelled_error(js_server):
+    """A callback on asyncio may await a canceled task. Its CancelledError ends the run."""
     runtime = Runtime("asyncio")
 
     async def main():
@@ -119,8 +119,8 @@ def test_a_callback_that_is_cancelled_by_itself(js_server):
     runtime.run(main)
 
 
-def test_trio_is_cancelled_by_one_exception(js_server):
-    """Not by a group of them, one for each callback: whoever looks for Cancelled finds it."""
+def test_trio_raises_one_cancelled(js_server):
+    """Not a group with one for each callback: handlers for Cancelled find it."""
     trio = pytest.importorskip("trio")
     runtime = Runtime("trio")
 
@@ -155,7 +155,7 @@ def blocking_ten(adapter, server):
 
 
 def test_threads(js_server):
-    """Each callback is in a thread of its own, the caller's among them; none is left."""
+    """Each callback runs in its own thread, one of them the caller's; no thread is left."""
     meeting = threading.Barrier(3, timeout=5)
     idents = set()
 
@@ -174,7 +174,7 @@ def test_threads(js_server):
 
 @pytest.mark.parametrize("adapter", [with_threads, without_a_loop], ids=["threads", "blocking"])
 def test_ctrl_c(js_server, adapter):
-    """In a callback: it comes out of run, which has stopped the consume."""
+    """Ctrl-C in a callback is raised by run, which has stopped the consume."""
     with blocking_ten(adapter, js_server) as consumer:
         messages = consumer.consume(max_messages=10)
         seen = []
@@ -204,7 +204,7 @@ def test_ctrl_c_while_threads_wait(js_server):
         assert messages.closed
 
 
-def test_a_blocking_client_has_one_thread(js_server):
+def test_a_blocking_client_rejects_concurrent_callbacks(js_server):
     with blocking_ten(without_a_loop, js_server) as consumer:
         messages = consumer.consume(stop_after=10)
         with pytest.raises(InvalidValue, match=r"not for 2 at once: natsproto\.adapters\.threads"):
@@ -214,7 +214,7 @@ def test_a_blocking_client_has_one_thread(js_server):
 
 
 def test_a_system_without_threads(js_server, monkeypatch):
-    """Those that were begun end; nobody waits for those that were not."""
+    """Threads that have started end; run does not wait for those that could not start."""
     started = []
 
     class Thread(threading.Thread):

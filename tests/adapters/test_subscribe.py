@@ -1,4 +1,4 @@
-"""Subscribing that is cancelled, at any moment: nothing is left behind."""
+"""Subscribing, canceled at any moment: no consumer is left."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def runtime(request) -> Runtime:
 
 
 def subscriptions(server, name):
-    """How many a client has, as the server counts."""
+    """Return how many subscriptions a client has, as counted by the server."""
     connections = server.monitor("/connz")["connections"]
     [found] = [each for each in connections if each.get("name") == name]
     return found["subscriptions"]
@@ -34,8 +34,8 @@ def subscriptions(server, name):
 
 @pytest.mark.rule("JSSUB-12")
 @pytest.mark.parametrize("asked", [{}, {"durable": "d"}], ids=["ephemeral", "durable"])
-def test_cancelled_while_the_server_is_silent(runtime, js_server, asked):
-    """It does not wait for an answer; what was created all the same is deleted."""
+def test_canceled_while_the_server_is_silent(runtime, js_server, asked):
+    """It does not wait for an answer; a consumer that was created anyway is deleted."""
 
     async def main():
         async with (

@@ -1,4 +1,4 @@
-"""What only the adapter with a thread has to care for: many callers, its end, forks."""
+"""The adapter with a thread: many callers, its end, forks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.core import ROOT
 
 
 def run_all(works) -> None:
-    """Each in a thread of its own; the first failure of any is raised."""
+    """Run each in its own thread; raise the first failure."""
     failures: list[BaseException] = []
 
     def run(work):
@@ -114,7 +114,7 @@ def test_several_readers_share_a_subscription(server):
 
 
 @pytest.mark.parametrize("end", ["close", "drain"])
-def test_the_end_wakes_everybody(server, end):
+def test_closing_wakes_all_waiting_calls(server, end):
     with connect(server.url) as client:
         waiting = threading.Barrier(4)
         outcomes = []
@@ -146,12 +146,12 @@ def test_the_end_wakes_everybody(server, end):
         assert client.port._thread.is_alive() is False
 
 
-def test_the_end_comes_from_many(server):
+def test_closing_from_many_threads(server):
     with connect(server.url) as client:
         run_all([client.close] * 8)
 
 
-def test_an_interpreter_that_forgets_it_can_end(server):
+def test_the_program_ends_without_closing_its_client(server):
     code = "import sys; from natsproto.adapters.threads import connect; connect(sys.argv[1])"
     begin = time.monotonic()
     subprocess.run([sys.executable, "-c", code, server.url], cwd=ROOT, check=True, timeout=10)
@@ -159,7 +159,7 @@ def test_an_interpreter_that_forgets_it_can_end(server):
 
 
 def received(server, code, *args, **options):
-    """What the program publishes to `a`; it is run with a URL as its first argument."""
+    """Return what the program publishes to `a`; its first argument is the URL."""
     with connect(server.url, max_msgs=200_000) as watcher:
         sub = watcher.subscribe("a")
         watcher.flush()
@@ -182,7 +182,7 @@ for number in range(int(sys.argv[2])):
 
 @pytest.mark.rule("CONN-30")
 @pytest.mark.parametrize("count", [1, 10, 1000, 100_000])
-def test_what_was_published_is_sent_at_the_end_of_the_program(server, count):
+def test_published_messages_are_sent_at_the_end_of_the_program(server, count):
     got, done = received(server, FORGETFUL, str(count))
     assert got == [b"%d" % number for number in range(count)]
     assert (done.returncode, done.stderr) == (0, "")
@@ -205,7 +205,7 @@ other.publish("a", b"1")
 
 
 @pytest.mark.rule("CONN-30")
-def test_what_cannot_be_sent_at_the_end_of_the_program_shows(server):
+def test_unsent_messages_are_reported_at_the_end_of_the_program(server):
     begin = time.monotonic()
     got, done = received(server, CUT_OFF)
     assert "MessagesUnconfirmed" in done.stderr
@@ -215,7 +215,7 @@ def test_what_cannot_be_sent_at_the_end_of_the_program_shows(server):
 
 
 def drop(holder):
-    """Drop what is in the list, and wait until the thread of its port has ended."""
+    """Drop the items of the list, and wait until the thread of their port has ended."""
     thread = holder[0].port._thread
     holder.clear()
     deadline = time.monotonic() + 10
@@ -227,7 +227,7 @@ def drop(holder):
 
 @pytest.mark.rule("CONN-31")
 @pytest.mark.parametrize("cycle", [False, True])
-def test_a_client_that_is_dropped_is_closed_with_a_warning(server, cycle):
+def test_a_dropped_client_is_closed_with_a_warning(server, cycle):
     with connect(server.url) as watcher:
         sub = watcher.subscribe("a")
         watcher.flush()
@@ -246,7 +246,7 @@ def test_a_client_that_is_dropped_is_closed_with_a_warning(server, cycle):
 
 
 @pytest.mark.rule("CONN-31")
-def test_a_client_that_is_dropped_and_cannot_send_says_so(own_server, monkeypatch):
+def test_a_dropped_client_that_cannot_send_reports_it(own_server, monkeypatch):
     crashes = []
     monkeypatch.setattr(threading, "excepthook", crashes.append)
     monkeypatch.setattr(on_threads, "CLOSE", 0.1)
@@ -263,7 +263,7 @@ def test_a_client_that_is_dropped_and_cannot_send_says_so(own_server, monkeypatc
 
 
 @pytest.mark.rule("CONN-31")
-def test_a_client_lives_as_long_as_something_made_of_it(server):
+def test_a_client_lives_as_long_as_its_subscriptions(server):
     holder = [connect(server.url).subscribe("a")]
     gc.collect()
     with connect(server.url) as other:
@@ -276,7 +276,7 @@ def test_a_client_lives_as_long_as_something_made_of_it(server):
 
 @pytest.fixture
 def slow_names(monkeypatch):
-    """A name server that answers when it is allowed to."""
+    """A name server that answers when the test lets it."""
     allowed = threading.Event()
     real = socket.getaddrinfo
     asked = []
@@ -294,7 +294,7 @@ def slow_names(monkeypatch):
 
 
 @pytest.mark.rule("CLOCK-3")
-def test_a_slow_name_server_holds_up_no_timeout(server, slow_names):
+def test_a_slow_name_server_does_not_delay_timeouts(server, slow_names):
     allowed, asked = slow_names
     url = f"nats://slow.example:{server.port}"
     begin = time.monotonic()
@@ -318,7 +318,7 @@ def test_a_slow_name_server_holds_up_no_timeout(server, slow_names):
 
 @pytest.mark.rule("CLOCK-3")
 def test_a_name_is_looked_up_where_no_thread_can_be_started(server, monkeypatch):
-    """As at the end of the interpreter."""
+    """The interpreter starts no threads at its end."""
     real = threading.Thread.start
 
     def start(thread):
@@ -342,13 +342,13 @@ ADDRESSES = [
 
 
 @pytest.mark.parametrize(("host", "expected"), ADDRESSES)
-def test_addresses_are_known_from_names(host, expected):
+def test_addresses_are_distinguished_from_names(host, expected):
     entry = _lookup._numeric(host, 4222)
     assert (entry and (entry[0], entry[4])) == expected
 
 
 class Alarm(Exception):
-    """What a signal handler raised."""
+    """Raised by a signal handler."""
 
 
 @pytest.fixture
@@ -363,7 +363,7 @@ def delivered():
 
 
 @pytest.mark.rule("CLOCK-4")
-def test_a_handler_raises_while_a_call_takes_the_lock_again(delivered):
+def test_a_handler_that_raises_while_a_call_acquires_the_lock_again(delivered):
     mutex = Mutex()
     woken = threading.Lock()
     woken.acquire()
@@ -400,7 +400,7 @@ def test_a_handler_raises_while_a_call_takes_the_lock_again(delivered):
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
 @pytest.mark.rule("CLOCK-4")
 def test_handlers_that_raise_at_any_moment(server):
-    """Whatever they cut off, what comes out is what they raised, and the client goes on."""
+    """Whatever they interrupt, their exception is raised, and the client stays usable."""
     cuts = 0
 
     def raise_alarm(*_):
@@ -427,7 +427,7 @@ def test_handlers_that_raise_at_any_moment(server):
     assert cuts > 100
 
 
-def test_it_sleeps_when_there_is_nothing_to_do(server, monkeypatch):
+def test_the_thread_sleeps_when_there_is_nothing_to_do(server, monkeypatch):
     with connect(server.url) as client:
         turns = []
         step = client.port._step
@@ -455,8 +455,8 @@ def test_fork(server):
         assert client.stats.connects == 1
 
 
-def test_a_crash_of_the_thread_is_told(server, monkeypatch):
-    """A mistake of ours must not leave callers waiting."""
+def test_a_crash_of_the_thread_is_reported(server, monkeypatch):
+    """A bug in the adapter must not leave callers waiting."""
     crashes = []
     monkeypatch.setattr(threading, "excepthook", crashes.append)
     with connect(server.url) as client:
@@ -485,8 +485,8 @@ def test_an_interrupt_ends_a_wait(server):
         assert client.stats.connects == 1
 
 
-def test_callers_outlive_many_servers(own_server):
-    """Every call ends, one way or the other, and the client works in the end."""
+def test_calls_during_many_restarts_of_the_server(own_server):
+    """Every call returns or raises, and the client works in the end."""
     with connect(own_server.url, reconnect_wait=0.01, reconnect_wait_max=0.02) as client:
         sub = client.subscribe("service")
         over = threading.Event()
