@@ -147,7 +147,7 @@ class Options:
         max_msgs: int = 65536,
         max_bytes: int = 64 * 1024 * 1024,
     ) -> None:
-        self.auth = choose_auth(
+        self.auth: Auth = choose_auth(
             user=user,
             password=password,
             token=token,
@@ -157,32 +157,32 @@ class Options:
             nkey=nkey,
             sign=sign,
         )
-        self.tls_first = _flag("tls_first", tls_first)
-        self.tls = _tls(tls, tls_first)
-        self.tls_hostname = _text("tls_hostname", tls_hostname)
-        self.servers = read_servers(servers, self.secure)
-        self.name = _text("name", name)
+        self.tls_first: bool = _flag("tls_first", tls_first)
+        self.tls: object = _tls(tls, tls_first)
+        self.tls_hostname: str = _text("tls_hostname", tls_hostname)
+        self.servers: list[ServerUrl] = read_servers(servers, self.secure)
+        self.name: str = _text("name", name)
         check_publish(inbox_prefix, "inbox prefix")  # OPT-14
-        self.inbox_prefix = inbox_prefix
-        self.no_echo = _flag("no_echo", no_echo)
-        self.verbose = _flag("verbose", verbose)
-        self.pedantic = _flag("pedantic", pedantic)
-        self.ping_interval = _number("ping_interval", ping_interval, 0.001)
-        self.max_pings_out = _whole("max_pings_out", max_pings_out, 1)
-        self.connect_timeout = _number("connect_timeout", connect_timeout, 0.001)
-        self.max_reconnects = _whole("max_reconnects", max_reconnects, -1)
-        self.reconnect_wait_max = _number("reconnect_wait_max", reconnect_wait_max, 0.0)
+        self.inbox_prefix: str = inbox_prefix
+        self.no_echo: bool = _flag("no_echo", no_echo)
+        self.verbose: bool = _flag("verbose", verbose)
+        self.pedantic: bool = _flag("pedantic", pedantic)
+        self.ping_interval: float = _number("ping_interval", ping_interval, 0.001)
+        self.max_pings_out: int = _whole("max_pings_out", max_pings_out, 1)
+        self.connect_timeout: float = _number("connect_timeout", connect_timeout, 0.001)
+        self.max_reconnects: int = _whole("max_reconnects", max_reconnects, -1)
+        self.reconnect_wait_max: float = _number("reconnect_wait_max", reconnect_wait_max, 0.0)
         # OPT-12: a first pause above the longest one would silently be cut.
-        self.reconnect_wait = _number(
+        self.reconnect_wait: float = _number(
             "reconnect_wait", reconnect_wait, 0.0, self.reconnect_wait_max, " (reconnect_wait_max)"
         )
-        self.reconnect_jitter = _number("reconnect_jitter", reconnect_jitter, 0.0, 1.0)
-        self.shuffle = _flag("shuffle", shuffle)
-        self.ignore_discovered = _flag("ignore_discovered", ignore_discovered)
-        self.retry_on_first_connect = _flag("retry_on_first_connect", retry_on_first_connect)
-        self.max_pending_out = _whole("max_pending_out", max_pending_out, 0)
-        self.max_msgs = _whole("max_msgs", max_msgs, 1)
-        self.max_bytes = _whole("max_bytes", max_bytes, 1)
+        self.reconnect_jitter: float = _number("reconnect_jitter", reconnect_jitter, 0.0, 1.0)
+        self.shuffle: bool = _flag("shuffle", shuffle)
+        self.ignore_discovered: bool = _flag("ignore_discovered", ignore_discovered)
+        self.retry_on_first_connect: bool = _flag("retry_on_first_connect", retry_on_first_connect)
+        self.max_pending_out: int = _whole("max_pending_out", max_pending_out, 0)
+        self.max_msgs: int = _whole("max_msgs", max_msgs, 1)
+        self.max_bytes: int = _whole("max_bytes", max_bytes, 1)
 
     @property
     def secure(self) -> bool:

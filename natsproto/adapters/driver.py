@@ -127,9 +127,8 @@ def make_connection(
     return Connection(checked, rng=rng)
 
 
-def _credentials_reader(path: Any) -> Callable[[], str]:
-    if not isinstance(path, str):
-        path = os.fspath(path)
+def _credentials_reader(creds: Any) -> Callable[[], str]:
+    path: str = creds if isinstance(creds, str) else os.fspath(creds)
     try:
         regular = os.stat(path)[0] & _FILE_TYPE == _REGULAR_FILE
     except (OSError, ValueError):  # ValueError: a path with a NUL
