@@ -130,7 +130,7 @@ class Client:
         self.port = port
         self._publish = inner.session.connection.publish
         #: The events of the connection: iterate over them, or take the next one.
-        self.events = Events(inner.events, port)
+        self.events: Events = Events(inner.events, port)
 
     @property
     def info(self) -> Info | None:

@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias, TypedDict
 
+    from .auth import Auth
     from .auth.nkeys import Signer
     from .auth.secret import SecretLike
 

@@ -22,7 +22,7 @@ class TransportProtocol(asyncio.BufferedProtocol):
         self._port: AsyncioPort | None = port
         self.transport: asyncio.Transport | None = None
         self._buffer = memoryview(bytearray(READ_SIZE))
-        self.writable = False
+        self.writable: bool = False
         self.early: list[bytes] | None = None  # received while the TLS handshake is under way
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -33,7 +33,7 @@ class TransportProtocol(asyncio.BufferedProtocol):
             self.transport.abort()
 
     def disown(self) -> None:
-        """Let go of the transport in the child of a fork: it belongs to the parent."""
+        """Release the transport in the child of a fork: it belongs to the parent."""
         self._port = None
         if self.transport is not None:
             disown_socket(self.transport.get_extra_info("socket").fileno())

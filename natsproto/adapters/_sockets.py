@@ -99,7 +99,7 @@ class SocketTransport:
         self._next_address()
 
     def connected(self) -> bool:
-        """Continue connecting; return True when it is done."""
+        """Resume connecting; return True when it is done."""
         error = self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if error:
             self._sock.close()
@@ -118,7 +118,7 @@ class SocketTransport:
         self._tls = context, hostname
 
     def secured(self) -> bool:
-        """Continue the handshake; return True when it is done."""
+        """Resume the handshake; return True when it is done."""
         from ssl import SSLSocket, SSLWantReadError, SSLWantWriteError
 
         if self._tls is not None:
@@ -188,9 +188,11 @@ class SocketDriver(Driver):
         self._transport: SocketTransport | None = None
 
     def now(self) -> float:
+        """Return the time of the system's monotonic clock."""
         return time.monotonic()
 
     def dial(self, effect: Dial) -> None:
+        """Note the effect; `_begin` connects."""
         self._dialing = effect
 
     def _begin(self, effect: Dial, addresses: Addresses) -> None:
@@ -206,23 +208,26 @@ class SocketDriver(Driver):
             self.on_closed(error)
 
     def start_tls(self, effect: StartTls) -> None:
+        """Request a handshake; `_step` does it."""
         from .tls import tls_context
 
         assert self._transport is not None
         self._transport.start_tls(tls_context(self.connection.options), effect.hostname)
 
     def hang_up(self) -> None:
+        """Close the transport, and forget an effect that waits."""
         self._dialing = None
         transport, self._transport = self._transport, None
         if transport is not None:
             transport.close()
 
     def send(self) -> None:
+        """Send as much as the system accepts."""
         if self._transport is not None and self._transport.stage is OPEN:
             self._transport.send(self.connection.data_to_send)
 
     def set_timer(self, deadline: float) -> None:
-        pass  # `_timeout` is asked for before every wait
+        """Ignore the deadline: `_timeout` returns it before every wait."""
 
     def _step(self, ready: bool = True) -> None:
         """Do what a transport that is ready allows, one read at most, and handle the timer."""

@@ -37,7 +37,7 @@ class TransportStream:
         self._close()
 
     def disown(self) -> None:
-        """Let go of the socket in the child of a fork: it belongs to the parent."""
+        """Release the socket in the child of a fork: it belongs to the parent."""
         if self._socket is not None and self._socket.fileno() >= 0:
             disown_socket(self._socket.fileno())
 
@@ -46,7 +46,7 @@ class TransportStream:
             self._socket.close()
 
     def write(self, pieces: list[bytes]) -> None:
-        """Hand data to the writer, which must be idle."""
+        """Pass data to the writer, which must be idle."""
         if pieces:
             self._pieces = pieces
             self.idle = False

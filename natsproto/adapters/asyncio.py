@@ -86,6 +86,7 @@ class AsyncioPort(Driver):
         self._closing: list[asyncio.Future[None]] = []
 
     def now(self) -> float:
+        """Return the time of the loop; raise InvalidState on another one."""
         self._check_loop()
         return self._loop.time()
 
@@ -115,6 +116,7 @@ class AsyncioPort(Driver):
         self._thread = get_ident()
 
     def on_fork(self) -> None:
+        """Release the socket of the parent, and close the connection."""
         self._thread = 0
         protocol, self._protocol = self._protocol, None
         self._task, self._closing = None, []
@@ -123,6 +125,7 @@ class AsyncioPort(Driver):
         super().on_fork()
 
     async def wait(self, waitable: Waitable) -> None:
+        """Wait for a future that the waiter sets."""
         waiter: asyncio.Future[None] = self._loop.create_future()
         wake = partial(self._wake, waiter)
         waitable.waiters.append(wake)
@@ -140,6 +143,7 @@ class AsyncioPort(Driver):
             self._woken += 1
 
     async def checkpoint(self) -> None:
+        """Yield to the loop when the turn is over."""
         if self.turn_is_over():
             self._woken += 1
             try:
@@ -148,6 +152,7 @@ class AsyncioPort(Driver):
                 self._woken -= 1
 
     async def run_all(self, workers: list[Worker]) -> None:
+        """Run each worker in a task."""
         tasks = [self._loop.create_task(worker()) for worker in workers]
         try:
             await asyncio.wait(tasks)
@@ -160,6 +165,7 @@ class AsyncioPort(Driver):
             task.result()
 
     def flush_soon(self) -> None:
+        """Run `pump` at once, or at the end of this turn if something was sent in it before."""
         # The first bytes after a read are sent at once. Further ones are joined and sent at the end
         # of the turn, or earlier if they are many. Only those take a callback: without one a
         # request costs 2 turns instead of 3 (-15 %).
@@ -172,6 +178,7 @@ class AsyncioPort(Driver):
             self._loop.call_soon(self._uncork)
 
     def pump_soon(self) -> None:
+        """Schedule `pump`, from any thread."""
         with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self.pump)
 
@@ -180,6 +187,7 @@ class AsyncioPort(Driver):
         self.pump()
 
     def on_data(self, data: bytes) -> None:
+        """Report data; pause reading while callers that were woken have not run."""
         if self._woken and self._protocol is not None:
             # Let them run first: libuv reads up to 32 times, 2 MB, in one turn, which is more than
             # their queues hold.
@@ -188,6 +196,7 @@ class AsyncioPort(Driver):
         super().on_data(data)
 
     async def aclose(self) -> None:
+        """Run `pump`, cancel the timer, and wait for the end of transports."""
         self.pump()
         if self._timer is not None:
             self._timer.cancel()
@@ -195,6 +204,7 @@ class AsyncioPort(Driver):
             await asyncio.wait(self._closing)
 
     def set_timer(self, deadline: float) -> None:
+        """Move the timer forward, if the deadline is earlier."""
         if self._timer is None or deadline < self._fires_at:
             if self._timer is not None:
                 self._timer.cancel()
@@ -206,21 +216,25 @@ class AsyncioPort(Driver):
         self.on_timer()
 
     def send(self) -> None:
+        """Write to the transport, if it has room."""
         protocol = self._protocol
         if protocol is not None and protocol.writable and protocol.transport is not None:
             for piece in self.connection.data_to_send():
                 protocol.transport.write(piece)
 
     def dial(self, effect: Dial) -> None:
+        """Start a task that connects."""
         self._protocol = TransportProtocol(self)
         self._task = self._loop.create_task(self._open(self._protocol, effect))
 
     def start_tls(self, effect: StartTls) -> None:
+        """Start a task that upgrades the transport."""
         assert self._protocol is not None
         self._protocol.early = []
         self._task = self._loop.create_task(self._secure(self._protocol, effect))
 
     def hang_up(self) -> None:
+        """Drop the transport, and cancel the task."""
         self._closing = [each for each in self._closing if not each.done()]
         if self._protocol is not None:
             self._protocol.detach()

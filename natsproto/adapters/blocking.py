@@ -129,24 +129,29 @@ class BlockingPort(SocketDriver):
             raise
 
     async def wait(self, waitable: Waitable) -> None:
+        """Read and write until something happens."""
         if self._corks:
             self._do(self.pump)
         self._turn()
 
     async def checkpoint(self) -> None:
+        """Return at once."""
         pass  # there are no other tasks
 
     async def run_all(self, workers: list[Worker]) -> None:
+        """Raise InvalidValue: there is only one thread."""
         raise InvalidValue(
             "client is for one thread, not for %d at once: natsproto.adapters.threads is for"
             " several" % len(workers)
         )
 
     def flush_soon(self) -> None:
+        """Run `pump`, unless publishes are held back."""
         if not self._corks or self.connection.congested:
             self._do(self.pump)
 
     def pump_soon(self) -> None:
+        """Run `pump`, if no call is active."""
         # Between two calls, in the thread of the last one, nothing else uses the connection.
         if not self._user and not self._torn and self._last_user == get_ident():
             try:
@@ -155,16 +160,20 @@ class BlockingPort(SocketDriver):
                 self._interrupts.allow()
 
     def cork(self, token: object) -> None:
+        """Hold publishes back."""
         self._corks.add(token)
 
     def uncork(self, token: object) -> None:
+        """Send the publishes that were held back, if this was the last cork."""
         self._corks.discard(token)
         self.flush_soon()
 
     async def aclose(self) -> None:
+        """Run `pump`: there is nothing else to release."""
         self._do(self.pump)
 
     def on_fork(self) -> None:
+        """Connect again in the child: this client is usable there."""
         self._user = self._last_user = 0
         self._torn = False
         self.hang_up()

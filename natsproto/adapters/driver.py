@@ -244,11 +244,11 @@ class Driver:
         raise NotImplementedError
 
     def set_timer(self, deadline: float) -> None:
-        """Have `on_timer` called at that time or earlier; a later time may be ignored."""
+        """Schedule `on_timer` for that time or earlier; a later time may be ignored."""
         raise NotImplementedError
 
     def pump_soon(self) -> None:
-        """Have `pump` called soon, from any thread and within any call.
+        """Schedule `pump`; called from any thread and within any call.
 
         An adapter without this method still works, because the next `pump` does what is left to do.
         """

@@ -107,6 +107,7 @@ class ThreadsPort(SocketDriver):
             return closing
 
     async def wait(self, waitable: Waitable) -> None:
+        """Release the lock until the waiter is called."""
         # The lock is held until the waiter is on the list, so no wake-up is lost.
         woken = threading.Lock()
         woken.acquire()
@@ -118,9 +119,11 @@ class ThreadsPort(SocketDriver):
                 waitable.waiters.remove(woken.release)
 
     async def checkpoint(self) -> None:
+        """Return at once."""
         pass  # threads do not have to let others run
 
     async def run_all(self, workers: list[Worker]) -> None:
+        """Run the first worker here, and each other one in a new thread."""
         # Not daemons: callbacks that have begun run to their end, even if the program is ending.
         first, *others = workers
         threads = [threading.Thread(target=run_worker, args=[each]) for each in others]
@@ -133,29 +136,34 @@ class ThreadsPort(SocketDriver):
                 thread.join()
 
     def flush_soon(self) -> None:
+        """Wake the thread, if it waits."""
         if self._polling:
             self.pump_soon()
             self._polling = False
 
     def pump_soon(self) -> None:
+        """Wake the thread, from any thread."""
         # The socket is emptied only when there is nothing else to do, so it may be full. Then one
         # more byte is needless, and waiting for room would never end: the caller holds the lock.
         with suppress(OSError):  # full, or closed
             self._wakeup_w.send(b"!")
 
     def cork(self, token: object) -> None:
+        """Ignore the cork."""
         pass  # the thread joins what is published while it is busy
 
     def uncork(self, token: object) -> None:
-        pass
+        """Ignore the cork."""
 
     async def aclose(self) -> None:
+        """Wait for the end of the thread."""
         self.flush_soon()
         while self._running:
             await self.wait(self._ended)
         self._thread.join()
 
     def on_fork(self) -> None:
+        """Close the sockets, and make every call raise."""
         self._running = False
         self.hang_up()
         self._wakeup_r.close()

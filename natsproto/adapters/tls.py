@@ -52,9 +52,9 @@ class TlsFilter:
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=hostname)
         self._error: ssl.SSLError | None = None  # to be raised by the next `receive_data`
         #: Whether application data can be sent: the certificate of the peer was checked.
-        self.handshake_done = False
+        self.handshake_done: bool = False
         #: Whether the peer has ended TLS: nothing more will be received.
-        self.closed = False
+        self.closed: bool = False
         self._shake_hands()
 
     def receive_data(self, data: bytes) -> bytes:
@@ -92,7 +92,7 @@ class TlsFilter:
         return self._outgoing.read()
 
     def close(self) -> None:
-        """Tell the peer that nothing more will be sent (close_notify), if there is TLS to end.
+        """Send close_notify, if the handshake is done: nothing more will be sent.
 
         The peer's own close_notify does not have to be awaited.
         """

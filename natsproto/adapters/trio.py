@@ -101,9 +101,11 @@ class TrioPort(Driver):
         nursery.start_soon(self._run_timer)
 
     def now(self) -> float:
+        """Return trio's time."""
         return trio.current_time()
 
     async def wait(self, waitable: Waitable) -> None:
+        """Wait for an event that the waiter sets."""
         event = trio.Event()
         waitable.waiters.append(event.set)
         try:
@@ -113,12 +115,14 @@ class TrioPort(Driver):
                 waitable.waiters.remove(event.set)
 
     async def checkpoint(self) -> None:
+        """Run a checkpoint; others run only when the turn is over."""
         if self.turn_is_over():
             await trio.lowlevel.checkpoint()
         else:
             await trio.lowlevel.checkpoint_if_cancelled()
 
     async def run_all(self, workers: list[Worker]) -> None:
+        """Run each worker in a task."""
         try:
             async with trio.open_nursery() as nursery:
                 for worker in workers:
@@ -128,13 +132,16 @@ class TrioPort(Driver):
             raise
 
     def flush_soon(self) -> None:
+        """Run `pump` at once: the writer task sends."""
         self.pump()
 
     def pump_soon(self) -> None:
+        """Schedule `pump`, from any thread."""
         with suppress(trio.RunFinishedError):
             self._token.run_sync_soon(self.pump)
 
     async def aclose(self) -> None:
+        """Run `pump`, and end the timer task."""
         self.pump()
         self._earlier.set()
 
@@ -153,29 +160,35 @@ class TrioPort(Driver):
                 self._earlier = trio.Event()
 
     def set_timer(self, deadline: float) -> None:
+        """Wake the timer task, if the deadline is earlier."""
         if deadline < self._fires_at:
             self._fires_at = deadline
             self._earlier.set()
 
     def dial(self, effect: Dial) -> None:
+        """Start the task of a new transport."""
         self._stream = TransportStream(self)
         self._nursery.start_soon(self._stream.run, effect)
 
     def start_tls(self, effect: StartTls) -> None:
+        """Request TLS; the reader starts it."""
         assert self._stream is not None
         self._stream.hostname = effect.hostname
 
     def hang_up(self) -> None:
+        """Drop the transport and its tasks."""
         if self._stream is not None:
             self._stream.detach()
             self._stream = None
 
     def send(self) -> None:
+        """Pass data to the writer, if it is idle."""
         stream = self._stream
         if stream is not None and stream.idle:
             stream.write(self.connection.data_to_send())
 
     def on_fork(self) -> None:
+        """Release the socket of the parent, and close the connection."""
         stream, self._stream = self._stream, None
         if stream is not None:
             stream.disown()
