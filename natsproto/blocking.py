@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 
 
 class Subscription:
-    """Messages of one subject: iterate over them, or take them one by one with `next`.
+    """Messages of one subject: iterate, or take one after the other with `next`.
 
     The iteration ends when the subscription does: by `unsubscribe`, `drain`, or the end of the
-    client. It raises PermissionDenied if the server rejected the subscription, and the error of the
-    connection if that failed for good.
+    client. It raises if the server refused it (PermissionDenied) or the connection failed for good.
     """
 
     def __init__(self, inner: _subscription.Subscription, port: BlockingPort) -> None:
@@ -36,27 +35,24 @@ class Subscription:
 
     @property
     def subject(self) -> str:
-        """The subject, which may have wildcards."""
         return self.inner.subject
 
     @property
     def queue(self) -> str:
-        """The queue group; "" if there is none."""
         return self.inner.queue
 
     @property
     def sid(self) -> int:
-        """The subscription id on the wire."""
         return self.inner.sid
 
     @property
     def pending(self) -> int:
-        """Number of messages that wait to be taken."""
+        """Messages that wait to be taken."""
         return self.inner.pending
 
     @property
     def dropped(self) -> int:
-        """Number of messages dropped because the queue was full, since the start."""
+        """Messages that did not fit, since the start."""
         return self.inner.dropped
 
     next = blocking(_subscription.Subscription.next)
@@ -88,7 +84,7 @@ class Subscription:
 
 
 class EventReader:
-    """One reader of the events of a client. The iteration ends after Closed.
+    """One reader of a client's events. The iteration ends after Closed.
 
     A reader keeps the newest 256 events until they are taken. A flood of events never displaces
     Connected, Disconnected and Closed, and never loses the number of dropped messages.
@@ -106,7 +102,7 @@ class EventReader:
 
 
 class Events:
-    """The events of a client's connection.
+    """What happens to a client's connection.
 
     Every loop has its own position, so several of them all see every event. Calls of `next` share
     one position. A loop, and the first `next`, starts with the first event that neither `next` nor
@@ -123,18 +119,18 @@ class Events:
 
 
 class Client:
-    """A connection to NATS, returned by `connect()` of an adapter. Close it, or use `with`."""
+    """A connection to NATS. Made by `connect()` of an adapter; close it, or use `with`."""
 
     def __init__(self, inner: _client.Client, port: BlockingPort) -> None:
         self.inner = inner
         self.port = port
         self._publish = inner.session.connection.publish
-        #: The events of the connection: iterate over them, or take the next one.
+        #: What happens to the connection: iterate, or ask for the next one.
         self.events: Events = Events(inner.events, port)
 
     @property
     def info(self) -> Info | None:
-        """The last INFO of the server; None before the first connection."""
+        """What the server said about itself last; None before the first connection."""
         return self.inner.info
 
     @property
@@ -144,17 +140,17 @@ class Client:
 
     @property
     def stats(self) -> Stats:
-        """Cumulative message, byte and connection counters; not reset on reconnect."""
+        """Messages and bytes in both directions, and how often it connected; it counts on."""
         return self.inner.stats
 
     @property
     def connected_url(self) -> str:
-        """The currently connected server, without credentials; "" if there is none."""
+        """The server of this moment, without credentials; "" if there is none."""
         return self.inner.connected_url
 
     @property
     def servers(self) -> list[str]:
-        """All known servers, without credentials, in the order of the next attempts."""
+        """All known servers, without credentials, the next to try first."""
         with self.port.lock:
             return self.inner.servers
 
@@ -171,11 +167,10 @@ class Client:
         reply: str = "",
         headers: HeadersLike | None = None,
     ) -> None:
-        """Publish a message. Blocks only while the send buffer is above its high-water mark.
+        """Send a message. Waits only while too much is on its way out already.
 
         Without a connection the message waits for one, up to `max_pending_out` bytes in all;
-        beyond that it raises PendingBufferFull. A LocalError means that the message is invalid and
-        was not sent.
+        then PendingBufferFull. LocalError: it cannot be sent, and was not.
         """
         # Not blocking(...), which costs 1 us more.
         with self.port.lock:
@@ -191,10 +186,10 @@ class Client:
     force_reconnect = blocking(_client.Client.force_reconnect)
 
     def corked(self) -> Cork:
-        """Collect publishes and send them together: `with client.corked():`.
+        """`with client.corked():` publishes are collected and sent together.
 
-        They are sent at the end of the block, when they reach about 256 KiB, and before a call in
-        the block waits. Many small messages then take few system calls.
+        They go out at the end of the block, when they are about 256 KiB, or before a call in it
+        waits for anything. Many small messages then cost few system calls.
         """
         return Cork(self.port)
 
