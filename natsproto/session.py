@@ -37,7 +37,7 @@ class Session:
         """Set one going that is subscribed by now: a connection that is there already is told."""
         if self.connection.online:
             receiver.connected(self.port.now())
-            self.connection.perform(receiver)
+            self.connection.apply(receiver)
         self.port.flush_soon()
 
     async def settle(self, request: Request) -> Msg | None:

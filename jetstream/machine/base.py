@@ -14,26 +14,26 @@ from natsproto.connection.waitable import Receiver, Waitable
 class Machine(Receiver):
     """Base of the machines of this package."""
 
-    __slots__ = ("_orders",)
+    __slots__ = ("_effects",)
 
     def __init__(self) -> None:
         super().__init__()
-        self._orders: list[Publish] = []
+        self._effects: list[Publish] = []
         self.tokens = Numbers()  # until the connection that subscribes it sets its own
 
-    def order(self, subject: bytes, data: bytes, reply: bytes, block: bytes | None = None) -> None:
+    def emit(self, subject: bytes, data: bytes, reply: bytes, block: bytes | None = None) -> None:
         """Have the connection publish a message."""
-        if not self._orders:
+        if not self._effects:
             self.busy.append(self)
-        self._orders.append(Publish(subject, data, reply, block))
+        self._effects.append(Publish(subject, data, reply, block))
 
     @property
-    def has_orders(self) -> bool:
-        return bool(self._orders)
+    def has_effects(self) -> bool:
+        return bool(self._effects)
 
-    def take_orders(self) -> list[Publish]:
-        orders = self._orders
-        self._orders = []
+    def take_effects(self) -> list[Publish]:
+        orders = self._effects
+        self._effects = []
         return orders
 
     def leave(self) -> None:

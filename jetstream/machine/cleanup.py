@@ -94,7 +94,7 @@ class Cleanup(Machine):
 
     def _call(self, verb: str) -> None:
         subject = "%s.CONSUMER.%s.%s" % (self._prefix, verb, self._path)
-        self.order(subject.encode(), b"", self._inbox)
+        self.emit(subject.encode(), b"", self._inbox)
 
     def pending(self) -> int:
         return 0

@@ -131,7 +131,7 @@ class Iteration:
         machine = self._machine
         msg = machine.pop(session.port.now())
         if machine.unperformed:
-            session.connection.perform(machine)
+            session.connection.apply(machine)
             session.port.flush_soon()
         if machine.ended and not machine.pending():
             # A drain may wait for that, and the end may have ordered a deletion (ORDERED-17).
@@ -147,7 +147,7 @@ class Iteration:
         check_flag("nak", nak)
         session = self._session
         rest = [JsMsg(msg, session, self._ack_none) for msg in self._machine.stop()]
-        session.connection.perform(self._machine)
+        session.connection.apply(self._machine)
         session.connection.consumed(session.port.now())
         if nak:
             while rest:
@@ -191,7 +191,7 @@ def stopper(session: Session, machine: Source, nak: bool) -> Callable[[], None]:
     def stop() -> None:
         connection = session.connection
         rest = machine.stop()
-        connection.perform(machine)
+        connection.apply(machine)
         connection.consumed(session.port.now())
         try:
             for msg in rest if nak else []:

@@ -154,7 +154,7 @@ class Sweep(Machine):
     def _call(self, verb: str, body: dict[str, Any]) -> None:
         self._reply = self._inbox + self.tokens.next()
         subject = "%s.%s.%s" % (self._prefix, verb, self._path)
-        self.order(subject.encode(), encode_json(body), self._reply)
+        self.emit(subject.encode(), encode_json(body), self._reply)
 
     def _failed(self, error: JetStreamError) -> bool:
         if isinstance(error, ApiError) and error.code < 500:

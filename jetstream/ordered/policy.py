@@ -163,4 +163,4 @@ class InOrder(Policy):
         return subject + self.cursor.name.encode()
 
     def take_effects(self) -> list[Effect]:
-        return self.recreator.take_orders()
+        return self.recreator.take_effects()

@@ -103,7 +103,7 @@ class Recreator:
         "_grace_used",
         "_inbox",
         "_most",
-        "_orders",
+        "_effects",
         "_orphan",
         "_timeout",
         "_used",
@@ -130,7 +130,7 @@ class Recreator:
         self._timeout = timeout
         self._most = max_attempts  # 0: any number
         self._delivers = delivers
-        self._orders: list[Order] = []
+        self._effects: list[Order] = []
         self._events: list[StreamRecreated] = []
         self._doomed = ""  # the consumer that is to be deleted
         self._orphan = ""  # the consumer that one deletion may not reach
@@ -141,10 +141,10 @@ class Recreator:
         self.failures = 0  # in a row, resets included
         self.error: NatsError | None = None
 
-    def take_orders(self) -> list[Order]:
+    def take_effects(self) -> list[Order]:
         """Remove and return what is to be published: subject, payload and reply."""
-        orders = self._orders
-        self._orders = []
+        orders = self._effects
+        self._effects = []
         return orders
 
     def take_events(self) -> list[StreamRecreated]:
@@ -262,7 +262,7 @@ class Recreator:
         """Request STREAM.INFO: the response is about this consumer's stream, or a later one."""
         subject = "%s.STREAM.INFO.%s" % (self._api, self.cursor.stream)
         reply = b"%s.%s" % (self._inbox, self._reply_token(b"s"))
-        self._orders.append((subject.encode(), b"", reply))
+        self._effects.append((subject.encode(), b"", reply))
         self.state = CHECKING
         self.due = now + min(self._timeout, CHECK)
         self._grace_used = False
@@ -305,7 +305,7 @@ class Recreator:
     def _delete(self) -> None:
         if self._doomed:
             subject = "%s.CONSUMER.DELETE.%s.%s" % (self._api, self.cursor.stream, self._doomed)
-            self._orders.append((subject.encode(), b"", self._inbox + b".x"))
+            self._effects.append((subject.encode(), b"", self._inbox + b".x"))
             self._doomed = ""
 
     def _create(self, now: float) -> None:
@@ -314,7 +314,7 @@ class Recreator:
         endpoint, body = self.cursor.next_consumer(deliver if self._delivers else "")
         reply = b"%s.%s" % (self._inbox, self._reply_token(b"c"))
         subject = "%s.%s" % (self._api, endpoint)
-        self._orders.append((_text.encode(subject), encode_json(body), reply))
+        self._effects.append((_text.encode(subject), encode_json(body), reply))
         self.state = CREATING
         self.due = now + self._timeout
         self._grace_used = False

@@ -176,7 +176,7 @@ class FastBatch(Sender):
     def _note_sent(self, operation: int, subject: bytes) -> None:
         session = self._session
         self._machine.note_sent(operation, subject, session.port.now())
-        session.connection.perform(self._machine)
+        session.connection.apply(self._machine)
         session.port.flush_soon()
 
     async def _finish(self, operation: int, subject: bytes) -> PubAck:

@@ -322,10 +322,10 @@ class FastBatchMachine(Machine):
 
     def _ping(self, now: float) -> None:
         self._ask_at = now + PING_WAIT
-        self.order(self._subject, b"", b"%s%d.%d.$FI" % (self._base, self.sent, PING))
+        self.emit(self._subject, b"", b"%s%d.%d.$FI" % (self._base, self.sent, PING))
 
     def _order_end(self) -> None:
-        self.order(self._subject, b"", self.reply(END))
+        self.emit(self._subject, b"", self.reply(END))
 
     def _settle(self, now: float) -> None:
         """What may be sent, and what the time is for, after anything has changed."""

@@ -83,7 +83,7 @@ class PublishWindow(Sender):
         publication = Publication(port, Publish(raw, data, b"", block))
         online = connection.online
         if machine.submit(publication, port.now(), online):
-            connection.perform(machine)
+            connection.apply(machine)
         if online:
             try:
                 connection.send(publication.order)

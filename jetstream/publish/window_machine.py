@@ -163,7 +163,7 @@ class AckWindow(Machine):
         publication.deadline = now + self._ack_timeout
         self.wake_by(publication.deadline)
         order = publication.order
-        self.order(order.subject, order.data, order.reply, order.block)
+        self.emit(order.subject, order.data, order.reply, order.block)
 
     def receive(self, msg: Msg, now: float) -> bool:
         return self.receive_all([msg], now)

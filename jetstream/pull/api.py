@@ -132,7 +132,7 @@ class Puller:
         online = session.connection.online
         patience = deadline - MARGIN - now
         fetcher.start(template, batch, size, patience, now, online, eager, streaming)
-        session.connection.perform(fetcher)
+        session.connection.apply(fetcher)
         return fetcher
 
     def leave(self, fetcher: Fetcher, rest: list[Msg] | None = None) -> NatsError | None:
@@ -155,7 +155,7 @@ class Puller:
         now = session.port.now()
         fetcher.give_up(now)
         fetcher.messages = rest + fetcher.messages
-        connection.perform(fetcher)
+        connection.apply(fetcher)
         self._busy.remove(fetcher)
         self._idle.append(fetcher)
         self.lost = fetcher.lost
@@ -258,7 +258,7 @@ class Puller:
 def _end_all(connection: Connection, fetchers: list[Fetcher]) -> None:
     for fetcher in fetchers:
         fetcher.leave()
-        connection.perform(fetcher)
+        connection.apply(fetcher)
 
 
 def _delivery(msg: Msg) -> int:

@@ -162,7 +162,7 @@ class Consume(Machine):
     @property
     def unperformed(self) -> bool:
         """Whether the connection has to look: for orders, a new deadline, or our leaving."""
-        return self._waiting or self.has_orders or (self.leaving and not self.ended)
+        return self._waiting or self.has_effects or (self.leaving and not self.ended)
 
     @property
     def finished(self) -> bool:
@@ -342,7 +342,7 @@ class Consume(Machine):
 
     def _order_all(self) -> None:
         for effect in self.policy.take_effects():
-            self.order(*effect)
+            self.emit(*effect)
 
     # How it works
 
@@ -388,7 +388,7 @@ class Consume(Machine):
         self._pulled_at = now
         self._progressed = False
         subject = self.policy.pull_subject(template.subject)
-        self.order(subject, template.body(batch, size, self.pin), self._prefix + token)
+        self.emit(subject, template.body(batch, size, self.pin), self._prefix + token)
         self._set_deadline()
 
     def _set_deadline(self) -> None:
@@ -494,7 +494,7 @@ class Consume(Machine):
         return True
 
     def _look_up(self) -> None:
-        self.order(*self._presence.request(self._prefix, self.tokens.next()))
+        self.emit(*self._presence.request(self._prefix, self.tokens.next()))
 
     def _found(self, msg: Msg, now: float) -> bool:
         error = self._presence.receive(msg) if self._active else None

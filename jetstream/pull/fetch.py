@@ -161,7 +161,7 @@ class Fetcher(Machine):
         body = template.body(self._left, self._bytes_left or 0, self.pin)
         self._order = (template.subject, body, self._prefix + self._token)
         if online:
-            self.order(*self._order)
+            self.emit(*self._order)
 
     def take(self) -> list[Msg]:
         """Remove and return the messages of the fetch so far; others stay for the next one."""
@@ -324,7 +324,7 @@ class Fetcher(Machine):
         else:
             self._quiet_at = None
             self._probe = self.tokens.next()
-            self.order(self._template.subject, self._template.expired(), self._prefix + self._probe)
+            self.emit(self._template.subject, self._template.expired(), self._prefix + self._probe)
         self._set_deadline()
 
     def connected(self, now: float) -> None:
@@ -332,7 +332,7 @@ class Fetcher(Machine):
             # A fetch that began without a connection: its pull was not sent yet.
             self._online = True
             self._heard(now)
-            self.order(*self._order)
+            self.emit(*self._order)
 
     def disconnected(self, now: float) -> None:
         if not self.done and self._online:

@@ -86,7 +86,7 @@ class LivenessProbe(Machine):
 
     def _ask(self) -> None:
         self.deadline = self._probe.due
-        self.order(self._probe.subject, b"", self._inbox)
+        self.emit(self._probe.subject, b"", self._inbox)
 
     def _rest(self) -> None:
         self._probe.stop()

@@ -122,7 +122,7 @@ class Push(Machine):
     @property
     def unperformed(self) -> bool:
         """Whether the connection has to look: for orders, or our leaving."""
-        return self.has_orders or (self.leaving and not self.ended)
+        return self.has_effects or (self.leaving and not self.ended)
 
     @property
     def finished(self) -> bool:
@@ -272,7 +272,7 @@ class Push(Machine):
             self.subject = subject
             self.moving = True  # ORDPUSH-2
         for effect in effects:
-            self.order(*effect)
+            self.emit(*effect)
 
     def _forget_requests(self) -> None:
         """ORDPUSH-7: flow control of an earlier consumer is not answered any more."""
@@ -375,7 +375,7 @@ class Push(Machine):
             self._answered = self._requests.pop(0)[0]
             self._answered_at = now
             if not self.ended:
-                self.order(self._answered, b"", b"")
+                self.emit(self._answered, b"", b"")
 
 
 def header_value(block: bytes, name: bytes) -> bytes:

@@ -84,7 +84,7 @@ class Pulls:
                 connection.subscribe(inbox + ".*", fetcher)
             now = self._port.now()
             fetcher.start(template, count, 0, wait + _PATIENCE, now, connection.online)
-            connection.perform(fetcher)
+            connection.apply(fetcher)
             self._port.flush_soon()
 
     def take(self) -> tuple[list[Msg], RemoteError | None]:
@@ -119,7 +119,7 @@ class Pulls:
         if fetcher is not None:
             with self._port.lock:
                 fetcher.leave()
-                self._session.connection.perform(fetcher)
+                self._session.connection.apply(fetcher)
                 self._port.flush_soon()
 
 

@@ -177,7 +177,7 @@ class Sender:
         connection = self._connection
         online = connection.online
         if self._machine.submit(publication, now, online):
-            connection.perform(self._machine)
+            connection.apply(self._machine)
         if online:
             try:
                 connection.send(publication.order)

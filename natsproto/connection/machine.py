@@ -108,7 +108,7 @@ class Connection:
         "opened",
         "options",
         "outbound",
-        "perform",
+        "apply",
         "pings",
         "pool",
         "publish",
@@ -161,7 +161,7 @@ class Connection:
         self.withdraw = outbound.withdraw
         self.subscribe = self.subscriptions.subscribe
         self.unsubscribe = self.subscriptions.unsubscribe
-        self.perform = self.subscriptions.perform
+        self.apply = self.subscriptions.apply
         self.start_request = self.requests.start_request
         self.start_gather = self.requests.start_gather
         self.new_inbox = self.requests.new_inbox
@@ -730,7 +730,7 @@ class Connection:
             self._begin(transport, now)
         subscriptions = self.subscriptions
         if subscriptions.busy:
-            subscriptions.perform_all()
+            subscriptions.apply_all()
         if subscriptions.dropping:
             subscriptions.report_drops()
         if self.lame_duck is not None and self.lame_duck.is_over:

@@ -93,7 +93,7 @@ class Subscriptions:
             self._outbound.add(encode.unsub(sid))
         self.end(receiver)
 
-    def perform(self, receiver: Receiver) -> None:
+    def apply(self, receiver: Receiver) -> None:
         """Carry out what a machine has ordered since the last call.
 
         Without a connection nothing is sent: the machine orders again when it is connected. Orders
@@ -105,7 +105,7 @@ class Subscriptions:
             if self._bus.online and receiver.sid in self.by_sid:
                 outbound.add(encode.unsub(receiver.sid))
                 self._send_sub(receiver)
-        for order in receiver.take_orders():
+        for order in receiver.take_effects():
             if outbound.holding:
                 continue
             try:
@@ -116,10 +116,10 @@ class Subscriptions:
             self.unsubscribe(receiver.sid)
         self._bus.timers.arm(receiver)
 
-    def perform_all(self) -> None:
+    def apply_all(self) -> None:
         """Carry out the orders of every machine that has any."""
         while self.busy:
-            self.perform(self.busy.pop())
+            self.apply(self.busy.pop())
 
     def drain(self, receivers: list[Receiver]) -> None:
         """Unsubscribe these, but keep delivering to them: they end at the fence that follows."""

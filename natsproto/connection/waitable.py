@@ -227,7 +227,7 @@ class Receiver(Waitable):
         self.error = error
         return True
 
-    def take_orders(self) -> list[Publish]:
+    def take_effects(self) -> list[Publish]:
         """What the connection is to do; a Mailbox wants nothing."""
         return []
 

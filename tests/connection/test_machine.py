@@ -297,7 +297,7 @@ class Machine(Receiver):
         self.busy.append(self)
         return False
 
-    def take_orders(self):
+    def take_effects(self):
         return [Publish(b"pull", b"", b"", None)]
 
     def pending(self):

@@ -67,7 +67,7 @@ class Told(Receiver):
     def connected(self, now):
         self.times.append(now)
 
-    def take_orders(self):
+    def take_effects(self):
         return [Publish(b"hello", b"", b"", None)]
 
 

@@ -117,7 +117,7 @@ class Machine(Receiver):
         self.busy.append(self)
         return False
 
-    def take_orders(self):
+    def take_effects(self):
         return [Publish(b"pull", b"", b"", None)]
 
 
@@ -249,7 +249,7 @@ def test_a_receiver_that_wants_to_leave():
     wire = Wire().up()
     mailbox = wire.subscribe("a")
     mailbox.leaving = True
-    wire.connection.perform(mailbox)
+    wire.connection.apply(mailbox)
     assert wire.sent() == b"SUB a 1\r\nUNSUB 1\r\n"
     assert mailbox.ended
 
@@ -261,13 +261,13 @@ def test_a_receiver_that_wants_another_subject():
     connection = wire.connection
     connection.subscribe("a", machine)
     machine.subject, machine.moving = b"b", True
-    connection.perform(machine)
+    connection.apply(machine)
     assert wire.sent() == b"SUB a 1\r\nUNSUB 1\r\nSUB b 1\r\nPUB pull 0\r\n\r\n"
-    connection.perform(machine)
+    connection.apply(machine)
     assert wire.sent() == b"PUB pull 0\r\n\r\n"
     wire.lost()
     machine.subject, machine.moving = b"c", True
-    connection.perform(machine)
+    connection.apply(machine)
     assert (wire.greet().data(PONG).sent().partition(b"SUB")[2], machine.moving) == (
         b" c 1\r\n",
         False,
@@ -275,5 +275,5 @@ def test_a_receiver_that_wants_another_subject():
     connection.unsubscribe(1)
     wire.sent()
     machine.moving = True
-    connection.perform(machine)
+    connection.apply(machine)
     assert wire.sent() == b"PUB pull 0\r\n\r\n"

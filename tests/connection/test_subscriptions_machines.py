@@ -23,15 +23,15 @@ class Machine(Receiver):
         self.orders = []
         self.back = []
 
-    def order(self, data=b"x"):
+    def emit(self, data=b"x"):
         self.orders.append(Publish(b"pull", data, b"_INBOX.1", None))
         self.busy.append(self)
 
     def receive(self, msg: Msg, now: float) -> bool:
-        self.order(msg.data)
+        self.emit(msg.data)
         return False
 
-    def take_orders(self):
+    def take_effects(self):
         taken, self.orders = self.orders, []
         return taken
 
@@ -39,7 +39,7 @@ class Machine(Receiver):
         self.back.append((order.data, type(error)))
 
     def connected(self, now):
-        self.order(b"again")
+        self.emit(b"again")
 
 
 def make():
@@ -57,10 +57,10 @@ def test_what_a_machine_orders_is_sent_and_counted():
     subscriptions, outbound = make()
     outbound.release()
     machine = Machine()
-    machine.order(b"1")
-    machine.order(b"2")
-    subscriptions.perform(machine)
-    subscriptions.perform(machine)
+    machine.emit(b"1")
+    machine.emit(b"2")
+    subscriptions.apply(machine)
+    subscriptions.apply(machine)
     assert taken(outbound) == b"".join(b"PUB pull _INBOX.1 1\r\n%d\r\n" % i for i in (1, 2))
     assert (outbound.stats.out_msgs, outbound.accepted) == (2, 0)
 
@@ -69,12 +69,12 @@ def test_what_a_machine_orders_is_sent_and_counted():
 def test_orders_neither_wait_for_a_connection_nor_outlive_one():
     subscriptions, outbound = make()
     machine = Machine()
-    machine.order()
-    subscriptions.perform(machine)
+    machine.emit()
+    subscriptions.apply(machine)
     outbound.release()
     assert taken(outbound) == b""
-    machine.order()
-    subscriptions.perform(machine)
+    machine.emit()
+    subscriptions.apply(machine)
     outbound.take_back()
     outbound.release()
     assert (taken(outbound), machine.back) == (b"", [])
@@ -88,7 +88,7 @@ def test_an_order_that_cannot_be_sent_goes_back_and_harms_nobody():
     wire.connection.outbound.clear()
     wire.data(msg("a", 1, b"12345") + msg("a", 1, b"ok"))
     assert wire.sent() == b"PUB pull _INBOX.1 5\r\n12345\r\nPUB pull _INBOX.1 2\r\nok\r\n"
-    machine.order(b"123456")
+    machine.emit(b"123456")
     wire.timer()
     assert (wire.sent(), machine.back) == (b"", [(b"123456", PayloadTooLarge)])
 

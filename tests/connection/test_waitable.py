@@ -171,7 +171,7 @@ def test_a_receiver_is_for_others_to_fill_in():
         receiver.receive(message(), 0.0)
     with pytest.raises(NotImplementedError):
         receiver.pending()
-    assert receiver.take_orders() == []
+    assert receiver.take_effects() == []
     receiver.connected(0.0)
     receiver.disconnected(0.0)
     receiver.unsent(Publish(b"s", b"", b"", None), TimeoutExpired("x"))

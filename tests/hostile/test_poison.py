@@ -86,7 +86,7 @@ def test_a_push_subscription_gets_it_and_answers_nothing(poison):
     reply = b"$JS.ACK.S.C.1.1.1.1794786870000000000.0"
     odd = Msg(poison.subject, 1, reply, poison.data, poison.block)
     assert push.receive(odd, 1.0)
-    assert (push.pop(1.0), push.ended, push.news, push.take_orders()) == (odd, False, [], [])
+    assert (push.pop(1.0), push.ended, push.news, push.take_effects()) == (odd, False, [], [])
 
 
 @pytest.mark.rule("PUSH-17", "ACK-10")
@@ -97,7 +97,7 @@ def test_a_push_subscription_obeys_no_reply_of_others(poison):
     beat = b"NATS/1.0 100 Idle Heartbeat\r\nNats-Consumer-Stalled: %s\r\n\r\n" % poison.reply
     push.receive(Msg(b"d", 1, poison.reply, b"", b"NATS/1.0 100\r\n\r\n"), 1.0)
     push.receive(Msg(b"d", 1, b"", b"", beat), 1.0)
-    assert push.take_orders() == []
+    assert push.take_effects() == []
     wire = Wire().up()
     msg = JsMsg(push.pop(1.0), Session(wire.connection, None))
     wire.forget()

@@ -37,7 +37,7 @@ def consuming(
         probe=probe,
     )
     machine.connected(at)
-    machine.take_orders()
+    machine.take_effects()
     return machine
 
 

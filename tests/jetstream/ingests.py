@@ -71,7 +71,7 @@ class Batch:
 
     def orders(self):
         """The places of what was ordered: `3.4` is a ping for 3; all go to the first subject."""
-        orders = self.machine.take_orders()
+        orders = self.machine.take_effects()
         assert all((order.subject, order.data) == (b"s.first", b"") for order in orders)
         base = b"%s.%d.%s." % (INBOX, self.flow, self.mode)
         assert all(order.reply.startswith(base) for order in orders)

@@ -45,7 +45,7 @@ def pinned(pin: str = PIN, size: int = 60) -> Msg:
 def ordered(machine: Machine) -> list[dict[str, Any]]:
     """The bodies of the pulls since the last look; each has the token of its reply, too."""
     found = []
-    for order in machine.take_orders():
+    for order in machine.take_effects():
         assert (order.subject, order.block) == (SUBJECT, None)
         body: dict[str, Any] = json.loads(order.data)
         assert order.reply.startswith(INBOX + b".")

@@ -84,8 +84,8 @@ MUTANTS = [
     (
         "pings without a pause",
         "publish.fast_machine",
-        "        self._ask_at = now + PING_WAIT\n        self.order(",
-        "        self._ask_at = now\n        self.order(",
+        "        self._ask_at = now + PING_WAIT\n        self.emit(",
+        "        self._ask_at = now\n        self.emit(",
         "fast",
     ),
     (

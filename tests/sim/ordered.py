@@ -126,7 +126,7 @@ class Ordering(World):
             lambda: f"O6: {len(connection.subscriptions.by_sid)} subscriptions",
         )
         require(
-            not any(each.has_orders for each in connection.subscriptions.busy),
+            not any(each.has_effects for each in connection.subscriptions.busy),
             "O6: orders are left",
         )
         useless = [request.at for request in self.server.pulls if not request.brought]

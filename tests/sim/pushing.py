@@ -272,7 +272,7 @@ class Pushing(World):
         connection: Any = self.connection
         require(not connection.subscriptions.by_sid, "I13: subscriptions are left")
         require(
-            not any(each.has_orders for each in connection.subscriptions.busy),
+            not any(each.has_effects for each in connection.subscriptions.busy),
             "I13: orders are left",
         )
 

@@ -130,7 +130,7 @@ class Pulls(World):
             lambda: f"I13: {len(connection.subscriptions.by_sid)} subscriptions are left",
         )
         require(
-            not any(each.has_orders for each in connection.subscriptions.busy),
+            not any(each.has_effects for each in connection.subscriptions.busy),
             "I13: orders are left",
         )
 
@@ -385,7 +385,7 @@ class Publishing(World):
         if self.window is not None:
             machine = self.window._machine
             require(len(machine.open) <= machine.max_pending, "I1: more than the window takes")
-            waits = machine.deadline is not None or machine.has_orders
+            waits = machine.deadline is not None or machine.has_effects
             require(not machine.open or waits or not self.connection.online, "I4: no deadline")
         if self.publishing.done and not self.finished:
             require(self.publishing.error is None, lambda: f"I10: {self.publishing.error!r}")

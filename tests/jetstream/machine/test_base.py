@@ -9,16 +9,16 @@ from natsproto.connection.effects import Publish
 def test_a_machine_says_once_that_it_has_orders():
     machine = Machine()
     busy = machine.busy
-    assert (machine.has_orders, machine.take_orders()) == (False, [])
-    machine.order(b"a", b"1", b"r")
-    machine.order(b"b", b"2", b"", b"block")
-    assert (machine.has_orders, busy) == (True, [machine])
-    assert machine.take_orders() == [
+    assert (machine.has_effects, machine.take_effects()) == (False, [])
+    machine.emit(b"a", b"1", b"r")
+    machine.emit(b"b", b"2", b"", b"block")
+    assert (machine.has_effects, busy) == (True, [machine])
+    assert machine.take_effects() == [
         Publish(b"a", b"1", b"r", None),
         Publish(b"b", b"2", b"", b"block"),
     ]
-    assert (machine.has_orders, machine.take_orders()) == (False, [])
-    machine.order(b"a", b"1", b"r")
+    assert (machine.has_effects, machine.take_effects()) == (False, [])
+    machine.emit(b"a", b"1", b"r")
     assert busy == [machine, machine]
 
 

@@ -27,7 +27,7 @@ class Plain(Machine):
 
     @property
     def unperformed(self):
-        return self.has_orders or (self.leaving and not self.ended)
+        return self.has_effects or (self.leaving and not self.ended)
 
     def pending(self):
         return len(self._queue.messages())
@@ -191,7 +191,7 @@ def test_run():
 def test_what_is_left_to_be_performed():
     stage, machine, iteration = begin()
     messages(stage, 1, 2)()
-    machine.order(b"a", b"b", b"")
+    machine.emit(b"a", b"b", b"")
     assert machine.unperformed
     stage.run(iteration.next())
     assert (machine.unperformed, stage.wire.sent()) == (False, b"PUB a 1\r\nb\r\n")

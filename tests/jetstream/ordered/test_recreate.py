@@ -49,7 +49,7 @@ def answer(serial, reply):
 def asked(recreator):
     """The serials of the consumers that were asked for, and those deleted, as negative numbers."""
     found = []
-    for subject, data, reply in recreator.take_orders():
+    for subject, data, reply in recreator.take_effects():
         name = subject.decode().split(".")[-1]
         serial = int(name.split("_")[1]) if "_" in name else 0
         if b"CREATE" in subject:
@@ -309,7 +309,7 @@ def test_push_consumers_have_subjects_of_their_own():
     recreator = Recreator(cursor(), "$JS.hub.API", INBOX, delivers=True)
     for serial in (1, 2):
         recreator.connected(0.0)
-        (subject, data, reply), *_ = reversed(recreator.take_orders())
+        (subject, data, reply), *_ = reversed(recreator.take_effects())
         assert subject == b"$JS.hub.API.CONSUMER.CREATE.S.o_%d" % serial
         assert reply == recreator.deliver_subject
         assert json.loads(data)["config"]["deliver_subject"] == "_INBOX.i.d%d" % serial
@@ -441,7 +441,7 @@ def test_the_first_message_of_another_stream():
     recreator.cursor.admit(b"$JS.ACK.S.o_1.1.70.1.1794786870000000000.0")
     play(recreator, [(9.0, "reset"), (9.1, created(70))])
     recreator.receive(stream(2, OTHER), 9.2)
-    subject, data, _ = recreator.take_orders()[-1]
+    subject, data, _ = recreator.take_effects()[-1]
     assert subject == b"$JS.API.CONSUMER.CREATE.S.o_3"
     assert json.loads(data)["config"]["deliver_policy"] == "all"
     recreator.receive(answer(3, created()), 9.3)

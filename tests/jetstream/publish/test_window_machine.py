@@ -63,7 +63,7 @@ def told(machine, inputs):
 
 def replies(machine):
     """The reply subjects that were ordered."""
-    return [order.reply.decode() for order in machine.take_orders()]
+    return [order.reply.decode() for order in machine.take_effects()]
 
 
 TABLE = [
@@ -208,7 +208,7 @@ TABLE = [
 def test_what_may_happen_to_a_publish(block, inputs, result, sent, deadline):
     machine, [publication] = window(block)
     told(machine, inputs)
-    assert [order.reply for order in machine.take_orders()] == [b"_INBOX.p.1"] * sent
+    assert [order.reply for order in machine.take_effects()] == [b"_INBOX.p.1"] * sent
     # A deadline may be too early, never too late: that is settled when it comes.
     assert machine.deadline == deadline
     assert machine.pending() == (result is None)
@@ -242,7 +242,7 @@ def test_patience_while_a_cluster_elects(retries, patience, tries):
         assert machine.deadline == now + 0.25
         now += 0.25
         machine.handle_timer(now)
-        count += len(machine.take_orders())
+        count += len(machine.take_effects())
     assert isinstance(publication.error, NoStreamResponse)
     assert (count, now) == (tries, 100.0 + (tries - 1) * 0.25)
 
@@ -415,7 +415,7 @@ def test_what_cannot_be_sent_any_more():
     assert repr(small) == "<Publication to 's', pending>"
     told(machine, [("disconnected", 1.0), ("connected", 2.0)])
     error = PayloadTooLarge("2 bytes are above the server's max_payload 1")
-    machine.unsent(machine.take_orders()[1], error)
+    machine.unsent(machine.take_effects()[1], error)
     assert (small.done, large.error) == (False, error)
     assert machine.ready == [large, machine]
     assert machine.take_failed() == [large]
@@ -459,7 +459,7 @@ def test_nothing_grows():
         machine.submit(Publication(NoPort(), Publish(b"s", b"", b"", None)), float(number))
         machine.receive(nobody(number) if number % 3 else answer(number), float(number))
         machine.handle_timer(number + 0.25)
-        machine.take_orders()
+        machine.take_effects()
         machine.receive(answer(number), number + 0.5)
     assert (machine.open, machine.failed, machine.ready) == ({}, [], [])
     assert len(machine.busy) <= 1000

@@ -41,7 +41,7 @@ from tests.jetstream.pulls import (
 @pytest.mark.rule("CONSUME-1")
 def test_the_first_pull():
     machine = Consume(INBOX, template(expires=30.0, a=1), max_messages=10, threshold=5)
-    assert (machine.deadline, machine.has_orders) == (None, False)
+    assert (machine.deadline, machine.has_effects) == (None, False)
     machine.connected(100.0)
     assert ordered(machine) == [{"a": 1, "batch": 10, "token": 1}]
     assert (machine.ledger.messages, machine.deadline, machine.pending()) == (10, 110.0, 0)
@@ -164,7 +164,7 @@ def test_a_new_connection_ends_the_pause():
         machine.receive(status(token, "503"), float(token))
         machine.handle_timer(token + 0.5)
     machine.receive(status(4, "503"), 4.0)
-    machine.take_orders()
+    machine.take_effects()
     assert machine.unperformed
     machine.disconnected(4.1)
     machine.connected(4.15)
@@ -180,7 +180,7 @@ def test_a_pause_that_begins_when_a_message_is_taken():
     assert (machine.deadline, machine.unperformed) == (None, False)
     for _ in range(5):
         machine.pop(1.01)
-    assert (machine.deadline, machine.unperformed, machine.has_orders) == (1.05, True, False)
+    assert (machine.deadline, machine.unperformed, machine.has_effects) == (1.05, True, False)
     machine.handle_timer(1.05)
     assert batches(machine) == [6]
 

@@ -39,7 +39,7 @@ class Played:
         if not self.silent:
             machine.receive(status(self.pulls, "503"), now)
         while not machine.ended:
-            for order in machine.take_orders():
+            for order in machine.take_effects():
                 if order.subject == INFO:
                     assert order.data == b""
                     self.lookups.append(round(now, 4))
@@ -53,7 +53,7 @@ class Played:
                     if not self.silent:
                         token = int(order.reply.rpartition(b".")[2])
                         machine.receive(status(token, "503"), now)
-            if machine.has_orders:
+            if machine.has_effects:
                 continue
             if machine.ended or machine.deadline > until:
                 break
@@ -91,7 +91,7 @@ def test_no_responders(case, answers, lookups, error):
     if error is None:
         assert machine.deadline is not None
     else:
-        assert (machine.deadline, machine.has_orders) == (None, False)
+        assert (machine.deadline, machine.has_effects) == (None, False)
     assert told(machine) == ["ConsumerUnavailable"]
 
 
@@ -139,7 +139,7 @@ def test_one_503_and_then_all_is_well(proof):
         machine.handle_timer(machine.deadline)
         machine.receive_all([proof], token + 0.5)
         machine.receive(status(token + 1, "408 Request Timeout", 9), token + 1.0)
-    assert {order.subject for order in machine.take_orders()} == {SUBJECT}
+    assert {order.subject for order in machine.take_effects()} == {SUBJECT}
 
 
 @pytest.mark.rule("CONSUME-24")
@@ -157,7 +157,7 @@ def test_a_late_answer_to_an_earlier_lookup_does_not_count():
 def test_an_answer_is_no_heartbeat():
     machine = consuming(probe=Probe("$JS.API", "S", "C"))
     machine.handle_timer(10.0)
-    lookup = next(order for order in machine.take_orders() if order.subject == INFO)
+    lookup = next(order for order in machine.take_effects() if order.subject == INFO)
     machine.receive(answer(HERE, lookup.reply), 12.0)
     assert machine.deadline == 20.0
 
@@ -176,7 +176,7 @@ def test_nothing_is_looked_up_any_more(what):
     assert machine.deadline is None
     machine.handle_timer(1.05)
     assert not machine.receive(answer(NO_CONSUMER, played.replies[-1]), 1.1)
-    assert (machine.ended, machine.has_orders) == (False, False)
+    assert (machine.ended, machine.has_effects) == (False, False)
 
 
 @pytest.mark.rule("CONSUME-21")
@@ -186,7 +186,7 @@ def test_gone_while_away():
     machine.connected(20.0)
     played = Played()
     played.machine, played.pulls = machine, 2
-    machine.take_orders()
+    machine.take_effects()
     played.run(30.0, [NO_CONSUMER] * 2, start=20.0)
     assert played.lookups == [20.05, 21.05]
     assert isinstance(machine.error, ConsumerNotFound)

@@ -68,14 +68,14 @@ def using(**options):
     """Connected, and its first pull looked at."""
     machine = new(**options)
     machine.connected(0.0)
-    machine.take_orders()
+    machine.take_effects()
     return machine
 
 
 def orders(machine):
     """In short: "pull <serial> <messages>", "create <serial> <start>", "delete <serial>"."""
     found = []
-    for order in machine.take_orders():
+    for order in machine.take_effects():
         words = order.subject.decode().split(".")
         body = json.loads(order.data or b"{}")
         serial = int(words[5].split("_")[1]) if "NEXT" not in words else int(words[6][2:])
@@ -449,7 +449,7 @@ def checked(**options):
 def asked(machine):
     """As `orders`, with "stream" for STREAM.INFO, and "create 3 all" for a start by policy."""
     found = []
-    for order in machine.take_orders():
+    for order in machine.take_effects():
         words = order.subject.decode().split(".")
         if words[2:4] == ["STREAM", "INFO"]:
             found.append("stream")
@@ -478,7 +478,7 @@ def test_the_stream_was_recreated():
     machine = checked()
     play(machine, [(1.0, message(70, 1)), (2.0, status(1, DELETED)), (2.1, created(2))])
     told(machine)
-    machine.take_orders()
+    machine.take_effects()
     assert machine.receive(stream(2, T[4]), 2.2) is True
     assert machine.events.items == [
         StreamRecreated("S", Timestamp.parse(T[2]), Timestamp.parse(T[4]))

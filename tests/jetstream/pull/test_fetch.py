@@ -23,7 +23,7 @@ def fetching(batch=3, size=0, at=0.0, online=True, **options):
     """A fetch that began; its pull has been looked at."""
     fetcher = Fetcher(INBOX)
     fetcher.start(template(**options), batch, size, 30.0, at, online)
-    fetcher.take_orders()
+    fetcher.take_effects()
     return fetcher
 
 
@@ -105,7 +105,7 @@ def test_table(name, steps, done, count, failure, deadline):
     assert fetcher.pending() == count
     assert type(fetcher.failure) is (failure or type(None))
     assert fetcher.deadline == pytest.approx(deadline)
-    assert not fetcher.has_orders
+    assert not fetcher.has_effects
 
 
 LOST = [  # inputs, how many messages the server says it has sent in vain
@@ -164,7 +164,7 @@ def test_what_comes_late_is_for_the_next_fetch():
     fetcher.receive(message(100, 4), 5.0)
     assert [msg.raw_reply.split(b".")[5] for msg in fetcher.take()] == [b"1", b"2", b"3"]
     fetcher.start(template(), 1, 0, 30.0, 6.0)
-    assert (fetcher.done, fetcher.has_orders, len(fetcher.take())) == (True, False, 1)
+    assert (fetcher.done, fetcher.has_effects, len(fetcher.take())) == (True, False, 1)
 
 
 @pytest.mark.rule("FETCH-8")
@@ -192,7 +192,7 @@ def test_what_was_kept_is_given_within_the_limit(limit, kept, taken, asked):
 @pytest.mark.rule("FETCH-6")
 def test_begun_without_a_connection():
     fetcher = fetching(online=False)
-    assert not fetcher.has_orders
+    assert not fetcher.has_effects
     fetcher.disconnected(1.0)  # another attempt that failed
     assert (fetcher.done, fetcher.deadline) == (False, 31.0)
     fetcher.connected(5.0)
@@ -201,7 +201,7 @@ def test_begun_without_a_connection():
     assert isinstance(fetcher.failure, ConnectionLost)
     assert fetcher.ready == [fetcher]
     fetcher.connected(7.0)
-    assert not fetcher.has_orders
+    assert not fetcher.has_effects
 
 
 @pytest.mark.rule("FETCH-7")

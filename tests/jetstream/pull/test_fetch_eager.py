@@ -18,7 +18,7 @@ FULL = "408 Request Timeout"  # the answer to the probe
 def eager(batch=3, expires=0.0, patience=5.0, online=True):
     fetcher = Fetcher(INBOX)
     fetcher.start(template(expires, 0.0), batch, 0, patience, 0.0, online, eager=True)
-    fetcher.take_orders()
+    fetcher.take_effects()
     return fetcher
 
 
@@ -89,7 +89,7 @@ TABLE = [  # what happens, inputs, probes, done, messages, failure, open, deadli
 def test_without_waiting(name, steps, probes, done, count, failure, left_open, deadline):
     fetcher = eager()
     play(fetcher, steps)
-    orders = fetcher.take_orders()
+    orders = fetcher.take_effects()
     assert [(each.subject, json.loads(each.data)) for each in orders] == [
         (SUBJECT, {"batch": 1, "expires": 1})
     ] * probes
@@ -114,7 +114,7 @@ def test_until_the_first_message_that_is_here_already():
     fetcher = Fetcher(INBOX)
     fetcher.receive(A, 0.0)
     fetcher.start(template(2.0, 0.0), 3, 0, 2.0, 0.0, eager=True)
-    assert (fetcher.done, fetcher.has_orders, fetcher.take()) == (True, False, [A])
+    assert (fetcher.done, fetcher.has_effects, fetcher.take()) == (True, False, [A])
 
 
 @pytest.mark.rule("FETCH-12")
@@ -122,7 +122,7 @@ def test_without_waiting_and_without_a_connection():
     fetcher = eager(online=False)
     assert fetcher.deadline == 6.0
     fetcher.connected(1.0)
-    assert (len(fetcher.take_orders()), fetcher.deadline) == (1, 1.0 + QUIET)
+    assert (len(fetcher.take_effects()), fetcher.deadline) == (1, 1.0 + QUIET)
 
 
 @pytest.mark.rule("FETCH-13")

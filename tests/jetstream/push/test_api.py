@@ -23,7 +23,7 @@ def begin(**options):
     machine = Push(PlainPush(last=0), **options)
     stage.wire.connection.subscribe("d", machine)
     machine.connected(0.0)
-    stage.wire.connection.perform(machine)
+    stage.wire.connection.apply(machine)
     stage.sent()
     return stage, PushMessages(stage.session, machine)
 

@@ -63,7 +63,7 @@ def silent(seconds):
 
 def answers(machine):
     """Where empty answers went."""
-    orders = machine.take_orders()
+    orders = machine.take_effects()
     assert [order for order in orders if order.data or order.reply or order.block] == []
     return [order.subject.decode() for order in orders]
 
@@ -293,7 +293,7 @@ def test_an_answer_is_an_empty_publish_and_is_nothing_for_the_user():
     machine = pushing(flow_control=True)
     assert machine.receive(flow(A), 1.0) is False
     assert machine.unperformed
-    assert machine.take_orders() == [Publish(A.encode(), b"", b"", None)]
+    assert machine.take_effects() == [Publish(A.encode(), b"", b"", None)]
     assert machine.receive(beat(0, B), 1.0) is False
     assert machine.pending() == 0
 

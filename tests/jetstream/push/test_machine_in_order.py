@@ -78,7 +78,7 @@ def orders(machine):
     if machine.moving:
         found.append("move to " + machine.subject.decode().rpartition(".")[2])
         machine.moving = False
-    for order in machine.take_orders():
+    for order in machine.take_effects():
         words = order.subject.decode().split(".")
         if "CONSUMER" not in words:
             assert (order.data, order.reply) == (b"", b"")
@@ -350,7 +350,7 @@ def checking():
     assert orders(machine) == ["move to d2", "delete 1", "create 2 from 71"]
     assert told(machine) == ["ConsumerDeleted"]
     play(machine, [(2.1, created(2, 70)), (2.2, message(71, 1, serial=2))])
-    [order] = machine.take_orders()
+    [order] = machine.take_effects()
     assert (order.subject, order.reply) == (b"$JS.API.STREAM.INFO.S", deliver(2))
     assert machine.deadline == 3.1
     return machine
