@@ -1,4 +1,4 @@
-"""Session: a connection and the port that carries out its orders, as the API uses them together."""
+"""Session: a connection and the port that applies its effects, as the API uses them together."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST = 10**9  # seconds: 31 years
 
 
 class Session:
-    """What Client, Subscription and JetStream share."""
+    """A connection and its port, shared by Client, Subscription and JetStream."""
 
     __slots__ = ("connection", "port")
 
@@ -26,22 +26,32 @@ class Session:
         self.port = port
 
     def deadline(self, timeout: float) -> float:
-        """The time that is `timeout` seconds from now; 0: do not wait for anything."""
+        """Return the time that is `timeout` seconds from now; 0: do not wait for anything."""
         return self.port.now() + check_seconds("timeout", timeout)
 
     def answer_deadline(self, timeout: float) -> float:
-        """The same for what needs an answer of the server; InvalidValue if there is no time."""
+        """Return the same for a call that needs a response; raise InvalidValue if it is now."""
         return self.port.now() + check_patience("timeout", timeout)
 
-    def begin(self, receiver: Receiver) -> None:
-        """Set one going that is subscribed by now: a connection that is there already is told."""
+    def attach(self, machine: Receiver, subject: str) -> None:
+        """Subscribe a machine and start it."""
+        self.connection.subscribe(subject, machine)
+        self.begin(machine)
+
+    def begin(self, machine: Receiver) -> None:
+        """Start a machine that is already subscribed; if connected, notify it immediately."""
         if self.connection.online:
-            receiver.connected(self.port.now())
-            self.connection.apply(receiver)
+            machine.connected(self.port.now())
+            self.connection.apply(machine)
+        self.port.flush_soon()
+
+    def poke(self, machine: Receiver) -> None:
+        """Apply and send the effects of a machine that was just called."""
+        self.connection.apply(machine)
         self.port.flush_soon()
 
     async def settle(self, request: Request) -> Msg | None:
-        """Wait for the answer; the request is given up if the caller is cancelled."""
+        """Wait for the response, or raise the error; a canceled caller cancels the request."""
         port = self.port
         port.flush_soon()
         try:
@@ -55,7 +65,7 @@ class Session:
         return request.reply
 
     async def make_room(self) -> None:
-        """Send what was published, and wait while too much of it is on its way."""
+        """Send published messages; wait while the queue is above its high-water mark."""
         much = self.connection.congested
         try:
             self.port.flush_soon()
@@ -68,7 +78,7 @@ class Session:
             await self.port.checkpoint()
 
     async def wait(self, waitable: Waitable, deadline: float | None, what: str) -> None:
-        """Until it may be ready: look again. TimeoutExpired after the deadline."""
+        """Wait until it may be ready, or raise TimeoutExpired after the deadline."""
         if deadline is not None:
             if self.port.now() >= deadline:
                 raise TimeoutExpired("no %s in time" % what)
@@ -77,7 +87,7 @@ class Session:
         await self.port.wait(waitable)
 
     async def sleep(self, seconds: float) -> None:
-        """ConnectionClosed if that happens meanwhile."""
+        """Wait for a time; raise ConnectionClosed if the connection is closed meanwhile."""
         deadline = self.port.now() + seconds
         alarm = Waitable()
         while self.port.now() < deadline:

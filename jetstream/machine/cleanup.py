@@ -121,5 +121,4 @@ def clean_up(
         return  # the consumer, if it exists, expires by its inactive_threshold or stays
     inbox = connection.new_inbox()
     machine = Cleanup(api.prefix, "%s.%s" % (stream, name), target, inbox, used)
-    connection.subscribe(inbox, machine)
-    api.session.begin(machine)
+    api.session.attach(machine, inbox)

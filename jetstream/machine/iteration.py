@@ -131,8 +131,7 @@ class Iteration:
         machine = self._machine
         msg = machine.pop(session.port.now())
         if machine.unperformed:
-            session.connection.apply(machine)
-            session.port.flush_soon()
+            session.poke(machine)
         if machine.ended and not machine.pending():
             # A drain may wait for that, and the end may have ordered a deletion (ORDERED-17).
             session.connection.consumed(session.port.now())

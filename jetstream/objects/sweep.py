@@ -212,6 +212,5 @@ def sweep(
     if connection.closed:
         machine.end()  # there is nobody left to do it
         return machine
-    connection.subscribe(inbox + ".*", machine)
-    api.session.begin(machine)
+    api.session.attach(machine, inbox + ".*")
     return machine

@@ -245,9 +245,8 @@ class OrderedConsumer:
         inbox = session.connection.new_inbox()
         recreator = self._recreator(inbox)
         machine = Consume(inbox.encode(), template, InOrder(recreator), **limits)
-        session.connection.subscribe(inbox + ".*", machine)
         self._machine = machine
-        session.begin(machine)
+        session.attach(machine, inbox + ".*")
         return OrderedMessages(self._api, machine, recreator)
 
     def __repr__(self) -> str:

@@ -52,8 +52,7 @@ async def subscribe_ordered(
         max_messages=max_messages,
         max_bytes=max_bytes,
     )
-    connection.subscribe(_text.decode(policy.subject), machine)
-    session.begin(machine)
+    session.attach(machine, _text.decode(policy.subject))
     messages = PushMessages(session, machine)
     messages.stream = stream
     messages.cursor = cursor

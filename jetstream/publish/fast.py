@@ -176,8 +176,7 @@ class FastBatch(Sender):
     def _note_sent(self, operation: int, subject: bytes) -> None:
         session = self._session
         self._machine.note_sent(operation, subject, session.port.now())
-        session.connection.apply(self._machine)
-        session.port.flush_soon()
+        session.poke(self._machine)
 
     async def _finish(self, operation: int, subject: bytes) -> PubAck:
         machine = self._machine

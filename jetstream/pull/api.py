@@ -248,8 +248,7 @@ class Puller:
         inbox = connection.new_inbox()
         probe = Probe(*self._place) if self.looks_up else None
         machine = Consume(inbox.encode(), template, probe=probe, name=self._name, **limits)
-        connection.subscribe(inbox + ".*", machine)
-        session.begin(machine)
+        session.attach(machine, inbox + ".*")
         messages = Messages(session, machine, self.ack_none)
         messages.nak_on_exit = nak_on_exit
         return messages

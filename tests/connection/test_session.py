@@ -71,14 +71,19 @@ class Told(Receiver):
         return [Publish(b"hello", b"", b"", None)]
 
 
-def test_begin_tells_of_the_connection_that_is_there():
+def test_an_attached_machine_is_notified_of_the_present_connection():
     wire, session = make()
     told = Told()
-    wire.connection.subscribe("a", told)
     wire.now = 3.0
-    session.begin(told)
+    session.attach(told, "a")
     assert told.times == [3.0]
     assert wire.sent() == b"SUB a 1\r\nPUB hello 0\r\n\r\n"
+
+
+def test_poke_sends_the_effects_of_a_machine():
+    wire, session = make()
+    session.poke(Told())
+    assert wire.sent() == b"PUB hello 0\r\n\r\n"
 
 
 def test_begin_without_a_connection_leaves_it_for_later():
