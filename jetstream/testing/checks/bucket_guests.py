@@ -187,10 +187,11 @@ async def check_object_lists_while_others_write(ctx: Context) -> None:
 async def check_object_of_a_frozen_server(ctx: Context) -> None:
     """If the server freezes amid an object, that is an error after a while; it can be read on."""
     server = ctx.own_server(**JETSTREAM)
-    js = await open_js(ctx, server, timeout=0.5)
-    store = await js.create_object_store(bucket=name_of(ctx))
+    js = await open_js(ctx, server)
     data = sample(12_000_000)
-    await store.put("o", data)
+    await (await js.create_object_store(bucket=name_of(ctx))).put("o", data)
+    impatient = await open_js(ctx, server, timeout=0.5)
+    store = await impatient.object_store(name_of(ctx))
     async with await store.get("o") as reader:
         first = await reader.read(1000)
         server.freeze()

@@ -171,11 +171,13 @@ async def check_kv_watch_complete_while_others_write(ctx: Context) -> None:
 async def check_kv_watch_of_a_frozen_server(ctx: Context) -> None:
     """If the server freezes amid the initial values, that is an error after a while."""
     server = ctx.own_server(**JETSTREAM)
-    js = await open_js(ctx, server, timeout=0.5)
-    kv = await js.create_key_value(bucket=name_of(ctx))
+    js = await open_js(ctx, server)
+    await js.create_key_value(bucket=name_of(ctx))
     async with js.publisher() as window:
         for number in range(2000):
-            await window.publish(f"$KV.{kv.bucket}.{number}", b"v" * 1000)
+            await window.publish(f"$KV.{name_of(ctx)}.{number}", b"v" * 1000)
+    impatient = await open_js(ctx, server, timeout=0.5)
+    kv = await impatient.key_value(name_of(ctx))
     async with await kv.watch() as watcher:
         first = await watcher.next(WAIT)
         server.freeze()
