@@ -38,7 +38,7 @@ class JsMsg:
         self._msg = msg
         self._session = session
         #: Whether it needs no acknowledgement (any more).
-        self.settled = settled  # ACK-8
+        self.settled: bool = settled  # ACK-8
 
     @property
     def subject(self) -> str:

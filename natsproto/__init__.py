@@ -36,7 +36,7 @@ from .wire.headers import Headers
 from .wire.parser import Parser
 
 # The classes of a client are imported on first use: the parser works without them.
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from . import adapters as adapters
     from . import auth as auth

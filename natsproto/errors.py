@@ -1,44 +1,44 @@
-"""Every exception of the package.
+"""All exceptions of the package.
 
     NatsError
       LocalError             your call was wrong; nothing was sent
-        InvalidSubject       a subject, reply, queue or inbox prefix that NATS cannot carry
-        InvalidName          a stream, consumer or durable name that the server would reject
-        InvalidHeader        a header name or value that a header block cannot carry
-        InvalidValue         any other argument of a wrong type or out of range
-        InvalidState         a call or an input that the state does not allow
-        PayloadTooLarge      more than the server's max_payload
-        MissingExtra         an optional library is not installed
+        InvalidSubject       invalid subject, reply subject, queue name or inbox prefix
+        InvalidName          stream, consumer or durable name that the server would reject
+        InvalidHeader        header name or value that cannot be encoded
+        InvalidValue         any other argument of the wrong type or out of range
+        InvalidState         call or input that the current state does not allow
+        PayloadTooLarge      message larger than the server's max_payload
+        MissingExtra         optional library that is not installed
       RemoteError            the peer or the network failed
-        ProtocolError        the peer sent bytes that are no NATS protocol
-        HeaderError          another publisher's header block cannot be read
-        TimeoutExpired       no answer in time
-          MessagesUnconfirmed  closed before the server had confirmed all that was published
-        NoResponders         nobody listens to the subject of a request
-        TooManyReplies       more answers to a request than there is room for
-        NotSupported         the server is too old or not configured for this
-        PermissionDenied     the server does not allow this subject
+        ProtocolError        the peer sent bytes that are not valid NATS protocol
+        HeaderError          received header block that cannot be parsed
+        TimeoutExpired       no response in time
+          MessagesUnconfirmed  closed before the server confirmed every published message
+        NoResponders         no subscriber for the subject of a request
+        TooManyReplies       more replies to a request than fit its limits
+        NotSupported         the server is too old, or not configured for this feature
+        PermissionDenied     the server does not permit this subject
         PendingBufferFull    not connected, and the buffer for pending messages is full
-        ConnectionLost       the transport broke; a new one is being tried
-        ConnectionClosed     the connection is closed for good
+        ConnectionLost       the transport failed; the client reconnects
+        ConnectionClosed     the connection is closed permanently
           ConnectFailed      no server could be reached
-        AuthorizationFailed  the server refused the credentials, or has to be given others
-        TlsFailed            TLS is wanted and not to be had; no credentials were sent
-        ServerFailed         the server said -ERR and ended the connection
+        AuthorizationFailed  the server rejected the credentials
+        TlsFailed            TLS is required but unavailable; no credentials were sent
+        ServerFailed         the server sent -ERR and closed the connection
 
-The class says what the caller can do about it, the message says what happened, with the values.
+The class tells callers what they can do; the message says what happened, with the values.
 
 Some are built-in exceptions as well (ERR-10), so that the handlers of ordinary Python code catch
 them: ValueError for an invalid subject, name, header, value or payload, ImportError for a missing
-extra, TimeoutError for an expired timeout, ConnectionError for a lost or closed connection. On
-MicroPython, where exceptions have one base and some of these do not exist, they are not.
+extra, TimeoutError for an expired timeout, ConnectionError for a lost or closed connection.
+MicroPython allows one base only and lacks some of these: there they have no second base.
 """
 
 from __future__ import annotations
 
 from .wire.text import cut_middle, shorten
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from .wire.frames import Frame, Msg
 
@@ -55,27 +55,27 @@ else:
     except NameError:
 
         class _Nothing:
-            """Instead of the second base, on MicroPython."""
+            """Placeholder for the second base, on MicroPython."""
 
         _ValueError = _ImportError = _TimeoutError = _ConnectionError = _Nothing
 
 
-# ERR-11: no message is longer, whatever it quotes.
+# ERR-11: the maximum length of a message, whatever it quotes.
 _LONGEST = 1000
 _LONGEST_LOCAL = 300
 
 
 class NatsError(Exception):
-    """Root of all errors of this package."""
+    """Base class of all errors of this package."""
 
     def __init__(self, message: str = "") -> None:
         super().__init__(cut_middle(message, _LONGEST, _LONGEST // 2))
 
 
 class LocalError(NatsError):
-    """Your call was wrong and nothing was sent: mend the call.
+    """The call was invalid and nothing was sent: fix the call.
 
-    `rule` is the number of the broken rule in spec_notes, "" where there is none.
+    `rule` is the id of the broken rule in spec_notes, or "".
     """
 
     def __init__(self, message: str, rule: str = "") -> None:
@@ -85,42 +85,42 @@ class LocalError(NatsError):
 
 
 class InvalidSubject(LocalError, _ValueError):
-    """A subject, reply, queue or inbox prefix that NATS cannot carry."""
+    """The subject, reply subject, queue name or inbox prefix is invalid."""
 
 
 class InvalidName(LocalError, _ValueError):
-    """A stream, consumer or durable name that the server would reject."""
+    """The server would reject this stream, consumer or durable name."""
 
 
 class InvalidHeader(LocalError, _ValueError):
-    """A header name or value that a header block cannot carry."""
+    """The header name or value cannot be encoded."""
 
 
 class InvalidValue(LocalError, _ValueError):
-    """An argument of the wrong type or out of range."""
+    """An argument has the wrong type or is out of range."""
 
 
 class InvalidState(LocalError):
-    """A call or an input that is not legal in the present state."""
+    """The call or input is not allowed in the current state."""
 
 
 class PayloadTooLarge(LocalError, _ValueError):
-    """Header block and payload are larger than the server's max_payload; nothing was sent."""
+    """The message is larger than the server's max_payload; nothing was sent."""
 
 
 class MissingExtra(LocalError, _ImportError):
-    """An optional library is needed; the message names the extra that brings it."""
+    """An optional library is missing; the message names the extra that installs it."""
 
 
 class RemoteError(NatsError):
-    """The peer or the network failed: the call was right, trying again may help."""
+    """The peer or the network failed; the call was valid, and retrying may help."""
 
 
 class ProtocolError(RemoteError):
-    """The peer sent bytes that are no NATS protocol; the connection cannot be used further.
+    """The peer sent bytes that are not valid NATS protocol; the connection is unusable.
 
-    `offset` counts from the first byte of the stream. `frames` are those that were complete before
-    the garbage in the same call to `feed`: nothing that arrived is lost.
+    `offset` counts from the first byte of the stream. `frames` holds the frames that were complete
+    before the invalid bytes in the same call to `feed`, so that nothing that arrived is lost.
     """
 
     def __init__(self, reason: str, offset: int, excerpt: bytes) -> None:
@@ -132,15 +132,15 @@ class ProtocolError(RemoteError):
 
 
 class HeaderError(RemoteError):
-    """A publisher sent a header block that cannot be read; the rest of its message can."""
+    """The header block of a message cannot be parsed; the rest of the message is available."""
 
 
 class TimeoutExpired(RemoteError, _TimeoutError):
-    """No answer in time; what was sent may still arrive and take effect."""
+    """No response arrived in time; the request may still arrive and take effect."""
 
 
 class MessagesUnconfirmed(TimeoutExpired):
-    """The client was closed before the server had confirmed everything that was published.
+    """The client was closed before the server confirmed every published message.
 
     `unsent` messages never left this process; `in_doubt` messages were sent and may have arrived.
     """
@@ -155,7 +155,7 @@ class MessagesUnconfirmed(TimeoutExpired):
 
 
 class NoResponders(RemoteError):
-    """Nobody listens to the subject of the request; it was delivered to no one."""
+    """The subject of the request has no subscribers; no one received it."""
 
     def __init__(self, subject: str) -> None:
         super().__init__("no responders on subject %s" % shorten(subject))
@@ -163,9 +163,9 @@ class NoResponders(RemoteError):
 
 
 class TooManyReplies(RemoteError):
-    """More answers came than the request keeps; `replies` has those that were kept.
+    """More replies arrived than the request keeps; `replies` holds those that were kept.
 
-    Set `max_msgs` to get the first ones without this error, or raise the limits.
+    To get the first replies without this error, set `max_msgs`; or raise the limits.
     """
 
     def __init__(self, text: str, replies: list[Msg]) -> None:
@@ -174,11 +174,11 @@ class TooManyReplies(RemoteError):
 
 
 class NotSupported(RemoteError):
-    """The server is too old for this or not configured for it."""
+    """The server is too old for this feature, or not configured for it."""
 
 
 class PermissionDenied(RemoteError):
-    """The server does not allow this client the subject; `subject` and `queue` as it named them."""
+    """The server does not permit `subject`, or `queue` on it."""
 
     def __init__(self, text: str, subject: str = "", queue: str = "") -> None:
         super().__init__(text)
@@ -194,32 +194,32 @@ OutBufferFull = PendingBufferFull  # the former name
 
 
 class ConnectionLost(RemoteError, _ConnectionError):
-    """The transport broke; a new one is being tried, and what was in flight may be lost."""
+    """The transport failed and the client reconnects; messages in flight may be lost."""
 
 
 class ConnectionClosed(RemoteError, _ConnectionError):
-    """The connection is closed for good."""
+    """The connection is closed permanently."""
 
 
 class ConnectFailed(ConnectionClosed):
-    """No server could be reached; `errors` has (url, error) for each that was tried last."""
+    """No server could be reached; `errors` has the last (url, error) of each server."""
 
     def __init__(self, errors: list[tuple[str, Exception]]) -> None:
         tried = "; ".join(["%s: %s" % (cut_middle(url), error) for url, error in errors])
-        super().__init__("no server could be reached: %s" % (tried or "none is left to try"))
+        super().__init__("no server could be reached: %s" % (tried or "no servers left to try"))
         self.errors = errors
 
 
 class AuthorizationFailed(RemoteError):
-    """The server refused the credentials: give others, there is no use in trying these again."""
+    """The server rejected the credentials; retrying with the same ones will fail."""
 
 
 class TlsFailed(RemoteError):
-    """TLS is wanted and not to be had; no credentials were sent."""
+    """TLS is required but unavailable; no credentials were sent."""
 
 
 class ServerFailed(RemoteError):
-    """The server said -ERR and ended the connection; `text` is what it said."""
+    """The server sent -ERR and closed the connection; `text` is the reason that it gave."""
 
     def __init__(self, text: str) -> None:
         super().__init__("server error: %s" % text)

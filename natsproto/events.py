@@ -1,105 +1,105 @@
-"""News for the user: what happened to the connection, as `client.events` gives it."""
+"""The events of a connection, as `client.events` reports them."""
 
 from __future__ import annotations
 
 from .connection.waitable import Waitable
 from .wire.record import Record
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from .errors import NatsError
 
 
 class Event(Record):
-    """Base of all news."""
+    """Base class of connection events."""
 
     __slots__: tuple[str, ...] = ()
 
 
 class Connected(Event):
-    """The handshake is done; subscriptions are in force. `again`: after a loss."""
+    """The client is connected and subscribed. `again` is True after a reconnect."""
 
     __slots__ = ("again", "url")
 
     def __init__(self, url: str, again: bool) -> None:
-        self.url = url
-        self.again = again
+        self.url: str = url
+        self.again: bool = again
 
 
 class Disconnected(Event):
-    """The transport is lost, and why; None: it was given up on purpose."""
+    """The connection to this server ended; `error` is None if the client ended it."""
 
     __slots__ = ("error", "url")
 
     def __init__(self, url: str, error: NatsError | None) -> None:
-        self.url = url
-        self.error = error
+        self.url: str = url
+        self.error: NatsError | None = error
 
 
 class AttemptFailed(Event):
-    """A server could not be reached or refused us; the next one is tried."""
+    """A connection attempt failed; the client tries the next server."""
 
     __slots__ = ("error", "url")
 
     def __init__(self, url: str, error: NatsError) -> None:
-        self.url = url
-        self.error = error
+        self.url: str = url
+        self.error: NatsError = error
 
 
 class Discovered(Event):
-    """The cluster told of members that were not known."""
+    """New cluster members were discovered."""
 
     __slots__ = ("urls",)
 
     def __init__(self, urls: list[str]) -> None:
-        self.urls = urls
+        self.urls: list[str] = urls
 
 
 class LameDuck(Event):
-    """The server is about to stop; the client moves to another one if it knows any."""
+    """The server is shutting down; the client moves to another server if it knows one."""
 
     __slots__ = ("url",)
 
     def __init__(self, url: str) -> None:
-        self.url = url
+        self.url: str = url
 
 
 class ServerError(Event):
-    """The server said -ERR; a broken permission comes as PermissionDenied."""
+    """The server sent -ERR; a permissions violation is a PermissionDenied."""
 
     __slots__ = ("error",)
 
     def __init__(self, error: NatsError) -> None:
-        self.error = error
+        self.error: NatsError = error
 
 
 class SlowConsumer(Event):
-    """A subscription was full: `dropped` messages were lost since the last such event.
+    """A subscription's queue was full: `dropped` messages were lost since the previous event.
 
-    Without a subject, and with sid 0, it is the sum over several subscriptions: more of them were
-    slow than a reader keeps events for.
+    With an empty subject and sid 0, the event is the sum over several subscriptions: more of them
+    were slow than a reader keeps events for.
     """
 
     __slots__ = ("dropped", "sid", "subject")
 
     def __init__(self, subject: str, sid: int, dropped: int) -> None:
-        self.subject = subject
-        self.sid = sid
-        self.dropped = dropped
+        self.subject: str = subject
+        self.sid: int = sid
+        self.dropped: int = dropped
 
 
 class PublishDropped(Event):
-    """A message that waited for a connection is above the new server's max_payload: not sent."""
+    """A buffered message was dropped: it exceeds the max_payload of the new server."""
 
     __slots__ = ("size", "subject")
 
     def __init__(self, subject: str, size: int) -> None:
-        self.subject = subject
-        self.size = size
+        self.subject: str = subject
+        self.size: int = size
 
 
 class Closed(Event):
-    """The last event: closed by the user (error is None) or for good by a failure.
+    """The last event: the user closed the client (`error` is None), or it failed permanently.
 
     `unconfirmed` counts the published messages that the server may not have received.
     """
@@ -107,21 +107,22 @@ class Closed(Event):
     __slots__ = ("error", "unconfirmed")
 
     def __init__(self, error: NatsError | None, unconfirmed: int = 0) -> None:
-        self.error = error
-        self.unconfirmed = unconfirmed
+        self.error: NatsError | None = error
+        self.unconfirmed: int = unconfirmed
 
 
 class Unread:
-    """The events that one reader has not taken yet, `limit` of them at most.
+    """The events that one reader has not taken yet, at most `limit` of them.
 
-    If there are more, the oldest goes that is not listed here; then, of these, from the top:
+    If there are more, the oldest event that is not listed here is discarded; if there is none, the
+    first of these that applies:
 
         SlowConsumer             the two oldest become one (EVENT-9: no drop goes unreported)
-        Connected, Disconnected  the oldest goes
-        Closed                   stays (EVENT-6)
+        Connected, Disconnected  the oldest is discarded
+        Closed                   is kept (EVENT-6)
 
-    `position` counts the events up to the last one that was taken. `left`: the reader is gone.
-    `leads`: later readers start after what this one has taken.
+    `position` counts the events up to the last one that was taken. `left` means that the reader is
+    gone; `leads`, that later readers start after the events that this one has taken.
     """
 
     __slots__ = ("_count", "_events", "_limit", "leads", "left", "position")
@@ -130,12 +131,12 @@ class Unread:
         self._limit = limit
         self._count = 0
         self._events: list[Event] = []
-        self.position = 0
-        self.leads = False
-        self.left = False
+        self.position: int = 0
+        self.leads: bool = False
+        self.left: bool = False
 
     def copy(self) -> Unread:
-        """Return another reader's list, which starts at the position of this one."""
+        """Return the list of another reader, which starts at the position of this one."""
         other = Unread(self._limit)
         other._events = list(self._events)
         other._count = self._count
@@ -143,6 +144,7 @@ class Unread:
         return other
 
     def add(self, event: Event) -> None:
+        """Append an event; if there are too many, discard or merge one."""
         self._count += 1
         if isinstance(event, SlowConsumer):
             event = self._merge(event, event.sid, event.subject)
@@ -151,11 +153,11 @@ class Unread:
             self._make_room()
 
     def _merge(self, event: SlowConsumer, sid: int, subject: str) -> SlowConsumer:
-        """Take the SlowConsumer of this sid out; returns an event that reports both."""
+        """Remove the SlowConsumer of this sid; return an event that reports both."""
         for i, old in enumerate(self._events):
             if isinstance(old, SlowConsumer) and old.sid == sid:
                 self._events[i : i + 1] = []
-                # Not by changing the event: other readers have it, too.
+                # A new event, because other readers have the old one.
                 return SlowConsumer(subject, sid, old.dropped + event.dropped)
         return event
 
@@ -183,7 +185,7 @@ class Unread:
         self._events[first : first + 1] = []
 
     def pop(self) -> Event | None:
-        """The oldest event, None if there is none."""
+        """Remove and return the oldest event; None if there is none."""
         if not self._events:
             return None
         event = self._events.pop(0)
@@ -192,11 +194,11 @@ class Unread:
 
 
 class EventQueue(Waitable):
-    """What happened to the connection, for any number of readers, each with its own position.
+    """The events of a connection, for any number of readers, each with its own position.
 
     A new reader starts with the first event that was not returned by a reader that is gone or that
-    leads, as `pop` does (EVENT-8). So consecutive loops see each event once, and simultaneous ones
-    all see all of them.
+    leads, as `pop` does (EVENT-8). So consecutive loops see each event once, and each of several
+    simultaneous loops sees all of them.
     """
 
     __slots__ = ("_popped", "_readers", "_start")
@@ -208,6 +210,7 @@ class EventQueue(Waitable):
         self._popped: Unread | None = None
 
     def add(self, event: Event) -> None:
+        """Add an event for all readers."""
         self._settle()
         for unread in self._readers:
             unread.add(event)
@@ -215,7 +218,7 @@ class EventQueue(Waitable):
             self._start.add(event)
 
     def reader(self, *, leads: bool = False) -> Unread:
-        """Return the events of a new reader; it sets `left` when it is done."""
+        """Return the events of a new reader, which sets `left` when it is done."""
         self._settle()
         unread = self._start.copy()
         unread.leads = leads
@@ -223,14 +226,14 @@ class EventQueue(Waitable):
         return unread
 
     def pop(self) -> Event | None:
-        """The next event, None if there is none; for a caller that has no reader."""
+        """Remove and return the next event, or None, for a caller that has no reader."""
         if self._popped is None:
             self._popped = self.reader(leads=True)
         return self._popped.pop()
 
     def _settle(self) -> None:
-        """Dismiss the readers that are gone, and find out where the next one begins."""
-        # A reader that is gone sets a flag and no more: a garbage collector may do it in any
+        """Remove the readers that are gone, and update where the next one begins."""
+        # A reader only sets a flag when it goes, because a garbage collector may do it in any
         # thread.
         for unread in list(self._readers):
             if unread.left:

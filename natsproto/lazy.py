@@ -1,8 +1,8 @@
-"""Names that a package imports on first use, so that importing one of its modules stays cheap."""
+"""Lazy names: a package imports them on first use, so that importing it stays cheap."""
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -12,12 +12,12 @@ def lazy_names(
 ) -> Callable[[str], object]:
     """Return the `__getattr__` of a package.
 
-    `homes` has the module of each public name; `namespace` is the package's globals().
+    `homes` maps each lazy name to its module; `namespace` is the package's globals().
     """
 
     def load(name: str) -> object:
-        # Modules are found as well: on MicroPython `from package import module` asks here before
-        # it looks for a file.
+        # Modules are found as well: MicroPython calls this for `from package import module`
+        # before it looks for a file.
         try:
             found: object = __import__(package + "." + homes.get(name, name), None, None, [name])
         except ImportError as error:

@@ -1,10 +1,10 @@
-"""Server URLs: where to connect to, and with which credentials.
+"""Server URLs: the address to connect to, and the credentials to use.
 
     [scheme://][user:password@ or token@]host[:port][/path]
 
-The scheme is nats if there is none; tls is nats over TLS; ws and wss are WebSocket, which alone
-may have a path. What is wrong with a URL is said without the credentials in it, and also without
-what may have been meant as credentials: everything before the last `@`.
+The default scheme is nats; tls is nats over TLS; ws and wss are WebSocket, and only these may have
+a path. Error messages about a URL never contain its credentials, nor anything that may have been
+meant as credentials: everything before the last `@`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HEX = "0123456789abcdefABCDEF"
 
 
 class ServerUrl(Record):
-    """One server. Two are equal if they lead to the same place, with whatever credentials."""
+    """The URL of one server. URLs that differ in their credentials only are equal."""
 
     __slots__ = ("_password", "_token", "_user", "host", "path", "port", "scheme")
 
@@ -36,17 +36,17 @@ class ServerUrl(Record):
         password: str = "",
         token: str = "",
     ) -> None:
-        self.scheme = scheme
-        self.host = host
-        self.port = port
-        self.path = path
+        self.scheme: str = scheme
+        self.host: str = host
+        self.port: int = port
+        self.path: str = path
         self._user = _hide(user)
         self._password = _hide(password)
         self._token = _hide(token)
 
     @classmethod
     def parse(cls, text: str) -> ServerUrl:
-        """The URL in this text; InvalidValue, which shows no credentials, if it is none."""
+        """Parse a URL; raise InvalidValue, without any credentials, if it is invalid."""
         if not isinstance(text, str):
             raise InvalidValue("server is %s, not a str" % type(text).__name__, "OPT-1")
         for char in text:
@@ -61,27 +61,32 @@ class ServerUrl(Record):
 
     @property
     def user(self) -> str:
+        """The user name, or ""."""
         return _reveal(self._user)
 
     @property
     def password(self) -> str:
+        """The password, or ""."""
         return _reveal(self._password)
 
     @property
     def token(self) -> str:
+        """The token, or ""."""
         return _reveal(self._token)
 
     @property
     def wants_tls(self) -> bool:
+        """Whether the scheme requires TLS."""
         return self.scheme in ("tls", "wss")
 
     @property
     def is_websocket(self) -> bool:
+        """Whether the scheme is ws or wss."""
         return self.scheme in ("ws", "wss")
 
     @property
     def address(self) -> str:
-        """As in "host:4222" or "[::1]:4222": what tells servers apart."""
+        """The host and port, as in "host:4222" or "[::1]:4222"; this identifies a server."""
         return ("[%s]:%d" if ":" in self.host else "%s:%d") % (self.host, self.port)
 
     def __str__(self) -> str:
@@ -131,7 +136,7 @@ def _split_scheme(text: str) -> tuple[str, str]:
 
 
 def _read_userinfo(text: str, userinfo: str) -> tuple[str, str, str]:
-    """User, password and token."""
+    """Return user, password and token."""
     for char in "/?#":
         if char in userinfo:
             raise _bad(text, "has %r before '@': in credentials, percent-encode it" % char, "OPT-2")
@@ -158,20 +163,20 @@ def _unquote(text: str, quoted: str) -> str:
 
 def _split_path(text: str, scheme: str, rest: str) -> tuple[str, str]:
     if "?" in rest or "#" in rest:
-        raise _bad(text, "has a query or a fragment: options are arguments", "OPT-4")
+        raise _bad(text, "has a query or a fragment; options are arguments of connect()", "OPT-4")
     authority, slash, path = rest.partition("/")
     if path and scheme not in ("ws", "wss"):
-        raise _bad(text, "has a path, which only ws and wss have", "OPT-4")
+        raise _bad(text, "has a path, which only ws and wss may have", "OPT-4")
     return authority, slash + path if path else ""
 
 
 def _split_authority(text: str, authority: str) -> tuple[str, int]:
-    """Host and port, 0 if there is none."""
+    """Return host and port; 0 if there is no port."""
     if authority[:1] == "[":
         host, bracket, rest = authority[1:].partition("]")
         _check_ipv6(text, host if bracket else "")
         if rest and rest[0] != ":":
-            raise _bad(text, "has something else than a port after ']'", "OPT-3")
+            raise _bad(text, "has something other than a port after ']'", "OPT-3")
         return host, _read_port(text, rest[1:]) if rest else 0
     host, colon, port = authority.partition(":")
     if ":" in port:

@@ -4,12 +4,12 @@
     send(NATS bytes) -> a frame     receive(frames) -> NATS bytes
                                     take_output() -> answers to the peer's pings and close
 
-How NATS bytes are cut into frames means nothing: a frame may carry half a message or ten. So
-nothing is collected, and a frame of any size is passed on in the pieces that it came in.
+Frame boundaries carry no meaning: a frame may hold half a message or ten. So nothing is collected,
+and a frame of any size is passed on in the pieces in which it arrives.
 
-This module needs wsproto (the extra `ws`), imported on use. wsproto takes the handshake's key and
-the masks of frames from the system's randomness, as RFC 6455 wants it (5.3): here alone, the same
-inputs do not give the same bytes.
+This module needs wsproto (the extra `ws`), imported on use. wsproto takes the key of the handshake
+and the masks of frames from the system's randomness, as RFC 6455 requires (5.3). This is the only
+place where the same inputs do not produce the same bytes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 from .errors import InvalidState, InvalidValue, MissingExtra, ProtocolError
 from .wire.text import shorten
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from wsproto.events import CloseConnection, Event
 
@@ -47,13 +47,13 @@ class WebSocket:
         self._target = path if path[:1] == "/" else "/" + path
         self._received = 0
         self._output: list[bytes] = []
-        #: The server has accepted: there may be NATS bytes, and send() may be called.
-        self.opened = False
-        #: The server has closed or broke the protocol: nothing more comes or goes.
-        self.closed = False
+        #: True once the server has accepted the upgrade: send() is allowed.
+        self.opened: bool = False
+        #: True once the server has closed or violated the protocol: nothing is sent or received.
+        self.closed: bool = False
 
     def handshake(self) -> bytes:
-        """The request to begin with; InvalidValue if host or path do not fit into one."""
+        """Return the HTTP request; raise InvalidValue if host or path cannot be part of one."""
         from h11 import LocalProtocolError
         from wsproto.events import Request
 
@@ -67,18 +67,19 @@ class WebSocket:
             raise InvalidValue(text, "WS-1") from None
 
     def receive(self, data: bytes) -> bytes:
-        """The NATS bytes in it; ProtocolError if the server refuses or breaks the protocol.
+        """Return the NATS bytes in `data`.
 
-        After that, as after the server's close, what comes is ignored.
+        Raises ProtocolError if the server rejects the upgrade or violates the protocol. After that,
+        as after the server's close, input is ignored.
         """
         from wsproto.utilities import RemoteProtocolError
 
         pieces: list[bytes] = []
         if data and not self.closed:
-            # A plain NATS or TLS port: wsproto would wait for an empty line that never comes.
+            # On a plain NATS or TLS port, wsproto would wait for an empty line that never comes.
             start = _HTTP[self._received : self._received + len(data)]
             if data[: len(start)] != start:
-                raise self._broken("WebSocket upgrade is wrong: not HTTP", data)
+                raise self._broken("WebSocket upgrade is invalid: not HTTP", data)
             try:
                 self._ws.receive_data(data)
                 for event in self._ws.events():
@@ -86,14 +87,14 @@ class WebSocket:
                     if self.closed:
                         break
             except RemoteProtocolError as error:
-                raise self._broken("WebSocket upgrade is wrong: %s" % error, data) from None
-            except UnicodeError:  # wsproto takes headers for ASCII
-                raise self._broken("WebSocket upgrade is wrong: not ASCII", data) from None
+                raise self._broken("WebSocket upgrade is invalid: %s" % error, data) from None
+            except UnicodeError:  # wsproto expects ASCII headers
+                raise self._broken("WebSocket upgrade is invalid: not ASCII", data) from None
             self._received += len(data)
         return b"".join(pieces)
 
     def send(self, data: bytes) -> bytes:
-        """A frame with these NATS bytes; nothing if the server has closed."""
+        """Return a frame with these NATS bytes; b"" if the server has closed."""
         from wsproto.events import BytesMessage
 
         if self.closed:
@@ -103,7 +104,7 @@ class WebSocket:
         return self._ws.send(BytesMessage(data))
 
     def take_output(self) -> bytes:
-        """What to send because of what was received, after a ProtocolError too."""
+        """Return the bytes that answer the received input, also after a ProtocolError."""
         output = b"".join(self._output)
         self._output = []
         return output
@@ -122,7 +123,7 @@ class WebSocket:
         elif isinstance(event, events.AcceptConnection):
             self.opened = True
         elif isinstance(event, events.RejectConnection):
-            text = "WebSocket upgrade was refused with HTTP status %d" % event.status_code
+            text = "WebSocket upgrade was rejected with HTTP status %d" % event.status_code
             raise self._broken(text, data)
 
     def _handle_close(self, event: CloseConnection, data: bytes) -> None:

@@ -186,8 +186,8 @@ class Publication:
     __slots__ = ("inner", "port")
 
     def __init__(self, inner: _publisher.Publication, port: BlockingPort) -> None:
-        self.inner = inner
-        self.port = port
+        self.inner: _publisher.Publication = inner
+        self.port: BlockingPort = port
 
     @property
     def subject(self) -> str:

@@ -29,8 +29,8 @@ class JsMsg:
     __slots__ = ("inner", "port")
 
     def __init__(self, inner: _messages.JsMsg, port: BlockingPort) -> None:
-        self.inner = inner
-        self.port = port
+        self.inner: _messages.JsMsg = inner
+        self.port: BlockingPort = port
 
     @property
     def subject(self) -> str:

@@ -57,11 +57,11 @@ class Field:
         since: tuple[int, int] = (2, 2),
         always: bool = False,
     ) -> None:
-        self.name = name
+        self.name: str = name
         self.type = type
-        self.doc = doc
-        self.since = since
-        self.always = always
+        self.doc: str = doc
+        self.since: tuple[int, int] = since
+        self.always: bool = always
 
     def __repr__(self) -> str:
         return "Field(%r)" % self.name

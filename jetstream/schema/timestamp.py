@@ -38,7 +38,7 @@ class Timestamp:
             )
         if not FIRST <= ns <= LAST:
             raise InvalidValue("timestamp %s is not in the years 1 to 9999" % shorten(ns), "TIME-5")
-        self.ns = ns
+        self.ns: int = ns
 
     @classmethod
     def parse(cls, text: str) -> Timestamp:

@@ -73,8 +73,8 @@ class Tally:
     """
 
     def __init__(self) -> None:
-        self.rows = 0
-        self.duplicates = 0
+        self.rows: int = 0
+        self.duplicates: int = 0
         self.streams: dict[str, tuple[int, int]] = {}
 
     def count(self, stream: str, first: int, last: int, rows: int, duplicates: int = 0) -> None:

@@ -1,14 +1,14 @@
-"""Who we are: users, tokens, nkeys, JWTs and .creds files as fields of CONNECT.
+"""Authentication: users, tokens, nkeys, JWTs and .creds files as fields of CONNECT.
 
-    given                   sent                     proof
+    argument                field of CONNECT         proof
     user, password          user, pass
     token                   auth_token
     nkey_seed               nkey, sig                the seed signs the server's nonce
-    nkey, sign              nkey, sig                sign(nonce) does: the seed is elsewhere
+    nkey, sign              nkey, sig                sign(nonce) returns the signature
     jwt, nkey_seed or sign  jwt, sig                 as above; the JWT names the public key
-    creds                   jwt, sig                 the text of a .creds file has both
+    creds                   jwt, sig                 the text of a .creds file has JWT and seed
 
-A JWT or creds may go together with a user or a token: auth callouts look at both.
+A JWT or creds can be combined with a user or a token: auth callouts read both.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from natsproto.wire import text as _text
 from . import nkeys
 from .secret import Secret, as_secret
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Protocol
@@ -30,29 +30,37 @@ if TYPE_CHECKING:
     from .secret import SecretLike
 
     class UrlCredentials(Protocol):
-        """The part of a server's URL that is read here: "" where it says nothing."""
+        """The credentials in a server's URL; "" where there are none."""
 
         @property
-        def user(self) -> str | Secret: ...
+        def user(self) -> str | Secret:
+            """The user name."""
+            ...
+
         @property
-        def password(self) -> str | Secret: ...
+        def password(self) -> str | Secret:
+            """The password."""
+            ...
+
         @property
-        def token(self) -> str | Secret: ...
+        def token(self) -> str | Secret:
+            """The token."""
+            ...
 
 
 _SIGNATURE = 64
-_APART = [  # AUTH-3: what is not given together, and why
-    ("token", "user", "the server looks at one of them"),
-    ("token", "password", "the server looks at one of them"),
-    ("creds", "jwt", "creds have a JWT"),
-    ("creds", "nkey_seed", "creds have a seed"),
-    ("creds", "nkey", "creds have a seed"),
-    ("creds", "sign", "creds have a seed, which signs"),
-    ("nkey_seed", "nkey", "the public key follows from the seed"),
+_APART = [  # AUTH-3: arguments that exclude each other, and the reason
+    ("token", "user", "the server uses only one of them"),
+    ("token", "password", "the server uses only one of them"),
+    ("creds", "jwt", "creds contain a JWT"),
+    ("creds", "nkey_seed", "creds contain a seed"),
+    ("creds", "nkey", "creds contain a seed"),
+    ("creds", "sign", "creds contain a seed, which signs"),
+    ("nkey_seed", "nkey", "the public key is derived from the seed"),
     ("nkey_seed", "sign", "the seed signs"),
     ("jwt", "nkey", "the JWT names the public key"),
 ]
-_NEEDS = [  # AUTH-3: what is of no use without one of these
+_NEEDS = [  # AUTH-3: arguments that require one of the others
     ("password", ["user"]),
     ("jwt", ["nkey_seed", "sign"]),
     ("sign", ["nkey", "jwt"]),
@@ -72,11 +80,11 @@ def choose_auth(
     nkey: str = "",
     sign: Signer | None = None,
 ) -> Auth:
-    """How to authenticate; InvalidValue for a combination that cannot be meant.
+    """Return an Auth; raise InvalidValue for arguments that exclude each other.
 
-    A callable without arguments may stand for every text but `nkey`: it is called at each
-    connection attempt. `creds` is the text of the file, not its path. `sign` gets the nonce and
-    gives the 64 bytes of the signature.
+    Except for `nkey`, each text may be a callable without arguments, which is called at each
+    connection attempt. `creds` is the text of the file, not its path. `sign` takes the nonce and
+    returns the 64 bytes of the signature.
     """
     texts = [
         ("user", user),
@@ -98,7 +106,7 @@ def choose_auth(
 
 
 class Auth:
-    """How to authenticate, made by choose_auth. It shows the names of what it has, no values."""
+    """The credentials of a client, as choose_auth returns them. The repr omits their values."""
 
     __slots__ = ("_nkey", "_secrets", "_sign")
 
@@ -108,10 +116,10 @@ class Auth:
         self._sign = None if sign is None else _hide(sign)
 
     def connect_fields(self, nonce: str, url: UrlCredentials) -> dict[str, str]:
-        """The fields to add to CONNECT for this server; `nonce` is "" if it sent none.
+        """Return the fields to add to CONNECT; `nonce` is "" if the server sent none.
 
-        Raises AuthorizationFailed if a callback fails or gives what cannot be used, or if there is
-        an nkey and no nonce; MissingExtra if a library is needed to sign.
+        Raises AuthorizationFailed if a callback fails or returns an unusable value, or if there is
+        an nkey and no nonce; MissingExtra if the library that signs is missing.
         """
         fields = _url_fields(url)
         try:
@@ -119,7 +127,7 @@ class Auth:
             if not fields:  # AUTH-8
                 fields = self._plain_fields()
                 proof = proof or self._nkey_fields(nonce)
-        except InvalidValue as error:  # of a callback: the rest was looked at by choose_auth
+        except InvalidValue as error:  # from a callback; choose_auth has checked the rest
             raise AuthorizationFailed("credentials cannot be used: %s" % error) from None
         fields.update(proof)
         return fields
@@ -130,31 +138,29 @@ class Auth:
 
     def __reduce__(self) -> tuple[Callable[[], Auth], tuple[()]]:
         if self._secrets or self._sign is not None:
-            raise TypeError("an Auth cannot be pickled or copied: a pickle is readable by all")
+            raise TypeError("an Auth cannot be pickled or copied: that would expose its secrets")
         return choose_auth, ()
 
     def _plain_fields(self) -> dict[str, str]:
-        return {field: self._ask(name) for name, field in _FIELDS if name in self._secrets}
+        return {field: self._reveal(name) for name, field in _FIELDS if name in self._secrets}
 
     def _jwt_fields(self, nonce: str) -> dict[str, str]:
         if "creds" in self._secrets:
-            jwt, seed = parse_creds(self._ask("creds"))
+            jwt, seed = parse_creds(self._reveal("creds"))
         elif "jwt" in self._secrets:
-            jwt = self._ask("jwt").strip()
-            seed = "" if self._sign else self._ask("nkey_seed")
+            jwt = self._reveal("jwt").strip()
+            seed = "" if self._sign else self._reveal("nkey_seed")
         else:
             return {}
-        # AUTH-7: a bearer JWT is good without a signature; whether this is one, the server knows.
+        # AUTH-7: a bearer JWT needs no signature; only the server knows whether this is one.
         return {"jwt": jwt, "sig": self._signature(nonce, seed)} if nonce else {"jwt": jwt}
 
     def _nkey_fields(self, nonce: str) -> dict[str, str]:
         if not self._nkey and "nkey_seed" not in self._secrets:
             return {}
         if not nonce:
-            raise AuthorizationFailed(
-                "server asks for no signature (no nonce): nkeys are not supported by it"
-            )
-        seed = "" if self._nkey else self._ask("nkey_seed")
+            raise AuthorizationFailed("server does not support nkeys: it sent no nonce")
+        seed = "" if self._nkey else self._reveal("nkey_seed")
         return {
             "nkey": self._nkey or nkeys.public_key(_check_seed(seed)),
             "sig": self._signature(nonce, seed),
@@ -164,7 +170,7 @@ class Auth:
         try:
             data = _text.encode(nonce)
         except UnicodeError:
-            raise AuthorizationFailed("server sent a nonce that is not text") from None
+            raise AuthorizationFailed("nonce of the server is not text") from None
         if self._sign is None:
             signature = nkeys.sign(_check_seed(seed), data)
         else:
@@ -173,25 +179,28 @@ class Auth:
         text = b2a_base64(signature).decode().rstrip("=\n")
         return text.replace("+", "-").replace("/", "_")
 
-    def _ask(self, name: str) -> str:
+    def _reveal(self, name: str) -> str:
         try:
             value = self._secrets[name].reveal()
         except Exception as error:
             raise _callback_failed(name, error) from error
         if not isinstance(value, str):
             raise AuthorizationFailed(
-                "credentials callback gave %s, not str (%s)" % (type(value).__name__, name)
+                "credentials callback %s returned %s, not str" % (name, type(value).__name__)
             )
         return value
 
 
 def parse_creds(text: str) -> tuple[str, str]:
-    """The JWT and the seed of a .creds file's text; InvalidValue if one of them is missing."""
+    """Return the JWT and the seed in the text of a .creds file.
+
+    Raises InvalidValue if one of them is missing.
+    """
     return _creds_block(text, "NATS USER JWT"), _creds_block(text, "USER NKEY SEED")
 
 
 def _creds_block(text: str, title: str) -> str:
-    """What stands between a line with BEGIN and this title and the next line of that form."""
+    """Return the text between the line with BEGIN and this title and the next such line."""
     value = ""
     inside = False
     for line in text.split("\n"):
@@ -215,15 +224,13 @@ def _call_sign(sign: Signer, nonce: bytes) -> bytes:
     except Exception as error:
         raise _callback_failed("sign", error) from error
     if not isinstance(signature, bytes) or len(signature) != _SIGNATURE:
-        raise AuthorizationFailed("sign gave something else than %d bytes" % _SIGNATURE)
+        raise AuthorizationFailed("credentials callback sign did not return %d bytes" % _SIGNATURE)
     return signature
 
 
 def _callback_failed(name: str, error: Exception) -> AuthorizationFailed:
-    # AUTH-10: without its text, which may quote what it has read.
-    return AuthorizationFailed(
-        "credentials callback failed: %s (%s)" % (type(error).__name__, name)
-    )
+    # AUTH-10: without the text of the error, which may quote a secret.
+    return AuthorizationFailed("credentials callback %s failed: %s" % (name, type(error).__name__))
 
 
 def _url_fields(url: UrlCredentials) -> dict[str, str]:
@@ -234,21 +241,21 @@ def _url_fields(url: UrlCredentials) -> dict[str, str]:
 def _check_secret(name: str, value: SecretLike) -> Secret:
     if isinstance(value, (str, Secret)) or callable(value):
         return as_secret(value)
-    kind = type(value).__name__
-    raise InvalidValue("%s is %s, not a str or a callable" % (name, kind), "AUTH-3")
+    given = type(value).__name__
+    raise InvalidValue("%s is %s, not a str or a callable" % (name, given), "AUTH-3")
 
 
 def _check_combination(given: list[str]) -> None:
     for one, other, why in _APART:
         if one in given and other in given:
-            raise InvalidValue("%s with %s: %s" % (one, other, why), "AUTH-3")
+            raise InvalidValue("%s conflicts with %s: %s" % (one, other, why), "AUTH-3")
     for name, others in _NEEDS:
         if name in given and not [other for other in others if other in given]:
-            raise InvalidValue("%s without %s" % (name, " or ".join(others)), "AUTH-3")
+            raise InvalidValue("%s requires %s" % (name, " or ".join(others)), "AUTH-3")
 
 
 def _check_fixed(secrets: dict[str, Secret]) -> None:
-    """AUTH-11: what can be looked at now must not wait until the first server is reached."""
+    """Validate credentials that are known already, before a server is reached (AUTH-11)."""
     creds = secrets.get("creds")
     if creds is not None and creds.fixed:
         nkeys.public_key(_check_seed(parse_creds(creds.reveal())[1]))
@@ -262,11 +269,11 @@ def _check_seed(seed: str) -> str:
     return seed
 
 
-def _check_user(what: str, kind: str) -> None:
-    if kind != nkeys.USER:
-        raise InvalidValue("%s is of kind %s; clients are users (U)" % (what, kind), "AUTH-12")
+def _check_user(what: str, prefix: str) -> None:
+    if prefix != nkeys.USER:
+        raise InvalidValue("%s has type %s; a client needs a user (U)" % (what, prefix), "AUTH-12")
 
 
 def _hide(sign: Signer) -> Signer:
-    # As in Secret: the repr of a functools.partial or of a bound method may tell too much.
+    # As in Secret: the repr of a functools.partial or a bound method may expose its arguments.
     return lambda nonce: sign(nonce)

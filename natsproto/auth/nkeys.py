@@ -1,17 +1,17 @@
 """Nkeys: Ed25519 keys as text, their seeds and their signatures.
 
 A key is base32 text of a prefix, 32 bytes and a CRC-16; the prefix is chosen so that the first
-letter tells the kind of key. A seed, which is the secret, starts with S, and its second letter is
-the kind. No message in here shows any part of a seed.
+letter is the type of the key. A seed, which is the secret, starts with S, and its second letter is
+the type. No error message contains any part of a seed.
 
-Reading and writing keys needs nothing. Signing needs `cryptography` or PyNaCl, imported on use.
+Only signing needs a library: `cryptography` or PyNaCl, imported on use.
 """
 
 from __future__ import annotations
 
 from natsproto.errors import InvalidValue, MissingExtra
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 USER = "U"
 CURVE = "X"
 _SEED = "S"
-_KINDS = "ACNOUX"  # account, cluster, server (node), operator, user, curve
+_PREFIXES = "ACNOUX"  # account, cluster, server (node), operator, user, curve
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _RAW = 32
 _SEED_LENGTH = 58  # characters of 2 + 32 + 2 bytes
@@ -29,63 +29,69 @@ _KEY_LENGTH = 56  # characters of 1 + 32 + 2 bytes
 
 
 def decode_seed(seed: str) -> tuple[str, bytes]:
-    """The kind of key, as its letter, and its 32 secret bytes; InvalidValue if it is no seed."""
+    """Return the type of a seed, as its letter, and its 32 secret bytes.
+
+    Raises InvalidValue if the text is not a seed.
+    """
     data = _decode("nkey seed", seed, _SEED_LENGTH)
-    # NKEY-3: five bits S, five bits kind, six bits nothing.
+    # NKEY-3: five bits S, five bits prefix, six unused bits.
     letter = _ALPHABET[data[0] >> 3]
-    kind = _ALPHABET[(data[0] & 0b111) << 2 | data[1] >> 6]
+    prefix = _ALPHABET[(data[0] & 0b111) << 2 | data[1] >> 6]
     if letter != _SEED or data[1] & 0b111111:
-        raise InvalidValue("nkey seed has a wrong prefix: it is not a seed", "NKEY-3")
-    _check_kind("nkey seed", kind, "NKEY-3")
-    return kind, data[2:-2]
+        raise InvalidValue("nkey seed has an invalid prefix: not a seed", "NKEY-3")
+    _check_prefix("nkey seed", prefix, "NKEY-3")
+    return prefix, data[2:-2]
 
 
-def encode_seed(kind: str, raw: bytes) -> str:
-    """The seed of these 32 secret bytes, from a good source of randomness."""
-    _check_kind("nkey seed", kind, "NKEY-3")
+def encode_seed(prefix: str, raw: bytes) -> str:
+    """Return the seed of these 32 secret bytes, which must be random."""
+    _check_prefix("nkey seed", prefix, "NKEY-3")
     _check_raw("nkey seed", raw)
-    bits = _ALPHABET.index(_SEED) << 11 | _ALPHABET.index(kind) << 6
+    bits = _ALPHABET.index(_SEED) << 11 | _ALPHABET.index(prefix) << 6
     return _encode(bytes([bits >> 8, bits & 0xFF]) + raw)
 
 
 def decode_public_key(key: str) -> tuple[str, bytes]:
-    """The kind of key, as its letter, and its 32 bytes; InvalidValue if it is no public key."""
+    """Return the type of a public key, as its letter, and its 32 bytes.
+
+    Raises InvalidValue if the text is not a public key.
+    """
     data = _decode("public nkey", key, _KEY_LENGTH)
-    # NKEY-2: five bits kind, three bits nothing.
-    kind = _ALPHABET[data[0] >> 3]
+    # NKEY-2: five bits prefix, three unused bits.
+    prefix = _ALPHABET[data[0] >> 3]
     if data[0] & 0b111:
-        raise InvalidValue("public nkey has a wrong prefix", "NKEY-2")
-    _check_kind("public nkey", kind, "NKEY-2")
-    return kind, data[1:-2]
+        raise InvalidValue("public nkey has an invalid prefix", "NKEY-2")
+    _check_prefix("public nkey", prefix, "NKEY-2")
+    return prefix, data[1:-2]
 
 
-def encode_public_key(kind: str, raw: bytes) -> str:
-    """The public key of these 32 bytes as text."""
-    _check_kind("public nkey", kind, "NKEY-2")
+def encode_public_key(prefix: str, raw: bytes) -> str:
+    """Return the text of a public key."""
+    _check_prefix("public nkey", prefix, "NKEY-2")
     _check_raw("public nkey", raw)
-    return _encode(bytes([_ALPHABET.index(kind) << 3]) + raw)
+    return _encode(bytes([_ALPHABET.index(prefix) << 3]) + raw)
 
 
 def public_key(seed: str) -> str:
-    """The public key that belongs to the seed; MissingExtra without a library for Ed25519."""
-    kind, raw = _decode_signing_seed(seed)
-    return encode_public_key(kind, _load(raw)[0])
+    """Return the public key of a seed; raise MissingExtra without a library for Ed25519."""
+    prefix, raw = _decode_signing_seed(seed)
+    return encode_public_key(prefix, _load(raw)[0])
 
 
 def sign(seed: str, nonce: bytes) -> bytes:
-    """The signature, 64 bytes; MissingExtra without a library for Ed25519."""
+    """Return the 64-byte signature; raise MissingExtra without a library for Ed25519."""
     return _load(_decode_signing_seed(seed)[1])[1](nonce)
 
 
 def _decode_signing_seed(seed: str) -> tuple[str, bytes]:
-    kind, raw = decode_seed(seed)
-    if kind == CURVE:
-        raise InvalidValue("nkey seed is one of a curve key (X), which cannot sign", "NKEY-5")
-    return kind, raw
+    prefix, raw = decode_seed(seed)
+    if prefix == CURVE:
+        raise InvalidValue("nkey seed belongs to a curve key (X), which cannot sign", "NKEY-5")
+    return prefix, raw
 
 
 def _load(raw: bytes) -> tuple[bytes, Signer]:
-    """The 32 bytes of the public key, and what signs."""
+    """Return the 32 bytes of the public key, and a function that signs."""
     try:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     except ImportError:
@@ -99,24 +105,24 @@ def _load_nacl(raw: bytes) -> tuple[bytes, Signer]:
         from nacl.signing import SigningKey
     except ImportError:
         raise MissingExtra(
-            "nkeys need a library for Ed25519: pip install natsproto[nkeys], or PyNaCl", "NKEY-6"
+            "nkeys need a library for Ed25519: pip install natsproto[nkeys] or PyNaCl", "NKEY-6"
         ) from None
     key = SigningKey(raw)
     return bytes(key.verify_key), lambda nonce: key.sign(nonce).signature
 
 
-def _check_kind(what: str, kind: str, rule: str) -> None:
-    if len(kind) != 1 or kind not in _KINDS:
-        raise InvalidValue("%s has a wrong prefix: not one of %s" % (what, _KINDS), rule)
+def _check_prefix(what: str, prefix: str, rule: str) -> None:
+    if len(prefix) != 1 or prefix not in _PREFIXES:
+        raise InvalidValue("%s has an invalid prefix: not one of %s" % (what, _PREFIXES), rule)
 
 
 def _check_raw(what: str, raw: bytes) -> None:
     if len(raw) != _RAW:
-        raise InvalidValue("%s is made of %d bytes, not %d" % (what, len(raw), _RAW), "NKEY-1")
+        raise InvalidValue("%s has %d raw bytes, not %d" % (what, len(raw), _RAW), "NKEY-1")
 
 
 def _decode(what: str, text: str, length: int) -> bytes:
-    """The bytes with their checksum, once that is right. White space around them is dropped."""
+    """Return the bytes, including their checksum, after verifying it; ignore whitespace around."""
     if not isinstance(text, str):
         raise InvalidValue("%s is %s, not a str" % (what, type(text).__name__), "NKEY-1")
     text = text.strip()
@@ -124,7 +130,7 @@ def _decode(what: str, text: str, length: int) -> bytes:
         raise InvalidValue("%s has %d characters, not %d" % (what, len(text), length), "NKEY-1")
     data = _decode_base32(what, text)
     if _crc16(data[:-2]) != data[-2] | data[-1] << 8:
-        raise InvalidValue("%s has a wrong checksum: a character is mistyped" % what, "NKEY-4")
+        raise InvalidValue("%s has an invalid checksum: a character is wrong" % what, "NKEY-4")
     return data
 
 
@@ -162,13 +168,13 @@ def _decode_base32(what: str, text: str) -> bytes:
             bits -= 8
             data.append(value >> bits)
             value &= (1 << bits) - 1
-    if value:  # bits beyond the last byte: no encoder writes them, and no checksum covers them
-        raise InvalidValue("%s has a wrong last character" % what, "NKEY-4")
+    if value:  # bits after the last byte: no encoder sets them, and no checksum covers them
+        raise InvalidValue("%s has an invalid last character" % what, "NKEY-4")
     return bytes(data)
 
 
 def _crc16(data: bytes) -> int:
-    """CRC-16/XMODEM: polynomial 0x1021, from 0."""
+    """Return the CRC-16/XMODEM: polynomial 0x1021, initial value 0."""
     crc = 0
     for byte in data:
         crc ^= byte << 8

@@ -1,7 +1,7 @@
-"""Operations of a client, as bytes.
+"""Encode the operations of a client.
 
-Each function checks what it is given and raises before it makes a single byte: what the protocol
-cannot carry is refused, never rewritten (ENC-5).
+Each function validates its arguments before it builds anything: input that the protocol cannot
+carry is rejected, never rewritten (ENC-5).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from . import text as _text
 from .headers import Headers
 from .subjects import check_publish, check_queue, check_subscribe
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import TypeAlias
@@ -25,7 +25,7 @@ _MAX_NUMBER = 999_999_999_999_999_999  # the 18 digits that the parser reads (WI
 
 
 def connect(fields: Mapping[str, object]) -> bytes:
-    """CONNECT with these fields as one JSON object."""
+    """Encode a CONNECT with these fields."""
     import json  # takes longer to import than this whole package
 
     return b"CONNECT " + json.dumps(fields, separators=(",", ":")).encode() + b"\r\n"
@@ -34,7 +34,7 @@ def connect(fields: Mapping[str, object]) -> bytes:
 def pub(
     subject: str, data: BytesLike = b"", *, reply: str = "", headers: HeadersLike | None = None
 ) -> bytes:
-    """PUB, or HPUB if there are headers; an empty Headers is sent as an empty block."""
+    """Encode a PUB, or an HPUB if there are headers; an empty Headers is an empty block."""
     return pub_checked(
         check_publish(subject),
         check_data(data),
@@ -44,7 +44,7 @@ def pub(
 
 
 def pub_checked(subject: bytes, data: bytes, reply: bytes, block: bytes | None) -> bytes:
-    """PUB or HPUB from fields that were checked before, for those who publish often."""
+    """Encode a PUB or HPUB from fields that were validated before."""
     if reply:
         subject = subject + b" " + reply
     if block is None:
@@ -54,7 +54,7 @@ def pub_checked(subject: bytes, data: bytes, reply: bytes, block: bytes | None) 
 
 
 def sub(subject: str, sid: int, *, queue: str = "") -> bytes:
-    """SUB, as a member of the queue group if one is named."""
+    """Encode a SUB; with `queue`, as a member of that queue group."""
     raw = check_subscribe(subject)
     if queue:
         raw = raw + b" " + check_queue(queue)
@@ -62,7 +62,7 @@ def sub(subject: str, sid: int, *, queue: str = "") -> bytes:
 
 
 def unsub(sid: int, *, after: int = 0) -> bytes:
-    """UNSUB: now, or once the subscription has had `after` messages in all."""
+    """Encode an UNSUB that takes effect now, or after `after` messages in total."""
     _check_number("sid", sid, 0)
     if after:
         return b"UNSUB %d %d\r\n" % (sid, _check_number("after", after, 1))
@@ -70,20 +70,22 @@ def unsub(sid: int, *, after: int = 0) -> bytes:
 
 
 def ping() -> bytes:
+    """Encode a PING."""
     return b"PING\r\n"
 
 
 def pong() -> bytes:
+    """Encode a PONG."""
     return b"PONG\r\n"
 
 
 def header_block(headers: HeadersLike) -> bytes:
-    """The block of anything that Headers can be made from; InvalidHeader if it cannot be sent."""
+    """Encode a header block; raise InvalidHeader if a name or value cannot be sent."""
     return (headers if isinstance(headers, Headers) else Headers(headers)).encode()
 
 
 def check_data(data: BytesLike) -> bytes:
-    """The payload as bytes of its own; InvalidValue for text and other types."""
+    """Return the payload as bytes; raise InvalidValue for text and other types."""
     if isinstance(data, bytes):
         return data
     if isinstance(data, (bytearray, memoryview)):

@@ -1,7 +1,7 @@
-"""The units on the wire: what a server sends, and what a client sends.
+"""Frames: the units of the wire protocol.
 
-Msg, Info, Ping, Pong, Ok, Err come from a server; Connect, Pub, Sub, Unsub, Ping, Pong from a
-client.
+A server sends Msg, Info, Ping, Pong, Ok and Err; a client sends Connect, Pub, Sub, Unsub, Ping and
+Pong.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from . import text as _text
 from .headers import Headers, read_status
 from .record import Record
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class _Payload(Record):
-    """What MSG, HMSG, PUB and HPUB share: bytes as they came, decoded when asked for.
+    """The common part of MSG, HMSG, PUB and HPUB: raw bytes, decoded on access.
 
-    Bytes, because one odd message from another publisher must not cost the connection; late,
-    because most readers ask for few of them.
+    Raw, because an invalid message from another publisher must not break the connection; decoded
+    late, because most readers use few of the fields.
     """
 
-    # `_headers` stays unset until somebody asks: half of all messages have none, and setting one
-    # more slot in each is time on the hottest path.
+    # `_headers` stays unset until it is read: half of all messages have no headers, and setting
+    # one more slot in each message costs time on the hottest path.
     __slots__ = ("_headers", "data", "raw_headers", "raw_reply", "raw_subject")
 
     raw_subject: bytes
@@ -36,16 +36,17 @@ class _Payload(Record):
 
     @property
     def subject(self) -> str:
+        """The subject that the message was published to."""
         return _text.decode(self.raw_subject)
 
     @property
     def reply(self) -> str:
-        """The subject to answer to; "" if the publisher wants no answer."""
+        """The subject to reply to; "" if the publisher expects no reply."""
         return _text.decode(self.raw_reply)
 
     @property
     def headers(self) -> Headers | None:
-        """The headers, None if there is no header block; HeaderError if it cannot be read."""
+        """The headers, or None without a header block; raises HeaderError if it is invalid."""
         if self.raw_headers is None:
             return None
         headers: Headers | None = getattr(self, "_headers", None)  # an exception costs 1.4 us
@@ -55,19 +56,19 @@ class _Payload(Record):
 
     @property
     def status(self) -> int:
-        """The inline status of the header block, 0 if there is none."""
+        """The inline status of the header block, or 0."""
         return 0 if self.raw_headers is None else read_status(self.raw_headers)[0]
 
     @property
     def description(self) -> str:
-        """The text behind the inline status, "" if there is none."""
+        """The text after the inline status, or ""."""
         return "" if self.raw_headers is None else read_status(self.raw_headers)[1]
 
 
 class Msg(_Payload):
-    """MSG or HMSG: a message for one of our subscriptions.
+    """MSG or HMSG: a message for one of the client's subscriptions.
 
-    `size` is what it took on the wire, control line and line ends included; limits count it.
+    `size` is its length on the wire, including the control line and line ends; limits count it.
     """
 
     __slots__ = ("sid", "size")
@@ -82,11 +83,11 @@ class Msg(_Payload):
         size: int = 0,
     ) -> None:
         self.raw_subject = subject
-        self.sid = sid
+        self.sid: int = sid
         self.raw_reply = reply
         self.data = data
         self.raw_headers = headers
-        self.size = size
+        self.size: int = size
 
     def _fields(self) -> list[tuple[str, object]]:
         return [
@@ -121,11 +122,11 @@ class Pub(_Payload):
 
 
 class Info(Record):
-    """INFO: what the server says about itself.
+    """INFO: the server describes itself.
 
-    `fields` holds the JSON object as it came. The attributes are those that clients act on, with a
-    default where the server said nothing or something of another type: a proxy or a newer server
-    must not cost the connection.
+    `fields` holds the JSON object as received. The attributes are the fields that clients use, with
+    a default where a field is missing or has another type: a proxy or a newer server must not break
+    the connection.
     """
 
     __slots__ = (
@@ -156,7 +157,7 @@ class Info(Record):
     )
 
     def __init__(self, fields: dict[str, Any]) -> None:
-        self.fields = fields
+        self.fields: dict[str, Any] = fields
         self.server_id: str = self._text("server_id")
         self.server_name: str = self._text("server_name")
         self.version: str = self._text("version")
@@ -201,21 +202,21 @@ class Info(Record):
 
 
 class Err(Record):
-    """-ERR: what the server complains about, without the quotes."""
+    """-ERR: an error that the server reports; `text` has no quotes."""
 
     __slots__ = ("text",)
 
     def __init__(self, text: str) -> None:
-        self.text = text
+        self.text: str = text
 
 
 class Connect(Record):
-    """CONNECT: a client introduces itself. Its repr names the fields only: values may be secret."""
+    """CONNECT: a client introduces itself. The repr omits values, which may be secret."""
 
     __slots__ = ("fields",)
 
     def __init__(self, fields: dict[str, Any]) -> None:
-        self.fields = fields
+        self.fields: dict[str, Any] = fields
 
     def __repr__(self) -> str:
         return "Connect(%s)" % ", ".join(sorted(self.fields))
@@ -227,19 +228,19 @@ class Sub(Record):
     __slots__ = ("queue", "sid", "subject")
 
     def __init__(self, subject: str, sid: int, queue: str = "") -> None:
-        self.subject = subject
-        self.sid = sid
-        self.queue = queue
+        self.subject: str = subject
+        self.sid: int = sid
+        self.queue: str = queue
 
 
 class Unsub(Record):
-    """UNSUB: a client unsubscribes, after `after` messages in all or, if that is 0, now."""
+    """UNSUB: a client unsubscribes, after `after` messages in total, or now if that is 0."""
 
     __slots__ = ("after", "sid")
 
     def __init__(self, sid: int, after: int = 0) -> None:
-        self.sid = sid
-        self.after = after
+        self.sid: int = sid
+        self.after: int = after
 
 
 class Ping(Record):
@@ -255,6 +256,6 @@ class Pong(Record):
 
 
 class Ok(Record):
-    """+OK: the server took the last operation; only in verbose mode."""
+    """+OK: the server accepted the last operation; sent in verbose mode only."""
 
     __slots__ = ()

@@ -3,12 +3,12 @@
 A block on the wire (ADR-4):
 
     NATS/1.0 503 No Responders␍␊      the version; inline status and description are optional
-    Nats-Subject: orders.new␍␊        name, colon, value; white space around the value is dropped
-    ␍␊                                an empty line ends it
+    Nats-Subject: orders.new␍␊        name, colon, value; whitespace around the value is dropped
+    ␍␊                                an empty line ends the block
 
-The server does not look into the blocks that publishers send, so anything may arrive (transcript
-07). Reading is therefore strict and late: `Headers.decode` raises HeaderError for whoever asks,
-while `read_status`, which the routing of every message needs, never raises.
+The server does not validate the blocks that publishers send, so anything may arrive (transcript
+07). Decoding is therefore strict and late: `Headers.decode` raises HeaderError when a program reads
+the headers, and `read_status`, which every message passes through, never raises.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from natsproto.errors import HeaderError, InvalidHeader
 from . import text as _text
 from .text import shorten
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from typing import Any, TypeAlias
+    from typing import Any, ClassVar, TypeAlias
 
     HeaderValue: TypeAlias = str | list[str] | tuple[str, ...]
     HeadersLike: TypeAlias = (
@@ -36,8 +36,8 @@ _NONE: tuple[()] = ()
 class Headers:
     """A multimap of header names and values: ordered, case-preserving and case-sensitive (ADR-4).
 
-    `h[name]` and `h.get(name)` give the first value, `h.get_all(name)` every one of them.
-    Made from a mapping or from pairs; a value may be a list of values.
+    `h[name]` and `h.get(name)` return the first value, `h.get_all(name)` returns all of them.
+    Create one from a mapping or from pairs; a value may be a list of values.
     """
 
     __slots__ = ("_pairs",)
@@ -53,32 +53,32 @@ class Headers:
 
     @classmethod
     def decode(cls, block: bytes) -> Headers:
-        """Read a whole block, the final empty line included; HeaderError if it is none."""
+        """Decode a block, including its final empty line; raise HeaderError if it is invalid."""
         if not block.endswith(b"\r\n\r\n"):
             raise HeaderError(
                 "header block does not end with an empty line: %s" % shorten(block[-64:])
             )
         first, *lines = block[:-4].split(b"\r\n")
-        # What follows the version is a status or nothing.
+        # Only a status may follow the version.
         if first != VERSION and not first.startswith(VERSION + b" "):
             raise HeaderError("header block does not start with NATS/1.0: %s" % shorten(block[:64]))
-        # ADR-4: a lone LF or CR is no line end; it would hide a header. Counted in the whole block,
-        # because that is cheaper than looking for them in each line.
+        # ADR-4: a lone LF or CR is not a line end; it would hide a header. Counting them in the
+        # whole block is cheaper than searching each line.
         if block.count(b"\r") + block.count(b"\n") != 2 * len(lines) + 4:
-            raise HeaderError("header block with a bare CR or LF: %s" % shorten(block))
+            raise HeaderError("header block has a bare CR or LF: %s" % shorten(block))
         headers = cls()
         for line in lines:
             name, colon, value = _text.decode(line).partition(":")
             if not colon or not name:
-                raise HeaderError("header line without a name and a colon: %s" % shorten(line))
+                raise HeaderError("header line has no name and colon: %s" % shorten(line))
             # ADR-4: no folding and no space before the colon.
             if name != name.strip(_SPACE):
-                raise HeaderError("header name with white space around it: %s" % shorten(line))
+                raise HeaderError("header name has whitespace around it: %s" % shorten(line))
             headers._pairs.append((name, value.strip(_SPACE)))
         return headers
 
     def encode(self) -> bytes:
-        """The whole block; every pair was checked when it was added."""
+        """Encode the block; every pair was validated when it was added."""
         lines = ["%s: %s\r\n" % pair for pair in self._pairs]
         return VERSION + b"\r\n" + _text.encode("".join(lines)) + b"\r\n"
 
@@ -89,18 +89,18 @@ class Headers:
         raise KeyError(name)
 
     def get(self, name: str, default: str = "") -> str:
-        """The first value of the name; the case counts."""
+        """Return the first value of the name, which is case-sensitive."""
         for key, value in self._pairs:
             if key == name:
                 return value
         return default
 
     def get_all(self, name: str) -> list[str]:
-        """All values of the name, in order; none: an empty list."""
+        """Return all values of the name, in order; an empty list if there are none."""
         return [value for key, value in self._pairs if key == name]
 
     def append(self, name: str, value: str) -> None:
-        """Add a value behind those that the name has; InvalidHeader if it cannot be sent."""
+        """Add a value after those that the name has; raise InvalidHeader if it cannot be sent."""
         check_header(name, value)
         self._pairs.append((name, value))
 
@@ -111,15 +111,15 @@ class Headers:
         self._pairs.append((name, value))
 
     def delete(self, name: str) -> None:
-        """Remove every value of the name; it need not be there."""
+        """Remove every value of the name, if there are any."""
         self._pairs = [pair for pair in self._pairs if pair[0] != name]
 
     def items(self) -> list[tuple[str, str]]:
-        """Every pair in the order of the wire; a repeated name comes once a value."""
+        """Return all pairs in the order of the wire; a repeated name occurs once per value."""
         return list(self._pairs)
 
     def keys(self) -> list[str]:
-        """Every name once, in the order of first appearance."""
+        """Return each name once, in the order of first appearance."""
         names: list[str] = []
         seen: set[str] = set()
         for name, _ in self._pairs:
@@ -142,7 +142,7 @@ class Headers:
             return self._pairs == other._pairs
         return NotImplemented
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return "Headers(%s)" % shorten(self._pairs, 5 * _text.SHOWN)  # ERR-11
@@ -155,12 +155,12 @@ def _pairs(items: HeadersLike) -> list[tuple[str, HeaderValue]]:
         return [(name, value) for name, value in source]
     except (TypeError, ValueError) as error:
         raise InvalidHeader(
-            "headers %s are neither a mapping nor pairs" % shorten(items), "HDR-9"
+            "headers are neither a mapping nor pairs: %s" % shorten(items), "HDR-9"
         ) from error
 
 
 def read_status(block: bytes) -> tuple[int, str]:
-    """Inline status and description; (0, "") if the first line has none. Never raises."""
+    """Return the inline status and description, or (0, ""). Never raises."""
     line = block.partition(b"\n")[0]
     code, _, description = line[len(VERSION) :].strip().partition(b" ")
     if not line.startswith(VERSION + b" ") or len(code) != 3 or not code.isdigit():
@@ -169,10 +169,10 @@ def read_status(block: bytes) -> tuple[int, str]:
 
 
 def check_header(name: str, value: str) -> None:
-    """InvalidHeader unless the pair can be sent and will arrive as it is."""
+    """Raise InvalidHeader unless the pair arrives unchanged when sent."""
     if not isinstance(name, str) or not isinstance(value, str):
-        told = (shorten(name), shorten(value))
-        raise InvalidHeader("header %s: %s is not a pair of str" % told, "HDR-9")
+        pair = (shorten(name), shorten(value))
+        raise InvalidHeader("header %s: %s is not a pair of str" % pair, "HDR-9")
     if not name:
         raise InvalidHeader("header name is empty (value %s)" % shorten(value), "HDR-9")
     for char in name:
@@ -182,7 +182,7 @@ def check_header(name: str, value: str) -> None:
         if char in value:
             raise _bad_value(name, value, "contains %r" % char)
     if value != value.strip(_SPACE):
-        raise _bad_value(name, value, "has white space around it")
+        raise _bad_value(name, value, "has whitespace around it")
     try:
         _text.encode(value)
     except UnicodeError:

@@ -1,20 +1,20 @@
-"""Bytes to frames: incremental, linear for any split of the input, bounded.
+"""Parse bytes into frames: incrementally, in linear time for any split, in bounded memory.
 
-Between two calls of `feed` the parser stands in one of three places:
+Between two calls of `feed` the parser is in one of three states:
 
     between frames   `_kept` is empty
-    in a line        `_kept` holds the start of a control line whose LF has not come yet
-    in a payload     `_head` holds the fields of its control line, `_kept` what came of the
-                     payload, `_need` how long the payload and its CRLF are in all
+    in a line        `_kept` holds the start of a control line whose LF has not arrived
+    in a payload     `_head` holds the fields of the control line, `_kept` the received part of the
+                     payload, `_need` the length of the payload and its CRLF
 
-Messages that lie whole in one read, which are nearly all, are cut out by `_scan`, the hot loop: one
-`find` for the end of the line, one `split`, and slices. Every other line (tabs, runs of spaces,
-lower case, other operations, a payload that is not all here) goes to `_read_line` and the readers
-below it: they are the grammar in plain form, and they decide what is garbage.
+Messages that are complete in one read, which are nearly all, are cut out by `_scan`, the hot loop:
+one `find` for the end of the line, one `split`, and slices. Every other line (tabs, runs of spaces,
+lower case, other operations, an incomplete payload) goes to `_read_line` and the readers below it.
+They are the grammar in plain form, and they decide which input is invalid.
 
 Limits: a control line 64 KiB, INFO and CONNECT 1 MiB, a payload max_payload, and with its header
-block 64 KiB more. INFO can lower max_payload but never raise it; a client does not let it, because
-what the server itself answers may be larger (spec_notes/questions.md 1).
+block 64 KiB more. INFO can lower max_payload but never raise it. A client does not let INFO lower
+it, because the server's own responses may be larger (spec_notes/questions.md 1).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from natsproto.errors import InvalidValue, ProtocolError
 from . import text as _text
 from .frames import Connect, Err, Info, Msg, Ok, Ping, Pong, Pub, Sub, Unsub
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, NoReturn, TypeAlias
@@ -46,10 +46,10 @@ _TAB, _LF, _CR = b"\t\n\r"
 
 
 class Parser:
-    """Feed it what the socket gives, get frames.
+    """An incremental parser: feed it the bytes of a socket, and get frames.
 
-    `peer` says whose bytes they are, "server" or "client". `max_payload` is the largest payload
-    that is ever collected; what INFO says can lower it, unless `follow_info` is False.
+    `peer` is the sender of the bytes, "server" or "client". `max_payload` is the largest payload
+    that is accepted; INFO can lower it, unless `follow_info` is False.
     """
 
     def __init__(
@@ -61,8 +61,8 @@ class Parser:
         self._own_max_payload = max_payload
         self._max_payload = max_payload
         self._follow_info = follow_info
-        # Digits that `_scan` met before, because ids and sizes repeat and a look-up costs a third
-        # of isdigit() and int(). Legal sizes, which end their lines, are kept with the CR.
+        # Digits that `_scan` has seen before: ids and sizes repeat, and a lookup costs a third of
+        # isdigit() and int(). Valid sizes, which end their lines, are stored with the CR.
         self._numbers: dict[bytes, int] = {}
         self._sizes: dict[bytes, int] = {}
         self._kept = _Pieces()
@@ -70,13 +70,16 @@ class Parser:
         self._head: Head | None = None
         self._line_size = 0  # of the line that `_head` came from
         self._need = 0
-        self._offset = 0  # where in the stream the read starts that is being parsed
+        self._offset = 0  # position in the stream of the read that is being parsed
         self._error: tuple[str, int, bytes] | None = None
 
     def feed(self, data: bytes) -> list[Frame]:
-        """The frames that this read completes, in order; ProtocolError on garbage, for good."""
+        """Return the frames that this read completes, in order.
+
+        Raises ProtocolError if the input is invalid, and again for every later call.
+        """
         if self._error is not None:
-            # Not the same object again: its frames were handed out, and its traceback would grow.
+            # A new object: the frames of the first were returned, and its traceback would grow.
             raise ProtocolError(*self._error)
         frames: list[Frame] = []
         try:
@@ -95,7 +98,7 @@ class Parser:
             if pos == 0:
                 self._keep_line(data, 0)
                 return
-            # The line alone is copied together, not the read that brought its end.
+            # Only the line is joined, not the whole read that completes it.
             line = self._kept.join(data[: pos - 1])
             self._read_line(line, pos - 1 - len(line), frames)
         if self._head is not None:
@@ -108,7 +111,7 @@ class Parser:
         sizes = self._sizes
         new = object.__new__
         last = len(data) - 2
-        # In nearly every read no line can be too long or hold a tab: asked once, not once a line.
+        # In nearly every read no line can be too long or have a tab: check once, not per line.
         careful = len(data) > MAX_LINE or _TAB in data
         while True:
             eol = data.find(b"\n", pos)
@@ -117,7 +120,7 @@ class Parser:
             line = data[pos:eol]
             body = eol + 1
             if not careful or (len(line) <= MAX_LINE and _TAB not in line):
-                # Unpack and look up without asking first: the exceptions are for rare lines.
+                # Unpack and look up without checking first: only rare lines raise.
                 # 1.04 us a message, against 1.12 with len() and get(); with `_CR` and `_LF` 0.02
                 # less than with a slice.
                 try:
@@ -143,11 +146,11 @@ class Parser:
                     end = body + sizes[size]
                     if not subject or middle > end:
                         raise ValueError("not a message")
-                    if end > last:  # what _read_line does, but large messages often end here
+                    if end > last:  # as in _read_line, but large messages often end here
                         self._line_size = body - pos
                         self._expect(subject, numbers[sid], reply, middle - body, end - body)
                     elif data[end] == _CR and data[end + 1] == _LF:
-                        # What Msg(...) does, without the call: 10 % of the whole loop.
+                        # Msg(...) without the call, which takes 10 % of the whole loop.
                         msg = new(Msg)
                         msg.raw_subject = subject
                         msg.sid = numbers[sid]
@@ -173,18 +176,18 @@ class Parser:
             self._keep_line(data, pos)
 
     def _learn(self, field: bytes) -> bool:
-        """Remember digits that are new to `_scan`; False if it must leave them to the grammar."""
+        """Store digits that are new to `_scan`; return False to leave the line to the grammar."""
         is_size = field[-1:] == b"\r"
         digits = field[:-1] if is_size else field
-        # A client sends no MSG: none is cut out of its bytes, because nothing is learnt.
+        # A client sends no MSG: `_scan` finds none in its bytes, because nothing is stored.
         if self._readers is not self._FROM_SERVER or not _is_number(digits):
             return False
         number = int(digits)
         if is_size and number > self._max_payload:
             return False
         known = self._sizes if is_size else self._numbers
-        # Known, and still missed: a number stands where a size belongs (LF alone), or a size where
-        # a number does (a CR inside the line).
+        # Stored, and still missed: a number is in the place of a size (LF alone), or a size in the
+        # place of a number (a CR inside the line).
         if field in known:
             return False
         if len(known) >= _MAX_REMEMBERED:
@@ -203,7 +206,7 @@ class Parser:
             self._fail("control line is too long", start, self._kept.join(b""))
 
     def _read_payload(self, head: Head, data: bytes, pos: int, frames: list[Frame]) -> int:
-        """Append the message if the rest of it is in data[pos:]; returns where it ends there."""
+        """Append the message if data[pos:] completes it; return the position after it."""
         end = pos + self._need - self._kept.size
         if end > len(data):
             self._kept.add(data[pos:])
@@ -246,7 +249,7 @@ class Parser:
     def _fail(self, reason: str, pos: int, excerpt: bytes) -> NoReturn:
         raise ProtocolError(reason, self._offset + pos, excerpt[:64])
 
-    # The grammar: one reader an operation. Each gets what follows the name.
+    # The grammar: one reader per operation. Each gets the rest of the line after the name.
 
     def _read_info(self, rest: bytes) -> Frame:
         info = Info(_json_object(rest))
@@ -320,7 +323,7 @@ class Parser:
     def _expect(
         self, subject: bytes, sid: int | None, reply: bytes, header_size: int, size: int
     ) -> None:
-        """A payload follows."""
+        """Prepare for the payload that follows."""
         if header_size > size:
             raise _Garbage("header size %d is above the total size %d" % (header_size, size))
         if size - header_size > self._max_payload or size > self._max_payload + MAX_HEADERS:
@@ -330,9 +333,9 @@ class Parser:
 
 
 class _Pieces:
-    """What came of an unfinished frame: joined once, and never much larger than it is long.
+    """The received parts of an incomplete frame: joined once, with little overhead.
 
-    Small reads are gathered first, because a list of millions of them would take many times the
+    Small reads are collected first, because a list of millions of them would take many times the
     memory of their bytes.
     """
 
@@ -354,7 +357,7 @@ class _Pieces:
         self._small = bytearray()
 
     def join(self, last: bytes) -> bytes:
-        """All pieces and this last one; none are kept."""
+        """Remove all pieces; return them joined, followed by the last one."""
         if not self.size:
             return last
         pieces = self._large
@@ -367,11 +370,11 @@ class _Pieces:
 
 
 class _Garbage(Exception):
-    """What a reader finds wrong with its line; `_read_line` adds where."""
+    """The problem that a reader finds in its line; `_read_line` adds the position."""
 
 
 def _line_limit(line: bytes) -> int:
-    """By the first letter: INFO and CONNECT carry JSON that grows with the cluster or a JWT."""
+    """Return the limit: INFO and CONNECT have JSON that grows with the cluster or a JWT."""
     return MAX_JSON_LINE if line[:1] in (b"I", b"i", b"C", b"c") else MAX_LINE
 
 
@@ -380,7 +383,7 @@ def _fields(rest: bytes) -> list[bytes]:
 
 
 def _optional(fields: list[bytes], index: int, count: int) -> list[bytes]:
-    """`count` fields, of which the one at `index` may be missing and is then empty."""
+    """Return `count` fields; if one is missing, an empty one is inserted at `index`."""
     if len(fields) == count - 1:
         fields.insert(index, b"")
     if len(fields) != count:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from .text import show
 
+TYPE_CHECKING: bool = False
+if TYPE_CHECKING:
+    from typing import ClassVar
+
 
 class Record:
-    """Base of small value objects: their `__slots__` are their fields, in order.
+    """Base class of small value objects: their `__slots__` are their fields, in order.
 
-    Why not dataclasses: they are missing on MicroPython and cost 17 ms to import elsewhere.
+    Not dataclasses, which MicroPython lacks and which take 17 ms to import elsewhere.
     """
 
     __slots__: tuple[str, ...] = ()
@@ -25,5 +29,5 @@ class Record:
             return self._fields() == other._fields()
         return NotImplemented
 
-    # Fields may change and may be lists or dicts: no record is a key.
-    __hash__ = None  # type: ignore[assignment]
+    # Fields may change, and may be lists or dicts.
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]

@@ -1,7 +1,7 @@
-"""Subjects, queue names, stream and consumer names, inboxes: what may be sent.
+"""Validate subjects, queue names, stream and consumer names; create inboxes.
 
-The checks raise before anything is sent, with the value and the rule. They look for what the
-protocol cannot carry, in text; the parser, which reads what others sent, checks none of this.
+The checks run before anything is sent, and their errors name the value and the rule. They reject
+text that the protocol cannot carry. The parser, which reads the messages of others, does not.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from natsproto.errors import InvalidName, InvalidSubject
 from . import text as _text
 from .text import shorten
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from natsproto.errors import LocalError
 
-# What ends a field or a line on the wire, with a name for the error message.
+# Characters that end a field or a line on the wire, with their names for error messages.
 _FORBIDDEN = [
     (" ", "a space"),
     ("\t", "a tab"),
@@ -34,7 +34,7 @@ MAX_NAME = 255
 def _check_text(
     what: str, value: str, rule: str, error: type[LocalError] = InvalidSubject
 ) -> bytes:
-    """What fits into one field of a control line, as bytes."""
+    """Encode one field of a control line; raise the error if it cannot be one."""
     if not isinstance(value, str):
         raise error("%s %s is not a str" % (what, shorten(value)), rule)
     if not value:
@@ -49,7 +49,7 @@ def _check_text(
 
 
 def check_publish(subject: str, what: str = "subject") -> bytes:
-    """The subject as bytes if one can publish to it; InvalidSubject if not."""
+    """Encode a subject to publish to; raise InvalidSubject if it is invalid."""
     raw = _check_text(what, subject, "SUBJ-4")
     for token in subject.split("."):
         if not token:
@@ -60,7 +60,7 @@ def check_publish(subject: str, what: str = "subject") -> bytes:
 
 
 def check_subscribe(subject: str, what: str = "subject") -> bytes:
-    """The subject as bytes if one can subscribe to it; InvalidSubject if not."""
+    """Encode a subject to subscribe to; raise InvalidSubject if it is invalid."""
     raw = _check_text(what, subject, "SUBJ-4")
     tokens = subject.split(".")
     if "" in tokens:
@@ -73,12 +73,12 @@ def check_subscribe(subject: str, what: str = "subject") -> bytes:
 
 
 def check_queue(queue: str) -> bytes:
-    """The queue name as bytes; InvalidSubject if the wire cannot carry it."""
+    """Encode a queue name; raise InvalidSubject if it is invalid."""
     return _check_text("queue", queue, "SUBJ-5")
 
 
 def check_new_name(what: str, name: str) -> str:
-    """A stream, consumer or durable name to create, by ADR-6; InvalidName if it is none."""
+    """Return a name for a new stream or consumer (ADR-6); raise InvalidName if it is invalid."""
     _check_name(what, name, "SUBJ-7")
     for char in name:
         if not "!" <= char <= "~":
@@ -90,14 +90,17 @@ def check_new_name(what: str, name: str) -> str:
 
 
 def check_known_name(what: str, name: str) -> str:
-    """The name of what may exist, perhaps made by a laxer client; InvalidName if it cannot."""
+    """Return the name of an asset that a more lenient client may have created.
+
+    Raises InvalidName if no server accepts such a name.
+    """
     _check_name(what, name, "SUBJ-8")
     return name
 
 
 def _check_name(what: str, name: str, rule: str) -> None:
     if name == "":
-        raise InvalidName("%s is empty: it needs a name" % what, rule)
+        raise InvalidName("%s has an empty name" % what, rule)
     raw = _check_text(what, name, rule, InvalidName)
     for char in _NAME_FORBIDDEN:
         if char in name:
@@ -107,7 +110,7 @@ def _check_name(what: str, name: str, rule: str) -> None:
 
 
 def matches(pattern: str, subject: str) -> bool:
-    """Whether a subscription to `pattern` gets messages published to `subject`."""
+    """Return whether a subscription to `pattern` receives messages published to `subject`."""
     wanted = pattern.split(".")
     tokens = subject.split(".")
     for i, token in enumerate(wanted):
@@ -119,11 +122,11 @@ def matches(pattern: str, subject: str) -> bool:
 
 
 def token(randbelow: Callable[[int], int], length: int = 22) -> str:
-    """A random base-62 token: 22 characters hold 131 bits."""
+    """Return a random base-62 token: 22 characters hold 131 bits."""
     return "".join([LETTERS_AND_DIGITS[randbelow(62)] for _ in range(length)])
 
 
 def inbox(randbelow: Callable[[int], int], prefix: str = "_INBOX") -> str:
-    """A new inbox; `randbelow(n)` gives a random number below n."""
+    """Return a new inbox; `randbelow(n)` returns a random number below n."""
     check_publish(prefix, "inbox prefix")
     return prefix + "." + token(randbelow)

@@ -1,24 +1,24 @@
-"""Bytes to text and back without loss.
+"""Convert bytes to text and back without loss.
 
-The server forwards any byte in subjects and headers. What is not UTF-8 becomes lone surrogates
-(U+DC80 to U+DCFF, as in PEP 383), so that a strange reply subject can still be answered: encoding
-the text gives the very same bytes.
+The server forwards any byte in subjects and headers. Bytes that are not UTF-8 become lone
+surrogates (U+DC80 to U+DCFF, as in PEP 383), so that even an invalid reply subject can be used:
+encoding the text returns the same bytes.
 
-CPython refuses surrogates in UTF-8. MicroPython encodes and decodes them like any other character,
-so that both directions look for them: they are among what has the byte 0xED in its UTF-8.
+CPython rejects surrogates in UTF-8. MicroPython encodes and decodes them like any other character,
+so both directions check for them: the UTF-8 of a surrogate contains the byte 0xED.
 """
 
 from __future__ import annotations
 
 _ED = 0xED
-# How much of a payload, subject or header an error or a repr shows (ERR-11).
+# The number of characters of a payload, subject or header that an error or a repr shows (ERR-11).
 SHOWN = 80
 # Longer text is cut in the middle, to SHOWN characters at each end.
 _LONGEST = 200
 
 
 def decode(raw: bytes) -> str:
-    """Never fails: bytes that are not UTF-8 become lone surrogates."""
+    """Decode any bytes; those that are not UTF-8 become lone surrogates."""
     try:
         text = raw.decode()
     except UnicodeError:
@@ -27,7 +27,7 @@ def decode(raw: bytes) -> str:
 
 
 def encode(text: str) -> bytes:
-    """The inverse of decode; UnicodeError for surrogates that decode never makes."""
+    """Invert `decode`; raise UnicodeError for surrogates that `decode` never produces."""
     try:
         raw = text.encode()
     except UnicodeError:
@@ -40,8 +40,8 @@ def _has_surrogate(text: str) -> bool:
 
 
 def _escape(raw: bytes) -> str:
-    # By hand, because MicroPython knows no error handlers. One bad byte turns every non-ASCII
-    # byte into a surrogate; that is as lossless and simpler than picking.
+    # By hand, because MicroPython has no error handlers. One bad byte turns every non-ASCII byte
+    # into a surrogate, which is lossless, too, and simpler than selecting the bad ones.
     return "".join([chr(byte) if byte < 0x80 else chr(0xDC00 + byte) for byte in raw])
 
 
@@ -59,7 +59,7 @@ def _encode_char(char: str) -> bytes:
 
 
 def shorten(value: object, most: int = SHOWN) -> str:
-    """The repr of a value, cut to about `most` characters: logs are not the place for payloads."""
+    """Return the repr of a value, cut to about `most` characters."""
     if isinstance(value, (str, bytes)):
         text = repr(value[:most])
         size = len(value)

@@ -110,24 +110,24 @@ BAD_SEEDS = [  # what it is, seed, complaint
     (
         "mistyped",
         SEED[:20] + "A" + SEED[21:],
-        "nkey seed has a wrong checksum: a character is mistyped (NKEY-4)",
+        "nkey seed has an invalid checksum: a character is wrong (NKEY-4)",
     ),
     (
         "checksum spoiled",
         encode(bytes([S | 5, 0]) + RAW, spoil=1),
-        "nkey seed has a wrong checksum: a character is mistyped (NKEY-4)",
+        "nkey seed has an invalid checksum: a character is wrong (NKEY-4)",
     ),
-    ("last bits", SEED[:-1] + "Z", "nkey seed has a wrong last character (NKEY-4)"),
-    ("no S", encode(b"\0\0" + RAW), "nkey seed has a wrong prefix: it is not a seed (NKEY-3)"),
+    ("last bits", SEED[:-1] + "Z", "nkey seed has an invalid last character (NKEY-4)"),
+    ("no S", encode(b"\0\0" + RAW), "nkey seed has an invalid prefix: not a seed (NKEY-3)"),
     (
         "more bits",
         encode(bytes([S | 5, 1]) + RAW),
-        "nkey seed has a wrong prefix: it is not a seed (NKEY-3)",
+        "nkey seed has an invalid prefix: not a seed (NKEY-3)",
     ),
     (
         "unknown kind",
         encode(bytes([S, 0b01000000]) + RAW),
-        "nkey seed has a wrong prefix: not one of ACNOUX (NKEY-3)",
+        "nkey seed has an invalid prefix: not one of ACNOUX (NKEY-3)",
     ),
 ]
 
@@ -151,13 +151,13 @@ BAD_KEYS = [
     (
         "mistyped",
         PUBLIC[:-1] + "A",
-        "public nkey has a wrong checksum: a character is mistyped (NKEY-4)",
+        "public nkey has an invalid checksum: a character is wrong (NKEY-4)",
     ),
-    ("more bits", encode(bytes([20 << 3 | 1]) + RAW), "public nkey has a wrong prefix (NKEY-2)"),
+    ("more bits", encode(bytes([20 << 3 | 1]) + RAW), "public nkey has an invalid prefix (NKEY-2)"),
     (
         "unknown kind",
         encode(bytes([1 << 3]) + RAW),
-        "public nkey has a wrong prefix: not one of ACNOUX (NKEY-2)",
+        "public nkey has an invalid prefix: not one of ACNOUX (NKEY-2)",
     ),
 ]
 
@@ -183,10 +183,10 @@ def test_no_mistyped_character_goes_unnoticed(place):
 @pytest.mark.parametrize(
     ("kind", "raw", "complaint"),
     [
-        ("S", RAW, "has a wrong prefix: not one of ACNOUX"),
-        ("", RAW, "has a wrong prefix"),
-        ("OU", RAW, "has a wrong prefix"),
-        ("U", RAW[1:], "is made of 31 bytes, not 32"),
+        ("S", RAW, "has an invalid prefix: not one of ACNOUX"),
+        ("", RAW, "has an invalid prefix"),
+        ("OU", RAW, "has an invalid prefix"),
+        ("U", RAW[1:], "has 31 raw bytes, not 32"),
     ],
 )
 def test_what_is_no_key_is_not_encoded(function, kind, raw, complaint):

@@ -229,11 +229,11 @@ def test_close(payload, answer):
 
 
 REFUSALS = [  # response, reason
-    (b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "refused with HTTP status 404"),
-    (b"HTTP/1.1 401 Unauthorized\r\n\r\nbody", "refused with HTTP status 401"),
-    (b"HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n", "refused with HTTP status 302"),
-    (b"HTTP/1.1 200 OK\r\n\r\n", "refused with HTTP status 200"),
-    (b"HTTP/1.1 100 Continue\r\n\r\n", "refused with HTTP status 100"),
+    (b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "rejected with HTTP status 404"),
+    (b"HTTP/1.1 401 Unauthorized\r\n\r\nbody", "rejected with HTTP status 401"),
+    (b"HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n", "rejected with HTTP status 302"),
+    (b"HTTP/1.1 200 OK\r\n\r\n", "rejected with HTTP status 200"),
+    (b"HTTP/1.1 100 Continue\r\n\r\n", "rejected with HTTP status 100"),
     (b'INFO {"server_id":"N"} \r\n', "not HTTP"),
     (b"\x15\x03\x01\x00\x02\x02\x0a", "not HTTP"),
     (b"HTTQ", "not HTTP"),

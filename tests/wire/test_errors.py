@@ -85,7 +85,7 @@ def test_without_these_built_ins_errors_have_one_base():
         error = module[name]
         assert not issubclass(error, (ValueError, ImportError, OSError)), name
         assert issubclass(error, module["NatsError"])
-    assert str(module["ConnectFailed"]([])) == "no server could be reached: none is left to try"
+    assert str(module["ConnectFailed"]([])) == "no server could be reached: no servers left to try"
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_a_protocol_error_tells_what_and_where():
         (errors.TooManyReplies("too many", []), "too many", {"replies": []}),
         (
             errors.ConnectFailed([]),
-            "no server could be reached: none is left to try",
+            "no server could be reached: no servers left to try",
             {"errors": []},
         ),
         (

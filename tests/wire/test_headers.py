@@ -8,7 +8,7 @@ from natsproto import HeaderError, Headers, InvalidHeader
 from natsproto.wire.headers import check_header, read_status
 
 START = b"NATS/1.0\r\n"
-BARE = r"header block with a bare CR or LF: b'NATS/1.0\r\n"
+BARE = r"header block has a bare CR or LF: b'NATS/1.0\r\n"
 
 
 @pytest.mark.rule("HDR-1", "HDR-3", "HDR-4", "HDR-11")
@@ -23,7 +23,7 @@ BARE = r"header block with a bare CR or LF: b'NATS/1.0\r\n"
         (b"A: \t b c \t\r\n", [("A", "b c")]),
         (b"A: b:c\r\n", [("A", "b:c")]),
         (b"A: :\r\n", [("A", ":")]),
-        (b"A: b\x0b\x00\r\n", [("A", "b\x0b\0")]),  # only spaces and tabs are white space
+        (b"A: b\x0b\x00\r\n", [("A", "b\x0b\0")]),  # only spaces and tabs are whitespace
         (b"A: 1\r\nB: x\r\nA: 2\r\n", [("A", "1"), ("B", "x"), ("A", "2")]),
         (b"A B: c\r\n", [("A B", "c")]),  # not ours to send, but no harm to read
     ],
@@ -101,18 +101,18 @@ def test_a_header_called_status_is_a_header():
         (  # a header that hides in the first line
             b"NATS/1.0 503\nA: b\r\n\r\n",
             503,
-            r"header block with a bare CR or LF: b'NATS/1.0 503\nA: b\r\n\r\n'",
+            r"header block has a bare CR or LF: b'NATS/1.0 503\nA: b\r\n\r\n'",
         ),
-        (START + b"nocolon\r\n\r\n", 0, "header line without a name and a colon: b'nocolon'"),
-        (START + b": v\r\n\r\n", 0, "header line without a name and a colon: b': v'"),
-        (START + b"\r\n\r\n", 0, "header line without a name and a colon: b''"),
-        (START + b"A : b\r\n\r\n", 0, "header name with white space around it: b'A : b'"),
-        (START + b"A\t: b\r\n\r\n", 0, r"header name with white space around it: b'A\t: b'"),
-        (START + b"A: b\r\n c: d\r\n\r\n", 0, "header name with white space around it: b' c: d'"),
+        (START + b"nocolon\r\n\r\n", 0, "header line has no name and colon: b'nocolon'"),
+        (START + b": v\r\n\r\n", 0, "header line has no name and colon: b': v'"),
+        (START + b"\r\n\r\n", 0, "header line has no name and colon: b''"),
+        (START + b"A : b\r\n\r\n", 0, "header name has whitespace around it: b'A : b'"),
+        (START + b"A\t: b\r\n\r\n", 0, r"header name has whitespace around it: b'A\t: b'"),
+        (START + b"A: b\r\n c: d\r\n\r\n", 0, "header name has whitespace around it: b' c: d'"),
         (
             START + b"A: b\r\n\tc: d\r\n\r\n",
             0,
-            r"header name with white space around it: b'\tc: d'",
+            r"header name has whitespace around it: b'\tc: d'",
         ),
         (START + b"A: b\nC: d\r\n\r\n", 0, BARE + r"A: b\nC: d\r\n\r\n'"),
         (START + b"A: b\rC: d\r\n\r\n", 0, BARE + r"A: b\rC: d\r\n\r\n'"),
@@ -239,8 +239,8 @@ def test_no_headers_are_an_empty_block():
         ("A", "a\nb", r"value 'a\nb' of header 'A' contains '\n' (HDR-10)"),
         ("A", "a\rb", r"value 'a\rb' of header 'A' contains '\r' (HDR-10)"),
         ("A", "a\0b", r"value 'a\x00b' of header 'A' contains '\x00' (HDR-10)"),
-        ("A", " a", "value ' a' of header 'A' has white space around it (HDR-10)"),
-        ("A", "a\t", r"value 'a\t' of header 'A' has white space around it (HDR-10)"),
+        ("A", " a", "value ' a' of header 'A' has whitespace around it (HDR-10)"),
+        ("A", "a\t", r"value 'a\t' of header 'A' has whitespace around it (HDR-10)"),
         ("A", "\ud800", r"value '\ud800' of header 'A' is not UTF-8 (HDR-10)"),
     ],
     ids=ascii,
@@ -257,7 +257,7 @@ def test_what_a_block_cannot_carry_is_refused(name, value, problem):
 def test_what_is_neither_a_mapping_nor_pairs_is_refused(items):
     with pytest.raises(InvalidHeader) as error:
         Headers(items)
-    assert str(error.value) == f"headers {items!r} are neither a mapping nor pairs (HDR-9)"
+    assert str(error.value) == f"headers are neither a mapping nor pairs: {items!r} (HDR-9)"
 
 
 @pytest.mark.rule("HDR-9", "HDR-10")
