@@ -8,7 +8,7 @@ Every name is imported on first use: a program needs only some of a hundred modu
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from natsproto import __version__ as __version__
 

@@ -1,4 +1,4 @@
-"""The configurations of streams and consumers, all in one place to import from."""
+"""The configurations of streams and consumers, and their parts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from .schema.consumer_config import ConsumerConfig
 from .schema.stream_config import ConsumerLimits, Placement, Republish, StreamConfig
 from .schema.stream_sources import ExternalStream, SourceConsumer, StreamSource, SubjectTransform
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from .schema.consumer_config import ConsumerConfigDict as ConsumerConfigDict
     from .schema.stream_config import StreamConfigDict as StreamConfigDict

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from natsproto.wire.record import Record
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from jetstream.schema.timestamp import Timestamp
     from natsproto.errors import NatsError

@@ -139,7 +139,7 @@ class StreamManager:
         check_subscribe(subject)
         names = await self.stream_names(subject)
         if not names:
-            raise StreamNotFound(404, 10059, "no stream takes subject %s" % shorten(subject))
+            raise StreamNotFound(404, 10059, "no stream accepts subject %s" % shorten(subject))
         if len(names) > 1:
             raise AmbiguousStream(subject, names)  # CALL-13
         return names[0]

@@ -1,4 +1,4 @@
-"""JsMsg: a message that a consumer delivered, and its acknowledgements (ADR-15)."""
+"""JsMsg: a message that a consumer delivered, and its acknowledgments (ADR-15)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from natsproto.wire.text import shorten
 from .api.client import has_version
 from .api.metadata import ACK_PREFIX, read_metadata
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from natsproto.session import Session
     from natsproto.wire.frames import Msg
@@ -26,10 +26,10 @@ _FIRST_WITH_REASONS = (2, 10, 4)
 
 
 class JsMsg:
-    """A message from JetStream: everything of Msg, its metadata, and its acknowledgements.
+    """A message from JetStream: the attributes of Msg, its metadata, and its acknowledgments.
 
-    `ack`, `nak` and `term` settle it: the first of them counts, later ones are ignored, as the
-    server would answer "fine" to any of them. With ack policy none all are ignored.
+    `ack`, `nak` and `term` settle the message: the first of them counts and later ones are ignored,
+    because the server would accept any of them. With ack policy none, all are ignored.
     """
 
     __slots__ = ("_metadata", "_msg", "_session", "settled")
@@ -37,58 +37,67 @@ class JsMsg:
     def __init__(self, msg: Msg, session: Session, settled: bool = False) -> None:
         self._msg = msg
         self._session = session
-        #: Whether it needs no acknowledgement (any more).
+        #: Whether the message needs no acknowledgment, or no more.
         self.settled: bool = settled  # ACK-8
 
     @property
     def subject(self) -> str:
+        """The subject that the message was published to."""
         return self._msg.subject
 
     @property
     def reply(self) -> str:
-        """The subject of acknowledgements; opaque."""
+        """The subject of acknowledgments, which is opaque."""
         return self._msg.reply
 
     @property
     def sid(self) -> int:
+        """The id of the subscription that received the message."""
         return self._msg.sid
 
     @property
     def data(self) -> bytes:
+        """The payload."""
         return self._msg.data
 
     @property
     def headers(self) -> Headers | None:
-        """None if there are none; HeaderError if nobody can read them."""
+        """The headers, or None; raises HeaderError if they are invalid."""
         return self._msg.headers
 
     @property
     def status(self) -> int:
+        """The inline status of the header block, or 0."""
         return self._msg.status
 
     @property
     def description(self) -> str:
+        """The text after the inline status, or ""."""
         return self._msg.description
 
     @property
     def raw_subject(self) -> bytes:
+        """The subject as received."""
         return self._msg.raw_subject
 
     @property
     def raw_reply(self) -> bytes:
+        """The reply subject as received."""
         return self._msg.raw_reply
 
     @property
     def raw_headers(self) -> bytes | None:
+        """The header block as received, or None."""
         return self._msg.raw_headers
 
     @property
     def size(self) -> int:
+        """The length on the wire, including the control line."""
         return self._msg.size
 
     @property
     def metadata(self) -> Metadata:
-        """Stream, consumer, sequences, time; NotJetStreamMessage if the reply says none of it."""
+        """Stream, consumer, sequences and time; raises NotJetStreamMessage if there are none."""
         try:
             return self._metadata
         except AttributeError:
@@ -96,12 +105,12 @@ class JsMsg:
             return self._metadata
 
     async def ack(self) -> None:
-        """Done: it will not be delivered again."""
+        """Acknowledge the message: it is not redelivered."""
         self.ack_nowait()
 
     def ack_nowait(self) -> None:
-        """Acknowledge the message, as `ack` does, in code that is not async."""
-        # As _settle does it, in one call instead of three.
+        """Acknowledge the message, like `ack`, without a coroutine."""
+        # Like _settle, in one call instead of three.
         if not self.settled:
             session = self._session
             if session.connection.respond(_ack_subject(self._msg), ACK):
@@ -109,10 +118,11 @@ class JsMsg:
             self.settled = True
 
     async def ack_sync(self, timeout: float = 5.0) -> None:
-        """The same, and wait until the server has it.
+        """Acknowledge the message, and wait until the server confirms it.
 
-        TimeoutExpired leaves it in doubt: the server may have it, and only its answer got lost.
-        It is not settled then, and may be tried again. NoResponders: the consumer is gone.
+        After TimeoutExpired the result is unknown: only the confirmation may be lost. The message
+        is not settled then, and the call can be repeated. Raises NoResponders if the consumer was
+        deleted.
         """
         if self.settled:
             return
@@ -121,7 +131,7 @@ class JsMsg:
         request = session.connection.start_request(  # ACK-7
             self._msg.reply, ACK, deadline=session.answer_deadline(timeout)
         )
-        self.settled = True  # ACK-4: meanwhile no other acknowledgement is sent
+        self.settled = True  # ACK-4: meanwhile no other acknowledgment is sent
         try:
             await session.settle(request)
         except BaseException:
@@ -129,7 +139,7 @@ class JsMsg:
             raise
 
     async def nak(self, delay: float | None = None) -> None:
-        """Not done: deliver it again, at once or after that many seconds."""
+        """Reject the message: it is redelivered, at once or after `delay` seconds."""
         if delay is None:
             self._settle(NAK)
         else:
@@ -139,7 +149,7 @@ class JsMsg:
     async def term(self, reason: str = "") -> None:
         """Terminate the message: it is not redelivered. The reason appears in the advisory.
 
-        Servers before 2.10.4 know no reasons: the message is terminated without one.
+        Servers before 2.10.4 do not support reasons: the message is terminated without one.
         """
         if not isinstance(reason, str) or "\r" in reason or "\n" in reason:
             raise InvalidValue("reason %s is not one line of text" % shorten(reason), "ACK-6")
@@ -152,14 +162,14 @@ class JsMsg:
         self._settle(TERM + b" " + why if why and known else TERM)
 
     async def in_progress(self) -> None:  # ACK-3
-        """Still at it: start the time for the acknowledgement anew. May be repeated."""
+        """Extend the time for the acknowledgment: it starts again. Can be called repeatedly."""
         if not self.settled:  # ACK-3
             self._respond(IN_PROGRESS)
 
     def _settle(self, payload: bytes) -> None:
         if not self.settled:  # ACK-3
             self._respond(payload)
-            self.settled = True  # only now: if it could not be sent, it can be tried again
+            self.settled = True  # only now: if sending failed, it can be retried
 
     def _respond(self, payload: bytes) -> None:
         session = self._session
@@ -172,12 +182,12 @@ class JsMsg:
 
 
 def _ack_subject(msg: Msg) -> bytes:
-    """Return where the message is acknowledged; InvalidSubject if JetStream did not write it.
+    """Return the subject of acknowledgments; raise InvalidSubject if it is not JetStream's.
 
-    ACK-10: anyone who may publish to an inbox chooses the reply subject there.
+    ACK-10: anyone who can publish to an inbox chooses the reply subject there.
     """
     raw_reply = msg.raw_reply  # ACK-9
     if not raw_reply.startswith(ACK_PREFIX):
-        text = "reply %s is not an acknowledgment subject of JetStream: no consumer delivered it"
+        text = "reply %s is not an acknowledgment subject: no consumer delivered the message"
         raise InvalidSubject(text % shorten(msg.reply), "ACK-10")
     return raw_reply

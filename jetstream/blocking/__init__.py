@@ -30,7 +30,7 @@ from .pull import facade_or_none
 from .push import PushEvents as PushEvents
 from .push import PushMessages as PushMessages
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from jetstream.events import Loss
     from jetstream.kv import store as _kv

@@ -8,7 +8,7 @@ from natsproto.port import blocking, blocking_next, blocking_to, locked_to, run_
 
 from .pull import PullEvents
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Coroutine
     from typing import Any, Protocol

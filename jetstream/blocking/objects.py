@@ -9,7 +9,7 @@ from natsproto.port import blocking, blocking_next, blocking_to, blocking_unlock
 
 from .kv import Watcher
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing_extensions import Self
 

@@ -7,7 +7,7 @@ from natsproto.port import blocking, blocking_to, locked_to
 
 from .pull import Batch, Messages, facade_or_none
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from jetstream.schema.info import ConsumerInfo
     from natsproto.port import BlockingPort

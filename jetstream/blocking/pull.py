@@ -11,7 +11,7 @@ from jetstream.subscribe import pull as _pull_subscribe
 from natsproto.port import blocking, blocking_next, blocking_to, run_sync
 from natsproto.wire.text import show
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 

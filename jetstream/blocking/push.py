@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .pull import Iteration, MachineEvents
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from jetstream.push import api as _pushing
     from natsproto.port import BlockingPort

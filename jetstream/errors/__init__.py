@@ -1,57 +1,57 @@
-"""Every exception of JetStream; those of the connection are in natsproto.errors.
+"""All exceptions of JetStream; those of the connection are in natsproto.errors.
 
     RemoteError (natsproto)
-      JetStreamError             root of what follows
-        InvalidResponse          an answer that is not what the API promises
-        JetStreamNotAvailable    nobody answers calls of the API
-        NoStreamResponse         no stream takes the subject that was published to
-        PublishInDoubt           a publish was not acknowledged: it may be stored or not
-          PublishTimeout         no acknowledgment came in time: a TimeoutExpired, too
+      JetStreamError             base class of the following
+        InvalidResponse          response that violates the API
+        JetStreamNotAvailable    no response to an API request
+        NoStreamResponse         no stream accepts the subject of a publish
+        PublishInDoubt           publish without an acknowledgment: it may have been stored
+          PublishTimeout         no acknowledgment in time; also a TimeoutExpired
         PublishesFailed          some of many publishes failed
         FastBatchFailed          a fast batch ended before all of it was stored
-        NotJetStreamMessage      a message that no consumer delivered
+        NotJetStreamMessage      message that no consumer delivered
         FilterIgnored            the server is too old for filter_subjects
-        AmbiguousStream          more than one stream takes the subject
-        ConsumerMoved            a push consumer delivers to another subject now
-        PullFailed               a pull ended with a status that is an error: code, description
-          ConsumerDeleted        the consumer is gone
+        AmbiguousStream          more than one stream accepts the subject
+        ConsumerMoved            a push consumer now delivers to another subject
+        PullFailed               a pull ended with an error status: code, description
+          ConsumerDeleted        the consumer was deleted
           ConsumerIsPush         the consumer cannot be pulled from
-          PullRefused            the request or a limit of the consumer is to be changed
-          ConsumerUnavailable    nobody serves the consumer now
-          UnknownStatus          a status that this client does not know
-        HeartbeatMissed          the server was silent though it was to send heartbeats
+          PullRefused            the request exceeds a limit of the consumer, or is invalid
+          ConsumerUnavailable    no server responds for the consumer
+          UnknownStatus          status that this client does not know
+        HeartbeatMissed          the server stopped sending heartbeats
         MessagesMissed           messages of an ordered consumer did not arrive
-        ResetFailed              an ordered consumer could not be made anew
-        ApiError                 the server answered with an error: code, err_code, description
-          ...                    one class for each thing that callers handle, see api.py
-          BucketNotFound         there is no such bucket: a StreamNotFound
-          BucketExists           there is one with another configuration: a StreamNameInUse
-          KeyNotFound            the bucket does not have this key: a MessageNotFound
-            KeyDeleted           it was deleted: entry
-          KeyExists              it cannot be created: a WrongLastSequence
-          WrongLastRevision      somebody else has changed it: a WrongLastSequence
-          ObjectNotFound         the bucket does not have this object: a MessageNotFound
-        NotABucket               a stream that only has the name of one
-        ObjectError              something is wrong with an object
-          ObjectAlreadyExists    there is an object of this name
-          ObjectCorrupt          what is stored is not what was put
-          ObjectChanged          it was replaced or deleted while it was read
-          LinkUnreadable         a link to a whole bucket, or in a circle
+        ResetFailed              an ordered consumer could not be recreated
+        ApiError                 the server responded with an error: code, err_code, description
+          ...                    a class for each error that callers handle, see api.py
+          BucketNotFound         the bucket does not exist; also a StreamNotFound
+          BucketExists           it exists with a different configuration; also a StreamNameInUse
+          KeyNotFound            the bucket does not have the key; also a MessageNotFound
+            KeyDeleted           the key was deleted: entry
+          KeyExists              the key cannot be created; also a WrongLastSequence
+          WrongLastRevision      the key has changed; also a WrongLastSequence
+          ObjectNotFound         the bucket does not have the object; also a MessageNotFound
+        NotABucket               stream with the name of a bucket that is not one
+        ObjectError              error of an object
+          ObjectAlreadyExists    an object of this name exists
+          ObjectCorrupt          the stored chunks are not those that were put
+          ObjectChanged          the object was replaced or deleted during the read
+          LinkUnreadable         link to a whole bucket, or circular link
 
     LocalError (natsproto)
-      BindRefused                the consumer that there is does not fit what was asked for
+      BindRefused                the existing consumer does not match the call
         DuplicateSubscription    it has a subscriber, and no queue group
-        QueueRequired            it is for a queue group, and none was asked for
-        QueueMismatch            it is for another queue group
-        QueueNotServed           it is for no queue group, and one was asked for
+        QueueRequired            it has a queue group, and the call has none
+        QueueMismatch            it has another queue group
+        QueueNotServed           it has no queue group, and the call has one
         SubjectMismatch          it filters other subjects
-        PullOfPushConsumer       it delivers to a subject
-        PushOfPullConsumer       it is to be pulled from
-        FlowControlWithQueue     flow control cannot work in a queue group
-        HeartbeatWithQueue       nor can heartbeats
+        PullOfPushConsumer       it is a push consumer
+        PushOfPullConsumer       it is a pull consumer
+        FlowControlWithQueue     flow control does not work in a queue group
+        HeartbeatWithQueue       heartbeats do not work in a queue group
         ConfigMismatch           a field of its configuration has another value: field
 
-A call that is wrong in itself raises a LocalError of natsproto before anything is sent.
+An invalid call raises a LocalError of natsproto before anything is sent.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from __future__ import annotations
 from natsproto.errors import LocalError, TimeoutExpired
 from natsproto.wire.text import cut_middle, shorten
 
-# All of them are public here, too; one list is easier to read than a statement for each.
+# All of them are public here, too. One list is easier to read than a statement for each.
 # isort: off
 from .api import (
     BY_CODE as BY_CODE,
@@ -120,7 +120,7 @@ from .objects import (
 )
 # isort: on
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -129,14 +129,14 @@ if TYPE_CHECKING:
 
 
 class InvalidResponse(JetStreamError):
-    """The server's answer is not what the API promises; the message names the field."""
+    """The response of the server violates the API; the message names the field."""
 
 
 class NoStreamResponse(JetStreamError):
-    """No stream takes this subject, or JetStream is down: nothing was stored."""
+    """No stream accepts this subject, or JetStream is unavailable: nothing was stored."""
 
     def __init__(self, subject: str, why: str = "") -> None:
-        text = "no stream takes subject %s" % shorten(subject)
+        text = "no stream accepts subject %s" % shorten(subject)
         super().__init__("%s: %s" % (text, why) if why else text)
         self.subject = subject
         self.why = why
@@ -146,15 +146,15 @@ class NoStreamResponse(JetStreamError):
 
 
 class JetStreamNotAvailable(JetStreamError):
-    """Nobody answers calls of the API: JetStream is off, has no leader now, or is elsewhere."""
+    """No response to an API request: JetStream is disabled, has no leader, or is elsewhere."""
 
 
 class PublishInDoubt(JetStreamError):
-    """A publish was not acknowledged: it may be stored or not. With a message id, send it again."""
+    """A publish was not acknowledged and may have been stored. With a message id, retry it."""
 
 
 def _with_two_bases(name: str, doc: str, first: type, second: type) -> type:
-    """Make an exception that is both; on MicroPython, where one has a single base, the first."""
+    """Create an exception with both bases; on MicroPython, which allows one, with the first."""
     body = {"__module__": __name__, "__doc__": doc}
     try:
         return type(name, (first, second), body)
@@ -164,19 +164,20 @@ def _with_two_bases(name: str, doc: str, first: type, second: type) -> type:
 
 if TYPE_CHECKING:
 
-    class PublishTimeout(PublishInDoubt, TimeoutExpired): ...
+    class PublishTimeout(PublishInDoubt, TimeoutExpired):
+        """No acknowledgment arrived in time; the message may have been stored."""
 
 else:
     PublishTimeout = _with_two_bases(
         "PublishTimeout",
-        "No acknowledgment came in time: the message may be stored or not.",
+        "No acknowledgment arrived in time; the message may have been stored.",
         PublishInDoubt,
         TimeoutExpired,
     )
 
 
 class PublishesFailed(JetStreamError):
-    """Some publishes of a window failed; `publications` has them, each with its own error."""
+    """Some publishes of a window failed; `publications` has them, each with its error."""
 
     def __init__(self, publications: list[Publication]) -> None:
         first = publications[0]
@@ -188,20 +189,20 @@ class PublishesFailed(JetStreamError):
 
 
 class FastBatchFailed(JetStreamError):
-    """A fast batch ended before all of it was stored. Its first `stored` messages are.
+    """A fast batch ended early: only its first `stored` messages were stored.
 
-    The others, up to number `sent`, are not, or if `in_doubt` may be. `cause` is the error that
-    began it, if there was one.
+    The others, up to number `sent`, were not stored, or may have been if `in_doubt` is True.
+    `cause` is the first error, or None.
     """
 
     def __init__(self, stored: int, sent: int, in_doubt: bool, cause: NatsError | None) -> None:
         super().__init__(
-            "%d of %d messages of the batch are stored, the others %s: %s"
+            "%d of %d messages of the batch were stored, the others %s: %s"
             % (
                 stored,
                 sent,
-                "may be stored or not" if in_doubt else "are not",
-                cause or ("no answer" if in_doubt else "some were lost on the way"),
+                "may have been" if in_doubt else "were not",
+                cause or ("no response" if in_doubt else "some were lost in transit"),
             )
         )
         self.stored = stored
@@ -214,18 +215,18 @@ class FastBatchFailed(JetStreamError):
 
 
 class NotJetStreamMessage(JetStreamError):
-    """The message has no metadata: no consumer delivered it."""
+    """The message has no metadata, because no consumer delivered it."""
 
 
 class FilterIgnored(JetStreamError):
-    """The server took the consumer without its filter_subjects: it is too old for them."""
+    """The server created the consumer without filter_subjects: it is too old for them."""
 
 
 class AmbiguousStream(JetStreamError):
-    """More than one stream has messages of this subject: name the one that is meant."""
+    """More than one stream accepts this subject: pass the name of the stream."""
 
     def __init__(self, subject: str, streams: list[str]) -> None:
-        text = "subject %s is taken by several streams: %s"
+        text = "subject %s is accepted by several streams: %s"
         super().__init__(text % (shorten(subject), shorten(streams)))
         self.subject = subject
         self.streams = streams
@@ -238,10 +239,10 @@ SeveralStreams = AmbiguousStream  # the former name
 
 
 class ConsumerMoved(JetStreamError):
-    """The push consumer delivers to another subject now: somebody else has taken it."""
+    """The push consumer now delivers to another subject: another client has taken it over."""
 
     def __init__(self, stream: str, consumer: str, target: str) -> None:
-        text = "consumer %s of stream %s delivers to %s now"
+        text = "consumer %s of stream %s now delivers to %s"
         super().__init__(text % (shorten(consumer), shorten(stream), shorten(target)))
         self.stream = stream
         self.consumer = consumer
@@ -252,16 +253,16 @@ class ConsumerMoved(JetStreamError):
 
 
 class PullFailed(JetStreamError):
-    """A pull ended with a status that is an error; `code` and `description` are the server's.
+    """A pull ended with an error status; `code` and `description` are the server's.
 
-    `consumer` names the consumer and its stream, where they are known.
+    `consumer` names the consumer and its stream, if they are known.
     """
 
     _hint = ""  # the likely reasons
 
     def __init__(self, code: int, description: str, consumer: str = "") -> None:
-        told = cut_middle(description)
-        text = "%d %s" % (code, told) if told else str(code)
+        short = cut_middle(description)
+        text = "%d %s" % (code, short) if short else str(code)
         if consumer:
             text = "pull from %s failed: %s" % (consumer, text)
             if self._hint:
@@ -276,26 +277,26 @@ class PullFailed(JetStreamError):
 
 
 class ConsumerDeleted(PullFailed):
-    """The consumer is gone; no further message will come. Create it again or stop."""
+    """The consumer was deleted, so no more messages will arrive: create it again or stop."""
 
     _hint = "the consumer or its stream was deleted, or the consumer was inactive for too long"
 
 
 class ConsumerIsPush(PullFailed):
-    """The consumer delivers to a subject: it cannot be pulled from."""
+    """The consumer is a push consumer, which cannot be pulled from."""
 
 
 class PullRefused(PullFailed):
-    """The server refuses the pull: the request, or a limit of the consumer, is to be changed."""
+    """The server rejected the pull: change the request or the limits of the consumer."""
 
-    _hint = "the request does not fit the consumer's limits, or is not valid"
+    _hint = "the request exceeds a limit of the consumer, or is invalid"
 
 
 class ConsumerUnavailable(PullFailed):
-    """Nobody serves the consumer now: it has no leader, its server stops, or it does not exist."""
+    """No server responds for the consumer: it has no leader, or does not exist."""
 
     _hint = (
-        "the consumer or its stream does not exist, has no leader now, or is in another account,"
+        "the consumer or its stream does not exist, has no leader, or is in another account,"
         " domain or prefix"
     )
 
@@ -305,13 +306,13 @@ class UnknownStatus(PullFailed):
 
 
 class HeartbeatMissed(JetStreamError):
-    """The server was silent: two heartbeats with a pull open, three on a push subscription."""
+    """Heartbeats did not arrive: two during a pull, or three of a push subscription."""
 
 
 class BindRefused(LocalError):
-    """The consumer that there is does not fit what was asked for: mend the call or the consumer.
+    """The existing consumer does not match the call: change one of them.
 
-    Nothing was changed. `wanted` and `found` are the values that do not fit, on both sides.
+    Nothing was changed. `wanted` and `found` are the values that differ.
     """
 
     def __init__(
@@ -330,59 +331,59 @@ class BindRefused(LocalError):
 
 
 class DuplicateSubscription(BindRefused):
-    """Somebody is subscribed to the consumer, and it is for no queue group: one is the most."""
+    """The consumer has a subscriber; without a queue group only one is allowed."""
 
 
 class QueueRequired(BindRefused):
-    """The consumer is for a queue group: subscribe with its name as `queue`."""
+    """The consumer has a queue group: subscribe with its name as `queue`."""
 
 
 class QueueMismatch(BindRefused):
-    """The consumer is for another queue group than this one."""
+    """The consumer has another queue group."""
 
 
 class QueueNotServed(BindRefused):
-    """The consumer is for no queue group: subscribe without `queue`."""
+    """The consumer has no queue group: subscribe without `queue`."""
 
 
 class SubjectMismatch(BindRefused):
-    """The consumer filters other subjects than those that were asked for."""
+    """The consumer filters other subjects."""
 
 
 class PullOfPushConsumer(BindRefused):
-    """The consumer delivers to a subject: it cannot be pulled from."""
+    """The consumer is a push consumer, which cannot be pulled from."""
 
 
 class PushOfPullConsumer(BindRefused):
-    """The consumer delivers to no subject: its messages are to be pulled."""
+    """The consumer is a pull consumer, which cannot be subscribed to."""
 
 
 class FlowControlWithQueue(BindRefused):
-    """Flow control cannot work in a queue group: each member sees a part of the messages."""
+    """Flow control does not work in a queue group: each member sees some of the messages."""
 
 
 class HeartbeatWithQueue(BindRefused):
-    """Heartbeats are of no use in a queue group: each goes to one member."""
+    """Heartbeats do not work in a queue group: each goes to one member only."""
 
 
 class ConfigMismatch(BindRefused):
-    """The consumer has another value in this `field` than was asked for; nothing is changed."""
+    """The consumer has another value in this `field`; nothing was changed."""
 
-    field = ""
+    field: str = ""
 
 
 class MessagesMissed(JetStreamError):
-    """Messages of an ordered consumer did not arrive: it starts anew behind the last that did."""
+    """Messages of an ordered consumer did not arrive: it is recreated after the last that did."""
 
 
 class ResetFailed(JetStreamError):
-    """An ordered consumer was lost, and could not be made anew; `error` is why the last try failed.
+    """An ordered consumer could not be recreated; `error` is that of the last attempt.
 
-    It can be used again: it goes on where it was.
+    It can be used again, and continues after the last message.
     """
 
     def __init__(self, attempts: int, error: Exception) -> None:
-        super().__init__("the consumer was not made anew in %d tries: %s" % (attempts, error))
+        super().__init__("consumer could not be recreated in %d attempts: %s" % (attempts, error))
         self.attempts = attempts
         self.error = error
 

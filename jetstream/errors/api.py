@@ -1,10 +1,10 @@
-"""What the server's API answers with where it does not do what it was asked: ApiError.
+"""ApiError and its subclasses: the error responses of the JetStream API.
 
-It has a class for each thing that callers handle; BY_CODE says which codes of the server are one.
-Import them from jetstream.errors, which has all exceptions of JetStream and their tree. The root of
-them all is here, because that module imports this one.
+There is a class for each error that callers handle; BY_CODE maps the server's codes to them. Import
+them from jetstream.errors, which has all exceptions of JetStream and their tree. Their base class
+is here, because that module imports this one.
 
-Never match on a description: the server may change its words. `err_code` stays (ADR-1).
+Never match on a description: servers may change the wording. `err_code` is stable (ADR-1).
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from __future__ import annotations
 from natsproto.errors import RemoteError
 from natsproto.wire.text import cut_middle
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import Any
 
 
 _MOST_DIGITS = 20  # of a uint64
-_LONGEST = 300  # description that a message has as it is (ERR-11)
+_LONGEST = 300  # characters of a description that are not cut (ERR-11)
 
 
 class JetStreamError(RemoteError):
-    """Root of all errors of JetStream."""
+    """Base class of all errors of JetStream."""
 
 
 class ApiError(JetStreamError):
-    """The server answered with an error.
+    """The server responded with an error.
 
-    `code` is like a status of HTTP, `err_code` says what is wrong, `description` says it in words.
-    These mostly do not say which stream or consumer: `asked`, what the API was asked for, does.
-    `needs` is the field of the stream that has to be True, where that is what is wrong.
+    `code` resembles an HTTP status, `err_code` identifies the error, `description` explains it.
+    Most of these do not name the stream or consumer; `asked`, the request, does. `needs` is the
+    field of the stream that must be True, if that is the cause.
     """
 
     def __init__(self, code: int, err_code: int, description: str) -> None:
@@ -39,24 +39,24 @@ class ApiError(JetStreamError):
         self.code = code
         self.err_code = err_code
         self.description = description
-        self.asked = ""
-        self.needs = ENABLED_BY.get(err_code, "")
+        self.asked: str = ""
+        self.needs: str = ENABLED_BY.get(err_code, "")
 
     def __str__(self) -> str:
         text = str(self.args[0])
         if self.asked:
-            text = "%s, asked for %s" % (text, cut_middle(self.asked))
+            text = "%s, in response to %s" % (text, cut_middle(self.asked))
         return "%s; the stream needs %s=True" % (text, self.needs) if self.needs else text
 
-    # By default an exception is pickled as its message alone, which is not how these are made.
+    # By default an exception is pickled as its message alone, which `__init__` does not accept.
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.code, self.err_code, self.description), {"asked": self.asked}
 
 
 class ConfigExists(ApiError):
-    """There is a stream or consumer of this name, and its configuration is another.
+    """A stream or consumer of this name exists with a different configuration.
 
-    `different` describes each field that differs, if it could be found out.
+    `different` describes each field that differs, if that is known.
     """
 
     different: list[str] | tuple[str, ...] = ()
@@ -70,154 +70,154 @@ class ConfigExists(ApiError):
 
 
 class StreamNotFound(ApiError):
-    """There is no such stream."""
+    """The stream does not exist."""
 
 
 class ConsumerNotFound(ApiError):
-    """There is no such consumer on the stream."""
+    """The consumer does not exist."""
 
 
 class ConsumerDoesNotExist(ConsumerNotFound):
-    """There is no such consumer to update: create it."""
+    """The consumer to update does not exist: create it."""
 
 
 class MessageNotFound(ApiError):
-    """The stream does not have this message; it may have had it."""
+    """The stream does not have this message, or no longer has it."""
 
 
 class StreamNameInUse(ConfigExists):
-    """There is a stream of this name with another configuration: update it or take another name."""
+    """A stream of this name exists with a different configuration: update or rename it."""
 
 
 class ConsumerExists(ConfigExists):
-    """There is a consumer of this name already: update it, use it or take another name."""
+    """A consumer of this name exists: use it, update it, or choose another name."""
 
 
 class SubjectOverlap(ApiError):
-    """Another stream takes some of these subjects; no two streams may."""
+    """Another stream accepts some of these subjects; streams may not overlap."""
 
 
 class WrongLastSequence(ApiError):
-    """Somebody else published first: read again, then publish with the new expectation.
+    """Another client published first: read again, then publish with the new sequence.
 
-    `last_seq` is the sequence that the stream or the subject is really at; None if not told.
+    `last_seq` is the actual last sequence of the stream or subject; None if unknown.
     """
 
     def __init__(self, code: int, err_code: int, description: str) -> None:
         super().__init__(code, err_code, description)
         number = description.rpartition(": ")[2]
-        # By character, because isdigit knows digits of other scripts; JSERR-8.
+        # By character, because isdigit accepts digits of other scripts; JSERR-8.
         digits = 0 < len(number) <= _MOST_DIGITS and all(char in "0123456789" for char in number)
-        self.last_seq = int(number) if digits else None  # JSERR-3
+        self.last_seq: int | None = int(number) if digits else None  # JSERR-3
 
 
 class WrongLastMsgId(ApiError):
-    """The last message of the stream has another id than expected: somebody published first."""
+    """The last message of the stream has another id: another client published first."""
 
 
 class WrongStream(ApiError):
-    """The subject leads to another stream than the expected one."""
+    """The subject belongs to another stream than expected."""
 
 
 class DuplicateInProcess(ApiError):
-    """The same message id is being stored at this moment: publish again to learn how it ended."""
+    """The same message id is being stored: publish again to learn the result."""
 
 
 class JetStreamNotEnabled(ApiError):
-    """JetStream is off, on this server or for this account."""
+    """JetStream is disabled on this server or for this account."""
 
 
 class InsufficientResources(ApiError):
-    """No room: memory, storage or servers that fit are missing, or the account has no more."""
+    """Memory, storage or suitable servers are missing, or the account is at its limit."""
 
 
 class NoSuitablePeers(InsufficientResources):
-    """The cluster has no servers that fit: too few, too full, or with other tags."""
+    """The cluster has no suitable servers: too few, too full, or with other tags."""
 
 
 class StreamLimitReached(ApiError):
-    """The account may not have more streams."""
+    """The account cannot have more streams."""
 
 
 class ConsumerLimitReached(ApiError):
-    """The stream or the account may not have more consumers."""
+    """The stream or the account cannot have more consumers."""
 
 
 class MessageTooLarge(ApiError):
-    """The message or its header is larger than the stream takes."""
+    """The message or its header exceeds the limit of the stream."""
 
 
 class StoreFailed(ApiError):
     """The stream did not store the message.
 
-    `full` is true where a limit of the stream is why: it has discard "new", and publishing may
-    succeed once messages have gone.
+    `full` is True if the stream is at a limit and has discard "new": publishing may succeed after
+    messages are removed.
     """
 
     def __init__(self, code: int, err_code: int, description: str) -> None:
         super().__init__(code, err_code, description)
-        # Against ADR-1, because all causes share one err_code.
-        self.full = description.startswith("maximum ")  # JSERR-4
+        # Despite ADR-1, because all causes share one err_code.
+        self.full: bool = description.startswith("maximum ")  # JSERR-4
 
 
 class StreamSealed(ApiError):
-    """The stream is sealed: nothing goes in or out any more."""
+    """The stream is sealed: messages can be neither added nor removed."""
 
 
 class TtlDisabled(ApiError):
-    """The stream takes no TTLs of messages: it lacks allow_msg_ttl."""
+    """The stream does not accept message TTLs: it lacks allow_msg_ttl."""
 
 
 class TtlInvalid(ApiError):
-    """The TTL of the message is no whole number of seconds from 1, no duration, not "never"."""
+    """The TTL is not a whole number of seconds of at least 1, a duration, or "never"."""
 
 
 class CounterRefused(ApiError):
-    """A counter's increment is missing, wrong or not allowed on this stream."""
+    """The increment of a counter is missing, invalid, or not allowed on this stream."""
 
 
 class BatchRefused(ApiError):
-    """A batch of messages, atomic or fast, is wrong or not allowed on this stream."""
+    """An atomic or fast batch is invalid, or not allowed on this stream."""
 
 
 class ScheduleRefused(ApiError):
-    """A message's schedule is wrong or not allowed on this stream."""
+    """The schedule of a message is invalid, or not allowed on this stream."""
 
 
 class InvalidConfig(ApiError):
-    """The server refuses the configuration of a stream or a consumer; the description says why."""
+    """The server rejected a configuration; the description gives the reason."""
 
 
 class WorkQueueConflict(InvalidConfig):
-    """The consumer does not fit a workqueue stream, where each message is for one consumer."""
+    """The consumer conflicts with another on a work queue, where each message has one consumer."""
 
 
 class BadRequest(ApiError):
-    """The server does not understand the request."""
+    """The request is invalid."""
 
 
 class InvalidJson(BadRequest):
-    """The request has a field or a value that this server does not know: it may be too old."""
+    """The request has a field or value that the server does not know; it may be too old."""
 
 
 class ApiLevelTooHigh(ApiError):
-    """The request asks for more than this server's API level: it is too old for this."""
+    """The request needs a higher API level: the server is too old."""
 
 
 class TooManyRequests(ApiError):
-    """The server has too much to do: wait and try again."""
+    """The server is overloaded: wait, then retry."""
 
 
 class TemporarilyUnavailable(ApiError):
-    """The cluster has no leader or is busy with itself: try again."""
+    """The cluster has no leader, or is reorganizing: retry."""
 
 
 class AssetOffline(ApiError):
-    """The stream or the consumer is offline: this server cannot run it."""
+    """The stream or consumer is offline: this server cannot run it."""
 
 
-# JSERR-7: the field of a stream that allows what these codes say is disabled.
-ENABLED_BY = {
+# JSERR-7: the field of a stream that enables the feature, by the code that reports it as disabled.
+ENABLED_BY: dict[int, str] = {
     10166: "allow_msg_ttl",
     10168: "allow_msg_counter",
     10174: "allow_atomic",
@@ -225,7 +225,7 @@ ENABLED_BY = {
     10205: "allow_batched",
 }
 
-# The one table: err_code -> class. Whatever is not here is a plain ApiError.
+# err_code -> class. All other codes are a plain ApiError.
 BY_CODE: dict[int, type[ApiError]] = {
     10002: InsufficientResources,
     10003: BadRequest,
@@ -313,7 +313,7 @@ BY_CODE: dict[int, type[ApiError]] = {
 
 
 def api_error(error: object) -> ApiError:  # JSERR-2, JSERR-5
-    """The exception for the `error` of an answer, of whatever shape; it is never another one."""
+    """Return the exception for the `error` of a response, whatever its shape. Never raises."""
     fields: Any = error
     if not isinstance(error, dict):
         fields = {"description": str(error)}

@@ -1,7 +1,7 @@
-"""What goes wrong with buckets and keys. Import them from jetstream.errors, which has the tree.
+"""Errors of buckets and keys. Import them from jetstream.errors, which has the tree.
 
-Most are the server's own word, said of a bucket or a key: a KeyExists is the WrongLastSequence that
-the stream answered with, and so on. `code` and `err_code` stay.
+Most are an API error with the name of a bucket or key: a KeyExists, for example, is the
+WrongLastSequence with which the stream responded, and keeps its `code` and `err_code`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .api import (
     WrongLastSequence,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class BucketNotFound(StreamNotFound):
-    """There is no such bucket."""
+    """The bucket does not exist."""
 
     def __init__(self, bucket: str) -> None:
         super().__init__(404, 10059, "bucket %s does not exist" % shorten(bucket))
@@ -35,23 +35,23 @@ class BucketNotFound(StreamNotFound):
 
 
 class BucketExists(StreamNameInUse):
-    """There is a bucket of this name with another configuration: update it or take another name.
+    """A bucket of this name exists with a different configuration: update or rename it.
 
-    `different` has the names of the fields that differ from the given ones.
+    `different` has the names of the fields that differ.
     """
 
     def __init__(self, bucket: str, different: tuple[str, ...] = ()) -> None:
         text = "bucket %s already exists with a different configuration" % shorten(bucket)
         super().__init__(400, 10058, text)
         self.bucket = bucket
-        self.different = different
+        self.different: list[str] | tuple[str, ...] = different
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.bucket, self.different)
 
 
 class NotABucket(JetStreamError):
-    """The stream has the name of a bucket, but no limit for the messages of a subject."""
+    """The stream has the name of a bucket, but no max_msgs_per_subject."""
 
     def __init__(self, bucket: str) -> None:
         text = "stream %s is not a bucket: max_msgs_per_subject is not set"
@@ -63,7 +63,7 @@ class NotABucket(JetStreamError):
 
 
 class KeyNotFound(MessageNotFound):
-    """The bucket does not have this key, or not in this `revision` (None: any)."""
+    """The bucket does not have this key, or not this `revision` of it (None: any)."""
 
     def __init__(self, bucket: str, key: str, revision: int | None = None) -> None:
         what = "key %s" % shorten(key)
@@ -79,13 +79,13 @@ class KeyNotFound(MessageNotFound):
 
 
 class KeyDeleted(KeyNotFound):
-    """The key was deleted or purged: `entry` is the marker, with its revision and operation."""
+    """The key was deleted or purged; `entry` is the marker, with its revision and operation."""
 
     def __init__(self, entry: KeyValueEntry) -> None:
         super().__init__(entry.bucket, entry.key, entry.revision)
-        told = (shorten(entry.key), shorten(entry.bucket), entry.operation, entry.revision)
-        self.description = "key %s of bucket %s is deleted: %s is revision %d" % told
-        self.args = (self.description,)
+        values = (shorten(entry.key), shorten(entry.bucket), entry.operation, entry.revision)
+        self.description: str = "key %s of bucket %s is deleted: %s in revision %d" % values
+        self.args: tuple[Any, ...] = (self.description,)
         self.entry = entry
         self.operation: Operation = entry.operation
 
@@ -94,11 +94,11 @@ class KeyDeleted(KeyNotFound):
 
 
 class KeyExists(WrongLastSequence):
-    """The key is there, so it cannot be created; `last_seq` is its revision, None if not told."""
+    """The key exists and cannot be created; `last_seq` is its revision, None if unknown."""
 
     def __init__(self, bucket: str, key: str, error: WrongLastSequence) -> None:
-        told = (shorten(key), shorten(bucket), cut_middle(error.description))
-        text = "key %s is in bucket %s: %s" % told
+        values = (shorten(key), shorten(bucket), cut_middle(error.description))
+        text = "key %s already exists in bucket %s: %s" % values
         super().__init__(error.code, error.err_code, text)
         self.bucket = bucket
         self.key = key
@@ -109,14 +109,14 @@ class KeyExists(WrongLastSequence):
 
 
 class WrongLastRevision(WrongLastSequence):
-    """Somebody else has changed the key since revision `last`: read it again, then try again.
+    """The key has changed since revision `last`: read it again, then retry.
 
-    `last_seq` is the revision that it really has; None if the server did not tell.
+    `last_seq` is its actual revision; None if unknown.
     """
 
     def __init__(self, bucket: str, key: str, last: int, error: WrongLastSequence) -> None:
-        told = (shorten(key), shorten(bucket), last, cut_middle(error.description))
-        text = "key %s of bucket %s does not have revision %d: %s" % told
+        values = (shorten(key), shorten(bucket), last, cut_middle(error.description))
+        text = "key %s of bucket %s is not at revision %d: %s" % values
         super().__init__(error.code, error.err_code, text)
         self.bucket = bucket
         self.key = key

@@ -1,6 +1,6 @@
-"""What goes wrong with objects. Import them from jetstream.errors, which has the tree.
+"""Errors of objects. Import them from jetstream.errors, which has the tree.
 
-What goes wrong with their buckets is in kv.py: BucketNotFound, BucketExists.
+The errors of their buckets are in kv.py: BucketNotFound, BucketExists.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from natsproto.wire.text import shorten
 
 from .api import JetStreamError, MessageNotFound
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -28,7 +28,7 @@ class ObjectNotFound(MessageNotFound):
 
 
 class ObjectError(JetStreamError):
-    """Something is wrong with an object; the base of those that say what."""
+    """Base class of the errors of objects."""
 
     _text = "object %s of bucket %s: %s"
 
@@ -43,18 +43,18 @@ class ObjectError(JetStreamError):
 
 
 class ObjectAlreadyExists(ObjectError):
-    """There is an object of this name, which is not to be replaced: take another, or delete it."""
+    """An object of this name exists: choose another name, or delete the object."""
 
-    _text = "object %s is in bucket %s%s"
+    _text = "object %s already exists in bucket %s%s"
 
 
 class ObjectCorrupt(ObjectError):
-    """The chunks that are stored are not those that were given: put the object again."""
+    """The stored chunks are not those that were put: put the object again."""
 
 
 class ObjectChanged(ObjectError):
-    """The object was replaced or deleted while it was read: get it again."""
+    """The object was replaced or deleted during the read: get it again."""
 
 
 class LinkUnreadable(ObjectError):
-    """It is a link to a whole bucket, or one in a circle: there is nothing to read."""
+    """The link leads to a whole bucket, or in a circle: there is nothing to read."""

@@ -1,4 +1,4 @@
-"""What the server tells about the replicas of streams and consumers, and about their moves."""
+"""The replicas of streams and consumers, and their moves."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from .fields import Field, Fields
 from .stream_config import Placement
 from .types import COUNT, FLAG, SEQUENCE, SIGNED_DURATION, TEXT, TIME, Object, list_of
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from .timestamp import Timestamp
 
 
 class PeerInfo(Fields):
-    """One of the other servers that have a replica."""
+    """A server with a replica, other than the leader."""
 
     name: str
     current: bool
@@ -22,47 +22,47 @@ class PeerInfo(Fields):
     peer: str
     pending: bool
 
-    FIELDS = (
+    FIELDS: tuple[Field, ...] = (
         Field("name", TEXT, "The server."),
-        Field("current", FLAG, "It was seen lately and has caught up."),
-        Field("offline", FLAG, "It was not seen lately."),
-        Field("active", SIGNED_DURATION, "How long ago it was seen."),
-        Field("lag", SEQUENCE, "How many operations it is behind."),
+        Field("current", FLAG, "It is online and up to date."),
+        Field("offline", FLAG, "It is offline."),
+        Field("active", SIGNED_DURATION, "Time since the last contact."),
+        Field("lag", SEQUENCE, "Number of operations it is behind."),
         Field("peer", TEXT, "Its id.", (2, 9)),
-        Field("pending", FLAG, "It is to have a replica and is not yet in the group.", (2, 15)),
+        Field("pending", FLAG, "It is not yet a member of the group.", (2, 15)),
     )
 
 
 class MoveOrigin(Fields):
-    """What a stream or consumer was before it began to move."""
+    """A stream or consumer before its move."""
 
     replicas: int
     placement: Placement | None
     retention: str
 
-    FIELDS = (
-        Field("replicas", COUNT, "How many replicas it had.", (2, 15)),
-        Field("placement", Object(Placement), "Where it was.", (2, 15)),
-        Field("retention", TEXT, "The retention that still holds.", (2, 15)),
+    FIELDS: tuple[Field, ...] = (
+        Field("replicas", COUNT, "Number of replicas.", (2, 15)),
+        Field("placement", Object(Placement), "The placement.", (2, 15)),
+        Field("retention", TEXT, "The retention, which still applies.", (2, 15)),
     )
 
 
 class MoveStatus(Fields):
-    """What a move does at present, or waits for."""
+    """The current step of a move."""
 
     description: str
     type: str
     err: str
 
-    FIELDS = (
-        Field("description", TEXT, "In words.", (2, 15)),
-        Field("type", TEXT, "What has to happen for it to go on.", (2, 15)),
-        Field("err", TEXT, "What failed.", (2, 15)),
+    FIELDS: tuple[Field, ...] = (
+        Field("description", TEXT, "Description.", (2, 15)),
+        Field("type", TEXT, "The condition for the next step.", (2, 15)),
+        Field("err", TEXT, "The error.", (2, 15)),
     )
 
 
 class DesiredCluster(Fields):
-    """Where a stream or consumer is moving to."""
+    """The destination of a move."""
 
     created: Timestamp | None
     name: str
@@ -70,17 +70,17 @@ class DesiredCluster(Fields):
     origin: MoveOrigin | None
     status: MoveStatus | None
 
-    FIELDS = (
-        Field("created", TIME, "When the move began.", (2, 15)),
+    FIELDS: tuple[Field, ...] = (
+        Field("created", TIME, "Start time of the move.", (2, 15)),
         Field("name", TEXT, "The cluster.", (2, 15)),
         Field("replicas", list_of(PeerInfo), "The servers.", (2, 15)),
-        Field("origin", Object(MoveOrigin), "What it was before.", (2, 15)),
-        Field("status", Object(MoveStatus), "How far it is.", (2, 15)),
+        Field("origin", Object(MoveOrigin), "The state before the move.", (2, 15)),
+        Field("status", Object(MoveStatus), "The current step.", (2, 15)),
     )
 
 
 class ClusterInfo(Fields):
-    """The servers that have a stream or a consumer."""
+    """The replicas of a stream or consumer."""
 
     name: str
     raft_group: str
@@ -91,13 +91,13 @@ class ClusterInfo(Fields):
     replicas: list[PeerInfo]
     desired: DesiredCluster | None
 
-    FIELDS = (
+    FIELDS: tuple[Field, ...] = (
         Field("name", TEXT, "The cluster."),
-        Field("raft_group", TEXT, "The group that agrees on its state.", (2, 10)),
-        Field("leader", TEXT, "The server that leads; empty: none at present."),
-        Field("leader_since", TIME, "Since when it leads.", (2, 11)),
-        Field("system_account", FLAG, "Replicas talk in the system account.", (2, 11)),
-        Field("traffic_account", TEXT, "The account in which replicas talk.", (2, 11)),
-        Field("replicas", list_of(PeerInfo), "The servers beside the leader."),
-        Field("desired", Object(DesiredCluster), "Where it is moving to.", (2, 15)),
+        Field("raft_group", TEXT, "The Raft group.", (2, 10)),
+        Field("leader", TEXT, "The leader; empty: none."),
+        Field("leader_since", TIME, "The time at which it became the leader.", (2, 11)),
+        Field("system_account", FLAG, "Replication uses the system account.", (2, 11)),
+        Field("traffic_account", TEXT, "The account that replication uses.", (2, 11)),
+        Field("replicas", list_of(PeerInfo), "The servers other than the leader."),
+        Field("desired", Object(DesiredCluster), "The destination of its move.", (2, 15)),
     )

@@ -1,4 +1,4 @@
-"""The configuration of a consumer; consumer_rules.py has what is refused before it is sent."""
+"""ConsumerConfig; consumer_rules.py has the rules that are checked before sending."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .types import (
     Choice,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal, TypeAlias, TypedDict
@@ -73,9 +73,9 @@ if TYPE_CHECKING:
 
 
 class ConsumerConfig(Fields):  # JSAPI-9
-    """The configuration of a consumer; all of it may be left to the server's defaults.
+    """The configuration of a consumer; no field is required.
 
-    With a deliver_subject it is a push consumer, without one a pull consumer.
+    A consumer with a deliver_subject is a push consumer, all others are pull consumers.
     """
 
     if TYPE_CHECKING:
@@ -118,121 +118,125 @@ class ConsumerConfig(Fields):  # JSAPI-9
     priority_policy: str
     priority_timeout: float
 
-    FIELDS = (
+    FIELDS: tuple[Field, ...] = (
         Field(
             "durable_name",
             TEXT,
-            "The name of a consumer that stays until it is deleted; else it goes when it is not"
-            " used for inactive_threshold.",
+            "The name of a durable consumer, which exists until it is deleted. Other consumers are"
+            " deleted after inactive_threshold without use.",
         ),
         Field(
             "name",
             TEXT,
-            "The name; the same as durable_name if both are given. One is made up if neither is.",
+            "The name; equal to durable_name if both are given, generated if neither is.",
             (2, 9),
         ),
-        Field("description", TEXT, "What it is for; at most 4096 bytes.", (2, 3)),
+        Field("description", TEXT, "A description of at most 4096 bytes.", (2, 3)),
         Field(
             "deliver_policy",
             Choice("all", "last", "new", "by_start_sequence", "by_start_time", "last_per_subject"),
-            "Where it starts: with the first message, the last, the next to come, the one of"
-            " opt_start_seq or opt_start_time, or the last of each subject of its filter.",
+            "The first message to deliver: the first of the stream, the last, the next new one, the"
+            " one at opt_start_seq or opt_start_time, or the last of each subject of the filter.",
         ),
-        Field("opt_start_seq", SEQUENCE, "Where `by_start_sequence` starts."),
-        Field("opt_start_time", TIME, "Where `by_start_time` starts."),
+        Field("opt_start_seq", SEQUENCE, "The start for `by_start_sequence`."),
+        Field("opt_start_time", TIME, "The start for `by_start_time`."),
         Field(
             "ack_policy",
             Choice("explicit", "all", "none", "flow_control"),
-            "What is acknowledged: each message, with a message all before it, or nothing;"
-            " `flow_control` (2.14) is for sourcing: answers to flow control acknowledge.",
+            "What is acknowledged: each message, a message and all before it, or nothing;"
+            " `flow_control` (2.14) is for sourcing: responses to flow control acknowledge.",
             always=True,  # CONS-24
         ),
         Field(
             "ack_wait",
             DURATION,
-            "A message that is not acknowledged in this time is delivered again; 0: 30 s.",
+            "A message is redelivered if it is not acknowledged in this time; 0: 30 s.",
         ),
-        Field("max_deliver", COUNT, "How often a message is delivered at most; -1 or 0: any."),
+        Field(
+            "max_deliver", COUNT, "Maximum number of deliveries of a message; -1 or 0: no limit."
+        ),
         Field(
             "backoff",
             DURATIONS,
-            "Instead of ack_wait, after the first delivery, the second, ...; the last one stays."
-            " Not for messages that were refused with a NAK.",
+            "The ack_wait after the first delivery, the second, and so on; the last entry repeats."
+            " Does not apply after a NAK.",
             (2, 7),
         ),
-        Field("filter_subject", TEXT, "Only messages that match this, with wildcards."),
-        Field("filter_subjects", TEXTS, "Only messages that match one of these.", (2, 10)),
+        Field("filter_subject", TEXT, "The subject of the messages to deliver, with wildcards."),
+        Field("filter_subjects", TEXTS, "The subjects of the messages to deliver.", (2, 10)),
         Field(
             "replay_policy",
             Choice("instant", "original"),
-            "At once, or in the rhythm in which the messages were stored.",
+            "Deliver at once, or at the pace at which the messages were stored.",
         ),
-        Field("rate_limit_bps", SEQUENCE, "Push: how many bits a second; 0: no limit."),
+        Field("rate_limit_bps", SEQUENCE, "Push: maximum bits per second; 0: no limit."),
         Field(
             "sample_freq",
             TEXT,
-            "How many percent of the acknowledgements are told as a metric, such as `30` or `30%`.",
+            "Percentage of acknowledgments that are sampled as metrics, such as `30` or `30%`.",
         ),
-        Field("max_waiting", COUNT, "Pull: how many requests may wait; 0: 512."),
+        Field("max_waiting", COUNT, "Pull: maximum number of waiting requests; 0: 512."),
         Field(
             "max_ack_pending",
             COUNT,
-            "How many messages may be delivered and not acknowledged; 0: 1000, -1: any.",
+            "Maximum number of unacknowledged messages; 0: 1000, -1: no limit.",
         ),
-        Field("flow_control", FLAG, "Push: the server waits for answers to go on sending."),
-        Field("headers_only", FLAG, "Without payloads; Nats-Msg-Size tells their size.", (2, 6)),
-        Field("max_batch", COUNT, "Pull: how many messages a request may ask for; 0: any.", (2, 7)),
-        Field("max_expires", DURATION, "Pull: how long a request may wait; 0: any time.", (2, 7)),
-        Field("max_bytes", COUNT, "Pull: how many bytes a request may ask for; 0: any.", (2, 8)),
-        Field("deliver_subject", TEXT, "Push: where messages are sent."),
-        Field("deliver_group", TEXT, "Push: the queue group of those who receive them.", (2, 4)),
+        Field("flow_control", FLAG, "Push: the server pauses until the client responds."),
+        Field(
+            "headers_only", FLAG, "Deliver without payloads; Nats-Msg-Size has their size.", (2, 6)
+        ),
+        Field("max_batch", COUNT, "Pull: maximum messages per request; 0: no limit.", (2, 7)),
+        Field("max_expires", DURATION, "Pull: maximum expiry of a request; 0: no limit.", (2, 7)),
+        Field("max_bytes", COUNT, "Pull: maximum bytes per request; 0: no limit.", (2, 8)),
+        Field("deliver_subject", TEXT, "Push: the subject to deliver to."),
+        Field("deliver_group", TEXT, "Push: the queue group of the subscribers.", (2, 4)),
         Field(
             "idle_heartbeat",
             DURATION,
-            "Push: a heartbeat is sent after so long without a message; 0.1 at least.",
+            "Push: interval of heartbeats without messages; at least 0.1.",
         ),
         Field(
             "inactive_threshold",
             DURATION,
-            "It goes when it is not used for so long; 0: 5 s, and never if it is durable.",
+            "The consumer is deleted after this time without use; 0: 5 s, or never if durable.",
             (2, 7),
         ),
-        Field("num_replicas", COUNT, "On how many servers; 0: on as many as the stream.", (2, 8)),
-        Field("mem_storage", FLAG, "Its state is in memory, not where the stream is.", (2, 8)),
-        Field("direct", FLAG, "For mirrors and sources; not for clients."),
-        Field("sourcing", FLAG, "For mirrors and sources; not for clients.", (2, 14)),
+        Field("num_replicas", COUNT, "Number of replicas; 0: as many as the stream has.", (2, 8)),
+        Field("mem_storage", FLAG, "Keep its state in memory, whatever the stream uses.", (2, 8)),
+        Field("direct", FLAG, "Internal: for mirrors and sources."),
+        Field("sourcing", FLAG, "Internal: for mirrors and sources.", (2, 14)),
         Field(
             "metadata",
             MAP,
-            "Anything; at most 131072 bytes. Keys that start with `_nats` are the server's.",
+            "Any metadata, at most 131072 bytes. Keys that start with `_nats` are reserved.",
             (2, 10),
         ),
-        Field("pause_until", TIME, "Nothing is delivered until then.", (2, 11)),
+        Field("pause_until", TIME, "Deliver nothing before this time.", (2, 11)),
         Field(
             "priority_groups",
             TEXTS,
-            "Pull: the groups that requests name; up to 16 of A-Z a-z 0-9 / _ = - each.",
+            "Pull: the groups of requests; each name has up to 16 of A-Z a-z 0-9 / _ = -.",
             (2, 11),
         ),
         Field(
             "priority_policy",
             Choice("none", "overflow", "pinned_client", "prioritized"),
-            "Pull: who of a group gets messages: all alike, those whose conditions hold, one"
-            " client until it is gone, or (2.12) those with the lowest number.",
+            "Pull: which requests of a group receive messages: all, those whose conditions hold,"
+            " those of one pinned client, or (2.12) those with the lowest priority number.",
             (2, 11),
         ),
         Field(
             "priority_timeout",
             DURATION,
-            "With `pinned_client`: how long it may be silent; 0: two minutes.",
+            "How long the pinned client may be silent; 0: two minutes.",
             (2, 11),
         ),
     )
 
     def check(self, *, new: bool = True) -> None:
-        """LocalError, with the rule, if the server is sure to refuse this configuration.
+        """Raise LocalError, with the rule, if a server is certain to reject this configuration.
 
-        Not `new` is one that may exist, under a name that only a laxer client would give.
+        Pass new=False for one that may exist already: its name is checked less strictly.
         """
         from .consumer_rules import check_consumer
 

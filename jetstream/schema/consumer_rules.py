@@ -1,8 +1,8 @@
-"""What the server would refuse in the configuration of a consumer, each with its rule.
+"""Rules for the configuration of a consumer that the server enforces, each with its id.
 
-These are the rules that have been stable and can be told from the configuration alone. What depends
-on the stream, the account or the server's limits is left to the server, and so is what it silently
-mends.
+These are the rules that have been stable and depend on the configuration alone. Rules that depend
+on the stream, the account or the server's limits are left to the server, and so are settings that
+it silently corrects.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from .fields import refuse
 from .groups import is_group
 from .stream_rules import MAX_REPLICAS, check_limits
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from .consumer_config import ConsumerConfig
     from .fields import Refusal
 
 
 def check_consumer(config: ConsumerConfig, new: bool) -> None:
-    """LocalError for the first rule that it breaks; `new`: see ConsumerConfig.check."""
+    """Raise LocalError for the first rule that it breaks; `new`: see ConsumerConfig.check."""
     for what, name in (("durable", config.durable_name), ("consumer", config.name)):
         if name:
             (check_new_name if new else check_known_name)(what, name)  # CONS-1
@@ -36,19 +36,20 @@ def check_consumer(config: ConsumerConfig, new: bool) -> None:
 
 
 def _is_percent(text: str) -> bool:
-    # As Go reads numbers. More than 100 is taken for 100.
+    # As Go parses numbers. More than 100 counts as 100.
     digits = text[:-1] if text[-1:] == "%" else text
     digits = digits[1:] if digits[:1] == "+" else digits
     return digits != "" and all(char in "0123456789" for char in digits)
 
 
-# Rule, the fields that it is about, what must not be, and why; the first that applies is told.
+# Rule, the fields that it applies to, the condition that breaks it, and the reason; the first row
+# that applies is reported.
 _REFUSED: list[Refusal[ConsumerConfig]] = [
     (
         "CONS-4",
         ("name", "durable_name"),
         lambda c: c.name and c.durable_name and c.name != c.durable_name,
-        "they are the same if both are given",
+        "they must be equal if both are given",
     ),
     (
         "CONS-5",
@@ -80,19 +81,19 @@ _REFUSED: list[Refusal[ConsumerConfig]] = [
         "CONS-17",
         ("backoff", "max_deliver"),
         lambda c: 0 < c.max_deliver < len(c.backoff),
-        "there are more waits than deliveries",
+        "backoff has more entries than there are deliveries",
     ),
     (
         "CONS-18",
         ("sample_freq",),
         lambda c: c.sample_freq and not _is_percent(c.sample_freq),
-        "it is a number of percent, such as '30' or '30%'",
+        "it must be a percentage, such as '30' or '30%'",
     ),
     (
         "CONS-19",
         ("num_replicas",),
         lambda c: not 0 <= c.num_replicas <= MAX_REPLICAS,
-        "a consumer has as many replicas as its stream, or fewer",
+        "a consumer has at most as many replicas as its stream",
     ),
     (
         "CONS-20",
@@ -119,7 +120,7 @@ _REFUSED: list[Refusal[ConsumerConfig]] = [
             c.ack_policy == "flow_control"
             and (c.ack_wait or c.backoff or c.max_deliver > 0 or c.max_ack_pending < 0)
         ),
-        "flow_control never delivers again, and needs a max_ack_pending",
+        "flow_control never redelivers, and needs a max_ack_pending",
     ),
 ]
 
@@ -128,20 +129,20 @@ _REFUSED_PUSH: list[Refusal[ConsumerConfig]] = [
         "CONS-11",
         ("deliver_subject", "max_waiting"),
         lambda c: c.max_waiting > 0,
-        "nobody waits at a push consumer",
+        "a push consumer has no waiting requests",
     ),
     (
         "CONS-12",
         ("deliver_subject", "ack_policy", "max_ack_pending"),
         lambda c: c.ack_policy == "none" and c.max_ack_pending > 0,
-        "without acknowledgements nothing is pending",
+        "without acknowledgments nothing is pending",
     ),
-    # With the ack policy flow_control the server sets flow control and heartbeat by itself.
+    # With the ack policy flow_control the server sets flow control and heartbeat itself.
     (
         "CONS-13",
         ("idle_heartbeat",),
         lambda c: 0 < c.idle_heartbeat < 0.1 and c.ack_policy != "flow_control",
-        "0.1 s is the least",
+        "the minimum is 0.1 s",
     ),
     (
         "CONS-14",
@@ -180,7 +181,7 @@ _REFUSED_PULL: list[Refusal[ConsumerConfig]] = [
         "CONS-16",
         ("max_expires",),
         lambda c: 0 < c.max_expires < 0.001,
-        "0.001 s is the least",
+        "the minimum is 0.001 s",
     ),
     (
         "CONS-23",

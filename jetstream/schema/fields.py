@@ -1,15 +1,15 @@
-"""One table of fields for each object of the API: it drives reading, writing, checks and reference.
+"""A table of fields for each object of the API, for decoding, encoding, checks and reference.
 
-A class of `Fields` lists its fields in FIELDS, each with a kind. From the table come
+A subclass of `Fields` lists its fields in FIELDS, each with a type. The table defines
 
-- the attributes, zeros where nothing was given, so that nobody asks whether one is there;
-- the checks of what users set, which name the class, the field and the value;
+- the attributes, which are zero where nothing was set, so that each of them always exists;
+- the checks of values that users set; the errors name the class, the field and the value;
 - `from_json` and `to_json`, in the units and the words of the server;
 - docs/jetstream-fields.md.
 
-Nothing gets lost between reading and writing: keys that a newer server has and we do not know stay
-in `extra`, unknown choices stay as they are, and durations and times that nobody changed are
-written back digit by digit, although a float cannot hold them all.
+Decoding and encoding lose nothing: unknown keys of a newer server are kept in `extra`, unknown
+choices are kept as they are, and unchanged durations and times are encoded digit by digit, although
+a float cannot represent all of them.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from natsproto.wire.text import shorten, show
 
 from .types import MAP_OF_ANY, TypeMismatch
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any, TypeAlias, TypeVar
+    from typing import Any, ClassVar, TypeAlias, TypeVar
 
     from typing_extensions import Self
 
     from .types import FieldType, Json
 
     Owner = TypeVar("Owner", bound="Fields")
-    # Rule, the fields that it is about, what must not be, and why.
+    # Rule, the fields that it applies to, the condition that breaks it, and the reason.
     Refusal: TypeAlias = tuple[str, tuple[str, ...], Callable[[Owner], object], str]
 
-# What a field was given as, where that need not be remembered. JSON's null never is.
+# Marks a field that was set and whose JSON value need not be kept; JSON's null never is.
 _SET = None
-# ADR-2: every answer has its type; it is no part of the object.
-_LONGEST_NAME = 100  # of a field that somebody may have meant
+_LONGEST_NAME = 100  # characters of an unknown name that are compared with the known names
+# ADR-2: every response has its type, which is not part of the object.
 _NOT_OURS = ("type",)
 
 
 class Field:
-    """One field: its key in JSON and name in Python, its kind, and what it means.
+    """One field: its name in JSON and Python, its type, and its meaning.
 
-    `since` is the first server that has it. One that is `always` written is so because the server's
-    default is another than ours.
+    `since` is the first server version that has it. A field is `always` sent if the default of the
+    server differs from ours.
     """
 
     __slots__ = ("name", "type", "doc", "since", "always")
@@ -58,7 +58,7 @@ class Field:
         always: bool = False,
     ) -> None:
         self.name: str = name
-        self.type = type
+        self.type: FieldType = type
         self.doc: str = doc
         self.since: tuple[int, int] = since
         self.always: bool = always
@@ -68,10 +68,11 @@ class Field:
 
 
 class Fields:
-    """Base of all objects of the API: attributes as FIELDS says, checked when they are set.
+    """Base class of all objects of the API; FIELDS defines their attributes.
 
-    Times are seconds in attributes and keywords, nanoseconds in JSON. Two objects are equal if all
-    their fields are. What is not known stays in `extra` and is written back.
+    Attributes are checked when they are set. Durations are seconds in attributes and keywords,
+    nanoseconds in JSON. Two objects are equal if all their fields are. Unknown keys are kept in
+    `extra` and sent back.
     """
 
     FIELDS: tuple[Field, ...] = ()
@@ -87,7 +88,7 @@ class Fields:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """The object that the server sent; InvalidResponse if a field is of another type."""
+        """Decode an object of the server; raise InvalidResponse if a field has another type."""
         if not isinstance(raw, dict):
             raise InvalidResponse("%s: %s is not a JSON object" % (cls.__name__, shorten(raw)))
         made = cls()
@@ -111,9 +112,9 @@ class Fields:
 
     @classmethod
     def of(cls, config: Self | Mapping[str, Any] | None, values: Mapping[str, Any]) -> Self:
-        """From an object, the dict that the server speaks or nothing, with these keywords on top.
+        """Return a new object from an object, a dict in the server's form, or None, and keywords.
 
-        What was given stays as it is. InvalidValue if any of it is wrong.
+        The arguments are not changed. Raises InvalidValue if any of them is invalid.
         """
         if config is None:
             made = cls()
@@ -127,14 +128,14 @@ class Fields:
         else:
             text = "%s is neither a %s nor a dict" % (shorten(config), cls.__name__)
             if isinstance(config, str):
-                text += "; a name is a keyword: %s=%s" % (cls.FIELDS[0].name, shorten(config))
+                text += "; pass a name as a keyword: %s=%s" % (cls.FIELDS[0].name, shorten(config))
             raise InvalidValue(text, "JSAPI-3")
         for name in values:
             setattr(made, name, values[name])
         return made
 
     def to_json(self) -> Json:
-        """What is sent: the fields that were given, zero or not, and those that are not zero."""
+        """Encode the fields that were set, even to zero, and those that are not zero."""
         json: Json = {}
         for field in self._shown():
             json[field.name] = self._encode(field)
@@ -143,7 +144,7 @@ class Fields:
         return json
 
     def copy(self) -> Self:
-        """Another object with the same fields, given and extra."""
+        """Return another object with the same fields and `extra`."""
         return self.from_json(self.to_json())
 
     def with_value(self, name: str, value: object) -> Self:
@@ -159,7 +160,7 @@ class Fields:
         return made
 
     def given_fields(self) -> list[Field]:
-        """Those that were set, by keyword, by assignment or by the server."""
+        """Return the fields that were set by keyword, by assignment or by the server."""
         return [field for field in self.FIELDS if field.name in self._given]
 
     def __eq__(self, other: object) -> bool:
@@ -169,7 +170,7 @@ class Fields:
         same = all(getattr(self, name) == getattr(other, name) for name in names)
         return same and self.extra == other.extra
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         shown = [
@@ -184,7 +185,7 @@ class Fields:
     else:
 
         def __getattr__(self, name):
-            # Only for what was not set: zeros cost nothing until somebody asks.
+            # Called only for fields that were not set: zeros cost nothing until they are read.
             field = _index(type(self)).get(name)
             if field is None:
                 raise AttributeError("%s has no field %s" % (type(self).__name__, shorten(name)))
@@ -221,17 +222,17 @@ class Fields:
         raw = self._given.get(field.name)
         if raw is not _SET and field.type.decode(raw) == value:  # JSAPI-1
             return raw
-        # Again, because a list may have got anything since it was set.
+        # Check again, because a list may have changed since it was set.
         return field.type.encode(_check(self, field, value))
 
 
-_EXTRA = Field("extra", MAP_OF_ANY, "What a newer server has.")
+_EXTRA = Field("extra", MAP_OF_ANY, "Unknown keys of a newer server.")
 
-# Past Fields.__setattr__, and past Fields.__init__.
+# Sets an attribute without Fields.__setattr__, and Fields.__init__.
 _keep = object.__setattr__
 _new = object.__new__
 
-# Built on first use: there are no hooks for new classes on MicroPython.
+# Built on first use, because MicroPython has no hooks for new classes.
 _INDEXES: dict[type[Fields], dict[str, Field]] = {}
 
 
@@ -252,7 +253,7 @@ def _check(owner: Fields, field: Field, value: object) -> object:
 
 
 def refuse(owner: Owner, table: list[Refusal[Owner]]) -> None:
-    """InvalidValue for the first row of the table that applies."""
+    """Raise InvalidValue for the first row of the table that applies."""
     for rule, names, applies, why in table:
         if applies(owner):
             values = ["%s=%s" % (name, shorten(getattr(owner, name))) for name in names]
@@ -261,20 +262,20 @@ def refuse(owner: Owner, table: list[Refusal[Owner]]) -> None:
 
 
 def _show(value: object) -> str:
-    # The fields of a nested object are cut one by one.
+    # The fields of a nested object are shortened one by one.
     return repr(value) if isinstance(value, Fields) else show(value)
 
 
 def _unknown(cls: type[Fields], name: str) -> InvalidValue:
-    near = name[:_LONGEST_NAME]  # comparing takes the product of both lengths
+    near = name[:_LONGEST_NAME]  # a comparison takes the product of both lengths
     known = [(_distance(near, field.name), field.name) for field in cls.FIELDS]
     close = [pair for pair in known if pair[0] <= len(name) // 2 or name in pair[1].split("_")]
-    hint = "; do you mean %r?" % min(close)[1] if close else ""
+    hint = "; did you mean %r?" % min(close)[1] if close else ""
     return InvalidValue("%s has no field %s%s" % (cls.__name__, shorten(name), hint), "JSAPI-4")
 
 
 def _distance(a: str, b: str) -> int:
-    """How many letters to insert, remove or replace to get from one to the other."""
+    """Return the edit distance: the number of letters to insert, remove or replace."""
     row = list(range(len(b) + 1))
     for i, char in enumerate(a):
         before, row[0] = row[0], i + 1

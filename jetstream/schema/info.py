@@ -1,4 +1,4 @@
-"""What the server tells about streams, consumers, the account and what was published."""
+"""Responses of the server about streams, consumers, the account and publishes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .types import (
     map_of,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -36,19 +36,19 @@ if TYPE_CHECKING:
 
 
 class LostData(Fields):
-    """What a stream has lost, by a damaged disk."""
+    """The messages that a stream has lost because of a damaged disk."""
 
     msgs: list[int]
     bytes: int
 
-    FIELDS = (
+    FIELDS: tuple[Field, ...] = (
         Field("msgs", SEQUENCES, "The sequences of the messages."),
-        Field("bytes", SEQUENCE, "How many bytes they had."),
+        Field("bytes", SEQUENCE, "Their size in bytes."),
     )
 
 
 class StreamState(Fields):
-    """What a stream holds."""
+    """The state of a stream."""
 
     messages: int
     bytes: int
@@ -63,24 +63,24 @@ class StreamState(Fields):
     lost: LostData | None
     consumer_count: int
 
-    FIELDS = (
-        Field("messages", SEQUENCE, "How many messages."),
-        Field("bytes", SEQUENCE, "How many bytes."),
+    FIELDS: tuple[Field, ...] = (
+        Field("messages", SEQUENCE, "Number of messages."),
+        Field("bytes", SEQUENCE, "Number of bytes."),
         Field("first_seq", SEQUENCE, "The sequence of the first message."),
         Field("first_ts", TIME, "When the first message was stored."),
-        Field("last_seq", SEQUENCE, "The sequence of the last message, there or gone."),
+        Field("last_seq", SEQUENCE, "The sequence of the last message, even if it was removed."),
         Field("last_ts", TIME, "When the last message was stored."),
-        Field("num_subjects", COUNT, "How many subjects.", (2, 7)),
-        Field("subjects", COUNTS, "How many messages of each subject; if asked for.", (2, 7)),
-        Field("num_deleted", COUNT, "How many messages between first and last are gone."),
-        Field("deleted", SEQUENCES, "Their sequences; if asked for."),
-        Field("lost", Object(LostData), "What a damaged disk has cost."),
-        Field("consumer_count", COUNT, "How many consumers."),
+        Field("num_subjects", COUNT, "Number of subjects.", (2, 7)),
+        Field("subjects", COUNTS, "Number of messages of each subject; if requested.", (2, 7)),
+        Field("num_deleted", COUNT, "Number of removed messages between first and last."),
+        Field("deleted", SEQUENCES, "Their sequences; if requested."),
+        Field("lost", Object(LostData), "Messages lost because of a damaged disk."),
+        Field("consumer_count", COUNT, "Number of consumers."),
     )
 
 
 class StreamSourceInfo(Fields):
-    """How a mirror or a source is getting on."""
+    """The replication status of a mirror or source."""
 
     name: str
     external: ExternalStream | None
@@ -90,25 +90,29 @@ class StreamSourceInfo(Fields):
     filter_subject: str
     subject_transforms: list[SubjectTransform]
 
-    FIELDS = (
-        Field("name", TEXT, "The stream that is copied."),
-        Field("external", Object(ExternalStream), "Where it is, if not in this account."),
-        Field("lag", SEQUENCE, "How many messages are still to be copied."),
-        Field("active", SIGNED_DURATION, "How long ago something was heard of it; below 0: never."),
-        Field("error", ANY, "What is wrong, as the API tells errors."),
-        Field("filter_subject", TEXT, "What is copied.", (2, 10)),
-        Field("subject_transforms", list_of(SubjectTransform), "What is copied, and how.", (2, 10)),
+    FIELDS: tuple[Field, ...] = (
+        Field("name", TEXT, "The origin."),
+        Field(
+            "external",
+            Object(ExternalStream),
+            "Its address, if it is in another account or domain.",
+        ),
+        Field("lag", SEQUENCE, "Number of messages still to be copied."),
+        Field("active", SIGNED_DURATION, "Time since the last contact; negative: never."),
+        Field("error", ANY, "The error, in the form of the API."),
+        Field("filter_subject", TEXT, "The subjects that are copied.", (2, 10)),
+        Field("subject_transforms", list_of(SubjectTransform), "The transforms.", (2, 10)),
     )
 
 
 class StreamAlternate(Fields):
-    """A stream that has the same messages: the stream or a mirror of it."""
+    """A stream with the same messages: the stream itself or a mirror."""
 
     name: str
     domain: str
     cluster: str
 
-    FIELDS = (
+    FIELDS: tuple[Field, ...] = (
         Field("name", TEXT, "The stream.", (2, 8)),
         Field("domain", TEXT, "Its domain.", (2, 8)),
         Field("cluster", TEXT, "Its cluster.", (2, 8)),
@@ -116,9 +120,9 @@ class StreamAlternate(Fields):
 
 
 class StreamInfo(Fields):
-    """A stream: configuration and state.
+    """The configuration and state of a stream.
 
-    `total`, `offset` and `limit` are about the page of `state.subjects` that this is.
+    `total`, `offset` and `limit` describe the page of `state.subjects` in this response.
     """
 
     config: StreamConfig
@@ -135,53 +139,53 @@ class StreamInfo(Fields):
     offset: int
     limit: int
 
-    FIELDS = (
+    FIELDS: tuple[Field, ...] = (
         Field("config", Embedded(StreamConfig), "Its configuration, with the server's defaults."),
-        Field("created", TIME, "When it was created."),
-        Field("state", Embedded(StreamState), "What it holds."),
-        Field("domain", TEXT, "The domain that it is in.", (2, 6)),
-        Field("cluster", Object(ClusterInfo), "The servers that have it."),
-        Field("mirror", Object(StreamSourceInfo), "How the copying gets on."),
-        Field("sources", list_of(StreamSourceInfo), "How the copying gets on."),
+        Field("created", TIME, "Creation time."),
+        Field("state", Embedded(StreamState), "Its state."),
+        Field("domain", TEXT, "Its domain.", (2, 6)),
+        Field("cluster", Object(ClusterInfo), "Its replicas."),
+        Field("mirror", Object(StreamSourceInfo), "Replication status."),
+        Field("sources", list_of(StreamSourceInfo), "Replication status."),
         Field("alternates", list_of(StreamAlternate), "Streams with the same messages.", (2, 8)),
-        Field("ts", TIME, "When this was told.", (2, 10)),
-        Field("did_create", FLAG, "The call created it; it was not there before."),
-        Field("total", COUNT, "How many subjects there are to list.", (2, 7)),
-        Field("offset", COUNT, "How many subjects come before those of this answer.", (2, 7)),
-        Field("limit", COUNT, "How many subjects an answer lists at most.", (2, 7)),
+        Field("ts", TIME, "Server time of this response.", (2, 10)),
+        Field("did_create", FLAG, "The call created the stream."),
+        Field("total", COUNT, "Number of subjects in total.", (2, 7)),
+        Field("offset", COUNT, "Number of subjects before this page.", (2, 7)),
+        Field("limit", COUNT, "Maximum number of subjects per page.", (2, 7)),
     )
 
 
 class SequenceInfo(Fields):
-    """A place in the stream, as the consumer counts and as the stream does."""
+    """A position, as a consumer sequence and as a stream sequence."""
 
     consumer_seq: int
     stream_seq: int
     last_active: Timestamp | None
 
-    FIELDS = (
-        Field("consumer_seq", SEQUENCE, "How many deliveries."),
-        Field("stream_seq", SEQUENCE, "The sequence in the stream."),
-        Field("last_active", TIME, "When that was.", (2, 4)),
+    FIELDS: tuple[Field, ...] = (
+        Field("consumer_seq", SEQUENCE, "The consumer sequence: the number of deliveries."),
+        Field("stream_seq", SEQUENCE, "The stream sequence."),
+        Field("last_active", TIME, "Time of the last activity.", (2, 4)),
     )
 
 
 class PriorityGroupState(Fields):
-    """A priority group of a consumer, and who is pinned."""
+    """A priority group of a consumer, and its pinned client."""
 
     group: str
     pinned_client_id: str
     pinned_ts: Timestamp | None
 
-    FIELDS = (
+    FIELDS: tuple[Field, ...] = (
         Field("group", TEXT, "The group.", (2, 11)),
         Field("pinned_client_id", TEXT, "The id of the pinned client; empty: none.", (2, 11)),
-        Field("pinned_ts", TIME, "Since when it is pinned.", (2, 11)),
+        Field("pinned_ts", TIME, "The time at which it was pinned.", (2, 11)),
     )
 
 
 class ConsumerInfo(Fields):
-    """A consumer: configuration and state."""
+    """The configuration and state of a consumer."""
 
     stream_name: str
     name: str
@@ -201,43 +205,43 @@ class ConsumerInfo(Fields):
     priority_groups: list[PriorityGroupState]
     reset_seq: int
 
-    FIELDS = (
+    FIELDS: tuple[Field, ...] = (
         Field("stream_name", TEXT, "Its stream."),
         Field("name", TEXT, "Its name."),
-        Field("created", TIME, "When it was created."),
+        Field("created", TIME, "Creation time."),
         Field("config", Embedded(ConsumerConfig), "Its configuration, with the server's defaults."),
         Field("delivered", Embedded(SequenceInfo), "The last delivery."),
-        Field("ack_floor", Embedded(SequenceInfo), "All up to here is acknowledged."),
-        Field("num_ack_pending", COUNT, "How many messages are delivered and not acknowledged."),
-        Field("num_redelivered", COUNT, "How many of them were delivered more than once."),
-        Field("num_waiting", COUNT, "Pull: how many requests wait."),
-        Field("num_pending", SEQUENCE, "How many messages are still to be delivered."),
-        Field("cluster", Object(ClusterInfo), "The servers that have it."),
-        Field("push_bound", FLAG, "Push: somebody is subscribed to deliver_subject.", (2, 4)),
-        Field("paused", FLAG, "It delivers nothing at present.", (2, 11)),
-        Field("pause_remaining", DURATION, "For how long it is still paused.", (2, 11)),
-        Field("ts", TIME, "When this was told.", (2, 10)),
+        Field("ack_floor", Embedded(SequenceInfo), "All messages up to this one are acknowledged."),
+        Field("num_ack_pending", COUNT, "Number of delivered, unacknowledged messages."),
+        Field("num_redelivered", COUNT, "Number of those that were delivered more than once."),
+        Field("num_waiting", COUNT, "Pull: number of waiting requests."),
+        Field("num_pending", SEQUENCE, "Number of messages still to be delivered."),
+        Field("cluster", Object(ClusterInfo), "Its replicas."),
+        Field("push_bound", FLAG, "Push: deliver_subject has a subscriber.", (2, 4)),
+        Field("paused", FLAG, "It is paused.", (2, 11)),
+        Field("pause_remaining", DURATION, "Remaining time of the pause.", (2, 11)),
+        Field("ts", TIME, "Server time of this response.", (2, 10)),
         Field("priority_groups", list_of(PriorityGroupState), "Its groups.", (2, 11)),
-        Field("reset_seq", SEQUENCE, "Answer to a reset: where in the stream it is now.", (2, 14)),
+        Field("reset_seq", SEQUENCE, "After a reset: its new position in the stream.", (2, 14)),
     )
 
 
 class ConsumerPause(Fields):
-    """Whether a consumer is paused, and for how long."""
+    """The pause of a consumer."""
 
     paused: bool
     pause_until: Timestamp | None
     pause_remaining: float
 
-    FIELDS = (
-        Field("paused", FLAG, "It delivers nothing at present.", (2, 11)),
-        Field("pause_until", TIME, "It delivers nothing until then.", (2, 11)),
-        Field("pause_remaining", DURATION, "For how long it is still paused.", (2, 11)),
+    FIELDS: tuple[Field, ...] = (
+        Field("paused", FLAG, "It is paused.", (2, 11)),
+        Field("pause_until", TIME, "The end of the pause.", (2, 11)),
+        Field("pause_remaining", DURATION, "Remaining time of the pause.", (2, 11)),
     )
 
 
 class PubAck(Fields):
-    """The message is stored: in this stream, at this sequence."""
+    """The acknowledgment of a publish: the message is stored."""
 
     stream: str
     seq: int
@@ -247,19 +251,21 @@ class PubAck(Fields):
     batch: str
     count: int
 
-    FIELDS = (
+    FIELDS: tuple[Field, ...] = (
         Field("stream", TEXT, "The stream."),
-        Field("seq", SEQUENCE, "The message's sequence, or that of the last of a batch."),
+        Field("seq", SEQUENCE, "The sequence of the message, or of the last message of a batch."),
         Field("domain", TEXT, "The domain of the stream.", (2, 4)),
-        Field("duplicate", FLAG, "The stream has it already, by its id; nothing was stored."),
+        Field(
+            "duplicate", FLAG, "The stream already has a message with this id; nothing was stored."
+        ),
         Field("val", TEXT, "The value of the counter after this increment.", (2, 12)),
         Field("batch", TEXT, "The id of the batch.", (2, 12)),
-        Field("count", SEQUENCE, "How many messages the batch has.", (2, 12)),
+        Field("count", SEQUENCE, "The number of messages in the batch.", (2, 12)),
     )
 
 
 class AccountLimits(Fields):
-    """How much an account may have; -1: no limit."""
+    """The limits of an account; -1: no limit."""
 
     max_memory: int
     max_storage: int
@@ -270,7 +276,7 @@ class AccountLimits(Fields):
     storage_max_stream_bytes: int
     max_bytes_required: bool
 
-    FIELDS = (
+    FIELDS: tuple[Field, ...] = (
         Field("max_memory", COUNT, "Bytes in memory."),
         Field("max_storage", COUNT, "Bytes in files."),
         Field("max_streams", COUNT, "Streams."),
@@ -278,12 +284,12 @@ class AccountLimits(Fields):
         Field("max_ack_pending", COUNT, "The max_ack_pending of a consumer.", (2, 8)),
         Field("memory_max_stream_bytes", COUNT, "The bytes of one stream in memory.", (2, 8)),
         Field("storage_max_stream_bytes", COUNT, "The bytes of one stream in files.", (2, 8)),
-        Field("max_bytes_required", FLAG, "A stream must have max_bytes.", (2, 7)),
+        Field("max_bytes_required", FLAG, "Streams must have max_bytes.", (2, 7)),
     )
 
 
 class Tier(Fields):
-    """How much of JetStream is in use, and the limits."""
+    """The usage of JetStream, and its limits."""
 
     memory: int
     storage: int
@@ -296,32 +302,36 @@ class Tier(Fields):
     FIELDS: tuple[Field, ...] = (
         Field("memory", SEQUENCE, "Bytes in memory."),
         Field("storage", SEQUENCE, "Bytes in files."),
-        Field("reserved_memory", SEQUENCE, "Bytes in memory that streams may claim.", (2, 10)),
-        Field("reserved_storage", SEQUENCE, "Bytes in files that streams may claim.", (2, 10)),
+        Field(
+            "reserved_memory", SEQUENCE, "Bytes in memory that are reserved by streams.", (2, 10)
+        ),
+        Field(
+            "reserved_storage", SEQUENCE, "Bytes in files that are reserved by streams.", (2, 10)
+        ),
         Field("streams", COUNT, "Streams."),
         Field("consumers", COUNT, "Consumers."),
-        Field("limits", Embedded(AccountLimits), "How much there may be."),
+        Field("limits", Embedded(AccountLimits), "The limits."),
     )
 
 
 class ApiStats(Fields):
-    """The API's requests of an account, as this server saw them."""
+    """The API requests of an account, as counted by this server."""
 
     level: int
     total: int
     errors: int
     inflight: int
 
-    FIELDS = (
+    FIELDS: tuple[Field, ...] = (
         Field("level", COUNT, "The API level of the server.", (2, 11)),
-        Field("total", SEQUENCE, "How many requests."),
-        Field("errors", SEQUENCE, "How many of them failed."),
-        Field("inflight", SEQUENCE, "How many are being served.", (2, 7)),
+        Field("total", SEQUENCE, "Number of requests."),
+        Field("errors", SEQUENCE, "Number of failed requests."),
+        Field("inflight", SEQUENCE, "Number of requests in progress.", (2, 7)),
     )
 
 
 class AccountInfo(Tier):
-    """JetStream as one account has it; with tiers the totals, and the limits are in the tiers."""
+    """The usage and limits of an account; with tiers, the totals: the tiers have the limits."""
 
     domain: str
     api: ApiStats
@@ -329,6 +339,6 @@ class AccountInfo(Tier):
 
     FIELDS: tuple[Field, ...] = Tier.FIELDS + (
         Field("domain", TEXT, "The domain."),
-        Field("api", Embedded(ApiStats), "The API's requests."),
+        Field("api", Embedded(ApiStats), "The API requests."),
         Field("tiers", map_of(Tier), "Usage and limits by replicas: `R1`, `R3`.", (2, 8)),
     )

@@ -1,6 +1,6 @@
-"""The configuration of a stream, and the objects in it.
+"""StreamConfig, the configuration of a stream, and its parts.
 
-stream_source.py has what it copies from, and stream_rules.py what is refused before it is sent.
+stream_sources.py has mirrors and sources; stream_rules.py has the rules checked before sending.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .types import (
     list_of,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal, TypeAlias, TypedDict
@@ -101,7 +101,7 @@ if TYPE_CHECKING:
 
 
 class Placement(Fields):
-    """Where in a cluster, or among clusters, the replicas of a stream are."""
+    """The placement of a stream's replicas in a cluster, or among clusters."""
 
     if TYPE_CHECKING:
 
@@ -111,20 +111,20 @@ class Placement(Fields):
     tags: list[str]
     preferred: str
 
-    FIELDS = (
-        Field("cluster", TEXT, "The cluster to be in."),
-        Field("tags", TEXTS, "Only servers that have all these tags."),
+    FIELDS: tuple[Field, ...] = (
+        Field("cluster", TEXT, "The cluster."),
+        Field("tags", TEXTS, "Servers must have all of these tags."),
         Field(
             "preferred",
             TEXT,
-            "The server to be the leader, in requests to step down; streams may not have it.",
+            "The preferred leader, in step-down requests; not allowed in a stream.",
             (2, 11),
         ),
     )
 
 
 class Republish(Fields):
-    """Stored messages are published again under another subject."""
+    """How stored messages are republished under another subject."""
 
     if TYPE_CHECKING:
 
@@ -134,15 +134,15 @@ class Republish(Fields):
     dest: str
     headers_only: bool
 
-    FIELDS = (
-        Field("src", TEXT, "Which messages, by subject; empty: all.", (2, 8)),
-        Field("dest", TEXT, "The subject to publish them to.", (2, 8)),
-        Field("headers_only", FLAG, "Without the payload.", (2, 8)),
+    FIELDS: tuple[Field, ...] = (
+        Field("src", TEXT, "The subjects of the messages to republish; empty: all.", (2, 8)),
+        Field("dest", TEXT, "The subject to republish them to.", (2, 8)),
+        Field("headers_only", FLAG, "Republish without the payload.", (2, 8)),
     )
 
 
 class ConsumerLimits(Fields):
-    """Defaults for the consumers of a stream, and the most that they may ask for."""
+    """Defaults and upper limits for the consumers of a stream."""
 
     if TYPE_CHECKING:
 
@@ -151,18 +151,21 @@ class ConsumerLimits(Fields):
     inactive_threshold: float
     max_ack_pending: int
 
-    FIELDS = (
+    FIELDS: tuple[Field, ...] = (
         Field(
-            "inactive_threshold", DURATION, "How long a consumer may be idle; 0: no limit.", (2, 10)
+            "inactive_threshold", DURATION, "Maximum idle time of a consumer; 0: no limit.", (2, 10)
         ),
         Field(
-            "max_ack_pending", COUNT, "How many messages may be unacknowledged; 0: any.", (2, 10)
+            "max_ack_pending",
+            COUNT,
+            "Maximum number of unacknowledged messages; 0: no limit.",
+            (2, 10),
         ),
     )
 
 
 class StreamConfig(Fields):  # JSAPI-9
-    """The configuration of a stream; all but the name may be left to the server's defaults."""
+    """The configuration of a stream; only the name is required."""
 
     if TYPE_CHECKING:
 
@@ -207,78 +210,85 @@ class StreamConfig(Fields):  # JSAPI-9
     allow_batched: bool
     metadata: dict[str, str]
 
-    FIELDS = (
-        Field("name", TEXT, "What the stream is called, in its account."),
-        Field("description", TEXT, "What it is for; at most 4096 bytes.", (2, 3)),
+    FIELDS: tuple[Field, ...] = (
+        Field("name", TEXT, "The name of the stream, unique in its account."),
+        Field("description", TEXT, "A description of at most 4096 bytes.", (2, 3)),
         Field(
             "subjects",
             TEXTS,
-            "What it stores, with wildcards; empty: the subject that is its name, and for mirrors"
-            " and streams with sources none.",
+            "The subjects to store, with wildcards. Default: its name; none for mirrors and"
+            " streams with sources.",
         ),
         Field(
             "retention",
             Choice("limits", "interest", "workqueue"),
-            "How long messages are kept, within the limits: until these are reached, until all"
-            " consumers have acknowledged them, or until one has.",
+            "How long messages are kept, within the limits: until a limit is reached, until all"
+            " consumers have acknowledged them, or until one consumer has.",
         ),
-        Field("max_consumers", COUNT, "How many consumers it may have; -1: any."),
-        Field("max_msgs", COUNT, "How many messages it holds; -1: any."),
-        Field("max_bytes", COUNT, "How many bytes it holds; -1: any."),
-        Field("max_age", DURATION, "How old messages get; 0: no limit, else 0.1 at least."),
+        Field("max_consumers", COUNT, "Maximum number of consumers; -1: no limit."),
+        Field("max_msgs", COUNT, "Maximum number of messages; -1: no limit."),
+        Field("max_bytes", COUNT, "Maximum number of bytes; -1: no limit."),
+        Field("max_age", DURATION, "Maximum age of messages; 0: no limit; else at least 0.1."),
         Field(
             "max_msgs_per_subject",
             COUNT,
-            "How many messages of one subject it holds; -1: any.",
+            "Maximum number of messages per subject; -1: no limit.",
             (2, 3),
         ),
-        Field("max_msg_size", COUNT32, "How many bytes a message may have; -1: any."),
+        Field("max_msg_size", COUNT32, "Maximum size of a message in bytes; -1: no limit."),
         Field(
             "discard",
             Choice("old", "new"),
-            "What goes when a limit is reached: the oldest message, or the one that comes.",
+            "Which message is discarded at a limit: the oldest (`old`) or the new one (`new`).",
         ),
-        Field("storage", Choice("file", "memory"), "Where messages are kept."),
-        Field("num_replicas", COUNT, "On how many servers of a cluster; 1 to 5, 0: 1."),
-        Field("no_ack", FLAG, "Publishers get no acknowledgement."),
+        Field("storage", Choice("file", "memory"), "Where messages are stored."),
+        Field("num_replicas", COUNT, "Number of replicas in a cluster, 1 to 5; 0: 1."),
+        Field("no_ack", FLAG, "Publishes are not acknowledged."),
         Field(
             "duplicate_window",
             DURATION,
-            "How long a message id is remembered; 0: two minutes, or max_age if that is less.",
+            "How long message ids are kept; 0: two minutes, or max_age if that is shorter.",
         ),
-        Field("placement", Object(Placement), "Where in the cluster it is."),
-        Field("mirror", Object(StreamSource), "The stream that this one is a copy of."),
-        Field("sources", list_of(StreamSource), "The streams that it also gets messages from."),
-        Field("compression", Choice("none", "s2"), "How files are compressed.", (2, 10)),
+        Field("placement", Object(Placement), "The placement of its replicas."),
+        Field("mirror", Object(StreamSource), "The stream that this one mirrors."),
+        Field(
+            "sources", list_of(StreamSource), "The streams whose messages are added to this one."
+        ),
+        Field("compression", Choice("none", "s2"), "The compression of files.", (2, 10)),
         Field("first_seq", SEQUENCE, "The sequence of the first message; 0: 1.", (2, 10)),
         Field(
             "subject_transform",
             Object(SubjectTransform),
-            "How subjects change before messages are stored.",
+            "How subjects are transformed before messages are stored.",
             (2, 10),
         ),
-        Field("republish", Object(Republish), "Stored messages are published again.", (2, 8)),
-        Field("allow_direct", FLAG, "Any replica may answer a get, not the leader alone.", (2, 9)),
+        Field("republish", Object(Republish), "How stored messages are republished.", (2, 8)),
+        Field("allow_direct", FLAG, "Any replica may serve a get, not just the leader.", (2, 9)),
         Field(
             "mirror_direct",
             FLAG,
-            "This mirror answers direct gets of its origin as well; it follows the origin's"
-            " allow_direct where that is in the same account.",
+            "This mirror also serves direct gets of its origin. Follows allow_direct of an"
+            " origin in the same account.",
             (2, 9),
         ),
         Field(
             "discard_new_per_subject",
             FLAG,
-            "With discard `new`: also if max_msgs_per_subject is reached.",
+            "Apply discard `new` to max_msgs_per_subject as well.",
             (2, 9),
         ),
-        Field("sealed", FLAG, "Nothing goes in or out any more; only by an update.", (2, 6)),
+        Field(
+            "sealed",
+            FLAG,
+            "Messages cannot be added or removed; set by updates only.",
+            (2, 6),
+        ),
         Field("deny_delete", FLAG, "Messages cannot be deleted by the API.", (2, 6)),
         Field("deny_purge", FLAG, "The stream cannot be purged by the API.", (2, 6)),
         Field(
             "allow_rollup_hdrs",
             FLAG,
-            "A message with the header Nats-Rollup replaces those before it.",
+            "A message with the header Nats-Rollup replaces all earlier ones.",
             (2, 6),
         ),
         Field(
@@ -287,36 +297,36 @@ class StreamConfig(Fields):  # JSAPI-9
             "Defaults and limits of its consumers.",
             (2, 10),
         ),
-        Field("allow_msg_ttl", FLAG, "Messages may have a TTL of their own.", (2, 11)),
+        Field("allow_msg_ttl", FLAG, "Message TTLs are allowed.", (2, 11)),
         Field(
             "subject_delete_marker_ttl",
             DURATION,
-            "When the last message of a subject goes, a marker stays for so long; 0: none, else 1"
-            " at least.",
+            "How long a marker is kept after a limit removed the last message of a subject; 0: no"
+            " marker, otherwise at least 1.",
             (2, 11),
         ),
         Field("allow_msg_counter", FLAG, "Messages are increments of counters.", (2, 12)),
-        Field("allow_atomic", FLAG, "Batches of messages may be stored as one.", (2, 12)),
-        Field("allow_msg_schedules", FLAG, "Messages may be published on a schedule.", (2, 12)),
+        Field("allow_atomic", FLAG, "Atomic batches are allowed.", (2, 12)),
+        Field("allow_msg_schedules", FLAG, "Message schedules are allowed.", (2, 12)),
         Field(
             "persist_mode",
             Choice("default", "async"),
-            "With `async` a message is acknowledged before it is on disk.",
+            "With `async`, messages are acknowledged before they are on disk.",
             (2, 12),
         ),
-        Field("allow_batched", FLAG, "Batches of messages may be published fast.", (2, 14)),
+        Field("allow_batched", FLAG, "Fast batches are allowed.", (2, 14)),
         Field(
             "metadata",
             MAP,
-            "Anything; at most 131072 bytes. Keys that start with `_nats` are the server's.",
+            "Any metadata, at most 131072 bytes. Keys that start with `_nats` are reserved.",
             (2, 10),
         ),
     )
 
     def check(self, *, new: bool = True) -> None:
-        """LocalError, with the rule, if the server is sure to refuse this configuration.
+        """Raise LocalError, with the rule, if a server is certain to reject this configuration.
 
-        Not `new` is one that may exist, under a name that only a laxer client would give.
+        Pass new=False for one that may exist already: its name is checked less strictly.
         """
         from .stream_rules import check_stream
 

@@ -1,8 +1,8 @@
-"""What the server would refuse in the configuration of a stream, each with its rule.
+"""Rules for the configuration of a stream that the server enforces, each with its id.
 
-These are the rules that have been stable and can be told from the configuration alone. What depends
-on other streams, on the account or on the cluster is left to the server, and so is what it silently
-mends.
+These are the rules that have been stable and depend on the configuration alone. Rules that depend
+on other streams, the account or the cluster are left to the server, and so are settings that it
+silently corrects.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from natsproto.wire.text import shorten
 
 from .fields import refuse
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from .fields import Fields, Refusal
     from .stream_config import StreamConfig
@@ -25,7 +25,7 @@ MAX_REPLICAS = 5
 
 
 def check_stream(config: StreamConfig, new: bool) -> None:
-    """LocalError for the first rule that it breaks; `new`: see StreamConfig.check."""
+    """Raise LocalError for the first rule that it breaks; `new`: see StreamConfig.check."""
     (check_new_name if new else check_known_name)("stream", config.name)  # STREAM-1
     for subject in config.subjects:
         check_subscribe(subject, "subject of stream %s" % shorten(config.name))  # STREAM-2
@@ -45,7 +45,7 @@ def check_stream(config: StreamConfig, new: bool) -> None:
 def check_limits(
     config: Fields, description: str, metadata: dict[str, str], rule: str, rule_of_metadata: str
 ) -> None:
-    """The two limits that streams and consumers share, in bytes."""
+    """Check the two limits that streams and consumers share, in bytes."""
     size = len(description.encode())
     if size > MAX_DESCRIPTION:
         text = "%s.description has %d bytes, more than %d"
@@ -60,9 +60,9 @@ def _check_mirror(config: StreamConfig, mirror: StreamSource) -> None:
     for name in _NOT_FOR_MIRRORS:
         value = getattr(config, name)
         if value:
-            text = "StreamConfig with mirror=%s and %s=%s: a mirror has what its origin has"
+            text = "StreamConfig with mirror=%s and %s=%s: a mirror copies its origin"
             raise InvalidValue(text % (shorten(mirror), name, shorten(value)), "STREAM-14")
-    # The name of a stream elsewhere is not looked at.
+    # The name of an external stream is not checked.
     if mirror.external is None:
         check_known_name("mirror", mirror.name)
     _check_source(mirror)
@@ -95,7 +95,8 @@ _NOT_FOR_MIRRORS = (
     "subject_delete_marker_ttl",
 )
 
-# Rule, the fields that it is about, what must not be, and why; the first that applies is told.
+# Rule, the fields that it applies to, the condition that breaks it, and the reason; the first row
+# that applies is reported.
 _REFUSED: list[Refusal[StreamConfig]] = [
     (
         "STREAM-5",
@@ -103,18 +104,18 @@ _REFUSED: list[Refusal[StreamConfig]] = [
         lambda c: not 0 <= c.num_replicas <= MAX_REPLICAS,
         "a stream has 1 to 5 replicas",
     ),
-    ("STREAM-6", ("max_age",), lambda c: 0 < c.max_age < 0.1, "0.1 s is the least"),
+    ("STREAM-6", ("max_age",), lambda c: 0 < c.max_age < 0.1, "the minimum is 0.1 s"),
     (
         "STREAM-7",
         ("duplicate_window",),
         lambda c: 0 < c.duplicate_window < 0.1,
-        "0.1 s is the least",
+        "the minimum is 0.1 s",
     ),
     (
         "STREAM-7",
         ("duplicate_window", "max_age"),
         lambda c: c.max_age and c.duplicate_window > c.max_age,
-        "ids cannot be remembered for longer than messages",
+        "ids cannot be kept longer than messages",
     ),
     (
         "STREAM-8",
@@ -150,7 +151,7 @@ _REFUSED: list[Refusal[StreamConfig]] = [
         "STREAM-11",
         ("subject_delete_marker_ttl",),
         lambda c: 0 < c.subject_delete_marker_ttl < 1,
-        "1 s is the least",
+        "the minimum is 1 s",
     ),
     (
         "STREAM-12",
@@ -171,13 +172,13 @@ _REFUSED: list[Refusal[StreamConfig]] = [
         "STREAM-15",
         ("mirror_direct",),
         lambda c: c.mirror_direct and c.mirror is None,
-        "this is no mirror",
+        "this is not a mirror",
     ),
     (
         "STREAM-16",
         ("placement",),
         lambda c: c.placement is not None and c.placement.preferred,
-        "a stream has no preferred server",
+        "a stream cannot have a preferred server",
     ),
 ]
 

@@ -1,11 +1,11 @@
-"""Where a stream copies messages from: mirrors and sources, and the objects in them."""
+"""The origins of a stream's messages: mirrors and sources, and their parts."""
 
 from __future__ import annotations
 
 from .fields import Field, Fields
 from .types import SEQUENCE, TEXT, TIME, Object, list_of
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TypedDict
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class SubjectTransform(Fields):
-    """How subjects change: those that match `src` become `dest`."""
+    """A transform of subjects: those that match `src` become `dest`."""
 
     if TYPE_CHECKING:
 
@@ -54,14 +54,14 @@ class SubjectTransform(Fields):
     src: str
     dest: str
 
-    FIELDS = (
-        Field("src", TEXT, "What subjects must match, with wildcards; empty: all do.", (2, 10)),
-        Field("dest", TEXT, "What they become, such as `a.{{wildcard(1)}}`.", (2, 10)),
+    FIELDS: tuple[Field, ...] = (
+        Field("src", TEXT, "The subjects to transform, with wildcards; empty: all.", (2, 10)),
+        Field("dest", TEXT, "The new subject, such as `a.{{wildcard(1)}}`.", (2, 10)),
     )
 
 
 class ExternalStream(Fields):
-    """How to reach a stream of another account or domain."""
+    """The address of a stream in another account or domain."""
 
     if TYPE_CHECKING:
 
@@ -70,14 +70,14 @@ class ExternalStream(Fields):
     api: str
     deliver: str
 
-    FIELDS = (
+    FIELDS: tuple[Field, ...] = (
         Field("api", TEXT, "The prefix of its API, such as `$JS.hub.API`."),
-        Field("deliver", TEXT, "The prefix of subjects that its messages are delivered to."),
+        Field("deliver", TEXT, "The prefix of the subjects that its messages are delivered to."),
     )
 
 
 class SourceConsumer(Fields):
-    """A consumer that somebody made for this mirror or source, instead of one of its own."""
+    """An existing consumer for a mirror or source, instead of one of its own."""
 
     if TYPE_CHECKING:
 
@@ -86,14 +86,14 @@ class SourceConsumer(Fields):
     name: str
     deliver_subject: str
 
-    FIELDS = (
+    FIELDS: tuple[Field, ...] = (
         Field("name", TEXT, "The consumer; its ack_policy is `flow_control`.", (2, 14)),
         Field("deliver_subject", TEXT, "The subject that it delivers to.", (2, 14)),
     )
 
 
 class StreamSource(Fields):
-    """Another stream, from which messages are copied."""
+    """Another stream from which messages are copied."""
 
     if TYPE_CHECKING:
 
@@ -107,22 +107,26 @@ class StreamSource(Fields):
     external: ExternalStream | None
     consumer: SourceConsumer | None
 
-    FIELDS = (
+    FIELDS: tuple[Field, ...] = (
         Field("name", TEXT, "The stream."),
         Field("opt_start_seq", SEQUENCE, "Copy from this sequence on; 0: from the first."),
         Field("opt_start_time", TIME, "Copy from this time on."),
-        Field("filter_subject", TEXT, "Copy only what matches; excludes subject_transforms."),
+        Field("filter_subject", TEXT, "Copy these subjects only; excludes subject_transforms."),
         Field(
             "subject_transforms",
             list_of(SubjectTransform),
-            "Copy only what matches one of these, under the new subject.",
+            "Copy the subjects that match one of these, under the new subject.",
             (2, 10),
         ),
-        Field("external", Object(ExternalStream), "Where it is, if not in this account."),
+        Field(
+            "external",
+            Object(ExternalStream),
+            "Its address, if it is in another account or domain.",
+        ),
         Field(
             "consumer",
             Object(SourceConsumer),
-            "The consumer to copy by; excludes opt_start_seq, opt_start_time and filter_subject.",
+            "The consumer to use; excludes opt_start_seq, opt_start_time and filter_subject.",
             (2, 14),
         ),
     )

@@ -1,7 +1,7 @@
-"""Timestamps to the nanosecond, which is how the server counts.
+"""Timestamps with nanosecond precision, as the server has them.
 
 They are whole nanoseconds since 1970 in UTC, and RFC 3339 text on the wire. A datetime has
-microseconds only and does not exist on MicroPython: it is made on request and read if given.
+microseconds only and does not exist on MicroPython; conversions exist in both directions.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from natsproto.errors import InvalidValue
 from natsproto.wire.text import shorten
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from datetime import datetime
     from typing import TypeAlias
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     TimestampLike: TypeAlias = "Timestamp | datetime | str | int"
 
 SECOND = 10**9
-# The years 1 to 9999 have four digits. The first moment is Go's zero time: "none".
+# The years 1 to 9999. The first moment is Go's zero time, which means "none".
 FIRST = -62_135_596_800 * SECOND
 LAST = 253_402_300_800 * SECOND - 1
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
@@ -26,7 +26,7 @@ _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 class Timestamp:
     """A moment: `ns` nanoseconds since 1970-01-01T00:00:00Z. Timestamps are ordered and hashable.
 
-    str() gives RFC 3339 in UTC, with as many digits behind the point as needed.
+    str() returns RFC 3339 text in UTC, with as many fractional digits as needed.
     """
 
     __slots__ = ("ns",)
@@ -34,20 +34,25 @@ class Timestamp:
     def __init__(self, ns: int) -> None:
         if not isinstance(ns, int) or isinstance(ns, bool):
             raise InvalidValue(
-                "timestamp %s is not a whole number of nanoseconds" % shorten(ns), "TIME-6"
+                "timestamp is not a whole number of nanoseconds: %s" % shorten(ns), "TIME-6"
             )
         if not FIRST <= ns <= LAST:
-            raise InvalidValue("timestamp %s is not in the years 1 to 9999" % shorten(ns), "TIME-5")
+            raise InvalidValue(
+                "timestamp is not in the years 1 to 9999: %s" % shorten(ns), "TIME-5"
+            )
         self.ns: int = ns
 
     @classmethod
     def parse(cls, text: str) -> Timestamp:
-        """The moment in RFC 3339 text, to the nanosecond; InvalidValue if it is no such text."""
+        """Parse RFC 3339 text, to the nanosecond; raise InvalidValue if it is invalid."""
         return _parse(text, False)
 
     @classmethod
     def of(cls, value: TimestampLike) -> Timestamp:
-        """From a Timestamp, RFC 3339 text, nanoseconds or an aware datetime; else InvalidValue."""
+        """Convert a Timestamp, RFC 3339 text, nanoseconds or an aware datetime.
+
+        Raises InvalidValue for anything else.
+        """
         if isinstance(value, Timestamp):
             return value
         if isinstance(value, str):
@@ -58,12 +63,14 @@ class Timestamp:
             text = "%s is neither RFC 3339 text nor a Timestamp, an aware datetime or nanoseconds"
             raise InvalidValue(text % shorten(value), "TIME-6")
         if value.utcoffset() is None:
-            # It would be the local time of whoever runs this, somewhere.
-            raise InvalidValue("%s has no time zone: give it a tzinfo" % shorten(value), "TIME-6")
+            # It would depend on the time zone of the machine.
+            raise InvalidValue(
+                "datetime %s has no time zone: set its tzinfo" % shorten(value), "TIME-6"
+            )
         return _parse(value.isoformat(), True)
 
     def datetime(self) -> datetime:
-        """The same as an aware datetime in UTC; what is below a microsecond is cut off."""
+        """Return an aware datetime in UTC, truncated to microseconds."""
         from datetime import datetime, timedelta, timezone
 
         return datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=self.ns // 1000)
@@ -115,7 +122,7 @@ def _parse(text: str, seconds_in_offset: bool) -> Timestamp:
             end += 1
         fraction, offset = offset[1:end], offset[end:]
         if not fraction:
-            raise _bad(text, "has no digit behind the point")
+            raise _bad(text, "has no digit after the point")
     if date[4:5] + date[7:8] != "--" or clock[:1] not in ("T", "t", " "):
         raise _bad(text, "is not like 2006-01-02T15:04:05Z")
     if clock[3:4] + clock[6:7] != "::":
@@ -129,7 +136,7 @@ def _parse(text: str, seconds_in_offset: bool) -> Timestamp:
     second = _number(text, clock[7:], 2, 0, 59, "second")
     total = ((_days(year, month, day) * 24 + hour) * 60 + minute) * 60 + second
     total -= _offset(text, offset, seconds_in_offset)
-    # TIME-2: the server has nine digits; what others have behind them is less than it can tell.
+    # TIME-2: the server has nine digits; further digits of other sources are dropped.
     return Timestamp(total * SECOND + int((fraction + "000000000")[:9]))
 
 
@@ -142,9 +149,9 @@ def _offset(text: str, offset: str, seconds: bool) -> int:
     total = _number(text, offset[1:3], 2, 0, 23, "hour of the offset") * 3600
     total += _number(text, offset[4:6], 2, 0, 59, "minute of the offset") * 60
     if len(offset) > 6:
-        # Zones had such offsets before 1972; datetimes tell them and RFC 3339 cannot.
+        # Zones had such offsets before 1972; a datetime can express them, RFC 3339 cannot.
         if not seconds or offset[6] != ":":
-            raise _bad(text, "goes on behind its offset")
+            raise _bad(text, "continues after its offset")
         total += _number(text, offset[7:], 2, 0, 59, "second of the offset")
     return sign * total
 
@@ -164,10 +171,10 @@ def _is_leap(year: int) -> bool:
     return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
 
 
-# In the calendar used here years begin in March, so that the leap day comes last; 153 days are
-# five months of it, and 146097 days the 400 years after which everything repeats.
+# In the calendar used here, years begin in March, so that the leap day comes last; five months
+# have 153 days, and the 400 years after which everything repeats have 146097 days.
 def _days(year: int, month: int, day: int) -> int:
-    """Days since 1970-01-01."""
+    """Return the days since 1970-01-01."""
     year -= month <= 2
     era, of_era = divmod(year, 400)
     of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
@@ -175,7 +182,7 @@ def _days(year: int, month: int, day: int) -> int:
 
 
 def _civil(days: int) -> tuple[int, int, int]:
-    """Year, month and day; the inverse of _days."""
+    """Return year, month and day; the inverse of _days."""
     era, of_era = divmod(days + 719468, 146097)
     year = (of_era - of_era // 1460 + of_era // 36524 - of_era // 146096) // 365
     of_year = of_era - (365 * year + year // 4 - year // 100)

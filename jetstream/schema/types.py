@@ -1,7 +1,7 @@
-"""Kinds of values: how each is checked, read from JSON and written back.
+"""Field types: how values are checked, decoded from JSON and encoded.
 
-What users set is checked strictly: a bool is no number, a str is no list, and a number must fit the
-type that the server has for it. What a server sends is only read as what it is.
+Values that users set are checked strictly: a bool is not a number, a str is not a list, and a
+number must fit the type that the server uses. Values from a server are only checked for their type.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from natsproto.wire.text import shorten
 
 from .timestamp import FIRST, Timestamp
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeAlias
@@ -26,33 +26,37 @@ _MOST_SECONDS = MOST_COUNT // _NANO  # 292 years
 
 
 class TypeMismatch(Exception):
-    """A value is not of its kind; what is wrong with it, to follow the value in a sentence."""
+    """A value has the wrong type; the message continues a sentence that starts with the value."""
 
 
 class FieldType:
-    """How values of one sort are checked, read and written.
+    """The type of a field: how its values are checked, decoded and encoded.
 
-    `label` is what the reference calls it. Of a `lossy` kind the JSON value is kept, because the
-    attribute may hold less than it. A zero that is `mutable` belongs to one object alone.
+    `label` is its name in the reference. If it is `lossy`, the JSON value is kept, because the
+    attribute may hold less. If it is `mutable`, each object gets a zero of its own.
     """
 
-    label = "any JSON value"
-    lossy = False
-    mutable = False
+    label: str = "any JSON value"
+    lossy: bool = False
+    mutable: bool = False
 
     def zero(self) -> Any:
+        """Return the value of a field that was not set."""
         return None
 
     def check(self, value: Any) -> Any:
-        """What the user gave, as the attribute will be; TypeMismatch if it is of another kind."""
+        """Return the attribute for a value that a user set; raise TypeMismatch if it is invalid."""
         return value
 
     def decode(self, raw: Any) -> Any:
-        """The attribute for this JSON value, None for "not there"; TypeMismatch if it is wrong."""
+        """Return the attribute for a JSON value, None if it means "not set".
+
+        Raises TypeMismatch if the value is invalid.
+        """
         return self.check(raw)
 
     def encode(self, value: Any) -> Any:
-        """The JSON value of an attribute that `check` has seen."""
+        """Return the JSON value of an attribute that `check` has accepted."""
         return value
 
 
@@ -113,7 +117,7 @@ class _Duration(FieldType):
         return 0.0
 
     def check(self, value: Any) -> float:
-        # NaN and infinity are in no range, and a bool is no number.
+        # NaN and infinity are in no range, and a bool is not a number.
         if not isinstance(value, (int, float)) or isinstance(value, bool):
             raise TypeMismatch("is not a number of seconds")
         if not self.least <= value <= _MOST_SECONDS:
@@ -128,13 +132,13 @@ class _Duration(FieldType):
             or isinstance(raw, bool)
             or not -MOST_COUNT - 1 <= raw <= MOST_COUNT
         ):
-            # JSAPI-10: a float does not hold every number that JSON can write.
+            # JSAPI-10: a float does not hold every number that JSON can express.
             raise TypeMismatch("is not a whole number of nanoseconds")
         return raw / _NANO
 
     def encode(self, value: Any) -> int:
         whole = int(value)
-        # Apart, because a float has too few digits for the nanoseconds of many days.
+        # Separately, because a float has too few digits for the nanoseconds of many days.
         total: int = whole * _NANO + round((value - whole) * _NANO)
         return total
 
@@ -161,13 +165,13 @@ class _Time(FieldType):
 
 
 class Choice(FieldType):
-    """One of these texts; the first is the zero. A server may answer with others."""
+    """One of these texts; the first is the zero. A server may send others."""
 
     lossy = True
 
     def __init__(self, *values: str) -> None:
         self.values = values
-        self.label = "one of " + ", ".join(["`%s`" % value for value in values])
+        self.label: str = "one of " + ", ".join(["`%s`" % value for value in values])
 
     def zero(self) -> str:
         return self.values[0]
@@ -182,20 +186,20 @@ class Choice(FieldType):
 
 
 class _List(FieldType):
-    """A list of values of another kind."""
+    """A list of values of another type."""
 
     mutable = True
 
     def __init__(self, item: FieldType) -> None:
         self.item = item
-        self.lossy = item.lossy
-        self.label = "list of " + item.label
+        self.lossy: bool = item.lossy
+        self.label: str = "list of " + item.label
 
     def zero(self) -> list[Any]:
         return []
 
     def check(self, value: Any) -> list[Any]:
-        # A str is a sequence of strs: it must not pass for a list of them.
+        # A str is a sequence of strs, but not a list of them.
         if not _is(value, (list, tuple)):
             raise TypeMismatch("is not a list")
         return [_inside(self.item.check, item) for item in value]
@@ -210,13 +214,13 @@ class _List(FieldType):
 
 
 class _Map(FieldType):
-    """Texts, and for each of them a value of another kind."""
+    """A map from text to values of another type."""
 
     mutable = True
 
     def __init__(self, item: FieldType) -> None:
         self.item = item
-        self.label = "map from text to " + item.label
+        self.label: str = "map from text to " + item.label
 
     def zero(self) -> dict[str, Any]:
         return {}
@@ -237,11 +241,11 @@ class _Map(FieldType):
 
 
 class Object(FieldType):
-    """Another object of fields; None where there is none. A dict of its keywords will do."""
+    """A nested object, or None. A dict of its keywords is accepted as well."""
 
     def __init__(self, cls: type[Fields]) -> None:
         self.cls = cls
-        self.label = cls.__name__
+        self.label: str = cls.__name__
 
     def check(self, value: Any) -> Fields | None:
         if value is None or isinstance(value, self.cls):
@@ -259,7 +263,7 @@ class Object(FieldType):
 
 
 class Embedded(Object):
-    """An object that is always there, if only with zeros."""
+    """A nested object that is never None: its fields are zero if it was not set."""
 
     mutable = True
 
@@ -274,7 +278,7 @@ class Embedded(Object):
 
 
 def _is(value: object, cls: Any) -> bool:
-    """isinstance that does not make a checker forget that the items are Any."""
+    """Call isinstance without narrowing: for type checkers the items stay Any."""
     return isinstance(value, cls)
 
 
@@ -288,7 +292,7 @@ def _inside(look: Any, item: Any) -> Any:
 ANY = FieldType()
 TEXT = _Text()
 FLAG = _Flag()
-COUNT = _Number(-MOST_COUNT - 1, MOST_COUNT)  # int and int64; many have -1 for "no limit"
+COUNT = _Number(-MOST_COUNT - 1, MOST_COUNT)  # int and int64; often -1 means "no limit"
 COUNT32 = _Number(-(2**31), 2**31 - 1)
 MOST_SEQUENCE = 2**64 - 1  # uint64 (JSAPI-8)
 SEQUENCE = _Number(0, MOST_SEQUENCE)
@@ -304,8 +308,10 @@ MAP_OF_ANY = _Map(ANY)
 
 
 def list_of(cls: type[Fields]) -> FieldType:
+    """Return the type of a list of these objects."""
     return _List(Embedded(cls))
 
 
 def map_of(cls: type[Fields]) -> FieldType:
+    """Return the type of a map from text to these objects."""
     return _Map(Embedded(cls))

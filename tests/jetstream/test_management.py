@@ -397,7 +397,7 @@ def test_keywords_for_a_consumer_that_does_not_exist():
     js = JetStream(stage.client)
     stage.run(js.create_or_update_consumer("S", durable_name="C"))
     assert short(stage) == [("INFO", None), ("CREATE", {"durable_name": "C", **EXPLICIT})]
-    with pytest.raises(ConsumerDoesNotExist, match=r"asked for CONSUMER\.INFO\.S\.C"):
+    with pytest.raises(ConsumerDoesNotExist, match=r"in response to CONSUMER\.INFO\.S\.C"):
         stage.run(js.update_consumer("S", durable_name="C"))
     assert short(stage) == [("INFO", None)]
     stage.run(js.create_or_update_consumer("S"))  # an ephemeral one: there is nothing to look for
@@ -446,7 +446,7 @@ def test_pedantic_is_part_of_the_request(call, args, answers):
 @pytest.mark.parametrize(
     ("names", "raised", "text"),
     [
-        ([], StreamNotFound, "no stream takes subject 's.a'"),
+        ([], StreamNotFound, "no stream accepts subject 's.a'"),
         (["A", "B"], AmbiguousStream, r"by several streams: \['A', 'B'\]"),
     ],
 )

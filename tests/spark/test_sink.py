@@ -72,7 +72,7 @@ REFUSED = [
     ({}, {"mode": "overwrite"}, "a stream is appended to, never overwritten"),
     ({}, {"frame": "SELECT 'x' AS data, 1 AS extra"}, "column 'extra' cannot be written"),
     ({"maxInFligt": "1"}, {}, "did you mean maxInFlight?"),
-    ({"subject": "nobody.there"}, {}, "no stream takes subject 'nobody.there'"),
+    ({"subject": "nobody.there"}, {}, "no stream accepts subject 'nobody.there'"),
 ]
 
 

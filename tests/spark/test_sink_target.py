@@ -33,7 +33,7 @@ def test_a_short_duplicate_window_is_warned_of(server, name, make, caplog):
 
 
 WRONG_TARGETS = [
-    (StreamNotFound, "no stream takes subject", {"subject": "nobody.there"}),
+    (StreamNotFound, "no stream accepts subject", {"subject": "nobody.there"}),
     (StreamNotFound, "stream not found", {"stream": "NOBODY"}),
     (
         InvalidValue,

@@ -89,7 +89,7 @@ def test_errors():
     stage = Stage({"type": "x", "error": error})
     with pytest.raises(StreamNotFound) as raised:
         stage.run(api(stage).call("STREAM.INFO.S"))
-    assert str(raised.value) == "stream not found (404, 10059), asked for STREAM.INFO.S"
+    assert str(raised.value) == "stream not found (404, 10059), in response to STREAM.INFO.S"
     assert raised.value.asked == "STREAM.INFO.S"
     with pytest.raises(ApiError, match="error without a description"):
         read_reply(b'{"error":{"code":null}}')

@@ -104,7 +104,7 @@ def test_what_exists_names_what_differs(err_code):
     assert str(error) == f"it exists (400, {err_code})"
     error.asked = "IT"
     error.different = ["a is 1, not 2", "b is 3, not 4"]
-    text = f"it exists (400, {err_code}), asked for IT: a is 1, not 2; b is 3, not 4"
+    text = f"it exists (400, {err_code}), in response to IT: a is 1, not 2; b is 3, not 4"
     copy = pickle.loads(pickle.dumps(error))
     assert str(error) == str(copy) == text
     assert copy.different == error.different
@@ -114,7 +114,7 @@ def test_text():
     error = api_error({"code": 404, "err_code": 10059, "description": "stream not found"})
     assert str(error) == "stream not found (404, 10059)"
     error.asked = "STREAM.INFO.S"
-    assert str(error) == "stream not found (404, 10059), asked for STREAM.INFO.S"
+    assert str(error) == "stream not found (404, 10059), in response to STREAM.INFO.S"
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 

@@ -29,7 +29,7 @@ def test_the_errors_of_the_api_are_here_too():
 
 def test_no_stream_response():
     error = NoStreamResponse("orders.new")
-    assert str(error) == "no stream takes subject 'orders.new'"
+    assert str(error) == "no stream accepts subject 'orders.new'"
     assert error.subject == "orders.new"
 
 
@@ -41,16 +41,16 @@ def test_publishes_failed():
     error = PublishesFailed([Failed(), Failed()])
     assert len(error.publications) == 2
     assert str(error) == (
-        "2 publishes failed, the first one to 'orders.new': no stream takes subject 'orders.new'"
+        "2 publishes failed, the first one to 'orders.new': no stream accepts subject 'orders.new'"
     )
 
 
 @pytest.mark.parametrize(
     ("failure", "text"),
     [
-        ((2, 5, False, None), "2 of 5 messages of the batch are stored, the others are not: some"),
-        ((2, 5, True, None), "2 of 5 .* the others may be stored or not: no answer"),
-        ((0, 1, False, ApiError(400, 10071, "x")), "0 of 1 .* are not: x"),
+        ((2, 5, False, None), "2 of 5 messages of the batch were stored, the others were not"),
+        ((2, 5, True, None), "2 of 5 .* the others may have been: no response"),
+        ((0, 1, False, ApiError(400, 10071, "x")), "0 of 1 .* were not: x"),
     ],
 )
 def test_fast_batch_failed(failure, text):
@@ -63,14 +63,14 @@ def test_fast_batch_failed(failure, text):
 
 def test_reset_failed():
     error = ResetFailed(3, StreamNotFound(404, 10059, "stream not found"))
-    assert "in 3 tries: stream not found (404, 10059)" in str(error)
+    assert "in 3 attempts: stream not found (404, 10059)" in str(error)
     again = pickle.loads(pickle.dumps(error))
     assert (again.attempts, again.error.err_code) == (3, 10059)
 
 
 def test_no_stream_response_with_a_reason():
     error = errors.NoStreamResponse("a", "it is off")
-    assert str(error) == "no stream takes subject 'a': it is off"
+    assert str(error) == "no stream accepts subject 'a': it is off"
     copy = pickle.loads(pickle.dumps(error))
     assert (str(copy), copy.subject, copy.why) == (str(error), "a", "it is off")
 
@@ -105,7 +105,7 @@ def test_pull_failed():
             errors.ConsumerUnavailable,
             "failed: 409 x (the consumer or its stream does not exist, has",
         ),
-        (errors.PullRefused, "failed: 409 x (the request does not fit the consumer's limits, or"),
+        (errors.PullRefused, "failed: 409 x (the request exceeds a limit of the consumer, or"),
         (errors.ConsumerIsPush, "failed: 409 x"),
         (errors.UnknownStatus, "failed: 409 x"),
     ],
@@ -119,14 +119,14 @@ def test_a_pull_that_failed_tells_where_and_why(error, text):
 
 def test_several_streams():
     error = errors.AmbiguousStream("s.*", ["A", "B"])
-    assert str(error) == "subject 's.*' is taken by several streams: ['A', 'B']"
+    assert str(error) == "subject 's.*' is accepted by several streams: ['A', 'B']"
     copy = pickle.loads(pickle.dumps(error))
     assert (str(copy), copy.subject, copy.streams) == (str(error), "s.*", ["A", "B"])
 
 
 def test_consumer_moved():
     error = errors.ConsumerMoved("S", "c", "t")
-    assert str(error) == "consumer 'c' of stream 'S' delivers to 't' now"
+    assert str(error) == "consumer 'c' of stream 'S' now delivers to 't'"
     copy = pickle.loads(pickle.dumps(error))
     assert (str(copy), copy.stream, copy.consumer, copy.target) == (str(error), "S", "c", "t")
 

@@ -18,7 +18,7 @@ ERRORS = [
     (
         object_errors.ObjectAlreadyExists("b", "o"),
         object_errors.ObjectError,
-        "object 'o' is in bucket 'b'",
+        "object 'o' already exists in bucket 'b'",
     ),
     (
         object_errors.ObjectCorrupt("b", "o", "2 chunks"),

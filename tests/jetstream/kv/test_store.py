@@ -292,7 +292,7 @@ def expectations(stage):
 def test_create(name, answers, asked, gives):
     stage, kv = bucket(*answers)
     if gives is KeyExists:
-        with pytest.raises(KeyExists, match="'a' is in bucket 'b'"):
+        with pytest.raises(KeyExists, match="'a' already exists in bucket 'b'"):
             stage.run(kv.create("a", b"v"))
     else:
         assert stage.run(kv.create("a", b"v")) == gives
@@ -329,7 +329,7 @@ def test_update():
     assert stage.run(kv.update("a", b"v", 6)) == 7
     assert stage.run(kv.update("a", b"v", last=0)) == 8
     for last_seq in (8, None):
-        with pytest.raises(WrongLastRevision, match="does not have revision 6") as caught:
+        with pytest.raises(WrongLastRevision, match="is not at revision 6") as caught:
             stage.run(kv.update("a", b"v", 6))
         assert (caught.value.last, caught.value.last_seq) == (6, last_seq)
     assert expectations(stage) == ["6", "0", "6", "6"]

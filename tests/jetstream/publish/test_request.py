@@ -175,7 +175,7 @@ def test_what_the_server_forbids_is_not_stored():
 @pytest.mark.rule("PUB-22")
 def test_a_server_without_jetstream_is_named():
     stage = Stage(NOBODY, jetstream=False, server_name="edge")
-    text = "no stream takes subject 's.x': server 'edge' has JetStream disabled"
+    text = "no stream accepts subject 's.x': server 'edge' has JetStream disabled"
     with pytest.raises(NoStreamResponse, match=text) as caught:
         send(stage, retries=0)
     assert caught.value.subject == "s.x"

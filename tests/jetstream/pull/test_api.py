@@ -125,7 +125,7 @@ def test_errors_name_the_consumer():
     error = stage.run(fetch(stage.puller(), 1), status(stage, 1, "503"))
     assert str(error) == (
         "pull from consumer 'C' of stream 'S' failed: 503 (the consumer or its stream does not"
-        " exist, has no leader now, or is in another account, domain or prefix)"
+        " exist, has no leader, or is in another account, domain or prefix)"
     )
     assert (error.code, error.description) == (503, "")
 

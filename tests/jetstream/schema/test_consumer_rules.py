@@ -30,7 +30,7 @@ def test_taken(config):
         ),
         (
             "ConsumerConfig with sample_freq='x':"
-            " it is a number of percent, such as '30' or '30%' (CONS-18)",
+            " it must be a percentage, such as '30' or '30%' (CONS-18)",
             {"sample_freq": "x"},
         ),
         (

@@ -269,11 +269,11 @@ def test_lists_are_looked_at_again_when_they_are_sent():
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("seat", "; do you mean 'seats'?"),
-        ("Seats", "; do you mean 'seats'?"),
-        ("leg", "; do you mean 'legs'?"),
-        ("frist", "; do you mean 'first'?"),
-        ("pausse", "; do you mean 'pauses'?"),
+        ("seat", "; did you mean 'seats'?"),
+        ("Seats", "; did you mean 'seats'?"),
+        ("leg", "; did you mean 'legs'?"),
+        ("frist", "; did you mean 'first'?"),
+        ("pausse", "; did you mean 'pauses'?"),
         ("wings", ""),
         ("x", ""),
     ],
@@ -293,7 +293,7 @@ def test_a_part_of_a_name_is_near():
     class Ticket(Fields):
         FIELDS = (Field("price", COUNT, "How much."), Field("passenger_name", TEXT, "Whose."))
 
-    with pytest.raises(InvalidValue, match="do you mean 'passenger_name'"):
+    with pytest.raises(InvalidValue, match="did you mean 'passenger_name'"):
         Ticket(passenger="x")
 
 

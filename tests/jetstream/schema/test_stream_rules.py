@@ -30,13 +30,13 @@ TEXTS = [  # the error, its text, the config
     (
         InvalidValue,
         "StreamConfig with duplicate_window=2.0, max_age=1.0:"
-        " ids cannot be remembered for longer than messages (STREAM-7)",
+        " ids cannot be kept longer than messages (STREAM-7)",
         {"duplicate_window": 2, "max_age": 1},
     ),
     (
         InvalidValue,
         "StreamConfig with mirror=StreamSource(name='O') and subjects=['a']:"
-        " a mirror has what its origin has (STREAM-14)",
+        " a mirror copies its origin (STREAM-14)",
         {"mirror": {"name": "O"}, "subjects": ["a"]},
     ),
     (

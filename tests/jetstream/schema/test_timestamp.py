@@ -57,9 +57,9 @@ BAD = [  # text, what is wrong with it
     ("2024-01-02T03:04:05X", "does not end in Z or an offset like +01:00"),
     ("2024-01-02T03:04:05+0100", "does not end in Z or an offset like +01:00"),
     ("2024-01-02T03:04:05ZZ", "does not end in Z or an offset like +01:00"),
-    ("2024-01-02T03:04:05.Z", "has no digit behind the point"),
-    ("2024-01-02T03:04:05+01:00:00", "goes on behind its offset"),
-    ("2024-01-02T03:04:05+01:00 ", "goes on behind its offset"),
+    ("2024-01-02T03:04:05.Z", "has no digit after the point"),
+    ("2024-01-02T03:04:05+01:00:00", "continues after its offset"),
+    ("2024-01-02T03:04:05+01:00 ", "continues after its offset"),
     ("2024-01-02T03:04:05+24:00", "has the hour of the offset '24', not 0 to 23"),
     ("2024-01-02T03:04:05+01:60", "has the minute of the offset '60', not 0 to 59"),
     ("2024-01-02T03:04:05+01:6", "has the minute of the offset '6', not 0 to 59"),
@@ -75,7 +75,7 @@ BAD = [  # text, what is wrong with it
     ("2024-01-02T03:04:60Z", "has the second '60', not 0 to 59"),
     ("2024-01-+2T03:04:05Z", "has the day '+2', not 1 to 31"),
     ("2024-01-٣2T03:04:05Z", "has the day '٣2', not 1 to 31"),
-    ("2024-01-02T03:04:05.٣Z", "has no digit behind the point"),
+    ("2024-01-02T03:04:05.٣Z", "has no digit after the point"),
 ]
 
 
@@ -136,8 +136,8 @@ NO_TIME = "is neither RFC 3339 text nor a Timestamp, an aware datetime or nanose
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        (datetime(2024, 1, 2), "has no time zone: give it a tzinfo"),  # noqa: DTZ001
-        (time(1, 2, tzinfo=PARIS), "has no time zone: give it a tzinfo"),
+        (datetime(2024, 1, 2), "has no time zone: set its tzinfo"),  # noqa: DTZ001
+        (time(1, 2, tzinfo=PARIS), "has no time zone: set its tzinfo"),
         (
             date(2024, 1, 2),
             NO_TIME,
