@@ -28,7 +28,7 @@ from .errors import (
     TlsFailed,
     TooManyReplies,
 )
-from .lazy import lazy_names
+from .lazy import lazy_names as _lazy_names
 from .version import VERSION as __version__
 from .wire import encode
 from .wire.frames import Connect, Err, Info, Msg, Ok, Ping, Pong, Pub, Sub, Unsub
@@ -54,7 +54,7 @@ else:
         "Stats": "connection.outbound",
         "Subscription": "subscription",
     }
-    __getattr__ = lazy_names("natsproto", _HOMES, globals())
+    __getattr__ = _lazy_names("natsproto", _HOMES, globals())
 
 _MODULES = ["adapters", "auth", "blocking", "connection", "errors", "events"]
 __all__ = [

@@ -36,6 +36,7 @@ ROOTS = [
 # Names in annotations that are not classes of ours: the standard library's, and aliases.
 OTHERS = {
     "Any",
+    "ClassVar",
     "Coroutine",
     "Field",  # of FIELDS, which describes the JSON
     "Generator",

@@ -1,7 +1,7 @@
 """JetStream without async and await, on a client of natsproto.adapters.blocking or .threads.
 
-The same names and semantics as in context.py, stream.py and so on: each class is a facade of its
-asynchronous twin (see natsproto/port.py).
+Names and semantics are those of the asynchronous API: each class is a facade of an asynchronous one
+(see natsproto/port.py). `python -m tests.facades` writes the stubs of this package.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def __dir__() -> list[str]:
 
 
 class BoundConsumer:
-    """A consumer by its name, without a lookup: JetStream.bind_consumer makes it."""
+    """A consumer by its name, without a lookup. Returned by JetStream.bind_consumer."""
 
     def __init__(self, inner: _consumer.BoundConsumer, port: BlockingPort) -> None:
         self.inner = inner
@@ -102,10 +102,12 @@ class BoundConsumer:
 
     @property
     def name(self) -> str:
+        """The name of the consumer."""
         return self.inner.name
 
     @property
     def stream(self) -> str:
+        """The name of its stream."""
         return self.inner.stream
 
     @property
@@ -125,20 +127,20 @@ class BoundConsumer:
 
 
 class Consumer(BoundConsumer):
-    """A consumer. Made by the calls of JetStream."""
+    """A consumer. Returned by methods of JetStream and Stream."""
 
     def __init__(self, inner: _consumer.Consumer, port: BlockingPort) -> None:
         super().__init__(inner, port)
-        self.inner: _consumer.Consumer = inner
+        self._consumer = inner
 
     @property
     def cached_info(self) -> ConsumerInfo:
-        """What the last call told."""
-        return self.inner.cached_info
+        """The info that the last call returned."""
+        return self._consumer.cached_info
 
 
 class Stream:
-    """A stream. Made by the calls of JetStream."""
+    """A stream. Returned by methods of JetStream."""
 
     def __init__(self, inner: _stream.Stream, port: BlockingPort) -> None:
         self.inner = inner
@@ -146,11 +148,12 @@ class Stream:
 
     @property
     def name(self) -> str:
+        """The name of the stream."""
         return self.inner.name
 
     @property
     def cached_info(self) -> StreamInfo:
-        """What the last call told."""
+        """The info that the last call returned."""
         return self.inner.cached_info
 
     info = blocking(_stream.Stream.info)
@@ -181,7 +184,7 @@ class Stream:
 
 
 class Publication:
-    """One publish on its way."""
+    """A publish in progress."""
 
     __slots__ = ("inner", "port")
 
@@ -191,19 +194,22 @@ class Publication:
 
     @property
     def subject(self) -> str:
+        """The subject of the message."""
         return self.inner.subject
 
     @property
     def done(self) -> bool:
+        """Whether the publish was acknowledged or has failed."""
         return self.inner.done
 
     @property
     def ack(self) -> PubAck | None:
-        """There when it is `done` and `error` is None."""
+        """The acknowledgment, once it is `done` without an `error`."""
         return self.inner.ack
 
     @property
     def error(self) -> NatsError | None:
+        """The error, if it failed."""
         return self.inner.error
 
     result = blocking(_publisher.Publication.result)
@@ -213,7 +219,7 @@ class Publication:
 
 
 class PublishWindow:
-    """Publishes whose acknowledgements are awaited together. Made by JetStream.publisher()."""
+    """Publishes that are acknowledged asynchronously. Returned by JetStream.publisher."""
 
     def __init__(self, inner: _window.PublishWindow, port: BlockingPort) -> None:
         self.inner = inner
@@ -224,7 +230,7 @@ class PublishWindow:
 
     @property
     def pending(self) -> int:
-        """Acknowledgements that are still to come."""
+        """The number of publishes without an acknowledgment."""
         return self.inner.pending
 
     publish = blocking_to(Publication, _window.PublishWindow.publish)
@@ -245,7 +251,7 @@ class PublishWindow:
 
 
 class AtomicBatch:
-    """Messages that a stream stores all together or not at all."""
+    """Messages that a stream stores all or none of. Returned by JetStream.atomic_batch."""
 
     def __init__(self, inner: _batch.AtomicBatch, port: BlockingPort) -> None:
         self.inner = inner
@@ -256,7 +262,7 @@ class AtomicBatch:
 
     @property
     def size(self) -> int:
-        """How many messages were added."""
+        """Number of messages that were added."""
         return self.inner.size
 
     add = blocking(_batch.AtomicBatch.add)
@@ -264,7 +270,7 @@ class AtomicBatch:
 
 
 class FastBatch:
-    """Messages that a stream stores in order as they come. Made by JetStream.fast_batch()."""
+    """Messages that a stream stores in order as they arrive. Returned by JetStream.fast_batch."""
 
     def __init__(self, inner: _fast.FastBatch, port: BlockingPort) -> None:
         self.inner = inner
@@ -272,21 +278,21 @@ class FastBatch:
 
     @property
     def size(self) -> int:
-        """How many messages were added."""
+        """Number of messages that were added."""
         return self.inner.size
 
     @property
     def stored(self) -> int:
-        """So many of the first are acknowledged: stored, but for those that `take_losses` tells."""
+        """Number of leading messages acknowledged as stored, minus those in `take_losses`."""
         return self.inner.stored
 
     @property
     def lost(self) -> int:
-        """How many messages were lost or refused, as far as the server has told."""
+        """Number of messages that were lost or rejected, as far as the server has reported."""
         return self.inner.lost
 
     def take_losses(self) -> list[Loss]:
-        """As FastBatch.take_losses."""
+        """Return the losses that were reported since the last call."""
         with self.port.lock:
             return self.inner.take_losses()
 
@@ -304,7 +310,7 @@ class FastBatch:
 
 
 def _bucket(inner: _kv.KeyValue, port: BlockingPort) -> KeyValue:
-    # Here, as in kv/manager.py: many programs have no buckets.
+    # Imported on use: many programs have no buckets.
     from .kv import KeyValue
 
     return KeyValue(inner, port)
@@ -317,18 +323,20 @@ def _object_store(inner: _objects.ObjectStore, port: BlockingPort) -> ObjectStor
 
 
 class JetStream:  # CALL-14
-    """The JetStream of a client's account. `domain` or `prefix` reach another one."""
+    """JetStream in the account of a client, or in another one by `domain` or `prefix`."""
 
     def __init__(
         self, client: Client, *, domain: str = "", prefix: str = "$JS.API", timeout: float = 5.0
     ) -> None:
         if not isinstance(client, Client):
             raise InvalidValue(
-                "%s is not a client of natsproto.adapters.blocking or .threads; where calls are"
-                " awaited there is jetstream.JetStream" % shorten(client)
+                "%s is not a client of natsproto.adapters.blocking or .threads; for others, use"
+                " jetstream.JetStream" % shorten(client)
             )
-        self.inner = _api.JetStream(client.inner, domain=domain, prefix=prefix, timeout=timeout)
-        self.port = client.port
+        self.inner: _api.JetStream = _api.JetStream(
+            client.inner, domain=domain, prefix=prefix, timeout=timeout
+        )
+        self.port: BlockingPort = client.port
 
     def __repr__(self) -> str:
         return repr(self.inner)
@@ -379,7 +387,7 @@ class JetStream:  # CALL-14
     def publisher(
         self, *, max_pending: int = 1000, ack_timeout: float | None = None, retries: int = 2
     ) -> PublishWindow:
-        """As JetStream.publisher: `with js.publisher() as p`."""
+        """Return a window of publishes: `with js.publisher() as window`."""
         with self.port.lock:
             inner = self.inner.publisher(
                 max_pending=max_pending, ack_timeout=ack_timeout, retries=retries
@@ -387,7 +395,7 @@ class JetStream:  # CALL-14
             return PublishWindow(inner, self.port)
 
     def atomic_batch(self, *, timeout: float | None = None) -> AtomicBatch:
-        """As JetStream.atomic_batch."""
+        """Return a batch of messages of which the stream stores all or none."""
         with self.port.lock:
             return AtomicBatch(self.inner.atomic_batch(timeout=timeout), self.port)
 
@@ -399,7 +407,7 @@ class JetStream:  # CALL-14
         max_acks: int = 2,
         ack_timeout: float | None = None,
     ) -> FastBatch:
-        """As JetStream.fast_batch: `with js.fast_batch() as batch`."""
+        """Return a batch for fast ingestion: `with js.fast_batch() as batch`."""
         with self.port.lock:
             inner = self.inner.fast_batch(
                 allow_gaps=allow_gaps, flow=flow, max_acks=max_acks, ack_timeout=ack_timeout

@@ -20,26 +20,33 @@ if TYPE_CHECKING:
     from natsproto.port import BlockingPort
 
     class Watching(Protocol):
-        """A watcher of either kind."""
+        """A watcher of keys or of objects."""
 
         @property
-        def initialized(self) -> bool: ...
+        def initialized(self) -> bool:
+            """Whether all initial values were taken."""
+            ...
+
         @property
-        def closed(self) -> bool: ...
+        def closed(self) -> bool:
+            """Whether the watch has ended."""
+            ...
 
         events: MachineEvents
 
-        def stop(self) -> Coroutine[Any, Any, None]: ...
+        def stop(self) -> Coroutine[Any, Any, None]:
+            """End the watch."""
+            ...
 
 
 class Watcher:
-    """What the watchers of keys and of objects share."""
+    """The common part of the watchers of keys and of objects."""
 
     def __init__(self, watching: Watching, port: BlockingPort) -> None:
         self._watching = watching
         self.port = port
-        #: What happened: ConsumerReset, StreamRecreated. Iterate, or call next.
-        self.events = PullEvents(watching.events, port)
+        #: ConsumerReset, StreamRecreated. Iterate, or call next.
+        self.events: PullEvents = PullEvents(watching.events, port)
 
     @property
     def initialized(self) -> bool:
@@ -48,11 +55,11 @@ class Watcher:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing will come any more."""
+        """Whether the watch has ended."""
         return self._watching.closed
 
     def stop(self) -> None:
-        """End now."""
+        """End the watch now."""
         with self.port.lock:
             run_sync(self._watching.stop())
 
@@ -70,7 +77,7 @@ class Watcher:
 
 
 class InitialEntries:
-    """The initial values of a watch: iterate it."""
+    """The initial entries of a watch: iterate it."""
 
     def __init__(self, inner: _watch.InitialEntries, port: BlockingPort) -> None:
         self.inner = inner
@@ -83,11 +90,11 @@ class InitialEntries:
 
 
 class KeyWatcher(Watcher):
-    """Entries as they come: iterate it. Made by KeyValue.watch; end it with `stop`.
+    """A watch of keys: iterate it. Returned by KeyValue.watch; end it with `stop`.
 
-    `initial` gives what is there now and ends; iterating the watcher gives all that was not taken
-    by then, and each change, without end. It raises if the bucket is gone. Everything else is
-    survived, and told by `events`.
+    `initial` yields the current entries and ends. Iterating the watcher yields the entries that
+    were not taken before, and then each change. It raises if the bucket was deleted. It survives
+    all other errors, and reports them as `events`.
     """
 
     def __init__(self, inner: _watch.KeyWatcher, port: BlockingPort) -> None:
@@ -96,7 +103,7 @@ class KeyWatcher(Watcher):
 
     @property
     def began(self) -> Timestamp | None:
-        """When it began, by the server's clock."""
+        """The start of the watch, by the server's clock."""
         return self.inner.began
 
     next = blocking(_watch.KeyWatcher.next)
@@ -106,9 +113,9 @@ class KeyWatcher(Watcher):
 
 
 class KeyLister:
-    """The keys of a bucket, as they come: iterate it. Made by KeyValue.list_keys.
+    """The keys of a bucket as they arrive: iterate it. Returned by KeyValue.list_keys.
 
-    Nothing is collected, so a key that changes meanwhile may come twice.
+    Nothing is collected, so a key that changes meanwhile may occur twice.
     """
 
     def __init__(self, inner: _watch.KeyLister, port: BlockingPort) -> None:
@@ -129,10 +136,10 @@ class KeyLister:
 
 
 class KeyValue:
-    """A bucket. Made by the calls of JetStream.
+    """A key-value bucket. Returned by methods of JetStream.
 
-    Reads are answered by any replica, and by mirrors: shortly after a write they may still give
-    what was there before. What is written with an expectation is checked by the leader.
+    Any replica or mirror may serve a read, so it may return the previous value shortly after a
+    write. The leader checks the expectations of writes.
     """
 
     def __init__(self, inner: _kv.KeyValue, port: BlockingPort) -> None:
@@ -141,6 +148,7 @@ class KeyValue:
 
     @property
     def bucket(self) -> str:
+        """The name of the bucket."""
         return self.inner.bucket
 
     get = blocking(_kv.KeyValue.get)

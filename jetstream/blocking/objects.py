@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class InitialObjects:
-    """What was there when a watch began: iterate it."""
+    """The objects at the start of a watch: iterate it."""
 
     def __init__(self, inner: _watch.InitialObjects, port: BlockingPort) -> None:
         self.inner = inner
@@ -31,11 +31,11 @@ class InitialObjects:
 
 
 class ObjectWatcher(Watcher):
-    """Infos as they come: iterate it. Made by ObjectStore.watch; end it with `stop`.
+    """A watch of objects: iterate it. Returned by ObjectStore.watch; end it with `stop`.
 
-    `initial` gives what is there now and ends; iterating the watcher gives all that was not taken
-    by then, and each change, without end. It raises if the bucket is gone. Everything else is
-    survived, and told by `events`.
+    `initial` yields the infos of the current objects and ends. Iterating the watcher yields those
+    that were not taken before, and then each change. It raises if the bucket was deleted. It
+    survives all other errors, and reports them as `events`.
     """
 
     def __init__(self, inner: _watch.ObjectWatcher, port: BlockingPort) -> None:
@@ -49,10 +49,10 @@ class ObjectWatcher(Watcher):
 
 
 class ObjectReader:
-    """An object to be read: iterate its chunks, or `read` it like a file. Made by ObjectStore.get.
+    """An object to read: iterate its chunks, or `read` it like a file. Returned by ObjectStore.get.
 
-    Before the last chunk is given out, all of it is compared with what was put: ObjectCorrupt.
-    `with` it, or `close` it, unless it is read to its end.
+    The digest is verified before the last chunk is returned; ObjectCorrupt is raised if it differs.
+    Use `with`, or `close` it, unless it is read to its end.
     """
 
     def __init__(self, inner: _read.ObjectReader, port: BlockingPort) -> None:
@@ -61,7 +61,7 @@ class ObjectReader:
 
     @property
     def info(self) -> ObjectInfo:
-        """What is told about it; of a link that was followed: about what it leads to."""
+        """The info of the object; for a link that was followed, of its target."""
         return self.inner.info
 
     read = blocking(_read.ObjectReader.read)
@@ -82,10 +82,9 @@ class ObjectReader:
 
 
 class ObjectStore:
-    """A bucket of objects. Made by the calls of JetStream.
+    """A bucket of objects. Returned by methods of JetStream.
 
-    What is told about objects is answered by any replica: shortly after a put it may still be what
-    was there before.
+    Any replica may serve the info of an object, so it may be the previous one shortly after a put.
     """
 
     def __init__(self, inner: _store.ObjectStore, port: BlockingPort) -> None:
@@ -95,6 +94,7 @@ class ObjectStore:
 
     @property
     def bucket(self) -> str:
+        """The name of the bucket."""
         return self.inner.bucket
 
     put = blocking_unlocked(_store.ObjectStore.put)

@@ -1,4 +1,4 @@
-"""Ordered consumers without async and await, for Stream.ordered_consumer of jetstream.blocking."""
+"""Ordered consumers without async and await: the results of Stream.ordered_consumer."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class OrderedConsumer:
-    """An ordered consumer. Made by Stream.ordered_consumer.
+    """An ordered consumer. Returned by Stream.ordered_consumer.
 
-    A handle is used by one consume() or fetch at a time. Each goes on behind the last message that
-    was taken from the one before.
+    Only one consume() or fetch can use it at a time. Each continues after the last message that was
+    taken from the previous one.
     """
 
     def __init__(self, inner: _ordered.OrderedConsumer, port: BlockingPort) -> None:
@@ -26,16 +26,17 @@ class OrderedConsumer:
 
     @property
     def name(self) -> str:
-        """Of the present consumer, or the last one."""
+        """The name of the current consumer, or of the last one."""
         return self.inner.name
 
     @property
     def stream(self) -> str:
+        """The name of its stream."""
         return self.inner.stream
 
     @property
     def cached_info(self) -> ConsumerInfo:
-        """What was last told about a consumer."""
+        """The last info of a consumer that a call returned."""
         return self.inner.cached_info
 
     info = blocking(_ordered.OrderedConsumer.info)

@@ -1,4 +1,4 @@
-"""Pulled messages without async and await: what fetch and consume of jetstream.blocking give."""
+"""Messages and pulls without async and await: the results of fetch and consume."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
     from jetstream.api.metadata import Metadata
     from jetstream.schema.info import ConsumerInfo
+    from natsproto.errors import NatsError
     from natsproto.port import BlockingPort
     from natsproto.wire.headers import Headers
 
 
 class JsMsg:
-    """A message from JetStream: everything of Msg, its metadata, and its acknowledgements."""
+    """A message from JetStream: the attributes of Msg, its metadata, and its acknowledgments."""
 
     __slots__ = ("inner", "port")
 
@@ -34,61 +35,71 @@ class JsMsg:
 
     @property
     def subject(self) -> str:
+        """The subject that the message was published to."""
         return self.inner.subject
 
     @property
     def reply(self) -> str:
-        """The subject of acknowledgements; opaque."""
+        """The subject of acknowledgments, which is opaque."""
         return self.inner.reply
 
     @property
     def sid(self) -> int:
+        """The id of the subscription that received the message."""
         return self.inner.sid
 
     @property
     def data(self) -> bytes:
+        """The payload."""
         return self.inner.data
 
     @property
     def headers(self) -> Headers | None:
+        """The headers, or None; raises HeaderError if they are invalid."""
         return self.inner.headers
 
     @property
     def status(self) -> int:
+        """The inline status of the header block, or 0."""
         return self.inner.status
 
     @property
     def description(self) -> str:
+        """The text after the inline status, or ""."""
         return self.inner.description
 
     @property
     def raw_subject(self) -> bytes:
+        """The subject as received."""
         return self.inner.raw_subject
 
     @property
     def raw_reply(self) -> bytes:
+        """The reply subject as received."""
         return self.inner.raw_reply
 
     @property
     def raw_headers(self) -> bytes | None:
+        """The header block as received, or None."""
         return self.inner.raw_headers
 
     @property
     def size(self) -> int:
+        """The length on the wire, including the control line."""
         return self.inner.size
 
     @property
     def metadata(self) -> Metadata:
-        """Stream, consumer, sequences, time; NotJetStreamMessage if the reply says none of it."""
+        """Stream, consumer, sequences and time; raises NotJetStreamMessage if there are none."""
         return self.inner.metadata
 
     @property
     def settled(self) -> bool:
-        """Whether it needs no acknowledgement (any more)."""
+        """Whether the message needs no acknowledgment, or no more."""
         return self.inner.settled
 
     def ack(self) -> None:
-        """Done: it will not be delivered again."""
+        """Acknowledge the message: it is not redelivered."""
         # Not blocking(...), which costs 0.6 us more.
         with self.port.lock:
             self.inner.ack_nowait()
@@ -103,13 +114,13 @@ class JsMsg:
 
 
 class Batch:
-    """The messages of a fetch: like a list. `error` says why it ended early, if it did."""
+    """The messages of a fetch, as a sequence; `error` is the reason if it ended early."""
 
     __slots__ = ("_messages", "error")
 
     def __init__(self, inner: _consuming.Batch, port: BlockingPort) -> None:
         self._messages = _facades(list(inner), port)
-        self.error = inner.error
+        self.error: NatsError | None = inner.error
 
     def __len__(self) -> int:
         return len(self._messages)
@@ -125,11 +136,11 @@ class Batch:
 
 
 class Fetch:
-    """A fetch that is iterated: each message when it arrives. Made by Consumer.iter_fetch.
+    """A fetch that yields each message when it arrives. Returned by Consumer.iter_fetch.
 
-    Nothing is sent before the first message is asked for. The iteration ends with the batch; if the
-    pull failed, the error is raised after the messages that arrived before. If the loop is left
-    early, the messages that were not taken are for the next fetch.
+    The pull is sent when the iteration starts, and the iteration ends with the batch. If the pull
+    fails, the error is raised after the messages that arrived before. If the loop is left early,
+    the next fetch returns the messages that were not taken.
     """
 
     def __init__(self, inner: _fetching.Fetch, port: BlockingPort) -> None:
@@ -150,7 +161,7 @@ class Fetch:
 
 
 class PullSubscription:
-    """A consumer to fetch from. Made by JetStream.pull_subscribe; end it with `unsubscribe`."""
+    """A consumer to fetch from. Returned by JetStream.pull_subscribe; end it with `unsubscribe`."""
 
     def __init__(self, inner: _pull_subscribe.PullSubscription, port: BlockingPort) -> None:
         self.inner = inner
@@ -158,10 +169,12 @@ class PullSubscription:
 
     @property
     def stream(self) -> str:
+        """The name of its stream."""
         return self.inner.stream
 
     @property
     def name(self) -> str:
+        """The name of the consumer."""
         return self.inner.name
 
     @property
@@ -189,7 +202,7 @@ class PullSubscription:
 
 
 class MachineEvents:
-    """What a machine has to tell, besides its messages."""
+    """The events of an iteration: iterate them, or call `next`."""
 
     def __init__(self, inner: _iteration.MachineEvents, port: BlockingPort) -> None:
         self.inner = inner
@@ -207,12 +220,12 @@ def _facades(messages: list[_messages.JsMsg], port: BlockingPort) -> list[JsMsg]
 
 
 def facade_or_none(msg: _messages.JsMsg | None, port: BlockingPort) -> JsMsg | None:
-    """For `next`, which may give no message."""
+    """Return the facade of a message, or None."""
     return None if msg is None else JsMsg(msg, port)
 
 
 class Iteration:
-    """What Messages and PushMessages share."""
+    """The common part of Messages and PushMessages."""
 
     def __init__(self, inner: _iteration.Iteration, port: BlockingPort) -> None:
         self.inner = inner
@@ -220,12 +233,12 @@ class Iteration:
 
     @property
     def pending(self) -> int:
-        """Messages that wait to be taken."""
+        """Number of messages that are ready to be taken."""
         return self.inner.pending
 
     @property
     def closed(self) -> bool:
-        """Whether no message will come any more."""
+        """Whether the iteration has ended."""
         return self.inner.closed
 
     next = blocking_to(JsMsg, _iteration.Iteration.next)
@@ -241,12 +254,12 @@ class Iteration:
         nak: bool = False,
         on_error: Callable[[JsMsg, Exception], object] | None = None,
     ) -> None:
-        """Call `callback(msg)` for each message, at most `concurrency` of them at once: threads.
+        """Call `callback(msg)` for each message, in up to `concurrency` threads at once.
 
         Returns when the iteration has ended and all callbacks are done.
         When a callback raises, `on_error(msg, error)` is called, and the next message is handled.
-        Without `on_error`, or if that raises, no other callback begins, the running ones are waited
-        for, the iteration is stopped, and the error is raised; `nak` as in `stop`.
+        Without `on_error`, or if that raises, no other callback starts, the running ones finish,
+        the iteration stops, and the error is raised; `nak` as in `stop`.
         """
         port = self.port
 
@@ -270,7 +283,7 @@ class Iteration:
         return self
 
     def __next__(self) -> JsMsg:
-        # What nearly every call comes to, without a coroutine.
+        # The common case, without a coroutine.
         port = self.port
         if port.alone:
             msg = self.inner.poll()
@@ -292,24 +305,25 @@ class Iteration:
 
 
 class Messages(Iteration):
-    """A consume() under way: iterate it. Made by Consumer.consume.
+    """The messages of a consume(): iterate it. Returned by Consumer.consume.
 
-    The iteration ends by `stop`, `drain`, `stop_after` or the end of the client; it raises if the
-    consumer is gone or cannot be pulled from. Everything else is survived, and told by `events`.
+    The iteration ends with `stop`, `drain`, `stop_after` or the end of the client. It raises if the
+    consumer was deleted or cannot be pulled from. It survives all other errors, and reports them as
+    `events`.
     """
 
     def __init__(self, inner: _consuming.Messages, port: BlockingPort) -> None:
         super().__init__(inner, port)
         self._consume = inner
-        #: What happened: PullWarning, Pinned, Unpinned; ConsumerReset and StreamRecreated of an
-        #: ordered one. Iterate, or call next.
-        self.events = PullEvents(inner.events, port)
+        #: PullWarning, Pinned, Unpinned; for an ordered consumer ConsumerReset and StreamRecreated.
+        #: Iterate, or call next.
+        self.events: PullEvents = PullEvents(inner.events, port)
 
     @property
     def dropped(self) -> int:
-        """Messages beyond all that was asked for, since the start: the server is at fault."""
+        """Number of messages that were not requested, since the start: an error of the server."""
         return self._consume.dropped
 
 
 class PullEvents(MachineEvents):
-    """What happened to the pulls of a consume()."""
+    """The events of a consume()."""

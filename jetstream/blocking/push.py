@@ -1,4 +1,4 @@
-"""Push subscriptions without async and await: what subscribe of jetstream.blocking gives."""
+"""Push subscriptions without async and await: the results of JetStream.subscribe."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ if TYPE_CHECKING:
 
 
 class PushMessages(Iteration):
-    """A push subscription: iterate it. Made by JetStream.subscribe.
+    """A push subscription: iterate it. Returned by JetStream.subscribe.
 
-    The iteration ends by `unsubscribe`, `drain` or the end of the client; it raises if the server
-    says that the consumer is gone. Everything else is survived, and told by `events`.
+    The iteration ends with `unsubscribe`, `drain` or the end of the client. It raises if the
+    consumer was deleted. It survives all other errors, and reports them as `events`.
     """
 
     def __init__(self, inner: _pushing.PushMessages, port: BlockingPort) -> None:
         super().__init__(inner, port)
         self._push = inner
-        #: What happened: PushWarning, Gap, ConsumerSequenceReset. Iterate, or ask for the next.
-        self.events = PushEvents(inner.events, port)
+        #: PushWarning, Gap, ConsumerSequenceReset. Iterate, or call next.
+        self.events: PushEvents = PushEvents(inner.events, port)
 
     @property
     def stream(self) -> str:
-        """Where its messages come from."""
+        """The name of its stream."""
         return self._push.stream
 
     @property
     def name(self) -> str:
-        """Its consumer; "" for an ordered one, which has one after the other."""
+        """The name of its consumer; "" for an ordered subscription, whose consumer changes."""
         return self._push.name
 
     @property
     def dropped(self) -> int:
-        """Messages that did not fit in the queue, since the start."""
+        """Number of messages that did not fit in the queue, since the start."""
         return self._push.dropped
 
     def unsubscribe(self) -> None:
-        """End now; what was not taken is forgotten."""
+        """End the subscription now; messages that were not taken are discarded."""
         self.stop()
 
 
 class PushEvents(MachineEvents):
-    """What happened to a push subscription."""
+    """The events of a push subscription."""

@@ -139,7 +139,7 @@ class AtomicWriter:
         self._skipped = self._stored = 0  # rows, so far and in all, of attempts before this one
         self._connects = 0  # which connection it is that the batch is sent on
         self._begun = False  # whether the stream has taken a batch
-        self.tally = Tally()
+        self.tally: Tally = Tally()
 
     def take_over(self) -> int:
         """Make this the one attempt that may write; returns how many rows are stored already."""

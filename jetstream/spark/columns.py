@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Piece = tuple[bytes, bytes, bytes | None]
 
 STRINGS = "MAP<STRING,STRING>"
-COLUMNS = {
+COLUMNS: dict[str, tuple[str, ...]] = {
     "data": ("BINARY", "STRING"),
     "subject": ("STRING",),
     "headers": ("MAP<STRING,ARRAY<STRING>>", STRINGS),

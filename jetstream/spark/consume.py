@@ -68,9 +68,9 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, settings: Settings, schema: StructType) -> None:
         self.settings = settings
         self.schema = schema
-        self.columns = check_schema(schema, consume=True)
-        self.stream = settings.list("stream")[0]
-        self.name = settings.text("consumer")
+        self.columns: list[str] = check_schema(schema, consume=True)
+        self.stream: str = settings.list("stream")[0]
+        self.name: str = settings.text("consumer")
         self._most = settings.number("maxMessagesPerTrigger") or _MOST
         self._most_bytes = settings.number("maxBytesPerTrigger") or _MOST_BYTES
         self._batches: dict[int, list[Msg]] = {}

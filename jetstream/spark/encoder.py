@@ -87,7 +87,7 @@ class Encoder:
         self._ids = ids
         self._checked: dict[str | None, bytes] = {}
         #: Rows so far.
-        self.rows = 0
+        self.rows: int = 0
 
     def encode(self, batch: pa.RecordBatch, atomic: str = "") -> list[Piece]:
         """The pieces of each row. `atomic` is the id of the atomic batch that they begin."""

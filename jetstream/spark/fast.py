@@ -55,7 +55,7 @@ class FastSender:
         self._patience = _PATIENCE
         if in_cluster(self._session.connection):
             self._patience += ELECTION
-        self.tally = Tally()
+        self.tally: Tally = Tally()
 
     def __enter__(self) -> FastSender:
         return self

@@ -24,12 +24,12 @@ class Limits:
     """What the options allow."""
 
     def __init__(self, settings: Settings) -> None:
-        self.most = settings.number("maxMessagesPerTrigger")
-        self.most_bytes = settings.number("maxBytesPerTrigger")
-        self.least = settings.number("minMessagesPerTrigger")
+        self.most: int = settings.number("maxMessagesPerTrigger")
+        self.most_bytes: int = settings.number("maxBytesPerTrigger")
+        self.least: int = settings.number("minMessagesPerTrigger")
         given = settings.given("maxTriggerDelay")
-        self.backoff = settings.seconds("maxTriggerDelay") if given else _PATIENCE
-        self.filters = settings.filters
+        self.max_delay: float = settings.seconds("maxTriggerDelay") if given else _PATIENCE
+        self.filters: list[str] = settings.filters
         self._may_probe = settings.text("fetchMode") == "pull"
         self._given = [name for name in _NAMES if settings.given(name)]
         self._waits_since: float | None = None
@@ -89,7 +89,7 @@ class Limits:
         now = time.monotonic()
         if self._waits_since is None:
             self._waits_since = now
-        if now - self._waits_since < self.backoff:
+        if now - self._waits_since < self.max_delay:
             return True
         self._waits_since = None
         return False

@@ -15,7 +15,7 @@ batch that begins at a marked offset is read from what its end carries.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from jetstream.errors import JetStreamError
 from natsproto.errors import InvalidValue
@@ -42,15 +42,15 @@ class Place:
     __slots__ = ("created", "next")
 
     def __init__(self, next: int, created: str) -> None:
-        self.next = next
-        self.created = created
+        self.next: int = next
+        self.created: str = created
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Place):
             return (self.next, self.created) == (other.next, other.created)
         return NotImplemented
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return "Place(%d, %r)" % (self.next, self.created)

@@ -31,8 +31,10 @@ class Narrowing:
     """What the filters leave: sequences `first` to `last`, times likewise (ns), and subjects."""
 
     def __init__(self) -> None:
-        self.first, self.last = 1, _FAR
-        self.earliest, self.latest = 0, _FAR
+        self.first: int = 1
+        self.last: int = _FAR
+        self.earliest: int = 0
+        self.latest: int = _FAR
         #: None: all of them.
         self.subjects: list[str] | None = None
 

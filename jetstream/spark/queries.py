@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from jetstream.api.stored import StoredMsg
     from jetstream.blocking import Consumer
     from jetstream.schema.info import StreamInfo
+    from jetstream.schema.stream_config import StreamConfig
 
     from .options import Settings
 
@@ -37,14 +38,14 @@ class StreamSnapshot:
 
     def __init__(self, info: StreamInfo) -> None:
         state = info.state
-        self.name = info.config.name
-        self.created = str(info.created)
-        self.first = max(state.first_seq, 1)
-        self.next = state.last_seq + 1
-        self.average = max(1, state.bytes // max(1, state.messages))
+        self.name: str = info.config.name
+        self.created: str = str(info.created)
+        self.first: int = max(state.first_seq, 1)
+        self.next: int = state.last_seq + 1
+        self.average: int = max(1, state.bytes // max(1, state.messages))
         #: Most of the sequences are gaps, as where only the last message of a subject is kept.
-        self.sparse = 2 * state.messages < self.next - self.first
-        self.config = info.config
+        self.sparse: bool = 2 * state.messages < self.next - self.first
+        self.config: StreamConfig = info.config
 
 
 class StreamQueries:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from .columns import Piece
 
-logger = logging.getLogger("jetstream.spark")
+logger: logging.Logger = logging.getLogger("jetstream.spark")
 _CHUNK = 256  # reads on their way at a time
 _TRIES = 8
 _REST = 0.1  # seconds before the second try; doubles
@@ -117,7 +117,7 @@ class Verifier:
         self._write_id = write_id
         self._pending: list[_Duplicate] = []
         #: Rows that could not be compared, because the stream has removed their messages.
-        self.gone = 0
+        self.gone: int = 0
 
     def add(self, row: int, order: Publish, stream: str, seq: int) -> None:
         """Compare a row with the message that the ack names, unless it has an id of its own."""

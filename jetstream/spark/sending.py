@@ -134,7 +134,7 @@ class Sender:
         self._first = 0  # the row of that one
         self._tries: dict[int, int] = {}  # of those in doubt, by their row
         self._verifier = verifier
-        self.tally = Tally()
+        self.tally: Tally = Tally()
         with self._port.lock:
             connection.subscribe(inbox + ".*", self._machine)
 

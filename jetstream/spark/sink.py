@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
     from .options import Settings
 
-logger = logging.getLogger("jetstream.spark")
+logger: logging.Logger = logging.getLogger("jetstream.spark")
 _SLOW = 0.5  # seconds from batch to batch
 _UNASKED = (  # why a stream may not be asked on the driver, though tasks may write to it
     ConnectionClosed,

@@ -38,8 +38,8 @@ class BatchReader(DataSourceReader):
     def __init__(self, settings: Settings, schema: StructType) -> None:
         self.settings = settings
         self.schema = schema
-        self.columns = check_schema(schema, False, settings.flag("headersOnly"))
-        self.narrowing = Narrowing()
+        self.columns: list[str] = check_schema(schema, False, settings.flag("headersOnly"))
+        self.narrowing: Narrowing = Narrowing()
 
     def partitions(self) -> Sequence[InputPartition]:
         whole: list[Range] = []

@@ -74,9 +74,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, settings: Settings, schema: StructType) -> None:
         self.settings = settings
         self.schema = schema
-        self.columns = check_schema(schema, False, settings.flag("headersOnly"))
-        self.limits = Limits(settings)
-        self.fail = settings.flag("failOnDataLoss")
+        self.columns: list[str] = check_schema(schema, False, settings.flag("headersOnly"))
+        self.limits: Limits = Limits(settings)
+        self.fail: bool = settings.flag("failOnDataLoss")
         self._initial: dict[str, Any] | None = None
         self._snapshots: dict[str, StreamSnapshot] = {}
         self._looked_at = 0.0

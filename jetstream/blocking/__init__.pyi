@@ -1,0 +1,904 @@
+# Written by `python -m tests.facades`. Do not edit.
+
+from collections.abc import Iterable, Sequence
+
+from typing_extensions import Unpack
+
+from jetstream import consumer as _consumer
+from jetstream import context as _api
+from jetstream import stream as _stream
+from jetstream.api.counters import Counter
+from jetstream.api.listing import Listing
+from jetstream.api.stored import StoredMsg
+from jetstream.blocking.kv import InitialEntries as InitialEntries
+from jetstream.blocking.kv import KeyLister as KeyLister
+from jetstream.blocking.kv import KeyValue as KeyValue
+from jetstream.blocking.kv import KeyWatcher as KeyWatcher
+from jetstream.blocking.objects import InitialObjects as InitialObjects
+from jetstream.blocking.objects import ObjectReader as ObjectReader
+from jetstream.blocking.objects import ObjectStore as ObjectStore
+from jetstream.blocking.objects import ObjectWatcher as ObjectWatcher
+from jetstream.blocking.ordered import OrderedConsumer as OrderedConsumer
+from jetstream.blocking.pull import Batch as Batch
+from jetstream.blocking.pull import Fetch as Fetch
+from jetstream.blocking.pull import JsMsg as JsMsg
+from jetstream.blocking.pull import Messages as Messages
+from jetstream.blocking.pull import PullEvents as PullEvents
+from jetstream.blocking.pull import PullSubscription as PullSubscription
+from jetstream.blocking.push import PushEvents as PushEvents
+from jetstream.blocking.push import PushMessages as PushMessages
+from jetstream.config import ConsumerConfigDict, StreamConfigDict
+from jetstream.consumer import KnownConfig
+from jetstream.context import ConsumerConfigLike, StreamConfigLike
+from jetstream.events import Loss
+from jetstream.kv.config import KeyValueConfig, KeyValueConfigDict, KeyValueStatus
+from jetstream.objects.config import ObjectStoreConfig, ObjectStoreConfigDict, ObjectStoreStatus
+from jetstream.publish import atomic as _batch
+from jetstream.publish import fast as _fast
+from jetstream.publish import window as _window
+from jetstream.publish import window_machine as _publisher
+from jetstream.publish.request import PublishOptions
+from jetstream.pull.options import PriorityOptions
+from jetstream.schema.consumer_config import DeliverPolicy, ReplayPolicy
+from jetstream.schema.info import AccountInfo, ConsumerInfo, ConsumerPause, PubAck, StreamInfo
+from jetstream.schema.timestamp import TimestampLike
+from natsproto.blocking import Client
+from natsproto.errors import NatsError
+from natsproto.port import BlockingPort
+from natsproto.wire.encode import BytesLike
+
+__all__ = [
+    "AtomicBatch",
+    "Batch",
+    "BoundConsumer",
+    "Consumer",
+    "FastBatch",
+    "Fetch",
+    "InitialEntries",
+    "InitialObjects",
+    "JetStream",
+    "JsMsg",
+    "KeyLister",
+    "KeyValue",
+    "KeyWatcher",
+    "Messages",
+    "ObjectReader",
+    "ObjectStore",
+    "ObjectWatcher",
+    "OrderedConsumer",
+    "Publication",
+    "PublishWindow",
+    "PullEvents",
+    "PullSubscription",
+    "PushEvents",
+    "PushMessages",
+    "Stream",
+]
+
+def __dir__() -> list[str]: ...
+
+class BoundConsumer:
+    """A consumer by its name, without a lookup. Returned by JetStream.bind_consumer."""
+
+    inner: _consumer.BoundConsumer
+    port: BlockingPort
+
+    def __init__(self, inner: _consumer.BoundConsumer, port: BlockingPort) -> None: ...
+    @property
+    def name(self) -> str:
+        """The name of the consumer."""
+        ...
+
+    @property
+    def stream(self) -> str:
+        """The name of its stream."""
+        ...
+
+    @property
+    def cached_info(self) -> ConsumerInfo | None:
+        """The info that the last call returned; None before the first `info`."""
+        ...
+
+    def info(self) -> ConsumerInfo:
+        """Configuration and state now; ConsumerNotFound if it is gone."""
+        ...
+
+    def delete(self) -> None:
+        """Delete it; ConsumerNotFound if it is gone."""
+        ...
+
+    def fetch(
+        self,
+        max_messages: int | None = None,
+        *,
+        max_bytes: int | None = None,
+        expires: float | None = None,
+        heartbeat: float | None = None,
+        no_wait: bool = False,
+        **priority: Unpack[PriorityOptions],
+    ) -> Batch:
+        """Fetch up to `max_messages`, or `max_bytes` of them: await it, or iterate it.
+
+        `await` returns a Batch, which may be empty, when it is full or `expires` is over. If the
+        pull failed after messages arrived, the batch has them, and the `error`; otherwise the
+        error is raised. `async for` returns each message when it arrives, and raises the error
+        after the last one. Nothing is sent before that.
+
+        expires  how long the server waits for messages: by default half of the consumer's
+                 ack_wait, at most 30 s, so that no message of a batch is redelivered before its
+                 end
+        no_wait  fetch only messages that are there now
+        """
+        ...
+
+    def iter_fetch(
+        self,
+        max_messages: int | None = None,
+        *,
+        max_bytes: int | None = None,
+        expires: float | None = None,
+        heartbeat: float | None = None,
+        no_wait: bool = False,
+        **priority: Unpack[PriorityOptions],
+    ) -> Fetch:
+        """Fetch message by message: `async for msg in consumer.iter_fetch(100)`.
+
+        This is `fetch` under the name that the iteration has where nothing is awaited:
+        `for msg in consumer.iter_fetch(100)`.
+        """
+        ...
+
+    def next(
+        self,
+        *,
+        expires: float = 30.0,
+        heartbeat: float | None = None,
+        **priority: Unpack[PriorityOptions],
+    ) -> JsMsg | None:
+        """The next message, pulled when this is called; None if there is none within `expires`."""
+        ...
+
+    def consume(
+        self,
+        *,
+        max_messages: int | None = None,
+        max_bytes: int | None = None,
+        expires: float = 30.0,
+        heartbeat: float | None = None,
+        threshold_messages: int | None = None,
+        threshold_bytes: int | None = None,
+        stop_after: int | None = None,
+        nak_on_exit: bool = False,
+        **priority: Unpack[PriorityOptions],
+    ) -> Messages:
+        """Receive messages without end: `async with consumer.consume() as messages`, then iterate.
+
+        A buffer of `max_messages` (500) or `max_bytes` is kept full: below the threshold, half of
+        it, more is pulled. It continues over lost connections, changes of leader and restarts, and
+        raises ConsumerNotFound, StreamNotFound or ConsumerDeleted if the consumer is gone.
+
+        Messages that are in the buffer when the block is left are redelivered when their ack wait
+        is over; with `nak_on_exit` they are given back at once.
+        """
+        ...
+
+    def __repr__(self) -> str: ...
+
+class Consumer(BoundConsumer):
+    """A consumer. Returned by methods of JetStream and Stream."""
+
+    def __init__(self, inner: _consumer.Consumer, port: BlockingPort) -> None: ...
+    @property
+    def cached_info(self) -> ConsumerInfo:
+        """The info that the last call returned."""
+        ...
+
+class Stream:
+    """A stream. Returned by methods of JetStream."""
+
+    inner: _stream.Stream
+    port: BlockingPort
+
+    def __init__(self, inner: _stream.Stream, port: BlockingPort) -> None: ...
+    @property
+    def name(self) -> str:
+        """The name of the stream."""
+        ...
+
+    @property
+    def cached_info(self) -> StreamInfo:
+        """The info that the last call returned."""
+        ...
+
+    def info(self, *, subjects_filter: str = "", deleted_details: bool = False) -> StreamInfo:
+        """Configuration and state now; on demand with counts by subject, or deleted sequences."""
+        ...
+
+    def purge(
+        self, *, subject: str | None = None, seq: int | None = None, keep: int | None = None
+    ) -> int:
+        """Delete messages: all, those of a subject, those below a sequence, or all but the newest.
+
+        Returns how many were deleted.
+        """
+        ...
+
+    def get_msg(
+        self, seq: int = 0, *, last_by_subject: str = "", next_by_subject: str = ""
+    ) -> StoredMsg:
+        """A stored message: by sequence, the last of a subject, or the next of one from `seq` on.
+
+        MessageNotFound. Through direct get where the stream allows it, which any replica answers.
+        """
+        ...
+
+    def get_msgs(
+        self,
+        *,
+        batch: int,
+        seq: int = 0,
+        start_time: TimestampLike | None = None,
+        subject: str = "",
+        max_bytes: int = 0,
+    ) -> list[StoredMsg]:
+        """Up to `batch` messages from a sequence or a time on, by direct get (ADR-31).
+
+        With `max_bytes` they may be fewer, though there are more.
+        """
+        ...
+
+    def get_last_msgs(
+        self,
+        subjects: Sequence[str],
+        *,
+        up_to_seq: int = 0,
+        up_to_time: TimestampLike | None = None,
+        batch: int = 0,
+    ) -> list[StoredMsg]:
+        """The last message of each of these subjects, wildcards allowed, by direct get (ADR-31).
+
+        As they are now, or were at a sequence or a time; `batch` of them at most. The server
+        refuses more than 1024 subjects.
+        """
+        ...
+
+    def get_counter(self, subject: str) -> Counter:
+        """The counter of this subject and its sources (ADR-49); MessageNotFound if it has none."""
+        ...
+
+    def get_counters(self, subjects: Sequence[str]) -> list[Counter]:
+        """The counters of these subjects, wildcards allowed; needs allow_direct."""
+        ...
+
+    def delete_msg(self, seq: int, *, secure: bool = False) -> None:
+        """Delete one message; secure: overwrite its bytes on disk as well."""
+        ...
+
+    def delete(self) -> None:
+        """Delete the stream with its messages and consumers."""
+        ...
+
+    def create_consumer(
+        self,
+        config: ConsumerConfigLike | None = None,
+        *,
+        pedantic: bool = False,
+        **fields: Unpack[ConsumerConfigDict],
+    ) -> Consumer:
+        """As JetStream.create_consumer."""
+        ...
+
+    def update_consumer(
+        self,
+        config: ConsumerConfigLike | None = None,
+        *,
+        pedantic: bool = False,
+        **fields: Unpack[ConsumerConfigDict],
+    ) -> Consumer:
+        """As JetStream.update_consumer."""
+        ...
+
+    def create_or_update_consumer(
+        self,
+        config: ConsumerConfigLike | None = None,
+        *,
+        pedantic: bool = False,
+        **fields: Unpack[ConsumerConfigDict],
+    ) -> Consumer:
+        """As JetStream.create_or_update_consumer."""
+        ...
+
+    def consumer(self, name: str) -> Consumer:
+        """As JetStream.consumer."""
+        ...
+
+    def bind_consumer(self, name: str, **known: Unpack[KnownConfig]) -> BoundConsumer:
+        """As JetStream.bind_consumer."""
+        ...
+
+    def ordered_consumer(
+        self,
+        *,
+        filter_subjects: str | Sequence[str] | None = None,
+        deliver_policy: DeliverPolicy = "all",
+        opt_start_seq: int | None = None,
+        opt_start_time: TimestampLike | None = None,
+        replay_policy: ReplayPolicy = "instant",
+        headers_only: bool = False,
+        inactive_threshold: float = ...,
+        name_prefix: str = "",
+        metadata: dict[str, str] | None = None,
+        max_reset_attempts: int | None = None,
+    ) -> OrderedConsumer:
+        """The messages of the stream, each once, in order, without gaps, to be read by one client.
+
+        It is kept in the memory of one server and made anew when it is lost: there is nothing to
+        acknowledge, and nothing that stays. `max_reset_attempts` in a row are the last; None: it
+        is tried for ever. Its consumers are called `<name_prefix>_1` and so on.
+        """
+        ...
+
+    def delete_consumer(self, name: str) -> None:
+        """As JetStream.delete_consumer."""
+        ...
+
+    def consumers(self) -> Listing[ConsumerInfo]:
+        """As JetStream.consumers."""
+        ...
+
+    def consumer_names(self) -> Listing[str]:
+        """As JetStream.consumer_names."""
+        ...
+
+    def pause_consumer(self, name: str, until: TimestampLike) -> ConsumerPause:
+        """As JetStream.pause_consumer."""
+        ...
+
+    def resume_consumer(self, name: str) -> ConsumerPause:
+        """As JetStream.resume_consumer."""
+        ...
+
+    def reset_consumer(self, name: str, seq: int = 0) -> ConsumerInfo:
+        """As JetStream.reset_consumer."""
+        ...
+
+    def unpin_consumer(self, name: str, group: str) -> None:
+        """As JetStream.unpin_consumer."""
+        ...
+
+    def __repr__(self) -> str: ...
+
+class Publication:
+    """A publish in progress."""
+
+    __slots__ = ("inner", "port")
+    inner: _publisher.Publication
+    port: BlockingPort
+
+    def __init__(self, inner: _publisher.Publication, port: BlockingPort) -> None: ...
+    @property
+    def subject(self) -> str:
+        """The subject of the message."""
+        ...
+
+    @property
+    def done(self) -> bool:
+        """Whether the publish was acknowledged or has failed."""
+        ...
+
+    @property
+    def ack(self) -> PubAck | None:
+        """The acknowledgment, once it is `done` without an `error`."""
+        ...
+
+    @property
+    def error(self) -> NatsError | None:
+        """The error, if it failed."""
+        ...
+
+    def result(self) -> PubAck:
+        """Wait for the acknowledgement; raises what it failed of."""
+        ...
+
+    def __repr__(self) -> str: ...
+
+class PublishWindow:
+    """Publishes that are acknowledged asynchronously. Returned by JetStream.publisher."""
+
+    inner: _window.PublishWindow
+    port: BlockingPort
+
+    def __init__(self, inner: _window.PublishWindow, port: BlockingPort) -> None: ...
+    def __repr__(self) -> str: ...
+    @property
+    def pending(self) -> int:
+        """The number of publishes without an acknowledgment."""
+        ...
+
+    def publish(
+        self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]
+    ) -> Publication:
+        """Send it, with the options of JetStream.publish; waits only for room in the window.
+
+        `await publication.result()` gives its PubAck; otherwise `flush` tells of failures. If
+        nobody asks, this raises PublishesFailed when as many have failed as the window has room
+        for.
+        """
+        ...
+
+    def flush(self) -> None:
+        """Wait until every publish so far is acknowledged or has failed; PublishesFailed."""
+        ...
+
+    def close(self) -> None:
+        """Flush, and end the window."""
+        ...
+
+    def __enter__(self) -> PublishWindow: ...
+    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None: ...
+
+class AtomicBatch:
+    """Messages that a stream stores all or none of. Returned by JetStream.atomic_batch."""
+
+    inner: _batch.AtomicBatch
+    port: BlockingPort
+
+    def __init__(self, inner: _batch.AtomicBatch, port: BlockingPort) -> None: ...
+    def __repr__(self) -> str: ...
+    @property
+    def size(self) -> int:
+        """Number of messages that were added."""
+        ...
+
+    def add(self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]) -> None:
+        """Another message, with the options of JetStream.publish.
+
+        The first one is answered, so a stream that takes no batches refuses it at once.
+        """
+        ...
+
+    def commit(
+        self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]
+    ) -> PubAck:
+        """Send the last message; return when all are stored.
+
+        ApiError: none of them is stored. PublishInDoubt: either all are or none.
+        """
+        ...
+
+class FastBatch:
+    """Messages that a stream stores in order as they arrive. Returned by JetStream.fast_batch."""
+
+    inner: _fast.FastBatch
+    port: BlockingPort
+
+    def __init__(self, inner: _fast.FastBatch, port: BlockingPort) -> None: ...
+    @property
+    def size(self) -> int:
+        """Number of messages that were added."""
+        ...
+
+    @property
+    def stored(self) -> int:
+        """Number of leading messages acknowledged as stored, minus those in `take_losses`."""
+        ...
+
+    @property
+    def lost(self) -> int:
+        """Number of messages that were lost or rejected, as far as the server has reported."""
+        ...
+
+    def take_losses(self) -> list[Loss]:
+        """Return the losses that were reported since the last call."""
+        ...
+
+    def add(self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]) -> int:
+        """Another message, with the options of JetStream.publish; returns its number, from 1.
+
+        Waits while too many are not acknowledged, and for the answer to the first one.
+        """
+        ...
+
+    def add_encoded(self, messages: Iterable[tuple[bytes, bytes, bytes | None]]) -> None:
+        """Many: subject, payload, and block of headers if any, all of it checked by the caller."""
+        ...
+
+    def commit(
+        self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]
+    ) -> PubAck:
+        """The last message; returns when all are stored."""
+        ...
+
+    def close(self) -> PubAck | None:
+        """There is no other message; returns when all are stored. None if there was none at all."""
+        ...
+
+    def __enter__(self) -> FastBatch: ...
+    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None: ...
+
+class JetStream:
+    """JetStream in the account of a client, or in another one by `domain` or `prefix`."""
+
+    inner: _api.JetStream
+    port: BlockingPort
+
+    def __init__(
+        self, client: Client, *, domain: str = "", prefix: str = "$JS.API", timeout: float = 5.0
+    ) -> None: ...
+    def __repr__(self) -> str: ...
+    def account_info(self) -> AccountInfo:
+        """What the account may use of JetStream, and what it uses."""
+        ...
+
+    def create_stream(
+        self,
+        config: StreamConfigLike | None = None,
+        *,
+        pedantic: bool = False,
+        **fields: Unpack[StreamConfigDict],
+    ) -> Stream:
+        """Create the stream; fine if it exists with the same configuration.
+
+        StreamNameInUse if it exists with another one; the error names the fields that differ.
+        With `pedantic` the server refuses a configuration that it would otherwise adjust.
+        """
+        ...
+
+    def update_stream(
+        self,
+        config: StreamConfigLike | None = None,
+        *,
+        pedantic: bool = False,
+        **fields: Unpack[StreamConfigDict],
+    ) -> Stream:
+        """Change the stream; StreamNotFound if it does not exist.
+
+        Keywords alone change these fields; the others stay as they are. A `config` replaces the
+        whole configuration. `pedantic`: as in create_stream.
+        """
+        ...
+
+    def create_or_update_stream(
+        self,
+        config: StreamConfigLike | None = None,
+        *,
+        pedantic: bool = False,
+        **fields: Unpack[StreamConfigDict],
+    ) -> Stream:
+        """Create the stream, or update it if it exists.
+
+        Of a stream that exists, keywords alone change these fields; the others stay as they are.
+        A `config` replaces the whole configuration. `pedantic`: as in create_stream.
+        """
+        ...
+
+    def stream(self, name: str) -> Stream:
+        """The stream of this name, with its info; StreamNotFound."""
+        ...
+
+    def delete_stream(self, name: str) -> None:
+        """Delete it with its messages and consumers; StreamNotFound."""
+        ...
+
+    def streams(self, subject: str = "") -> Listing[StreamInfo]:
+        """List all streams, or those that overlap with the subject.
+
+        `missing` and `offline` of the list name streams that exist and are not in it.
+        """
+        ...
+
+    def stream_names(self, subject: str = "") -> Listing[str]:
+        """List the names of all streams, or of those that overlap with the subject."""
+        ...
+
+    def stream_name_by_subject(self, subject: str) -> str:
+        """The one stream that takes the subject; StreamNotFound; AmbiguousStream if several do."""
+        ...
+
+    def create_consumer(
+        self,
+        stream: str,
+        config: ConsumerConfigLike | None = None,
+        *,
+        pedantic: bool = False,
+        **fields: Unpack[ConsumerConfigDict],
+    ) -> Consumer:
+        """Create the consumer; fine if it exists with the same configuration.
+
+        ConsumerExists if it exists with another one; the error names the fields that differ.
+        Without `name` and `durable_name` it is an ephemeral one with a name of its own.
+        With `pedantic` the server refuses a configuration that it would otherwise adjust.
+        """
+        ...
+
+    def update_consumer(
+        self,
+        stream: str,
+        config: ConsumerConfigLike | None = None,
+        *,
+        pedantic: bool = False,
+        **fields: Unpack[ConsumerConfigDict],
+    ) -> Consumer:
+        """Change the consumer; ConsumerDoesNotExist if it does not exist.
+
+        Keywords alone change these fields; the others stay as they are. A `config` replaces the
+        whole configuration. `pedantic`: as in create_consumer.
+        """
+        ...
+
+    def create_or_update_consumer(
+        self,
+        stream: str,
+        config: ConsumerConfigLike | None = None,
+        *,
+        pedantic: bool = False,
+        **fields: Unpack[ConsumerConfigDict],
+    ) -> Consumer:
+        """Create the consumer, or update it if it exists.
+
+        Of a consumer that exists, keywords alone change these fields; the others stay as they are.
+        A `config` replaces the whole configuration. `pedantic`: as in create_consumer.
+        """
+        ...
+
+    def consumer(self, stream: str, name: str) -> Consumer:
+        """The consumer of this name, with its info; ConsumerNotFound, StreamNotFound."""
+        ...
+
+    def bind_consumer(self, stream: str, name: str, **known: Unpack[KnownConfig]) -> BoundConsumer:
+        """A handle to the consumer of this name, without a lookup: nothing is sent.
+
+        This is for clients that may pull and acknowledge, but may not call the rest of the API, or
+        cannot reach it, as with a consumer of another account. If no such consumer exists, the
+        first fetch says so. `known` are fields of its configuration that are not the server's
+        defaults: ack_policy, ack_wait, backoff, priority_policy. `info` finds them out, too.
+        """
+        ...
+
+    def delete_consumer(self, stream: str, name: str) -> None:
+        """Delete it; ConsumerNotFound."""
+        ...
+
+    def consumers(self, stream: str) -> Listing[ConsumerInfo]:
+        """List all consumers of the stream.
+
+        `missing` and `offline` of the list name consumers that exist and are not in it.
+        """
+        ...
+
+    def consumer_names(self, stream: str) -> Listing[str]:
+        """List the names of all consumers of the stream."""
+        ...
+
+    def pause_consumer(self, stream: str, name: str, until: TimestampLike) -> ConsumerPause:
+        """Deliver nothing until then: a Timestamp, an aware datetime, RFC 3339 or nanoseconds."""
+        ...
+
+    def resume_consumer(self, stream: str, name: str) -> ConsumerPause:
+        """Deliver again, at once."""
+        ...
+
+    def reset_consumer(self, stream: str, name: str, seq: int = 0) -> ConsumerInfo:
+        """Start anew: at that sequence of the stream, or at the acknowledged floor (0)."""
+        ...
+
+    def unpin_consumer(self, stream: str, name: str, group: str) -> None:
+        """Take the pin of a priority group from the client that holds it."""
+        ...
+
+    def create_key_value(
+        self, config: KeyValueConfig | None = None, **fields: Unpack[KeyValueConfigDict]
+    ) -> KeyValue:
+        """Create a bucket. If it exists, what is given must be as it is there: BucketExists."""
+        ...
+
+    def update_key_value(
+        self, config: KeyValueConfig | None = None, **fields: Unpack[KeyValueConfigDict]
+    ) -> KeyValue:
+        """Give it this whole configuration; BucketNotFound if it is not there.
+
+        What a KeyValueConfig does not say about its stream, because another client set it, stays.
+        """
+        ...
+
+    def create_or_update_key_value(
+        self, config: KeyValueConfig | None = None, **fields: Unpack[KeyValueConfigDict]
+    ) -> KeyValue:
+        """Have it with this configuration, whether it was there or not."""
+        ...
+
+    def key_value(self, bucket: str) -> KeyValue:
+        """The bucket of this name; BucketNotFound; NotABucket if the stream is something else."""
+        ...
+
+    def delete_key_value(self, bucket: str) -> None:
+        """Delete it with all its keys; BucketNotFound."""
+        ...
+
+    def key_value_names(self) -> list[str]:
+        """The names of all buckets."""
+        ...
+
+    def key_values(self) -> Listing[KeyValueStatus]:
+        """Return all buckets, with their configuration and contents.
+
+        `missing` and `offline` of the list name buckets that exist and are not in it.
+        """
+        ...
+
+    def create_object_store(
+        self, config: ObjectStoreConfig | None = None, **fields: Unpack[ObjectStoreConfigDict]
+    ) -> ObjectStore:
+        """Create a bucket. If it exists, what is given must be as it is there: BucketExists."""
+        ...
+
+    def update_object_store(
+        self, config: ObjectStoreConfig | None = None, **fields: Unpack[ObjectStoreConfigDict]
+    ) -> ObjectStore:
+        """Give it this whole configuration; BucketNotFound if it is not there."""
+        ...
+
+    def create_or_update_object_store(
+        self, config: ObjectStoreConfig | None = None, **fields: Unpack[ObjectStoreConfigDict]
+    ) -> ObjectStore:
+        """Have it with this configuration, whether it was there or not."""
+        ...
+
+    def object_store(self, bucket: str) -> ObjectStore:
+        """The bucket of this name; BucketNotFound."""
+        ...
+
+    def delete_object_store(self, bucket: str) -> None:
+        """Delete it with all its objects; BucketNotFound."""
+        ...
+
+    def object_store_names(self) -> list[str]:
+        """The names of all buckets of objects."""
+        ...
+
+    def object_stores(self) -> Listing[ObjectStoreStatus]:
+        """Return all buckets of objects, with their configuration and contents.
+
+        `missing` and `offline` of the list name buckets that exist and are not in it.
+        """
+        ...
+
+    def subscribe(
+        self,
+        subject: str = "",
+        config: ConsumerConfigLike | None = None,
+        *,
+        stream: str = "",
+        durable: str = "",
+        queue: str = "",
+        ordered: bool = False,
+        bind: bool = False,
+        delete_on_end: bool | None = None,
+        alarm_after: float = 3.0,
+        max_pending_messages: int | None = None,
+        max_pending_bytes: int | None = None,
+        nak_on_exit: bool = False,
+        **fields: Unpack[ConsumerConfigDict],
+    ) -> PushMessages:
+        """Messages of this subject as the server pushes them: `async with` it, and iterate.
+
+        stream   where they are; without it the one stream that takes the subject
+        durable  the consumer of this name, which is created if it is not there; likewise `name`,
+                 for one that goes when nobody listens; without either it is this call's own
+        queue    share the messages with all who say the same; it is the durable name as well if
+                 none is given
+        ordered  each message once and in order, by consumers of its own that are made anew when
+                 anything is missing (ADR-17); nothing is acknowledged
+        bind     never create a consumer: ConsumerNotFound
+        delete_on_end
+                 delete the consumer at the end of the subscription, if this call created it: by
+                 default only one without durable name and queue
+        alarm_after
+                 how many heartbeats may be missing; only with idle_heartbeat
+        max_pending_messages, max_pending_bytes
+                 what may wait to be taken; more is dropped and told; 0: any
+        nak_on_exit
+                 when the block is left, nak the messages that were not taken, so that they are
+                 redelivered at once and not after their ack wait
+
+        The other keywords are the fields of a new consumer. One that is there has to have them all:
+        ConfigMismatch, or another BindRefused, if it is not what was asked for.
+        """
+        ...
+
+    def pull_subscribe(
+        self,
+        subject: str = "",
+        config: ConsumerConfigLike | None = None,
+        *,
+        stream: str = "",
+        durable: str = "",
+        bind: bool = False,
+        **fields: Unpack[ConsumerConfigDict],
+    ) -> PullSubscription:
+        """A pull consumer of this subject, to be fetched from: the older way (ADR-13).
+
+        stream   where they are; without it the one stream that takes the subject
+        durable  the consumer of this name, which is created if it is not there; likewise `name`;
+                 without either it is this call's own, and deleted by `unsubscribe`
+        bind     never create a consumer: ConsumerNotFound
+
+        The other keywords are the fields of a new consumer. One that is there has to have them all:
+        ConfigMismatch, or another BindRefused, if it is not what was asked for.
+        """
+        ...
+
+    def publish(
+        self,
+        subject: str,
+        data: BytesLike = b"",
+        *,
+        timeout: float | None = None,
+        retries: int = 2,
+        **options: Unpack[PublishOptions],
+    ) -> PubAck:
+        """Store a message in the stream that takes the subject; returns when it is stored.
+
+        headers       more headers
+        msg_id        within its duplicate window a stream stores one message of each id; a second
+                      one is acknowledged with `duplicate` set
+        expect_stream, expect_last_seq, expect_last_subject_seq (of expect_last_subject, which may
+        have wildcards, instead of the message's own), expect_last_msg_id
+                      refused unless that holds: WrongStream, WrongLastSequence, WrongLastMsgId
+        ttl           seconds until the stream drops it, or "never"
+
+        When nobody is there (503) it is tried again after 250 ms, `retries` times (-1: until the
+        timeout), and for 10 s in a cluster, which may be electing; then NoStreamResponse. The
+        timeout is for all of that; without one each try has the timeout of this JetStream.
+
+        PublishInDoubt: no acknowledgment came, so the message may be stored or not. If that is
+        because of the timeout, the error is a TimeoutExpired as well.
+        """
+        ...
+
+    def add_to_counter(self, subject: str, by: int = 1, **options: Unpack[PublishOptions]) -> int:
+        """Add to the counter of this subject; returns its new value (needs allow_msg_counter)."""
+        ...
+
+    def schedule(
+        self,
+        subject: str,
+        data: BytesLike = b"",
+        *,
+        when: str,
+        target: str,
+        source: str = "",
+        schedule_ttl: float | str | None = None,
+        time_zone: str = "",
+        rollup: bool = False,
+        **options: Unpack[PublishOptions],
+    ) -> PubAck:
+        """Have the stream publish this to `target` later, once or again and again (ADR-51).
+
+        `when` is "@at <RFC 3339>", "@every 5m", "@daily" or a cron expression of six fields, in
+        `time_zone`. With a `source` the last message of that subject is published instead; with
+        `rollup` each one replaces those before it. The schedule is the message stored under
+        `subject`: publish it anew to change it, purge it to cancel it. Needs allow_msg_schedules.
+        """
+        ...
+
+    def publisher(
+        self, *, max_pending: int = 1000, ack_timeout: float | None = None, retries: int = 2
+    ) -> PublishWindow:
+        """Return a window of publishes: `with js.publisher() as window`."""
+        ...
+
+    def atomic_batch(self, *, timeout: float | None = None) -> AtomicBatch:
+        """Return a batch of messages of which the stream stores all or none."""
+        ...
+
+    def fast_batch(
+        self,
+        *,
+        allow_gaps: bool = False,
+        flow: int = 500,
+        max_acks: int = 2,
+        ack_timeout: float | None = None,
+    ) -> FastBatch:
+        """Return a batch for fast ingestion: `with js.fast_batch() as batch`."""
+        ...

@@ -1,0 +1,293 @@
+# Written by `python -m tests.facades`. Do not edit.
+
+from collections.abc import Callable, Iterator
+
+from typing_extensions import Self
+
+from jetstream import message as _messages
+from jetstream.api.metadata import Metadata
+from jetstream.machine import iteration as _iteration
+from jetstream.pull import batch as _fetching
+from jetstream.pull import messages as _consuming
+from jetstream.schema.info import ConsumerInfo
+from jetstream.subscribe import pull as _pull_subscribe
+from natsproto.errors import NatsError
+from natsproto.port import BlockingPort
+from natsproto.wire.headers import Headers
+from natsproto.wire.record import Record
+
+class JsMsg:
+    """A message from JetStream: the attributes of Msg, its metadata, and its acknowledgments."""
+
+    __slots__ = ("inner", "port")
+    inner: _messages.JsMsg
+    port: BlockingPort
+
+    def __init__(self, inner: _messages.JsMsg, port: BlockingPort) -> None: ...
+    @property
+    def subject(self) -> str:
+        """The subject that the message was published to."""
+        ...
+
+    @property
+    def reply(self) -> str:
+        """The subject of acknowledgments, which is opaque."""
+        ...
+
+    @property
+    def sid(self) -> int:
+        """The id of the subscription that received the message."""
+        ...
+
+    @property
+    def data(self) -> bytes:
+        """The payload."""
+        ...
+
+    @property
+    def headers(self) -> Headers | None:
+        """The headers, or None; raises HeaderError if they are invalid."""
+        ...
+
+    @property
+    def status(self) -> int:
+        """The inline status of the header block, or 0."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """The text after the inline status, or ""."""
+        ...
+
+    @property
+    def raw_subject(self) -> bytes:
+        """The subject as received."""
+        ...
+
+    @property
+    def raw_reply(self) -> bytes:
+        """The reply subject as received."""
+        ...
+
+    @property
+    def raw_headers(self) -> bytes | None:
+        """The header block as received, or None."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """The length on the wire, including the control line."""
+        ...
+
+    @property
+    def metadata(self) -> Metadata:
+        """Stream, consumer, sequences and time; raises NotJetStreamMessage if there are none."""
+        ...
+
+    @property
+    def settled(self) -> bool:
+        """Whether the message needs no acknowledgment, or no more."""
+        ...
+
+    def ack(self) -> None:
+        """Acknowledge the message: it is not redelivered."""
+        ...
+
+    def ack_sync(self, timeout: float = 5.0) -> None:
+        """Acknowledge the message, and wait until the server confirms it.
+
+        After TimeoutExpired the result is unknown: only the confirmation may be lost. The message
+        is not settled then, and the call can be repeated. Raises NoResponders if the consumer was
+        deleted.
+        """
+        ...
+
+    def nak(self, delay: float | None = None) -> None:
+        """Reject the message: it is redelivered, at once or after `delay` seconds."""
+        ...
+
+    def term(self, reason: str = "") -> None:
+        """Terminate the message: it is not redelivered. The reason appears in the advisory.
+
+        Servers before 2.10.4 do not support reasons: the message is terminated without one.
+        """
+        ...
+
+    def in_progress(self) -> None:
+        """Extend the time for the acknowledgment: it starts again. Can be called repeatedly."""
+        ...
+
+    def __repr__(self) -> str: ...
+
+class Batch:
+    """The messages of a fetch, as a sequence; `error` is the reason if it ended early."""
+
+    __slots__ = ("_messages", "error")
+    error: NatsError | None
+
+    def __init__(self, inner: _consuming.Batch, port: BlockingPort) -> None: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int) -> JsMsg: ...
+    def __iter__(self) -> Iterator[JsMsg]: ...
+    def __repr__(self) -> str: ...
+
+class Fetch:
+    """A fetch that yields each message when it arrives. Returned by Consumer.iter_fetch.
+
+    The pull is sent when the iteration starts, and the iteration ends with the batch. If the pull
+    fails, the error is raised after the messages that arrived before. If the loop is left early,
+    the next fetch returns the messages that were not taken.
+    """
+
+    inner: _fetching.Fetch
+    port: BlockingPort
+
+    def __init__(self, inner: _fetching.Fetch, port: BlockingPort) -> None: ...
+    def close(self) -> None:
+        """End the iteration now, without waiting for the garbage collector."""
+        ...
+
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> JsMsg: ...
+
+class PullSubscription:
+    """A consumer to fetch from. Returned by JetStream.pull_subscribe; end it with `unsubscribe`."""
+
+    inner: _pull_subscribe.PullSubscription
+    port: BlockingPort
+
+    def __init__(self, inner: _pull_subscribe.PullSubscription, port: BlockingPort) -> None: ...
+    @property
+    def stream(self) -> str:
+        """The name of its stream."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """The name of the consumer."""
+        ...
+
+    @property
+    def cached_info(self) -> ConsumerInfo | None:
+        """The latest info of the consumer; None if the lookup failed."""
+        ...
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was unsubscribed."""
+        ...
+
+    def info(self) -> ConsumerInfo:
+        """Configuration and state of the consumer now; ConsumerNotFound if it is gone."""
+        ...
+
+    def fetch(self, batch: int = 1, timeout: float = 5.0) -> Batch:
+        """Fetch up to `batch` messages that are there now; if there are none, wait for the first.
+
+        It raises TimeoutExpired if none arrives within `timeout`, as other clients do;
+        Consumer.fetch waits for a full batch, and returns an empty one instead. If the pull fails
+        after messages arrived, the batch has them, and the `error`.
+        """
+        ...
+
+    def unsubscribe(self) -> None:
+        """End it: a fetch that waits raises. Deletes the consumer if this made it, for itself.
+
+        What was fetched and nobody took, because of a cancellation, is given back to the consumer.
+        """
+        ...
+
+    def __enter__(self) -> PullSubscription: ...
+    def __exit__(self, *exc: object) -> None: ...
+    def __repr__(self) -> str: ...
+
+class MachineEvents:
+    """The events of an iteration: iterate them, or call `next`."""
+
+    inner: _iteration.MachineEvents
+    port: BlockingPort
+
+    def __init__(self, inner: _iteration.MachineEvents, port: BlockingPort) -> None: ...
+    def next(self, timeout: float | None = None) -> Record:
+        """The next event; TimeoutExpired, or ConnectionClosed when there will be none."""
+        ...
+
+    def __next__(self) -> Record: ...
+    def __iter__(self) -> Self: ...
+
+def facade_or_none(msg: _messages.JsMsg | None, port: BlockingPort) -> JsMsg | None:
+    """Return the facade of a message, or None."""
+    ...
+
+class Iteration:
+    """The common part of Messages and PushMessages."""
+
+    inner: _iteration.Iteration
+    port: BlockingPort
+
+    def __init__(self, inner: _iteration.Iteration, port: BlockingPort) -> None: ...
+    @property
+    def pending(self) -> int:
+        """Number of messages that are ready to be taken."""
+        ...
+
+    @property
+    def closed(self) -> bool:
+        """Whether the iteration has ended."""
+        ...
+
+    def next(self, timeout: float | None = None) -> JsMsg:
+        """The next message; TimeoutExpired, or InvalidState when the iteration would have ended."""
+        ...
+
+    def stop(self, *, nak: bool = False) -> list[JsMsg]:
+        """End now. Returns the messages that were not taken; nak: give them back to the consumer.
+
+        Otherwise they will be delivered again when their ack wait is over.
+        """
+        ...
+
+    def drain(self, timeout: float = 10.0) -> None:
+        """Want no more, but get what is on its way: the iteration ends with the last of it."""
+        ...
+
+    def run(
+        self,
+        callback: Callable[[JsMsg], object],
+        *,
+        concurrency: int = 1,
+        nak: bool = False,
+        on_error: Callable[[JsMsg, Exception], object] | None = None,
+    ) -> None:
+        """Call `callback(msg)` for each message, in up to `concurrency` threads at once.
+
+        Returns when the iteration has ended and all callbacks are done.
+        When a callback raises, `on_error(msg, error)` is called, and the next message is handled.
+        Without `on_error`, or if that raises, no other callback starts, the running ones finish,
+        the iteration stops, and the error is raised; `nak` as in `stop`.
+        """
+        ...
+
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> JsMsg: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *exc: object) -> None: ...
+
+class Messages(Iteration):
+    """The messages of a consume(): iterate it. Returned by Consumer.consume.
+
+    The iteration ends with `stop`, `drain`, `stop_after` or the end of the client. It raises if the
+    consumer was deleted or cannot be pulled from. It survives all other errors, and reports them as
+    `events`.
+    """
+
+    events: PullEvents
+
+    def __init__(self, inner: _consuming.Messages, port: BlockingPort) -> None: ...
+    @property
+    def dropped(self) -> int:
+        """Number of messages that were not requested, since the start: an error of the server."""
+        ...
+
+class PullEvents(MachineEvents):
+    """The events of a consume()."""
