@@ -29,15 +29,15 @@ from jetstream.blocking.push import PushEvents as PushEvents
 from jetstream.blocking.push import PushMessages as PushMessages
 from jetstream.config import ConsumerConfigDict, StreamConfigDict
 from jetstream.consumer import KnownConfig
-from jetstream.context import ConsumerConfigLike, StreamConfigLike
 from jetstream.events import Loss
 from jetstream.kv.config import KeyValueConfig, KeyValueConfigDict, KeyValueStatus
+from jetstream.management import ConsumerConfigLike, StreamConfigLike
 from jetstream.objects.config import ObjectStoreConfig, ObjectStoreConfigDict, ObjectStoreStatus
 from jetstream.publish import atomic as _batch
 from jetstream.publish import fast as _fast
 from jetstream.publish import window as _window
 from jetstream.publish import window_machine as _publisher
-from jetstream.publish.request import PublishOptions
+from jetstream.publish.headers import PublishOptions
 from jetstream.pull.options import PriorityOptions
 from jetstream.schema.consumer_config import DeliverPolicy, ReplayPolicy
 from jetstream.schema.info import AccountInfo, ConsumerInfo, ConsumerPause, PubAck, StreamInfo
@@ -434,6 +434,10 @@ class PublishWindow:
         """Flush, and end the window."""
         ...
 
+    def abandon(self) -> None:
+        """End the window without waiting; publishes without an acknowledgment fail."""
+        ...
+
     def __enter__(self) -> PublishWindow: ...
     def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None: ...
 
@@ -527,7 +531,7 @@ class JetStream:
     ) -> None: ...
     def __repr__(self) -> str: ...
     def account_info(self) -> AccountInfo:
-        """What the account may use of JetStream, and what it uses."""
+        """Return the limits and the usage of the account."""
         ...
 
     def create_stream(
@@ -537,10 +541,10 @@ class JetStream:
         pedantic: bool = False,
         **fields: Unpack[StreamConfigDict],
     ) -> Stream:
-        """Create the stream; fine if it exists with the same configuration.
+        """Create a stream, unless it exists with the same configuration.
 
-        StreamNameInUse if it exists with another one; the error names the fields that differ.
-        With `pedantic` the server refuses a configuration that it would otherwise adjust.
+        StreamNameInUse: it exists with another configuration; the error names the fields that
+        differ. With `pedantic` the server rejects a configuration that it would otherwise adjust.
         """
         ...
 
@@ -551,10 +555,10 @@ class JetStream:
         pedantic: bool = False,
         **fields: Unpack[StreamConfigDict],
     ) -> Stream:
-        """Change the stream; StreamNotFound if it does not exist.
+        """Update a stream; raise StreamNotFound if it does not exist.
 
-        Keywords alone change these fields; the others stay as they are. A `config` replaces the
-        whole configuration. `pedantic`: as in create_stream.
+        Keywords alone change only these fields. A `config` replaces the whole configuration.
+        `pedantic`: as in create_stream.
         """
         ...
 
@@ -565,19 +569,19 @@ class JetStream:
         pedantic: bool = False,
         **fields: Unpack[StreamConfigDict],
     ) -> Stream:
-        """Create the stream, or update it if it exists.
+        """Create a stream, or update it if it exists.
 
-        Of a stream that exists, keywords alone change these fields; the others stay as they are.
-        A `config` replaces the whole configuration. `pedantic`: as in create_stream.
+        If it exists, keywords alone change only these fields. A `config` replaces the whole
+        configuration. `pedantic`: as in create_stream.
         """
         ...
 
     def stream(self, name: str) -> Stream:
-        """The stream of this name, with its info; StreamNotFound."""
+        """Return the stream of this name, with its info; raise StreamNotFound."""
         ...
 
     def delete_stream(self, name: str) -> None:
-        """Delete it with its messages and consumers; StreamNotFound."""
+        """Delete a stream with its messages and consumers; raise StreamNotFound."""
         ...
 
     def streams(self, subject: str = "") -> Listing[StreamInfo]:
@@ -592,7 +596,10 @@ class JetStream:
         ...
 
     def stream_name_by_subject(self, subject: str) -> str:
-        """The one stream that takes the subject; StreamNotFound; AmbiguousStream if several do."""
+        """Return the name of the stream with this subject.
+
+        StreamNotFound: no stream has it. AmbiguousStream: more than one stream does.
+        """
         ...
 
     def create_consumer(
@@ -603,11 +610,11 @@ class JetStream:
         pedantic: bool = False,
         **fields: Unpack[ConsumerConfigDict],
     ) -> Consumer:
-        """Create the consumer; fine if it exists with the same configuration.
+        """Create a consumer, unless it exists with the same configuration.
 
-        ConsumerExists if it exists with another one; the error names the fields that differ.
-        Without `name` and `durable_name` it is an ephemeral one with a name of its own.
-        With `pedantic` the server refuses a configuration that it would otherwise adjust.
+        ConsumerExists: it exists with another configuration; the error names the fields that
+        differ. Without `name` and `durable_name` the consumer is ephemeral, with a random name.
+        With `pedantic` the server rejects a configuration that it would otherwise adjust.
         """
         ...
 
@@ -619,10 +626,10 @@ class JetStream:
         pedantic: bool = False,
         **fields: Unpack[ConsumerConfigDict],
     ) -> Consumer:
-        """Change the consumer; ConsumerDoesNotExist if it does not exist.
+        """Update a consumer; raise ConsumerDoesNotExist if it does not exist.
 
-        Keywords alone change these fields; the others stay as they are. A `config` replaces the
-        whole configuration. `pedantic`: as in create_consumer.
+        Keywords alone change only these fields. A `config` replaces the whole configuration.
+        `pedantic`: as in create_consumer.
         """
         ...
 
@@ -634,29 +641,32 @@ class JetStream:
         pedantic: bool = False,
         **fields: Unpack[ConsumerConfigDict],
     ) -> Consumer:
-        """Create the consumer, or update it if it exists.
+        """Create a consumer, or update it if it exists.
 
-        Of a consumer that exists, keywords alone change these fields; the others stay as they are.
-        A `config` replaces the whole configuration. `pedantic`: as in create_consumer.
+        If it exists, keywords alone change only these fields. A `config` replaces the whole
+        configuration. `pedantic`: as in create_consumer.
         """
         ...
 
     def consumer(self, stream: str, name: str) -> Consumer:
-        """The consumer of this name, with its info; ConsumerNotFound, StreamNotFound."""
+        """Return the consumer of this name, with its info.
+
+        ConsumerNotFound, StreamNotFound: one of them does not exist.
+        """
         ...
 
     def bind_consumer(self, stream: str, name: str, **known: Unpack[KnownConfig]) -> BoundConsumer:
-        """A handle to the consumer of this name, without a lookup: nothing is sent.
+        """Return a handle to a consumer without looking it up: nothing is sent.
 
-        This is for clients that may pull and acknowledge, but may not call the rest of the API, or
-        cannot reach it, as with a consumer of another account. If no such consumer exists, the
-        first fetch says so. `known` are fields of its configuration that are not the server's
-        defaults: ack_policy, ack_wait, backoff, priority_policy. `info` finds them out, too.
+        This is for clients that may pull and acknowledge but have no permission for the rest of the
+        API, or cannot reach it, as with a consumer of another account. If the consumer does not
+        exist, the first fetch raises. `known` are fields of its configuration that differ from the
+        server's defaults: ack_policy, ack_wait, backoff, priority_policy. `info` reads them, too.
         """
         ...
 
     def delete_consumer(self, stream: str, name: str) -> None:
-        """Delete it; ConsumerNotFound."""
+        """Delete a consumer; raise ConsumerNotFound if it does not exist."""
         ...
 
     def consumers(self, stream: str) -> Listing[ConsumerInfo]:
@@ -671,56 +681,59 @@ class JetStream:
         ...
 
     def pause_consumer(self, stream: str, name: str, until: TimestampLike) -> ConsumerPause:
-        """Deliver nothing until then: a Timestamp, an aware datetime, RFC 3339 or nanoseconds."""
+        """Pause deliveries until a time: a Timestamp, aware datetime, RFC 3339 or nanoseconds."""
         ...
 
     def resume_consumer(self, stream: str, name: str) -> ConsumerPause:
-        """Deliver again, at once."""
+        """Resume deliveries now."""
         ...
 
     def reset_consumer(self, stream: str, name: str, seq: int = 0) -> ConsumerInfo:
-        """Start anew: at that sequence of the stream, or at the acknowledged floor (0)."""
+        """Restart a consumer at this sequence of the stream, or at its ack floor (0)."""
         ...
 
     def unpin_consumer(self, stream: str, name: str, group: str) -> None:
-        """Take the pin of a priority group from the client that holds it."""
+        """Unpin the client that a priority group is pinned to."""
         ...
 
     def create_key_value(
         self, config: KeyValueConfig | None = None, **fields: Unpack[KeyValueConfigDict]
     ) -> KeyValue:
-        """Create a bucket. If it exists, what is given must be as it is there: BucketExists."""
+        """Create a bucket; raise BucketExists if it exists and a given field differs."""
         ...
 
     def update_key_value(
         self, config: KeyValueConfig | None = None, **fields: Unpack[KeyValueConfigDict]
     ) -> KeyValue:
-        """Give it this whole configuration; BucketNotFound if it is not there.
+        """Replace the configuration of a bucket; raise BucketNotFound if it does not exist.
 
-        What a KeyValueConfig does not say about its stream, because another client set it, stays.
+        Settings of its stream that a KeyValueConfig has no field for stay as they are.
         """
         ...
 
     def create_or_update_key_value(
         self, config: KeyValueConfig | None = None, **fields: Unpack[KeyValueConfigDict]
     ) -> KeyValue:
-        """Have it with this configuration, whether it was there or not."""
+        """Create a bucket, or replace its configuration if it exists."""
         ...
 
     def key_value(self, bucket: str) -> KeyValue:
-        """The bucket of this name; BucketNotFound; NotABucket if the stream is something else."""
+        """Return the bucket of this name.
+
+        BucketNotFound: it does not exist. NotABucket: the stream is not a key-value bucket.
+        """
         ...
 
     def delete_key_value(self, bucket: str) -> None:
-        """Delete it with all its keys; BucketNotFound."""
+        """Delete a bucket with all its keys; raise BucketNotFound if it does not exist."""
         ...
 
     def key_value_names(self) -> list[str]:
-        """The names of all buckets."""
+        """List the names of all buckets."""
         ...
 
     def key_values(self) -> Listing[KeyValueStatus]:
-        """Return all buckets, with their configuration and contents.
+        """List all buckets, with their configuration and state.
 
         `missing` and `offline` of the list name buckets that exist and are not in it.
         """
@@ -729,35 +742,35 @@ class JetStream:
     def create_object_store(
         self, config: ObjectStoreConfig | None = None, **fields: Unpack[ObjectStoreConfigDict]
     ) -> ObjectStore:
-        """Create a bucket. If it exists, what is given must be as it is there: BucketExists."""
+        """Create an object store; raise BucketExists if it exists and a given field differs."""
         ...
 
     def update_object_store(
         self, config: ObjectStoreConfig | None = None, **fields: Unpack[ObjectStoreConfigDict]
     ) -> ObjectStore:
-        """Give it this whole configuration; BucketNotFound if it is not there."""
+        """Replace the configuration of an object store; raise BucketNotFound."""
         ...
 
     def create_or_update_object_store(
         self, config: ObjectStoreConfig | None = None, **fields: Unpack[ObjectStoreConfigDict]
     ) -> ObjectStore:
-        """Have it with this configuration, whether it was there or not."""
+        """Create an object store, or replace its configuration if it exists."""
         ...
 
     def object_store(self, bucket: str) -> ObjectStore:
-        """The bucket of this name; BucketNotFound."""
+        """Return the object store of this name; raise BucketNotFound if it does not exist."""
         ...
 
     def delete_object_store(self, bucket: str) -> None:
-        """Delete it with all its objects; BucketNotFound."""
+        """Delete an object store with all its objects; raise BucketNotFound."""
         ...
 
     def object_store_names(self) -> list[str]:
-        """The names of all buckets of objects."""
+        """List the names of all object stores."""
         ...
 
     def object_stores(self) -> Listing[ObjectStoreStatus]:
-        """Return all buckets of objects, with their configuration and contents.
+        """List all object stores, with their configuration and state.
 
         `missing` and `offline` of the list name buckets that exist and are not in it.
         """
@@ -780,29 +793,29 @@ class JetStream:
         nak_on_exit: bool = False,
         **fields: Unpack[ConsumerConfigDict],
     ) -> PushMessages:
-        """Messages of this subject as the server pushes them: `async with` it, and iterate.
+        """Subscribe to messages that the server pushes: `async with` the result, and iterate.
 
-        stream   where they are; without it the one stream that takes the subject
-        durable  the consumer of this name, which is created if it is not there; likewise `name`,
-                 for one that goes when nobody listens; without either it is this call's own
-        queue    share the messages with all who say the same; it is the durable name as well if
-                 none is given
-        ordered  each message once and in order, by consumers of its own that are made anew when
-                 anything is missing (ADR-17); nothing is acknowledged
-        bind     never create a consumer: ConsumerNotFound
+        stream   the stream; by default the one with this subject
+        durable  the name of a durable consumer, which is created if it does not exist; likewise
+                 `name`, for a consumer that the server deletes when it is unused; without either
+                 the consumer belongs to this call alone
+        queue    the queue group to share the messages with; also the durable name if none is given
+        ordered  deliver each message once and in order, through consumers that are recreated
+                 whenever a message is missing (ADR-17); nothing is acknowledged
+        bind     never create a consumer; raise ConsumerNotFound instead
         delete_on_end
-                 delete the consumer at the end of the subscription, if this call created it: by
-                 default only one without durable name and queue
+                 delete the consumer at the end of the subscription, if this call created it; by
+                 default only a consumer without durable name and queue
         alarm_after
-                 how many heartbeats may be missing; only with idle_heartbeat
+                 how many heartbeats may be missed; only with idle_heartbeat
         max_pending_messages, max_pending_bytes
-                 what may wait to be taken; more is dropped and told; 0: any
+                 how much may wait to be read; more is dropped and reported; 0: no limit
         nak_on_exit
-                 when the block is left, nak the messages that were not taken, so that they are
+                 when the block is left, nak the messages that were not read, so that they are
                  redelivered at once and not after their ack wait
 
-        The other keywords are the fields of a new consumer. One that is there has to have them all:
-        ConfigMismatch, or another BindRefused, if it is not what was asked for.
+        The other keywords are the fields of a new consumer. A consumer that exists must have the
+        same values: ConfigMismatch, or another BindRefused, if it differs.
         """
         ...
 
@@ -816,15 +829,16 @@ class JetStream:
         bind: bool = False,
         **fields: Unpack[ConsumerConfigDict],
     ) -> PullSubscription:
-        """A pull consumer of this subject, to be fetched from: the older way (ADR-13).
+        """Return a pull consumer of a subject, to fetch from: the older API (ADR-13).
 
-        stream   where they are; without it the one stream that takes the subject
-        durable  the consumer of this name, which is created if it is not there; likewise `name`;
-                 without either it is this call's own, and deleted by `unsubscribe`
-        bind     never create a consumer: ConsumerNotFound
+        stream   the stream; by default the one with this subject
+        durable  the name of a durable consumer, which is created if it does not exist; likewise
+                 `name`; without either the consumer belongs to this call alone, and `unsubscribe`
+                 deletes it
+        bind     never create a consumer; raise ConsumerNotFound instead
 
-        The other keywords are the fields of a new consumer. One that is there has to have them all:
-        ConfigMismatch, or another BindRefused, if it is not what was asked for.
+        The other keywords are the fields of a new consumer. A consumer that exists must have the
+        same values: ConfigMismatch, or another BindRefused, if it differs.
         """
         ...
 
@@ -837,27 +851,31 @@ class JetStream:
         retries: int = 2,
         **options: Unpack[PublishOptions],
     ) -> PubAck:
-        """Store a message in the stream that takes the subject; returns when it is stored.
+        """Publish a message to the stream with this subject, and return when it is stored.
 
-        headers       more headers
-        msg_id        within its duplicate window a stream stores one message of each id; a second
-                      one is acknowledged with `duplicate` set
-        expect_stream, expect_last_seq, expect_last_subject_seq (of expect_last_subject, which may
-        have wildcards, instead of the message's own), expect_last_msg_id
-                      refused unless that holds: WrongStream, WrongLastSequence, WrongLastMsgId
-        ttl           seconds until the stream drops it, or "never"
+        headers       the message's headers
+        msg_id        an id by which the stream discards duplicates: it stores one message of each
+                      id within its duplicate window; the PubAck of another one has `duplicate` set
+        expect_stream, expect_last_seq, expect_last_msg_id, expect_last_subject_seq
+                      conditions; if one fails, the message is not stored: WrongStream,
+                      WrongLastSequence, WrongLastMsgId
+        expect_last_subject
+                      the subject of expect_last_subject_seq, wildcards allowed, instead of the
+                      message's own
+        ttl           seconds until the stream deletes the message, or "never"
 
-        When nobody is there (503) it is tried again after 250 ms, `retries` times (-1: until the
-        timeout), and for 10 s in a cluster, which may be electing; then NoStreamResponse. The
-        timeout is for all of that; without one each try has the timeout of this JetStream.
+        On 503 (no responders) the publish is retried after 250 ms, `retries` times (-1: until the
+        timeout), and for 10 s in a cluster, which may be electing a leader; then NoStreamResponse
+        is raised. The timeout covers all of that; without one each try has the timeout of this
+        JetStream.
 
-        PublishInDoubt: no acknowledgment came, so the message may be stored or not. If that is
+        PublishInDoubt: no acknowledgment arrived, so the message may be stored or not. If that is
         because of the timeout, the error is a TimeoutExpired as well.
         """
         ...
 
     def add_to_counter(self, subject: str, by: int = 1, **options: Unpack[PublishOptions]) -> int:
-        """Add to the counter of this subject; returns its new value (needs allow_msg_counter)."""
+        """Add to the counter of a subject, and return its new value (needs allow_msg_counter)."""
         ...
 
     def schedule(
@@ -873,12 +891,12 @@ class JetStream:
         rollup: bool = False,
         **options: Unpack[PublishOptions],
     ) -> PubAck:
-        """Have the stream publish this to `target` later, once or again and again (ADR-51).
+        """Let the stream publish a message to `target` later, once or repeatedly (ADR-51).
 
         `when` is "@at <RFC 3339>", "@every 5m", "@daily" or a cron expression of six fields, in
         `time_zone`. With a `source` the last message of that subject is published instead; with
-        `rollup` each one replaces those before it. The schedule is the message stored under
-        `subject`: publish it anew to change it, purge it to cancel it. Needs allow_msg_schedules.
+        `rollup` each message replaces the earlier ones. The schedule is the message stored under
+        `subject`: publish again to change it, purge it to cancel it. Needs allow_msg_schedules.
         """
         ...
 

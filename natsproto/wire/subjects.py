@@ -100,7 +100,7 @@ def check_known_name(what: str, name: str) -> str:
 
 def _check_name(what: str, name: str, rule: str) -> None:
     if name == "":
-        raise InvalidName("%s has an empty name" % what, rule)
+        raise InvalidName("%s is empty: a name is required" % what, rule)
     raw = _check_text(what, name, rule, InvalidName)
     for char in _NAME_FORBIDDEN:
         if char in name:

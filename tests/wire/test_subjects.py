@@ -94,7 +94,7 @@ def test_subjects_to_publish_and_to_subscribe(subject, publish, subscribe):
         (lambda: check_subscribe(">.a"), "subject '>.a' has '>' before the last token (SUBJ-3)"),
         (lambda: check_queue("a b"), "queue 'a b' contains a space (SUBJ-5)"),
         (lambda: check_new_name("stream", "a.b"), "stream 'a.b' contains '.' (SUBJ-7)"),
-        (lambda: check_new_name("stream", ""), "stream has an empty name (SUBJ-7)"),
+        (lambda: check_new_name("stream", ""), "stream is empty: a name is required (SUBJ-7)"),
         (
             lambda: check_new_name("durable", "é"),
             "durable 'é' contains 'é', which is not printable ASCII (SUBJ-7)",

@@ -264,7 +264,7 @@ def test_events_of_a_consume():
 
 
 def test_other_clients_are_told_where_to_go():
-    with pytest.raises(InvalidValue, match=r"there is jetstream\.JetStream"):
+    with pytest.raises(InvalidValue, match=r"use jetstream\.JetStream"):
         blocking.JetStream(Stage().client)
 
 
