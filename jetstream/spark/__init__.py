@@ -2,8 +2,8 @@
 
     spark.read.format("jetstream").option("stream", "ORDERS").load()
 
-Spark finds the format by itself where this package is installed (see pyspark_jetstream); elsewhere
-`spark.dataSource.register(JetStreamDataSource)` makes it known. Needs the extra `spark`.
+Spark finds the format where this package is installed (see pyspark_jetstream); elsewhere, call
+`spark.dataSource.register(JetStreamDataSource)`. Needs the extra `spark`.
 """
 
 from __future__ import annotations

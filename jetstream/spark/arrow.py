@@ -1,8 +1,8 @@
-"""Messages as Arrow record batches, column by column; only the columns that are wanted.
+"""Convert messages to Arrow record batches, column by column; only the requested columns.
 
-Columns cost less than rows: 0.1 us instead of 2 a message. The place of a message in its stream is
-in its reply subject. All replies of one consumer begin alike, so what differs is read as CSV, by
-pyarrow: 0.3 us a message instead of 0.7 for splitting each.
+Columns cost less than rows: 0.1 us instead of 2 us per message. The position of a message in its
+stream is in its reply subject. All replies of one consumer start with the same tokens, and pyarrow
+parses the others as CSV: 0.3 us per message, instead of 0.7 us for splitting each.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SPACE = " \t"
 
 
 class Rows:
-    """Messages on their way into a record batch.
+    """The messages of a future record batch.
 
     `sequences` and `times` (nanoseconds) are int64 arrays; `subjects` and `headers` are raw bytes.
     """
@@ -47,7 +47,7 @@ class Rows:
         self.sequences = sequences
         self.times = times
         self.subjects = subjects
-        self.data = data  # None: the server was told not to send any
+        self.data = data  # None: the payloads were not requested
         self.headers = headers
         #: More columns, by name.
         self.more: dict[str, list[Any]] = {}
@@ -56,7 +56,7 @@ class Rows:
         return len(self.subjects)
 
     def take(self, rows: list[int]) -> Rows:
-        """Those at these positions."""
+        """Return the rows at these positions."""
         data = self.data
         return Rows(
             self.stream,
@@ -69,7 +69,7 @@ class Rows:
 
 
 def arrow_schema(schema: StructType) -> Any:
-    """As Spark wants it, to the letter: since 4.2 the first batch must equal this."""
+    """Return the exact Arrow schema that Spark 4.2 and later require of the first batch."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     names = inspect.signature(to_arrow_schema).parameters
@@ -79,7 +79,7 @@ def arrow_schema(schema: StructType) -> Any:
 
 
 def record_batch(rows: Rows, schema: Any) -> Any:
-    """The columns of this Arrow schema."""
+    """Return a record batch with the columns of this Arrow schema."""
     columns = [_column(rows, field) for field in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -107,18 +107,18 @@ def _column(rows: Rows, field: Any) -> Any:
     return pa.array(rows.more[name], field.type)
 
 
-def _strings(values: Sequence[bytes], kind: Any) -> Any:
+def _strings(values: Sequence[bytes], type_: Any) -> Any:
     try:
-        return pa.array(values, kind)
+        return pa.array(values, type_)
     except pa.ArrowInvalid:
-        # Somebody's subject is not UTF-8, and a column of text has no place for that.
-        return pa.array([value.decode(errors="replace") for value in values], kind)
+        # A subject is not UTF-8, which a column of text cannot represent.
+        return pa.array([value.decode(errors="replace") for value in values], type_)
 
 
-def header_maps(blocks: Sequence[bytes | None], kind: Any) -> Any:
-    """Maps of names to lists of values; null where a message has no headers."""
+def header_maps(blocks: Sequence[bytes | None], type_: Any) -> Any:
+    """Return maps from names to lists of values; null where a message has no headers."""
     if not any(blocks):
-        return pa.nulls(len(blocks), kind)
+        return pa.nulls(len(blocks), type_)
     starts: list[int | None] = []
     names: list[str] = []
     sizes = [0]
@@ -141,16 +141,16 @@ def header_maps(blocks: Sequence[bytes | None], kind: Any) -> Any:
             sizes.append(len(values))
     starts.append(len(names))
     lists = pa.ListArray.from_arrays(
-        pa.array(sizes, pa.int32()), pa.array(values, kind.item_type.value_type)
-    ).cast(kind.item_type)
+        pa.array(sizes, pa.int32()), pa.array(values, type_.item_type.value_type)
+    ).cast(type_.item_type)
     offsets = pa.array(starts, pa.int32())
-    return pa.MapArray.from_arrays(offsets, pa.array(names, kind.key_type), lists).cast(kind)
+    return pa.MapArray.from_arrays(offsets, pa.array(names, type_.key_type), lists).cast(type_)
 
 
 def _regroup(
     block: bytes, begin: int, names: list[str], sizes: list[int], values: list[str]
 ) -> None:
-    """Put the headers of a block that repeats a name where its first ones were put before."""
+    """Replace the headers of a block that repeats a name by their grouped form."""
     names[begin:] = []
     values[sizes[begin] :] = []
     sizes[begin + 1 :] = []
@@ -161,10 +161,10 @@ def _regroup(
 
 
 def read_headers(block: bytes) -> dict[str, list[str]]:
-    """The headers in a block, as far as they can be read.
+    """Return the headers in a block, as far as they can be parsed.
 
-    The server does not look into them, and one odd message must not stop a job. So lines without a
-    name are left out here, and what is not UTF-8 is replaced.
+    The server does not validate them, and one invalid message must not stop a job. So lines without
+    a name are skipped, and bytes that are not UTF-8 are replaced.
     """
     headers: dict[str, list[str]] = {}
     for line in block.decode(errors="replace").split("\r\n")[1:-2]:
@@ -175,7 +175,7 @@ def read_headers(block: bytes) -> dict[str, list[str]]:
 
 
 def pulled_rows(stream: str, messages: list[Msg], bare: bool = False) -> Rows:
-    """What a consumer delivered; `bare`: it was told to leave payloads out."""
+    """Return delivered messages as rows; `bare` if the consumer omits payloads."""
     sequences, times = read_replies([msg.raw_reply for msg in messages])
     return Rows(
         stream,
@@ -188,14 +188,14 @@ def pulled_rows(stream: str, messages: list[Msg], bare: bool = False) -> Rows:
 
 
 def read_replies(replies: list[bytes]) -> tuple[Any, Any]:
-    """Sequences and times, in int64 arrays; NotJetStreamMessage if a reply tells none."""
+    """Return sequences and times as int64 arrays; raise NotJetStreamMessage if a reply has none."""
     first = replies[0].split(b".")
-    # Up to how often it was delivered. The rest: see jetstream.api.metadata.
+    # The tokens up to the number of deliveries; for the others, see jetstream.api.metadata.
     fixed = 5 if len(first) == 9 else 7
     names = [str(i) for i in range(len(first) - fixed)]
     if len(names) >= 4:
         same = b".".join(first[:fixed]) + b"."
-        # What begins in another way, as what is delivered again, stays whole: that is no such row.
+        # A reply that starts differently, such as that of a redelivery, stays whole: not a row.
         rest = b"\n".join([reply.removeprefix(same) for reply in replies])
         with contextlib.suppress(pa.ArrowInvalid):
             return _read_csv(rest, names)

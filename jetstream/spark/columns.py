@@ -1,7 +1,7 @@
-"""The columns that the sink takes.
+"""The columns that the sink accepts.
 
 Without pyarrow: the processes that plan and commit a write need no more than this, and Spark starts
-some for each micro-batch. encoder.py makes of the rows what is sent.
+some of them for each micro-batch. encoder.py encodes the rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from .options import Settings
 
-# What is sent for a row: the subject, the payload, the block of headers if there are any.
+# The encoded form of a row: the subject, the payload, and the header block or None.
 Piece = tuple[bytes, bytes, bytes | None]
 
 STRINGS = "MAP<STRING,STRING>"
@@ -29,26 +29,26 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "ttl": ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "STRING"),
     "expected_last_subject_sequence": ("INT", "BIGINT"),
 }
-_COLLATION = re.compile(" COLLATE [A-Z0-9_]+")  # how a text is compared is no matter here
+_COLLATION = re.compile(" COLLATE [A-Z0-9_]+")  # collations do not matter here
 
 
 def check_columns(schema: StructType, settings: Settings) -> dict[str, str]:
-    """The types of the columns by name; InvalidValue if a write cannot have such a schema."""
-    kinds: dict[str, str] = {}
+    """Return the types of the columns by name; raise InvalidValue if the schema is invalid."""
+    types: dict[str, str] = {}
     for field in schema.fields:
         allowed = COLUMNS.get(field.name)
         if allowed is None:
             text = "column %s cannot be written: select %s"
             raise InvalidValue(text % (shorten(field.name), ", ".join(COLUMNS)))
-        kind = _COLLATION.sub("", field.dataType.simpleString().upper())
-        if kind not in allowed:
+        type_ = _COLLATION.sub("", field.dataType.simpleString().upper())
+        if type_ not in allowed:
             text = "column %s is %s; it can be %s"
-            raise InvalidValue(text % (field.name, cut_middle(kind), " or ".join(allowed)))
-        if field.name in kinds:
-            raise InvalidValue("column %s is there twice" % field.name)
-        kinds[field.name] = kind
-    if "data" not in kinds:
-        raise InvalidValue("column data is missing: it is what is published")
-    if "subject" not in kinds and not settings.given("subject"):
-        raise InvalidValue("there is no column subject and no option subject: where to publish?")
-    return kinds
+            raise InvalidValue(text % (field.name, cut_middle(type_), " or ".join(allowed)))
+        if field.name in types:
+            raise InvalidValue("column %s is duplicated" % field.name)
+        types[field.name] = type_
+    if "data" not in types:
+        raise InvalidValue("column data is missing")
+    if "subject" not in types and not settings.given("subject"):
+        raise InvalidValue("no subject: set option subject or add a column subject")
+    return types

@@ -1,4 +1,4 @@
-"""What differs between the versions of PySpark."""
+"""Differences between the versions of PySpark."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ else:
     except ImportError:
 
         class SupportsTriggerAvailableNow:
-            """Nobody looks for it before 4.2."""
+            """Placeholder: Spark uses it since 4.2."""
 
-        #: Whether Spark hands a start and a limit to latestOffset: since 4.2.
+        #: Whether Spark passes a start and a limit to latestOffset: since 4.2.
         LIMITED = False
     else:
         LIMITED = True
 
-#: Whether readers are shown filters: since 4.1.
+#: Whether Spark passes filters to readers: since 4.1.
 PUSHDOWN = hasattr(datasource.DataSourceReader, "pushFilters")
 #: Whether writers of queries get Arrow batches, not rows: since 4.1.
 ARROW_QUERIES = hasattr(datasource, "DataSourceStreamArrowWriter")

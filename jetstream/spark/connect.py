@@ -1,7 +1,7 @@
 """Connections of Spark's processes: one for each set of options, kept for the next task.
 
-Workers are reused from task to task, and connecting costs more than a small read. A worker has one
-task at a time, so one connection of the blocking adapter serves it.
+Workers are reused from task to task, and connecting costs more than a small read. A worker runs one
+task at a time, so one connection of the blocking adapter is enough.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _clients: dict[tuple[int, str], Client] = {}
 
 
 def jetstream(settings: Settings) -> JetStream:
-    """JetStream as the options say, on this process's connection."""
+    """Return JetStream for these options, on the connection of this process."""
     if settings.given("domain"):
         return JetStream(
             client(settings),
@@ -58,8 +58,8 @@ def jetstream(settings: Settings) -> JetStream:
 
 
 def client(settings: Settings) -> Client:
-    """This process's connection for these options; made if there is none, or if it has ended."""
-    # A child of a fork makes its own: what the parent has is not for it to use, nor to close.
+    """Return the connection of this process for these options; connect if there is none."""
+    # A forked child connects itself: it must neither use nor close its parent's connection.
     key = (os.getpid(), _digest(settings))
     kept = _clients.get(key)
     if kept is None or kept.state == "CLOSED":
@@ -76,7 +76,7 @@ def forget(settings: Settings) -> None:
 
 
 def find_file(settings: Settings, name: str) -> str:
-    """The path in this option, or of the file that was given to Spark under this name."""
+    """Return the path in this option, or that of the file that Spark distributed by this name."""
     from pyspark import SparkFiles
 
     given = settings.text(name)
@@ -93,13 +93,13 @@ def find_file(settings: Settings, name: str) -> str:
 
 def _no_file(name: str, given: str) -> InvalidValue:
     return InvalidValue(
-        "option %s: there is no file %s here, nor one of SparkContext.addFile"
+        "option %s: file %s does not exist here, nor among the files of SparkContext.addFile"
         % (name, shorten(given))
     )
 
 
 def _digest(settings: Settings) -> str:
-    # A digest: the key of a dict shows itself in dumps, and there are passwords in it.
+    # A digest, because the key of a dict appears in dumps, and the options contain passwords.
     values = [settings.get(name) for name in _CONNECTION]
     return hashlib.sha256(pickle.dumps(values)).hexdigest()
 

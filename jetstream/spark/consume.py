@@ -103,11 +103,11 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(self._most)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        return None  # a number of batches tells nothing about lag
+        return None  # the number of a batch is no measure of lag
 
     def prepareForTriggerAvailableNow(self) -> None:
         info = retry(self._consumer).cached_info
-        # Also what was delivered and not acknowledged: it may come again.
+        # Including unacknowledged messages, which may be redelivered.
         self._left = info.num_pending + info.num_ack_pending
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
@@ -115,7 +115,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if number == self._read(start):
             return []
         if number not in self._batches:
-            # Of a driver that died: what it had taken comes again, now or later.
+            # The batch of a driver that died: its messages are redelivered, now or later.
             self._batches[number] = self._take(_BRIEFLY, False)
         messages = [
             (msg.raw_subject, msg.raw_reply, msg.data, msg.raw_headers)
@@ -161,8 +161,8 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             number = None
         if type(number) is not int or {**offset, "v": VERSION} != self._offset(number):
             text = (
-                "offset %s in the checkpoint is not of consumer %s of stream %s: a query of another"
-                " kind needs a checkpoint of its own"
+                "offset %s in the checkpoint does not belong to consumer %s of stream %s: use"
+                " another checkpoint"
             )
             raise InvalidValue(text % (shorten(offset), self.name, self.stream))
         return number
@@ -177,7 +177,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if config.deliver_subject:
             raise InvalidValue("mode=consume: consumer %s is not a pull consumer" % self.name)
         if config.ack_policy == "none":
-            text = "mode=consume: consumer %s has ack_policy none, so what fails would be lost"
+            text = "mode=consume: consumer %s has ack_policy none, so failed batches would be lost"
             raise InvalidValue(text % self.name)
         return consumer
 
@@ -185,13 +185,13 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         consumer = self._consumer()
         allowed = consumer.cached_info.config.max_ack_pending or 0
         if allowed > 0:
-            # More are not delivered until some are acknowledged, and that is done batch by batch.
+            # No more are delivered until some are acknowledged, which happens once per batch.
             self._most = min(self._most, allowed)
         prefix = StreamQueries(self.settings, self.stream).api().prefix
         return Pulls(client(self.settings), prefix, consumer)
 
     def _take(self, wait: float, everything: bool) -> list[Msg]:
-        """What there is, within limits; if there is nothing, wait a little for something."""
+        """Return the available messages, within the limits; wait briefly if there are none."""
         backoff = Backoff()
         while self._left != 0:
             try:
@@ -227,7 +227,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return taken
 
     def _finish(self, number: int) -> None:
-        """All batches up to this one are done with: acknowledge them."""
+        """Acknowledge all batches up to this one."""
         for each in [each for each in self._batches if each <= number]:
             retry(partial(self._acknowledge, self._batches[each]))
             del self._batches[each]

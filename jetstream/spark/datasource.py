@@ -1,7 +1,7 @@
-"""JetStreamDataSource: what Spark knows as the format "jetstream".
+"""JetStreamDataSource: the format "jetstream" of Spark.
 
-Spark makes one in a process of its own for each read and write, and pickles it from there. So
-nothing is kept here but the options; readers and writers are imported when they are asked for.
+Spark creates one in a separate process for each read and write, and pickles it there. So it holds
+the options only; readers and writers are imported on use.
 """
 
 from __future__ import annotations
@@ -28,28 +28,34 @@ class JetStreamDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
+        """Return the name of the format."""
         return "jetstream"
 
     def schema(self) -> str:
+        """Return the schema for reads without one."""
         settings = read_options(self.options, None)
         return default_schema(settings.text("mode") == "consume")
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        """Return the reader of a batch."""
         from .source import batch_reader
 
         return batch_reader(read_options(self.options, BATCH), schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Return the reader of a streaming query."""
         from .stream import stream_reader
 
         return stream_reader(read_options(self.options, STREAM), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Return the writer of a batch."""
         from .sink import batch_writer
 
         return batch_writer(read_options(self.options, WRITE), schema, overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        """Return the writer of a streaming query."""
         from .sink import stream_writer
 
         return stream_writer(read_options(self.options, WRITE), schema, overwrite)

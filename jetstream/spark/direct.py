@@ -1,10 +1,10 @@
-"""Reading a range by direct get: without a consumer, so nothing is taken from a work queue.
+"""Read a range by direct get: without a consumer, so that a work queue loses no messages.
 
-The place of a message is in headers that the server puts behind its own. They are cut off here and
-read in columns: Stream.get_msgs, which makes an object of each message, takes ten times the CPU.
+The position of a message is in headers that the server appends to those of the message. They are
+cut off and parsed in columns: Stream.get_msgs, with an object per message, takes ten times the CPU.
 
-A publisher may have sent a header block that does not end as one. The server then appends its own
-headers in the middle of the last line, and the reply no longer tells what was stored. Such a
+A publisher may have sent a header block without a proper end. The server then appends its own
+headers in the middle of the last line, and the reply no longer shows what was stored. Such a
 message is read again from the stream's leader (STREAM.MSG.GET), which returns the stored bytes.
 """
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .queries import StreamQueries
     from .ranges import Range
 
-# The server answers up to 8 MiB or so at a time, however many are asked for.
+# The server returns about 8 MiB at a time, however many messages are requested.
 _MOST = 1000
 _BARE = VERSION + b"\r\n"  # before the server's headers: the message has none of its own
 _STREAM = b"Nats-Stream: "
@@ -49,11 +49,11 @@ _NAMES = (b"Nats-Subject: ", b"Nats-Sequence: ", b"Nats-Time-Stamp: ")
 def read_direct(
     queries: StreamQueries, part: Range, start: int, settings: Settings, bare: bool
 ) -> Iterator[Rows]:
-    """Rows from `start` to the end of the range, or until there are no more now; never `bare`."""
+    """Yield the rows from `start` to the end of the range or of the stream; never `bare`."""
     most = min(settings.number("fetchSize"), settings.number("arrowBatchRows"), _MOST)
     api = queries.api()
     api.require_level(1, "fetchMode=direct")
-    # Direct get knows one filter; several are applied here.
+    # Direct get supports one filter; several are applied here.
     several = part.filters if len(part.filters) > 1 else []
     body: dict[str, Any] = {}
     if len(part.filters) == 1:
@@ -78,12 +78,29 @@ def read_direct(
 
 
 async def _get(api: Api, stream: str, body: dict[str, Any]) -> list[Msg]:
-    """Return the messages of one reply; an empty list if there are no more."""
-    replies = await request_direct(api, stream, body)
-    last = replies[-1] if replies else None
-    if last is None or not (last.status and is_status_reply(last)):  # GET-12
-        raise incomplete(stream)
-    if last.status not in (NOT_FOUND, END_OF_BATCH):
+    """Return the messages of one response; an empty list at the end of the stream."""
+    session = api.session
+    gather = session.connection.start_gather(
+        "%s.DIRECT.GET.%s" % (api.prefix, stream),
+        encode_json(body),
+        deadline=session.deadline(api.timeout),
+    )
+    session.port.flush_soon()
+    try:
+        while not gather.done:
+            await session.port.wait(gather)
+    finally:
+        session.connection.cancel(gather)
+    if isinstance(gather.error, NoResponders):
+        raise NotSupported("stream %s has no allow_direct, or does not exist" % shorten(stream))
+    if gather.error is not None:
+        raise gather.error
+    last = gather.replies[-1] if gather.replies else None
+    if last is None or not (last.status and is_status(last)):  # GET-12
+        raise TimeoutExpired(
+            "response to a direct get of stream %s is incomplete" % shorten(stream)
+        )
+    if last.status not in (_NONE, _END):
         raise JetStreamError("direct get: %d %s" % (last.status, cut_middle(last.description)))
     return replies[:-1]
 
@@ -137,12 +154,12 @@ def _cut(block: bytes) -> tuple[bytes, list[bytes]]:
     place = block.rfind(_STREAM)
     _, *lines = block[place:].split(b"\r\n", 4)
     if place < 0 or len(lines) < 4 or not all(map(bytes.startswith, lines, _NAMES)):
-        raise InvalidResponse("answer to DIRECT.GET is not a stored message: %s" % shorten(block))
+        raise InvalidResponse("response to DIRECT.GET is not a stored message: %s" % shorten(block))
     return block[:place], [line[len(name) :] for line, name in zip(lines, _NAMES)]
 
 
 def read_times(texts: list[bytes]) -> Any:
-    """RFC 3339 as nanoseconds since 1970, in an int64 array."""
+    """Parse RFC 3339 texts; return nanoseconds since 1970 as an int64 array."""
     try:
         return pa.array(texts, pa.string()).cast(pa.timestamp("ns", "UTC")).cast(pa.int64())
     except pa.ArrowInvalid:

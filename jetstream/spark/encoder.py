@@ -1,7 +1,7 @@
-"""How a batch of rows becomes what is sent.
+"""Encode batches of rows as messages.
 
-Spark hands over Arrow batches. Header blocks are put together by Arrow as well, a column at a time:
-nothing is done in Python for each row but to take its three pieces.
+Spark passes Arrow batches. Arrow also assembles the header blocks, one column at a time: the only
+work in Python per row is to take its three pieces.
 """
 
 from __future__ import annotations
@@ -48,37 +48,36 @@ _ARROW = {
 _HEADERS = [("ttl", TTL), ("expected_last_subject_sequence", EXPECTED_LAST_SUBJECT_SEQ)]
 _HEAD = "NATS/1.0\r\n"
 _EMPTY = b"NATS/1.0\r\n\r\n"
-# HDR-10, for a whole column: line ends, NUL, or white space around.
+# HDR-10, for a whole column: line ends, NUL, or whitespace around the value.
 _UNFIT = "[\\r\\n\\x00]|^[ \\t]|[ \\t]$"
-# For rows of a stream whose publisher has set them: they say how, not what, was published.
+# Removes headers that describe how the rows of a stream were published, not their content.
 _LEFT_OUT = "map_filter(headers, (k, v) -> k NOT RLIKE '^Nats-(Batch|Expected)-')"
 _MAX_SUBJECTS = 65_536
 _ROWS = 10_000  # of a batch that is made of rows
 
 
-def to_batches(rows: Iterable[Any], kinds: dict[str, str]) -> Iterator[pa.RecordBatch]:
-    """Rows as Arrow batches, for versions of Spark that write streams by rows."""
-    columns: list[list[Any]] = [[] for _ in kinds]
+def to_batches(rows: Iterable[Any], types: dict[str, str]) -> Iterator[pa.RecordBatch]:
+    """Yield rows as Arrow batches, for versions of Spark that write streams by rows."""
+    columns: list[list[Any]] = [[] for _ in types]
     for row in rows:
         for values, value in zip(columns, row):
             values.append(value)
         if len(columns[0]) == _ROWS:
-            yield _batch(columns, kinds)
-            columns = [[] for _ in kinds]
+            yield _batch(columns, types)
+            columns = [[] for _ in types]
     if columns[0]:
-        yield _batch(columns, kinds)
+        yield _batch(columns, types)
 
 
-def _batch(columns: list[list[Any]], kinds: dict[str, str]) -> pa.RecordBatch:
-    arrays = [pa.array(values, _ARROW[kind]) for values, kind in zip(columns, kinds.values())]
-    return pa.RecordBatch.from_arrays(arrays, list(kinds))
+def _batch(columns: list[list[Any]], types: dict[str, str]) -> pa.RecordBatch:
+    arrays = [pa.array(values, _ARROW[type_]) for values, type_ in zip(columns, types.values())]
+    return pa.RecordBatch.from_arrays(arrays, list(types))
 
 
 class Encoder:
-    """Batches of rows, in their order, to what is sent for them.
+    """Encodes batches of rows, in order.
 
-    `ids` is what the id of a row begins with, before its number; "" if rows get no ids of their
-    own.
+    `ids` is the prefix of the ids of rows, before the number of the row; "" if rows get no ids.
     """
 
     def __init__(self, settings: Settings, ids: str) -> None:
@@ -86,11 +85,11 @@ class Encoder:
         self._stream = "".join(settings.list("stream"))  # one at most
         self._ids = ids
         self._checked: dict[str | None, bytes] = {}
-        #: Rows so far.
+        #: The number of rows so far.
         self.rows: int = 0
 
     def encode(self, batch: pa.RecordBatch, atomic: str = "") -> list[Piece]:
-        """The pieces of each row. `atomic` is the id of the atomic batch that they begin."""
+        """Return the pieces of each row. `atomic` is the id of the atomic batch that they start."""
         count = batch.num_rows
         columns = dict(zip(batch.schema.names, batch.columns))
         data = self._data(columns.pop("data"))
@@ -103,8 +102,8 @@ class Encoder:
     def _data(self, column: pa.Array) -> list[bytes]:
         if column.null_count:
             raise self._wrong("data", pc.is_null(column), "is null")
-        kind = pa.large_binary() if _is_large(column) else pa.binary()
-        values: list[bytes] = column.cast(kind).to_pylist()
+        type_ = pa.large_binary() if _is_large(column) else pa.binary()
+        values: list[bytes] = column.cast(type_).to_pylist()
         return values
 
     def _subjects(self, column: pa.Array | None, count: int) -> list[bytes]:
@@ -117,13 +116,13 @@ class Encoder:
             checked = self._checked
             if len(checked) > _MAX_SUBJECTS:
                 checked.clear()
-            # One after the other, because an error is to name the row.
+            # One by one, because an error names the row.
             return [checked.get(name) or self._check(name, row) for row, name in enumerate(names)]
 
     def _check(self, name: str | None, row: int) -> bytes:
         subject = name or self._subject
         if not subject:
-            text = "row %d: subject is %r, and there is no option subject"
+            text = "row %d: subject is %r, and option subject is not set"
             raise InvalidValue(text % (self.rows + row, name))
         try:
             raw = self._checked[name] = check_publish(subject)
@@ -157,7 +156,7 @@ class Encoder:
         return [None if block == _EMPTY else block for block in blocks]
 
     def _msg_ids(self, column: pa.Array | None, ids: pa.Array | None, count: int) -> Any:
-        """By this order: the column, the header, the number of the row."""
+        """Return the ids: from the column, or the header, or the number of the row."""
         known = [each for each in (column, ids) if each is not None]
         for each in known:
             self._check_values("msg_id", each)
@@ -180,7 +179,7 @@ class Encoder:
                 texts.append(time_to_live(value))
             except LocalError as error:
                 mask = pc.equal(encoded.indices, index)  # what is not a number equals nothing
-                raise self._wrong("ttl", mask, "is wrong: %s" % error) from None
+                raise self._wrong("ttl", mask, "is invalid: %s" % error) from None
         return pa.array(texts, pa.string()).take(encoded.indices)
 
     def _sequences(self, columns: dict[str, Any]) -> pa.Array:
@@ -192,7 +191,7 @@ class Encoder:
         return column.cast(pa.string())
 
     def _headers(self, columns: dict[str, Any]) -> tuple[Any, Any]:
-        """The lines of each row, and the ids that are among them; None where there are none."""
+        """Return the header lines of each row and the ids among them; None if there are none."""
         column = columns.get("headers")
         if column is None:
             return None, None
@@ -223,7 +222,7 @@ class Encoder:
         ours = [BATCH_ID, BATCH_SEQUENCE, BATCH_COMMIT, *[EXPECTED_STREAM] * bool(self._stream)]
         ours += [header for column, header in _HEADERS if column in columns]
         if name in ours:
-            text = "headers: %s is the sink's own to set; leave it out, as by %s"
+            text = "headers: %s is reserved for the sink; remove it, for example by %s"
             raise InvalidValue(text % (name, _LEFT_OUT))
         try:
             check_header(name or "", "")
@@ -231,13 +230,13 @@ class Encoder:
             raise InvalidValue("headers: %s" % error) from None
 
     def _check_values(self, what: str, values: pa.Array, rows: list[int] | None = None) -> None:
-        """Texts; or lists of them, which must not be null."""
+        """Check texts, or lists of them, which must not be null."""
         lists = _is_list(values)
         unfit = values.is_null() if lists else pc.match_substring_regex(values, _UNFIT)
         if what == "headers":
             unfit = pc.fill_null(unfit, True)
         if pc.any(unfit).as_py():
-            why = "cannot be sent: null, CR, LF or NUL in it, or white space around it"
+            why = "cannot be sent: null, CR, LF or NUL in it, or whitespace around it"
             place: int = pc.index(unfit, True).as_py()
             row = place if rows is None else rows[place]
             text = "row %d: %s: value %s %s"
@@ -253,22 +252,22 @@ def _is_large(column: Any) -> bool:
 
 
 def _texts(column: Any) -> Any:
-    """As the functions below take them; spark.sql.execution.arrow.useLargeVarTypes has others."""
+    """Convert large texts, of spark.sql.execution.arrow.useLargeVarTypes, to ordinary ones."""
     return column.cast(pa.string()) if _is_large(column) else column
 
 
 def _line(name: str, values: Any) -> Any:
-    """The header of each row; null where the value is."""
+    """Return the header line of each row; null where the value is null."""
     return pc.binary_join_element_wise("%s: " % name, values, "\r\n", "")
 
 
 def _join(*parts: Any) -> Any:
-    """The texts of each row, one behind the other; nothing where there is a null."""
+    """Concatenate the texts of each row; a null is an empty text."""
     return pc.binary_join_element_wise(*parts, "", null_handling="replace", null_replacement="")
 
 
 def _entries(column: Any) -> tuple[list[int], Any, Any]:
-    """Of each entry of the maps: the row that it belongs to, its name, its value or values."""
+    """Return the row, the name, and the value or values of each entry of the maps."""
     # The offsets of a slice are those of the whole, and so are keys and items.
     offsets: list[int] = column.offsets.to_pylist()
     size = offsets[-1] - offsets[0]
@@ -282,14 +281,14 @@ def _is_list(values: Any) -> bool:
 
 
 def _flat(rows: list[int], names: Any, values: Any) -> tuple[list[int], Any, Any]:
-    """Likewise, of each value in the lists."""
+    """Return the row, the name and the value of each value in the lists."""
     owners = pc.list_parent_indices(values)
     parents: list[int] = owners.to_pylist()
     return [rows[parent] for parent in parents], names.take(owners), pc.list_flatten(values)
 
 
 def _offsets(rows: list[int], count: int) -> pa.Array:
-    """Where the entries of each row begin, and where the last ones end."""
+    """Return the offsets of the entries of each row, and the end of the last."""
     ends = [0] * (count + 1)
     for place, row in enumerate(rows, 1):
         ends[row + 1] = place

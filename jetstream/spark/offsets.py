@@ -1,15 +1,15 @@
-"""Offsets of a streaming query, and what it means if a stream does not fit them any more.
+"""Offsets of a streaming query, and the detection of streams that no longer match them.
 
     {"v": 1, "streams": {"ORDERS": {"next": 42, "created": "2026-01-01T00:00:00Z"}}, "plan": {...}}
 
-`v` is the version of this format; offsets of a later version are refused, those without one are
-older. `next` is the first sequence that was not read yet, `created` tells a stream from another one
-that was made under the same name later. `plan` says how the batch that ends here is cut: plan.py.
+`v` is the version of this format; offsets of a later version are rejected, those without one are
+older. `next` is the first sequence that was not read, `created` identifies the stream among others
+of the same name. `plan` describes how the batch that ends here is split: plan.py.
 
-Spark asks for the initial offset again if it starts anew before its first batch was finished, and
-"latest" is another place by then: what came in between would be lost. So the initial offset is
-marked (`"initial": true`), the end of a batch that begins there carries it along (`"init"`), and a
-batch that begins at a marked offset is read from what its end carries.
+Spark requests the initial offset again if it restarts before the first batch has finished. By then
+"latest" is another position, and the messages in between would be lost. So the initial offset is
+marked (`"initial": true`), the end of a batch that starts there contains it (`"init"`), and a batch
+that starts at a marked offset is read from the one that its end contains.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ Places = dict[str, "Place"]
 
 
 class DataLost(JetStreamError):
-    """Messages that were to be read are gone; failOnDataLoss=false goes on without them."""
+    """Messages were removed before they were read; failOnDataLoss=false continues without them."""
 
 
 class Place:
-    """Where to go on in a stream."""
+    """A position in a stream."""
 
     __slots__ = ("created", "next")
 
@@ -60,7 +60,7 @@ _ODD = (KeyError, TypeError, ValueError, AttributeError)
 
 
 def read_places(offset: Any, key: str = "streams") -> Places:
-    """The places in an offset; InvalidValue if it is none of this reader's."""
+    """Return the places in an offset; raise InvalidValue if this reader did not write it."""
     check_version(offset)
     try:
         return {
@@ -98,8 +98,7 @@ def check_version(offset: Any) -> None:
 def _not_ours(offset: Any) -> InvalidValue:
     return InvalidValue(
         "offset %s in the checkpoint is not one of mode=sequence: another mode or source wrote it,"
-        " or it was changed; a query of another kind needs a checkpoint of its own"
-        % shorten(offset)
+        " or it was changed; use another checkpoint" % shorten(offset)
     )
 
 
@@ -110,19 +109,22 @@ def _sequence(value: Any) -> int:
 
 
 def write_places(places: Places) -> dict[str, dict[str, Any]]:
+    """Return the places as JSON fields."""
     return {name: {"next": place.next, "created": place.created} for name, place in places.items()}
 
 
 def initial_offset(places: Places) -> dict[str, Any]:
+    """Return the marked offset of a query that starts here."""
     return {"v": VERSION, "streams": write_places(places), "initial": True}
 
 
 def is_initial(offset: dict[str, Any]) -> bool:
+    """Return whether an offset is marked as initial."""
     return bool(offset.get("initial"))
 
 
 def end_offset(places: Places, start: dict[str, Any], plan: Plan) -> dict[str, Any]:
-    """The end of a batch that begins at `start` and is cut by this plan."""
+    """Return the end of a batch that starts at `start` and is split by this plan."""
     offset: dict[str, Any] = {"v": VERSION, "streams": write_places(places)}
     offset["plan"] = plan.encode()
     if is_initial(start):
@@ -131,17 +133,17 @@ def end_offset(places: Places, start: dict[str, Any], plan: Plan) -> dict[str, A
 
 
 def start_places(start: dict[str, Any], end: dict[str, Any]) -> Places:
-    """Where the batch between these offsets begins."""
+    """Return the start of the batch between these offsets."""
     if is_initial(start) and "init" in end:
         return read_places(end, "init")
     return read_places(start)
 
 
 def first_to_read(place: Place, snapshot: StreamSnapshot, fail: bool) -> int:
-    """Where to go on from this place in the stream as it is; DataLost, or a warning."""
+    """Return the first sequence to read from this place; raise DataLost, or warn, if it is gone."""
     if place.created != snapshot.created:
         report_data_loss(
-            "stream %s was made anew at %s; the offset is sequence %d of the one of %s"
+            "stream %s was recreated at %s; the offset is sequence %d of the stream of %s"
             % (snapshot.name, snapshot.created, place.next, place.created),
             fail,
         )
@@ -160,11 +162,12 @@ def first_to_read(place: Place, snapshot: StreamSnapshot, fail: bool) -> int:
 
 
 def describe_gap(first: int, last: int, stream: str) -> str:
-    return "messages %d to %d of stream %s are gone" % (first, last, stream)
+    """Describe messages that were removed."""
+    return "messages %d to %d of stream %s were removed" % (first, last, stream)
 
 
 def report_data_loss(what: str, fail: bool) -> None:
-    """Raise, or warn and go on."""
+    """Raise DataLost, or log a warning."""
     if fail:
-        raise DataLost("%s (option failOnDataLoss=false goes on without them)" % what)
+        raise DataLost("%s (option failOnDataLoss=false continues without them)" % what)
     LOG.warning("data lost: %s", what)

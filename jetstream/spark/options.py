@@ -154,26 +154,26 @@ OPTIONS = [
 ]
 _BY_NAME = {option.name.lower(): option for option in OPTIONS}
 
-_APART = [  # what is not given together, and why
-    ("credsFile", "nkeySeedFile", "creds have a seed"),
+_APART = [  # options that exclude each other, and the reason
+    ("credsFile", "nkeySeedFile", "creds contain a seed"),
     ("credsFile", "user", "one kind of credentials is enough"),
     ("credsFile", "token", "one kind of credentials is enough"),
     ("nkeySeedFile", "user", "one kind of credentials is enough"),
     ("nkeySeedFile", "token", "one kind of credentials is enough"),
-    ("user", "token", "the server looks at one of them"),
-    ("domain", "apiPrefix", "a domain is such a prefix"),
+    ("user", "token", "the server uses only one of them"),
+    ("domain", "apiPrefix", "a domain is a prefix"),
     ("subject", "filterSubjects", "both say what to read"),
     ("startingOffsets", "startingTimestamp", "both say where to start"),
     ("endingOffsets", "endingTimestamp", "both say where to end"),
 ]
-_NEEDS = [  # what is of no use without the other
+_NEEDS = [  # options that require another
     ("user", "password"),
     ("password", "user"),
     ("tlsCert", "tlsKey"),
     ("tlsKey", "tlsCert"),
     ("maxTriggerDelay", "minMessagesPerTrigger"),
 ]
-_CONSUMERS_OWN = [  # what mode=consume leaves to its consumer
+_CONSUMERS_OWN = [  # options that mode=consume leaves to its consumer
     "startingOffsets",
     "startingTimestamp",
     "filterSubjects",
@@ -184,13 +184,13 @@ _CONSUMERS_OWN = [  # what mode=consume leaves to its consumer
     "minMessagesPerTrigger",
 ]
 _NEEDED = {"atomic": ("stream", "markerSubject"), "fast": ("stream",)}  # by the delivery
-_ONE_DELIVERY = [  # what is of no use with another
+_ONE_DELIVERY = [  # options of one delivery only
     ("markerSubject", "atomic"),
     ("minDuplicateWindow", "dedup"),
 ]
-_HINTS = {  # what Spark adds if it is used in a way that there is not
-    "path": "option stream says what is read or written",  # of load(), save() or start()
-    "provider": "a stream is no table of a catalog; make a temporary view, or load it",
+_HINTS = {  # options that Spark adds in unsupported uses
+    "path": "set option stream instead",  # of load(), save() or start()
+    "provider": "a stream is not a table of a catalog; create a temporary view, or load it",
 }
 
 
@@ -198,41 +198,42 @@ Names = list[str]  # in the class below `list` is a method
 
 
 class Settings:
-    """Options that were read. Picklable, as Spark sends them to its workers; repr hides secrets."""
+    """Parsed options. Picklable, because Spark sends them to its workers; repr hides secrets."""
 
     def __init__(self, values: dict[str, Any], given: set[str]) -> None:
         self._values = values
         self._given = given
 
     def given(self, name: str) -> bool:
-        """Whether the user has set it."""
+        """Return whether the user has set this option."""
         return name in self._given
 
     def get(self, name: str) -> Any:
-        """The value, read by its kind; None if it was not given and has no default."""
+        """Return the parsed value; None if it was not given and has no default."""
         return self._values[name]
 
     def text(self, name: str) -> str:
-        """Likewise, for texts, choices and secrets; "" for none."""
+        """Return a text, choice or secret; "" for none."""
         value: str | None = self._values[name]
         return value or ""
 
     def number(self, name: str) -> int:
-        """Likewise; 0 for none."""
+        """Return a number; 0 for none."""
         value: int | None = self._values[name]
         return value or 0
 
     def seconds(self, name: str) -> float:
-        """Likewise, for durations; 0 for none."""
+        """Return a duration in seconds; 0 for none."""
         value: float | None = self._values[name]
         return value or 0.0
 
     def flag(self, name: str) -> bool:
+        """Return a flag."""
         value: bool = self._values[name]
         return value
 
     def list(self, name: str) -> list[str]:
-        """Likewise; empty for none."""
+        """Return a list; empty for none."""
         value: list[str] | None = self._values[name]
         return value or []
 
@@ -252,7 +253,10 @@ class Settings:
 
 
 def read_options(texts: Mapping[str, str], where: str | None) -> Settings:
-    """The settings of a read or write; InvalidValue. None: it is not known yet which it will be."""
+    """Parse the options of a read or write; raise InvalidValue if one is invalid.
+
+    `where` is None if it is not known yet whether it is a read or a write.
+    """
     known = {name.lower(): text for name, text in texts.items()}
     values: dict[str, Any] = {}
     given: set[str] = set()
@@ -275,7 +279,7 @@ def read_options(texts: Mapping[str, str], where: str | None) -> Settings:
     _check_together(settings)
     if where in READ:
         if not settings.given("stream"):
-            raise InvalidValue("option stream is missing: which stream is to be read?")
+            raise InvalidValue("option stream is missing")
         if settings.given("subject"):
             _value(_BY_NAME["filtersubjects"], settings.text("subject"))
     if where == STREAM:
@@ -326,7 +330,7 @@ def _check_together(settings: Settings) -> None:
         raise InvalidValue("options fetchMode=direct and headersOnly: direct get has no such mode")
     streams = settings.list("stream")
     if len(set(streams)) < len(streams):
-        raise InvalidValue("option stream names one twice: %s" % cut_middle(",".join(streams)))
+        raise InvalidValue("option stream has a duplicate: %s" % cut_middle(",".join(streams)))
     for name in ("startingOffsets", "endingOffsets"):
         offsets: int | str | dict[str, int | str] | None = settings.get(name)
         if isinstance(offsets, dict) and streams and set(offsets) != set(streams):
@@ -338,7 +342,7 @@ def _check_together(settings: Settings) -> None:
 
 
 def _check_order(settings: Settings, streams: Names) -> None:
-    """What would end before it starts: as far as that is known without asking."""
+    """Reject ranges that end before they start, as far as that is known here."""
     for name in streams or [""]:
         start = place_of(settings, "startingOffsets", name)
         end = place_of(settings, "endingOffsets", name)
@@ -352,7 +356,7 @@ def _check_order(settings: Settings, streams: Names) -> None:
 
 
 def place_of(settings: Settings, name: str, stream: str) -> int | str | None:
-    """What startingOffsets or endingOffsets say about this stream."""
+    """Return the value of startingOffsets or endingOffsets for this stream."""
     offsets: int | str | dict[str, int | str] | None = settings.get(name)
     return offsets.get(stream) if isinstance(offsets, dict) else offsets
 
@@ -360,22 +364,22 @@ def place_of(settings: Settings, name: str, stream: str) -> int | str | None:
 def _check_stream(settings: Settings) -> None:
     least, most = settings.number("minMessagesPerTrigger"), settings.number("maxMessagesPerTrigger")
     if most and least > most:
-        text = "options minMessagesPerTrigger %d and maxMessagesPerTrigger %d: the least is more"
+        text = "minMessagesPerTrigger %d exceeds maxMessagesPerTrigger %d"
         raise InvalidValue(text % (least, most))
     if settings.text("mode") == "sequence":
         if settings.given("consumer"):
             raise InvalidValue("option consumer is for mode=consume")
         return
     if not settings.given("consumer"):
-        raise InvalidValue("mode=consume needs option consumer, the name of a durable one")
+        raise InvalidValue("mode=consume needs option consumer, the name of a durable consumer")
     if len(settings.list("stream")) > 1:
         raise InvalidValue(
             "mode=consume reads one stream, not %s" % shorten(settings.list("stream"))
         )
     for name in [name for name in _CONSUMERS_OWN if settings.given(name)]:
-        raise InvalidValue("option %s and mode=consume: the consumer decides that" % name)
+        raise InvalidValue("option %s does not apply to mode=consume" % name)
     if settings.text("fetchMode") == "direct" or settings.text("onCommit") == "purge":
-        text = "mode=consume takes and acknowledges by its consumer: no fetchMode or onCommit"
+        text = "mode=consume reads and acknowledges by its consumer: no fetchMode or onCommit"
         raise InvalidValue(text)
 
 
@@ -384,7 +388,7 @@ def _check_write(settings: Settings) -> None:
         _value(_BY_NAME["markersubject"]._replace(name="subject"), settings.text("subject"))
     if len(settings.list("stream")) > 1:
         streams = shorten(settings.list("stream"))
-        raise InvalidValue("option stream: a write goes to one, not %s" % streams)
+        raise InvalidValue("option stream: a write has one stream, not %s" % streams)
     delivery = settings.text("delivery")
     for name in _NEEDED.get(delivery, ()):
         if not settings.given(name):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Plan:
-    """What `split` goes by."""
+    """The parameters of `split`."""
 
     def __init__(
         self, filters: list[str], workers: int, least: int, most: int, first: dict[str, int]
@@ -35,6 +35,7 @@ class Plan:
         self.first = first
 
     def encode(self) -> dict[str, Any]:
+        """Return the plan as JSON fields."""
         fields = {"filters": self.filters, "workers": self.workers}
         fields.update({"least": self.least, "most": self.most})
         return {**fields, "first": self.first} if self.first else fields
@@ -62,5 +63,5 @@ def read_plan(fields: Any) -> Plan:
 
 
 def default_parallelism() -> int:
-    """Spark does not tell a Python source how many cores it has, so count those of the driver."""
+    """Return the cores of the driver: Spark does not pass its own number to a Python source."""
     return os.cpu_count() or 1

@@ -1,8 +1,8 @@
-"""Reading by pulls: as fast as the server and the parser can.
+"""Read a range by pulls, as fast as the server and the parser can.
 
-The next pull is sent before the messages of the last one are looked at, so that server and client
-are at work at the same time. A pull is limited by bytes as well as by messages: memory must not
-depend on how large messages are.
+The next pull is sent before the messages of the last one are processed, so that server and client
+work at the same time. A pull is limited by bytes as well as by messages: memory use must not depend
+on the size of messages.
 """
 
 from __future__ import annotations
@@ -34,34 +34,34 @@ if TYPE_CHECKING:
     from .queries import StreamQueries
     from .ranges import Range
 
-# What one pull brings at most, but for a single message that is larger.
+# The maximum size of a pull, except for a single larger message.
 BUDGET = 16 * 1024 * 1024
 # For a whole pull of that size, on a slow line.
 _PATIENCE = 60.0
-# Between messages: the server of a consumer that crashes amid a pull tells nobody.
+# Between messages: a server that crashes during a pull reports nothing.
 _SILENCE = 5.0
 
 
 class Pulls:
-    """Pulls of one consumer, one after the other: `request`, then `take` what came."""
+    """Consecutive pulls of one consumer: `request` messages, then `take` them."""
 
     def __init__(self, client: Client, prefix: str, consumer: Consumer) -> None:
         self._port = client.port
         self._session = client.inner.session
         self._subject = next_subject(prefix, consumer.stream, consumer.name)
         config = consumer.cached_info.config
-        # What the consumer allows; 0: anything.
+        # The limits of the consumer; 0: none.
         self._most = config.max_batch or 0
         self._longest = config.max_expires or 0.0
         self._size = min(BUDGET, config.max_bytes or BUDGET)
         self._fetcher: Fetcher | None = None
 
     def request(self, count: int, wait: float = 0.0) -> None:
-        """Send a pull for so many messages of those that are there now.
+        """Send a pull for up to `count` of the available messages.
 
-        If there are none, the first may come up to `wait` seconds later.
+        If there are none, wait up to `wait` seconds for the first.
         """
-        # Not the fetcher's own max_bytes: it would look at each message, 0.7 us.
+        # Not the fetcher's max_bytes, which would inspect each message: 0.7 us.
         self._send(min(count, self._most or count), wait, {"max_bytes": self._size})
 
     def _send(self, count: int, wait: float, limit: dict[str, int]) -> None:
@@ -69,8 +69,8 @@ class Pulls:
         fields: dict[str, Any] = {"no_wait": True, **limit}
         if wait:
             fields["expires"] = round(wait * NANO)
-        # Heartbeats are not asked for: such a pull is answered at once. But silence is noticed; a
-        # message that is larger than all others has its time, which is silent until its end.
+        # No heartbeats, because such a pull is answered at once. But silence is detected; a single
+        # large message gets more time, because it is silent until its end.
         silence = (wait + (_SILENCE if limit else _PATIENCE)) / 2
         self._start(PullTemplate(self._subject.encode(), fields, wait, silence), count, wait)
 
@@ -88,7 +88,7 @@ class Pulls:
             self._port.flush_soon()
 
     def take(self) -> tuple[list[Msg], RemoteError | None]:
-        """The messages of the last pull, and why it ended early if something failed."""
+        """Return the messages of the last pull, and the error if it failed."""
         messages, failure = self._take()
         if not messages and _is_too_large(failure):
             self._send(1, 0.0, {})
@@ -107,7 +107,7 @@ class Pulls:
         return fetcher.take(), failure
 
     def _listen(self) -> None:
-        """A pull that is not allowed is not answered: the server only complains."""
+        """Raise if the pull is not permitted: the server reports that, but does not reply."""
         events = self._session.connection.events
         while (event := events.pop()) is not None:
             error = event.error if isinstance(event, ServerError) else None
@@ -115,6 +115,7 @@ class Pulls:
                 raise error
 
     def close(self) -> None:
+        """End the subscription of the pulls."""
         fetcher, self._fetcher = self._fetcher, None
         if fetcher is not None:
             with self._port.lock:
@@ -130,7 +131,7 @@ def _is_too_large(failure: RemoteError | None) -> bool:
 def read_pull(
     queries: StreamQueries, part: Range, start: int, settings: Settings, bare: bool
 ) -> Iterator[Rows]:
-    """Rows from `start` to the end of the range, or until there are no more now."""
+    """Yield the rows from `start` to the end of the range or of the stream."""
     consumer = queries.consumer(start, part.filters, bare)
     if not consumer.cached_info.num_pending:
         with contextlib.suppress(RemoteError):
@@ -141,7 +142,7 @@ def read_pull(
         yield from _read(pulls, part, start, settings, bare)
     except RemoteError:
         pulls.close()
-        raise  # whatever it was, the consumer goes by itself
+        raise  # the server deletes the consumer after a while
     except GeneratorExit:
         _clean_up(pulls, consumer)
         raise
@@ -150,7 +151,7 @@ def read_pull(
 
 def _clean_up(pulls: Pulls, consumer: Consumer) -> None:
     pulls.close()
-    with contextlib.suppress(RemoteError):  # it goes by itself, only later
+    with contextlib.suppress(RemoteError):  # the server deletes it later
         consumer.delete()
 
 
@@ -165,7 +166,7 @@ def _read(pulls: Pulls, part: Range, start: int, settings: Settings, bare: bool)
             last = read_metadata(messages[-1].raw_reply)
             delivered += len(messages)
             if last.consumer_seq != delivered:
-                text = "consumer of stream %s: delivery %d came as number %d"
+                text = "consumer of stream %s: delivery %d arrived as number %d"
                 raise MessagesMissed(text % (part.stream, last.consumer_seq, delivered))
             more = failure is None and last.pending > 0 and last.stream_seq < part.end - 1
             if more:
@@ -182,6 +183,6 @@ def _chunks(messages: list[Msg], part: Range, settings: Settings, bare: bool) ->
     for i in range(0, len(messages), size):
         chunk = messages[i : i + size]
         while chunk and read_metadata(chunk[-1].raw_reply).stream_seq >= part.end:
-            chunk.pop()  # gaps have made it read further
+            chunk.pop()  # because of gaps, the pull went further
         if chunk:
             yield pulled_rows(part.stream, chunk, bare)

@@ -1,7 +1,7 @@
-"""Filters of a query that narrow what is read: on sequence, timestamp and subject.
+"""Filters of a query that narrow the read: on sequence, timestamp and subject.
 
-Spark applies all filters to the rows as well, so reading a little too much is harmless, and nothing
-is left out that might fit.
+Spark applies all filters to the rows as well, so reading too much is harmless; reading too little
+is not.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
 
 _FAR = 2**63 - 1
 _MICROSECOND = 1000  # nanoseconds
-# More filters than this are not asked of a consumer: it looks at each for each message.
+# The maximum number of filters of a consumer, which checks each of them for each message.
 _MOST_SUBJECTS = 100
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-# The clocks of successive leaders differ, so times are in order only so far.
+# The clocks of successive leaders differ, so times are in order only up to this skew.
 SKEW = 10 * 10**9
 
 
 class Narrowing:
-    """What the filters leave: sequences `first` to `last`, times likewise (ns), and subjects."""
+    """The range that the filters leave: sequences, times in nanoseconds, and subjects."""
 
     def __init__(self) -> None:
         self.first: int = 1
         self.last: int = _FAR
         self.earliest: int = 0
         self.latest: int = _FAR
-        #: None: all of them.
+        #: None for all subjects.
         self.subjects: list[str] | None = None
 
     def add(self, query: Filter) -> None:
-        """Take this filter into account, if it is of any use."""
+        """Apply a filter, if it narrows the read."""
         name = type(query).__name__
         attribute: tuple[str, ...] = getattr(query, "attribute", ())
         value: Any = getattr(query, "value", None)
@@ -57,7 +57,7 @@ class Narrowing:
             self._subjects(name, value)
 
     def _narrow(self, low: str, high: str, name: str, value: Any, unit: int) -> None:
-        """`unit`: values that are less than this apart look equal to Spark."""
+        """Narrow a range; values that differ by less than `unit` are equal to Spark."""
         values = value if name == "In" else (value,)
         if not values or not all(type(each) is int for each in values):
             return
@@ -77,7 +77,7 @@ class Narrowing:
             if all(_is_subject(each) for each in values):
                 self._keep(list(dict.fromkeys(values)))
         elif name == "StringStartsWith" and isinstance(value, str):
-            # Up to the last dot: what is behind it may be the beginning of a token.
+            # Up to the last dot: the text after it may be the start of a token.
             tokens = value.rpartition(".")[0]
             if _is_subject(tokens):
                 self._keep([tokens + ".>"])
@@ -88,14 +88,14 @@ class Narrowing:
 
     @property
     def by_time(self) -> tuple[Timestamp | None, Timestamp | None]:
-        """The earliest and, exclusively, the latest time to read, with room for clocks."""
+        """The earliest and, exclusively, the latest time to read, with room for clock skew."""
         earliest = Timestamp(self.earliest - SKEW) if self.earliest > SKEW else None
         latest = Timestamp(self.latest + 1 + SKEW) if self.latest < _FAR - SKEW else None
         return earliest, latest
 
 
 def _nanoseconds(value: datetime) -> int:
-    # A naive one is UTC: that is how Spark hands over literals.
+    # A naive datetime is UTC: this is how Spark passes literals.
     moment = value if value.tzinfo is not None else value.replace(tzinfo=timezone.utc)
     difference = moment - _EPOCH
     microseconds = (difference.days * 86400 + difference.seconds) * 10**6
@@ -103,7 +103,7 @@ def _nanoseconds(value: datetime) -> int:
 
 
 def _is_subject(value: Any) -> bool:
-    """Whether the server can look for it; a replaced character stands for it knows not what."""
+    """Return whether the server can filter by it; a replacement character stands for any byte."""
     if not isinstance(value, str) or "\ufffd" in value:
         return False
     try:

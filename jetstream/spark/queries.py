@@ -1,7 +1,7 @@
-"""What the planning side asks the server: the state of streams, and sequences of times.
+"""Requests of the planning side: the state of streams, and the sequences of times.
 
-Answers come from the stream's leader alone. A replica, or a consumer on one, may lag behind it, and
-what it has not got yet would look like a gap.
+Only the leader of a stream responds to them. A replica, or a consumer on one, may lag behind, and
+the messages that it does not have yet would look like a gap.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
     from .options import Settings
 
-# Ephemeral consumers of workers that were killed are gone after this time.
+# The server deletes the consumers of killed workers after this time.
 INACTIVE = 60.0
-_TOO_LONG = 10153  # the limits of the stream for its consumers are below that
+_TOO_LONG = 10153  # it exceeds the limit of the stream for its consumers
 _BIGINT = 2**63 - 1
 
 
 class StreamSnapshot:
-    """A stream at one moment: sequences `first` to `next` - 1 are, or were, there."""
+    """The state of a stream at one moment: its sequences are `first` to `next` - 1."""
 
     def __init__(self, info: StreamInfo) -> None:
         state = info.state
@@ -43,30 +43,31 @@ class StreamSnapshot:
         self.first: int = max(state.first_seq, 1)
         self.next: int = state.last_seq + 1
         self.average: int = max(1, state.bytes // max(1, state.messages))
-        #: Most of the sequences are gaps, as where only the last message of a subject is kept.
+        #: Whether most sequences are gaps, as in a stream with one message per subject.
         self.sparse: bool = 2 * state.messages < self.next - self.first
         self.config: StreamConfig = info.config
 
 
 class StreamQueries:
-    """Questions about one stream."""
+    """Requests about one stream."""
 
     def __init__(self, settings: Settings, stream: str) -> None:
         self._settings = settings
         self.stream = stream
 
     def snapshot(self) -> StreamSnapshot:
+        """Return the current state of the stream."""
         try:
             return StreamSnapshot(
                 retry(lambda: jetstream(self._settings).stream(self.stream).cached_info)
             )
         except StreamNotFound as error:
-            # Of several, which?
+            # A query may have several streams: name this one.
             text = "%s: %s" % (error.description, self.stream)
             raise StreamNotFound(error.code, error.err_code, text) from None
 
     def next_message(self, seq: int, subject: str = ">") -> StoredMsg | None:
-        """The first message from this sequence on; None if there is none."""
+        """Return the first message from this sequence on; None if there is none."""
         return retry(lambda: self._next_message(seq, subject))
 
     def _next_message(self, seq: int, subject: str) -> StoredMsg | None:
@@ -78,6 +79,7 @@ class StreamQueries:
                 return None
 
     def api(self) -> Api:
+        """Return the API client for these options."""
         settings = self._settings
         return Api(
             client(settings).inner.session,
@@ -87,13 +89,13 @@ class StreamQueries:
         )
 
     def filters_any_subjects(self) -> bool:
-        """Before 2.10 a consumer has one filter at most, and only of what the stream takes."""
+        """Return whether consumers can have several filters, and any: since server 2.10."""
         info = client(self._settings).info
         version = read_version(info.version) if info is not None else ()
         return not version or version >= (2, 10)
 
     def is_left(self, start: int, end: int, filters: list[str]) -> bool:
-        """Whether there are messages to read in this range."""
+        """Return whether there are messages to read in this range."""
         for subject in filters or [">"]:
             msg = self.next_message(start, subject)
             if msg is not None and msg.seq < end:
@@ -101,9 +103,9 @@ class StreamQueries:
         return False
 
     def sequence_at(self, time: Timestamp, snapshot: StreamSnapshot) -> int:
-        """The first sequence of that time or later; snapshot.next if there is none."""
+        """Return the first sequence of that time or later; snapshot.next if there is none."""
         low, high = snapshot.first, snapshot.next
-        # What is before `low` is earlier, what is from `high` on is not.
+        # Messages before `low` are earlier; those from `high` on are not.
         while low < high:
             middle = (low + high) // 2
             msg = self.next_message(middle)
@@ -116,14 +118,14 @@ class StreamQueries:
         return low
 
     def count(self, start: int, filters: list[str]) -> int:
-        """How many messages of these subjects there are from this sequence on."""
+        """Return the number of messages of these subjects from this sequence on."""
         consumer = retry(lambda: self.consumer(start, filters))
-        with contextlib.suppress(RemoteError):  # it goes by itself, only later
+        with contextlib.suppress(RemoteError):  # the server deletes it later
             consumer.delete()
         return consumer.cached_info.num_pending
 
     def consumer(self, start: int, filters: list[str], headers_only: bool = False) -> Consumer:
-        """An ephemeral one that begins at this sequence and needs no acknowledgements."""
+        """Create an ephemeral consumer that starts at this sequence, without acknowledgments."""
         config: dict[str, Any] = {
             "deliver_policy": "by_start_sequence",
             "opt_start_seq": start,
@@ -144,12 +146,12 @@ class StreamQueries:
         except ApiError as error:
             if error.err_code != _TOO_LONG:
                 raise
-        del config["inactive_threshold"]  # as long as the stream allows, then
+        del config["inactive_threshold"]  # the default of the stream
         return js.create_consumer(self.stream, **config)
 
 
 def check_readable(snapshot: StreamSnapshot, settings: Settings) -> None:
-    """InvalidValue if this stream cannot be read in this way."""
+    """Raise InvalidValue if the stream cannot be read with these settings."""
     if snapshot.next > _BIGINT:
         text = "stream %s is at sequence %d, which does not fit into a BIGINT"
         raise InvalidValue(text % (snapshot.name, snapshot.next - 1))
@@ -160,8 +162,8 @@ def check_readable(snapshot: StreamSnapshot, settings: Settings) -> None:
             )
     elif snapshot.config.retention == "workqueue":
         raise InvalidValue(
-            "stream %s is a work queue, where every consumer takes messages away: fetchMode=direct"
-            " reads without taking, mode=consume takes" % snapshot.name
+            "stream %s is a work queue, where consumers remove messages: fetchMode=direct reads"
+            " without removing, mode=consume removes" % snapshot.name
         )
     if settings.text("onCommit") == "purge" and snapshot.config.deny_purge:
-        raise InvalidValue("onCommit=purge: stream %s denies it (deny_purge)" % snapshot.name)
+        raise InvalidValue("onCommit=purge: stream %s has deny_purge" % snapshot.name)

@@ -46,10 +46,10 @@ class Range(InputPartition):
 
 
 def split(whole: list[Range], plan: Plan) -> list[Range]:
-    """Parts for tasks, in order: minPartitions of them at least, if there are so many sequences.
+    """Return the parts for the tasks, in order; at least minPartitions, if possible.
 
-    A batch that is replayed must be cut as it was before (plan.py). So whoever changes this, or
-    _LEAST, gives plans a version and keeps the old way for those that are in checkpoints.
+    A replayed batch must be split as before (plan.py). So a change of this function, or of _LEAST,
+    needs a version of plans, and the old way for those that are in checkpoints.
     """
     total = sum(each.end - each.start for each in whole)
     wanted = plan.least or max(1, min(plan.workers, total // _LEAST))
@@ -61,7 +61,7 @@ def split(whole: list[Range], plan: Plan) -> list[Range]:
             raise InvalidValue(text % (size, total, _MOST_PARTS))
     parts: list[Range] = []
     for each in whole:
-        # Equal parts, and as many as the share of this stream asks for.
+        # Equal parts, and as many as the share of this stream requires.
         length = each.end - each.start
         count = -(-length // size)
         for i in range(count):
@@ -72,10 +72,10 @@ def split(whole: list[Range], plan: Plan) -> list[Range]:
 
 
 def read_range(part: Range, settings: Settings, bare: bool) -> Iterator[Rows]:
-    """The rows of a range, in order; `bare`: without payloads, which nobody wants."""
+    """Yield the rows of a range, in order; if `bare`, without payloads."""
     read = read_direct if settings.text("fetchMode") == "direct" else read_pull
     position = part.start
-    missing = part.start  # the first sequence that did not come
+    missing = part.start  # the first sequence that did not arrive
     backoff = Backoff()
     queries = StreamQueries(settings, part.stream)
     while position < part.end:
@@ -88,7 +88,7 @@ def read_range(part: Range, settings: Settings, bare: bool) -> Iterator[Rows]:
             if position >= part.end or not queries.is_left(position, part.end, part.filters):
                 break
             error: Exception = TimeoutExpired(
-                "stream %s has messages from %d on that nobody delivers" % (part.stream, position)
+                "stream %s did not deliver messages from sequence %d on" % (part.stream, position)
             )
         except RETRYABLE_READS as caught:
             error = caught
@@ -98,7 +98,7 @@ def read_range(part: Range, settings: Settings, bare: bool) -> Iterator[Rows]:
 
 
 def _first_missing(missing: int, rows: Rows) -> int:
-    """One behind what came without a gap."""
+    """Return the sequence after the last one that arrived without a gap."""
     first: int = rows.sequences[0].as_py()
     last: int = rows.sequences[-1].as_py()
     if first == missing and last - first + 1 == len(rows):
@@ -112,13 +112,13 @@ def _first_missing(missing: int, rows: Rows) -> int:
 
 
 def _check_loss(queries: StreamQueries, part: Range, missing: int, settings: Settings) -> None:
-    """A gap is normal. But if the stream begins behind it now, messages were removed meanwhile."""
+    """Report lost messages. Gaps are normal, unless the stream now starts after them."""
     snapshot = queries.snapshot()
     fail = settings.flag("failOnDataLoss")
     if snapshot.created != part.created:
-        report_data_loss("stream %s was made anew while it was read" % part.stream, fail)
+        report_data_loss("stream %s was recreated during the read" % part.stream, fail)
     elif snapshot.next < part.end:
-        text = "stream %s ends before sequence %d, and was to be read up to %d"
+        text = "stream %s ends before sequence %d, and the read ends at %d"
         report_data_loss(text % (part.stream, snapshot.next, part.end - 1), fail)
     elif snapshot.first > missing:
         report_data_loss(

@@ -1,7 +1,7 @@
-"""The columns of the source, and which of them are wanted.
+"""The columns of the source, and the selection of the user.
 
-Spark does not prune the columns of a Python source, but a schema that the user gives reaches the
-reader: what is not in it is neither decoded nor, where the server can leave it out, sent.
+Spark does not prune the columns of a Python source, but it passes a schema of the user to the
+reader: other columns are neither decoded nor, if the server can omit them, sent.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ ROWS = {
     "sequence": "BIGINT",
     "timestamp": "TIMESTAMP",
 }
-# Only if asked for by name: Spark's timestamps end at microseconds.
+# Only if requested by name: Spark's timestamps have microseconds.
 EXACT = {"timestamp_ns": "BIGINT"}
-# Without it TIMESTAMP would be what spark.sql.timestampType says.
+# Without it, TIMESTAMP would depend on spark.sql.timestampType.
 _IN_DDL = {"TIMESTAMP": "TIMESTAMP_LTZ"}
 CONSUMED = {"consumer": "STRING", "num_delivered": "BIGINT", "num_pending": "BIGINT"}
 
 
 def default_schema(consume: bool) -> str:
-    """All that Spark is told if the user says nothing."""
+    """Return the schema for reads without one."""
     columns = {**ROWS, **(CONSUMED if consume else {})}
     return ", ".join("%s %s" % (name, _IN_DDL.get(kind, kind)) for name, kind in columns.items())
 
 
 def check_schema(schema: StructType, consume: bool, headers_only: bool = False) -> list[str]:
-    """The names of the wanted columns; InvalidValue for a column that there is not."""
+    """Return the names of the requested columns; raise InvalidValue for an unknown one."""
     if not schema.fields:
-        raise InvalidValue("schema: it has no column, and rows without one cannot be counted")
+        raise InvalidValue("schema has no columns, and rows without one cannot be counted")
     may_be_null = {"headers", "data"} if headers_only else {"headers"}
     known = {**ROWS, **EXACT, **(CONSUMED if consume else {})}
     names: list[str] = []
@@ -46,7 +46,7 @@ def check_schema(schema: StructType, consume: bool, headers_only: bool = False) 
         wanted = known.get(field.name)
         if wanted is None:
             hint = " without mode=consume" if field.name in CONSUMED else ""
-            text = "schema: there is no column %s%s; there are %s"
+            text = "schema: column %s does not exist%s; there are %s"
             raise InvalidValue(text % (shorten(field.name), hint, ", ".join(known)))
         kind = field.dataType.simpleString().upper().replace(",", ", ")
         if kind != wanted:
@@ -56,5 +56,5 @@ def check_schema(schema: StructType, consume: bool, headers_only: bool = False) 
             raise InvalidValue("schema: column %s is NOT NULL, but may be null" % field.name)
         names.append(field.name)
     if len(set(names)) < len(names):
-        raise InvalidValue("schema: a column is in it twice: %s" % cut_middle(", ".join(names)))
+        raise InvalidValue("schema has a duplicate column: %s" % cut_middle(", ".join(names)))
     return names

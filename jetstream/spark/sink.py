@@ -93,7 +93,7 @@ class Sink:
                 " append"
             )
         self._settings = settings
-        self._kinds = check_columns(schema, settings)
+        self._types = check_columns(schema, settings)
         # The same for all attempts at the tasks of a write.
         self._write_id = settings.text("writeId") or secrets.token_hex(8)
         self._query = ""  # the id in its checkpoint, if it is one
@@ -101,7 +101,7 @@ class Sink:
     def write_batches(self, batches: Iterable[pa.RecordBatch], write: int | None) -> Written:
         """All rows of a task; `write` is the number of the micro-batch, if it is one."""
         context = _context()
-        if "ttl" in self._kinds:
+        if "ttl" in self._types:
             info = client(self._settings).inner.session.connection.info
             require_level(info, 1, "the TTL of a message")
         partition = context.partitionId()
@@ -246,7 +246,7 @@ class BatchWriter(Sink, DataSourceArrowWriter):
 
     def __init__(self, settings: Settings, schema: StructType, overwrite: bool) -> None:
         super().__init__(settings, schema, overwrite)
-        check_target(settings, self._write_id, self._kinds)
+        check_target(settings, self._write_id, self._types)
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:  # of RecordBatch
         return self.write_batches(iterator, None)
@@ -261,7 +261,7 @@ class StreamWriter(Sink, DataSourceStreamWriter):
     def write(self, iterator: Iterator[Row]) -> WriterCommitMessage:
         from .encoder import to_batches
 
-        return self.write_micro_batch(to_batches(iterator, self._kinds))
+        return self.write_micro_batch(to_batches(iterator, self._types))
 
     def write_micro_batch(self, batches: Iterable[pa.RecordBatch]) -> WriterCommitMessage:
         context = _context()
@@ -275,7 +275,7 @@ class StreamWriter(Sink, DataSourceStreamWriter):
         if query not in _checked:
             # In the first task of each worker: Spark makes two writers for each micro-batch on the
             # driver, in processes of their own, and one of them only to be told of the commit.
-            check_target(self._settings, self._write_id, self._kinds)
+            check_target(self._settings, self._write_id, self._types)
             _checked.add(query)
         return self.write_batches(batches, int(number))
 
@@ -295,7 +295,7 @@ def stream_writer(settings: Settings, schema: StructType, overwrite: bool) -> St
     return StreamWriter(settings, schema, overwrite)
 
 
-def check_target(settings: Settings, write_id: str, kinds: dict[str, str]) -> None:
+def check_target(settings: Settings, write_id: str, types: dict[str, str]) -> None:
     """InvalidValue for what the stream will refuse; a warning where it may forget too early.
 
     Without a connection, or the permission to ask, nothing is said: a driver may have none.
@@ -303,7 +303,7 @@ def check_target(settings: Settings, write_id: str, kinds: dict[str, str]) -> No
     try:
         js = jetstream(settings)
         name = "".join(settings.list("stream"))
-        if not name and settings.given("subject") and "subject" not in kinds:
+        if not name and settings.given("subject") and "subject" not in types:
             name = js.stream_name_by_subject(settings.text("subject"))
         if not name:
             return
@@ -322,7 +322,7 @@ def check_target(settings: Settings, write_id: str, kinds: dict[str, str]) -> No
     except _UNASKED as error:
         logger.warning("the stream cannot be asked, so nothing is checked: %s", error)
         return
-    if "ttl" in kinds and not config.allow_msg_ttl:
+    if "ttl" in types and not config.allow_msg_ttl:
         raise InvalidValue("column ttl: stream %s does not have allow_msg_ttl" % name)
     if delivery == "dedup":
         _check_window(name, config.duplicate_window, settings.seconds("minDuplicateWindow"))

@@ -267,8 +267,8 @@ def test_the_first_batch_begins_where_its_end_says():
         (Place(7, "then"), None, 7),
         (Place(5, "then"), None, 5),
         (Place(10, "then"), None, 10),
-        (Place(3, "then"), "messages 3 to 4 of stream S are gone", 5),
-        (Place(7, "before"), "stream S was made anew at then", 5),
+        (Place(3, "then"), "messages 3 to 4 of stream S were removed", 5),
+        (Place(7, "before"), "stream S was recreated at then", 5),
         (Place(12, "then"), "stream S ends before sequence 10, and was read up to 11", 10),
     ],
 )

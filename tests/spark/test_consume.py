@@ -155,7 +155,7 @@ def test_consumers_that_do_not_fit(server, js, name):
 def test_offsets_of_another_consumer_or_mode(server, work, offset):
     if isinstance(offset, dict) and "consumer" in offset:
         offset["consumer"] = offset["consumer"].replace("%s", work)
-    with pytest.raises(InvalidValue, match="is not of consumer worker"):
+    with pytest.raises(InvalidValue, match="does not belong to consumer worker"):
         reader_of(server, work).latestOffset(offset, ALL)
 
 

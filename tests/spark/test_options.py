@@ -50,7 +50,7 @@ REFUSED = [  # where, options, what the error says
     (BATCH, {**S, "mode": "consume"}, "option mode is for stream read, not for a batch read"),
     (STREAM, {**S, "endingOffsets": "1"}, "option endingOffsets is for batch read"),
     (BATCH, {"stream": "A,"}, "option stream 'A,' is not names"),
-    (BATCH, {"stream": "A,A"}, "option stream names one twice: A,A"),
+    (BATCH, {"stream": "A,A"}, "option stream has a duplicate: A,A"),
     (BATCH, {**S, "fetchSize": "0"}, "option fetchSize '0' is not a whole number from 1"),
     (BATCH, {**S, "fetchSize": "1e3"}, "option fetchSize '1e3' is not"),
     (BATCH, {**S, "fetchSize": "9" * 5000}, "is not a whole number"),
@@ -63,8 +63,8 @@ REFUSED = [  # where, options, what the error says
     (BATCH, {"stream": "A.B"}, "option stream: name 'A.B' contains '.'"),
     (BATCH, {"stream": "A B"}, "option stream: name 'A B' contains a space"),
     (BATCH, {**S, "apiPrefix": "a b"}, "option apiPrefix: subject 'a b' contains a space"),
-    (BATCH, {**S, "path": "S"}, "option path is unknown: option stream says what is read"),
-    (BATCH, {**S, "provider": "jetstream"}, "is unknown: a stream is no table of a catalog"),
+    (BATCH, {**S, "path": "S"}, "option path is unknown: set option stream instead"),
+    (BATCH, {**S, "provider": "jetstream"}, "is unknown: a stream is not a table of a catalog"),
     (BATCH, {**S, "startingTimestamp": "yesterday"}, "is not RFC 3339"),
     (BATCH, {**S, "startingOffsets": "first"}, "is not earliest, latest, a sequence"),
     (BATCH, {**S, "startingOffsets": "0"}, "is not earliest, latest, a sequence"),
@@ -108,12 +108,16 @@ REFUSED = [  # where, options, what the error says
     (
         STREAM,
         {**S, "minMessagesPerTrigger": "2", "maxMessagesPerTrigger": "1"},
-        "minMessagesPerTrigger 2 and maxMessagesPerTrigger 1",
+        "minMessagesPerTrigger 2 exceeds maxMessagesPerTrigger 1",
     ),
     (STREAM, {**S, "consumer": "c"}, "option consumer is for mode=consume"),
     (STREAM, {**S, "mode": "consume"}, "mode=consume needs option consumer"),
     (STREAM, {"stream": "A,B", "mode": "consume", "consumer": "c"}, "mode=consume reads one"),
-    (STREAM, {**S, "mode": "consume", "consumer": "c", "subject": "a"}, "the consumer decides"),
+    (
+        STREAM,
+        {**S, "mode": "consume", "consumer": "c", "subject": "a"},
+        "does not apply to mode=consume",
+    ),
     (STREAM, {**S, "mode": "consume", "consumer": "c", "onCommit": "purge"}, "acknowledges by"),
     (WRITE, {"delivery": "fast"}, "delivery=fast needs option stream"),
     (WRITE, {"delivery": "twice"}, "option delivery 'twice' is not one of dedup, atomic, fast"),
@@ -121,7 +125,7 @@ REFUSED = [  # where, options, what the error says
     (WRITE, {"delivery": "atomic", "markerSubject": "m"}, "delivery=atomic needs option stream"),
     (WRITE, {"markerSubject": "m"}, "option markerSubject is for delivery=atomic, not dedup"),
     (WRITE, {"minDuplicateWindow": "1s", "delivery": "atLeastOnce"}, "is for delivery=dedup"),
-    (WRITE, {"stream": "A,B"}, "option stream: a write goes to one"),
+    (WRITE, {"stream": "A,B"}, "option stream: a write has one stream"),
     (WRITE, {"subject": "a.*"}, "option subject: subject 'a.*' has a wildcard"),
     (WRITE, {"writeId": "a.b"}, "option writeId 'a.b' is not one token"),
     (WRITE, {"maxInFlight": "0"}, "option maxInFlight '0' is not a whole number"),
@@ -222,7 +226,7 @@ def test_columns_that_there_are():
 def test_columns_that_there_are_not_are_refused_by_name():
     from pyspark.sql.types import IntegerType, StructType
 
-    with pytest.raises(InvalidValue, match="no column 'key'; there are subject, data"):
+    with pytest.raises(InvalidValue, match="column 'key' does not exist; there are subject, data"):
         check_schema(StructType().add("key", IntegerType()), False)
     with pytest.raises(InvalidValue, match="column sequence is BIGINT, not INT"):
         check_schema(StructType().add("sequence", IntegerType()), False)

@@ -62,11 +62,11 @@ def test_a_stream_that_was_made_anew(server, js, name, caplog, count):
     query = started(server, js, name)
     js.delete_stream(name)
     make(js, name, count)
-    with pytest.raises(DataLost, match="was made anew at"):
+    with pytest.raises(DataLost, match="was recreated at"):
         query.batch()
     query.reader.fail = False
     assert query.batch() == list(range(1, count + 1))
-    assert "was made anew" in caplog.text
+    assert "was recreated" in caplog.text
     fill(js, name, 1)
     assert query.batch() == [count + 1]
 

@@ -129,7 +129,7 @@ def test_a_stream_that_is_made_anew_between_planning_and_reading(server, js, nam
     partitions = reader.partitions()
     stream.delete()
     make(js, name, 5)
-    with pytest.raises(DataLost, match="was made anew while it was read"):
+    with pytest.raises(DataLost, match="was recreated during the read"):
         sequences(reader, partitions)
 
 

@@ -46,7 +46,7 @@ def test_another_mode_or_other_streams_need_another_checkpoint(spark, server, js
         query.run()
     query.options = {**query.options, "stream": name, "mode": "consume", "consumer": "worker"}
     del query.options["startingOffsets"]
-    with pytest.raises(StreamingQueryException, match="is not of consumer worker of stream"):
+    with pytest.raises(StreamingQueryException, match="does not belong to consumer worker of"):
         query.run()
 
 

@@ -106,7 +106,7 @@ WRONG_SCHEMAS = [
         "column expected_last_subject_sequence is STRING; it can be INT or BIGINT",
     ),
     ("data STRING, sequence BIGINT", "column 'sequence' cannot be written: select data"),
-    ("data STRING, data STRING", "column data is there twice"),
+    ("data STRING, data STRING", "column data is duplicated"),
 ]
 
 
@@ -118,7 +118,7 @@ def test_wrong_schemas(schema, why):
 
 
 def test_some_subject_is_needed():
-    with pytest.raises(InvalidValue, match="no column subject and no option subject"):
+    with pytest.raises(InvalidValue, match="no subject: set option subject or add a column"):
         check_columns(struct("data STRING"), read_options({}, WRITE))
 
 
@@ -277,15 +277,15 @@ WRONG_ROWS = [
     ),
     (
         {"data": [b"1"], "headers": pa.array([[("Nats-Batch-Id", "1")]], PAIRS)},
-        "headers: Nats-Batch-Id is the sink's own to set; leave it out, as by map_filter(headers,",
+        "headers: Nats-Batch-Id is reserved for the sink; remove it, for example by map_filter(",
     ),
     (
         {"data": [b"1"], "headers": pa.array([[("Nats-TTL", "1")]], PAIRS), "ttl": [1]},
-        "headers: Nats-TTL is the sink's own to set",
+        "headers: Nats-TTL is reserved for the sink",
     ),
-    ({"data": [b"1", b"2"], "ttl": [1, 0]}, "row 8: ttl is wrong: ttl 0 is neither"),
-    ({"data": [b"1", b"2"], "ttl": [1.0, math.nan]}, "row 8: ttl is wrong: ttl nan is neither"),
-    ({"data": [b"1"], "ttl": ["soon"]}, "row 7: ttl is wrong: ttl 'soon' is neither"),
+    ({"data": [b"1", b"2"], "ttl": [1, 0]}, "row 8: ttl is invalid: ttl 0 is neither"),
+    ({"data": [b"1", b"2"], "ttl": [1.0, math.nan]}, "row 8: ttl is invalid: ttl nan is neither"),
+    ({"data": [b"1"], "ttl": ["soon"]}, "row 7: ttl is invalid: ttl 'soon' is neither"),
     (
         {"data": [b"1"], "expected_last_subject_sequence": [-1]},
         "row 7: expected_last_subject_sequence is negative",
@@ -305,7 +305,7 @@ def test_a_row_without_any_subject():
     batch = pa.RecordBatch.from_arrays(
         [pa.array([b"1", b"2"]), pa.array(["a", None])], ["data", "subject"]
     )
-    with pytest.raises(InvalidValue, match="row 1: subject is None, and there is no option"):
+    with pytest.raises(InvalidValue, match="row 1: subject is None, and option subject is not set"):
         encoder.encode(batch)
 
 
