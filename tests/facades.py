@@ -18,7 +18,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.core import ROOT
+from tests.core import PACKAGES, ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,12 +83,40 @@ class Source:
         assert isinstance(found[-1], (ast.FunctionDef, ast.AsyncFunctionDef))
         return found[-1]
 
+    def type_arguments(self, name: str) -> dict[str, tuple[ast.expr, Source]]:
+        """Return the arguments of the generic base of a class, by the names of its parameters.
+
+        Such a base is an alias for type checkers: `_KeyWatcher = Watcher[KeyValueEntry]`.
+        """
+        values = {
+            each: node.value
+            for node in self.statements()
+            if isinstance(node, ast.Assign)
+            for each in _names(node)
+        }
+        for base in self._class(name).bases:
+            alias = values.get(ast.unparse(base))
+            if not isinstance(alias, ast.Subscript):
+                continue
+            home, found = self.origins[ast.unparse(alias.value)]
+            if home.partition(".")[0] in PACKAGES:
+                (generic,) = Source(home)._class(found).bases
+                assert isinstance(generic, ast.Subscript)
+                pairs = zip(_items(generic.slice), _items(alias.slice), strict=True)
+                return {ast.unparse(name): (value, self) for name, value in pairs}
+        return {}
+
+    def _class(self, name: str) -> ast.ClassDef:
+        found = [node for node in self.statements() if isinstance(node, ast.ClassDef)]
+        return next(node for node in found if node.name == name)
+
 
 class Stub:
     """The stub of one facade module."""
 
     def __init__(self, name: str) -> None:
         self.facade = Source(name)
+        self.arguments: dict[str, tuple[ast.expr, Source]] = {}  # of the class at hand
         self.imports: dict[str, Origin] = {
             each: self.facade.origins[each] for each in self.facade.exported
         }
@@ -158,6 +186,9 @@ class Stub:
         assert wrapper in TO_FACADE | SAME_RESULT, wrapper
         method = self._value(call.args[-1])
         source = Source(method.__module__)
+        assert isinstance(call.args[-1], ast.Attribute)
+        owner = self._value(call.args[-1].value)
+        self.arguments = Source(owner.__module__).type_arguments(owner.__name__)
         returns: ast.expr | None = None
         if wrapper in TO_FACADE:
             make = self._value(call.args[0])
@@ -168,7 +199,9 @@ class Stub:
                 returns = self._types(_result(maker.function(make.__qualname__)), maker)
         definition = source.function(method.__qualname__)
         returns = returns or self._types(_result(definition), source)
-        return self._function(definition, source, name, returns)
+        made = self._function(definition, source, name, returns)
+        self.arguments = {}
+        return made
 
     def _value(self, node: ast.expr) -> Any:
         return eval(ast.unparse(node), vars(self.facade.module))
@@ -199,18 +232,31 @@ class Stub:
 
     def _types(self, annotation: ast.expr, source: Source | None = None) -> ast.expr:
         """Return an annotation of the source for use in the stub, and note its imports."""
-        result = deepcopy(annotation)
-        for node in ast.walk(result):
-            if not isinstance(node, ast.Name) or node.id in vars(builtins):
-                continue
-            origin = (source or self.facade).origins[node.id]
-            if origin == (self.facade.name, node.id):
-                continue
-            # A facade has the name of its asynchronous class, which keeps its own under an alias.
-            if self.facade.origins.get(node.id, origin) != origin:
-                node.id = "_Async" + node.id
-            self.imports[node.id] = origin
-        return result
+        return _Names(self, source or self.facade).visit(deepcopy(annotation))
+
+
+class _Names(ast.NodeTransformer):
+    """Replaces the names of a source by those of a stub."""
+
+    def __init__(self, stub: Stub, source: Source) -> None:
+        self.stub = stub
+        self.source = source
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        stub = self.stub
+        if node.id in vars(builtins):
+            return node
+        if node.id in stub.arguments:
+            value, source = stub.arguments[node.id]
+            return stub._types(value, source)
+        origin = self.source.origins[node.id]
+        if origin == (stub.facade.name, node.id):
+            return node
+        # A facade has the name of its asynchronous class, which is imported under an alias.
+        taken = stub.facade.origins.get(node.id, origin) != origin
+        name = "_Async" + node.id if taken else node.id
+        stub.imports[name] = origin
+        return ast.Name(name)
 
 
 def _names(node: ast.stmt) -> list[str]:
@@ -219,6 +265,10 @@ def _names(node: ast.stmt) -> list[str]:
     targets = node.targets if isinstance(node, ast.Assign) else []
     targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
     return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+def _items(node: ast.expr) -> list[ast.expr]:
+    return node.elts if isinstance(node, ast.Tuple) else [node]
 
 
 def _is_private(name: str) -> bool:

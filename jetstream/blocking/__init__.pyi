@@ -211,7 +211,7 @@ class Stream:
         ...
 
     def info(self, *, subjects_filter: str = "", deleted_details: bool = False) -> StreamInfo:
-        """Configuration and state now; on demand with counts by subject, or deleted sequences."""
+        """Return configuration and state; on request with counts by subject, or deletions."""
         ...
 
     def purge(
@@ -219,16 +219,16 @@ class Stream:
     ) -> int:
         """Delete messages: all, those of a subject, those below a sequence, or all but the newest.
 
-        Returns how many were deleted.
+        Return the number of deleted messages.
         """
         ...
 
     def get_msg(
         self, seq: int = 0, *, last_by_subject: str = "", next_by_subject: str = ""
     ) -> StoredMsg:
-        """A stored message: by sequence, the last of a subject, or the next of one from `seq` on.
+        """Return a stored message: by sequence, or the last, or the next from `seq`, of a subject.
 
-        MessageNotFound. Through direct get where the stream allows it, which any replica answers.
+        MessageNotFound: there is none. Where the stream allows direct get, any replica may answer.
         """
         ...
 
@@ -241,9 +241,9 @@ class Stream:
         subject: str = "",
         max_bytes: int = 0,
     ) -> list[StoredMsg]:
-        """Up to `batch` messages from a sequence or a time on, by direct get (ADR-31).
+        """Return up to `batch` messages from a sequence or a time on, by direct get (ADR-31).
 
-        With `max_bytes` they may be fewer, though there are more.
+        With `max_bytes` the result may be shorter even if there are more messages.
         """
         ...
 
@@ -255,23 +255,23 @@ class Stream:
         up_to_time: TimestampLike | None = None,
         batch: int = 0,
     ) -> list[StoredMsg]:
-        """The last message of each of these subjects, wildcards allowed, by direct get (ADR-31).
+        """Return the last message of each subject, wildcards allowed, by direct get (ADR-31).
 
-        As they are now, or were at a sequence or a time; `batch` of them at most. The server
-        refuses more than 1024 subjects.
+        As of now, or as of a sequence or a time; at most `batch` messages. The server rejects more
+        than 1024 subjects.
         """
         ...
 
     def get_counter(self, subject: str) -> Counter:
-        """The counter of this subject and its sources (ADR-49); MessageNotFound if it has none."""
+        """Return the counter of a subject (ADR-49); raise MessageNotFound if it has none."""
         ...
 
     def get_counters(self, subjects: Sequence[str]) -> list[Counter]:
-        """The counters of these subjects, wildcards allowed; needs allow_direct."""
+        """Return the counters of these subjects, wildcards allowed; needs allow_direct."""
         ...
 
     def delete_msg(self, seq: int, *, secure: bool = False) -> None:
-        """Delete one message; secure: overwrite its bytes on disk as well."""
+        """Delete one message; with `secure` its bytes on disk are overwritten."""
         ...
 
     def delete(self) -> None:
@@ -285,7 +285,7 @@ class Stream:
         pedantic: bool = False,
         **fields: Unpack[ConsumerConfigDict],
     ) -> Consumer:
-        """As JetStream.create_consumer."""
+        """Create a consumer; see JetStream.create_consumer."""
         ...
 
     def update_consumer(
@@ -295,7 +295,7 @@ class Stream:
         pedantic: bool = False,
         **fields: Unpack[ConsumerConfigDict],
     ) -> Consumer:
-        """As JetStream.update_consumer."""
+        """Update a consumer; see JetStream.update_consumer."""
         ...
 
     def create_or_update_consumer(
@@ -305,15 +305,15 @@ class Stream:
         pedantic: bool = False,
         **fields: Unpack[ConsumerConfigDict],
     ) -> Consumer:
-        """As JetStream.create_or_update_consumer."""
+        """Create or update a consumer; see JetStream.create_or_update_consumer."""
         ...
 
     def consumer(self, name: str) -> Consumer:
-        """As JetStream.consumer."""
+        """Return a consumer; see JetStream.consumer."""
         ...
 
     def bind_consumer(self, name: str, **known: Unpack[KnownConfig]) -> BoundConsumer:
-        """As JetStream.bind_consumer."""
+        """Return a handle to a consumer without looking it up; see JetStream.bind_consumer."""
         ...
 
     def ordered_consumer(
@@ -330,40 +330,40 @@ class Stream:
         metadata: dict[str, str] | None = None,
         max_reset_attempts: int | None = None,
     ) -> OrderedConsumer:
-        """The messages of the stream, each once, in order, without gaps, to be read by one client.
+        """Return an ordered consumer: each message once, in order, without gaps, for one client.
 
-        It is kept in the memory of one server and made anew when it is lost: there is nothing to
-        acknowledge, and nothing that stays. `max_reset_attempts` in a row are the last; None: it
-        is tried for ever. Its consumers are called `<name_prefix>_1` and so on.
+        Its consumers live in the memory of one server and are recreated when they are lost; nothing
+        is acknowledged, and nothing stays. It gives up after `max_reset_attempts` consecutive
+        failures (None: never). Its consumers are named `<name_prefix>_1` and so on.
         """
         ...
 
     def delete_consumer(self, name: str) -> None:
-        """As JetStream.delete_consumer."""
+        """Delete a consumer; see JetStream.delete_consumer."""
         ...
 
     def consumers(self) -> Listing[ConsumerInfo]:
-        """As JetStream.consumers."""
+        """List the consumers; see JetStream.consumers."""
         ...
 
     def consumer_names(self) -> Listing[str]:
-        """As JetStream.consumer_names."""
+        """List the names of the consumers; see JetStream.consumer_names."""
         ...
 
     def pause_consumer(self, name: str, until: TimestampLike) -> ConsumerPause:
-        """As JetStream.pause_consumer."""
+        """Pause a consumer; see JetStream.pause_consumer."""
         ...
 
     def resume_consumer(self, name: str) -> ConsumerPause:
-        """As JetStream.resume_consumer."""
+        """Resume a consumer; see JetStream.resume_consumer."""
         ...
 
     def reset_consumer(self, name: str, seq: int = 0) -> ConsumerInfo:
-        """As JetStream.reset_consumer."""
+        """Reset a consumer; see JetStream.reset_consumer."""
         ...
 
     def unpin_consumer(self, name: str, group: str) -> None:
-        """As JetStream.unpin_consumer."""
+        """Unpin a client; see JetStream.unpin_consumer."""
         ...
 
     def __repr__(self) -> str: ...
@@ -397,7 +397,7 @@ class Publication:
         ...
 
     def result(self) -> PubAck:
-        """Wait for the acknowledgement; raises what it failed of."""
+        """Wait for the acknowledgment; raise the error that made the publish fail."""
         ...
 
     def __repr__(self) -> str: ...
@@ -418,16 +418,15 @@ class PublishWindow:
     def publish(
         self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]
     ) -> Publication:
-        """Send it, with the options of JetStream.publish; waits only for room in the window.
+        """Publish with the options of JetStream.publish; wait only while the window is full.
 
-        `await publication.result()` gives its PubAck; otherwise `flush` tells of failures. If
-        nobody asks, this raises PublishesFailed when as many have failed as the window has room
-        for.
+        `await publication.result()` returns the PubAck. Failures that were not raised that way are
+        raised by `flush`, and by this call once they are as many as the window has room for.
         """
         ...
 
     def flush(self) -> None:
-        """Wait until every publish so far is acknowledged or has failed; PublishesFailed."""
+        """Wait until every publish is acknowledged or has failed; raise PublishesFailed."""
         ...
 
     def close(self) -> None:
@@ -455,9 +454,9 @@ class AtomicBatch:
         ...
 
     def add(self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]) -> None:
-        """Another message, with the options of JetStream.publish.
+        """Add a message, with the options of JetStream.publish.
 
-        The first one is answered, so a stream that takes no batches refuses it at once.
+        The first one is acknowledged, so a stream without allow_atomic rejects it at once.
         """
         ...
 
@@ -497,24 +496,24 @@ class FastBatch:
         ...
 
     def add(self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]) -> int:
-        """Another message, with the options of JetStream.publish; returns its number, from 1.
+        """Add a message, with the options of JetStream.publish; return its number, from 1.
 
-        Waits while too many are not acknowledged, and for the answer to the first one.
+        Wait while too many messages are not acknowledged, and for the answer to the first one.
         """
         ...
 
     def add_encoded(self, messages: Iterable[tuple[bytes, bytes, bytes | None]]) -> None:
-        """Many: subject, payload, and block of headers if any, all of it checked by the caller."""
+        """Add many messages: subject, payload, and header block, which the caller has checked."""
         ...
 
     def commit(
         self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]
     ) -> PubAck:
-        """The last message; returns when all are stored."""
+        """Add the last message; return when all are stored."""
         ...
 
     def close(self) -> PubAck | None:
-        """There is no other message; returns when all are stored. None if there was none at all."""
+        """End the batch; return when all messages are stored, with None if there were none."""
         ...
 
     def __enter__(self) -> FastBatch: ...

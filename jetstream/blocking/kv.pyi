@@ -3,13 +3,14 @@
 from collections.abc import Coroutine, Sequence
 from typing import Any, Protocol
 
-from typing_extensions import Self
+from typing_extensions import Self, Unpack
 
 from jetstream.blocking.pull import PullEvents
 from jetstream.kv import store as _kv
 from jetstream.kv import watch as _watch
 from jetstream.kv.config import KeyValueConfig, KeyValueStatus
 from jetstream.kv.entry import KeyValueEntry
+from jetstream.kv.options import WatchKeywords
 from jetstream.machine.iteration import MachineEvents
 from jetstream.schema.timestamp import Timestamp
 from natsproto.port import BlockingPort
@@ -86,18 +87,22 @@ class KeyWatcher(Watcher):
         ...
 
     def next(self, timeout: float | None = None) -> KeyValueEntry:
-        """The next entry; TimeoutExpired, or InvalidState when it was stopped."""
+        """Return the next item; raise TimeoutExpired, or InvalidState after `stop`."""
         ...
 
     def next_initial(self) -> KeyValueEntry | None:
-        """The next of the initial values; None if there are no more. TimeoutExpired as above."""
+        """Return the next initial value, or None if there are no more.
+
+        TimeoutExpired: no message arrived within the timeout of this JetStream. The watch
+        continues all the same.
+        """
         ...
 
     def initial(self) -> InitialEntries:
-        """The initial values that were not taken yet: iterate it. It ends with the last one.
+        """Return an iterator over the initial values that were not read yet.
 
-        TimeoutExpired if no message arrives for as long as a call of this JetStream may take; the
-        watch goes on all the same.
+        It raises TimeoutExpired if no message arrives within the timeout of this JetStream; the
+        watch continues all the same.
         """
         ...
 
@@ -114,7 +119,7 @@ class KeyLister:
 
     def __init__(self, inner: _watch.KeyLister, port: BlockingPort) -> None: ...
     def stop(self) -> None:
-        """End now; at the end of the keys it does so by itself."""
+        """End now; after the last key this happens by itself."""
         ...
 
     def __next__(self) -> str: ...
@@ -139,104 +144,93 @@ class KeyValue:
         ...
 
     def get(self, key: str, revision: int | None = None) -> KeyValueEntry:
-        """The latest value of the key, or the one of this revision.
+        """Return the latest value of a key, or the one of this revision.
 
-        KeyNotFound; KeyDeleted, which is one, if there is but a marker.
+        KeyNotFound: the key does not exist. KeyDeleted, a KeyNotFound: it was deleted.
         """
         ...
 
     def history(self, key: str) -> list[KeyValueEntry]:
-        """All values and markers that there are of the key, oldest first; KeyNotFound.
+        """Return all values and markers of a key, oldest first; raise KeyNotFound.
 
-        While others write, as many as there were when the call began. TimeoutExpired as for `keys`.
+        If others write meanwhile, as many as existed when the call began. TimeoutExpired as for
+        `keys`.
         """
         ...
 
     def keys(self, filters: str | Sequence[str] = ...) -> list[str]:
-        """All keys, or those that match, sorted; an empty list if there are none.
+        """Return all keys, or those that match, sorted; an empty list if there are none.
 
-        While others write, every key that was there when the call began and still is. If no
-        message arrives for as long as a call of this JetStream may take: TimeoutExpired.
+        If others write meanwhile, every key that existed when the call began and still exists.
+        TimeoutExpired: no message arrived within the timeout of this JetStream.
         """
         ...
 
     def list_keys(self, filters: str | Sequence[str] = ...) -> KeyLister:
-        """The same one by one, whatever their number: `async with` it, and iterate."""
+        """List keys one by one, for very many of them: `async with` the result, and iterate."""
         ...
 
     def watch(
-        self,
-        keys: str | Sequence[str] = ...,
-        *,
-        include_history: bool = False,
-        ignore_deletes: bool = False,
-        meta_only: bool = False,
-        updates_only: bool = False,
-        resume_from_revision: int | None = None,
+        self, keys: str | Sequence[str] = ..., **options: Unpack[WatchKeywords]
     ) -> KeyWatcher:
-        """What is there of these keys, and what happens to them: `async with` it, and iterate.
+        """Watch keys: `async with` the result, and iterate over their values and changes.
 
         keys             a key, a filter such as `a.*.>`, or several of them (since 2.10)
-        include_history  begin with all values that there are, not with the latest of each key
-        updates_only     begin with what happens from now on
+        include_history  start with all values that exist, not with the latest of each key
+        updates_only     start with the next change
         resume_from_revision
-                         begin with this revision, such as the one behind the last that was seen
-        ignore_deletes   no markers of deleted keys
-        meta_only        no values
+                         start with this revision, such as the one after the last that was read
+        ignore_deletes   leave out the markers of deleted keys
+        meta_only        leave out the values
         """
         ...
 
-    def watch_all(
-        self,
-        *,
-        include_history: bool = False,
-        ignore_deletes: bool = False,
-        meta_only: bool = False,
-        updates_only: bool = False,
-        resume_from_revision: int | None = None,
-    ) -> KeyWatcher:
-        """`watch` of all keys."""
+    def watch_all(self, **options: Unpack[WatchKeywords]) -> KeyWatcher:
+        """Watch all keys; the options are those of `watch`."""
         ...
 
     def put(self, key: str, value: BytesLike) -> int:
-        """Give the key this value; returns the revision."""
+        """Set the value of a key, and return the revision."""
         ...
 
     def create(self, key: str, value: BytesLike, *, ttl: float | str | None = None) -> int:
-        """The same if the key is not there, or was deleted; else KeyExists.
+        """Set the value of a key that does not exist or was deleted; else raise KeyExists.
 
-        With a `ttl` in seconds it goes by itself; the bucket needs a limit_marker_ttl.
+        After `ttl` seconds the key expires; the bucket needs a limit_marker_ttl.
         """
         ...
 
     def update(self, key: str, value: BytesLike, last: int) -> int:
-        """The same if its latest revision is `last` (0: it never was there): WrongLastRevision."""
+        """Update a key if its latest revision is `last` (0: the key must not exist).
+
+        WrongLastRevision: it is another one, and nothing was written.
+        """
         ...
 
     def delete(self, key: str, *, last: int | None = None) -> int:
-        """Mark the key as deleted; its history stays. Returns the revision of the marker.
+        """Mark a key as deleted, and return the revision of the marker; its history stays.
 
-        With `last` only if that is its latest revision: WrongLastRevision.
+        With `last` only if that is the latest revision of the key: WrongLastRevision.
         """
         ...
 
     def purge(self, key: str, *, last: int | None = None, ttl: float | str | None = None) -> int:
-        """The same, and its history goes. With a `ttl` in seconds the marker goes as well."""
+        """Delete a key and its history; after `ttl` seconds the marker is removed as well."""
         ...
 
     def purge_deletes(self, older_than: float = ...) -> int:
-        """Remove markers that are older, in seconds, and whatever is before any marker.
+        """Remove markers that are older than so many seconds, and the values before all markers.
 
-        Returns how many messages were removed. What happens to a key meanwhile stays.
+        Return the number of removed messages. Values that are written meanwhile stay.
         """
         ...
 
     def status(self) -> KeyValueStatus:
-        """Its configuration and what it holds; BucketNotFound."""
+        """Return the configuration and the state of the bucket; raise BucketNotFound."""
         ...
 
     def info(self) -> KeyValueConfig:
-        """Its configuration, as the server has it now; BucketNotFound."""
+        """Return the current configuration of the bucket; raise BucketNotFound."""
         ...
 
     def __repr__(self) -> str: ...

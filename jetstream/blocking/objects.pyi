@@ -35,15 +35,19 @@ class ObjectWatcher(Watcher):
 
     def __init__(self, inner: _watch.ObjectWatcher, port: BlockingPort) -> None: ...
     def next(self, timeout: float | None = None) -> ObjectInfo:
-        """The next info; TimeoutExpired, or InvalidState when it was stopped."""
+        """Return the next item; raise TimeoutExpired, or InvalidState after `stop`."""
         ...
 
     def next_initial(self) -> ObjectInfo | None:
-        """The next of those; None if there are no more."""
+        """Return the next initial value, or None if there are no more.
+
+        TimeoutExpired: no message arrived within the timeout of this JetStream. The watch
+        continues all the same.
+        """
         ...
 
     def initial(self) -> InitialObjects:
-        """What was there, and was not taken yet: iterate it. It ends with the last one."""
+        """Return an iterator over the initial objects that were not read yet."""
         ...
 
     def __next__(self) -> ObjectInfo: ...
@@ -107,26 +111,26 @@ class ObjectStore:
         metadata: dict[str, str] | None = None,
         chunk_size: int | None = None,
     ) -> ObjectInfo:
-        """Store the data under this name, in place of what was there.
+        """Store data under this name, and replace the object that has it.
 
-        It is bytes, something with a `read`, or something to iterate, asynchronous or not. Never
-        more of it is held than a few chunks. A put that fails or is cancelled leaves nothing.
+        The data is bytes, an object with a `read` method, or an iterable, asynchronous or not. Only
+        a few chunks are held in memory. A put that fails or is canceled leaves nothing behind.
         """
         ...
 
     def get(self, name: str) -> ObjectReader:
-        """The object, to be iterated or read: `async with` it. A link is followed.
+        """Open an object: `async with` the result, and iterate or read it. Links are followed.
 
-        ObjectNotFound; LinkUnreadable if the link is to a bucket.
+        ObjectNotFound: it does not exist. LinkUnreadable: it is a link to a bucket.
         """
         ...
 
     def get_bytes(self, name: str) -> bytes:
-        """All of its bytes at once."""
+        """Return all bytes of an object."""
         ...
 
     def get_info(self, name: str, show_deleted: bool = False) -> ObjectInfo:
-        """What is told about it; ObjectNotFound. Of a link, about the link."""
+        """Return the info of an object, or of a link itself; raise ObjectNotFound."""
         ...
 
     def watch(
@@ -136,11 +140,11 @@ class ObjectStore:
         ignore_deletes: bool = False,
         updates_only: bool = False,
     ) -> ObjectWatcher:
-        """What is there, and what happens to it: `async with` it, and iterate.
+        """Watch objects: `async with` the result, and iterate over their infos and changes.
 
-        updates_only    begin with what happens from now on
-        include_history begin with all that was told; buckets of today keep the latest alone
-        ignore_deletes  nothing about deleted objects
+        updates_only    start with the next change
+        include_history start with all infos that exist; current buckets keep only the latest
+        ignore_deletes  leave out deleted objects
         """
         ...
 
@@ -154,45 +158,45 @@ class ObjectStore:
         headers: HeadersLike | None = None,
         metadata: dict[str, str] | None = None,
     ) -> ObjectInfo:
-        """Change name, description, headers or metadata: those given, or all to those of `meta`.
+        """Change the name, description, headers or metadata: those given, or all those of `meta`.
 
-        ObjectNotFound; ObjectAlreadyExists if there is one of the new name.
+        ObjectNotFound: it does not exist. ObjectAlreadyExists: another one has the new name.
         """
         ...
 
     def delete(self, name: str) -> None:
-        """Delete it, and its data; ObjectNotFound if there never was one."""
+        """Delete an object and its data; raise ObjectNotFound if it never existed."""
         ...
 
     def purge_orphans(self, older_than: float = ...) -> int:
-        """Remove chunks that belong to no object, if the last of them is older, in seconds.
+        """Remove chunks without an object, if the newest of them is older than so many seconds.
 
-        A program that ends amid a put leaves such, and so may a server that is killed. What is put
-        at this moment has none, unless it stands still for so long. Returns how many were removed.
+        A program that ends during a put leaves such chunks, and so may a server that is killed. A
+        put in progress is safe unless it stalls for that long. Return how many were removed.
         """
         ...
 
     def add_link(self, name: str, info: ObjectInfo) -> ObjectInfo:
-        """Have a link to that object, of this bucket or another.
+        """Add a link to an object, of this bucket or another.
 
-        ObjectAlreadyExists if there is an object of this name; a link is replaced.
+        ObjectAlreadyExists: an object has this name. A link of this name is replaced.
         """
         ...
 
     def add_bucket_link(self, name: str, store: HasBucket) -> ObjectInfo:
-        """Have a link to a whole bucket; ObjectAlreadyExists as above."""
+        """Add a link to a whole bucket; ObjectAlreadyExists as for `add_link`."""
         ...
 
     def seal(self) -> None:
-        """From now on nothing goes in or out. There is no way back."""
+        """Make the bucket read-only, forever."""
         ...
 
     def status(self) -> ObjectStoreStatus:
-        """Its configuration and what it holds; BucketNotFound."""
+        """Return the configuration and the state of the bucket; raise BucketNotFound."""
         ...
 
     def list(self, show_deleted: bool = False) -> Infos:
-        """What is told about all objects; an empty list if there are none."""
+        """Return the infos of all objects; an empty list if there are none."""
         ...
 
     def __repr__(self) -> str: ...

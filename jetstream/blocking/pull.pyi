@@ -178,11 +178,11 @@ class PullSubscription:
         ...
 
     def info(self) -> ConsumerInfo:
-        """Configuration and state of the consumer now; ConsumerNotFound if it is gone."""
+        """Return the configuration and the state of the consumer; raise ConsumerNotFound."""
         ...
 
     def fetch(self, batch: int = 1, timeout: float = 5.0) -> Batch:
-        """Fetch up to `batch` messages that are there now; if there are none, wait for the first.
+        """Fetch up to `batch` available messages; if there are none, wait for the first.
 
         It raises TimeoutExpired if none arrives within `timeout`, as other clients do;
         Consumer.fetch waits for a full batch, and returns an empty one instead. If the pull fails
@@ -191,9 +191,9 @@ class PullSubscription:
         ...
 
     def unsubscribe(self) -> None:
-        """End it: a fetch that waits raises. Deletes the consumer if this made it, for itself.
+        """End the subscription, and delete the consumer if it belongs to it.
 
-        What was fetched and nobody took, because of a cancellation, is given back to the consumer.
+        A fetch that is waiting raises. Messages that a canceled fetch has left are naked.
         """
         ...
 

@@ -78,29 +78,12 @@ def read_direct(
 
 
 async def _get(api: Api, stream: str, body: dict[str, Any]) -> list[Msg]:
-    """Return the messages of one response; an empty list at the end of the stream."""
-    session = api.session
-    gather = session.connection.start_gather(
-        "%s.DIRECT.GET.%s" % (api.prefix, stream),
-        encode_json(body),
-        deadline=session.deadline(api.timeout),
-    )
-    session.port.flush_soon()
-    try:
-        while not gather.done:
-            await session.port.wait(gather)
-    finally:
-        session.connection.cancel(gather)
-    if isinstance(gather.error, NoResponders):
-        raise NotSupported("stream %s has no allow_direct, or does not exist" % shorten(stream))
-    if gather.error is not None:
-        raise gather.error
-    last = gather.replies[-1] if gather.replies else None
-    if last is None or not (last.status and is_status(last)):  # GET-12
-        raise TimeoutExpired(
-            "response to a direct get of stream %s is incomplete" % shorten(stream)
-        )
-    if last.status not in (_NONE, _END):
+    """Return the messages of one reply; an empty list if there are no more."""
+    replies = await request_direct(api, stream, body)
+    last = replies[-1] if replies else None
+    if last is None or not (last.status and is_status_reply(last)):  # GET-12
+        raise incomplete(stream)
+    if last.status not in (NOT_FOUND, END_OF_BATCH):
         raise JetStreamError("direct get: %d %s" % (last.status, cut_middle(last.description)))
     return replies[:-1]
 
