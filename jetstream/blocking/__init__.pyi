@@ -100,11 +100,11 @@ class BoundConsumer:
         ...
 
     def info(self) -> ConsumerInfo:
-        """Configuration and state now; ConsumerNotFound if it is gone."""
+        """Look up configuration and state; raise ConsumerNotFound if the consumer is gone."""
         ...
 
     def delete(self) -> None:
-        """Delete it; ConsumerNotFound if it is gone."""
+        """Delete the consumer; raise ConsumerNotFound if it is gone."""
         ...
 
     def fetch(
@@ -155,7 +155,7 @@ class BoundConsumer:
         heartbeat: float | None = None,
         **priority: Unpack[PriorityOptions],
     ) -> JsMsg | None:
-        """The next message, pulled when this is called; None if there is none within `expires`."""
+        """Pull and return the next message; None if there is none within `expires`."""
         ...
 
     def consume(
@@ -171,14 +171,14 @@ class BoundConsumer:
         nak_on_exit: bool = False,
         **priority: Unpack[PriorityOptions],
     ) -> Messages:
-        """Receive messages without end: `async with consumer.consume() as messages`, then iterate.
+        """Continuously deliver messages: `async with consumer.consume() as messages`, then iterate.
 
         A buffer of `max_messages` (500) or `max_bytes` is kept full: below the threshold, half of
         it, more is pulled. It continues over lost connections, changes of leader and restarts, and
         raises ConsumerNotFound, StreamNotFound or ConsumerDeleted if the consumer is gone.
 
         Messages that are in the buffer when the block is left are redelivered when their ack wait
-        is over; with `nak_on_exit` they are given back at once.
+        is over; with `nak_on_exit` they are returned to the consumer at once.
         """
         ...
 

@@ -55,7 +55,7 @@ class OrderedConsumer:
         ...
 
     def next(self, *, expires: float = 30.0, heartbeat: float | None = None) -> JsMsg | None:
-        """The next message; None if there is none within `expires`."""
+        """Return the next message; None if there is none within `expires`."""
         ...
 
     def consume(

@@ -209,7 +209,7 @@ class MachineEvents:
 
     def __init__(self, inner: _iteration.MachineEvents, port: BlockingPort) -> None: ...
     def next(self, timeout: float | None = None) -> Record:
-        """The next event; TimeoutExpired, or ConnectionClosed when there will be none."""
+        """Return the next event; raise TimeoutExpired, or ConnectionClosed after the last one."""
         ...
 
     def __next__(self) -> Record: ...
@@ -237,18 +237,18 @@ class Iteration:
         ...
 
     def next(self, timeout: float | None = None) -> JsMsg:
-        """The next message; TimeoutExpired, or InvalidState when the iteration would have ended."""
+        """Return the next message; raise TimeoutExpired, or InvalidState at the end."""
         ...
 
     def stop(self, *, nak: bool = False) -> list[JsMsg]:
-        """End now. Returns the messages that were not taken; nak: give them back to the consumer.
+        """End now, and return the messages that were not taken.
 
-        Otherwise they will be delivered again when their ack wait is over.
+        nak  return them to the consumer; otherwise they are redelivered after their ack wait
         """
         ...
 
     def drain(self, timeout: float = 10.0) -> None:
-        """Want no more, but get what is on its way: the iteration ends with the last of it."""
+        """Request no more messages; the iteration ends after those that are on their way."""
         ...
 
     def run(

@@ -228,7 +228,7 @@ class Fields:
 
 _EXTRA = Field("extra", MAP_OF_ANY, "Unknown keys of a newer server.")
 
-# Sets an attribute without Fields.__setattr__, and Fields.__init__.
+# Without Fields.__setattr__ and Fields.__init__.
 _keep = object.__setattr__
 _new = object.__new__
 
