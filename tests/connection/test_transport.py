@@ -116,7 +116,7 @@ def test_credentials_that_cannot_be_read():
 
     transport = make()
     transport.greet(Info({}), Options())
-    with pytest.raises(NatsError, match="credentials callback failed"):
+    with pytest.raises(NatsError, match="credentials callback token failed"):
         transport.connect_frame(Options(token=token))
 
 
