@@ -115,13 +115,13 @@ class WebSocket:
         if isinstance(event, events.BytesMessage):
             pieces.append(bytes(event.data))
         elif isinstance(event, events.TextMessage):
-            pieces.append(event.data.encode())
-        elif isinstance(event, events.Ping):
+            pieces.append(event.data.encode())  # WS-3
+        elif isinstance(event, events.Ping):  # WS-5
             self._output.append(self._ws.send(event.response()))
         elif isinstance(event, events.CloseConnection):
             self._handle_close(event, data)
         elif isinstance(event, events.AcceptConnection):
-            self.opened = True
+            self.opened = True  # WS-2
         elif isinstance(event, events.RejectConnection):
             text = "WebSocket upgrade was rejected with HTTP status %d" % event.status_code
             raise self._broken(text, data)
@@ -131,11 +131,11 @@ class WebSocket:
 
         # wsproto reports a broken frame as a close as well: one that the server has not sent.
         broken = self._ws.state is ConnectionState.OPEN
-        self._output.append(self._ws.send(event.response()))
+        self._output.append(self._ws.send(event.response()))  # WS-6
         self.closed = True
         if broken:
-            raise self._broken("WebSocket frame is broken: %s" % event.reason, data)
+            raise self._broken("WebSocket frame is broken: %s" % event.reason, data)  # WS-7
 
-    def _broken(self, reason: str, data: bytes) -> ProtocolError:
+    def _broken(self, reason: str, data: bytes) -> ProtocolError:  # WS-8
         self.closed = True
         return ProtocolError(reason, self._received, bytes(data[:_EXCERPT]))

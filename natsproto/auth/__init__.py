@@ -66,7 +66,7 @@ _NEEDS = [  # AUTH-3: arguments that require one of the others
     ("sign", ["nkey", "jwt"]),
     ("nkey", ["sign"]),
 ]
-_FIELDS = [("user", "user"), ("password", "pass"), ("token", "auth_token")]
+_FIELDS = [("user", "user"), ("password", "pass"), ("token", "auth_token")]  # AUTH-4
 
 
 def choose_auth(
@@ -134,7 +134,7 @@ class Auth:
 
     def __repr__(self) -> str:
         names = sorted(self._secrets) + ["nkey"] * bool(self._nkey)
-        return "Auth(%s)" % ", ".join(names + ["sign"] * (self._sign is not None))
+        return "Auth(%s)" % ", ".join(names + ["sign"] * (self._sign is not None))  # AUTH-1
 
     def __reduce__(self) -> tuple[Callable[[], Auth], tuple[()]]:
         if self._secrets or self._sign is not None:
@@ -153,6 +153,7 @@ class Auth:
         else:
             return {}
         # AUTH-7: a bearer JWT needs no signature; only the server knows whether this is one.
+        # AUTH-6
         return {"jwt": jwt, "sig": self._signature(nonce, seed)} if nonce else {"jwt": jwt}
 
     def _nkey_fields(self, nonce: str) -> dict[str, str]:

@@ -121,7 +121,7 @@ def _check_raw(what: str, raw: bytes) -> None:
         raise InvalidValue("%s has %d raw bytes, not %d" % (what, len(raw), _RAW), "NKEY-1")
 
 
-def _decode(what: str, text: str, length: int) -> bytes:
+def _decode(what: str, text: str, length: int) -> bytes:  # NKEY-7
     """Return the bytes, including their checksum, after verifying it; ignore whitespace around."""
     if not isinstance(text, str):
         raise InvalidValue("%s is %s, not a str" % (what, type(text).__name__), "NKEY-1")

@@ -34,7 +34,7 @@ class Secret:
         return self._given
 
     def __repr__(self) -> str:
-        return "Secret(***)"  # CONN-19
+        return "Secret(***)"  # CONN-19 (AUTH-1)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Secret cannot be pickled or copied: that would expose it")
@@ -47,7 +47,7 @@ def _constant(value: str) -> Callable[[], str]:
 
 
 def _call(source: Callable[[], str]) -> Callable[[], str]:
-    return lambda: source()
+    return lambda: source()  # AUTH-2
 
 
 def as_secret(value: SecretLike) -> Secret:

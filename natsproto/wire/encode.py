@@ -28,7 +28,7 @@ def connect(fields: Mapping[str, object]) -> bytes:
     """Encode a CONNECT with these fields."""
     import json  # takes longer to import than this whole package
 
-    return b"CONNECT " + json.dumps(fields, separators=(",", ":")).encode() + b"\r\n"
+    return b"CONNECT " + json.dumps(fields, separators=(",", ":")).encode() + b"\r\n"  # ENC-2
 
 
 def pub(
@@ -48,9 +48,9 @@ def pub_checked(subject: bytes, data: bytes, reply: bytes, block: bytes | None) 
     if reply:
         subject = subject + b" " + reply
     if block is None:
-        return b"PUB %s %d\r\n%s\r\n" % (subject, len(data), data)
+        return b"PUB %s %d\r\n%s\r\n" % (subject, len(data), data)  # ENC-1
     size = len(block)
-    return b"HPUB %s %d %d\r\n%s%s\r\n" % (subject, size, size + len(data), block, data)
+    return b"HPUB %s %d %d\r\n%s%s\r\n" % (subject, size, size + len(data), block, data)  # ENC-3
 
 
 def sub(subject: str, sid: int, *, queue: str = "") -> bytes:
@@ -65,7 +65,7 @@ def unsub(sid: int, *, after: int = 0) -> bytes:
     """Encode an UNSUB that takes effect now, or after `after` messages in total."""
     _check_number("sid", sid, 0)
     if after:
-        return b"UNSUB %d %d\r\n" % (sid, _check_number("after", after, 1))
+        return b"UNSUB %d %d\r\n" % (sid, _check_number("after", after, 1))  # ENC-4
     return b"UNSUB %d\r\n" % sid
 
 

@@ -28,7 +28,7 @@ class _Payload(Record):
     # one more slot in each message costs time on the hottest path.
     __slots__ = ("_headers", "data", "raw_headers", "raw_reply", "raw_subject")
 
-    raw_subject: bytes
+    raw_subject: bytes  # WIRE-15
     raw_reply: bytes
     data: bytes
     raw_headers: bytes | None
@@ -51,7 +51,7 @@ class _Payload(Record):
             return None
         headers: Headers | None = getattr(self, "_headers", None)  # an exception costs 1.4 us
         if headers is None:
-            headers = self._headers = Headers.decode(self.raw_headers)
+            headers = self._headers = Headers.decode(self.raw_headers)  # HDR-7
         return headers
 
     @property
@@ -184,7 +184,7 @@ class Info(Record):
 
     def _text(self, name: str) -> str:
         value = self.fields.get(name)
-        return value if isinstance(value, str) else ""
+        return value if isinstance(value, str) else ""  # WIRE-10
 
     def _number(self, name: str) -> int:
         value = self.fields.get(name)

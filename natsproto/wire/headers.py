@@ -54,13 +54,13 @@ class Headers:
     @classmethod
     def decode(cls, block: bytes) -> Headers:
         """Decode a block, including its final empty line; raise HeaderError if it is invalid."""
-        if not block.endswith(b"\r\n\r\n"):
+        if not block.endswith(b"\r\n\r\n"):  # HDR-1
             raise HeaderError(
                 "header block does not end with an empty line: %s" % shorten(block[-64:])
             )
         first, *lines = block[:-4].split(b"\r\n")
         # Only a status may follow the version.
-        if first != VERSION and not first.startswith(VERSION + b" "):
+        if first != VERSION and not first.startswith(VERSION + b" "):  # HDR-1
             raise HeaderError("header block does not start with NATS/1.0: %s" % shorten(block[:64]))
         # ADR-4: a lone LF or CR is not a line end; it would hide a header. Counting them in the
         # whole block is cheaper than searching each line.
@@ -74,17 +74,17 @@ class Headers:
             # ADR-4: no folding and no space before the colon.
             if name != name.strip(_SPACE):
                 raise HeaderError("header name has whitespace around it: %s" % shorten(line))
-            headers._pairs.append((name, value.strip(_SPACE)))
+            headers._pairs.append((name, value.strip(_SPACE)))  # HDR-4
         return headers
 
     def encode(self) -> bytes:
         """Encode the block; every pair was validated when it was added."""
-        lines = ["%s: %s\r\n" % pair for pair in self._pairs]
+        lines = ["%s: %s\r\n" % pair for pair in self._pairs]  # HDR-11
         return VERSION + b"\r\n" + _text.encode("".join(lines)) + b"\r\n"
 
     def __getitem__(self, name: str) -> str:
         for key, value in self._pairs:
-            if key == name:
+            if key == name:  # HDR-2
                 return value
         raise KeyError(name)
 
@@ -97,14 +97,14 @@ class Headers:
 
     def get_all(self, name: str) -> list[str]:
         """Return all values of the name, in order; an empty list if there are none."""
-        return [value for key, value in self._pairs if key == name]
+        return [value for key, value in self._pairs if key == name]  # HDR-3
 
     def append(self, name: str, value: str) -> None:
         """Add a value after those that the name has; raise InvalidHeader if it cannot be sent."""
         check_header(name, value)
         self._pairs.append((name, value))
 
-    def set(self, name: str, value: str) -> None:
+    def set(self, name: str, value: str) -> None:  # HDR-12
         """Make this the only value of the name."""
         check_header(name, value)
         self._pairs = [pair for pair in self._pairs if pair[0] != name]
@@ -163,7 +163,7 @@ def read_status(block: bytes) -> tuple[int, str]:
     """Return the inline status and description, or (0, ""). Never raises."""
     line = block.partition(b"\n")[0]
     code, _, description = line[len(VERSION) :].strip().partition(b" ")
-    if not line.startswith(VERSION + b" ") or len(code) != 3 or not code.isdigit():
+    if not line.startswith(VERSION + b" ") or len(code) != 3 or not code.isdigit():  # HDR-5, HDR-6
         return 0, ""
     return int(code), _text.decode(description.strip())
 

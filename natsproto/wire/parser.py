@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     Head: TypeAlias = tuple[bytes, int | None, bytes, int, int]
     Reader: TypeAlias = Callable[["Parser", bytes], Frame | None]
 
-MAX_LINE = 64 * 1024
+MAX_LINE = 64 * 1024  # WIRE-14
 MAX_JSON_LINE = 1024 * 1024
 MAX_HEADERS = 64 * 1024
 MAX_PAYLOAD = 64 * 1024 * 1024
@@ -67,7 +67,7 @@ class Parser:
         self._sizes: dict[bytes, int] = {}
         self._kept = _Pieces()
         self._line_limit = 0  # of the line in `_kept`
-        self._head: Head | None = None
+        self._head: Head | None = None  # WIRE-1
         self._line_size = 0  # of the line that `_head` came from
         self._need = 0
         self._offset = 0  # position in the stream of the read that is being parsed
@@ -80,12 +80,12 @@ class Parser:
         """
         if self._error is not None:
             # A new object: the frames of the first were returned, and its traceback would grow.
-            raise ProtocolError(*self._error)
+            raise ProtocolError(*self._error)  # WIRE-17
         frames: list[Frame] = []
         try:
             self._feed(bytes(data), frames)
         except ProtocolError as error:
-            error.frames = frames
+            error.frames = frames  # WIRE-17
             self._error = (error.reason, error.offset, error.excerpt)
             raise
         self._offset += len(data)
@@ -114,7 +114,7 @@ class Parser:
         # In nearly every read no line can be too long or have a tab: check once, not per line.
         careful = len(data) > MAX_LINE or _TAB in data
         while True:
-            eol = data.find(b"\n", pos)
+            eol = data.find(b"\n", pos)  # WIRE-4
             if eol < 0:
                 break
             line = data[pos:eol]
@@ -219,7 +219,7 @@ class Parser:
             block = self._kept.join(data[pos:end])
             crlf = block[size:]
             block = block[:size]
-        if crlf != b"\r\n":
+        if crlf != b"\r\n":  # WIRE-6
             self._fail("no CRLF after a payload of %d bytes" % size, end - 2, crlf)
         headers = block[:header_size] if header_size else None
         payload = block[header_size:]
@@ -236,11 +236,11 @@ class Parser:
             self._fail("control line is too long", pos, line)
         name = line.replace(b"\t", b" ").partition(b" ")[0].rstrip(b"\r")
         self._line_size = len(line) + 1
-        reader = self._readers.get(name.upper())
+        reader = self._readers.get(name.upper())  # WIRE-2
         if reader is None:
             self._fail("unknown operation", pos, line)
         try:
-            frame = reader(self, line[len(name) :].lstrip(b" \t").rstrip(b" \t\r"))
+            frame = reader(self, line[len(name) :].lstrip(b" \t").rstrip(b" \t\r"))  # WIRE-5
         except _Garbage as garbage:
             self._fail(garbage.args[0], pos, line)
         if frame is not None:
@@ -251,35 +251,35 @@ class Parser:
 
     # The grammar: one reader per operation. Each gets the rest of the line after the name.
 
-    def _read_info(self, rest: bytes) -> Frame:
+    def _read_info(self, rest: bytes) -> Frame:  # WIRE-10
         info = Info(_json_object(rest))
         if self._follow_info and info.max_payload > 0:
             self._max_payload = min(info.max_payload, self._own_max_payload)
             self._sizes.clear()
         return info
 
-    def _read_err(self, rest: bytes) -> Frame:
+    def _read_err(self, rest: bytes) -> Frame:  # WIRE-12
         if len(rest) >= 2 and rest[:1] == rest[-1:] == b"'":
             rest = rest[1:-1]
         return Err(_text.decode(rest))
 
-    def _read_ping(self, rest: bytes) -> Frame:
+    def _read_ping(self, rest: bytes) -> Frame:  # WIRE-11
         return Ping()
 
-    def _read_pong(self, rest: bytes) -> Frame:
+    def _read_pong(self, rest: bytes) -> Frame:  # WIRE-11
         return Pong()
 
-    def _read_ok(self, rest: bytes) -> Frame:
+    def _read_ok(self, rest: bytes) -> Frame:  # WIRE-11
         return Ok()
 
     def _read_connect(self, rest: bytes) -> Frame:
         return Connect(_json_object(rest))
 
-    def _read_msg(self, rest: bytes) -> None:
+    def _read_msg(self, rest: bytes) -> None:  # WIRE-8
         subject, sid, reply, size = _optional(_fields(rest), 2, 4)
         self._expect(subject, _number(sid), reply, 0, _number(size))
 
-    def _read_hmsg(self, rest: bytes) -> None:
+    def _read_hmsg(self, rest: bytes) -> None:  # WIRE-9
         subject, sid, reply, header_size, size = _optional(_fields(rest), 2, 5)
         self._expect(subject, _number(sid), reply, _number(header_size), _number(size))
 
@@ -301,7 +301,7 @@ class Parser:
             raise _Garbage("UNSUB with %d fields" % len(fields))
         return Unsub(_number(fields[0]), _number(fields[1]) if len(fields) == 2 else 0)
 
-    _FROM_SERVER: dict[bytes, Reader] = {  # noqa: RUF012 - a constant
+    _FROM_SERVER: dict[bytes, Reader] = {  # noqa: RUF012 - a constant (WIRE-19)
         b"MSG": _read_msg,
         b"HMSG": _read_hmsg,
         b"INFO": _read_info,
@@ -310,7 +310,7 @@ class Parser:
         b"+OK": _read_ok,
         b"-ERR": _read_err,
     }
-    _FROM_CLIENT: dict[bytes, Reader] = {  # noqa: RUF012 - a constant
+    _FROM_CLIENT: dict[bytes, Reader] = {  # noqa: RUF012 - a constant (WIRE-18, WIRE-19)
         b"CONNECT": _read_connect,
         b"PUB": _read_pub,
         b"HPUB": _read_hpub,
@@ -332,7 +332,7 @@ class Parser:
         self._need = size + 2
 
 
-class _Pieces:
+class _Pieces:  # WIRE-16
     """The received parts of an incomplete frame: joined once, with little overhead.
 
     Small reads are collected first, because a list of millions of them would take many times the
@@ -379,7 +379,7 @@ def _line_limit(line: bytes) -> int:
 
 
 def _fields(rest: bytes) -> list[bytes]:
-    return [field for field in rest.replace(b"\t", b" ").split(b" ") if field]
+    return [field for field in rest.replace(b"\t", b" ").split(b" ") if field]  # WIRE-3
 
 
 def _optional(fields: list[bytes], index: int, count: int) -> list[bytes]:

@@ -109,7 +109,7 @@ def _check_name(what: str, name: str, rule: str) -> None:
         raise InvalidName("%s has %d bytes, more than %d" % (what, len(raw), MAX_NAME), rule)
 
 
-def matches(pattern: str, subject: str) -> bool:
+def matches(pattern: str, subject: str) -> bool:  # SUBJ-6
     """Return whether a subscription to `pattern` receives messages published to `subject`."""
     wanted = pattern.split(".")
     tokens = subject.split(".")
@@ -128,5 +128,5 @@ def token(randbelow: Callable[[int], int], length: int = 22) -> str:
 
 def inbox(randbelow: Callable[[int], int], prefix: str = "_INBOX") -> str:
     """Return a new inbox; `randbelow(n)` returns a random number below n."""
-    check_publish(prefix, "inbox prefix")
-    return prefix + "." + token(randbelow)
+    check_publish(prefix, "inbox prefix")  # SUBJ-10
+    return prefix + "." + token(randbelow)  # SUBJ-9

@@ -42,7 +42,7 @@ def _has_surrogate(text: str) -> bool:
 def _escape(raw: bytes) -> str:
     # By hand, because MicroPython has no error handlers. One bad byte turns every non-ASCII byte
     # into a surrogate, which is lossless, too, and simpler than selecting the bad ones.
-    return "".join([chr(byte) if byte < 0x80 else chr(0xDC00 + byte) for byte in raw])
+    return "".join([chr(byte) if byte < 0x80 else chr(0xDC00 + byte) for byte in raw])  # HDR-8
 
 
 def _unescape(text: str) -> bytes:
