@@ -33,8 +33,9 @@ class RawPeer:
         sizes = (len(block), len(block) + len(payload))
         self.send(b"HPUB %s %d %d\r\n%s%s\r\n" % (subject, *sizes, block, payload))
 
-    def flush(self) -> None:
+    def flush(self, timeout: float = _TIMEOUT) -> None:
         """Wait until the server has processed everything that was sent."""
+        self._sock.settimeout(timeout)
         self.send(b"PING\r\n")
         seen = b""
         while b"PONG\r\n" not in seen:

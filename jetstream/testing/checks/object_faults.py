@@ -118,15 +118,15 @@ async def check_object_not_put(ctx: Context) -> None:
     js, store = await new_store(ctx, max_bytes=100_000)
     await store.put("o", b"before")
     odd: Any = [b"data" * 10, "text"]
-    table: list[tuple[Any, Any]] = [
-        (_failing(ValueError("of the user")), ValueError),
-        (odd, InvalidValue),
-        (sample(200_000), StoreFailed),
-        (_failing(_Stopped()), _Stopped),
+    table: list[tuple[Any, int, Any]] = [
+        (_failing(ValueError("of the user")), 300, ValueError),
+        (odd, 300, InvalidValue),
+        (sample(200_000), 3000, StoreFailed),
+        (_failing(_Stopped()), 300, _Stopped),
     ]
-    for data, error in table:
+    for data, chunk_size, error in table:
         with raises(error, within=SOON):
-            await store.put("o", data, chunk_size=300)
+            await store.put("o", data, chunk_size=chunk_size)
         await _left(ctx, js, store, (1, 1))
         assert await store.get_bytes("o") == b"before"
 

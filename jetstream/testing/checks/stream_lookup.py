@@ -96,7 +96,7 @@ async def check_stream_info_of_many_subjects(ctx: Context) -> None:
     if not stream.cached_info.state.num_subjects:
         with RawPeer(server) as peer:
             peer.send(b"".join([b"PUB wide.%d 0\r\n\r\n" % n for n in range(_MANY_SUBJECTS)]))
-            peer.flush()
+            peer.flush(3 * WAIT)
 
     async def filled() -> bool:
         return (await stream.info()).state.num_subjects == _MANY_SUBJECTS
