@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 NOTES = ROOT / "spec_notes"
-UNNAMED = Path(__file__).with_name("unnamed_rules.txt")
 PACKAGES = ("natsproto", "jetstream", "pyspark_jetstream")
 ID = r"(?:D-)?[A-Z][A-Z0-9]*-\d+"
 RULE = re.compile(rf"^- \*\*(?P<id>{ID})\*\* (?P<text>\S.*)$")
@@ -203,23 +202,15 @@ def unknown_in_code(rules: Iterable[str], code: dict[str, list[Place]]) -> list[
     ]
 
 
-def allowed_unnamed(path: Path = UNNAMED) -> set[str]:
-    """Return the rules that no line of code names yet; the list may only become shorter."""
-    return set(path.read_text(encoding="utf-8").split()) if path.exists() else set()
-
-
 def main() -> int:
     tests = collect_tests()
     if isinstance(tests, int):
         return tests
     rules = read_rules()
     code = read_code()
-    excused = allowed_unnamed()
     problems = [f"{rules[each].place}: no test names {each}" for each in rules if each not in tests]
     problems += [
-        f"{rules[each].place}: no line of code names {each}"
-        for each in rules
-        if each not in code and each not in excused
+        f"{rules[each].place}: no line of code names {each}" for each in rules if each not in code
     ]
     problems += unknown_in_code(rules, code)
     for problem in problems:

@@ -6,7 +6,6 @@ from tests.rules import (
     BadNotes,
     Collector,
     Place,
-    allowed_unnamed,
     read_code,
     read_rules,
     symbol_at,
@@ -132,14 +131,3 @@ def test_a_rule_that_does_not_exist_is_found_by_its_prefix():
         "UTF-8": [Place("a.py", 3, "")],
     }
     assert unknown_in_code(["WIRE-1"], code) == ["a.py:2: no such rule: WIRE-99"]
-
-
-def test_the_list_of_rules_without_a_line(tmp_path):
-    path = tmp_path / "unnamed.txt"
-    assert allowed_unnamed(path) == set()
-    path.write_text("A-1\nA-2\n")
-    assert allowed_unnamed(path) == {"A-1", "A-2"}
-
-
-def test_every_rule_without_a_line_exists():
-    assert allowed_unnamed() <= set(read_rules())
