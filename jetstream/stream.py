@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from .schema.info import ConsumerInfo, ConsumerPause
     from .schema.timestamp import TimestampLike
 
-INACTIVE = 300.0  # until a server may drop an ordered consumer that nobody uses
-_MOST_SUBJECTS = 1024  # that the server answers for
+INACTIVE = 300.0  # seconds after which the server may delete an unused ordered consumer
+_MOST_SUBJECTS = 1024  # more are rejected by the server
 
 
 class Stream:

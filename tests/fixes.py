@@ -226,7 +226,7 @@ PUBLISH_FIXES = [
     Fix(
         "a fast batch whose end is canceled while it waits for room stays open",
         "jetstream/publish/fast.py",
-        (("            self._leave()  # FAST-15: else it would be kept alive for ever\n", ""),),
+        (("            self._leave()  # FAST-15: otherwise it would be kept alive forever\n", ""),),
         ("tests/jetstream/publish/test_fast.py::test_a_batch_whose_end_is_canceled_goes_away",),
         "assert {1: '_INBOX",
     ),

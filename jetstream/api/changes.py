@@ -1,4 +1,4 @@
-"""What a call changes: keywords on top of a configuration that exists, and how two differ.
+"""Changes of configurations: apply keywords to an existing one, and describe how two differ.
 
 Keywords name the fields to change, so the others stay as they are (CALL-16). A configuration
 object, or a dict, is a whole configuration.
@@ -55,7 +55,7 @@ def merge(found: Config, fields: Mapping[str, Any]) -> Config:
 def differences(wanted: Fields, found: Fields) -> list[str]:
     """Describe each field in which they differ, as the server would compare them."""
     given = [field.name for field in wanted.given_fields()]
-    told: list[str] = []
+    texts: list[str] = []
     for field in found.FIELDS:
         if field.name in _IGNORED:
             continue
@@ -64,8 +64,8 @@ def differences(wanted: Fields, found: Fields) -> list[str]:
         if _alike(field, ours, theirs, field.name in given, wanted):
             continue
         shown = (field.name, shorten(theirs), shorten(ours))
-        told.append("%s is %s, not %s" % shown)
-    return told
+        texts.append("%s is %s, not %s" % shown)
+    return texts
 
 
 def _alike(field: Field, ours: Any, theirs: Any, given: bool, wanted: Fields) -> bool:

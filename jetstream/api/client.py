@@ -104,7 +104,7 @@ class ApiClient:
             offline = read_offline(reply)
             known = len(missing) + len(offline)
             if (page, missing, offline) == before:
-                raise InvalidResponse("%s answers with the same page again" % endpoint)
+                raise InvalidResponse("%s returned the same page twice" % endpoint)
             before = (page, missing, offline)
             found += page
             found.missing += missing
@@ -161,7 +161,7 @@ def require_level(info: Info | None, level: int, what: str) -> None:
     if not known:
         version = read_version(info.version)
         if not version:
-            return  # a server that does not say: it will see
+            return  # unknown version: the server itself will reject the call
         known = 1 if version >= _FIRST_WITH_LEVEL else 0
     if known < level:
         since = " (nats-server %s)" % _VERSIONS[level] if level in _VERSIONS else ""
@@ -210,9 +210,9 @@ def read_object(data: bytes) -> dict[str, Any]:
     try:
         reply: Any = json.loads(data.decode())
     except (ValueError, RuntimeError):  # RuntimeError: nested too deeply
-        raise InvalidResponse("answer is not JSON: %s" % shorten(data)) from None
+        raise InvalidResponse("response is not valid JSON: %s" % shorten(data)) from None
     if not isinstance(reply, dict):
-        raise InvalidResponse("answer is not a JSON object: %s" % shorten(data))
+        raise InvalidResponse("response is not a JSON object: %s" % shorten(data))
     return reply  # pyright: ignore[reportUnknownVariableType] - JSON keys are str
 
 
@@ -222,14 +222,14 @@ def read_error(answer: dict[str, Any]) -> ApiError | None:
     if not error:
         return None
     if not isinstance(error, dict):
-        raise InvalidResponse("answer has an odd error: %s" % shorten(error))
+        raise InvalidResponse("error of the response is not an object: %s" % shorten(error))
     return api_error(error)  # pyright: ignore[reportUnknownArgumentType] - as above
 
 
 def _rows(reply: dict[str, Any], key: str) -> list[Any]:
     rows: list[Any] = reply.get(key) or []
     if not isinstance(rows, list):
-        raise InvalidResponse("%s %s of an answer is not a list" % (key, shorten(rows)))
+        raise InvalidResponse("field %s of the response is not a list: %s" % (key, shorten(rows)))
     return rows
 
 
@@ -237,5 +237,6 @@ def read_number(reply: dict[str, Any], key: str) -> int:
     """Return the number at this key, 0 if there is none; raise InvalidResponse otherwise."""
     value: Any = reply.get(key, 0)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise InvalidResponse("%s %s of an answer is not a number" % (key, shorten(value)))
+        text = "field %s of the response is not a number: %s"
+        raise InvalidResponse(text % (key, shorten(value)))
     return value

@@ -1,4 +1,4 @@
-"""Counters: subjects whose stream adds up what is published to them (ADR-49)."""
+"""Counters: subjects whose stream adds up the increments published to them (ADR-49)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ SOURCES = "Nats-Counter-Sources"
 
 
 class Counter(Record):
-    """The value of a counter, and what each source has added to it: {stream: {subject: value}}.
+    """The value of a counter, and the part of each source: {stream: {subject: value}}.
 
-    `increment` is the last one that was added; None if the message does not tell.
+    `increment` is the last increment; None if the message does not have it.
     """
 
     __slots__ = ("subject", "value", "increment", "sources")
@@ -39,7 +39,7 @@ class Counter(Record):
 
 
 def increment(by: int) -> str:
-    """The header value for adding this; any size, exact."""
+    """Return the header value of an increment; it may have any size, and is exact."""
     if not isinstance(by, int) or isinstance(by, bool):
         raise InvalidValue("counter increment %s is not a whole number" % shorten(by), "COUNT-1")
     try:
@@ -49,7 +49,7 @@ def increment(by: int) -> str:
 
 
 def read_value(text: object) -> int:
-    """The number in this text, as the server writes it; InvalidResponse if it is none."""
+    """Return the number in this text, as the server writes it; raise InvalidResponse."""
     if isinstance(text, str):
         digits = text[1:] if text[:1] in ("+", "-") else text
         # By character, because isdigit knows digits of other scripts.
@@ -63,7 +63,7 @@ def read_value(text: object) -> int:
 
 
 def read_counter(msg: StoredMsg) -> Counter:  # COUNT-4
-    """The counter in a stored message; InvalidResponse if it is none."""
+    """Return the counter in a stored message; raise InvalidResponse if it is not a counter."""
     import json
 
     headers = msg.headers
@@ -71,10 +71,10 @@ def read_counter(msg: StoredMsg) -> Counter:  # COUNT-4
     added = headers.get(INCREMENT) if headers else ""
     try:
         body: Any = json.loads(msg.data.decode())
-        told: Any = json.loads(sources) if sources else {}
+        by_stream: Any = json.loads(sources) if sources else {}
         parts = {
             stream: {subject: read_value(row[subject]) for subject in row}
-            for stream, row in told.items()
+            for stream, row in by_stream.items()
         }
         value = read_value(body["val"])
     except (ValueError, KeyError, TypeError, AttributeError, RuntimeError):

@@ -1,4 +1,4 @@
-"""Listing: the rows of a listing of the API, and what the server could not tell about."""
+"""Listing: the rows of an API listing, and the names that the server could not describe."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     Row = TypeVar("Row")
 
     class Listing(list[Row]):
-        """A list. `missing` and `offline` name what exists and is not in it.
+        """A list. `missing` and `offline` name streams or consumers that exist but are not in it.
 
-        missing  names of those whose servers did not answer
-        offline  names of those that no server can run, with the reason for each
+        missing  those whose servers did not respond
+        offline  those that no server can run, with the reason for each
         """
 
         missing: list[str]
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 else:
 
     class Listing(list):
-        """A list. `missing` and `offline` name what exists and is not in it."""
+        """A list. `missing` and `offline` name the assets that exist but are not in it."""
 
         def __init__(self, rows=()):
             super().__init__(rows)
@@ -37,7 +37,7 @@ else:
             self.offline = {}
 
         def like(self, rows):
-            """Return these rows with the same notes."""
+            """Return these rows with the same `missing` and `offline`."""
             made = Listing(rows)
             made.missing = self.missing
             made.offline = self.offline
@@ -45,22 +45,23 @@ else:
 
 
 def read_missing(reply: dict[str, Any]) -> list[str]:
-    """The names that a page lacks because their servers did not answer."""
+    """Return the names that a page lacks because their servers did not respond."""
     names: Any = reply.get("missing") or []
     if not isinstance(names, list):
-        raise InvalidResponse("missing %s of an answer is not a list" % shorten(names))
+        raise InvalidResponse("field missing of the response is not a list: %s" % shorten(names))
     return [_text(name) for name in names]  # pyright: ignore[reportUnknownVariableType]
 
 
 def read_offline(reply: dict[str, Any]) -> dict[str, str]:
-    """The names that a page lacks because no server can run them, and why."""
+    """Return the names that a page lacks because no server can run them, with the reasons."""
     reasons: Any = reply.get("offline") or {}
     if not isinstance(reasons, dict):
-        raise InvalidResponse("offline %s of an answer is not an object" % shorten(reasons))
+        text = "field offline of the response is not an object: %s"
+        raise InvalidResponse(text % shorten(reasons))
     return {key: _text(reasons[key]) for key in reasons}  # pyright: ignore[reportUnknownVariableType]
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise InvalidResponse("%s is listed where a name belongs" % shorten(value))
+        raise InvalidResponse("listed name or reason is not a string: %s" % shorten(value))
     return value

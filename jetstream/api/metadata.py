@@ -1,12 +1,12 @@
-"""What the reply subject of a delivered message says about it.
+"""Metadata: stream, consumer, sequences and time, from the reply subject of a delivered message.
 
     $JS.ACK.<stream>.<consumer>.<delivered>.<stream seq>.<consumer seq>.<time>.<pending>
     $JS.ACK.<domain>.<account hash>.<stream>.<consumer>. ... .<pending>[.<more>]
 
-Nine tokens, or eleven and more from servers with domains in it; the domain `_` means none. The
-subject itself is opaque: acknowledgements go to it byte for byte.
+The subject has nine tokens, or eleven and more from servers that include the domain; the domain `_`
+means none. Acknowledgments are sent to the subject byte for byte.
 
-Machines look at every message, and need little of it: `read_place` and `read_consumer_seq`.
+Machines read a part of it for every message: `read_place` and `read_consumer_seq`.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from natsproto.wire.record import Record
 from natsproto.wire.text import shorten
 
 ACK_PREFIX = b"$JS.ACK."
-_MOST_DIGITS = 20  # of a uint64
+_MOST_DIGITS = 20  # those of the largest uint64
 
 
 class Metadata(Record):
-    """Where a message comes from, and how often and when.
+    """The metadata of a delivered message.
 
-    delivered      how often this message was delivered, this time included
-    stream_seq     its sequence in the stream
-    consumer_seq   the number of this delivery by the consumer
-    timestamp_ns   when the stream took it, in nanoseconds since 1970
-    pending        how many more messages the consumer has for us
+    delivered      the number of deliveries of this message, this one included
+    stream_seq     the sequence of the message in the stream
+    consumer_seq   the sequence of this delivery by the consumer
+    timestamp_ns   the time at which it was stored, in nanoseconds since 1970
+    pending        the number of messages that the consumer has yet to deliver
     """
 
     __slots__ = (
@@ -63,7 +63,7 @@ class Metadata(Record):
 
 
 def read_metadata(reply: bytes) -> Metadata:
-    """The metadata in this reply subject; NotJetStreamMessage if it has another shape."""
+    """Return the metadata in a reply subject; raise NotJetStreamMessage if there is none."""
     tokens = reply.split(b".")
     if tokens[:2] != [b"$JS", b"ACK"] or len(tokens) < 9 or len(tokens) == 10:  # META-1, META-2
         text = "reply %s is not an acknowledgment subject of JetStream"
@@ -87,7 +87,7 @@ def read_metadata(reply: bytes) -> Metadata:
 
 
 def read_place(reply: bytes) -> tuple[bytes, int, int] | None:
-    """Consumer, stream sequence and consumer sequence; None if it is no subject of theirs."""
+    """Return consumer, stream sequence and consumer sequence; None for any other subject."""
     tokens = reply.split(b".")
     count = len(tokens)
     if tokens[:2] != [b"$JS", b"ACK"] or count < 9 or count == 10:
@@ -100,7 +100,7 @@ def read_place(reply: bytes) -> tuple[bytes, int, int] | None:
 
 
 def read_consumer_seq(reply: bytes) -> int | None:
-    """The number of this delivery by its consumer; None if it is no subject of theirs."""
+    """Return the sequence of a delivery by its consumer; None for any other subject."""
     tokens = reply.split(b".")
     count = len(tokens)
     if tokens[:2] != [b"$JS", b"ACK"] or count < 9 or count == 10:
@@ -110,5 +110,5 @@ def read_consumer_seq(reply: bytes) -> int | None:
 
 
 def is_number(token: bytes) -> bool:
-    """Return whether it is one that fits in 64 bits, or nearly: `int` refuses too many digits."""
+    """Return whether a token is a number of at most 20 digits: `int` rejects very long ones."""
     return token.isdigit() and len(token) <= _MOST_DIGITS

@@ -1,11 +1,13 @@
-"""Stored messages: getting them by sequence or subject, without a consumer.
+"""Stored messages: get them by sequence or subject, without a consumer.
 
-Two ways lead to them. The API (STREAM.MSG.GET) asks the stream's leader and answers in JSON with
-base64. Direct get (ADR-31), where the stream allows it, is answered by any replica with the message
-itself, its place in headers behind its own; and it can give many at once, ended by the status 204.
+There are two ways. The API (STREAM.MSG.GET) asks the stream's leader, and the response is JSON with
+base64. With direct get (ADR-31), if the stream allows it, any replica returns the message itself,
+with its place in headers after its own. Direct get can also return many messages, and ends them
+with the status 204.
 
-Direct get cuts two bytes off the message's own block, the empty line, and appends its headers. If a
-publisher stored a block without an empty line, they follow in the middle of a line (GET-11).
+Direct get removes the last two bytes of the message's own block, the empty line, and appends its
+headers. If a publisher stored a block without an empty line, they begin in the middle of a line
+(GET-11).
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
 NOT_FOUND = 404
 END_OF_BATCH = 204
-_MESSAGE_NOT_FOUND = 10037  # the err_code that the API has for it
+_MESSAGE_NOT_FOUND = 10037  # the API's err_code
 _PLACE = b"Nats-Stream: "  # where the headers of direct get begin
 _LINE_END = b"\r\n"
 
@@ -200,7 +202,8 @@ def _not_allowed(stream: str) -> NotSupported:
 def split_direct(block: bytes) -> tuple[bytes | None, bytes]:
     """Split the header block of an answer into the message's own block and the lines added to it.
 
-    The first is None if the message has no headers, the second empty if this is no stored message.
+    The first is None if the message has no headers. The second is empty if the answer is not a
+    stored message.
     """
     # GET-4: the last ones. A message that was republished has such headers of its own.
     place = block.rfind(_PLACE)

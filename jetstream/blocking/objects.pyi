@@ -69,15 +69,15 @@ class ObjectReader:
         ...
 
     def read(self, size: int = -1) -> bytes:
-        """So many bytes, fewer only at the end; -1: all that are left.
+        """Return `size` bytes, fewer only at the end; -1: all remaining bytes.
 
-        TimeoutExpired if no chunk arrives for as long as a call of this JetStream may take. Then,
-        or if it is canceled, the next read begins with what has arrived.
+        TimeoutExpired: no chunk arrived within the timeout of this JetStream. After that, or after
+        a cancellation, the next read begins with the bytes that have arrived.
         """
         ...
 
     def close(self) -> None:
-        """Read no more of it."""
+        """Stop reading, and delete the consumer."""
         ...
 
     def __next__(self) -> bytes: ...

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         compression: bool
 
 
-# What a bucket and its stream have in common: its name in the one, and in the other.
+# The fields that a bucket and its stream share: the name in each of them.
 SAME = (
     ("description", "description"),
     ("ttl", "max_age"),
@@ -38,22 +38,22 @@ SAME = (
     ("placement", "placement"),
     ("metadata", "metadata"),
 )
-# What a bucket may have changed about its stream; the rest stays as it is.
+# The fields of a stream that the configuration of a bucket sets; others stay as they are.
 GOVERNED = tuple([theirs for _, theirs in SAME]) + ("compression",)
 _COMPRESSED = "s2"
 ROLLUP = "Nats-Rollup"
 
 
-def check_chars(what: str, name: str, allowed: str, told: str, rule: str) -> str:
-    """Raise InvalidName unless a name consists of allowed characters, described by `told`."""
+def check_chars(what: str, name: str, allowed: str, described: str, rule: str) -> str:
+    """Raise InvalidName unless a name has only allowed characters, described by `described`."""
     if not isinstance(name, str):
         raise InvalidName("%s %s is not a str" % (what, shorten(name)), rule)
     if not name:
         raise InvalidName("%s is empty" % what, rule)
     for char in name:
         if char not in allowed:
-            text = "%s %s contains %r: there are %s only"
-            raise InvalidName(text % (what, shorten(name), char, told), rule)
+            text = "%s %s contains %r; allowed are %s"
+            raise InvalidName(text % (what, shorten(name), char, described), rule)
     return name
 
 

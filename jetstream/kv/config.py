@@ -1,6 +1,6 @@
-"""KeyValueConfig: a bucket as users configure it, and the stream that it is (ADR-8, 48 and 57).
+"""KeyValueConfig: the configuration of a bucket, and of its stream (ADR-8, 48 and 57).
 
-KeyValueStatus: what the server tells about it.
+KeyValueStatus: the configuration and the state that the server reports.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from jetstream.schema.stream_sources import StreamSourceDict
 
     class KeyValueConfigDict(TypedDict, total=False):
-        """The keywords of KeyValueConfig, for functions that pass them on."""
+        """The keywords of KeyValueConfig, for functions that forward them."""
 
         bucket: str
         description: str
@@ -56,11 +56,11 @@ if TYPE_CHECKING:
 
 
 MAX_HISTORY = 64
-_WINDOW = 120.0  # of duplicates, at most
+_WINDOW = 120.0  # the longest duplicate window
 
 
 class KeyValueConfig(Fields):
-    """The configuration of a bucket; all but its name may be left to defaults."""
+    """The configuration of a bucket; every field but `bucket` has a default."""
 
     if TYPE_CHECKING:
 
@@ -83,41 +83,41 @@ class KeyValueConfig(Fields):
     metadata: dict[str, str]
 
     FIELDS = (
-        Field("bucket", TEXT, "What it is called: letters, digits, `-` and `_`."),
-        Field("description", TEXT, "What it is for; at most 4096 bytes.", (2, 3)),
-        Field("history", COUNT, "How many values of a key it keeps, 1 to 64; 0: 1.", (2, 6)),
-        Field("ttl", DURATION, "How old values get; 0: no limit, else 0.1 at least."),
+        Field("bucket", TEXT, "The name: letters, digits, `-` and `_`."),
+        Field("description", TEXT, "A description; at most 4096 bytes.", (2, 3)),
+        Field("history", COUNT, "Number of values to keep of each key, 1 to 64; 0: 1.", (2, 6)),
+        Field("ttl", DURATION, "Maximum age of values; 0: no limit, otherwise at least 0.1."),
         Field(
             "limit_marker_ttl",
             DURATION,
-            "When a value goes by its age, a marker stays for so long; also allows TTLs of single"
-            " keys, which cannot be taken back. 0: no markers, else 1 at least.",
+            "Lifetime of the markers of expired values; also allows a TTL of single keys, and"
+            " cannot be unset. 0: no markers, otherwise at least 1.",
             (2, 11),
         ),
-        Field("max_value_size", COUNT32, "How many bytes a value may have; -1: any."),
-        Field("max_bytes", COUNT, "How many bytes it holds; -1: any."),
-        Field("storage", Choice("file", "memory"), "Where values are kept."),
-        Field("replicas", COUNT, "On how many servers of a cluster; 1 to 5, 0: 1."),
-        Field("placement", Object(Placement), "Where in the cluster it is."),
-        Field("republish", Object(Republish), "Changes are published again.", (2, 8)),
+        Field("max_value_size", COUNT32, "Maximum size of a value in bytes; -1: no limit."),
+        Field("max_bytes", COUNT, "Maximum size of the bucket in bytes; -1: no limit."),
+        Field("storage", Choice("file", "memory"), "Storage of the values."),
+        Field("replicas", COUNT, "Number of replicas in a cluster, 1 to 5; 0: 1."),
+        Field("placement", Object(Placement), "Placement in the cluster."),
+        Field("republish", Object(Republish), "Republish changes to another subject.", (2, 8)),
         Field(
             "mirror",
             Object(StreamSource),
-            "The bucket that this one is a copy of: it is read here and written there.",
+            "The bucket that this one mirrors: reads are local, writes go to that bucket.",
         ),
         Field(
             "sources",
             list_of(StreamSource),
-            "The buckets that it also gets keys from; with transforms of their own any streams.",
+            "Buckets to copy keys from; streams of any kind if they have subject transforms.",
             (2, 10),
         ),
-        Field("compression", FLAG, "Files are compressed.", (2, 10)),
-        Field("metadata", MAP, "Anything; at most 131072 bytes.", (2, 10)),
+        Field("compression", FLAG, "Compress the files.", (2, 10)),
+        Field("metadata", MAP, "User-defined metadata; at most 131072 bytes.", (2, 10)),
     )
 
     @classmethod
     def of_stream(cls, config: StreamConfig) -> KeyValueConfig:
-        """As the stream of a bucket says it."""
+        """Return the configuration of the bucket that this stream is."""
         made = cls(
             history=config.max_msgs_per_subject, mirror=config.mirror, sources=config.sources
         )
@@ -125,7 +125,7 @@ class KeyValueConfig(Fields):
         return made
 
     def check(self) -> None:
-        """LocalError, with the rule, if this cannot be a bucket."""
+        """Raise a LocalError that names the rule if the configuration is invalid."""
         check_bucket(self.bucket)
         refuse(self, _REFUSED)
         for source in self.sources:
@@ -134,7 +134,7 @@ class KeyValueConfig(Fields):
                 raise InvalidValue(text % (shorten(source), shorten(self.bucket)), "KV-13")
 
     def to_stream(self) -> StreamConfig:
-        """The stream that is this bucket (KV-5 to KV-12)."""
+        """Return the configuration of the stream (KV-5 to KV-12)."""
         self.check()
         stream = StreamConfig(
             name=stream_of(self.bucket),
@@ -172,38 +172,38 @@ class KeyValueConfig(Fields):
 
 
 class KeyValueStatus(BucketStatus):
-    """How a bucket is configured, and what it holds. Made by KeyValue.status."""
+    """The configuration and the state of a bucket. Made by KeyValue.status."""
 
     PREFIX = STREAM
 
     @property
     def values(self) -> int:
-        """How many values it holds, with those of the past and markers."""
+        """The number of values, including history and markers."""
         return self.stream_info.state.messages
 
     @property
     def bytes(self) -> int:
-        """How large they are."""
+        """The size of all values in bytes."""
         return self.stream_info.state.bytes
 
     @property
     def history(self) -> int:
-        """How many values of a key it keeps."""
+        """The number of values that are kept of each key."""
         return self.stream_info.config.max_msgs_per_subject
 
     @property
     def limit_marker_ttl(self) -> float:
-        """How long the markers stay of what went by its age; 0: there are none."""
+        """The lifetime of the markers of expired values; 0: there are no markers."""
         return self.stream_info.config.subject_delete_marker_ttl
 
     @property
     def config(self) -> KeyValueConfig:
-        """All of its configuration, which can be changed and given to update_key_value."""
+        """The configuration; change it and pass it to update_key_value."""
         return KeyValueConfig.of_stream(self.stream_info.config)
 
     def __repr__(self) -> str:
-        told = (cut_middle(self.bucket), self.values, self.bytes)
-        return "<KeyValueStatus of %s: %d values, %d bytes>" % told
+        shown = (cut_middle(self.bucket), self.values, self.bytes)
+        return "<KeyValueStatus of %s: %d values, %d bytes>" % shown
 
 
 def _with_prefix(name: str) -> str:

@@ -1,4 +1,4 @@
-"""KeyValueEntry: what a bucket has, or had, under a key; read from a message of its stream."""
+"""KeyValueEntry: a current or former value of a key, read from a message of the stream."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ PURGE: Operation = "PURGE"
 class KeyValueEntry(Record):
     """A value of a key, or the marker that it was deleted.
 
-    value       empty for a marker, and where a watch wants no values
-    revision    the number of this value in the bucket
-    created     when the bucket took it
-    delta       how many messages were pending behind it: 0 for the latest
+    value       empty for a marker, and in a watch with meta_only
+    revision    the sequence of this value in the bucket
+    created     the time at which it was stored
+    delta       the number of messages pending after it: 0 for the latest
     operation   "PUT"; or "DEL" or "PURGE" for a marker
     """
 
@@ -64,13 +64,13 @@ class KeyValueEntry(Record):
 
     @property
     def deleted(self) -> bool:
-        """Whether it is a marker: the key is not there any more."""
+        """Whether this is a marker: the key was deleted."""
         return self.operation != PUT
 
 
 def read_operation(msg: WithHeaders, block: bytes | None) -> Operation:
-    """What the message does to its key (KV-25); `block` is its header block."""
-    # Most have no such header, and need not be read: 0.3 us, not 3.
+    """Return the operation of a message on its key (KV-25); `block` is its header block."""
+    # Most messages have no such header and are not parsed: 0.3 us instead of 3.
     if block is None or (b"KV-Operation" not in block and b"Nats-Marker-Reason" not in block):
         return PUT
     try:
@@ -85,19 +85,19 @@ def read_operation(msg: WithHeaders, block: bytes | None) -> Operation:
         return PURGE if operation == PURGE else DEL
     reason = headers.get(REASON)
     if not reason:
-        return PUT  # the names stand in a value
+        return PUT  # the names are part of another header
     return PURGE if reason in ("MaxAge", "Purge") else DEL
 
 
 def stored_entry(msg: StoredMsg, bucket: str, key: str) -> KeyValueEntry:
-    """The entry that is this stored message."""
+    """Return the entry in a stored message."""
     operation = read_operation(msg, msg.raw_headers)
     return KeyValueEntry(bucket, key, msg.data, msg.seq, msg.time, 0, operation)
 
 
 def delivered_entry(msg: JsMsg, bucket: str, prefix: str) -> KeyValueEntry:
-    """The entry that is this message of a consumer."""
-    # The machine has seen that it is such a subject. All of the metadata would cost 3 us more.
+    """Return the entry in a message of a consumer."""
+    # The machine has checked the shape of the reply. Parsing all metadata would cost 3 us more.
     tokens = msg.raw_reply.split(b".")
     first = 3 if len(tokens) == 9 else 5
     try:

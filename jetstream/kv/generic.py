@@ -1,4 +1,4 @@
-"""Generic: what makes a class of the core generic for type checkers, and nothing at run time.
+"""Generic: makes a class of the core generic for type checkers, with no effect at run time.
 
 MicroPython has neither typing.Generic nor classes that can be subscripted. A generic class of the
 core is written as

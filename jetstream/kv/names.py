@@ -1,4 +1,4 @@
-"""Names of buckets and keys, and the subjects that they are in the stream."""
+"""Names of buckets and keys, and their subjects in the stream."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ _IN_KEYS = LETTERS_AND_DIGITS + "-/_=."
 
 
 def stream_of(bucket: str) -> str:
-    """The stream of a bucket; InvalidName if there can be none of this name."""
+    """Return the name of a bucket's stream; raise InvalidName if the bucket's name is invalid."""
     return STREAM + check_bucket(bucket)
 
 
 def prefix_of(bucket: str) -> str:
-    """What the subjects of a bucket's keys start with."""
+    """Return the prefix of the subjects of a bucket's keys."""
     return "$KV.%s." % bucket
 
 
 def check_bucket(bucket: str) -> str:
-    """InvalidName unless a bucket can be called that (KV-1)."""
+    """Return the name of a bucket; raise InvalidName unless it is valid (KV-1)."""
     return check_bucket_name(bucket, "KV-1")
 
 
 def check_key(key: str, *, write: bool = False) -> str:
-    """InvalidName unless it is a key (KV-2), and to `write` one that users may have (KV-3)."""
+    """Return a key; raise InvalidName if it is invalid (KV-2), or reserved and `write` (KV-3)."""
     check_chars("key", key, _IN_KEYS, "letters, digits, - / _ = and dots between them", "KV-2")
     if "" in key.split("."):
         raise InvalidName("key %s has a dot at an end, or two in a row" % shorten(key), "KV-2")
@@ -45,7 +45,7 @@ def check_key(key: str, *, write: bool = False) -> str:
 
 
 def check_filters(filters: str | Sequence[str]) -> list[str]:
-    """One or several of them, as a list; InvalidName, InvalidValue (KV-4)."""
+    """Return one or more filters as a list; raise InvalidName or InvalidValue (KV-4)."""
     if isinstance(filters, str):
         return [_check_filter(filters)]
     if not isinstance(filters, (list, tuple)) or not filters:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jetstream.schema.consumer_config import DeliverPolicy
 
     class WatchKeywords(TypedDict, total=False):
-        """The keywords of WatchOptions, for functions that pass them on."""
+        """The keywords of WatchOptions, for functions that forward them."""
 
         include_history: bool
         ignore_deletes: bool
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class WatchOptions:
-    """What to watch, and where to begin; KeyValue.watch describes the options."""
+    """The keys to watch, and where to begin; KeyValue.watch describes the options."""
 
     __slots__ = ("filters", "ignore_deletes", "meta_only", "policy", "start")
 

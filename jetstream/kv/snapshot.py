@@ -1,27 +1,28 @@
-"""Snapshot: knows when the initial values of a watch are complete, whoever writes meanwhile.
+"""Snapshot: knows when the initial values of a watch are complete, even during writes.
 
 The server counts the messages that are pending after each one, and while others write that count is
 often too low: a watch that ended at the first zero missed keys (KV-40). So the watch looks at the
 stream before it creates its consumer, and then compares messages with what it saw. Every key that
 the stream had at that moment is delivered sooner or later, at the sequence that it had then or, if
-it was changed meanwhile, at a higher one. Three ways lead to the end:
+it was changed meanwhile, at a higher one. The end is found in one of three ways:
 
-    COUNTING   the whole bucket, the last entry of each key. The stream told how many keys it had,
+    COUNTING   the whole bucket, the last entry of each key. The stream reported its number of keys
                and its last sequence, the fence. Each key that arrives at or below the fence counts.
-               Nobody writes: the count is exact, for the price of one small call.
-    LISTED     everything else that begins with what is there. The stream told the keys, and how
-               many entries each of them had. A key is complete after as many entries, old or new:
-               an entry goes only when a newer one takes its place.
-    PASSING    from a revision on. The end is the first entry at or after the fence; in doubt the
-               stream is asked whether it has another one before that.
+               Without concurrent writes the count is exact, at the cost of one small call.
+    LISTED     all other watches with initial values. The stream listed its keys, and the number of
+               entries of each. A key is complete after that many entries, old or new: an entry is
+               removed only when a newer one replaces it.
+    PASSING    a watch from a revision on. It is complete at the first entry at or after the fence;
+               in doubt the stream is asked whether there is another entry before the fence.
 
-A key may also be gone: purged, or too old. It is in doubt as soon as an entry after the fence, or
-one with none pending, leaves something missing. Then the stream is asked again: what it no longer
-has is not waited for. COUNTING becomes LISTED so, less the keys that have arrived.
+A key may also be removed: purged, or expired. The snapshot is in doubt when an entry after the
+fence, or one with none pending, arrives while keys are missing. Then the stream is asked again, and
+the watch does not wait for keys that no longer exist. COUNTING turns into LISTED, without the keys
+that have arrived.
 
 Some servers let a consumer skip messages: 2.9.10 moves all consumers to the end of the stream when
-anybody purges a key. So what is still missing after a few looks is read from the leader, and handed
-out if the consumer has gone past it (KV-43).
+a key is purged. So entries that are still missing after a few listings are read from the leader,
+and returned if the consumer has gone past them (KV-43).
 """
 
 from __future__ import annotations
@@ -47,18 +48,18 @@ PASSING = "passing"
 DONE = "done"
 
 _MOST_CALLS = 8  # filters that are listed one by one
-_DETOURS = 3  # of a listing whose pages do not meet, or bring nothing
+_DETOURS = 3  # restarts of a listing whose pages do not overlap, or are empty
 
 
 class Snapshot:
-    """What is missing of the initial values. `doubtful`: ask the stream, and call `listed`."""
+    """Track the missing initial values. If it is `doubtful`, ask the stream and call `listed`."""
 
     __slots__ = ("_left", "_missing", "_seen", "_trusting", "doubtful", "fence", "looks", "state")
 
     def __init__(self, state: str = DONE, fence: int = 0, left: int = 0) -> None:
         self.state = state if left else DONE
         self.doubtful = False
-        #: How often the stream was asked again.
+        #: Number of times the stream was asked again.
         self.looks = 0
         #: The last sequence that the stream had when it was asked.
         self.fence = fence
@@ -71,7 +72,7 @@ class Snapshot:
 
     @classmethod
     def of(cls, counts: dict[str, int], fence: int) -> Snapshot:
-        """Begin LISTED, with so many entries of each key."""
+        """Return a LISTED snapshot that expects this many entries of each key."""
         made = cls(LISTED, fence, len(counts))
         made._missing = {key: (counts[key], 0, 0) for key in counts}
         return made
@@ -83,11 +84,11 @@ class Snapshot:
 
     @property
     def passing(self) -> bool:
-        """Whether only the place in the stream counts."""
+        """Whether only the sequence in the stream counts."""
         return self.state == PASSING
 
     def see(self, key: str, seq: int, pending: int) -> None:
-        """Take note of an entry that the watch has delivered."""
+        """Record an entry that the watch has delivered."""
         if self.state == DONE:
             return
         if self.state == COUNTING:
@@ -113,13 +114,13 @@ class Snapshot:
             self.doubtful = True
 
     def listed(self, counts: dict[str, int], fence: int) -> None:
-        """Take note of the keys that the stream has now, and how many entries of each."""
+        """Record the keys that the stream has now, and the number of entries of each."""
         if self.state == COUNTING:
             self.state = LISTED
             self._missing = {key: (1, 0, 0) for key in counts if key not in self._seen}
             self._seen = set()
         else:
-            # KV-42: as many as there still are, at most; what has arrived counts.
+            # KV-42: at most as many as the stream still has, including those that have arrived.
             missing: dict[str, tuple[int, int, int]] = {}
             for key in self._missing:
                 wanted, arrived, seq = self._missing[key]
@@ -136,24 +137,24 @@ class Snapshot:
             self.end()
 
     def missing(self, most: int) -> list[tuple[str, int]]:
-        """Some of the keys that are missing, with the sequence after which they are."""
+        """Return up to `most` missing keys, each with the sequence of its last entry so far."""
         keys = list(self._missing)[:most]
         return [(key, self._missing[key][2]) for key in keys]
 
     def forget(self, key: str) -> None:
-        """Do not wait for this key: it has nothing more."""
+        """Stop waiting for this key, which has no more entries."""
         self._missing.pop(key, None)
         if not self._missing:
             self.end()
 
     def settled(self, more: bool) -> None:  # KV-41
-        """Take note whether there are more entries up to the fence, while PASSING."""
+        """Record whether there are more entries up to the fence, while PASSING."""
         self._trusting = False
         if not more:
             self.end()
 
     def end(self) -> None:
-        """Nothing is missing."""
+        """Mark the initial values as complete."""
         self.state = DONE
         self.doubtful = False
         self._missing = {}
@@ -161,12 +162,12 @@ class Snapshot:
 
 
 def chunks_wanted(key: str, count: int) -> Snapshot:
-    """A snapshot that is complete after so many entries of one key; 0: as many as there are."""
+    """Return a snapshot that is complete after `count` entries of one key; 0: after all."""
     return Snapshot.of({key: count or MOST_SEQUENCE}, MOST_SEQUENCE)
 
 
 class Lister:
-    """Asks a stream which keys it has, and for entries that its consumer has skipped."""
+    """Ask a stream for its keys, and for entries that the consumer of a watch has skipped."""
 
     __slots__ = ("_api", "_filters", "_prefix", "_stream", "_whole")
 
@@ -226,7 +227,7 @@ class Lister:
             return found
 
     async def has_more(self, after: int, fence: int) -> bool:
-        """Whether the stream has an entry after one sequence, and not after the other."""
+        """Return whether the stream has an entry after `after` and at or before `fence`."""
         for each in self._filters:
             body = {"seq": after + 1, "next_by_subj": self._prefix + each}
             try:
@@ -242,10 +243,10 @@ class Lister:
         return any(matches(each, key) for each in self._filters)
 
     async def _subjects(self, subject: str) -> tuple[dict[str, int], int]:
-        """All subjects, and the last sequence before they were listed.
+        """Return all subjects, and the last sequence before they were listed.
 
-        Pages are sorted. Each begins with the last subject of the one before: if that has moved
-        out of reach, subjects were removed meanwhile, and others may lie between (KV-43).
+        Pages are sorted, and each begins with the last subject of the previous page. If it does
+        not, subjects were removed meanwhile and others may have been skipped (KV-43).
         """
         found: dict[str, int] = {}
         fence = offset = detours = 0
@@ -261,7 +262,7 @@ class Lister:
                 offset = 0
                 continue
             if len(found) == known:
-                detours += 1  # others have come before these
+                detours += 1  # new subjects have moved these to a later page
             if offset + len(page) >= info.total or detours > _DETOURS:
                 return found, fence
             last = max(page)

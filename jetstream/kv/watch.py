@@ -171,7 +171,7 @@ class Watcher(Generic[Item]):
         #: When the watch began, by the server's clock.
         self.began: Timestamp | None = info.created
         snapshot.doubtful = not (snapshot.done or info.num_pending)
-        #: What happened: ConsumerReset, StreamRecreated. Iterate, or call next.
+        #: Events of the watch: ConsumerReset, StreamRecreated. Iterate, or call next.
         self.events: MachineEvents = messages.events
 
     def _read(self, entry: KeyValueEntry) -> Item | None:
@@ -274,7 +274,7 @@ class Watcher(Generic[Item]):
         messages = self._messages
         try:
             if messages.pending:
-                return await messages.__anext__()  # which lets others run now and then
+                return await messages.__anext__()  # which lets other tasks run now and then
             return await messages.next(timeout)
         except StreamNotFound:
             raise BucketNotFound(self._bucket) from None
@@ -345,9 +345,9 @@ class Watcher(Generic[Item]):
         return None
 
     async def _delivered_up_to(self) -> int | None:
-        """How far the consumer has come in the stream; None if some of that is still to be taken.
+        """Return the last stream sequence that was delivered; None if messages are still queued.
 
-        ConsumerNotFound while it is replaced.
+        ConsumerNotFound: the consumer is being recreated.
         """
         cursor = self._cursor
         path = "CONSUMER.INFO.%s.%s" % (cursor.stream, cursor.name)
@@ -389,7 +389,7 @@ class InitialEntries(_InitialEntries):
 
 
 class KeyWatcher(_KeyWatcher):
-    """Entries as they change: iterate it. Made by KeyValue.watch; end it with `stop`.
+    """Watch entries: iterate over them. Made by KeyValue.watch; end it with `stop`.
 
     `initial` returns the values that exist now, and ends. Iterating the watcher returns the rest of
     them and then each change, without end. It raises BucketNotFound if the bucket is deleted; other
@@ -409,7 +409,7 @@ class KeyWatcher(_KeyWatcher):
 
 
 class KeyLister:
-    """The keys of a bucket, one by one: iterate it. Made by KeyValue.list_keys.
+    """List the keys of a bucket, one by one: iterate over it. Made by KeyValue.list_keys.
 
     Nothing is collected, so a key that changes meanwhile may be returned twice.
     """

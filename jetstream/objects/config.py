@@ -1,6 +1,6 @@
-"""ObjectStoreConfig: a bucket of objects as users configure it, and the stream that it is (ADR-20).
+"""ObjectStoreConfig: the configuration of an object store, and of its stream (ADR-20).
 
-ObjectStoreStatus: what the server tells about it.
+ObjectStoreStatus: the configuration and the state that the server reports.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from jetstream.schema.stream_config import PlacementDict, Storage
 
     class ObjectStoreConfigDict(TypedDict, total=False):
-        """The keywords of ObjectStoreConfig, for functions that pass them on."""
+        """The keywords of ObjectStoreConfig, for functions that forward them."""
 
         bucket: str
         description: str
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class ObjectStoreConfig(Fields):
-    """The configuration of a bucket; all but its name may be left to defaults."""
+    """The configuration of an object store; every field but `bucket` has a default."""
 
     if TYPE_CHECKING:
 
@@ -54,31 +54,31 @@ class ObjectStoreConfig(Fields):
     metadata: dict[str, str]
 
     FIELDS = (
-        Field("bucket", TEXT, "What it is called: letters, digits, `-` and `_`."),
-        Field("description", TEXT, "What it is for; at most 4096 bytes.", (2, 3)),
-        Field("ttl", DURATION, "How old objects get; 0: no limit, else 0.1 at least."),
-        Field("max_bytes", COUNT, "How many bytes it holds; -1: any."),
-        Field("storage", Choice("file", "memory"), "Where objects are kept."),
-        Field("replicas", COUNT, "On how many servers of a cluster; 1 to 5, 0: 1."),
-        Field("placement", Object(Placement), "Where in the cluster it is."),
-        Field("compression", FLAG, "Files are compressed.", (2, 10)),
-        Field("metadata", MAP, "Anything; at most 131072 bytes.", (2, 10)),
+        Field("bucket", TEXT, "The name: letters, digits, `-` and `_`."),
+        Field("description", TEXT, "A description; at most 4096 bytes.", (2, 3)),
+        Field("ttl", DURATION, "Maximum age of objects; 0: no limit, otherwise at least 0.1."),
+        Field("max_bytes", COUNT, "Maximum size in bytes; -1: no limit."),
+        Field("storage", Choice("file", "memory"), "Storage of the objects."),
+        Field("replicas", COUNT, "Number of replicas in a cluster, 1 to 5; 0: 1."),
+        Field("placement", Object(Placement), "Placement in the cluster."),
+        Field("compression", FLAG, "Compress the files.", (2, 10)),
+        Field("metadata", MAP, "User-defined metadata; at most 131072 bytes.", (2, 10)),
     )
 
     @classmethod
     def of_stream(cls, config: StreamConfig) -> ObjectStoreConfig:
-        """As the stream of a bucket says it."""
+        """Return the configuration of the object store that this stream is."""
         made = cls()
         read_stream(made, config, STREAM)
         return made
 
     def check(self) -> None:
-        """LocalError, with the rule, if this cannot be a bucket."""
+        """Raise a LocalError that names the rule if the configuration is invalid."""
         check_bucket(self.bucket)
         refuse(self, _REFUSED)
 
     def to_stream(self) -> StreamConfig:
-        """The stream that is this bucket (OBJ-4, OBJ-5)."""
+        """Return the configuration of the stream (OBJ-4, OBJ-5)."""
         self.check()
         stream = StreamConfig(
             name=stream_of(self.bucket),
@@ -92,23 +92,23 @@ class ObjectStoreConfig(Fields):
 
 
 class ObjectStoreStatus(BucketStatus):
-    """How a bucket is configured, and what it holds. Made by ObjectStore.status."""
+    """The configuration and the state of an object store. Made by ObjectStore.status."""
 
     PREFIX = STREAM
 
     @property
     def sealed(self) -> bool:
-        """Whether nothing goes in or out any more."""
+        """Whether the object store is sealed: no object can be added, changed or deleted."""
         return self.stream_info.config.sealed
 
     @property
     def size(self) -> int:
-        """How many bytes it holds, with all that is told about objects."""
+        """The size in bytes, including the infos of objects."""
         return self.stream_info.state.bytes
 
     @property
     def config(self) -> ObjectStoreConfig:
-        """All of its configuration, which can be changed and given to update_object_store."""
+        """The configuration; change it and pass it to update_object_store."""
         return ObjectStoreConfig.of_stream(self.stream_info.config)
 
     def __repr__(self) -> str:

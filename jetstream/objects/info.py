@@ -1,6 +1,6 @@
-"""ObjectInfo: what is told about an object; read from a message of its bucket, and written to it.
+"""ObjectInfo: the description of an object, which is stored as a message of its bucket.
 
-ObjectMeta is the part of it that users give.
+ObjectMeta is the part of it that users set.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _ALGORITHM = "SHA-256="
 
 
 class _HeaderMap(FieldType):
-    """Names, and for each of them a list of values; one value will do."""
+    """A map from header names to lists of values; a single value is accepted as well."""
 
     label = "map from text to list of text"
     mutable = True
@@ -79,7 +79,7 @@ class _HeaderMap(FieldType):
         return {name: headers.get_all(name) for name in headers}
 
     def decode(self, raw: Any) -> dict[str, list[str]]:
-        # As others have written them, whatever it is.
+        # Other clients may have stored values that our own check would reject.
         found = MAP_OF_ANY.decode(raw)
         return {
             name: TEXTS.decode(found[name] if isinstance(found[name], list) else [found[name]])
@@ -88,7 +88,7 @@ class _HeaderMap(FieldType):
 
 
 class ObjectLink(Fields):
-    """Where a link leads: to an object of a bucket, or without a name to the bucket."""
+    """The target of a link: an object of a bucket, or without a name the bucket."""
 
     if TYPE_CHECKING:
 
@@ -99,12 +99,12 @@ class ObjectLink(Fields):
 
     FIELDS = (
         Field("bucket", TEXT, "The bucket.", always=True),
-        Field("name", TEXT, "The object in it; empty: all of it."),
+        Field("name", TEXT, "The object in that bucket; empty: the whole bucket."),
     )
 
 
 class ObjectMetaOptions(Fields):
-    """How an object is stored."""
+    """The storage options of an object."""
 
     if TYPE_CHECKING:
 
@@ -114,13 +114,13 @@ class ObjectMetaOptions(Fields):
     max_chunk_size: int
 
     FIELDS = (
-        Field("link", Object(ObjectLink), "It is a link, which leads there."),
-        Field("max_chunk_size", COUNT, "How many bytes a chunk has; 0: 131072."),
+        Field("link", Object(ObjectLink), "The target, if the object is a link."),
+        Field("max_chunk_size", COUNT, "Size of a chunk in bytes; 0: 131072."),
     )
 
 
 class ObjectMeta(Fields):
-    """What users tell about an object."""
+    """The part of an object's info that users set."""
 
     if TYPE_CHECKING:
 
@@ -133,16 +133,16 @@ class ObjectMeta(Fields):
     options: ObjectMetaOptions | None
 
     FIELDS: tuple[Field, ...] = (
-        Field("name", TEXT, "What it is called: anything.", always=True),
-        Field("description", TEXT, "What it is."),
+        Field("name", TEXT, "The name: any text that is not empty.", always=True),
+        Field("description", TEXT, "A description."),
         Field("headers", _HeaderMap(), "Headers; for each name a list of values."),
-        Field("metadata", MAP, "Anything."),
-        Field("options", Object(ObjectMetaOptions), "How it is stored."),
+        Field("metadata", MAP, "User-defined metadata."),
+        Field("options", Object(ObjectMetaOptions), "Storage options."),
     )
 
 
 class ObjectInfo(ObjectMeta):
-    """What is told about an object: what users told, and what it is."""
+    """The info of an object: the fields that users set, and those that describe its data."""
 
     bucket: str
     nuid: str
@@ -153,22 +153,22 @@ class ObjectInfo(ObjectMeta):
     deleted: bool
 
     FIELDS = ObjectMeta.FIELDS + (
-        Field("bucket", TEXT, "The bucket that it is in.", always=True),
-        Field("nuid", TEXT, "What its chunks are called.", always=True),
-        Field("size", SEQUENCE, "How many bytes it has.", always=True),
-        Field("mtime", TIME, "When it was put, or changed: not stored."),
-        Field("chunks", SEQUENCE, "How many chunks it has.", always=True),
+        Field("bucket", TEXT, "The bucket of the object.", always=True),
+        Field("nuid", TEXT, "The id in the subject of its chunks.", always=True),
+        Field("size", SEQUENCE, "Size in bytes.", always=True),
+        Field("mtime", TIME, "Time of the last put or change; not stored in the message."),
+        Field("chunks", SEQUENCE, "Number of chunks.", always=True),
         Field("digest", TEXT, "`SHA-256=` and the digest of its bytes."),
-        Field("deleted", FLAG, "It is not there any more."),
+        Field("deleted", FLAG, "The object was deleted."),
     )
 
     @property
     def link(self) -> ObjectLink | None:
-        """Where it leads to, if it is a link."""
+        """The target, if the object is a link; otherwise None."""
         return None if self.options is None else self.options.link
 
     def encode(self) -> bytes:
-        """The message that tells this."""
+        """Return the payload of the message that stores this info."""
         json = self.to_json()
         json.pop("mtime", None)  # OBJ-11
         if not self.digest:
@@ -177,12 +177,12 @@ class ObjectInfo(ObjectMeta):
 
 
 def read_info(data: bytes, time: Timestamp) -> ObjectInfo:  # OBJ-10
-    """What a message of that time tells; InvalidResponse if it is about no object (OBJ-16)."""
+    """Return the info in a message that was stored at `time`; raise InvalidResponse (OBJ-16)."""
     json = read_object(data)
     json.pop("mtime", None)  # OBJ-11
     info = ObjectInfo.from_json(json)
     if not info.name:
-        raise InvalidResponse("the description of an object has no name: %s" % shorten(data))
+        raise InvalidResponse("object info has no name: %s" % shorten(data))
     if info.nuid or info.chunks or info.size:  # OBJ-42: nats.js writes links without one
         try:
             check_key(info.nuid)  # a wildcard would match the chunks of others
@@ -194,12 +194,12 @@ def read_info(data: bytes, time: Timestamp) -> ObjectInfo:  # OBJ-10
 
 
 def write_digest(raw: bytes) -> str:
-    """OBJ-23."""
+    """Return the digest field for these 32 bytes of SHA-256 (OBJ-23)."""
     return _ALGORITHM + encode_url(raw)
 
 
 def same_digest(digest: str, raw: bytes) -> bool:
-    """Whether the object with this digest has these 32 bytes of SHA-256 (OBJ-30)."""
+    """Return whether a digest field stands for these 32 bytes of SHA-256 (OBJ-30)."""
     if not digest:
         return True
     algorithm, text = digest[: len(_ALGORITHM)], digest[len(_ALGORITHM) :]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from .info import ObjectInfo
 
-_TRIES = 50  # each of them was refused because somebody else had success
+_TRIES = 50  # each one is refused because another client's change was first
 
 
 class MetaEntry:
@@ -48,28 +48,28 @@ class MetaEntry:
             if msg.headers is not None:
                 self.id = msg.headers.get(MSG_ID)
         except HeaderError:
-            pass  # not ours
+            pass  # written by another client
 
 
 class MetaStore:
-    """Those of one bucket."""
+    """Read and replace the infos of one bucket."""
 
     def __init__(self, publisher: Publisher, api: ApiClient, stream: Stream) -> None:
         self.publisher = publisher
         self.api = api
         self.stream = stream
         self.bucket = stream.name[len(STREAM) :]
-        #: What subjects start with: of infos, of chunks; and both where they are published to.
+        #: Prefixes of subjects: of infos, of chunks, and `front` of both to publish to them.
         self.infos = infos_of(self.bucket)
         self.chunks = chunks_of(self.bucket)
         self.front = front_of(api.prefix)
 
     def target(self, prefix: str) -> WatchTarget:
-        """Return what to watch: infos or chunks, none of which has a history."""
+        """Return the target of a watch: infos or chunks, which have no history."""
         return WatchTarget(self.api, self.stream.name, self.bucket, prefix)
 
     async def find(self, name: str, *, leader: bool = False) -> MetaEntry | None:
-        """What is told about it, deleted or not; None if nothing is."""
+        """Return the info of an object, deleted or not; None if there is none."""
         subject = self.infos + encode_name(name)
         try:
             return MetaEntry(await self._read(subject, leader))
@@ -79,7 +79,7 @@ class MetaStore:
             raise BucketNotFound(self.bucket) from None
 
     async def get(self, name: str, show_deleted: bool = False) -> ObjectInfo:
-        """The same; ObjectNotFound if there is none, or none that is not deleted."""
+        """Return the info of an object; raise ObjectNotFound if it is missing or deleted."""
         check_flag("show_deleted", show_deleted)
         found = await self.find(name)
         if found is None or (found.info.deleted and not show_deleted):
@@ -89,13 +89,14 @@ class MetaStore:
     async def replace(
         self, name: str, change: Callable[[ObjectInfo | None], ObjectInfo | None]
     ) -> tuple[ObjectInfo | None, ObjectInfo | None, int]:
-        """Write what `change` makes of what there is; None: nothing is to be changed.
+        """Replace the info of an object by the one that `change` returns; None: keep it.
 
-        Returns what there was, what there is now, and its sequence.
+        `change` is called with the current info. Return the old info, the new one, and the sequence
+        of the new one.
         """
         id = self.api.session.connection.new_token()
         found = await self._find_surely(name)
-        refused: ObjectInfo | None = None  # what there was at the try before
+        refused: ObjectInfo | None = None  # the old info at the previous try
         tries = 0
         while True:
             info = change(None if found is None else found.info)
@@ -114,27 +115,27 @@ class MetaStore:
                 refused = before
                 continue
             if ack.duplicate and tries:
-                before = refused  # OBJ-14: that try had success, and was replaced since
+                before = refused  # OBJ-14: that try succeeded, and was replaced since
             return before, info, ack.seq
 
     async def dated(self, info: ObjectInfo, seq: int) -> ObjectInfo:
-        """With the time that the stream has written it, by the leader, who has it."""
+        """Set the time at which the stream stored this info, as read from the leader."""
         try:
             info.mtime = (await get_by_api(self.api, self.stream.name, {"seq": seq})).time
         except RemoteError:
-            pass  # replaced meanwhile, or nobody tells: it is stored all the same
+            pass  # replaced meanwhile, or no response: it is stored all the same
         return info
 
     async def purge_chunks(self, info: ObjectInfo) -> None:
-        """The object was replaced or deleted: its chunks belong to nobody any more.
+        """Purge the chunks of an object that was replaced or deleted.
 
-        If it was deleted by somebody else, who may not have come so far, they go as well.
+        If another client deleted it, that client may not have purged them: purge them as well.
         """
         if info.nuid and (info.chunks or info.deleted):
             await self._purge(self.chunks + info.nuid)
 
     def purge_if_deleted(self, info: ObjectInfo) -> None:
-        """Nobody says whether the object is deleted: if it is, its chunks go, in the background."""
+        """Purge the chunks in the background if the object turns out to be deleted."""
         if not info.nuid:
             return  # OBJ-42
         chunks = self.chunks + info.nuid
@@ -144,20 +145,20 @@ class MetaStore:
         sweep(self.api, self.stream.name, "", expected=expected)
 
     async def purge_info(self, name: str, seq: int) -> None:
-        """The object was renamed: what was told under this name, up to this sequence, goes."""
+        """Purge the infos under the old name of a renamed object, up to this sequence."""
         await self._purge(self.infos + encode_name(name), seq + 1)
 
     async def _purge(self, subject: str, end: int = 0) -> None:
         try:
             await self.stream.purge(subject=subject, seq=end or None)
         except BaseException as error:
-            # OBJ-24: what it belonged to is gone all the same, and nobody else will do it.
+            # OBJ-24: their object is gone all the same, and no other client will purge them.
             sweep(self.api, self.stream.name, subject, end)
             if not isinstance(error, RemoteError):
                 raise
 
     async def _find_surely(self, name: str, *, leader: bool = False) -> MetaEntry | None:
-        """A lost connection takes a question along; after so much it is asked again."""
+        """Find the info; retry once, because a lost connection loses the request."""
         try:
             return await self.find(name, leader=leader)
         except TimeoutExpired:
@@ -169,7 +170,7 @@ class MetaStore:
 
     async def _write(self, info: ObjectInfo, id: str, last: int) -> PubAck:
         subject = self.front + self.infos + encode_name(info.name)
-        # By a window, which sends it again after a lost connection.
+        # Through a window, which sends it again after a lost connection.
         async with self.publisher.window(max_pending=1) as window:
             publication = await window.publish(
                 subject,
@@ -185,11 +186,11 @@ class MetaStore:
             except ApiError as error:
                 trouble = publication.trouble
                 if trouble is not None and trouble.in_doubt:
-                    # The second of two was refused. That says nothing about the first.
+                    # The second try was refused. That says nothing about the first one.
                     raise PublishInDoubt("%s: it may be stored or not" % error) from None
                 raise
 
 
 def is_in_doubt(error: BaseException) -> bool:
-    """Whether an info may be written though `replace` has raised this."""
+    """Return whether the info may be stored although `replace` raised this error."""
     return not isinstance(error, (ApiError, NoStreamResponse))

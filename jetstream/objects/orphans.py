@@ -1,12 +1,12 @@
-"""Orphans: chunks that belong to no object, found and purged.
+"""Orphans: find and purge chunks that belong to no object.
 
-Whoever puts or deletes an object purges the chunks that nobody needs any more. But a program may
-end before it comes to that; and a server that is killed may bring back what it had purged.
+A call that puts or deletes an object purges its obsolete chunks. But a program may end before it
+does, and a server that is killed may restore messages that it had purged.
 
-Chunks have a nuid, and so has the info of the object that they belong to. First the chunks are
-listed, then the infos, because an object is told of behind its chunks. An object that gets another
-name meanwhile may be missed by one look at the infos: so there are two. What nothing tells about by
-then is an orphan, or belongs to a put that is under way: that is told by the age of its last chunk.
+The subject of a chunk has the nuid that is also in the info of its object. The chunks are listed
+before the infos, because an info is written after its chunks. A listing of infos may miss an object
+that is renamed meanwhile, so there are two listings. Chunks without an info are then orphans, or
+belong to a put in progress: the age of the newest chunk decides.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LOOKS = 2
 
 
 async def purge_orphans(metas: MetaStore, older_than: float) -> int:
-    """Purge those whose last chunk is older than so many seconds; how many chunks that were."""
+    """Purge orphans whose newest chunk is older than `older_than` seconds; count the chunks."""
     check_seconds("older_than", older_than)
     left = await _listed(metas)
     now = 0
@@ -46,7 +46,7 @@ async def purge_orphans(metas: MetaStore, older_than: float) -> int:
 
 
 async def _listed(metas: MetaStore) -> list[str]:
-    """The subjects of all chunks."""
+    """Return the subjects of all chunks."""
     try:
         info = await metas.stream.info(subjects_filter=metas.chunks + ">")
     except StreamNotFound:
@@ -55,9 +55,9 @@ async def _listed(metas: MetaStore) -> list[str]:
 
 
 async def _owned(metas: MetaStore) -> tuple[set[str], int]:
-    """The subjects of chunks that objects have, and the time of the server.
+    """Return the subjects of chunks that belong to objects, and the time of the server.
 
-    InvalidResponse if an info cannot be read: nobody knows which chunks are its own (OBJ-38).
+    InvalidResponse: an info cannot be read, so its chunks are unknown (OBJ-38).
     """
     owned: set[str] = set()
     async with await watch_infos(metas) as watcher:
@@ -70,9 +70,9 @@ async def _owned(metas: MetaStore) -> tuple[set[str], int]:
 
 
 async def _is_old(metas: MetaStore, subject: str, limit: int) -> bool:
-    """Whether the last chunk came before that time."""
+    """Return whether the newest chunk was stored at this time or earlier."""
     try:
         msg = await get_by_api(metas.api, metas.stream.name, {"last_by_subj": subject})
     except MessageNotFound:
-        return False  # there is none any more
+        return False  # the chunks were purged meanwhile
     return msg.time.ns <= limit

@@ -1,13 +1,13 @@
-"""Upload: an object on its way into a bucket.
+"""Upload: an object that is being put into a bucket.
 
-    add       the next piece of its data, as often as there is one: chunks go out by a window of
-              publishes, as many at a time as a few megabytes have room for
-    finish    wait for all acknowledgements; only then its info is written, and the object is there
-    give_up   after an error: purge what was stored of it
-    abandon   the same without waiting, when even that is not allowed
+    add       send the next piece of data: chunks are published through a window that holds a few
+              megabytes
+    finish    wait for all acknowledgments, then write the info, which makes the object visible
+    give_up   after an error: purge the chunks that were stored
+    abandon   the same without waiting, for a put that is canceled
 
-Chunks have message ids, so that they are sent again after a lost connection and stored once.
-Whether they are stored as they were sent is seen by the acknowledgements: their sequences rise.
+Chunks have message ids, so they can be sent again after a lost connection and are stored once. The
+sequences in the acknowledgments must rise: that shows that chunks are stored in order.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 CHUNK = 128 * 1024
 AHEAD = 4 * 1024 * 1024
-_MOST_CHUNKS = 1000  # on their way
-_HEADERS = 128  # of a chunk, at most
+_MOST_CHUNKS = 1000  # in flight
+_HEADERS = 128  # bytes of a chunk's headers, at most
 
 
 async def send_all(source: Source, upload: Upload, lock: Lock) -> ObjectInfo:
-    """Put all that the source gives. The lock is free while it is read, for it may take long."""
+    """Put all data of the source. The lock is free while the source is read: that may take long."""
     try:
         while True:
             piece = await source.next()
@@ -60,11 +60,11 @@ async def send_all(source: Source, upload: Upload, lock: Lock) -> ObjectInfo:
 
 
 class Upload:
-    """One put. `meta` has a name that was checked, and no link."""
+    """Upload one object. `meta` has a checked name, and no link."""
 
     def __init__(self, metas: MetaStore, meta: ObjectMeta, chunk_size: int | None) -> None:
-        told = 0 if meta.options is None else meta.options.max_chunk_size
-        self.chunk_size = self._check_size(metas, chunk_size if chunk_size is not None else told)
+        default = 0 if meta.options is None else meta.options.max_chunk_size
+        self.chunk_size = self._check_size(metas, default if chunk_size is None else chunk_size)
         from hashlib import sha256
 
         self._metas = metas
@@ -77,10 +77,10 @@ class Upload:
         self._held: list[bytes] = []  # less than a chunk
         self._room = self.chunk_size
         self._flying: list[Publication] = []
-        self._last = 0  # the sequence of the last chunk that was acknowledged
-        self._again = False  # something was sent a second time
+        self._last = 0  # the sequence of the last acknowledged chunk
+        self._again = False  # a chunk was sent a second time
         self._in_doubt = False  # the info was sent, and may be stored
-        self._there = False  # it is
+        self._there = False  # the info is stored
         self._before: ObjectInfo | None = None
         most = min(max(1, AHEAD // self.chunk_size), _MOST_CHUNKS)  # OBJ-19
         self._window = metas.publisher.window(max_pending=most)
@@ -94,11 +94,11 @@ class Upload:
         largest = max(1, info.max_payload - _HEADERS)
         if not size:
             return largest  # OBJ-43
-        text = "chunk_size %d is above %d: the server's max_payload is %d, with headers"
+        text = "chunk_size %d exceeds %d: the server's max_payload is %d, with headers"
         raise InvalidValue(text % (size, largest, info.max_payload), "OBJ-18")
 
     async def add(self, piece: BytesLike) -> None:
-        """More of the data; waits for room in the window. Raises what a chunk failed of."""
+        """Add data; wait for room in the window. Raise the error of a chunk that failed."""
         data = piece if isinstance(piece, bytes) else encode.check_data(piece)
         start = 0
         while len(data) - start >= self._room:
@@ -111,7 +111,7 @@ class Upload:
             self._room -= len(data) - start
 
     async def finish(self) -> ObjectInfo:  # OBJ-22
-        """There is no more of it."""
+        """Send the rest, wait for the acknowledgments, write the info, and return it."""
         if self._held:
             await self._send()
         while self._flying:
@@ -132,7 +132,7 @@ class Upload:
         return await self._metas.dated(info, seq)
 
     async def give_up(self) -> None:
-        """Purge what is stored of it, before the error is told; not for long."""
+        """Purge the stored chunks before the error is raised, within the timeout of a call."""
         machine = self.abandon()
         if machine is None:
             return
@@ -142,10 +142,10 @@ class Upload:
             while not machine.done:
                 await wait(session, machine, deadline, "purge")
         except TimeoutExpired:
-            pass  # it goes on behind our back
+            pass  # the purge continues in the background
 
     def abandon(self) -> Sweep | None:
-        """Have it purged, without waiting (OBJ-25); None: it is there, and is to stay."""
+        """Purge the chunks without waiting (OBJ-25); return None if the object is stored."""
         self._window.abandon()
         metas = self._metas
         if self._there:
@@ -171,12 +171,12 @@ class Upload:
         self._flying.append(await self._window.publish(subject, chunk, msg_id=id))  # OBJ-20
         self._settle()
         while self._flying and self._flying[0].trouble is not None:
-            # It is sent again: what comes behind it must not overtake it.
+            # The first chunk is sent again: later ones must not overtake it.
             await self._flying[0].result()
             self._settle()
 
     def _settle(self) -> None:
-        """ExpectedMeta at the first chunks on their way, which may have arrived."""
+        """Check the acknowledgments of the first chunks in flight, as far as they have arrived."""
         while self._flying and self._flying[0].done:
             publication = self._flying.pop(0)
             if publication.error is not None:
@@ -185,13 +185,13 @@ class Upload:
             ack = publication.ack
             assert ack is not None
             if ack.seq <= self._last:
-                raise self._corrupt("its chunks were not stored in their order")
+                raise self._corrupt("its chunks were not stored in order")
             self._last = ack.seq
             if publication.trouble is not None:
                 self._again = True
 
     async def _count(self) -> None:
-        """OBJ-21: ids are not remembered for ever, and a connection may be lost for long."""
+        """Compare the number of stored chunks after a resend: the stream forgets ids (OBJ-21)."""
         stream = self._metas.stream
         try:
             info = await stream.info(subjects_filter=self._subject)

@@ -1,8 +1,8 @@
-"""ObjectReader: the bytes of an object, as they come.
+"""ObjectReader: the bytes of an object, as they arrive.
 
-Its chunks are the messages of one subject: what a watch of it with all of its history gives, up to
-the end of what is there (see KeyWatcher, which knows when that is). It has so many bytes in hand as
-there is room for, and no more.
+The chunks of an object are the messages of one subject: the initial values of a watch of that
+subject with all of its history (see KeyWatcher, which knows when they are complete). The reader
+buffers a limited number of bytes.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from .meta import MetaStore
 
 _AHEAD = 4 * 1024 * 1024
-_AROUND = 128 * 1024  # headers and subjects of a message
+_AROUND = 128 * 1024  # headers and subject of a message
 
 
 async def open_reader(metas: MetaStore, info: ObjectInfo) -> ObjectReader:
-    """A reader, whose consumer is there."""
+    """Create the consumer of an object's chunks, and return the reader."""
     if not info.size:
         return ObjectReader(metas, info, None)
     options = WatchOptions(info.nuid, include_history=True)
@@ -46,16 +46,16 @@ async def open_reader(metas: MetaStore, info: ObjectInfo) -> ObjectReader:
 
 
 class ObjectReader:
-    """An object to be read: iterate its chunks, or `read` it. Made by ObjectStore.get.
+    """Read an object: iterate over its chunks, or call `read`. Made by ObjectStore.get.
 
-    Before the last chunk is given out, all of it is compared with what was put: ObjectCorrupt.
-    `async with` it, or `close` it, unless it is read to its end.
+    Before it returns the last chunk, the reader compares size and digest with the info, and raises
+    ObjectCorrupt if they differ. Use `async with` or `close`, unless you read to the end.
     """
 
     def __init__(self, metas: MetaStore, info: ObjectInfo, watcher: KeyWatcher | None) -> None:
         from hashlib import sha256
 
-        #: What is told about it; of a link that was followed: about what it leads to.
+        #: The info of the object; if a link was followed, of the object that it points to.
         self.info = info
         self._metas = metas
         self._watcher = watcher
@@ -67,10 +67,10 @@ class ObjectReader:
         self._error: ObjectError | InvalidState | None = None
 
     async def read(self, size: int = -1) -> bytes:
-        """So many bytes, fewer only at the end; -1: all that are left.
+        """Return `size` bytes, fewer only at the end; -1: all remaining bytes.
 
-        TimeoutExpired if no chunk arrives for as long as a call of this JetStream may take. Then,
-        or if it is canceled, the next read begins with what has arrived.
+        TimeoutExpired: no chunk arrived within the timeout of this JetStream. After that, or after
+        a cancellation, the next read begins with the bytes that have arrived.
         """
         check_count("size", size, -1)
         parts: list[bytes] = []
@@ -91,7 +91,7 @@ class ObjectReader:
         return b"".join(parts)
 
     async def close(self) -> None:
-        """Read no more of it."""
+        """Stop reading, and delete the consumer."""
         if not self._complete and self._error is None:
             self._error = InvalidState(
                 "the reader of object %s was closed" % shorten(self.info.name)
@@ -114,13 +114,13 @@ class ObjectReader:
         await self.close()
 
     def __repr__(self) -> str:
-        told = (cut_middle(self.info.name), self._size, self.info.size)
-        return "<ObjectReader of %s: %d of %d bytes>" % told
+        shown = (cut_middle(self.info.name), self._size, self.info.size)
+        return "<ObjectReader of %s: %d of %d bytes>" % shown
 
     # How it works
 
     async def _next(self) -> bytes | None:
-        """The next chunk, or the rest of the last one; None at the end."""
+        """Return the next chunk, or the rest of the last one; None at the end."""
         if self._error is not None:
             raise self._error
         if self._rest:
@@ -138,14 +138,14 @@ class ObjectReader:
         return None if entry is None else entry.value
 
     async def _compare(self) -> None:
-        """It is all there: is it what was put? (OBJ-29)"""
+        """Compare the bytes that were read with the info; raise ObjectError (OBJ-29)."""
         info = self.info
         await self._stop()
-        came = "%d bytes in %d chunks" % (self._size, self._chunks)
+        received = "%d bytes in %d chunks" % (self._size, self._chunks)
         if (self._size, self._chunks) != (info.size, info.chunks or self._chunks):
-            why = "there are %s, not %d in %d" % (came, info.size, info.chunks)
+            why = "there are %s, not %d in %d" % (received, info.size, info.chunks)
         elif not same_digest(info.digest, self._hash.digest()):
-            why = "the digest of its %s is not %s" % (came, cut_middle(info.digest))
+            why = "the digest of its %s is not %s" % (received, cut_middle(info.digest))
         else:
             self._complete = True
             return

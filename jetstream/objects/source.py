@@ -1,4 +1,4 @@
-"""Sources: the data of an object, piece by piece, whatever it is given as (OBJ-27)."""
+"""Sources: the data of an object, piece by piece: bytes, a file, or an iterable (OBJ-27)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from natsproto.wire.encode import BytesLike
 
     class Readable(Protocol):
-        """A file, or what is read like one."""
+        """A file, or an object with a `read` method like one."""
 
         def read(self, __size: int) -> bytes | Awaitable[bytes]: ...
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Source:
-    """All of it at once."""
+    """All data in one piece; base class of the other sources."""
 
     __slots__ = ("_data",)
 
@@ -29,7 +29,7 @@ class Source:
         self._data: BytesLike | None = data
 
     async def next(self) -> BytesLike | None:
-        """The next piece, of any size; None if there are no more."""
+        """Return the next piece, of any size; None at the end."""
         data = self._data
         self._data = None
         return data
@@ -47,10 +47,8 @@ class _Read(Source):
         if hasattr(piece, "__await__"):
             piece = await piece
         if piece is None:
-            # It means that there is nothing yet, not that there is no more.
-            raise InvalidValue(
-                "%s does not block: it cannot be read" % shorten(self._file), "OBJ-27"
-            )
+            # None means that no data is available yet, not that the file has ended.
+            raise InvalidValue("file is in non-blocking mode: %s" % shorten(self._file), "OBJ-27")
         return piece or None
 
 
@@ -81,11 +79,11 @@ class _AsyncIterated(Source):
 
 
 def source_of(data: ObjectData, size: int) -> Source:
-    """The pieces of the data; those that are read have this size. InvalidValue."""
+    """Return a source for the data, which reads files in pieces of `size`; raise InvalidValue."""
     given: Any = data
     if isinstance(data, (bytes, bytearray, memoryview)):
         return Source(given)
-    # First of all, for files are iterable, too: line by line.
+    # Before the iterables, because files are iterable too, line by line.
     if hasattr(given, "read"):
         return _Read(given, size)
     if hasattr(given, "__aiter__"):
@@ -95,5 +93,5 @@ def source_of(data: ObjectData, size: int) -> Source:
             return _Iterated(iter(given))
     except TypeError:
         pass
-    text = "data %s is neither bytes nor something to read from or to iterate"
+    text = "data is not bytes, a readable file, or an iterable: %s"
     raise InvalidValue(text % shorten(given), "OBJ-27")

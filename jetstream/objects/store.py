@@ -210,7 +210,7 @@ class ObjectStore:
             raise InvalidValue("%s is not an ObjectInfo of an object" % shorten(info), "OBJ-35")
         if info.deleted or info.link is not None:
             what = "is deleted" if info.deleted else "is a link"
-            text = "object %s %s: no link can lead there"
+            text = "object %s %s: a link cannot point to it"
             raise InvalidValue(text % (shorten(info.name), what), "OBJ-35")
         return await self._link(name, ObjectLink(bucket=info.bucket, name=info.name))
 

@@ -1,24 +1,25 @@
-"""Sweep: a machine that purges what belongs to no object any more, chunks above all.
+"""Sweep: a machine that purges messages which no longer belong to an object, mostly chunks.
 
-A put that is cancelled must not wait any longer. What it has sent may be still to come, for servers
-queue what is published, and clusters agree on it: so the chunks are purged three times (OBJ-25). If
-its info was sent, and nobody said what became of it, that is looked up before: the chunks of an
-object must stay. So it is with a deletion.
+A canceled put must return at once, but chunks that it has sent may not be stored yet: servers queue
+published messages, and clusters replicate them first. So the chunks are purged three times
+(OBJ-25). If the info was sent and not acknowledged, the machine looks it up first, because the
+chunks of an existing object must stay. A canceled delete is handled in the same way.
 
-Whoever has replaced, deleted or renamed an object purges what it leaves. If that is not answered,
-it is done by this machine, which asks again on the next connection (OBJ-24).
+A call that replaces, deletes or renames an object purges the old messages itself. If the server
+does not respond, this machine does it, and retries on the next connection (OBJ-24).
 
-    pausing      the info may be still to come
-    looking      STREAM.MSG.GET of the info is on its way
-                 it is there        the chunks go that are nobody's then, if any -> purging
-                 another's, none    the chunks of what was to be put go, if any  -> purging
-    purging      STREAM.PURGE is on its way, or the pause before the next one
-                 the third answer   -> over
-                 an error           -> over: it is sealed, or gone
+    pausing      the info may not be stored yet
+    looking      STREAM.MSG.GET of the info was sent
+                 the expected info  purge the chunks that it makes obsolete, if any -> purging
+                 another, or none   purge the chunks of the canceled put, if any    -> purging
+    purging      STREAM.PURGE was sent, or the pause before the next one runs
+                 third response     -> over
+                 an error           -> over: the stream is sealed, or deleted
 
-What is not answered, or cannot be done now, is asked again a second later, a few times. Each
-question has a reply subject of its own, `<inbox>.<token>`, and only the answer to the last one
-counts: a server that was frozen answers all of them at once, and what it has queued comes then.
+A request without a response, or one that failed for the moment, is repeated after a second, a few
+times. Each request has its own reply subject, `<inbox>.<token>`, and only the response to the last
+one counts: a server that was frozen responds to all of them at once, before it stores the messages
+that it has queued.
 """
 
 from __future__ import annotations
@@ -46,10 +47,10 @@ PURGING = "purging"
 
 
 class Sweep(Machine):
-    """Subscribed to `<inbox>.*`; it ends its subscription by itself.
+    """Purge a subject in the background; subscribed to `<inbox>.*`, and unsubscribes itself.
 
-    `target` is the subject of what is to go: all of it, or what is before the sequence `end_seq`.
-    `done` when it was purged twice, or nothing is to be purged.
+    `target` is the subject to purge: all of its messages, or those before the sequence `end_seq`.
+    `done` is True after the second purge, or if there is nothing to purge.
     """
 
     __slots__ = (
@@ -79,7 +80,7 @@ class Sweep(Machine):
         self._prefix = prefix
         self._path = stream
         self._inbox = inbox.encode() + b"."
-        self._reply = b""  # of the last question
+        self._reply = b""  # of the last request
         self._tries = 0
         self._rounds = 0
         self.target = subject
@@ -91,7 +92,7 @@ class Sweep(Machine):
     def connected(self, now: float) -> None:
         if self.state == PAUSING:
             self.deadline = now + _PAUSE
-            self.busy.append(self)  # for the timer: nothing is ordered
+            self.busy.append(self)  # for the timer: there are no effects
         else:
             self.handle_timer(now)
 
@@ -110,7 +111,7 @@ class Sweep(Machine):
 
     def receive(self, msg: Msg, now: float) -> bool:
         if msg.raw_subject != self._reply or (msg.status == NO_RESPONDERS and not msg.data):
-            return False  # the timer asks again
+            return False  # the timer repeats the request
         if self.state == LOOKING:
             return self._found(msg.data, now)
         try:
@@ -159,7 +160,7 @@ class Sweep(Machine):
     def _failed(self, error: JetStreamError) -> bool:
         if isinstance(error, ApiError) and error.code < 500:
             return self._over()
-        return False  # the timer asks again
+        return False  # the timer repeats the request
 
     def _over(self) -> bool:
         self.deadline = None
@@ -176,9 +177,9 @@ class Sweep(Machine):
 
 
 class ExpectedMeta:
-    """What to look for: the info of this subject and nuid, of an object that is there or `deleted`.
+    """The expected info of an object: its subject, its nuid, and whether it is `deleted`.
 
-    `target` is the subject of the chunks that belong to nobody if it is so; "" if there are none.
+    `target` is the subject of the chunks that are orphans if it matches; "" if there are none.
     """
 
     __slots__ = ("deleted", "nuid", "subject", "target")
@@ -190,7 +191,7 @@ class ExpectedMeta:
         self.deleted = deleted
 
     def matches(self, reply: dict[str, Any]) -> bool:
-        """Whether the message in this answer is the one."""
+        """Return whether the message in this response has the expected info."""
         import binascii
         import json
 
@@ -205,12 +206,12 @@ class ExpectedMeta:
 def sweep(
     api: ApiClient, stream: str, subject: str, end: int = 0, expected: ExpectedMeta | None = None
 ) -> Sweep:
-    """Begin, without waiting."""
+    """Start a Sweep without waiting for it."""
     connection = api.session.connection
     inbox = connection.new_inbox()
     machine = Sweep(api.prefix, stream, subject, end, expected, inbox)
     if connection.closed:
-        machine.end()  # there is nobody left to do it
+        machine.end()  # no connection is left to purge with
         return machine
     api.session.attach(machine, inbox + ".*")
     return machine

@@ -33,7 +33,7 @@ class InitialObjects(_InitialObjects):
 
 
 class ObjectWatcher(_ObjectWatcher):
-    """Infos of objects as they change: iterate it. Made by ObjectStore.watch; end it with `stop`.
+    """Watch the infos of objects: iterate over them. Made by ObjectStore.watch; end with `stop`.
 
     `initial` returns the objects that exist now, and ends. Iterating the watcher returns the rest
     of them and then each change, without end. It raises BucketNotFound if the bucket is deleted;

@@ -166,11 +166,11 @@ class FastBatch(Sender):
             await self._session.port.wait(machine if full else connection.writable)
 
     async def _last_room(self) -> None:
-        """Wait for the end of the batch; if that is canceled, the batch is left."""
+        """Wait for room for the last message; leave the batch if that fails or is canceled."""
         try:
             await self._room()
         except BaseException:
-            self._leave()  # FAST-15: else it would be kept alive for ever
+            self._leave()  # FAST-15: otherwise it would be kept alive forever
             raise
 
     def _note_sent(self, operation: int, subject: bytes) -> None:

@@ -1,24 +1,25 @@
 """FastBatchMachine: a fast batch (ADR-50), stored as it arrives, acknowledged now and then.
 
-The reply subject of each message tells the batch, the message's number, and what it is for. What
-comes back has that subject, so every answer names the message that it is about.
+The reply subject of each message has the batch, the number of the message, and its operation. The
+server responds to that subject, so every response names the message that it is about.
 
-    state      what happens                       then
+    state      input                              next state
     NEW        the first message is sent          STARTING; ENDING if it is the last one as well
-    STARTING   an ack, which tells the flow       OPEN
-               an error, nobody, or no answer     OVER: that error
+    STARTING   an ack, which has the flow         OPEN
+               an error, a 503, or no response    OVER: that error
     OPEN       the last message is sent           ENDING
-               a gap, or a message is refused     FAILING; if gaps are allowed it goes on
-    ENDING     the final ack, for all of them     OVER: done
-               a gap, or a message is refused     FAILING; if gaps are allowed it goes on
-    FAILING    the final ack, for some of them    OVER: so many are stored, the others are not
-    any        the batch is unknown, no answer    OVER: it is in doubt what is stored
+               a gap, or a message is refused     FAILING; the batch continues if gaps are allowed
+    ENDING     the final ack, for all messages    OVER: done
+               a gap, or a message is refused     FAILING; the batch continues if gaps are allowed
+    FAILING    the final ack, for some messages   OVER: these are stored, the others are not
+    any        unknown batch, or no response      OVER: the rest is in doubt
 
-Messages may be sent while OPEN, until `max_acks` acknowledgements are due; each one tells for how
-many messages the next will be, and for what is lost none is due. Who waits for an answer has a
-ping sent every second: it makes the server tell again what may have been lost. A ping also keeps an
-idle batch alive, and asks on a new connection whether all that was sent before has come. What the
-server told on the last one may not have come: with gaps, losses behind `_sure` are in doubt.
+Messages may be sent while OPEN, until `max_acks` acknowledgments are outstanding. Each of them says
+how many messages the next one covers; lost messages are not acknowledged. While a caller waits for
+a response, the machine sends a ping every second, to which the server repeats responses that may
+have been lost. A ping also keeps an idle batch alive, and on a new connection it finds out whether
+all messages have arrived. Responses to the previous connection may be lost: with gaps, losses after
+`_sure` are in doubt.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from natsproto.errors import NatsError
     from natsproto.wire.frames import Msg
 
-# What a message is for: the last but one token of its reply subject.
+# The operation of a message: the last but one token of its reply subject.
 START = 0
 APPEND = 1
 COMMIT = 2
@@ -67,11 +68,10 @@ MOST_LOSSES = 1000
 
 
 class FastBatchMachine(Machine):
-    """The batch. `sent` messages have left, the first `stored` of them are acknowledged.
+    """The state of a batch: `sent` messages were sent, and the first `stored` are acknowledged.
 
-    While `sent` is below `limit` another one may be sent; `note_sent` is to be told at once. When
-    it is OVER, `ack` has the final acknowledgement, or `failure` says why it is not what it should
-    be.
+    While `sent` is below `limit` another message may be sent; call `note_sent` at once. When the
+    batch is OVER, either `ack` is the final acknowledgment, or `failure` is the error.
     """
 
     __slots__ = (
@@ -84,12 +84,12 @@ class FastBatchMachine(Machine):
         "_kept",
         "_last",
         "_max_acks",
-        "_news",
+        "_progress_at",
         "_online",
         "_patience",
         "_subject",
         "_sure",
-        "_told",
+        "_reported",
         "_trouble",
         "ack",
         "failure",
@@ -111,15 +111,15 @@ class FastBatchMachine(Machine):
         self._max_acks = max_acks
         self._gaps = allow_gaps
         self._patience = patience
-        self._subject = b""  # of the first message: it leads to the stream
-        self._last = APPEND  # or how the batch is ended: COMMIT, END
+        self._subject = b""  # of the first message: pings go to the same stream
+        self._last = APPEND  # or the operation that ends the batch: COMMIT, END
         self._online = False
-        self._checking = False  # a new connection: whether all has come is not known
-        self._sure = 0  # while that is so: up to this number losses are known
-        self._told: set[int] = set()  # what is lost behind that
-        self._trouble: NatsError | None = None  # what was wrong first
-        self._news = 0.0  # when the batch last came on
-        self._ask_at = 0.0  # the next ping, while somebody waits
+        self._checking = False  # new connection: it is not known whether all messages arrived
+        self._sure = 0  # while that is so: all losses up to this number are known
+        self._reported: set[int] = set()  # the losses after that
+        self._trouble: NatsError | None = None  # the first error
+        self._progress_at = 0.0  # time of the last progress
+        self._ask_at = 0.0  # time of the next ping, while a caller waits
         self._kept = 0  # `sent` when the batch was last kept alive
         self.state = NEW
         self.limit = 0
@@ -130,16 +130,17 @@ class FastBatchMachine(Machine):
         self.lost = 0
         self.losses: list[Loss] = []
 
-    # For those who send
+    # For senders
 
     def reply(self, operation: int) -> bytes:
-        """The reply subject of the next message."""
+        """Return the reply subject of the next message."""
         return b"%s%d.%d.$FI" % (self._base, self.sent + 1, operation)  # FAST-1
 
     def note_sent(self, operation: int, subject: bytes, now: float) -> None:
-        """The next message has left: the first (START), the last (COMMIT), one between (APPEND).
+        """Record that a message was sent: the first (START), the last (COMMIT), another (APPEND).
 
-        END: there is no other. Between, it is enough to count `sent` while it is below `limit`.
+        END ends the batch without a message. For APPEND it is enough to count `sent` while it is
+        below `limit`.
         """
         if operation == END:
             self._order_end()
@@ -154,11 +155,11 @@ class FastBatchMachine(Machine):
         self._await_answer(now)
 
     def _await_answer(self, now: float) -> None:
-        self._news = now
+        self._progress_at = now
         self._ask_at = now + PING_WAIT
         self._settle(now)
 
-    # What happens
+    # Inputs
 
     def receive(self, msg: Msg, now: float) -> bool:
         if self.state == OVER:
@@ -169,13 +170,13 @@ class FastBatchMachine(Machine):
         else:
             try:
                 self._read(msg, number, operation, now)
-            except JetStreamError as error:  # an answer that makes no sense
+            except JetStreamError as error:  # an invalid response
                 self._give_up(error, in_doubt=True)
         self._settle(now)
         return self.state == OVER or self.sent < self.limit
 
     def _place(self, msg: Msg) -> tuple[int, int]:
-        """The number of the message that this is an answer to, and what that message was for."""
+        """Return the number and the operation of the message that this responds to."""
         tokens = msg.raw_subject[len(self._base) :].split(b".")
         if len(tokens) == 3 and is_number(tokens[0]) and is_number(tokens[1]):  # FAST-16
             return int(tokens[0]), int(tokens[1])
@@ -187,7 +188,7 @@ class FastBatchMachine(Machine):
         if kind == "ack":
             self._acknowledged(read_number(answer, "seq"), read_number(answer, "msgs"), now)
             if operation == PING and number == self.sent:
-                self._all_came(now)
+                self._all_arrived(now)
         elif kind == "gap":
             self._lose(Loss(read_number(answer, "last_seq"), read_number(answer, "seq") - 1), now)
         elif kind == "err":
@@ -205,35 +206,35 @@ class FastBatchMachine(Machine):
             raise InvalidResponse("message %d of %d is acknowledged" % (number, self.sent))
         if number > self.stored:  # FAST-4: and all before it
             self.stored = number
-            self._news = now
+            self._progress_at = now
         self._flow = max(1, flow)
         if self.state == STARTING:
             self.state = OPEN
-            self._news = now
+            self._progress_at = now
             self._ask_at = now + PING_WAIT
 
-    def _all_came(self, now: float) -> None:
+    def _all_arrived(self, now: float) -> None:
         if self._checking:
             self._doubt(self.sent)
             self._checking = False
-            self._news = now
+            self._progress_at = now
         if self.state == ENDING and (self._gaps or self._last == END):
-            self._order_end()  # FAST-11: all but this
+            self._order_end()  # FAST-11: only the end itself is missing
 
     def _lose(self, loss: Loss, now: float) -> None:
         if self._gaps:
-            self._tell(loss)
+            self._report_loss(loss)
         else:
             self._fail(loss.error, now)
 
-    def _tell(self, loss: Loss) -> None:
-        """FAST-6: but for what was told before, maybe by another leader."""
-        # Answers keep their order: losses up to the last acknowledgement have been told.
+    def _report_loss(self, loss: Loss) -> None:
+        """Record lost messages, except those that were reported before (FAST-6)."""
+        # Responses arrive in order: losses up to the last acknowledgment were reported.
         sure = self._sure if self._checking else self.stored
         for number in range(max(loss.first, sure + 1), min(loss.last, self.sent) + 1):
-            if number in self._told:
+            if number in self._reported:
                 continue
-            self._told.add(number)
+            self._reported.add(number)
             self.lost += 1
             last = self.losses[-1] if self.losses else None
             if last is not None and last.last == number - 1 and last.error is loss.error:
@@ -243,38 +244,38 @@ class FastBatchMachine(Machine):
         self.losses = self.losses[-MOST_LOSSES:]
 
     def _doubt(self, last: int) -> None:
-        """FAST-10: what was said of these may have been lost with the connection."""
+        """Record messages as in doubt whose responses the connection may have lost (FAST-10)."""
         if self._gaps and self._sure < last:
             error = PublishInDoubt("the connection was lost: it may be stored or not")
-            self._tell(Loss(self._sure + 1, last, error))
+            self._report_loss(Loss(self._sure + 1, last, error))
 
     def _refused(self, number: int, operation: int, error: NatsError, now: float) -> None:  # FAST-7
-        """An error instead of an answer, or nobody was there."""
+        """Handle an error without a type, or a 503 (no responders)."""
         if operation == PING:
             if isinstance(error, (NoStreamResponse, TooManyRequests)):
-                self._ask_at = now + RETRY_WAIT  # there may be somebody later who has time
+                self._ask_at = now + RETRY_WAIT  # a server may be ready later
             else:
                 self._give_up(self._trouble or error, in_doubt=True)
         elif number == 1:
             self._give_up(error)
         elif operation == END:
-            self._trouble = error  # a ping will show that it did not come
+            self._trouble = error  # a ping will show that it did not arrive
         elif self._gaps:
             self._trouble = error
-            self._tell(Loss(number, number, error))
+            self._report_loss(Loss(number, number, error))
             if operation == COMMIT:
                 self._order_end()
         elif self.state != FAILING:
             self._fail(error, now)
-            self._ping(now)  # else the server would wait for another message to see the gap
+            self._ping(now)  # otherwise the server sees the gap only at the next message
 
     def _fail(self, error: NatsError | None, now: float) -> None:
-        """FAST-5: no more is sent; the final acknowledgement will tell what is stored."""
+        """Stop sending, and wait for the final acknowledgment to know what is stored (FAST-5)."""
         if self._trouble is None:
             self._trouble = error
         if self.state != FAILING:
             self.state = FAILING
-            self._news = now
+            self._progress_at = now
             self._ask_at = now + PING_WAIT
 
     def _finished(self, ack: PubAck, operation: int) -> None:
@@ -285,16 +286,16 @@ class FastBatchMachine(Machine):
         self.ack = ack
         self.stored = max(self.stored, ack.count)  # FAST-14: the count may be less
         rest = range(self.stored + 1, self.sent + 1)
-        if self._last != APPEND and all(number in self._told for number in rest):
+        if self._last != APPEND and all(number in self._reported for number in rest):
             self._end()
         else:
-            # A batch of none may be one that the ping began, with a server that had forgotten ours.
+            # An empty batch may be one that the ping began at a server that had forgotten ours.
             self._give_up(self._trouble, in_doubt=operation == PING and ack.count == 0)
 
     def _give_up(self, error: NatsError | None, in_doubt: bool = False) -> None:
         alone = self.state == STARTING or (self.state == ENDING and self.sent == 1)
         if alone and error is not None and not in_doubt:
-            self.failure = error  # FAST-2: as of a publish
+            self.failure = error  # FAST-2: the error of a single publish
         else:
             self.failure = FastBatchFailed(self.stored, self.sent, in_doubt, error)
         self._end()
@@ -310,7 +311,7 @@ class FastBatchMachine(Machine):
     def handle_timer(self, now: float) -> bool:
         self.deadline = None
         if self.sent >= self.limit:
-            if now >= self._news + self._patience:
+            if now >= self._progress_at + self._patience:
                 self._give_up(self._trouble, in_doubt=True)
             else:
                 self._ping(now)
@@ -328,7 +329,7 @@ class FastBatchMachine(Machine):
         self.emit(self._subject, b"", self.reply(END))
 
     def _settle(self, now: float) -> None:
-        """What may be sent, and what the time is for, after anything has changed."""
+        """Update the limit and the deadline after any change."""
         ready = self._online and not self._checking
         had_room = self.sent < self.limit
         if self.state == NEW:
@@ -336,20 +337,20 @@ class FastBatchMachine(Machine):
             return
         open = self.state == OPEN and ready
         self.limit = self.stored + self._flow * self._max_acks if open else 0
-        if open and self._told:  # FAST-3: for these no acknowledgement is due
-            self._told = {number for number in self._told if number > self.stored}
-            self.limit += len(self._told)
+        if open and self._reported:  # FAST-3: these are not acknowledged
+            self._reported = {number for number in self._reported if number > self.stored}
+            self.limit += len(self._reported)
         if self.state == OVER or not self._online:
             self.deadline = None
         elif self.sent < self.limit:
-            if not had_room or self.deadline is None:  # FAST-9: an answer keeps nothing alive
+            if not had_room or self.deadline is None:  # FAST-9: only messages keep it alive
                 self.deadline = now + KEEP_ALIVE
         else:
             if had_room:  # the flow is less than before
-                self._news = now
+                self._progress_at = now
                 self._ask_at = now + PING_WAIT
-            self.deadline = self._news + self._patience
-            if self.state != STARTING:  # FAST-8: a ping as the first might begin another batch
+            self.deadline = self._progress_at + self._patience
+            if self.state != STARTING:  # FAST-8: a ping before the start might begin another batch
                 self.deadline = min(self._ask_at, self.deadline)
 
     def disconnected(self, now: float) -> None:

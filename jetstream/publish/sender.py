@@ -1,4 +1,4 @@
-"""Sender: what PublishWindow and FastBatch share, the two that hand publishes to a machine."""
+"""Sender: the base class of PublishWindow and FastBatch, which publish through a machine."""
 
 from __future__ import annotations
 

@@ -1,19 +1,19 @@
-"""AckWindow: a bounded window of publishes whose acknowledgements are still to come.
+"""AckWindow: a bounded window of publishes that wait for their acknowledgments.
 
-Each publish has a reply subject of its own under one wildcard subscription. What may happen to it:
+Each publish has its own reply subject, under one wildcard subscription. Its possible outcomes:
 
     acknowledged           done, with its PubAck
     refused by the stream  failed, with the ApiError
     503, no responders     sent again 250 ms later, up to `retries` times and in a cluster for 10 s,
                            then NoStreamResponse; PublishInDoubt if it was sent before a reconnect
-    no answer in time      failed as PublishTimeout, a PublishInDoubt: it may be stored or not
+    no answer in time      failed with PublishTimeout, a PublishInDoubt: it may be stored or not
     connection lost        with a message id it is sent again on the next connection, because the
-                           stream knows the id and stores it once; without, PublishInDoubt
-    no connection          it waits for the next one; time-outs count from then on
+                           stream stores each id once; without one, PublishInDoubt
+    no connection          it waits for the next one; timeouts start then
     cannot be sent         failed, with the LocalError
 
-The window is full at `max_pending`; then callers wait until half of it is free, so that they are
-woken once for many acknowledgements.
+The window is full at `max_pending`; then callers wait until half of it is free, so that they wake
+up once for many acknowledgments.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Publication(Waitable):
     __slots__ = ("_port", "answer", "error", "error_raised", "number", "order", "trouble")
 
     def __init__(self, port: Port, order: Publish) -> None:
-        # Not by super: with 1000 of them in flight every 0.1 us counts.
+        # Not through super(): with 1000 publications in flight every 0.1 us counts.
         self.deadline = None
         self.armed = None
         self.waiters = []
@@ -103,7 +103,7 @@ class Trouble:
 
 
 class AckWindow(Machine):
-    """The window. `open` has the publications in flight, by the last token of their replies.
+    """The state of a window. `open` has the publications in flight, by their last reply token.
 
     `failed` has those that failed, until `take_failed`.
     """
@@ -177,7 +177,7 @@ class AckWindow(Machine):
         for msg in msgs:
             publication = open.pop(msg.raw_subject[skip:], None)
             if publication is None:
-                continue  # PUB-10: late, after it was given up, or a second one
+                continue  # PUB-10: too late, after the publish has failed, or a second answer
             try:
                 publication.answer = read(msg.data)
             except JetStreamError as error:
@@ -187,7 +187,7 @@ class AckWindow(Machine):
                     self._fail(publication, error)
             if publication.waiters:
                 self.ready.append(publication)
-        # Those who wait for room look when half of the window has become free.
+        # Callers that wait for room wake up when half of the window has become free.
         return crowded and len(open) <= half  # PUB-11
 
     def _refused(self, publication: Publication, now: float) -> None:
@@ -203,7 +203,7 @@ class AckWindow(Machine):
             self.open[self._token(publication.order)] = publication
         elif trouble.in_doubt:
             # PUB-14: a 503 for this try says nothing about the one before.
-            self._fail(publication, _in_doubt("no stream answers any more"))
+            self._fail(publication, _in_doubt("no stream responds any more"))
         else:
             self._fail(publication, NoStreamResponse(publication.subject))
 

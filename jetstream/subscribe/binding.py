@@ -1,12 +1,12 @@
-"""Whether a consumer that there is fits what a subscription asks for (ADR-15).
+"""Binding: check whether an existing consumer fits the options of a subscription (ADR-15).
 
-Pure functions: `check_queue_use` looks at what the caller asked, before anything is sent, `bind` at
-that and at what the server tells of the consumer. Each way not to fit is an error of its own,
-with the values that differ. Push and pull subscriptions share them.
+These are pure functions, for push and pull subscriptions. `check_queue_use` checks the caller's
+options before anything is sent; `bind` compares them with the consumer's info. Each mismatch has
+its own error, with the values that differ.
 
-Only what the caller has set counts, so `given_names` has to be asked before the configuration is
-copied. A zero that stands for "the server's default" is as good as nothing set, and what the server
-rewrites when it stores a configuration is understood: `30%` is `30`, no limit is -1, and so on.
+Only fields that the caller has set are compared, so call `given_names` before the configuration is
+copied. A zero that means "the server's default" counts as not set. Values that the server rewrites
+when it stores a configuration are normalized: `30%` is `30`, no limit is -1, and so on.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _DEFAULTED = (
     "num_replicas",
     "priority_timeout",
 )
-# Checked by themselves, or (pause_until) rather state: pausing and resuming changes it.
+# Checked elsewhere, or (pause_until) part of the state: pausing and resuming changes it.
 _ELSEWHERE = (
     "name",
     "deliver_group",
@@ -57,7 +57,7 @@ _ELSEWHERE = (
 def given_names(
     config: ConsumerConfig | Mapping[str, Any] | None, fields: Mapping[str, Any]
 ) -> list[str]:
-    """The names of the fields that a caller has set, of a configuration and keywords on top."""
+    """Return the names of the fields that a caller has set, in a configuration or by keyword."""
     names = [field.name for field in ConsumerConfig.FIELDS if fields.get(field.name) is not None]
     if isinstance(config, ConsumerConfig):
         names += [field.name for field in config.given_fields()]
@@ -69,15 +69,18 @@ def given_names(
 def check_queue_use(
     queue: str, config: ConsumerConfig, stream: str = "", consumer: str = ""
 ) -> None:
-    """FlowControlWithQueue, HeartbeatWithQueue: members of a group would each see a part of it."""
+    """Reject flow control and heartbeats with a queue group: each goes to only one member.
+
+    Raise FlowControlWithQueue or HeartbeatWithQueue.
+    """
     if not queue:
         return
-    told = "queue %s: " % shorten(queue)
+    start = "queue %s: " % shorten(queue)
     if config.flow_control:  # BIND-8
-        text = told + "no flow control with a queue group: its messages go to any member"
+        text = start + "no flow control with a queue group: its messages go to any member"
         raise FlowControlWithQueue(text, "BIND-8", stream, consumer, queue, True)
     if config.idle_heartbeat:  # BIND-9
-        text = told + "no heartbeat (%r s) with a queue group: it goes to any member" % (
+        text = start + "no heartbeat (%r s) with a queue group: it goes to any member" % (
             config.idle_heartbeat
         )
         raise HeartbeatWithQueue(text, "BIND-9", stream, consumer, queue, config.idle_heartbeat)
@@ -92,10 +95,10 @@ def bind(
     given: Sequence[str] | None = None,
     pull: bool = False,
 ) -> str:
-    """The subject to subscribe to for the consumer's messages, "" for pull; BindRefused if not fit.
+    """Return the consumer's deliver subject, "" for pull; raise BindRefused if it does not fit.
 
-    `given` are the names of the fields of `config` that the caller has set; without them those that
-    the configuration says.
+    `given` are the names of the fields of `config` that the caller has set; by default those that
+    `config` itself has set.
     """
     wanted = ConsumerConfig() if config is None else config
     names = [field.name for field in wanted.given_fields()] if given is None else given
@@ -118,17 +121,17 @@ def _refusal(
     found: object,
     text: str,
 ) -> BindRefused:
-    told = "consumer %s of stream %s %s" % (shorten(info.name), shorten(info.stream_name), text)
-    return kind(told, rule, info.stream_name, info.name, wanted, found)
+    text = "consumer %s of stream %s %s" % (shorten(info.name), shorten(info.stream_name), text)
+    return kind(text, rule, info.stream_name, info.name, wanted, found)
 
 
 def _check_kind(info: ConsumerInfo, pull: bool) -> None:
     target = info.config.deliver_subject
     if pull and target:
-        text = "delivers to %s: it cannot be pulled from" % shorten(target)
+        text = "is a push consumer, which delivers to %s: use subscribe" % shorten(target)
         raise _refusal(PullOfPushConsumer, "BIND-6", info, "", target, text)
     if not pull and not target:
-        text = "has no deliver_subject: its messages are to be pulled"
+        text = "is a pull consumer, without a deliver_subject: use pull_subscribe or fetch"
         raise _refusal(PushOfPullConsumer, "BIND-7", info, "", target, text)
 
 
@@ -157,7 +160,7 @@ def _check_filter(
     asked = _filters(wanted)
     explicit = bool(asked) and ("filter_subject" in names or "filter_subjects" in names)
     if not explicit:
-        # A consumer without filter has the subject as well, and maybe others: ADR-15 takes it.
+        # ADR-15 accepts a consumer without a filter, which delivers the subject among others.
         asked = [subject] if subject and found else found
     if asked != found:
         text = "filters %s, not %s" % (_listed(found), _listed(asked))
@@ -184,7 +187,7 @@ def _check_config(info: ConsumerInfo, wanted: ConsumerConfig, names: Sequence[st
         if name in _DEFAULTED and not ours:
             continue
         if name == "ack_wait" and wanted.backoff and "backoff" in names:
-            continue  # the server has replaced it by the first wait
+            continue  # the server replaces it with the first backoff
         if name == "num_replicas" and not theirs:
             theirs = _replicas(info)
         if _comparable(field, ours) != _comparable(field, theirs):
@@ -198,11 +201,11 @@ def _check_config(info: ConsumerInfo, wanted: ConsumerConfig, names: Sequence[st
 def _comparable(field: Field, value: Any) -> object:
     if field.name in _ALIKE:
         return _ALIKE[field.name](value)
-    return field.type.encode(value)  # so that what counts is nanoseconds and UTC
+    return field.type.encode(value)  # so that times are compared in nanoseconds and UTC
 
 
 def _replicas(info: ConsumerInfo) -> int:
-    """0 is as many as the stream has: those that there are."""
+    """Return the current number of replicas: 0 means as many as the stream has."""
     return 1 if info.cluster is None else 1 + len(info.cluster.replicas)
 
 

@@ -3,7 +3,7 @@
     stream      as given, or the one that takes the subject
     a name      durable, or name: look for that consumer
       found     check that it fits (binding.py)
-      not found create it, unless it was to be bound; if somebody was faster, look again
+      not found create it, unless `bind` is set; if another client was first, look again
     no name     create one, which is deleted by `unsubscribe`
 
 A fetch is one pull with both no_wait and expires. To the server that means: send the messages that
@@ -61,7 +61,7 @@ _LOOKUP_FAILED = (
     JetStreamNotAvailable,
     TimeoutExpired,
 )
-_SHORTEST = 0.001  # a pull for less than that is none
+_SHORTEST = 0.001  # the shortest pull that is worth sending
 _PAUSE = 0.05  # before the next pull, if one ends early and without a message
 
 
@@ -246,7 +246,7 @@ class PullSubscription:
         self.closed = True
         rest = self._puller.close()  # PSUB-9
         if self._session.connection.closed:
-            return  # what was not taken comes again by itself; so does the end of the consumer
+            return  # the server redelivers the rest, and deletes an unused consumer itself
         for msg in rest:
             await msg.nak()
         self._session.port.flush_soon()

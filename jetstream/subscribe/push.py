@@ -3,13 +3,13 @@
     stream      as given, or the one that takes the subject
     a name      durable, name, or the queue: look for that consumer
       found     check that it fits, then SUB to its deliver_subject
-      not found create it, unless it was to be bound
+      not found create it, unless `bind` is set
     no name     create one, which lives as long as this subscription
-    create      SUB first, so that nothing is delivered to nobody; then CONSUMER.CREATE
-      exists    somebody was faster: look for it, check, and SUB where it delivers instead
+    create      SUB first, so that no message is delivered without it; then CONSUMER.CREATE
+      exists    another client was first: look it up, check it, and SUB to its deliver_subject
 
-Whatever fails or is cancelled on the way leaves no subscription behind, and no consumer that was
-created for it.
+If a step fails or is canceled, the subscription is removed, and so is a consumer that was created
+for it.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _attach(
     target = bind(
         info, subject=wanted.subject, queue=wanted.queue, config=config, given=wanted.given
     )
-    # JSSUB-9: nobody was listening, so this was the last one; members of a group see but a part.
+    # JSSUB-9: there was no subscriber, so this is the last delivery. Group members see only a part.
     last = None if wanted.queue else info.delivered.consumer_seq
     machine = _listen(api, info.stream_name, info.name, target, info.config, wanted, limits, last)
     return _begin(api, machine, info.stream_name, info.name, limits)
@@ -93,7 +93,7 @@ async def _create(
     name = wanted.name or connection.new_token()
     target = wanted.target or connection.new_inbox()
     config = wanted.config_for(name, target)
-    # JSSUB-2: before the consumer, which would deliver to nobody.
+    # JSSUB-2: before the consumer, which would deliver without a subscriber.
     machine = _listen(api, stream, name, target, config, wanted, limits, 0)
     try:
         await put_consumer(api, stream, "create", config)
@@ -104,7 +104,7 @@ async def _create(
         if isinstance(error, ConsumerExists) and wanted.name:
             return await _lost_race(streams, api, stream, wanted, limits)
         if not isinstance(error, ApiError):
-            clean_up(api, stream, name, target)  # JSSUB-12: it may be there
+            clean_up(api, stream, name, target)  # JSSUB-12: the consumer may exist
         raise
     messages = _begin(api, machine, stream, name, limits)
     if wanted.deletes:
@@ -115,7 +115,7 @@ async def _create(
 async def _lost_race(
     streams: StreamManager, api: ApiClient, stream: str, wanted: SubscribeOptions, limits: Limits
 ) -> PushMessages:
-    # JSSUB-10: it was not there when we looked.
+    # JSSUB-10: another client created it after the lookup.
     found = await streams.consumer(stream, wanted.name)
     return _attach(api, found.cached_info, wanted, limits)
 
@@ -166,7 +166,7 @@ def _deletion(
         try:
             await streams.delete_consumer(stream, name)
         except (ConsumerNotFound, StreamNotFound):
-            pass  # it went before
+            pass  # already deleted
         except NatsError as error:
             machine.events.add(
                 PushWarning(error)

@@ -77,7 +77,7 @@ MUTANTS = [
     (
         "losses are told as often as they are said",
         "publish.fast_machine",
-        "            if number in self._told:\n",
+        "            if number in self._reported:\n",
         "            if False:\n",
         "fast",
     ),
@@ -91,7 +91,7 @@ MUTANTS = [
     (
         "patience without an end",
         "publish.fast_machine",
-        "            if now >= self._news + self._patience:\n",
+        "            if now >= self._progress_at + self._patience:\n",
         "            if False:\n",
         "fast",
     ),
@@ -105,7 +105,7 @@ MUTANTS = [
     (
         "whatever the count, it is done",
         "publish.fast_machine",
-        "if self._last != APPEND and all(number in self._told for number in rest):",
+        "if self._last != APPEND and all(number in self._reported for number in rest):",
         "if self._last != APPEND:",
         "publish.test_fast_machine",
     ),
@@ -119,7 +119,7 @@ MUTANTS = [
     (
         "what is lost takes room",
         "publish.fast_machine",
-        "            self.limit += len(self._told)\n",
+        "            self.limit += len(self._reported)\n",
         "",
         "publish.test_fast_machine",
     ),
@@ -133,7 +133,7 @@ MUTANTS = [
     (
         "a refusal is no loss",
         "publish.fast_machine",
-        "            self._tell(Loss(number, number, error))\n",
+        "            self._report_loss(Loss(number, number, error))\n",
         "",
         "publish.test_fast_machine",
     ),
@@ -154,7 +154,7 @@ MUTANTS = [
     (
         "the end is sent once",
         "publish.fast_machine",
-        "            self._order_end()  # FAST-11: all but this\n",
+        "            self._order_end()  # FAST-11: only the end itself is missing\n",
         "            pass\n",
         "publish.test_fast_machine",
     ),
@@ -175,7 +175,7 @@ MUTANTS = [
     (
         "the first answer is no news",
         "publish.fast_machine",
-        "            self.state = OPEN\n            self._news = now\n",
+        "            self.state = OPEN\n            self._progress_at = now\n",
         "            self.state = OPEN\n",
         "publish.test_fast_machine_time",
     ),

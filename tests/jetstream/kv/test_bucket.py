@@ -39,7 +39,7 @@ def test_names_that_are_none(name):
 
 
 def test_what_is_told_of_a_name():
-    with pytest.raises(InvalidName, match=r"key 'a\+' contains '\+': there are letters only"):
+    with pytest.raises(InvalidName, match=r"key 'a\+' contains '\+'; allowed are letters"):
         check_chars("key", "a+", "a", "letters", "KV-2")
 
 

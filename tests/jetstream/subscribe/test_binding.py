@@ -92,8 +92,8 @@ TEXTS = [
     (PUSH, {}, {"queue": "q"}, "is not for a queue group: subscribe without queue='q'"),
     ({"filter_subject": "a", **PUSH}, {}, {"subject": "b"}, "filters 'a', not 'b' (BIND-5)"),
     (PUSH, {}, {"config": ConsumerConfig(filter_subject="b")}, "filters nothing, not 'b'"),
-    (PUSH, {}, {"pull": True}, "delivers to 'd': it cannot be pulled from"),
-    (PULL, {}, {}, "has no deliver_subject: its messages are to be pulled"),
+    (PUSH, {}, {"pull": True}, "is a push consumer, which delivers to 'd': use subscribe"),
+    (PULL, {}, {}, "is a pull consumer, without a deliver_subject: use pull_subscribe or fetch"),
     (PUSH, {}, {"config": ConsumerConfig(ack_wait=2.0)}, "has ack_wait=0.0, not 2.0 (BIND-10)"),
 ]
 
