@@ -208,8 +208,8 @@ PUBLISH_FIXES = [
             ),
         ),
         (
-            "tests/jetstream/publish/test_request.py::test_a_lost_connection_leaves_it_open",
-            "tests/jetstream/publish/test_request.py::test_what_leaves_a_publish_in_doubt",
+            "tests/jetstream/publish/test_request.py::test_a_lost_connection_leaves_the_publish_in_doubt",
+            "tests/jetstream/publish/test_request.py::test_errors_that_leave_a_publish_in_doubt",
         ),
         "no answer to the request to 's.x' in time",
     ),
@@ -227,14 +227,14 @@ PUBLISH_FIXES = [
         "a fast batch whose end is canceled while it waits for room stays open",
         "jetstream/publish/fast.py",
         (("            self._leave()  # FAST-15: otherwise it would be kept alive forever\n", ""),),
-        ("tests/jetstream/publish/test_fast.py::test_a_batch_whose_end_is_canceled_goes_away",),
+        ("tests/jetstream/publish/test_fast.py::test_a_batch_whose_end_is_canceled_is_left",),
         "assert {1: '_INBOX",
     ),
     Fix(
         "a fast batch whose end is canceled while it waits for the acknowledgment stays open",
         "jetstream/publish/fast.py",
         (("            self._leave()  # FAST-15\n", ""),),
-        ("tests/jetstream/publish/test_fast.py::test_a_batch_whose_end_is_canceled_goes_away",),
+        ("tests/jetstream/publish/test_fast.py::test_a_batch_whose_end_is_canceled_is_left",),
         "assert {1: '_INBOX",
     ),
     Fix(
@@ -246,7 +246,7 @@ PUBLISH_FIXES = [
                 "    return token.isdigit()\n",
             ),
         ),
-        ("tests/jetstream/publish/test_fast_machine.py::test_answers_with_odd_subjects",),
+        ("tests/jetstream/publish/test_fast_machine.py::test_answers_with_invalid_subjects",),
         "ValueError: Exceeds the limit (4300 digits)",
     ),
 ]

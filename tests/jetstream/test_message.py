@@ -154,7 +154,7 @@ def test_it_is_settled_only_if_it_could_be_sent():
 
 
 @pytest.mark.rule("ACK-9")
-def test_without_a_reply_there_is_nobody_to_tell():
+def test_a_message_without_a_reply_cannot_be_acknowledged():
     stage = Stage()
     for call in ("ack", "nak", "term", "in_progress", "ack_sync"):
         with pytest.raises(InvalidSubject):
@@ -220,7 +220,7 @@ def test_without_a_connection_it_waits_for_one():
         pytest.param("ack_sync", (-1,), marks=pytest.mark.rule("ACK-7")),
     ],
 )
-def test_what_cannot_be_sent_is_refused(call, args):
+def test_invalid_arguments_are_rejected(call, args):
     stage = Stage()
     msg = make(stage)
     with pytest.raises(InvalidValue):

@@ -1,4 +1,4 @@
-"""Mistakes that somebody might make in fast batches; see test_mutants.py."""
+"""Plausible mistakes in fast batches; see test_mutants.py."""
 
 from __future__ import annotations
 

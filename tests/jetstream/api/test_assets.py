@@ -89,7 +89,7 @@ def test_put_consumer_needs_a_name_and_filters_that_are_kept():
 
 
 @pytest.mark.rule("CALL-16")
-def test_changes_of_what_exists():
+def test_changes_of_an_existing_configuration():
     stage = Stage(
         {"config": {"name": "S", "max_msgs": 5}},
         error(404, 10059),
@@ -139,7 +139,7 @@ def test_differences_are_looked_up():
 
 @pytest.mark.rule("CALL-17")
 @pytest.mark.parametrize("answer", [NOBODY, SILENCE, b"x", error(404, 10059)])
-def test_an_error_stays_as_it_is_if_nothing_can_be_found_out(answer):
+def test_an_error_stays_unchanged_if_the_lookup_fails(answer):
     stage = Stage(answer)
     exists = StreamNameInUse(400, 10058, "in use")
     stage.run(explain(exists, api(stage), StreamConfig(name="S"), "S", ""))

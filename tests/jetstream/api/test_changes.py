@@ -56,7 +56,7 @@ def test_keywords_change_these_fields_alone(kind, there, fields, changed):
 
 
 @pytest.mark.rule("CALL-16")
-def test_wrong_values_are_refused():
+def test_invalid_values_are_rejected():
     with pytest.raises(InvalidValue):
         merge(StreamConfig.from_json(STREAM), {"max_msgs": "many"})
     with pytest.raises(InvalidValue):

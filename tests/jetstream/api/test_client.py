@@ -46,7 +46,7 @@ def api(stage, domain="", prefix="$JS.API", timeout=5.0):
 @pytest.mark.parametrize(
     ("body", "sent"), [(None, None), ({}, {}), ({"a": [1, "é"]}, {"a": [1, "é"]})]
 )
-def test_where_calls_go(domain, prefix, subject, body, sent):
+def test_subjects_of_calls(domain, prefix, subject, body, sent):
     stage = Stage({"type": "x", "value": 7})
     reply = stage.run(api(stage, domain, prefix).call("INFO", body))
     assert reply == {"type": "x", "value": 7}
@@ -66,13 +66,13 @@ def test_where_calls_go(domain, prefix, subject, body, sent):
         ("", 7, InvalidSubject),
     ],
 )
-def test_where_no_api_can_be(domain, prefix, error):
+def test_invalid_prefixes_and_domains(domain, prefix, error):
     with pytest.raises(error):
         api(Stage(), domain, prefix)
 
 
 @pytest.mark.parametrize("client", [None, "nats://127.0.0.1:4222", object()])
-def test_other_clients_are_told_where_to_go(client):
+def test_blocking_clients_are_rejected_with_a_hint(client):
     with pytest.raises(InvalidValue, match=r"there is jetstream\.blocking\.JetStream"):
         session_of(client)
     stage = Stage()
@@ -114,7 +114,7 @@ def test_errors():
         b'{"a":%s}' % (b"9" * 5000),
     ],
 )
-def test_odd_answers(data):
+def test_invalid_answers(data):
     stage = Stage(data[:60_000])
     with pytest.raises(InvalidResponse):
         stage.run(api(stage).call("INFO"))
@@ -124,7 +124,7 @@ def test_odd_answers(data):
 
 
 @pytest.mark.rule("CALL-3")
-def test_nobody_and_nothing():
+def test_no_responders_and_no_answer():
     stage = Stage(NOBODY, SILENCE)
     with pytest.raises(JetStreamNotAvailable, match=r"\$JS\.hub\.API\.INFO"):
         stage.run(api(stage, "hub").call("INFO"))
@@ -135,7 +135,7 @@ def test_nobody_and_nothing():
 
 
 @pytest.mark.rule("CALL-3")
-def test_a_status_of_another_kind_is_an_odd_answer():
+def test_another_status_is_an_invalid_answer():
     stage = Stage(Status("408 Bad Request"))
     with pytest.raises(InvalidResponse):
         stage.run(api(stage).call("INFO"))
@@ -186,7 +186,7 @@ def test_pages(answers, offsets, rows):
 
 
 @pytest.mark.rule("CALL-4")
-def test_what_the_server_could_not_tell_about_is_named():
+def test_streams_that_the_server_could_not_describe_are_named():
     stage = Stage(
         {"total": 5, "limit": 3, "rows": ["a"], "missing": ["b"], "offline": {"c": "too new"}},
         {"total": 5, "limit": 3, "rows": ["d"], "missing": ["e"]},
@@ -235,7 +235,7 @@ def test_a_listing_without_end_ends(monkeypatch):
         {"rows": ["a"], "total": 1, "limit": True},
     ],
 )
-def test_odd_pages(answer):
+def test_invalid_pages(answer):
     stage = Stage(answer)
     with pytest.raises(InvalidResponse):
         stage.run(api(stage).pages("LIST", "rows", {}))

@@ -20,7 +20,7 @@ def test_increments(by, text):
 
 @pytest.mark.rule("COUNT-1")
 @pytest.mark.parametrize("by", [1.0, True, "1", None, pytest.param(10**5000, id="long")])
-def test_what_is_no_increment(by):
+def test_invalid_increments(by):
     with pytest.raises(InvalidValue, match="COUNT-1"):
         increment(by)
 
@@ -37,7 +37,7 @@ def test_values(text, value):
 @pytest.mark.parametrize(
     "text", ["", "-", "+-5", " 5", "1_000", "\u0665", "1.5", 5, 5.0, None, True, "9" * 5000]
 )
-def test_what_is_no_value(text):
+def test_invalid_values(text):
     with pytest.raises(InvalidResponse):
         read_value(text)
 
@@ -86,6 +86,6 @@ def test_counters(msg, counter):
         message(b'{"val":"5"}', Nats_Counter_Sources='{"S":{"a":1}}'),
     ],
 )
-def test_what_is_no_counter(msg):
+def test_messages_that_are_not_counters(msg):
     with pytest.raises(InvalidResponse):
         read_counter(msg)

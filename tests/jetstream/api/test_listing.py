@@ -7,7 +7,7 @@ from jetstream.errors import InvalidResponse
 
 
 @pytest.mark.rule("CALL-4")
-def test_a_listing_is_a_list_with_notes():
+def test_a_listing_is_a_list_with_missing_names():
     listing = Listing(["a", "b"])
     assert (listing, listing.missing, listing.offline) == (["a", "b"], [], {})
     listing.missing.append("c")
@@ -25,18 +25,18 @@ def test_a_listing_is_a_list_with_notes():
         ({"missing": ["a"], "offline": {"b": "c"}}, ["a"], {"b": "c"}),
     ],
 )
-def test_what_pages_name(reply, missing, offline):
+def test_names_that_pages_lack(reply, missing, offline):
     assert read_missing(reply) == missing
     assert read_offline(reply) == offline
 
 
 @pytest.mark.parametrize("missing", ["a", 7, {"a": 1}, [1], [None]])
-def test_odd_names(missing):
+def test_invalid_names(missing):
     with pytest.raises(InvalidResponse):
         read_missing({"missing": missing})
 
 
 @pytest.mark.parametrize("offline", ["a", 7, ["a"], {"a": 1}])
-def test_odd_reasons(offline):
+def test_invalid_reasons(offline):
     with pytest.raises(InvalidResponse):
         read_offline({"offline": offline})

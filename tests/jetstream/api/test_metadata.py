@@ -37,7 +37,7 @@ TRANSCRIPTS = [
 
 @pytest.mark.rule("META-1", "META-3")
 @pytest.mark.parametrize(("transcript", "place", "fields"), TRANSCRIPTS)
-def test_what_real_servers_say(transcript, place, fields):
+def test_replies_of_real_servers(transcript, place, fields):
     assert read_metadata(replies(transcript)[place]) == Metadata(*fields)
 
 
@@ -89,7 +89,7 @@ def test_names_and_numbers_of_any_kind():
         V2[:-1] + b"x",
     ],
 )
-def test_other_shapes_are_refused(reply):
+def test_other_subjects_are_rejected(reply):
     with pytest.raises(NotJetStreamMessage, match="reply b"):
         read_metadata(reply)
 
@@ -110,6 +110,6 @@ PLACES = [
 
 @pytest.mark.rule("PUSH-10", "ORDERED-4")
 @pytest.mark.parametrize(("reply", "place"), PLACES)
-def test_what_machines_read_of_it(reply, place):
+def test_partial_reads_for_machines(reply, place):
     assert read_place(reply) == place
     assert read_consumer_seq(reply) == (place and place[2])

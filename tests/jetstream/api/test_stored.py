@@ -98,7 +98,7 @@ GOOD = {"subject": "s.x", "seq": 3, "time": TIME}
         {"message": {**GOOD, "hdrs": 7}},
     ],
 )
-def test_by_the_api_odd_answers(reply):
+def test_by_the_api_invalid_answers(reply):
     stage = Stage(reply)
     with pytest.raises(InvalidResponse, match=r"answer to STREAM\.MSG\.GET is not valid"):
         stage.run(get_by_api(api(stage), "S", {"seq": 3}))
@@ -155,7 +155,7 @@ def test_headers_of_its_own_are_kept_apart(own, pairs):
 
 
 @pytest.mark.rule("GET-8")
-def test_garbage_of_a_publisher_costs_only_the_headers():
+def test_an_invalid_block_loses_only_the_headers():
     stage = Stage(answer(3, b"m3", "no colon\r\n"))
     msg = stage.run(get_direct(api(stage), "S", {"seq": 3}))
     assert (msg.seq, msg.data) == (3, b"m3")
@@ -196,7 +196,7 @@ def mangled(seq, block):
 
 @pytest.mark.rule("GET-11")
 @pytest.mark.parametrize(("block", "left"), CUT)
-def test_a_block_that_does_not_end_as_one_costs_only_the_headers(block, left):
+def test_a_block_without_its_end_loses_only_the_headers(block, left):
     poison = mangled(2, block)
     many = [answer(1), poison, answer(3), eob()]
     stage = Stage(poison, many)
@@ -211,7 +211,7 @@ def test_a_block_that_does_not_end_as_one_costs_only_the_headers(block, left):
 
 
 @pytest.mark.rule("GET-11")
-def test_a_block_of_nothing_but_what_is_cut():
+def test_a_block_of_two_bytes():
     stage = Stage(mangled(2, b"xy"))
     assert stage.run(get_direct(api(stage), "S", {"seq": 2})) == stored(2, b"payload")
 
@@ -263,14 +263,14 @@ def test_direct_failures(reply, error, text, at):
         Status("", b"x", Nats_Stream="S", Nats_Sequence=1, Nats_Time_Stamp="never"),
     ],
 )
-def test_direct_odd_answers(reply):
+def test_direct_invalid_answers(reply):
     stage = Stage(reply)
     with pytest.raises(InvalidResponse):
         stage.run(get_direct(api(stage), "S", {"seq": 3}))
 
 
 @pytest.mark.rule("GET-2", "GET-3", "GET-5")
-def test_what_a_real_server_says():
+def test_answers_of_a_real_server():
     frames = json.loads((ROOT / "tests/vectors/56-direct-get.json").read_text())["frames"]
     blocks = {}
     for frame in frames:
@@ -393,7 +393,7 @@ PAGES = [
     ("body", "most", "answers", "bodies", "sequences"),
     [pytest.param(*row[1:], id=row[0]) for row in PAGES],
 )
-def test_many(body, most, answers, bodies, sequences):
+def test_batches(body, most, answers, bodies, sequences):
     stage = Stage(*answers)
     before = dict(body)
     found = stage.run(get_direct_batch(api(stage), "S", body, most))
@@ -404,7 +404,7 @@ def test_many(body, most, answers, bodies, sequences):
 
 @pytest.mark.rule("GET-5")
 @pytest.mark.parametrize("replies", [SILENCE, [answer(1)], [answer(1), answer(2)]])
-def test_without_an_end_it_is_not_complete(replies):
+def test_a_batch_without_an_end_is_incomplete(replies):
     stage = Stage(replies)
     with pytest.raises(TimeoutExpired, match="did not end in time"):
         stage.run(get_direct_batch(api(stage), "S", {"batch": 2}, 2))
@@ -414,7 +414,7 @@ def test_without_an_end_it_is_not_complete(replies):
 
 @pytest.mark.rule("GET-9")
 @pytest.mark.parametrize("end", [Status("204 EOB", Nats_Num_Pending="x"), eob("-1"), eob(1, "x")])
-def test_odd_ends(end):
+def test_invalid_ends_of_batches(end):
     stage = Stage([answer(1), end])
     with pytest.raises(InvalidResponse):
         stage.run(get_direct_batch(api(stage), "S", {"batch": 2}, 2))
@@ -439,7 +439,7 @@ def test_the_end_of_the_connection():
 
 
 @pytest.mark.rule("GET-7")
-def test_an_old_server_knows_no_batches():
+def test_an_old_server_does_not_support_batches():
     stage = Stage(version="2.10.0", api_lvl=0)
     with pytest.raises(NotSupported):
         stage.run(get_direct_batch(api(stage), "S", {"batch": 2}, 2))

@@ -1,4 +1,4 @@
-"""What buckets of both kinds have in common."""
+"""Functions that buckets of both kinds share."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ TOLD = {**CONFIG, "description": "d", "storage": "memory", "num_replicas": 3}
 
 @pytest.mark.rule("KV-1", "OBJ-1")
 @pytest.mark.parametrize("name", [7, None, "", "a.b", "a b", "ä"])
-def test_names_that_are_none(name):
+def test_invalid_names(name):
     with pytest.raises(InvalidName, match="KV-1"):
         check_bucket_name(name, "KV-1")
     assert check_bucket_name("aZ09-_", "KV-1") == "aZ09-_"
 
 
-def test_what_is_told_of_a_name():
+def test_error_text_of_an_invalid_name():
     with pytest.raises(InvalidName, match=r"key 'a\+' contains '\+'; allowed are letters"):
         check_chars("key", "a+", "a", "letters", "KV-2")
 
 
 @pytest.mark.rule("KV-14", "OBJ-6")
-def test_what_is_given_as_a_configuration():
+def test_type_of_the_configuration_is_checked():
     for fine in (None, KeyValueConfig(bucket="b")):
         check_given(KeyValueConfig, fine, "KV-14")
     table = [
@@ -103,7 +103,7 @@ def test_a_message_is_read(seq, direct, answers, asked):
 @pytest.mark.parametrize(
     ("answer", "gone"), [(NO_STREAM, True), ({"config": CONFIG}, False), (NOBODY, False)]
 )
-def test_whether_it_is_there(answer, gone):
+def test_check_whether_a_bucket_exists(answer, gone):
     stage = Stage({"config": CONFIG}, answer)
     stream = stage.run(JetStream(stage.client).stream("B_b"))
     if gone:

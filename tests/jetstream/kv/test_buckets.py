@@ -51,7 +51,7 @@ def stream(prefix, bucket="b", **config):
     ("call", "verb"),
     [("create", "CREATE"), ("update", "UPDATE"), ("create_or_update", "UPDATE")],
 )
-def test_make(call, verb, kind, config, store, status, prefix, subjects):
+def test_create_and_update(call, verb, kind, config, store, status, prefix, subjects):
     before = [] if call == "create" else [stream(prefix)]
     stage, buckets = make(kind, *before, stream(prefix), *before, stream(prefix))
     bucket = stage.run(getattr(buckets, call)(config(bucket="b"), {}))
@@ -71,7 +71,7 @@ def test_make(call, verb, kind, config, store, status, prefix, subjects):
 @pytest.mark.rule("KV-15", "OBJ-7")
 @each_manager
 @pytest.mark.parametrize(("call", "answers", "error", "also"), NOT_MADE)
-def test_not_made(call, answers, error, also, kind):
+def test_errors_of_create_and_update(call, answers, error, also, kind):
     check_not_made(*make(kind, *answers), call, error, also)
 
 

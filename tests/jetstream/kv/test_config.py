@@ -107,7 +107,7 @@ def test_the_stream_of_a_bucket(given, otherwise):
     assert stream.to_json() == expected
 
 
-def test_what_was_given_stays_as_it_is():
+def test_the_given_configuration_is_not_modified():
     mirror, source = StreamSource(name="a"), StreamSource(name="a")
     KeyValueConfig(bucket="b", mirror=mirror).to_stream()
     KeyValueConfig(bucket="b", sources=[source]).to_stream()
@@ -134,7 +134,7 @@ WRONG = [
 
 @pytest.mark.rule("KV-6", "KV-9", "KV-13")
 @pytest.mark.parametrize(("given", "error", "rule"), WRONG)
-def test_wrong_configurations(given, error, rule):
+def test_invalid_configurations(given, error, rule):
     with pytest.raises(error) as caught:
         KeyValueConfig(**given).to_stream()
     assert isinstance(caught.value, LocalError)
@@ -145,7 +145,7 @@ def test_wrong_configurations(given, error, rule):
 @pytest.mark.parametrize(
     "given", [row.values[0] if hasattr(row, "values") else row[0] for row in FIELDS]
 )
-def test_back_and_forth(given):
+def test_configuration_of_the_stream_is_read_back(given):
     stream = KeyValueConfig(bucket="b", **given).to_stream()
     info = StreamInfo.from_json({"config": stream.to_json()})
     assert KeyValueStatus(info).config.to_stream() == stream

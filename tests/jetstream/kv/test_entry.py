@@ -53,7 +53,7 @@ def test_with_a_domain():
 
 
 @pytest.mark.parametrize("wrong", [b"x", b"", b"9" * 21])
-def test_odd_times(wrong):
+def test_invalid_times(wrong):
     reply = REPLY.replace(b"1794786870000000001", wrong)
     msg = JsMsg(Msg(b"$KV.b.k", 1, reply, b"x", None), None, True)
     with pytest.raises(InvalidResponse, match="is not an acknowledgment subject"):

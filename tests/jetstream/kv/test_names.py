@@ -14,7 +14,7 @@ def test_names_of_streams_and_subjects():
 
 @pytest.mark.rule("KV-1")
 @pytest.mark.parametrize("bucket", NO_BUCKETS)
-def test_no_names_of_buckets(bucket):
+def test_invalid_names_of_buckets(bucket):
     check_no_bucket(bucket, (check_bucket, stream_of), "KV-1")
 
 
@@ -28,7 +28,7 @@ def test_keys(key):
 @pytest.mark.parametrize(
     "key", ["", ".", ".a", "a.", "a..b", "a b", "a*", "*", ">", "a.>", "é", "a\n", "$x", 7, b"a"]
 )
-def test_no_keys(key):
+def test_invalid_keys(key):
     with pytest.raises(InvalidName, match="key") as caught:
         check_key(key)
     assert caught.value.rule == "KV-2"
@@ -76,7 +76,7 @@ def test_filters(given, filters):
         ({"a": 1}, InvalidValue),
     ],
 )
-def test_no_filters(given, error):
+def test_invalid_filters(given, error):
     with pytest.raises(error) as caught:
         check_filters(given)
     assert caught.value.rule == "KV-4"

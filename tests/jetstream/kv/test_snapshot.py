@@ -1,4 +1,4 @@
-"""Snapshots: what is missing of the initial values, and how a stream is asked about its keys."""
+"""Snapshots: missing initial values, and the listing of keys."""
 
 from __future__ import annotations
 

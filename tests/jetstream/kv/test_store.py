@@ -1,4 +1,4 @@
-"""One bucket, on a stream that is scripted."""
+"""One bucket, on a scripted stream."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_get_a_revision():
 
 @pytest.mark.rule("KV-28")
 @pytest.mark.parametrize("operation", ["DEL", "PURGE"])
-def test_get_what_was_deleted(operation):
+def test_get_a_deleted_key(operation):
     stage, kv = bucket(*[direct("a", 7, b"", operation)] * 2)
     for revision in (None, 7):
         with pytest.raises(KeyDeleted) as caught:
@@ -357,7 +357,7 @@ def test_delete_and_purge(call, keywords, headers):
 
 
 @pytest.mark.rule("KV-48")
-def test_what_a_put_meets():
+def test_errors_of_a_put():
     stage, kv = bucket(NOBODY, NOBODY, NOBODY, NOBODY, SILENCE, {"seq": 1})
     for error in (NoStreamResponse, PublishTimeout, InvalidResponse):
         with pytest.raises(error):
@@ -368,7 +368,7 @@ def test_what_a_put_meets():
 @pytest.mark.parametrize(
     ("answer", "error"), [(NO_STREAM, BucketNotFound), (stream(), NoStreamResponse)]
 )
-def test_a_put_into_a_bucket_that_is_gone(answer, error):
+def test_put_into_a_deleted_bucket(answer, error):
     stage, kv = bucket(NOBODY, NOBODY, NOBODY, answer)
     with pytest.raises(error) as caught:
         stage.run(kv.put("a", b"v"))

@@ -1,4 +1,4 @@
-"""Watches, on a bucket that is scripted."""
+"""Watches, on a scripted bucket."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_an_old_server(prefix):
 
 
 @pytest.mark.rule("KV-35")
-def test_none():
+def test_an_empty_bucket():
     stage, watcher, _ = start(SILENCE)
     assert watcher.initialized
     assert initial(stage, watcher) == []
@@ -112,7 +112,7 @@ def test_none():
 
 
 @pytest.mark.rule("KV-35")
-def test_none_are_wanted():
+def test_updates_only_has_no_initial_values():
     _, watcher, _ = start(SILENCE, keys=3, updates_only=True)
     assert watcher.initialized
 
@@ -128,7 +128,7 @@ ENDS = [
 
 @pytest.mark.rule("KV-35", "KV-40")
 @pytest.mark.parametrize(("name", "comes", "count"), ENDS)
-def test_ends(name, comes, count):
+def test_end_of_the_initial_values(name, comes, count):
     answers = [[entry(*each) for each in comes]]
     if name == "counted too low":
         answers.append(listed(5, a=1, c=1))
@@ -224,7 +224,7 @@ LOOKS = [
 
 @pytest.mark.rule("KV-36", "KV-42")
 @pytest.mark.parametrize(("name", "answers", "at"), LOOKS)
-def test_values_that_never_come(name, answers, at):
+def test_initial_values_that_were_removed(name, answers, at):
     stage, watcher, _ = start([entry("a", 3, 1, 2)], *answers, keys=3)
     assert initial(stage, watcher) == [("a", 3)]
     assert watcher.initialized
@@ -233,7 +233,7 @@ def test_values_that_never_come(name, answers, at):
 
 
 @pytest.mark.rule("KV-36")
-def test_a_value_comes_with_the_answer():
+def test_a_value_arrives_with_the_answer():
     stage, watcher, _ = start([entry("a", 3, 1, 1)], listed(6, a=1, c=1), keys=2)
     stage.run(watcher.next_initial())
     comes_with_the_answer(stage, entry("c", 5, 2, 0))
@@ -304,7 +304,7 @@ def test_the_consumer_is_lost_amid_the_initial_values(history, comes, start):
 @pytest.mark.rule("ORDERED-31")
 @pytest.mark.parametrize("history", [1, 5])
 def test_the_bucket_is_recreated(history):
-    """Amid the initial values, too: then those of the new bucket are the initial ones."""
+    """Even amid the initial values: then those of the new bucket are the initial ones."""
     recreated = {"config": {}, "created": "2099-01-01T00:00:00Z"}
     stage, kv = bucket(
         there(2, 30),

@@ -1,4 +1,4 @@
-"""Watches whose initial values do not come by themselves: skipped, late, or never."""
+"""Watches whose initial values are skipped, late, or missing."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_from_the_next_revision_on(start_at, done):
 
 
 @pytest.mark.rule("KV-45")
-def test_nothing_comes_any_more():
+def test_timeout_without_answers_or_messages():
     answers = [[entry("a", 3, 1, 2)], SILENCE, listed(6, a=1, c=1)]
     stage, watcher, _ = start(*answers, keys=3)
     assert stage.run(watcher.next_initial()).revision == 3
@@ -146,7 +146,7 @@ def test_nothing_comes_any_more():
 
 
 @pytest.mark.rule("KV-45")
-def test_it_answers_but_nothing_comes():
+def test_timeout_with_answers_but_without_messages():
     stage, watcher, _ = start(SILENCE, *[GONE] * 4, keys=3)
     with pytest.raises(TimeoutExpired):
         stage.run(watcher.next_initial())
@@ -154,7 +154,7 @@ def test_it_answers_but_nothing_comes():
 
 
 @pytest.mark.rule("KV-45")
-def test_a_call_is_lost_and_messages_come():
+def test_a_lost_call_is_ignored_while_messages_arrive():
     stage, watcher, _ = start([entry("a", 3, 1, 1)], SILENCE, keys=2)
     assert stage.run(watcher.next_initial()).revision == 3
     comes_with_the_answer(stage, entry("c", 5, 2, 0))
@@ -162,7 +162,7 @@ def test_a_call_is_lost_and_messages_come():
 
 
 @pytest.mark.rule("KV-45")
-def test_deletions_that_are_left_out_are_signs_of_life():
+def test_ignored_deletes_extend_the_timeout():
     stage, watcher, _ = start(SILENCE, *[GONE] * 9, keys=2, ignore_deletes=True)
 
     def come(number):

@@ -41,7 +41,7 @@ IN_STREAM = {
     ("fields", "more"),
     [({}, {}), (ALL, IN_STREAM), ({"max_bytes": -1, "compression": False}, {"max_bytes": -1})],
 )
-def test_streams(fields, more):
+def test_configuration_of_the_stream(fields, more):
     stream = ObjectStoreConfig(bucket="b", **fields).to_stream()
     assert stream.to_json() == {**ALWAYS, **more}
     stream.check()
@@ -56,7 +56,7 @@ def test_streams(fields, more):
         ({"bucket": "b", "ttl": 0.05}, InvalidValue),
     ],
 )
-def test_no_configurations(fields, error):
+def test_invalid_configurations(fields, error):
     for call in (ObjectStoreConfig.check, ObjectStoreConfig.to_stream):
         with pytest.raises(error) as caught:
             call(ObjectStoreConfig(**fields))
@@ -65,7 +65,7 @@ def test_no_configurations(fields, error):
 
 @pytest.mark.rule("OBJ-6")
 @pytest.mark.parametrize("fields", [{}, ALL])
-def test_given_back(fields):
+def test_configuration_of_the_stream_is_read_back(fields):
     stream = ObjectStoreConfig(bucket="b", **fields).to_stream()
     found = ObjectStoreConfig.of_stream(stream)
     assert found == ObjectStoreConfig(bucket="b", **fields)

@@ -42,7 +42,7 @@ EXAMPLE = {
 
 @pytest.mark.rule("OBJ-10")
 @pytest.mark.parametrize("told", [LEAST, EXAMPLE, {**LEAST, "newer": [1]}])
-def test_there_and_back(told):
+def test_an_info_survives_encoding_and_decoding(told):
     info = read_info(json.dumps(told).encode(), TIME)
     assert info.mtime == TIME
     assert json.loads(info.encode()) == told
@@ -63,14 +63,14 @@ def test_the_example():
 
 @pytest.mark.rule("OBJ-11")
 @pytest.mark.parametrize("mtime", ["0001-01-01T00:00:00Z", "2026-11-16T10:00:00.5+00:00", "odd", 7])
-def test_a_time_that_others_wrote(mtime):
+def test_a_stored_mtime_is_ignored(mtime):
     info = read_info(json.dumps({**LEAST, "mtime": mtime}).encode(), TIME)
     assert info.mtime == TIME
     assert json.loads(info.encode()) == LEAST
 
 
 @pytest.mark.rule("OBJ-34")
-def test_no_digest_is_not_written():
+def test_an_empty_digest_is_not_written():
     info = read_info(json.dumps(EXAMPLE).encode(), TIME)
     info.digest = ""
     assert "digest" not in json.loads(info.encode())
@@ -103,7 +103,7 @@ def test_a_link_without_a_nuid(more):
         *(b'{"name":"o","nuid":"%s"}' % nuid for nuid in (b">", b"*", b"a.>", b"a b", b"a..b")),
     ],
 )
-def test_no_infos(data):
+def test_invalid_infos(data):
     with pytest.raises(InvalidResponse):
         read_info(data, TIME)
 
@@ -123,12 +123,12 @@ def test_headers(given, headers):
 
 
 @pytest.mark.parametrize("given", [7, {"a b": "c"}, {"a": 7}, {"a": "b\n"}])
-def test_no_headers(given):
+def test_invalid_headers(given):
     with pytest.raises(InvalidValue, match="are not headers"):
         ObjectMeta(name="o", headers=given)
 
 
-def test_headers_that_others_wrote():
+def test_headers_of_other_clients_are_read():
     told = {**LEAST, "headers": {"a b": "c", "d": ["e"]}}
     assert read_info(json.dumps(told).encode(), TIME).headers == {"a b": ["c"], "d": ["e"]}
 
@@ -155,11 +155,11 @@ def test_digests():
         ("47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU=", False),
     ],
 )
-def test_compared(digest, same):
+def test_comparison_of_digests(digest, same):
     assert same_digest(digest, EMPTY) is same
 
 
-def test_what_users_tell():
+def test_meta_keeps_the_fields_that_users_set():
     meta = ObjectMeta(name="o", options={"link": {"bucket": "b"}})
     assert meta.options.link.name == ""
     assert ObjectInfo(name="o").size == 0

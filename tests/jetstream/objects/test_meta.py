@@ -1,4 +1,4 @@
-"""What is told about objects, read and replaced, on a stream that is scripted."""
+"""Infos of objects, read and replaced, on a scripted stream."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_get():
 
 
 def new(found):
-    """What is to be written: the size is that of what was there, and one more."""
+    """Return the info to write: its size is one more than that of the old one."""
     info = ObjectInfo(name="o")
     info.size = 0 if found is None else found.size + 1
     return info
@@ -204,7 +204,7 @@ def test_replace(name, answers, wants, sizes):
 
 
 @pytest.mark.rule("OBJ-11")
-def test_what_is_written():
+def test_message_that_stores_an_info():
     stage, metas = make(direct(ONE), ack(9), by_api(TWO, 9), NO_MESSAGE)
     _, info, seq = stage.run(metas.replace("o", new))
     assert stage.run(metas.dated(info, seq)).mtime == Timestamp.parse(TIME)
@@ -214,14 +214,14 @@ def test_what_is_written():
     }
 
 
-def test_nothing_is_to_be_changed():
+def test_replace_without_a_change_sends_nothing():
     stage, metas = make(direct(ONE))
     before, info, seq = stage.run(metas.replace("o", lambda found: None))
     assert (before.size, info, seq) == (1, None, 0)
     assert asked(stage) == ["get"]
 
 
-def test_no_end():
+def test_replace_stops_after_too_many_conflicts():
     stage, metas = make(direct(ONE), *[wrong(8), by_api(TWO, 8)] * 49, wrong(8))
     with pytest.raises(WrongLastSequence):
         stage.run(metas.replace("o", new))
@@ -241,7 +241,7 @@ FULL = {"error": {"code": 503, "err_code": 10077, "description": "maximum bytes 
         ([NOBODY, FULL], ApiError),
     ],
 )
-def test_not_replaced(answers, error):
+def test_errors_of_replace(answers, error):
     stage, metas = make(NOT_FOUND, *answers)
     with pytest.raises(error):
         stage.run(metas.replace("o", new))
@@ -264,7 +264,7 @@ def test_prefixes(options, front, api):
 
 
 @pytest.mark.rule("OBJ-24")
-def test_chunks_of_nobody():
+def test_obsolete_chunks_are_purged():
     stage, metas = make(PURGED, NO_STREAM, NO_STREAM)
     info = ObjectInfo.from_json(told())
     stage.run(metas.purge_chunks(info))
@@ -277,14 +277,14 @@ def test_chunks_of_nobody():
 
 
 @pytest.mark.rule("OBJ-24")
-def test_chunks_of_what_somebody_else_has_deleted():
+def test_chunks_of_an_object_that_another_client_deleted():
     stage, metas = make(PURGED)
     stage.run(metas.purge_chunks(ObjectInfo.from_json(told(deleted=True))))
     assert stage.asked == [("$JS.API.STREAM.PURGE.OBJ_b", {"filter": "$O.b.C.N"})]
 
 
 def swept(stage):
-    """What was asked for, when all of it is answered, in the background as well."""
+    """Return the requests after all are answered, those of the background included."""
     while stage.answers:
         if not stage.serve():
             stage.wire.ring()
@@ -301,8 +301,8 @@ UNANSWERED = [
 
 @pytest.mark.rule("OBJ-24")
 @pytest.mark.parametrize(("answers", "error"), UNANSWERED)
-def test_a_purge_that_is_not_answered(answers, error):
-    """It is asked again, whether its user still waits or not."""
+def test_an_unanswered_purge_is_repeated(answers, error):
+    """The purge is repeated, whether its caller still waits or not."""
     calls = [
         (lambda metas: metas.purge_chunks(ObjectInfo.from_json(told(chunks=2))), "$O.b.C.N", {}),
         (lambda metas: metas.purge_info("o", 7), PUT, {"seq": 8}),
@@ -331,7 +331,7 @@ def test_a_deletion_in_doubt(deleted):
     assert swept(stage) == [{"last_by_subj": PUT}, *[{"filter": "$O.b.C.N"}] * 3 * deleted]
 
 
-def test_doubts():
+def test_errors_that_leave_a_write_in_doubt():
     doubts = [PublishInDoubt("d"), Cancelled(), TimeoutExpired("t"), ConnectionClosed("c")]
     assert [is_in_doubt(error) for error in doubts] == [True] * 4
     for error in (ApiError(400, 1, "d"), NoStreamResponse("s"), ObjectNotFound("b", "o")):

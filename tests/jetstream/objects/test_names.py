@@ -25,7 +25,7 @@ def test_names_of_streams_and_subjects():
 
 @pytest.mark.rule("OBJ-1")
 @pytest.mark.parametrize("bucket", NO_BUCKETS)
-def test_no_names_of_buckets(bucket):
+def test_invalid_names_of_buckets(bucket):
     check_no_bucket(bucket, (check_bucket, stream_of), "OBJ-1")
 
 
@@ -40,7 +40,7 @@ def test_names_of_objects(name):
 
 @pytest.mark.rule("OBJ-2")
 @pytest.mark.parametrize("name", ["", "\ud800", 7, None, b"a"])
-def test_no_names_of_objects(name):
+def test_invalid_names_of_objects(name):
     with pytest.raises(InvalidName) as caught:
         encode_name(name)
     assert caught.value.rule == "OBJ-2"

@@ -1,4 +1,4 @@
-"""Chunks that belong to no object are found and purged, on a stream that is scripted."""
+"""Chunks that belong to no object are found and purged, on a scripted stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects on their way into a bucket, on a stream that is scripted."""
+"""Uploads of objects, on a scripted stream."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_an_object_is_not_there_before_its_chunks():
     assert short(stage) == [CHUNK] * 3
 
 
-def test_what_users_tell():
+def test_info_has_the_fields_that_users_set():
     meta = ObjectMeta(name="o", description="d", headers={"A": "1"}, metadata={"k": "v"})
     stage, upload = start(NOT_FOUND, ack(9), STORED, meta=meta)
     info = put(stage, upload)
@@ -153,7 +153,7 @@ def test_a_server_with_small_messages(payload, used):
 @pytest.mark.parametrize(
     ("chunk_size", "most"), [(131072, 32), (1, 1000), (2**20 - 128, 4), (5 * 2**20, 1)]
 )
-def test_how_much_is_on_its_way(chunk_size, most):
+def test_number_of_chunks_in_flight(chunk_size, most):
     stage, bucket = store()
     stage.connection.info.max_payload = 64 * 2**20
     upload = bucket._upload("o", "", None, None, chunk_size)
@@ -164,7 +164,7 @@ def test_how_much_is_on_its_way(chunk_size, most):
 @pytest.mark.parametrize(
     ("chunks", "deleted", "purged"), [(2, False, True), (0, False, False), (0, True, True)]
 )
-def test_what_was_there_before(chunks, deleted, purged):
+def test_chunks_of_the_replaced_object_are_purged(chunks, deleted, purged):
     before = told(chunks=chunks, nuid="OLD", deleted=deleted)
     stage, upload = start(ack(1), direct(before), ack(9), *[PURGED] * purged, STORED)
     put(stage, upload, b"12")
@@ -174,7 +174,7 @@ def test_what_was_there_before(chunks, deleted, purged):
 
 
 @pytest.mark.rule("OBJ-24")
-def test_somebody_else_has_replaced_it():
+def test_another_client_replaces_the_object_meanwhile():
     one, two = told(chunks=1, nuid="ONE"), told(chunks=1, nuid="TWO")
     answers = [direct(one), wrong(8), by_api(two, 8), ack(9), PURGED, STORED]
     stage, upload = start(ack(1), *answers)
@@ -219,7 +219,7 @@ def test_no_chunk_overtakes_another():
 
 @pytest.mark.rule("OBJ-21")
 @pytest.mark.parametrize("seq", [4, 5])
-def test_not_in_their_order(seq):
+def test_chunks_stored_out_of_order_are_an_error(seq):
     stage, upload = start(ack(5), ack(seq))
     with pytest.raises(ObjectCorrupt, match="not stored in order"):
         put(stage, upload, b"12", b"34")
@@ -264,7 +264,7 @@ def test_give_up():
 
 
 @pytest.mark.rule("OBJ-25")
-def test_nobody_purges():
+def test_give_up_without_an_answer_to_the_purge():
     stage, upload = start(*[SILENCE] * 9)
     begin = stage.now()
     give_up(stage, upload)
@@ -314,7 +314,7 @@ def test_the_info_is_not_written(name, answers, error, looked, chunks):
 
 
 def put_and_cancel(stage, upload):
-    """It is cancelled when it would have to wait for more than is answered at once."""
+    """Cancel it when it would have to wait for more than is answered at once."""
 
     async def cancel(waitable):
         if not stage.serve():
@@ -326,7 +326,7 @@ def put_and_cancel(stage, upload):
 
 
 @pytest.mark.rule("OBJ-25")
-def test_cancelled_before_anything_is_known():
+def test_canceled_while_the_info_is_in_doubt():
     stage, upload = start(ack(1), SILENCE)
     put_and_cancel(stage, upload)
     machine = upload.abandon()
@@ -335,8 +335,8 @@ def test_cancelled_before_anything_is_known():
 
 @pytest.mark.rule("OBJ-24", "OBJ-25")
 @pytest.mark.parametrize("chunks", [0, 2])
-def test_cancelled_when_it_is_there(chunks):
-    """Its own chunks stay; those of the one before go."""
+def test_canceled_after_the_info_is_stored(chunks):
+    """Its own chunks stay; those of the replaced object are purged."""
     before = told(chunks=chunks, nuid="OLD")
     stage, upload = start(ack(1), direct(before), ack(9), SILENCE, PURGED, PURGED)
     put_and_cancel(stage, upload)

@@ -1,4 +1,4 @@
-"""Objects as they are read, on a stream that is scripted."""
+"""Objects as they are read, on a scripted stream."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_read_and_iterate():
 
 
 @pytest.mark.parametrize("size", [-2, 1.5, "7", None, True])
-def test_no_sizes(size):
+def test_invalid_sizes(size):
     stage, reader = start(SILENCE)
     with pytest.raises(InvalidValue, match="size"):
         stage.run(reader.read(size))
@@ -154,7 +154,7 @@ def test_damaged(name, answers, why):
 
 @pytest.mark.rule("OBJ-29")
 @pytest.mark.parametrize("last", [b"6", b"56"])
-def test_the_last_chunk_is_not_given_out_unless_all_is_well(last):
+def test_the_last_chunk_is_returned_only_if_the_object_is_intact(last):
     stage, reader = start(comes(b"12", b"34", last), SILENCE, by_api(told()))
     assert [stage.run(reader.__anext__()) for _ in range(2)] == [b"12", b"34"]
     with pytest.raises(ObjectCorrupt):
@@ -162,7 +162,7 @@ def test_the_last_chunk_is_not_given_out_unless_all_is_well(last):
 
 
 @pytest.mark.rule("OBJ-29")
-def test_nothing_is_there():
+def test_all_chunks_are_missing():
     stage, reader = start(SILENCE, chunks(0), SILENCE, by_api(told(nuid="X")), pending=0)
     stage.run(reader.read(0))
     with pytest.raises(ObjectChanged, match="0 bytes in 0 chunks"):
@@ -170,7 +170,7 @@ def test_nothing_is_there():
 
 
 @pytest.mark.rule("OBJ-29")
-def test_nobody_says_why():
+def test_damaged_and_the_lookup_times_out():
     stage, reader = start(comes(b"12", b"34"), chunks(2), SILENCE, SILENCE, SILENCE)
     for _ in range(2):
         with pytest.raises(TimeoutExpired):
@@ -178,7 +178,7 @@ def test_nobody_says_why():
 
 
 @pytest.mark.rule("OBJ-40")
-def test_no_more_chunks_come():
+def test_chunks_stop_arriving():
     stage, reader = start(comes(b"12", b"34", pending=1), SILENCE)
     assert stage.run(reader.read(1)) == b"1"
     with pytest.raises(TimeoutExpired, match="bucket 'b' for 5 s"):
@@ -197,7 +197,7 @@ def test_the_server_counts_too_few():
 
 @pytest.mark.rule("OBJ-29", "OBJ-30")
 @pytest.mark.parametrize("more", [{"chunks": 0}, {"digest": ""}])
-def test_what_is_not_told_is_not_compared(more):
+def test_fields_missing_in_the_info_are_not_compared(more):
     info = {**told(data=b"12345", chunks=3), **more}
     stage, reader = start(comes(b"12", b"34", b"5"), SILENCE, info=info)
     assert stage.run(reader.read()) == b"12345"

@@ -1,4 +1,4 @@
-"""The data of objects, whatever it is given as."""
+"""Sources: the data of objects from bytes, files and iterables."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_pieces(data, pieces):
 
 @pytest.mark.rule("OBJ-27")
 @pytest.mark.parametrize("data", ["text", 7, None, object()])
-def test_no_data(data):
+def test_invalid_data(data):
     with pytest.raises(InvalidValue, match="data is not bytes, a readable file, or an iterable: "):
         source_of(data, 3)
 
@@ -72,12 +72,12 @@ class Unready:
 
 
 @pytest.mark.rule("OBJ-27")
-def test_what_has_nothing_yet_is_not_at_its_end():
+def test_a_nonblocking_file_without_data_is_an_error():
     with pytest.raises(InvalidValue, match="file is in non-blocking mode: "):
         all_of(Unready())
 
 
-def test_an_error_of_the_user():
+def test_an_error_of_the_source_is_raised():
     def failing():
         yield b"1"
         raise ValueError("mine")

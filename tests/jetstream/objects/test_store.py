@@ -1,4 +1,4 @@
-"""One bucket of objects, on a stream that is scripted."""
+"""One bucket of objects, on a scripted stream."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_a_put_that_fails():
 
 
 @pytest.mark.rule("OBJ-25")
-def test_a_put_that_is_cancelled():
+def test_a_put_that_is_canceled():
     stage, bucket = store(ack(1), PURGED)
     with pytest.raises(Cancelled):
         stage.run(bucket.put("o", failing(Cancelled()), chunk_size=2))
@@ -238,7 +238,7 @@ def test_wrong_calls_are_not_sent(call, args, error):
 
 
 @pytest.mark.rule("OBJ-35")
-def test_a_bucket_that_cannot_be():
+def test_an_invalid_bucket():
     stage, bucket = store()
     _, other = store()
     other.bucket = "a.b"
@@ -303,7 +303,7 @@ def test_update_meta(meta, fields, changed):
 @pytest.mark.rule("OBJ-32")
 @pytest.mark.parametrize("found", [NOT_FOUND, direct(told(deleted=True))])
 @pytest.mark.parametrize("fields", [{"description": "e"}, {"new_name": "p"}])
-def test_update_of_nothing(found, fields):
+def test_update_of_a_missing_object(found, fields):
     stage, bucket = store(found)
     with pytest.raises(ObjectNotFound):
         stage.run(bucket.update_meta("o", **fields))
@@ -333,7 +333,7 @@ def test_rename_again():
 
 @pytest.mark.rule("OBJ-33")
 @pytest.mark.parametrize("target", [told("p", nuid="X"), link("p", nuid="X")])
-def test_rename_to_one_that_is_there(target):
+def test_rename_to_an_existing_name(target):
     stage, bucket = store(direct(THERE), direct(target))
     with pytest.raises(ObjectAlreadyExists, match="'p'"):
         stage.run(bucket.update_meta("o", new_name="p"))
@@ -374,7 +374,7 @@ def test_a_deletion_in_doubt(answers, error, looked):
 
 
 @pytest.mark.rule("OBJ-34")
-def test_delete_what_is_not_there():
+def test_delete_a_missing_object():
     stage, bucket = store(direct(told(deleted=True)), PURGED, NOT_FOUND)
     stage.run(bucket.delete("o"))
     with pytest.raises(ObjectNotFound):
@@ -388,7 +388,7 @@ def test_delete_what_is_not_there():
 
 
 @pytest.mark.rule("OBJ-13", "OBJ-34")
-def test_delete_what_somebody_else_deletes():
+def test_delete_while_another_client_deletes():
     gone = by_api(told(deleted=True), 8)
     stage, bucket = store(direct(THERE), wrong(8), gone, PURGED)
     stage.run(bucket.delete("o"))
@@ -429,7 +429,7 @@ def test_no_link_in_the_place_of_an_object():
 @pytest.mark.parametrize(
     ("answer", "error"), [(NO_STREAM, BucketNotFound), (stream(), NoStreamResponse)]
 )
-def test_a_put_into_a_bucket_that_is_gone(answer, error):
+def test_put_into_a_deleted_bucket(answer, error):
     stage, bucket = store(*[NOBODY] * 3, NO_STREAM, answer)
     with pytest.raises(error):
         stage.run(bucket.put("o", b"data"))

@@ -1,4 +1,4 @@
-"""Links that another client wrote, without a nuid, on a bucket that is scripted."""
+"""Links that another client wrote, without a nuid, on a scripted bucket."""
 
 from __future__ import annotations
 

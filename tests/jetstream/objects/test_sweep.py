@@ -1,4 +1,4 @@
-"""Chunks that belong to nobody are purged."""
+"""Sweep: purges of chunks without an object, on a scripted server."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def begin(stage, expected=None):
 
 
 def play(stage, machine):
-    """Until it is over; when it was done."""
+    """Run the machine until it is over; return when it was done."""
     done = None
     while not machine.ended:
         if not stage.serve():
@@ -89,7 +89,7 @@ def test_looks(name, answers, asked, over):
 
 
 @pytest.mark.rule("OBJ-24")
-def test_what_is_before_a_sequence():
+def test_purge_up_to_a_sequence():
     stage = Stage(*[PURGED] * 3)
     api = Api(stage.client.session, "", "$JS.API", 5.0)
     play(stage, sweep(api, "OBJ_b", "$O.b.M.bw==", 8))
@@ -120,7 +120,7 @@ def test_a_deletion_in_doubt(name, answers, asked):
 
 @pytest.mark.rule("OBJ-25")
 def test_a_server_that_was_frozen():
-    """It answers all questions at once: only the last one counts, and the pauses are made."""
+    """It answers all requests at once: only the last counts, and the pauses are kept."""
 
     def answer(*numbers, data):
         for number in numbers:
@@ -149,7 +149,7 @@ def test_a_server_that_was_frozen():
 
 @pytest.mark.rule("OBJ-25")
 @pytest.mark.parametrize("data", ["bm8=", "W10=", "Nw==", "e30=", 7])
-def test_what_is_no_info_is_not_it(data):
+def test_an_invalid_info_does_not_match(data):
     assert not ExpectedMeta("s", "N", "t").matches({"message": {"data": data}})
 
 
@@ -175,7 +175,7 @@ def test_without_a_connection_it_waits_for_one(expected):
 
 
 @pytest.mark.rule("OBJ-25")
-def test_a_client_that_is_closed_cannot():
+def test_a_closed_client_does_not_purge():
     stage = Stage()
     stage.wire.tell("close")
     machine = begin(stage)

@@ -1,4 +1,4 @@
-"""Watches of objects, on a bucket that is scripted."""
+"""Watches of objects, on a scripted bucket."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def test_after_the_commit_it_is_over():
         ("s.a", b"", {"option": 0}, InvalidValue),
     ],
 )
-def test_a_wrong_call_leaves_it_as_it_was(subject, data, options, wrong):
+def test_an_invalid_call_leaves_the_batch_unchanged(subject, data, options, wrong):
     stage = Stage(b"", ack(3))
     batch = make(stage)
 
@@ -132,7 +132,7 @@ def test_a_wrong_call_leaves_it_as_it_was(subject, data, options, wrong):
 
 
 @pytest.mark.rule("BATCH-3")
-def test_no_more_than_a_thousand():
+def test_a_batch_has_at_most_1000_messages():
     stage = Stage(b"")
     batch = make(stage)
     for _ in range(1000):
@@ -143,7 +143,7 @@ def test_no_more_than_a_thousand():
     assert batch.size == 1000
 
 
-def test_it_waits_while_too_much_has_not_left():
+def test_add_waits_while_the_send_buffer_is_full():
     stage = Stage(b"")
     batch = make(stage)
     stage.run(batch.add("s.a"))

@@ -90,7 +90,7 @@ def test_close():
     assert [pub.reply.split(".", 4)[-1] for pub in stage.pubs] == ["1.0.$FI", "2.1.$FI", "3.3.$FI"]
 
 
-def test_nothing_at_all():
+def test_an_empty_batch():
     stage = Stage()
     batch = make(stage)
     assert stage.run(batch.close()) is None
@@ -107,7 +107,7 @@ def test_a_batch_of_one():
 
 
 @pytest.mark.rule("FAST-3")
-def test_it_waits_for_acknowledgements():
+def test_add_waits_for_acknowledgments():
     stage = Stage(ack(0), SILENCE, SILENCE, ack(2), SILENCE)
     batch = make(stage)
     add(stage, batch, 4)
@@ -117,7 +117,7 @@ def test_it_waits_for_acknowledgements():
 
 
 @pytest.mark.rule("FAST-8")
-def test_it_waits_for_pings():
+def test_add_waits_for_the_answer_to_a_ping():
     stage = Stage(ack(0), SILENCE, SILENCE, SILENCE, SILENCE, ack(2), SILENCE)
     batch = make(stage)
     add(stage, batch, 5)
@@ -145,7 +145,7 @@ def test_the_first_message_is_refused(answer, failure):
 
 
 @pytest.mark.rule("FAST-8")
-def test_an_election_is_waited_for():
+def test_the_timeout_covers_an_election():
     stage = Stage(SILENCE, cluster="c")
     with pytest.raises(FastBatchFailed):
         stage.run(make(stage).add("s.a"))
@@ -164,7 +164,7 @@ def test_a_gap():
 
 
 @pytest.mark.rule("FAST-5")
-def test_the_final_word_is_waited_for():
+def test_the_final_acknowledgment_is_waited_for():
     stage = Stage(ack(0), SILENCE, GAP, final(1))
     batch = make(stage)
     add(stage, batch, 3)
@@ -207,7 +207,7 @@ def test_after_its_end():
         ("s.a", bytes(2_000_000), {}, PayloadTooLarge),
     ],
 )
-def test_a_wrong_call_leaves_it_as_it_was(subject, data, options, wrong):
+def test_an_invalid_call_leaves_the_batch_unchanged(subject, data, options, wrong):
     stage = Stage(ack(0), SILENCE, final(3))
     batch = make(stage)
 
@@ -246,7 +246,7 @@ def test_wrong_options(options):
 
 @pytest.mark.rule("FAST-10")
 def test_a_lost_connection():
-    """Nothing was lost with it: it goes on. The first message was: that is in doubt."""
+    """The batch continues if nothing was lost; if the first message was, it is in doubt."""
     stage = Stage(ack(0), Lost(), ack(0), SILENCE, final(3))
     batch = make(stage)
     add(stage, batch, 2)
@@ -270,7 +270,7 @@ def test_the_client_is_closed():
         stage.run(fresh.add("s.a"))
 
 
-def test_it_waits_while_too_much_has_not_left():
+def test_add_waits_while_the_send_buffer_is_full():
     stage = Stage(ack(0))
     batch = make(stage, flow=100)
     add(stage, batch, 1)
@@ -300,7 +300,7 @@ async def block(batch, *subjects, commit=False, error=None):
 
 
 @pytest.mark.rule("FAST-11")
-def test_a_block_closes_it():
+def test_leaving_the_block_closes_the_batch():
     stage = Stage(ack(0), SILENCE, final(2))
     stage.run(block(make(stage), "s.a", "s.b"))
     assert stage.answers == []
@@ -337,7 +337,7 @@ def test_nothing_grows():
 
 
 class Cancelled(BaseException):
-    """What an event loop throws into a coroutine."""
+    """The exception that an event loop throws into a coroutine."""
 
 
 def cancel_at(stage, turn):
@@ -370,7 +370,7 @@ ENDS = [
 @pytest.mark.rule("FAST-15")
 @pytest.mark.parametrize(("what", "end"), ENDS)
 @pytest.mark.parametrize("full", [True, False])
-def test_a_batch_whose_end_is_canceled_goes_away(what, end, full):
+def test_a_batch_whose_end_is_canceled_is_left(what, end, full):
     stage = Stage(ack(0), *[SILENCE] * 5)
     batch = make(stage)
     add(stage, batch, 4 if full else 2)
@@ -390,7 +390,7 @@ def test_a_batch_whose_end_is_canceled_goes_away(what, end, full):
 
 
 @pytest.mark.rule("FAST-15")
-def test_a_commit_that_is_wrong_leaves_the_batch_as_it_was():
+def test_an_invalid_commit_leaves_the_batch_unchanged():
     stage = Stage(ack(0), final(2))
     batch = make(stage)
     add(stage, batch, 1)

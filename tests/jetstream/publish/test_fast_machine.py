@@ -52,7 +52,7 @@ def test_reply_subjects():
 
 
 @pytest.mark.rule("FAST-2", "FAST-3")
-def test_it_begins_with_an_acknowledgement():
+def test_a_batch_begins_with_an_acknowledgment():
     batch = Batch()
     machine = batch.machine
     assert (machine.state, machine.limit) == (NEW, 1)
@@ -78,7 +78,7 @@ def test_it_begins_with_an_acknowledgement():
         ([ack(2, -3)], 2, 4),
     ],
 )
-def test_acknowledgements(answers, stored, limit):
+def test_acknowledgments(answers, stored, limit):
     batch = Batch(4)
     for each in answers:
         batch.answer(2, APPEND, each)
@@ -86,7 +86,7 @@ def test_acknowledgements(answers, stored, limit):
 
 
 @pytest.mark.rule("FAST-3")
-def test_those_who_wait_are_woken_when_there_is_room():
+def test_waiting_callers_wake_up_when_there_is_room():
     batch = Batch(4)
     machine = batch.machine
     assert machine.sent == machine.limit == 4
@@ -118,7 +118,7 @@ def test_the_first_message_is_refused(answer, error, operation):
 
 
 @pytest.mark.rule("FAST-7")
-def test_it_is_refused_after_it_was_begun():
+def test_the_first_message_is_refused_after_the_batch_began():
     batch = Batch(2)
     batch.answer(1, START, wrong(STALE))
     batch.answer(2, APPEND, UNKNOWN)
@@ -170,7 +170,7 @@ def test_failures(answers, pings, outcome):
 
 
 @pytest.mark.rule("FAST-5")
-def test_nothing_more_is_sent_while_it_fails():
+def test_a_failing_batch_sends_no_more_messages():
     batch = Batch(3)
     machine = batch.machine
     assert not batch.answer(3, APPEND, wrong(STALE, 3))
@@ -183,7 +183,7 @@ def test_nothing_more_is_sent_while_it_fails():
 
 
 @pytest.mark.rule("FAST-6")
-def test_with_gaps_it_goes_on():
+def test_with_gaps_the_batch_continues():
     batch = Batch(4, gaps=True)
     machine = batch.machine
     batch.answer(2, APPEND, wrong(STALE, 2))
@@ -220,7 +220,7 @@ LOSSES = [
 
 @pytest.mark.rule("FAST-6")
 @pytest.mark.parametrize(("answers", "losses"), LOSSES)
-def test_losses_are_told_once(answers, losses):
+def test_losses_are_reported_once(answers, losses):
     batch = Batch(8, gaps=True, flow=4)
     batch.answer(2, APPEND, ack(2, 4))
     for data in answers:
@@ -230,7 +230,7 @@ def test_losses_are_told_once(answers, losses):
 
 
 @pytest.mark.rule("FAST-6")
-def test_losses_are_counted_but_not_kept_for_ever():
+def test_all_losses_are_counted_but_only_the_last_are_kept():
     batch = Batch(4, gaps=True)
     batch.machine.sent = 3 * MOST_LOSSES
     for number in range(1, MOST_LOSSES + 6):
@@ -240,8 +240,8 @@ def test_losses_are_counted_but_not_kept_for_ever():
 
 
 @pytest.mark.rule("FAST-3", "FAST-6")
-def test_what_is_lost_takes_no_room():
-    """The server acknowledges no message that it refused, until there is another one."""
+def test_lost_messages_take_no_room_in_the_window():
+    """The server does not acknowledge a refused message until there is another one."""
     batch = Batch(4, gaps=True)
     machine = batch.machine
     assert machine.limit == 4
@@ -293,7 +293,7 @@ def test_ends(operation, answers, outcome):
 
 @pytest.mark.rule("FAST-7", "FAST-11")
 def test_the_end_is_lost():
-    """A ping says that everything is there but the end."""
+    """A ping shows that everything arrived except the end."""
     for answer in (LARGE, NOBODY):
         batch = Batch(2)
         batch.send(END, 10.0)
@@ -377,7 +377,7 @@ def test_a_batch_of_one():
 
 
 @pytest.mark.rule("FAST-7")
-def test_a_batch_of_none_may_be_another():
+def test_an_empty_batch_may_be_another_one():
     """A ping for a first message may begin a batch with a server that has forgotten ours."""
     batch = Batch(1)
     batch.answer(1, 4, final(0))
@@ -385,8 +385,8 @@ def test_a_batch_of_none_may_be_another():
 
 
 @pytest.mark.rule("FAST-16")
-def test_answers_with_odd_subjects():
-    """They are not for a message that there is."""
+def test_answers_with_invalid_subjects():
+    """They do not name a message of the batch."""
     batch = Batch(3)
     long = b"9" * 5000
     tails = (b"", b"2.fail.x.1.$FI", b"2.fail.1.y.$FI", b"2.fail.1.4.4.$FI")

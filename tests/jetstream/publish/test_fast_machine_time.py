@@ -1,4 +1,4 @@
-"""A fast batch as time goes by and connections come and go."""
+"""A fast batch over time and across connections."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_first_message_is_not_pinged():
 
 
 @pytest.mark.rule("FAST-8")
-def test_who_waits_has_pings_sent():
+def test_pings_are_sent_while_a_caller_waits():
     batch = Batch(3)
     machine = batch.machine
     batch.send(now=10.0)  # the fourth: two acknowledgements are due
@@ -58,8 +58,8 @@ def test_who_waits_has_pings_sent():
 
 
 @pytest.mark.rule("FAST-8")
-def test_the_flow_becomes_less():
-    """Another leader, long after the last acknowledgement: who waits now, waits since now."""
+def test_the_flow_decreases():
+    """Another leader, long after the last acknowledgement: the wait starts now."""
     batch = Batch(6, flow=4)
     machine = batch.machine
     assert machine.limit == 8
@@ -85,7 +85,7 @@ def test_the_first_answer_is_late():
 
 @pytest.mark.rule("FAST-7", "FAST-8")
 @pytest.mark.parametrize("answer", [NOBODY, wrong(10167)])
-def test_nobody_is_there_for_a_ping(answer):
+def test_no_responders_for_a_ping(answer):
     batch = Batch(3)
     machine = batch.machine
     batch.answer(3, APPEND, NOBODY, 10.0)
@@ -101,7 +101,7 @@ def test_nobody_is_there_for_a_ping(answer):
 @pytest.mark.parametrize(
     ("last", "outcome"), [(APPEND, (0, 4)), (COMMIT, (0, 4)), (END, (0, 3)), (None, (0, 3))]
 )
-def test_nobody_answers(last, outcome):
+def test_no_answer_in_time(last, outcome):
     batch = Batch(3, patience=2.5)
     machine = batch.machine
     if last is None:
@@ -202,7 +202,7 @@ DOUBTS = [
 @pytest.mark.rule("FAST-6", "FAST-10")
 @pytest.mark.parametrize(("stored", "answers", "losses", "limit"), DOUBTS)
 def test_a_new_connection_with_gaps(stored, answers, losses, limit):
-    """What was said of losses on the last connection may not have come."""
+    """Reports of losses on the previous connection may be lost."""
     batch = Batch(4, gaps=True)
     batch.answer(2, APPEND, ack(2))
     batch.send()

@@ -1,4 +1,4 @@
-"""The headers of a publish, as the options of the calls say."""
+"""The headers of a publish, from the options of the calls."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_no_options_are_no_headers(options):
         ({"expect_last_msg_id": 1}, "is not a str"),
     ],
 )
-def test_what_is_no_option(options, text):
+def test_unknown_options(options, text):
     with pytest.raises(InvalidValue, match=text):
         publish_headers(options, Stage().connection, ("timeout",))
 
@@ -67,7 +67,7 @@ def test_what_is_no_option(options, text):
 @pytest.mark.rule("PUB-6")
 @pytest.mark.parametrize("seq", [-1, 2**64, True, 1.0, "1"])
 @pytest.mark.parametrize("name", ["expect_last_seq", "expect_last_subject_seq"])
-def test_what_is_no_sequence(name, seq):
+def test_invalid_sequences(name, seq):
     with pytest.raises(InvalidValue, match=f"{name} {seq!r} is not a whole number from 0 to"):
         publish_headers({name: seq}, Stage().connection)
 
@@ -114,7 +114,7 @@ def test_ttls(ttl, text):
 @pytest.mark.parametrize(
     "ttl", [0, 0.999, -1, True, "", "5m", "1", float("nan"), float("inf"), 9223372037, b"1", []]
 )
-def test_what_is_no_ttl(ttl):
+def test_invalid_ttls(ttl):
     with pytest.raises(InvalidValue, match="PUB-7"):
         time_to_live(ttl)
 
@@ -185,6 +185,6 @@ def test_schedules(args, values):
         pytest.param(("@daily", "t", "", None, "", "yes"), marks=pytest.mark.rule("SCHED-4")),
     ],
 )
-def test_what_is_no_schedule(args):
+def test_invalid_schedules(args):
     with pytest.raises((InvalidValue, InvalidSubject)):
         schedule_headers(*args)

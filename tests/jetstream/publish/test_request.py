@@ -54,7 +54,7 @@ def test_a_publish_is_a_request():
         ),
     ],
 )
-def test_refusals_are_not_tried_again(answer, error):
+def test_refusals_are_not_retried(answer, error):
     stage = Stage(answer)
     with pytest.raises(error):
         send(stage)
@@ -122,7 +122,7 @@ def test_a_timeout_is_a_number(timeout):
 
 
 @pytest.mark.rule("PUB-5", "PUB-21")
-def test_a_lost_connection_leaves_it_open():
+def test_a_lost_connection_leaves_the_publish_in_doubt():
     stage = Stage(Lost())
     text = "publish to 's.x' was not acknowledged: no answer in time: it may be stored or not"
     with pytest.raises(TimeoutExpired, match=text) as caught:
@@ -155,7 +155,7 @@ def during(stage, happens):
         ),
     ],
 )
-def test_what_leaves_a_publish_in_doubt(happens, text):
+def test_errors_that_leave_a_publish_in_doubt(happens, text):
     stage = Stage(SILENCE)
     during(stage, lambda: happens(stage))
     with pytest.raises(PublishInDoubt, match=text + ".*: it may be stored or not") as caught:
@@ -165,7 +165,7 @@ def test_what_leaves_a_publish_in_doubt(happens, text):
 
 
 @pytest.mark.rule("PUB-21")
-def test_what_the_server_forbids_is_not_stored():
+def test_a_forbidden_publish_is_not_in_doubt():
     stage = Stage(SILENCE)
     during(stage, lambda: stage.wire.data(err('Permissions Violation for Publish to "s.x"')))
     with pytest.raises(PermissionDenied):
@@ -204,7 +204,7 @@ def test_closing_ends_the_pause():
         send(stage)
 
 
-def test_what_is_a_cluster():
+def test_servers_of_a_cluster_are_recognized():
     assert in_cluster(Stage(cluster="C").connection)
     stage = Stage()
     assert not in_cluster(stage.connection)

@@ -24,7 +24,7 @@ from jetstream.schema.info import PubAck
         (b'{"seq":18446744073709551615,"stream":"S"}', PubAck(stream="S", seq=2**64 - 1)),
     ],
 )
-def test_acknowledgements(data, ack):
+def test_acknowledgments(data, ack):
     assert read_ack(data) == ack
 
 
@@ -46,7 +46,7 @@ def test_acknowledgements(data, ack):
         b"\xff",
     ],
 )
-def test_what_is_none(data):
+def test_answers_that_are_not_acknowledgments(data):
     for read in (read_ack, AckReader().read):
         with pytest.raises(InvalidResponse):
             read(data)
@@ -85,7 +85,7 @@ ROWS = [
 
 @pytest.mark.rule("PUB-19")
 @pytest.mark.parametrize(("row", "known"), ROWS)
-def test_bytes_give_what_json_gives(row, known):
+def test_fast_path_and_json_agree(row, known):
     reader = AckReader()
     reader.read(b'{"stream":"S","seq":41}')
     answers = [reader.read(data) for data in row]
@@ -108,7 +108,7 @@ def test_bytes_give_what_json_gives(row, known):
         '{"stream":"S","seq":٤٢}'.encode(),
     ],
 )
-def test_what_json_refuses_is_not_known_by_its_bytes(data):
+def test_fast_path_rejects_invalid_json(data):
     reader = AckReader()
     reader.read(b'{"stream":"S","seq":41}')
     with pytest.raises(InvalidResponse):
@@ -117,7 +117,7 @@ def test_what_json_refuses_is_not_known_by_its_bytes(data):
 
 
 @pytest.mark.rule("PUB-19")
-def test_an_error_behind_the_same_beginning_is_an_error():
+def test_an_error_after_the_same_beginning_is_an_error():
     reader = AckReader()
     reader.read(b'{"stream":"S","seq":41}')
     with pytest.raises(ApiError):
@@ -125,7 +125,7 @@ def test_an_error_behind_the_same_beginning_is_an_error():
 
 
 @pytest.mark.rule("PUB-19")
-def test_two_acknowledgements_share_nothing():
+def test_two_acknowledgments_share_nothing():
     reader = AckReader()
     first = make_ack(reader.read(b'{"stream":"S","seq":41}'))
     second = make_ack(reader.read(b'{"stream":"S","seq":42}'))

@@ -1,4 +1,4 @@
-"""The calls of JetStream that publish: each leads to what does it."""
+"""The publish calls of JetStream: each calls its implementation."""
 
 from __future__ import annotations
 

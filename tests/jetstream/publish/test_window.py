@@ -73,7 +73,7 @@ def test_a_full_window_waits_for_half_of_it():
 
 
 @pytest.mark.rule("PUB-11")
-def test_it_waits_while_too_many_bytes_have_not_left():
+def test_publish_waits_while_the_send_buffer_is_full():
     stage = Stage(ack(1), ack(2))
     window = make(stage)
     stage.connection.outbound.max_payload = 1 << 30
@@ -91,7 +91,7 @@ def test_it_waits_while_too_many_bytes_have_not_left():
 
 
 @pytest.mark.rule("PUB-16")
-def test_flush_tells_of_failures_once():
+def test_flush_raises_failures_once():
     stage = Stage(ack(1), REFUSED, ack(2), NOBODY, NOBODY, NOBODY)
     window = make(stage)
     made = [stage.run(window.publish("s.a")) for _ in range(4)]
@@ -106,7 +106,7 @@ def test_flush_tells_of_failures_once():
 
 
 @pytest.mark.rule("PUB-16")
-def test_failures_that_nobody_asks_about_stop_the_publishing():
+def test_too_many_unraised_failures_are_raised_by_publish():
     stage = Stage(*[REFUSED] * 7)
     window = make(stage, max_pending=3)
     for _ in range(3):
@@ -122,7 +122,7 @@ def test_failures_that_nobody_asks_about_stop_the_publishing():
     assert window._machine.failed == []
 
 
-def test_it_shows_what_is_on_its_way():
+def test_repr_shows_pending_publishes():
     stage = Stage(SILENCE)
     window = make(stage, max_pending=5)
     stage.run(window.publish("s.a"))
@@ -155,7 +155,7 @@ def test_no_answer_to_anything():
 
 
 @pytest.mark.rule("PUB-4")
-def test_in_a_cluster_it_is_patient():
+def test_in_a_cluster_503_is_retried_for_longer():
     stage = Stage(*[NOBODY] * 24, ack(1), cluster="C")
     window = make(stage)
     assert stage.run(stage.run(window.publish("s.a")).result()).seq == 1
@@ -184,7 +184,7 @@ def test_over_a_lost_connection():
 
 
 @pytest.mark.rule("PUB-12", "PUB-13")
-def test_without_a_connection_it_takes_what_fits():
+def test_without_a_connection_publishes_are_held():
     stage = Stage(ack(1), ack(2))
     stage.wire.lost()
     window = make(stage, max_pending=2)
@@ -196,7 +196,7 @@ def test_without_a_connection_it_takes_what_fits():
 
 
 @pytest.mark.rule("PUB-15")
-def test_what_cannot_be_sent_raises_at_once():
+def test_a_publish_that_cannot_be_sent_raises_at_once():
     stage = Stage(ack(1), max_payload=10)
     window = make(stage)
     with pytest.raises(PayloadTooLarge):
@@ -208,7 +208,7 @@ def test_what_cannot_be_sent_raises_at_once():
 
 
 @pytest.mark.rule("PUB-15")
-def test_what_cannot_be_sent_any_more_fails():
+def test_a_held_publish_that_is_too_large_fails():
     stage = Stage(SILENCE)
     window = make(stage)
     publication = stage.run(window.publish("s.a", bytes(10), msg_id="1"))
@@ -249,7 +249,7 @@ def test_wrong_windows(max_pending, ack_timeout, retries):
 
 
 @pytest.mark.rule("PUB-18")
-def test_who_stops_waiting_changes_nothing():
+def test_a_canceled_wait_does_not_cancel_the_publish():
     stage = Stage(ack(1))
     window = make(stage)
     publication = stage.run(window.publish("s.a"))
@@ -269,7 +269,7 @@ class Suspend:
 
 
 @pytest.mark.rule("PUB-18")
-def test_flush_does_not_wait_for_what_comes_after_it():
+def test_flush_does_not_wait_for_later_publishes():
     stage = Stage(ack(1), SILENCE, SILENCE)
     window = make(stage)
     stage.run(window.publish("s.a"))
@@ -329,7 +329,7 @@ def test_a_window_that_is_abandoned():
 
 
 @pytest.mark.rule("PUB-17")
-def test_closing_ends_the_window_though_some_failed():
+def test_closing_ends_the_window_after_failures():
     stage = Stage(REFUSED)
     window = make(stage)
     stage.run(window.publish("s.a"))

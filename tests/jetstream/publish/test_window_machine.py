@@ -25,14 +25,14 @@ REFUSED = b'{"error":{"code":400,"err_code":10060,"description":"expected stream
 
 
 class NoPort:
-    """The machine has no use for a port."""
+    """A port that the machine does not use."""
 
     async def wait(self, waitable):
         raise AssertionError("it is settled")
 
 
 def window(*publications, max_pending=10, patience=0.0, now=0.0, sent=True):
-    """A machine with these publications on their way: header blocks, or None."""
+    """Return a machine with these publications in flight: header blocks, or None."""
     machine = AckWindow(INBOX, max_pending, 5.0, 2, patience)
     made = [Publication(NoPort(), Publish(b"s", b"x", b"", block)) for block in publications]
     for publication in made:
@@ -49,7 +49,7 @@ def nobody(number):
 
 
 def told(machine, inputs):
-    """Give it the inputs; returns what the last one returned."""
+    """Pass the inputs to it; return the result of the last one."""
     result = None
     for name, *args in inputs:
         if name == "ack":
@@ -62,7 +62,7 @@ def told(machine, inputs):
 
 
 def replies(machine):
-    """The reply subjects that were ordered."""
+    """Return the reply subjects of the effects."""
     return [order.reply.decode() for order in machine.take_effects()]
 
 
@@ -205,7 +205,7 @@ TABLE = [
     ("block", "inputs", "result", "sent", "deadline"),
     [pytest.param(*row[2:], id=row[1], marks=pytest.mark.rule(row[0])) for row in TABLE],
 )
-def test_what_may_happen_to_a_publish(block, inputs, result, sent, deadline):
+def test_outcomes_of_a_publish(block, inputs, result, sent, deadline):
     machine, [publication] = window(block)
     told(machine, inputs)
     assert [order.reply for order in machine.take_effects()] == [b"_INBOX.p.1"] * sent
@@ -248,7 +248,7 @@ def test_patience_while_a_cluster_elects(retries, patience, tries):
 
 
 @pytest.mark.rule("PUB-4")
-def test_patience_begins_anew_on_another_connection():
+def test_patience_restarts_on_a_new_connection():
     machine, [publication] = window(None, patience=1.0)
     machine.receive(nobody(1), 0.0)
     told(machine, [("disconnected", 0.1), ("connected", 100.0)])
@@ -261,7 +261,7 @@ def test_patience_begins_anew_on_another_connection():
 
 
 @pytest.mark.rule("PUB-1", "PUB-3")
-def test_a_503_with_a_payload_is_an_odd_answer():
+def test_a_503_with_a_payload_is_an_invalid_answer():
     machine, [publication] = window(None)
     machine.receive(answer(1, b"x", b"NATS/1.0 503\r\n\r\n"), 0.1)
     assert isinstance(publication.error, InvalidResponse)
@@ -278,7 +278,7 @@ def test_each_publish_has_a_reply_of_its_own():
 
 
 @pytest.mark.rule("PUB-12")
-def test_submitting_tells_when_a_timer_is_to_be_armed():
+def test_submit_returns_whether_to_arm_the_timer():
     machine = AckWindow(INBOX, 10, 5.0, 2)
 
     def submit(now, sent=True):
@@ -294,7 +294,7 @@ def test_submitting_tells_when_a_timer_is_to_be_armed():
 
 
 @pytest.mark.rule("PUB-12", "PUB-17")
-def test_the_timer_is_that_of_the_first_that_is_due():
+def test_the_timer_is_the_earliest_deadline():
     machine, _ = window(None)
     for number in range(2, 5):
         machine.submit(Publication(NoPort(), Publish(b"s", b"", b"", None)), float(number))
@@ -312,7 +312,7 @@ def test_the_timer_is_that_of_the_first_that_is_due():
 
 
 @pytest.mark.rule("PUB-13")
-def test_what_was_kept_is_sent_again_in_order():
+def test_kept_publishes_are_resent_in_order():
     machine, made = window(*[ID] * 12, None, max_pending=20)
     told(machine, [("disconnected", 1.0)])
     late = Publication(NoPort(), Publish(b"s", b"late", b"", None))
@@ -326,7 +326,7 @@ def test_what_was_kept_is_sent_again_in_order():
 
 
 @pytest.mark.rule("PUB-13")
-def test_without_a_connection_nothing_gets_lost():
+def test_without_a_connection_publishes_are_kept():
     machine, [publication] = window(None, sent=False)
     assert (machine.deadline, publication.deadline) == (None, None)
     assert machine.handle_timer(100.0) is False
@@ -351,7 +351,7 @@ ROOM = [
 
 @pytest.mark.rule("PUB-11")
 @pytest.mark.parametrize(("max_pending", "count", "answered", "woken"), ROOM)
-def test_those_who_wait_for_room_are_woken_once(max_pending, count, answered, woken):
+def test_callers_that_wait_for_room_wake_up_once(max_pending, count, answered, woken):
     machine, _ = window(*[None] * count, max_pending=max_pending)
     assert machine.full == (count == max_pending)
     number = 0
@@ -382,7 +382,7 @@ def test_failures_make_room_as_well():
 
 
 @pytest.mark.rule("PUB-10")
-def test_who_waits_for_a_result_is_woken_for_this_one():
+def test_a_caller_of_result_wakes_up_for_its_own_answer():
     machine, [a, b, c] = window(None, None, None)
     b.waiters.append(lambda: None)
     machine.receive(answer(1), 0.1)
@@ -397,7 +397,7 @@ def test_who_waits_for_a_result_is_woken_for_this_one():
 
 
 @pytest.mark.rule("PUB-10")
-def test_who_wants_the_result_waits_for_it():
+def test_result_waits_for_the_answer():
     class Port:
         async def wait(self, waitable):
             assert waitable is publication
@@ -410,7 +410,7 @@ def test_who_wants_the_result_waits_for_it():
 
 
 @pytest.mark.rule("PUB-15")
-def test_what_cannot_be_sent_any_more():
+def test_a_publish_that_became_too_large_fails():
     machine, [small, large] = window(ID, ID)
     assert repr(small) == "<Publication to 's', pending>"
     told(machine, [("disconnected", 1.0), ("connected", 2.0)])
@@ -422,7 +422,7 @@ def test_what_cannot_be_sent_any_more():
 
 
 @pytest.mark.rule("PUB-16")
-def test_a_failure_is_told_once():
+def test_a_failure_is_reported_once():
     machine, made = window(None, None, None)
     told(machine, [("disconnected", 1.0)])
     for _ in range(2):

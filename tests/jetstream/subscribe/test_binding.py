@@ -18,7 +18,7 @@ SECOND = 10**9
 
 
 def info(config, **state):
-    """What the server tells of the consumer."""
+    """Return the info of a consumer."""
     made = {"stream_name": "S", "name": "c", "config": {"durable_name": "c", **config}, **state}
     return ConsumerInfo.from_json(made)
 
@@ -38,7 +38,7 @@ FIT = [  # the consumer, its state; what is asked for; the subject to subscribe 
 
 @pytest.mark.rule("BIND-1", "BIND-2", "BIND-3", "BIND-4", "BIND-5", "BIND-6", "BIND-7")
 @pytest.mark.parametrize(("config", "state", "asked", "target"), FIT)
-def test_what_fits(config, state, asked, target):
+def test_consumers_that_fit(config, state, asked, target):
     assert bind(info(config, **state), **asked) == target
 
 
@@ -75,7 +75,7 @@ UNFIT = [  # rule, error; the consumer, its state; what is asked for; what is wa
 @pytest.mark.rule("BIND-1", "BIND-2", "BIND-3", "BIND-4", "BIND-5", "BIND-6", "BIND-7", "BIND-8")
 @pytest.mark.rule("BIND-9")
 @pytest.mark.parametrize(("rule", "name", "config", "state", "asked", "wanted", "found"), UNFIT)
-def test_each_way_not_to_fit_has_its_error(rule, name, config, state, asked, wanted, found):
+def test_each_mismatch_has_its_own_error(rule, name, config, state, asked, wanted, found):
     with pytest.raises(BindRefused) as caught:
         bind(info(config, **state), **asked)
     error = caught.value
@@ -99,7 +99,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize(("config", "state", "asked", "text"), TEXTS)
-def test_what_the_errors_say(config, state, asked, text):
+def test_error_texts(config, state, asked, text):
     with pytest.raises(BindRefused) as caught:
         bind(info(config, **state), **asked)
     assert text in str(caught.value)
@@ -118,7 +118,7 @@ FILTERS = [  # of the consumer; of the caller; fit
 
 @pytest.mark.rule("BIND-5")
 @pytest.mark.parametrize(("found", "asked", "fit"), FILTERS)
-def test_filters_that_were_asked_for(found, asked, fit):
+def test_comparison_of_filters(found, asked, fit):
     try:
         bind(info({**PUSH, **found}), config=ConsumerConfig(**asked))
     except errors.SubjectMismatch:
@@ -170,7 +170,7 @@ SAME = [  # other fields of the consumer; what is asked for
 
 @pytest.mark.rule("BIND-10")
 @pytest.mark.parametrize(("found", "asked"), SAME)
-def test_what_is_the_same_in_other_words(found, asked):
+def test_equivalent_values(found, asked):
     assert bind(info({**PLAIN, **found}), config=ConsumerConfig(**asked)) == "d"
 
 
@@ -202,7 +202,7 @@ OTHER = [  # other fields of the consumer; what is asked for; the field, wanted,
 
 @pytest.mark.rule("BIND-10")
 @pytest.mark.parametrize(("found", "asked", "field", "wanted", "theirs"), OTHER)
-def test_what_is_not_the_same(found, asked, field, wanted, theirs):
+def test_values_that_differ(found, asked, field, wanted, theirs):
     with pytest.raises(ConfigMismatch) as caught:
         bind(info({**PLAIN, **found}), config=ConsumerConfig(**asked))
     error = caught.value
@@ -211,7 +211,7 @@ def test_what_is_not_the_same(found, asked, field, wanted, theirs):
 
 
 @pytest.mark.rule("BIND-10")
-def test_replicas_are_those_that_there_are():
+def test_default_replicas_are_the_current_ones():
     clustered = info(PLAIN, **CLUSTER)
     assert bind(clustered, config=ConsumerConfig(num_replicas=3)) == "d"
     with pytest.raises(ConfigMismatch):
@@ -219,7 +219,7 @@ def test_replicas_are_those_that_there_are():
 
 
 @pytest.mark.rule("BIND-10")
-def test_only_what_was_given_counts():
+def test_only_given_fields_are_compared():
     config = ConsumerConfig.of(ConsumerConfig(max_deliver=-1), {})
     found = info({**PLAIN, "ack_policy": "none"})
     # A copy of a configuration has all that is always written.
@@ -238,12 +238,12 @@ def test_only_what_was_given_counts():
         ({"ack_wait": 3, "opt_start_time": None}, {}, ["ack_wait"]),
     ],
 )
-def test_the_names_of_what_was_given(config, fields, names):
+def test_names_of_given_fields(config, fields, names):
     assert given_names(config, fields) == names
 
 
 @pytest.mark.rule("BIND-8", "BIND-9")
-def test_before_anything_is_sent():
+def test_queue_use_is_checked_without_a_consumer():
     check_queue_use("", ConsumerConfig(flow_control=True, idle_heartbeat=1.0))
     check_queue_use("q", ConsumerConfig())
     with pytest.raises(errors.FlowControlWithQueue, match=r"'q'.*BIND-8"):

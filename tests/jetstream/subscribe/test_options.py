@@ -84,7 +84,7 @@ GIVEN = [  # what is asked for; the fields that a consumer that is there must ha
 
 @pytest.mark.rule("BIND-10")
 @pytest.mark.parametrize(("asked", "names"), GIVEN)
-def test_what_counts_as_given(asked, names):
+def test_names_of_given_fields(asked, names):
     assert wanted(**asked).given == names
 
 
@@ -129,7 +129,7 @@ REFUSED = [  # what is asked for; error, its text or rule
     "JSSUB-1", "JSSUB-4", "JSSUB-5", "JSSUB-6", "JSSUB-7", "JSSUB-8", "BIND-8", "BIND-9"
 )
 @pytest.mark.parametrize(("asked", "error", "text"), REFUSED)
-def test_what_is_refused(asked, error, text):
+def test_invalid_options(asked, error, text):
     with pytest.raises(error) as caught:
         wanted(**asked)
     assert text in str(caught.value)
@@ -137,13 +137,13 @@ def test_what_is_refused(asked, error, text):
 
 
 @pytest.mark.rule("JSSUB-4")
-def test_zeros_of_pull_fields_are_taken():
+def test_zeros_of_pull_fields_are_accepted():
     made = wanted(max_waiting=0, max_batch=0, priority_policy="none")
     assert made.given == ["max_waiting", "max_batch", "priority_policy"]
 
 
 @pytest.mark.rule("JSSUB-3")
-def test_a_name_that_only_a_laxer_client_gives_can_be_bound():
+def test_an_unusual_existing_name_can_be_bound():
     assert wanted(durable="é", bind=True).name == "é"
 
 
@@ -161,7 +161,7 @@ def test_a_name_that_only_a_laxer_client_gives_can_be_bound():
         ({"delete_on_end": False}, False),
     ],
 )
-def test_what_is_deleted_in_the_end(asked, deletes):
+def test_deletion_at_the_end(asked, deletes):
     assert wanted(**asked).deletes is deletes
 
 
@@ -207,7 +207,7 @@ def in_order(**asked):
 
 @pytest.mark.rule("JSSUB-14")
 @pytest.mark.parametrize("asked", NOT_ORDERED)
-def test_what_an_ordered_one_cannot_have(asked):
+def test_options_that_ordered_subscriptions_reject(asked):
     with pytest.raises(InvalidValue) as caught:
         in_order(**asked)
     [(name, value)] = asked.items()
@@ -243,14 +243,14 @@ ORDERED = [  # what is asked for; what is chosen of the consumers
 
 @pytest.mark.rule("JSSUB-7", "JSSUB-14")
 @pytest.mark.parametrize(("asked", "config"), ORDERED)
-def test_what_an_ordered_one_can_have(asked, config):
+def test_options_that_ordered_subscriptions_accept(asked, config):
     made = in_order(**asked)
     assert made.config.to_json() == {"ack_policy": "none", **config}
     assert made.heartbeat == 5.0
 
 
 @pytest.mark.rule("JSSUB-14")
-def test_the_heartbeat_of_an_ordered_one_can_be_another():
+def test_heartbeat_of_an_ordered_subscription_can_be_set():
     assert in_order(idle_heartbeat=2.0).heartbeat == 2.0
 
 
@@ -267,7 +267,7 @@ def test_the_heartbeat_of_an_ordered_one_can_be_another():
         ({"deliver_policy": "by_start_sequence"}, InvalidValue, "(CONS-7)"),
     ],
 )
-def test_what_else_is_refused_of_an_ordered_one(asked, error, text):
+def test_invalid_options_of_ordered_subscriptions(asked, error, text):
     with pytest.raises(error) as caught:
         in_order(**asked)
     assert text in str(caught.value)

@@ -1,4 +1,4 @@
-"""The workflow of ADR-13: the way to a consumer, and what a fetch is made of."""
+"""The workflow of ADR-13: find or create a consumer, and fetch from it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ LEADER = Status("409 Leadership Change")
 
 
 class At:
-    """An answer that takes so many seconds."""
+    """An answer that arrives after some seconds."""
 
     def __init__(self, seconds, *answers):
         self.seconds = seconds
@@ -86,7 +86,7 @@ def subscribe(stage, subject="s.a", stream="", durable="", bind=False, config=No
 
 
 def begin(*answers, **config):
-    """A subscription to a consumer that is there."""
+    """Return a subscription to an existing consumer."""
     stage = Stage(consumer(**config), *answers)
     sub = subscribe(stage, stream="S", durable="C")
     assert len(stage.asked) == 1
@@ -139,7 +139,7 @@ REFUSED = [
 @pytest.mark.rule("PSUB-3")
 @pytest.mark.rule("PSUB-4")
 @pytest.mark.parametrize(("options", "kind", "text"), REFUSED)
-def test_refused(options, kind, text):
+def test_invalid_options(options, kind, text):
     stage = Stage()
     with pytest.raises(kind, match=text):
         subscribe(stage, **options)
@@ -177,7 +177,7 @@ WAYS = [
 @pytest.mark.rule("PSUB-1")
 @pytest.mark.rule("PSUB-2")
 @pytest.mark.parametrize(("way", "options", "answers", "endpoints", "deletes"), WAYS)
-def test_ways(way, options, answers, endpoints, deletes):
+def test_find_or_create_the_consumer(way, options, answers, endpoints, deletes):
     stage = Stage(*answers)
     sub = subscribe(stage, **options)
     assert [subject.split(".")[3] for subject, _ in stage.asked] == endpoints.split()
@@ -230,7 +230,7 @@ FAILURES = [
 
 @pytest.mark.rule("PSUB-2")
 @pytest.mark.parametrize(("way", "options", "answers", "kind"), FAILURES)
-def test_failures(way, options, answers, kind):
+def test_errors_of_the_workflow(way, options, answers, kind):
     stage = Stage(*answers)
     with pytest.raises(kind):
         subscribe(stage, **options)
@@ -252,7 +252,7 @@ DISABLED = failure(503, 10039)
     ],
 )
 def test_a_lookup_that_fails(answer, kind, bind):
-    """By ADR-15 a pull subscription proceeds with the name alone, if it is to be bound."""
+    """By ADR-15 a pull subscription with `bind` proceeds with the name alone."""
     stage = Stage(SILENCE if answer == "denied" else answer)
     wait = stage.wait
 
@@ -289,7 +289,7 @@ def test_info():
 
 
 class First:
-    """The pull for what is there, or for the first to come."""
+    """Return the pull for available messages, or for the first one."""
 
     def __mod__(self, batch):
         return {"batch": batch, "no_wait": True, "expires": 1900}
@@ -369,7 +369,7 @@ def test_a_failure_after_messages(first):
     ("batch", "timeout"),
     [(0, 1.0), (-1, 1.0), (True, 1.0), (1.5, 1.0), (1, 0), (1, -1.0), (1, float("nan")), (1, "1")],
 )
-def test_numbers_that_are_none(batch, timeout):
+def test_invalid_numbers(batch, timeout):
     stage, sub = begin()
     with pytest.raises(InvalidValue):
         run_sync(sub.fetch(batch, timeout))
@@ -377,7 +377,7 @@ def test_numbers_that_are_none(batch, timeout):
 
 
 @pytest.mark.rule("PSUB-10")
-def test_cancelled():
+def test_a_canceled_fetch():
     stage, sub = begin([message(1), message(2)])
     wait = stage.wait
 
@@ -425,7 +425,7 @@ def test_unsubscribe(own, answer):
 
 
 @pytest.mark.rule("PSUB-9")
-def test_unsubscribe_gives_back_what_nobody_took():
+def test_unsubscribe_naks_messages_that_were_not_returned():
     stage, sub = begin([message(1), message(2), message(3)])
     run_sync(sub.fetch(1))  # the server has sent more than was asked for
     pulls(stage)
@@ -447,7 +447,7 @@ def test_unsubscribe_while_a_fetch_waits():
 
 
 @pytest.mark.rule("PSUB-9")
-def test_after_the_client():
+def test_after_the_client_is_closed():
     stage, sub = begin(SILENCE)
 
     async def closed(waitable):
@@ -461,7 +461,7 @@ def test_after_the_client():
     assert sub.closed
 
 
-def test_what_it_knows_of_the_consumer():
+def test_properties_of_the_consumer():
     stage = Stage(
         consumer(ack_policy="none", priority_policy="pinned_client", priority_groups=["g"]),
         [message(1)],

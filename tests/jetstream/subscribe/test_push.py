@@ -98,7 +98,7 @@ WAYS = [  # what is asked for; what is answered; what is sent
 
 @pytest.mark.rule("JSSUB-1", "JSSUB-2", "JSSUB-3", "JSSUB-6", "JSSUB-7", "JSSUB-10")
 @pytest.mark.parametrize(("name", "asked", "answers", "sent"), WAYS)
-def test_the_ways_to_a_subscription(name, asked, answers, sent):
+def test_find_or_create_the_consumer(name, asked, answers, sent):
     stage, messages, log = begin(*answers, **asked)
     assert not isinstance(messages, Exception), messages
     assert log == sent
@@ -110,7 +110,7 @@ def test_the_ways_to_a_subscription(name, asked, answers, sent):
 
 
 @pytest.mark.rule("JSSUB-2", "JSSUB-7", "JSSUB-15")
-def test_what_is_created():
+def test_configuration_of_a_new_consumer():
     stage, _, _ = begin(
         *(ABSENT, consumer("q")), stream="S", queue="q", ack_wait=2.0, config={"max_deliver": 3}
     )
@@ -186,14 +186,14 @@ ERRORS = [  # what is asked for; what is answered; the error, what was sent
 
 @pytest.mark.rule("JSSUB-1", "JSSUB-3", "JSSUB-10", "JSSUB-12")
 @pytest.mark.parametrize(("asked", "answers", "name", "sent"), ERRORS)
-def test_errors_leave_nothing_behind(asked, answers, name, sent):
+def test_errors_leave_no_subscription_or_consumer(asked, answers, name, sent):
     stage, error, log = begin(*answers, **asked)
     assert (type(error).__name__, log) == (name, sent)
     assert left(stage) == []
 
 
 @pytest.mark.rule("JSSUB-1")
-def test_what_is_wrong_is_refused_before_anything_is_sent():
+def test_invalid_options_are_rejected_before_anything_is_sent():
     stage, error, log = begin(subject="a b")
     assert isinstance(error, InvalidSubject)
     assert log == []
@@ -205,7 +205,7 @@ CREATED = [f"SUB {FIRST}", f"CONSUMER.CREATE.S.{TOKEN}.s.a", "UNSUB"]
 
 
 @pytest.mark.rule("JSSUB-12")
-def test_an_answer_that_does_not_come():
+def test_no_answer_to_the_create_request():
     stage, error, log = begin(SILENCE, OURS, DONE, stream="S")
     assert isinstance(error, TimeoutExpired)
     path = f"S.{TOKEN}"
@@ -217,7 +217,7 @@ def test_an_answer_that_does_not_come():
 
 
 @pytest.mark.rule("JSSUB-12")
-def test_a_call_that_is_cancelled():
+def test_a_call_that_is_canceled():
     stage = Listener(SILENCE, OURS, DONE)
     stage.cancel_at = 1
     with pytest.raises(Cancelled):
@@ -239,7 +239,7 @@ def test_filters_that_the_server_ignores():
 
 
 @pytest.mark.rule("JSSUB-12")
-def test_a_client_that_ends_meanwhile():
+def test_the_client_is_closed_meanwhile():
     stage = Listener(SILENCE)
     stage.wire.connection.options.max_reconnects = 0
     call = JetStream(stage.client).subscribe("s.a", stream="S")
@@ -274,7 +274,7 @@ DELETION = [  # what is asked for; the answers; whether the consumer is deleted
 @pytest.mark.rule("JSSUB-11")
 @pytest.mark.parametrize("end", ["unsubscribe", "drain", "iteration"])
 @pytest.mark.parametrize(("name", "asked", "answers", "deletes"), DELETION)
-def test_who_deletes_the_consumer(name, asked, answers, deletes, end):
+def test_whether_the_consumer_is_deleted(name, asked, answers, deletes, end):
     stage, messages, log = begin(*answers, stream="S", **asked)
     target = [line.split()[1] for line in log if line.startswith("SUB")][-1]
     if deletes:
@@ -306,7 +306,7 @@ def test_who_deletes_the_consumer(name, asked, answers, deletes, end):
         (SILENCE, ["TimeoutExpired"]),
     ],
 )
-def test_a_deletion_that_fails_is_told(answer, events):
+def test_a_failed_deletion_is_reported(answer, events):
     stage, messages, _ = begin(OURS, stream="S")
     stage.answers.append(answer)
     stage.run(messages.unsubscribe())
@@ -357,7 +357,7 @@ def test_heartbeats_are_those_of_the_consumer():
 
 
 @pytest.mark.rule("JSSUB-15")
-def test_what_needs_no_acknowledgement():
+def test_messages_without_acknowledgment():
     stage, messages, _ = begin(OURS, stream="S", ack_policy="none")
     stage.deliver(FIRST, 1)
     assert stage.run(messages.next()).settled
@@ -365,7 +365,7 @@ def test_what_needs_no_acknowledgement():
 
 @pytest.mark.rule("JSSUB-1", "JSSUB-14")
 @pytest.mark.parametrize("stream", ["", "S"])
-def test_an_ordered_one(stream):
+def test_an_ordered_subscription(stream):
     answers = [consumer(deliver_subject="d")] if stream else [streams("S"), consumer()]
     _, messages, log = begin(*answers, ordered=True, stream=stream, deliver_policy="new")
     assert not isinstance(messages, Exception), messages
@@ -376,7 +376,7 @@ def test_an_ordered_one(stream):
 
 
 @pytest.mark.rule("JSSUB-14")
-def test_an_ordered_one_on_a_server_that_is_too_old():
+def test_an_ordered_subscription_on_an_old_server():
     stage = Listener(version="2.9.10")
     js = JetStream(stage.client)
     with pytest.raises(NotSupported, match=r"filter_subjects needs server 2\.10"):
