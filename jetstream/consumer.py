@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from .api.client import Api
+    from .api.client import ApiClient
     from .message import JsMsg
     from .pull.batch import Fetch
     from .pull.messages import Messages
@@ -38,7 +38,7 @@ class BoundConsumer:
     `$JS.API.CONSUMER.MSG.NEXT.<stream>.<name>` and `$JS.ACK.<stream>.<name>.>`.
     """
 
-    def __init__(self, api: Api, stream: str, name: str, config: ConsumerConfig) -> None:
+    def __init__(self, api: ApiClient, stream: str, name: str, config: ConsumerConfig) -> None:
         self._api = api
         self.stream = stream
         self.name = name
@@ -175,7 +175,7 @@ class BoundConsumer:
 class Consumer(BoundConsumer):
     """A consumer that was looked up or created. Made by the calls of JetStream."""
 
-    def __init__(self, api: Api, stream: str, name: str, info: ConsumerInfo) -> None:
+    def __init__(self, api: ApiClient, stream: str, name: str, info: ConsumerInfo) -> None:
         super().__init__(api, stream, name, info.config)
         self._info = info
         self.puller.looks_up = True

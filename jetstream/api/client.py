@@ -132,9 +132,6 @@ class ApiClient:
             )
 
 
-Api = ApiClient  # the name that other rooms still import
-
-
 def _newer_fields(config: Fields, version: tuple[int, ...]) -> list[tuple[str, tuple[int, int]]]:
     """Return the fields that are set and newer than this server, nested ones included."""
     found: list[tuple[str, tuple[int, int]]] = []

@@ -27,7 +27,7 @@ from .base import Machine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from jetstream.api.client import Api
+    from jetstream.api.client import ApiClient
     from jetstream.ordered.recreate import Recreator
     from natsproto.wire.frames import Msg
 
@@ -105,7 +105,7 @@ def may_exist(error: BaseException) -> bool:
     return not isinstance(error, (ApiError, JetStreamNotAvailable, LocalError))
 
 
-def clean_up_after(api: Api, recreator: Recreator) -> None:
+def clean_up_after(api: ApiClient, recreator: Recreator) -> None:
     """Look for the consumer that an ordered one may have left behind (ORDERED-29)."""
     orphan, used = recreator.take_orphan()
     if orphan:
@@ -113,7 +113,7 @@ def clean_up_after(api: Api, recreator: Recreator) -> None:
 
 
 def clean_up(
-    api: Api, stream: str, name: str, target: str | None = None, *, used: bool = False
+    api: ApiClient, stream: str, name: str, target: str | None = None, *, used: bool = False
 ) -> None:
     """Start to look for the consumer, and return without waiting."""
     connection = api.session.connection

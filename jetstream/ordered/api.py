@@ -46,7 +46,7 @@ from .recreate import CHECK, Recreator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from jetstream.api.client import Api
+    from jetstream.api.client import ApiClient
     from jetstream.config import ConsumerConfig
     from jetstream.message import JsMsg
 
@@ -61,7 +61,7 @@ _LOOK_AFTER = 1.0
 
 
 async def open_ordered(
-    api: Api, stream: str, prefix: str, config: ConsumerConfig, most: int | None
+    api: ApiClient, stream: str, prefix: str, config: ConsumerConfig, most: int | None
 ) -> OrderedConsumer:
     """Create the first consumer, and return the handle."""
     prefix = prefix or api.session.connection.new_token()
@@ -74,7 +74,7 @@ async def open_ordered(
     return OrderedConsumer(api, cursor, attempts)
 
 
-async def _create(api: Api, cursor: Cursor, deadline: float | None = None) -> None:
+async def _create(api: ApiClient, cursor: Cursor, deadline: float | None = None) -> None:
     """Create the next consumer by a call of the API, if there is none."""
     tries = 0
     while not cursor.ready:
@@ -93,7 +93,7 @@ async def _create(api: Api, cursor: Cursor, deadline: float | None = None) -> No
             await _check(api, cursor, deadline)
 
 
-async def _check(api: Api, cursor: Cursor, deadline: float | None) -> None:
+async def _check(api: ApiClient, cursor: Cursor, deadline: float | None) -> None:
     """Use the consumer that was created, or have it deleted if its stream is another one."""
     if cursor.ready:
         return
@@ -106,7 +106,7 @@ async def _check(api: Api, cursor: Cursor, deadline: float | None) -> None:
         clean_up(api, cursor.stream, cursor.name)
 
 
-async def _recreated(api: Api, cursor: Cursor, deadline: float | None) -> bool:
+async def _recreated(api: ApiClient, cursor: Cursor, deadline: float | None) -> bool:
     """Return whether the stream is another one than that of the consumers before (ORDERED-30)."""
     latest = api.session.deadline(CHECK)
     try:
@@ -127,7 +127,7 @@ async def _recreated(api: Api, cursor: Cursor, deadline: float | None) -> bool:
 class OrderedMessages(Messages):
     """The messages of an ordered consume()."""
 
-    def __init__(self, api: Api, machine: Consume, recreator: Recreator) -> None:
+    def __init__(self, api: ApiClient, machine: Consume, recreator: Recreator) -> None:
         super().__init__(api.session, machine, True)
         self._api = api
         self._recreator = recreator
@@ -146,7 +146,7 @@ class OrderedConsumer:
     was taken from the one before.
     """
 
-    def __init__(self, api: Api, cursor: Cursor, max_attempts: int) -> None:
+    def __init__(self, api: ApiClient, cursor: Cursor, max_attempts: int) -> None:
         self._api = api
         #: Its consumers, one after the other, and how far they have come.
         self.cursor = cursor

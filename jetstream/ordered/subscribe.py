@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from typing import Any
 
-    from jetstream.api.client import Api
+    from jetstream.api.client import ApiClient
     from natsproto.session import Session
 
 
 async def subscribe_ordered(
-    api: Api,
+    api: ApiClient,
     stream: str,
     config: dict[str, Any],
     *,
@@ -65,7 +65,7 @@ async def subscribe_ordered(
     return messages
 
 
-def _cleanup(api: Api, recreator: Recreator) -> Callable[[], Awaitable[object]]:
+def _cleanup(api: ApiClient, recreator: Recreator) -> Callable[[], Awaitable[object]]:
     async def clean() -> None:
         clean_up_after(api, recreator)  # ORDPUSH-11
 

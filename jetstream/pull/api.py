@@ -32,7 +32,7 @@ from .options import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from jetstream.api.client import Api
+    from jetstream.api.client import ApiClient
     from natsproto.connection import Connection
     from natsproto.errors import NatsError
     from natsproto.wire.frames import Msg
@@ -49,7 +49,7 @@ class Puller:
     """
 
     def __init__(
-        self, api: Api, stream: str, name: str, ack_none: bool, pinned: bool = False
+        self, api: ApiClient, stream: str, name: str, ack_none: bool, pinned: bool = False
     ) -> None:
         self.session = api.session
         self._timeout = api.timeout

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from jetstream.api.client import Api
+    from jetstream.api.client import ApiClient
     from jetstream.api.stored import StoredMsg
     from natsproto.wire.frames import Msg
 
@@ -77,7 +77,7 @@ def read_direct(
             yield rows if len(wanted) == len(rows) else rows.take(wanted)
 
 
-async def _get(api: Api, stream: str, body: dict[str, Any]) -> list[Msg]:
+async def _get(api: ApiClient, stream: str, body: dict[str, Any]) -> list[Msg]:
     """Return the messages of one reply; an empty list if there are no more."""
     replies = await request_direct(api, stream, body)
     last = replies[-1] if replies else None

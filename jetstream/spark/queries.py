@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from jetstream.api.client import Api, read_version
+from jetstream.api.client import ApiClient, read_version
 from jetstream.api.stored import get_by_api
 from jetstream.errors import ApiError, MessageNotFound, StreamNotFound
 from jetstream.schema.timestamp import Timestamp
@@ -78,10 +78,10 @@ class StreamQueries:
             except MessageNotFound:
                 return None
 
-    def api(self) -> Api:
+    def api(self) -> ApiClient:
         """Return the API client for these options."""
         settings = self._settings
-        return Api(
+        return ApiClient(
             client(settings).inner.session,
             settings.text("domain"),
             settings.text("apiPrefix") or "$JS.API",

@@ -32,7 +32,7 @@ from .retry import RETRYABLE_CALLS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from jetstream.api.client import Api
+    from jetstream.api.client import ApiClient
     from jetstream.context import JetStream
     from natsproto.connection.effects import Publish
 
@@ -109,7 +109,7 @@ class Verifier:
     compared: there the user says which rows are the same.
     """
 
-    def __init__(self, js: JetStream, api: Api, ids: str, write_id: str = "") -> None:
+    def __init__(self, js: JetStream, api: ApiClient, ids: str, write_id: str = "") -> None:
         self._js = js
         self._api = api
         self._mark = ("\r\n%s: %s." % (MSG_ID, ids)).encode()

@@ -29,7 +29,7 @@ from tests.configs import (
 LATER = "2100-01-01T00:00:00.123456789Z"
 
 
-class Api:
+class ApiClient:
     """Raw calls, so that nothing but the configuration is between us and the server."""
 
     def __init__(self, client) -> None:
@@ -57,7 +57,7 @@ class Api:
 @pytest.fixture(scope="module")
 def api():
     with Server(jetstream=True) as server, connect(server.url) as client:
-        api = Api(client)
+        api = ApiClient(client)
         api.put_stream(StreamConfig(name="ORIGIN", subjects=["o", "p.>"]))
         yield api
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from jetstream.api.client import Api
+from jetstream.api.client import ApiClient
 from jetstream.ordered.api import open_ordered
 from jetstream.ordered.config import ordered_config
 from tests.jetstream.support import Delivery, Stage, Status
@@ -44,7 +44,7 @@ def delivery(serial, seq, number):
 def handle(*answers, most=None, info=None, **options):
     """A stage that answers so, and the handle, whose first consumer is there."""
     stage = Stage(created(), *answers, **(info or {}))
-    api = Api(stage.client.session, "", "$JS.API", 5.0)
+    api = ApiClient(stage.client.session, "", "$JS.API", 5.0)
     ordered = stage.run(open_ordered(api, "S", "o", config(**options), most))
     assert [short(pub) for pub in stage.pubs] == ["create 1"]
     return stage, ordered

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jetstream.api.client import Api
+from jetstream.api.client import ApiClient
 from jetstream.config import ConsumerConfig
 from jetstream.consumer import BoundConsumer, Consumer
 from jetstream.errors import ConsumerNotFound
@@ -14,7 +14,7 @@ NEXT = "$JS.API.CONSUMER.MSG.NEXT.S.C"
 
 
 def make(stage, **config):
-    api = Api(stage.client.session, "", "$JS.API", 5.0)
+    api = ApiClient(stage.client.session, "", "$JS.API", 5.0)
     return Consumer(api, "S", "C", ConsumerInfo(name="C", config=config))
 
 
@@ -102,12 +102,12 @@ def test_the_default_of_expires(config, seconds):
 
 @pytest.mark.rule("BIND-11")
 def test_bound_by_its_name():
-    api = Api(Stage().client.session, "", "$JS.API", 5.0)
+    api = ApiClient(Stage().client.session, "", "$JS.API", 5.0)
     stage = Stage(
         [Delivery("s.a", "$JS.ACK.S.C.1.1.1.1.0", b"m1")],
         {"name": "C", "config": {"ack_policy": "none", "priority_policy": "pinned_client"}},
     )
-    api = Api(stage.client.session, "", "$JS.API", 5.0)
+    api = ApiClient(stage.client.session, "", "$JS.API", 5.0)
     consumer = BoundConsumer(api, "S", "C", ConsumerConfig(ack_wait=2.0))
     assert (consumer.cached_info, stage.asked) == (None, [])
     assert repr(consumer) == "<BoundConsumer C of S>"

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jetstream.api.client import Api
+from jetstream.api.client import ApiClient
 from jetstream.config import ConsumerConfig
 from jetstream.errors import StreamNotFound
 from jetstream.message import JsMsg
@@ -82,7 +82,7 @@ class Ordering(World):
             300.0,
             None,  # type: ignore[arg-type]
         )
-        api = Api(self.session, "", "$JS.API", 2.0)
+        api = ApiClient(self.session, "", "$JS.API", 2.0)
         while True:
             ordered = await self._try_to_open(api, config)
             if ordered is not None:
@@ -90,7 +90,7 @@ class Ordering(World):
                 return ordered
             await self.sleep(0.5)
 
-    async def _try_to_open(self, api: Api, config: ConsumerConfig) -> OrderedConsumer | None:
+    async def _try_to_open(self, api: ApiClient, config: ConsumerConfig) -> OrderedConsumer | None:
         try:
             return await open_ordered(api, "S", "o", config, None)
         except StreamNotFound:

@@ -11,7 +11,7 @@ from jetstream.api.assets import (
     put_stream,
     stream_info,
 )
-from jetstream.api.client import Api
+from jetstream.api.client import ApiClient
 from jetstream.config import ConsumerConfig, StreamConfig
 from jetstream.errors import (
     ConsumerExists,
@@ -27,7 +27,7 @@ EXPLICIT = {"ack_policy": "explicit"}
 
 
 def api(stage):
-    return Api(stage.client.session, "", "$JS.API", 5.0)
+    return ApiClient(stage.client.session, "", "$JS.API", 5.0)
 
 
 def error(code, err_code):

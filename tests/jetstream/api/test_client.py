@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jetstream.api.client import (
-    Api,
+    ApiClient,
     encode_json,
     has_version,
     read_number,
@@ -31,7 +31,7 @@ from tests.jetstream.support import NOBODY, SILENCE, Stage, Status
 
 
 def api(stage, domain="", prefix="$JS.API", timeout=5.0):
-    return Api(stage.client.session, domain, prefix, timeout)
+    return ApiClient(stage.client.session, domain, prefix, timeout)
 
 
 @pytest.mark.rule("CALL-1")

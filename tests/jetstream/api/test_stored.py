@@ -5,7 +5,7 @@ from base64 import b64encode
 
 import pytest
 
-from jetstream.api.client import Api
+from jetstream.api.client import ApiClient
 from jetstream.api.stored import (
     StoredMsg,
     get_by_api,
@@ -29,7 +29,7 @@ TIME = "2026-11-15T23:55:50.159073055Z"
 
 
 def api(stage, prefix="$JS.API"):
-    return Api(stage.client.session, "", prefix, 5.0)
+    return ApiClient(stage.client.session, "", prefix, 5.0)
 
 
 def answer(seq, data=b"x", own="", **more):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jetstream.api.client import Api
+from jetstream.api.client import ApiClient
 from jetstream.kv.snapshot import COUNTING, DONE, LISTED, PASSING, Lister, Snapshot, chunks_wanted
 from jetstream.schema.types import MOST_SEQUENCE
 from tests.jetstream import buckets
@@ -130,7 +130,7 @@ def test_passing_is_settled():
 
 def lister(*answers, filters=(">",), whole=True):
     stage = Stage(*answers)
-    api = Api(stage.client.session, "", "$JS.API", 5.0)
+    api = ApiClient(stage.client.session, "", "$JS.API", 5.0)
     return stage, Lister(api, "KV_b", "$KV.b.", filters, whole=whole)
 
 

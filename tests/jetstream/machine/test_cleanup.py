@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from jetstream.api.client import Api
+from jetstream.api.client import ApiClient
 from jetstream.errors import InvalidResponse, JetStreamNotAvailable, StreamNotFound
 from jetstream.machine.cleanup import clean_up, clean_up_after, may_exist
 from jetstream.ordered.cursor import Cursor
@@ -39,7 +39,7 @@ TABLE = [  # what is answered; what is asked, until when
 def test_cleanup(name, answers, asked, until):
     stage = Stage(*answers)
     begin = stage.now()
-    clean_up(Api(stage.client.session, "", "$JS.API", 5.0), "S", "c", "t")
+    clean_up(ApiClient(stage.client.session, "", "$JS.API", 5.0), "S", "c", "t")
     [machine] = stage.connection.subscriptions.receivers()
     while not machine.ended:
         if not stage.serve():
@@ -65,7 +65,7 @@ def test_cleanup(name, answers, asked, until):
 def test_by_its_name_alone(found, used, deleted):
     """One that is in use is not the one that was just created."""
     stage = Stage(ABSENT, {"stream_name": "S", "name": "c", "config": {}, **found}, DONE)
-    clean_up(Api(stage.client.session, "", "$JS.API", 5.0), "S", "c", used=used)
+    clean_up(ApiClient(stage.client.session, "", "$JS.API", 5.0), "S", "c", used=used)
     [machine] = stage.connection.subscriptions.receivers()
     while not machine.ended:
         if not stage.serve():
@@ -100,7 +100,7 @@ def test_after_an_ordered_consumer(answered):
         created = json.dumps({"name": "c_1", "config": {}, "delivered": {}}).encode()
         recreator.receive(Msg(b"_INBOX.i.c1", 1, b"", created, None), 0.0)
     recreator.close()
-    api = Api(stage.client.session, "", "$JS.API", 5.0)
+    api = ApiClient(stage.client.session, "", "$JS.API", 5.0)
     for _ in range(2):
         clean_up_after(api, recreator)
     receivers = stage.connection.subscriptions.receivers()
@@ -114,7 +114,7 @@ def test_without_a_connection_it_waits_for_one():
     stage = Stage(OURS, DONE)
     stage.wire.lost()
     stage.forget_transport()
-    clean_up(Api(stage.client.session, "", "$JS.API", 5.0), "S", "c", "t")
+    clean_up(ApiClient(stage.client.session, "", "$JS.API", 5.0), "S", "c", "t")
     [machine] = stage.connection.subscriptions.receivers()
     assert machine.deadline is None
     stage.wire.greet(jetstream=True).data(b"PONG\r\n")
@@ -127,5 +127,5 @@ def test_without_a_connection_it_waits_for_one():
 def test_a_client_that_is_closed_cannot():
     stage = Stage()
     stage.wire.tell("close")
-    clean_up(Api(stage.client.session, "", "$JS.API", 5.0), "S", "c", "t")
+    clean_up(ApiClient(stage.client.session, "", "$JS.API", 5.0), "S", "c", "t")
     assert stage.connection.subscriptions.receivers() == []

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from jetstream.api.client import Api
+from jetstream.api.client import ApiClient
 from jetstream.objects.sweep import PURGING, ExpectedMeta, sweep
 from tests.jetstream.object_stores import NO_MESSAGE, NO_STREAM, PURGED, by_api, told
 from tests.jetstream.support import NOBODY, SILENCE, Lost, Stage
@@ -22,7 +22,7 @@ BUSY = {"error": {"code": 503, "err_code": 10008, "description": "unavailable"}}
 
 
 def begin(stage, expected=None):
-    api = Api(stage.client.session, "", "$JS.API", 5.0)
+    api = ApiClient(stage.client.session, "", "$JS.API", 5.0)
     return sweep(api, "OBJ_b", "$O.b.C.NEW", expected=expected)
 
 
@@ -91,7 +91,7 @@ def test_looks(name, answers, asked, over):
 @pytest.mark.rule("OBJ-24")
 def test_purge_up_to_a_sequence():
     stage = Stage(*[PURGED] * 3)
-    api = Api(stage.client.session, "", "$JS.API", 5.0)
+    api = ApiClient(stage.client.session, "", "$JS.API", 5.0)
     play(stage, sweep(api, "OBJ_b", "$O.b.M.bw==", 8))
     assert stage.asked == [(PURGE[0], {"filter": "$O.b.M.bw==", "seq": 8})] * 3
 
@@ -111,7 +111,7 @@ DELETIONS = [  # what is answered; what is asked
 @pytest.mark.parametrize(("name", "answers", "asked"), DELETIONS)
 def test_a_deletion_in_doubt(name, answers, asked):
     stage = Stage(*answers)
-    api = Api(stage.client.session, "", "$JS.API", 5.0)
+    api = ApiClient(stage.client.session, "", "$JS.API", 5.0)
     expected = ExpectedMeta("$O.b.M.bw==", "OLD", "$O.b.C.OLD", deleted=True)
     play(stage, sweep(api, "OBJ_b", "", expected=expected))
     assert stage.asked == asked

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from jetstream.api.client import Api
+from jetstream.api.client import ApiClient
 from jetstream.errors import (
     ConsumerDeleted,
     ConsumerExists,
@@ -45,7 +45,7 @@ from tests.jetstream.support import SILENCE, Stage
 )
 def test_refused_handles(prefix, most, error):
     stage = Stage()
-    api = Api(stage.client.session, "", "$JS.API", 5.0)
+    api = ApiClient(stage.client.session, "", "$JS.API", 5.0)
     with pytest.raises(error):
         stage.run(open_ordered(api, "S", prefix, config(), most))
     assert stage.quiet()
@@ -59,7 +59,7 @@ def test_an_old_server():
 
 def test_a_name_is_made_up():
     stage = Stage(created())
-    api = Api(stage.client.session, "", "$JS.API", 5.0)
+    api = ApiClient(stage.client.session, "", "$JS.API", 5.0)
     ordered = stage.run(open_ordered(api, "S", "", config(), None))
     prefix, _, serial = ordered.name.partition("_")
     assert (len(prefix), serial, ordered.stream) == (22, "1", "S")
@@ -69,11 +69,11 @@ def test_a_name_is_made_up():
 @pytest.mark.rule("ORDERED-3")
 def test_names_that_others_use():
     stage = Stage(created(5, 5), created(7, 7), created())
-    api = Api(stage.client.session, "", "$JS.API", 5.0)
+    api = ApiClient(stage.client.session, "", "$JS.API", 5.0)
     ordered = stage.run(open_ordered(api, "S", "o", config(), None))
     assert ordered.name == "o_3"
     stage = Stage(*[created(5, 5)] * 5)
-    api = Api(stage.client.session, "", "$JS.API", 5.0)
+    api = ApiClient(stage.client.session, "", "$JS.API", 5.0)
     with pytest.raises(ConsumerExists):
         stage.run(open_ordered(api, "S", "o", config(), None))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jetstream.api.client import Api
+from jetstream.api.client import ApiClient
 from jetstream.errors import JetStreamError, StreamNotFound
 from jetstream.machine.cleanup import Cleanup
 from jetstream.ordered.api import open_ordered
@@ -58,7 +58,7 @@ async def cancel(waitable):
 def test_creations_of_which_nothing_is_known(how, answered):
     """The consumer is looked for: also if the answer was there when the caller was cancelled."""
     stage = Stage(Lost() if how == "lost" else created() if answered else SILENCE)
-    api = Api(stage.client.session, "", "$JS.API", 5.0)
+    api = ApiClient(stage.client.session, "", "$JS.API", 5.0)
     if how == "cancelled":
 
         async def wait(waitable):
@@ -77,7 +77,7 @@ def test_creations_of_which_nothing_is_known(how, answered):
 @pytest.mark.parametrize("answer", [NO_STREAM, NOBODY])
 def test_creations_that_failed(answer):
     stage = Stage(answer)
-    api = Api(stage.client.session, "", "$JS.API", 5.0)
+    api = ApiClient(stage.client.session, "", "$JS.API", 5.0)
     with pytest.raises(JetStreamError):
         stage.run(open_ordered(api, "S", "o", config(), None))
     assert left_behind(stage, []) == ["create 1"]
