@@ -128,7 +128,7 @@ ADAPTER_FIXES = [
         (("atexit.register(_close_all)\n", ""),),
         (
             "tests/adapters/test_threads.py::"
-            "test_what_cannot_be_sent_at_the_end_of_the_program_shows",
+            "test_unsent_messages_are_reported_at_the_end_of_the_program",
         ),
         "assert 'MessagesUnconfirmed' in",
     ),
