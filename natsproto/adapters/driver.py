@@ -113,7 +113,7 @@ def make_connection(
     file here, and that `tls` must be a bool, None or an ssl.SSLContext (OPT-16). An option that
     does not exist raises InvalidValue, with the name that was probably meant.
     """
-    creds: object = options.get("creds")
+    creds: Any = options.get("creds")
     if (isinstance(creds, str) and creds) or hasattr(creds, "__fspath__"):
         options = dict(options)
         options["creds"] = _credentials_reader(creds)
@@ -127,8 +127,8 @@ def make_connection(
     return Connection(checked, rng=rng)
 
 
-def _credentials_reader(creds: Any) -> Callable[[], str]:
-    path: str = creds if isinstance(creds, str) else os.fspath(creds)
+def _credentials_reader(creds: str | os.PathLike[str]) -> Callable[[], str]:
+    path = creds if isinstance(creds, str) else os.fspath(creds)
     try:
         regular = os.stat(path)[0] & _FILE_TYPE == _REGULAR_FILE
     except (OSError, ValueError):  # ValueError: a path with a NUL

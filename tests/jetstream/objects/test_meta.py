@@ -47,6 +47,13 @@ def make(*answers, **config):
     return stage, bucket._metas
 
 
+def test_watch_targets():
+    stage, metas = make()
+    target = metas.target(metas.chunks)
+    assert (target.stream, target.bucket, target.prefix) == ("OBJ_b", "b", "$O.b.C.")
+    assert stage.asked == []
+
+
 FINDS = [
     # answers; what is asked for; the sequence that is found
     ([direct(told())], [GET], 7),

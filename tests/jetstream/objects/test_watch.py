@@ -7,6 +7,7 @@ import json
 import pytest
 
 from jetstream.errors import BucketNotFound
+from jetstream.objects.watch import watch_infos
 from natsproto.errors import InvalidState, InvalidValue, TimeoutExpired
 from tests.jetstream.object_stores import NO_STREAM, created, delivery, listed, store, token, told
 from tests.jetstream.support import SILENCE
@@ -53,6 +54,14 @@ def test_consumers(options, policy):
     assert repr(watcher) == "<ObjectWatcher of b>"
     assert watcher.initialized
     assert not watcher.closed
+
+
+@pytest.mark.rule("OBJ-36")
+def test_the_messages_with_infos_can_be_watched_undecoded():
+    stage, bucket = store(listed("a"), created(NAME, 1), infos(("a", False)))
+    watcher = stage.run(watch_infos(bucket._metas))
+    entry = stage.run(watcher.next(1.0))
+    assert (entry.key, json.loads(entry.value)["name"]) == (token("a"), "a")
 
 
 @pytest.mark.rule("OBJ-36")
