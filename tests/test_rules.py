@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.rules import (
+    NOTES,
+    ROOT,
     BadNotes,
     Collector,
     Place,
@@ -131,3 +135,15 @@ def test_a_rule_that_does_not_exist_is_found_by_its_prefix():
         "UTF-8": [Place("a.py", 3, "")],
     }
     assert unknown_in_code(["WIRE-1"], code) == ["a.py:2: no such rule: WIRE-99"]
+
+
+def test_files_that_the_notes_name_exist():
+    names = [
+        (page.name, path)
+        for page in NOTES.glob("*.md")
+        for path in re.findall(
+            r"\b(?:natsproto|jetstream|tests|docs)/[\w/]+\.(?:py|md)", page.read_text()
+        )
+    ]
+    assert len(names) > 50
+    assert [each for each in names if not (ROOT / each[1]).exists()] == []
