@@ -15,6 +15,7 @@ import pytest
 
 import jetstream
 import jetstream.blocking
+import jetstream.events
 import natsproto
 from tests.core import MODULES, ROOT, dotted
 
@@ -78,8 +79,10 @@ def classes_named(text: str) -> set[str]:
 
 
 def exported(name: str) -> type | None:
-    found = getattr(jetstream, name, None) or getattr(natsproto, name, None)
-    return found if name in jetstream.__all__ + natsproto.__all__ else None
+    """Return a class that the packages export, or an event of jetstream.events."""
+    if name in jetstream.__all__ + natsproto.__all__:
+        return getattr(jetstream, name, None) or getattr(natsproto, name, None)
+    return getattr(jetstream.events, name, None)
 
 
 def test_every_class_that_a_program_is_handed_can_be_imported():

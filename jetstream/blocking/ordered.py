@@ -9,6 +9,7 @@ from .pull import Batch, Messages, facade_or_none
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
+    from jetstream.events import StreamRecreated
     from jetstream.schema.info import ConsumerInfo
     from natsproto.port import BlockingPort
 
@@ -38,6 +39,14 @@ class OrderedConsumer:
     def cached_info(self) -> ConsumerInfo:
         """The last info of a consumer that a call returned."""
         return self.inner.cached_info
+
+    @property
+    def recreated(self) -> StreamRecreated | None:
+        """The latest discovery that the stream was deleted and created again; None: it never was.
+
+        Messages read after it are of the new stream, from its first one.
+        """
+        return self.inner.recreated
 
     info = blocking(_ordered.OrderedConsumer.info)
     delete = blocking(_ordered.OrderedConsumer.delete)

@@ -1,6 +1,7 @@
 # Written by `python -m tests.facades`. Do not edit.
 
 from jetstream.blocking.pull import Batch, JsMsg, Messages
+from jetstream.events import StreamRecreated
 from jetstream.ordered import api as _ordered
 from jetstream.schema.info import ConsumerInfo
 from natsproto.port import BlockingPort
@@ -29,6 +30,14 @@ class OrderedConsumer:
     @property
     def cached_info(self) -> ConsumerInfo:
         """The last info of a consumer that a call returned."""
+        ...
+
+    @property
+    def recreated(self) -> StreamRecreated | None:
+        """The latest discovery that the stream was deleted and created again; None: it never was.
+
+        Messages read after it are of the new stream, from its first one.
+        """
         ...
 
     def info(self) -> ConsumerInfo:

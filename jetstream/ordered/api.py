@@ -48,6 +48,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from jetstream.api.client import ApiClient
     from jetstream.config import ConsumerConfig
+    from jetstream.events import StreamRecreated
     from jetstream.message import JsMsg
 
 
@@ -168,6 +169,14 @@ class OrderedConsumer:
         """The latest known info of a consumer."""
         assert self.cursor.info is not None
         return self.cursor.info
+
+    @property
+    def recreated(self) -> StreamRecreated | None:
+        """The latest discovery that the stream was deleted and created again; None: it never was.
+
+        Messages read after it are of the new stream, from its first one (ORDERED-31).
+        """
+        return self.cursor.recreated
 
     async def info(self) -> ConsumerInfo:
         """Configuration and state of the present consumer; ConsumerNotFound if there is none."""

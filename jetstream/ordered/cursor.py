@@ -46,6 +46,7 @@ class Cursor:
         "consumer_seq",
         "info",
         "name",
+        "recreated",
         "serial",
         "start",
         "stream",
@@ -63,6 +64,8 @@ class Cursor:
         self.consumer_seq = 0  # of the last message
         self.ready = False
         self.info: ConsumerInfo | None = None
+        #: The latest discovery that the stream was deleted and created again; None: it never was.
+        self.recreated: StreamRecreated | None = None
         # When the stream was created: exactly if STREAM.INFO was asked, else not after that time.
         self._oldest: Timestamp | None = None
         self._exact = False
@@ -125,7 +128,8 @@ class Cursor:
             self._exact = True
             if not same:
                 self._restart()
-                return StreamRecreated(self.stream, before, created)
+                self.recreated = StreamRecreated(self.stream, before, created)
+                return self.recreated
         self.ready = True
         return None
 

@@ -38,6 +38,7 @@ def test_it_does_what_its_twin_does():
     ordered = stream.ordered_consumer(name_prefix="o", filter_subjects="s.>")
     assert isinstance(ordered, OrderedConsumer)
     assert (ordered.name, ordered.stream, ordered.cached_info.num_pending) == ("o_1", "S", 2)
+    assert ordered.recreated is None
     assert repr(ordered) == "<OrderedConsumer o_1 of S>"
     assert ordered.info().num_pending == 1
     assert [msg.data for msg in ordered.fetch(5, no_wait=True)] == [b"1"]

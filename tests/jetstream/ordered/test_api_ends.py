@@ -6,6 +6,7 @@ import pytest
 
 from jetstream.api.client import ApiClient
 from jetstream.errors import JetStreamError, StreamNotFound
+from jetstream.events import StreamRecreated
 from jetstream.machine.cleanup import Cleanup
 from jetstream.ordered.api import open_ordered
 from jetstream.schema.timestamp import Timestamp
@@ -167,6 +168,9 @@ def test_the_stream_of_the_next_consumer(what, answers, pulls, got):
     assert seqs(stage.run(ordered.fetch(3))) == got
     seen = [each for each in sent(stage) if each != "info 2"]
     assert seen == ["pull 1 1", "pull 1 3", "delete 1", "create 2 from 5", "stream", *pulls]
+    # A fetch has no events: the handle says that these are messages of another stream.
+    times = (Timestamp.parse(T[2]), Timestamp.parse(T[4]))
+    assert ordered.recreated == (StreamRecreated("S", *times) if serial == 3 else None)
 
 
 @pytest.mark.rule("ORDERED-30")
