@@ -96,7 +96,7 @@ class Stream:
         if keep is not None:
             body["keep"] = _whole("keep", keep)
         if seq is not None and keep is not None:
-            raise InvalidValue("purge by seq %d and keep %d: only one works" % (seq, keep))
+            raise InvalidValue("seq %d and keep %d of purge cannot be combined" % (seq, keep))
         reply = await self._api.call("STREAM.PURGE.%s" % self.name, body)
         return read_number(reply, "purged")
 
@@ -299,7 +299,7 @@ class Stream:
 def _which(seq: int, last_by_subject: str, next_by_subject: str) -> dict[str, Any]:
     if last_by_subject != "":
         if seq or next_by_subject:
-            text = "last_by_subject %s goes with neither seq %s nor next_by_subject %s"
+            text = "last_by_subject %s cannot be combined with seq %s or next_by_subject %s"
             given = (shorten(last_by_subject), shorten(seq), shorten(next_by_subject))
             raise InvalidValue(text % given)
         return {"last_by_subj": check_subscribe(last_by_subject, "last_by_subject").decode()}

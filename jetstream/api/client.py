@@ -34,8 +34,8 @@ def session_of(client: Client) -> Session:
     session: Session | None = getattr(client, "session", None)
     if session is None:
         raise InvalidValue(
-            "%s is not a client whose calls are awaited; for those of natsproto.adapters.blocking"
-            " and .threads there is jetstream.blocking.JetStream" % shorten(client)
+            "client is not asynchronous: %s; with a client of natsproto.adapters.blocking or"
+            " .threads use jetstream.blocking.JetStream" % shorten(client)
         )
     return session
 

@@ -95,7 +95,7 @@ async def get_by_api(api: ApiClient, stream: str, body: dict[str, Any]) -> Store
         )
     except (KeyError, TypeError, AttributeError, ValueError, InvalidValue) as error:  # GET-9
         raise InvalidResponse(
-            "answer to STREAM.MSG.GET is not valid: %s" % cut_middle(repr(error))
+            "response to STREAM.MSG.GET is not valid: %s" % cut_middle(repr(error))
         ) from error
 
 
@@ -227,12 +227,12 @@ def _read(msg: Msg) -> StoredMsg:
             raise MessageNotFound(NOT_FOUND, _MESSAGE_NOT_FOUND, msg.description.lower())  # GET-3
         if msg.status:
             raise JetStreamError("direct get: %d %s" % (msg.status, cut_middle(msg.description)))
-        raise InvalidResponse("answer to DIRECT.GET is not a stored message: %s" % shorten(block))
+        raise InvalidResponse("response to DIRECT.GET is not a stored message: %s" % shorten(block))
     headers = Headers.decode(VERSION + _LINE_END + added)
     try:
         time = Timestamp.parse(headers.get("Nats-Time-Stamp"))
     except InvalidValue as error:
-        raise InvalidResponse("answer to DIRECT.GET: %s" % error) from None
+        raise InvalidResponse("response to DIRECT.GET is not valid: %s" % error) from None
     return StoredMsg(
         headers.get("Nats-Stream"),
         headers.get("Nats-Subject"),
@@ -246,5 +246,6 @@ def _read(msg: Msg) -> StoredMsg:
 def _number(headers: Headers, name: str) -> int:
     text = headers.get(name) or "0"
     if len(text) > 20 or not all(char in "0123456789" for char in text):
-        raise InvalidResponse("answer to DIRECT.GET has %s %s" % (name, shorten(text)))
+        text = "header %s of a response to DIRECT.GET is not a number: %s" % (name, shorten(text))
+        raise InvalidResponse(text)
     return int(text)

@@ -114,7 +114,7 @@ class ObjectStore:
         """Store data under this name, and replace the object that has it.
 
         The data is bytes, an object with a `read` method, or an iterable, asynchronous or not. Only
-        a few chunks are held in memory. A put that fails or is canceled leaves nothing behind.
+        a few chunks are held in memory. A put that fails or is canceled leaves no chunks.
         """
         ...
 

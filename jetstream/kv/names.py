@@ -37,9 +37,9 @@ def check_key(key: str, *, write: bool = False) -> str:
     """Return a key; raise InvalidName if it is invalid (KV-2), or reserved and `write` (KV-3)."""
     check_chars("key", key, _IN_KEYS, "letters, digits, - / _ = and dots between them", "KV-2")
     if "" in key.split("."):
-        raise InvalidName("key %s has a dot at an end, or two in a row" % shorten(key), "KV-2")
+        raise InvalidName("key has a dot at an end, or two in a row: %s" % shorten(key), "KV-2")
     if write and key.startswith(_RESERVED):
-        text = "key %s: keys that start with _kv are for internal use"
+        text = "key is reserved for internal use: %s starts with _kv"
         raise InvalidName(text % shorten(key), "KV-3")
     return key
 
@@ -49,7 +49,7 @@ def check_filters(filters: str | Sequence[str]) -> list[str]:
     if isinstance(filters, str):
         return [_check_filter(filters)]
     if not isinstance(filters, (list, tuple)) or not filters:
-        text = "keys %s is neither a filter of keys nor a list of them; '>' is all"
+        text = "keys is not a filter or a list of filters: %s; use '>' for all keys"
         raise InvalidValue(text % shorten(filters), "KV-4")
     return [_check_filter(each) for each in filters]
 
@@ -61,6 +61,6 @@ def _check_filter(pattern: str) -> str:
         last = place == len(tokens) - 1
         wild = "*" in token or ">" in token
         if not token or (wild and token != "*" and not (token == ">" and last)):
-            text = "filter %s: its tokens are those of keys, or *, and the last one may be >"
+            text = "filter is not valid: %s; its tokens are those of keys, or *, or > at the end"
             raise InvalidName(text % shorten(pattern), "KV-4")
     return pattern

@@ -89,7 +89,7 @@ class ObjectStore:
                 raise LinkUnreadable(self.bucket, name, why)
             if links > _MOST_LINKS:
                 # OBJ-31
-                raise LinkUnreadable(self.bucket, name, "it is a link to links, without end")
+                raise LinkUnreadable(self.bucket, name, "its chain of links is too long")
             if link.bucket != metas.bucket:
                 store = await self._manager.find(link.bucket)
                 metas = store._metas
@@ -140,7 +140,7 @@ class ObjectStore:
         """Store data under this name, and replace the object that has it.
 
         The data is bytes, an object with a `read` method, or an iterable, asynchronous or not. Only
-        a few chunks are held in memory. A put that fails or is canceled leaves nothing behind.
+        a few chunks are held in memory. A put that fails or is canceled leaves no chunks.
         """
         source = source_of(data, chunk_size or CHUNK)
         with self.lock:
@@ -207,7 +207,9 @@ class ObjectStore:
         ObjectAlreadyExists: an object has this name. A link of this name is replaced.
         """
         if not isinstance(info, ObjectInfo) or not info.name or not info.bucket:
-            raise InvalidValue("%s is not an ObjectInfo of an object" % shorten(info), "OBJ-35")
+            raise InvalidValue(
+                "info is not the ObjectInfo of an object: %s" % shorten(info), "OBJ-35"
+            )
         if info.deleted or info.link is not None:
             what = "is deleted" if info.deleted else "is a link"
             text = "object %s %s: a link cannot point to it"
@@ -218,7 +220,7 @@ class ObjectStore:
         """Add a link to a whole bucket; ObjectAlreadyExists as for `add_link`."""
         bucket = getattr(store, "bucket", None)
         if not isinstance(bucket, str):
-            raise InvalidValue("%s is not an object store" % shorten(store), "OBJ-35")
+            raise InvalidValue("store is not an object store: %s" % shorten(store), "OBJ-35")
         return await self._link(name, ObjectLink(bucket=check_bucket(bucket)))
 
     async def purge_orphans(self, older_than: float = OLDER_THAN) -> int:
@@ -284,7 +286,7 @@ class ObjectStore:
                 setattr(made, name, given[name])
         encode_name(made.name)
         if made.options is not None and made.options.link is not None:
-            text = "object %s is a link: add_link and add_bucket_link make those"
+            text = "object %s is a link; use add_link or add_bucket_link"
             raise InvalidValue(text % shorten(made.name), "OBJ-26")
         return Upload(self._metas, made, chunk_size)
 

@@ -63,7 +63,7 @@ def publish_headers(
         if name not in _OPTIONS:
             known = ", ".join(_OPTIONS + others)
             raise InvalidValue(
-                "there is no option %s; there are %s" % (shorten(name), known), "PUB-9"
+                "unknown option: %s; the options are %s" % (shorten(name), known), "PUB-9"
             )
     headers = options.get("headers")
     pairs = [

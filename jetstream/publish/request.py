@@ -222,7 +222,7 @@ def read_ack(data: bytes) -> PubAck:
     ack = PubAck.from_json(read_reply(data))  # PUB-2
     if not ack.stream:
         # PUB-1: another service replies on this subject, or no stream does.
-        raise InvalidResponse("answer is not an acknowledgment: %s" % shorten(data))
+        raise InvalidResponse("response is not an acknowledgment: %s" % shorten(data))
     return ack
 
 

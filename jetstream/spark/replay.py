@@ -207,7 +207,7 @@ def _stored(answer: bytes) -> _Stored | None:
     except MessageNotFound:
         return None
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        text = "answer to STREAM.MSG.GET is not valid: %s" % cut_middle(repr(error))
+        text = "response to STREAM.MSG.GET is not valid: %s" % cut_middle(repr(error))
         raise InvalidResponse(text) from error
 
 

@@ -40,8 +40,8 @@ def digest(data: bytes) -> str:
     return "SHA-256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode()
 
 
-def told(name: str = "o", data: bytes = b"", chunks: int = 0, **more: Any) -> dict[str, Any]:
-    """What is told about an object with this data."""
+def info_json(name: str = "o", data: bytes = b"", chunks: int = 0, **more: Any) -> dict[str, Any]:
+    """Return the info of an object with this data, as JSON."""
     info = {"name": name, "bucket": "b", "nuid": "N", "size": len(data), "chunks": chunks}
     return {**info, "digest": digest(data), **more}
 

@@ -105,9 +105,9 @@ ANSWERS = [  # call, answers
     (get_key, [kvs.stream(), Status("500 " + TOKEN)]),
     (get_key, [ERROR]),
     (update_key, [kvs.stream(), {"error": {**ERROR["error"], "err_code": 10071}}]),
-    (get_object, [objects.stream(), objects.direct({**objects.told(), "nuid": TOKEN + " "})]),
-    (get_object, [objects.stream(), objects.direct({**objects.told(), "size": TOKEN})]),
-    (get_object, [objects.stream(), objects.direct({**objects.told(), "options": LINK})]),
+    (get_object, [objects.stream(), objects.direct({**objects.info_json(), "nuid": TOKEN + " "})]),
+    (get_object, [objects.stream(), objects.direct({**objects.info_json(), "size": TOKEN})]),
+    (get_object, [objects.stream(), objects.direct({**objects.info_json(), "options": LINK})]),
 ]
 
 

@@ -77,7 +77,7 @@ MADE = {
 }  # fmt: skip
 
 # fmt: off
-DIFFERENT = [  # wanted, what exists, what is told
+DIFFERENT = [  # wanted, existing, expected texts
     (StreamConfig(name="S"), FILLED, []),
     (StreamConfig(name="S", max_msgs=0, max_bytes=-1, num_replicas=1), FILLED, []),
     (StreamConfig(name="S", metadata={}), FILLED, []),
@@ -102,6 +102,6 @@ DIFFERENT = [  # wanted, what exists, what is told
 
 
 @pytest.mark.rule("CALL-17")
-@pytest.mark.parametrize(("wanted", "there", "told"), DIFFERENT)
-def test_differences(wanted, there, told):
-    assert differences(wanted, type(wanted).from_json(there)) == told
+@pytest.mark.parametrize(("wanted", "there", "texts"), DIFFERENT)
+def test_differences(wanted, there, texts):
+    assert differences(wanted, type(wanted).from_json(there)) == texts

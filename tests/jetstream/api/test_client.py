@@ -73,7 +73,7 @@ def test_invalid_prefixes_and_domains(domain, prefix, error):
 
 @pytest.mark.parametrize("client", [None, "nats://127.0.0.1:4222", object()])
 def test_blocking_clients_are_rejected_with_a_hint(client):
-    with pytest.raises(InvalidValue, match=r"there is jetstream\.blocking\.JetStream"):
+    with pytest.raises(InvalidValue, match=r"use jetstream\.blocking\.JetStream"):
         session_of(client)
     stage = Stage()
     assert session_of(stage.client) is stage.client.session
@@ -157,7 +157,7 @@ PAGES = [
     # Rows went away meanwhile.
     ([{"total": 3, "limit": 2, "rows": ["a", "b"]}, {"total": 2, "rows": []}], [0, 2], ["a", "b"]),
     ([{"total": 9, "limit": 2, "rows": ["a", "b"]}, {"total": 9, "rows": []}], [0, 2], ["a", "b"]),
-    # Nobody could tell about b.
+    # No server described b.
     (
         [
             {"total": 3, "limit": 2, "rows": ["a"], "missing": ["b"]},

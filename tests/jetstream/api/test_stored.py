@@ -100,7 +100,7 @@ GOOD = {"subject": "s.x", "seq": 3, "time": TIME}
 )
 def test_by_the_api_invalid_answers(reply):
     stage = Stage(reply)
-    with pytest.raises(InvalidResponse, match=r"answer to STREAM\.MSG\.GET is not valid"):
+    with pytest.raises(InvalidResponse, match=r"response to STREAM\.MSG\.GET is not valid"):
         stage.run(get_by_api(api(stage), "S", {"seq": 3}))
 
 

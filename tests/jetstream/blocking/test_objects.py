@@ -21,11 +21,11 @@ from tests.jetstream.object_stores import (
     created,
     delivery,
     direct,
+    info_json,
     listed,
     short,
     stream,
     token,
-    told,
 )
 from tests.jetstream.stages import Cancelled
 from tests.jetstream.support import SILENCE, Stage
@@ -59,7 +59,7 @@ def make(*answers):
     "data", [b"12345", io.BytesIO(b"12345"), [b"123", b"", b"45"], iter([b"12345"])]
 )
 def test_put(data):
-    stage, store = make(*[ack(1), ack(2), ack(3)], NOT_FOUND, ack(9), by_api(told(), 9))
+    stage, store = make(*[ack(1), ack(2), ack(3)], NOT_FOUND, ack(9), by_api(info_json(), 9))
     info = store.put("o", data, chunk_size=2, description="d", metadata={"k": "v"})
     assert (info.size, info.chunks, info.description, info.metadata) == (5, 3, "d", {"k": "v"})
     assert [pub.data for pub in stage.pubs[:3]] == [b"12", b"34", b"5"]
@@ -88,7 +88,7 @@ def chunks(*parts):
 
 
 def test_a_reader():
-    info = direct(told(data=b"12345", chunks=3))
+    info = direct(info_json(data=b"12345", chunks=3))
     _, store = make(info, created(NAME, 3), chunks(b"12", b"34", b"5"), SILENCE)
     with store.get("o") as reader:
         assert isinstance(reader, ObjectReader)
@@ -104,7 +104,7 @@ def test_a_reader():
 
 
 def test_a_watch():
-    rows = [told("a"), told("b"), told("c"), told("d")]
+    rows = [info_json("a"), info_json("b"), info_json("c"), info_json("d")]
     comes = [
         delivery(
             "$O.b.M." + token(row["name"]), json.dumps(row).encode(), number + 1, 3 - number, NAME
@@ -130,6 +130,6 @@ def test_a_watch():
 
 
 def test_the_rest():
-    _, store = make(direct(told()), stream())
+    _, store = make(direct(info_json()), stream())
     assert store.get_info("o").name == "o"
     assert store.status().size == 99

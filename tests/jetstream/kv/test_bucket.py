@@ -27,7 +27,7 @@ CONFIG = {"name": "B_b", "max_age": 60 * 10**9, "compression": "s2", "metadata":
 PLACE = {"Nats_Subject": "s.a", "Nats_Sequence": 7, "Nats_Time_Stamp": TIME}
 FOUND = Status("", b"v", Nats_Stream="S", **PLACE)
 BY_API = {"message": {"subject": "s.a", "seq": 7, "time": TIME, "data": "dg=="}}
-TOLD = {**CONFIG, "description": "d", "storage": "memory", "num_replicas": 3}
+INFO = {**CONFIG, "description": "d", "storage": "memory", "num_replicas": 3}
 
 
 @pytest.mark.rule("KV-1", "OBJ-1")
@@ -117,7 +117,7 @@ def test_a_status():
     class Status(BucketStatus):
         PREFIX = "B_"
 
-    status = Status(StreamInfo.from_json({"config": TOLD}))
+    status = Status(StreamInfo.from_json({"config": INFO}))
     assert (status.bucket, status.ttl, status.is_compressed) == ("b", 60.0, True)
     assert (status.backing_store, status.metadata) == ("JetStream", {"a": "b"})
     assert (status.description, status.storage, status.replicas) == ("d", "memory", 3)

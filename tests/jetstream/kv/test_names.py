@@ -37,7 +37,7 @@ def test_invalid_keys(key):
 @pytest.mark.rule("KV-3")
 def test_reserved_keys():
     assert check_key("_kv.a") == "_kv.a"
-    with pytest.raises(InvalidName, match="'_kvx': keys that start with _kv are for internal use"):
+    with pytest.raises(InvalidName, match="reserved for internal use: '_kvx' starts with _kv"):
         check_key("_kvx", write=True)
 
 

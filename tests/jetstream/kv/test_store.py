@@ -248,7 +248,7 @@ CREATES = [
     ("purged", [wrong(5), direct("a", 5, b"", "PURGE"), ack(7)], ["0", "get", "5"], 7),
     ("replicated", [wrong(), direct("a", 5, b"", "DEL"), ack(7)], ["0", "get", "5"], 7),
     (
-        "somebody was faster",
+        "another client was first",
         [wrong(5), direct("a", 5, b"", "DEL"), wrong(6)],
         ["0", "get", "5"],
         KeyExists,

@@ -120,7 +120,7 @@ def test_updates_only_has_no_initial_values():
 ENDS = [
     # The bucket has 2 keys, and 5 is its last sequence. Key, sequence, number and pending of what
     # comes; how many of it are initial values.
-    ("nobody writes", [("a", 3, 1, 1), ("c", 5, 2, 0), ("a", 6, 3, 0)], 2),
+    ("no writes", [("a", 3, 1, 1), ("c", 5, 2, 0), ("a", 6, 3, 0)], 2),
     ("counted too low", [("a", 3, 1, 0), ("c", 5, 2, 0), ("a", 6, 3, 0)], 2),
     ("counted too high", [("a", 3, 1, 7), ("c", 5, 2, 7), ("a", 6, 3, 0)], 2),
 ]
@@ -218,7 +218,7 @@ LOOKS = [
     ("gone", [listed(6, a=1)], 1.0),
     ("gone later", [listed(6, a=1, c=1), listed(6, a=1)], 2.0),
     ("no leader", [GONE, listed(6, a=1)], 2.0),
-    ("nobody answers", [NOBODY, listed(6, a=1)], 2.0),
+    ("no responders", [NOBODY, listed(6, a=1)], 2.0),
 ]
 
 
@@ -340,7 +340,7 @@ def test_the_bucket_is_gone():
             stage.run(kv.watch())
     stage, watcher, _ = start(SILENCE, NO_STREAM, keys=1)
     with pytest.raises(BucketNotFound):
-        stage.run(watcher.next_initial())  # it is told by the call
+        stage.run(watcher.next_initial())  # the call reports it
 
 
 # Its end

@@ -28,9 +28,9 @@ from tests.jetstream.object_stores import (
     ack,
     by_api,
     direct,
+    info_json,
     short,
     store,
-    told,
     wrong,
 )
 from tests.jetstream.stages import Cancelled
@@ -56,9 +56,9 @@ def test_watch_targets():
 
 FINDS = [
     # answers; what is asked for; the sequence that is found
-    ([direct(told())], [GET], 7),
+    ([direct(info_json())], [GET], 7),
     ([NOT_FOUND], [GET], None),
-    ([NOBODY, by_api(told(), 8)], [GET, ASK], 8),
+    ([NOBODY, by_api(info_json(), 8)], [GET, ASK], 8),
     ([NOBODY, NO_MESSAGE], [GET, ASK], None),
     ([NOBODY, NO_STREAM], [GET, ASK], BucketNotFound),
 ]
@@ -79,12 +79,12 @@ def test_find(answers, asked, gives):
 
 @pytest.mark.rule("OBJ-11", "OBJ-15")
 def test_find_by_the_leader():
-    stage, metas = make(by_api(told()), by_api(told()), allow_direct=False)
+    stage, metas = make(by_api(info_json()), by_api(info_json()), allow_direct=False)
     for _ in range(2):
         found = stage.run(metas.find("o"))
     assert found.info.mtime == Timestamp.parse(TIME)
     assert short(stage) == [ASK] * 2
-    stage, metas = make(by_api(told()))
+    stage, metas = make(by_api(info_json()))
     stage.run(metas.find("o", leader=True))
     assert stage.asked == [("$JS.API." + ASK, {"last_by_subj": PUT})]
 
@@ -93,13 +93,13 @@ def test_ids():
     block = b"NATS/1.0\r\nNats-Msg-Id: me\r\n\r\n"
     odd = b"NATS/1.0\r\nNats-Msg-Id\r\n\r\n"
     for headers, id in ((b"", ""), (block, "me"), (odd, "")):
-        stage, metas = make(by_api(told(), 7, headers), allow_direct=False)
+        stage, metas = make(by_api(info_json(), 7, headers), allow_direct=False)
         assert stage.run(metas.find("o")).id == id
 
 
 @pytest.mark.rule("OBJ-16")
 def test_get():
-    stage, metas = make(*[direct(told(deleted=True))] * 2, NOT_FOUND, direct(told()))
+    stage, metas = make(*[direct(info_json(deleted=True))] * 2, NOT_FOUND, direct(info_json()))
     assert stage.run(metas.get("o", True)).deleted
     for _ in range(2):
         with pytest.raises(ObjectNotFound, match="'o' is not in bucket 'b'"):
@@ -124,13 +124,13 @@ def with_id(info, seq, id=ID):
     return by_api(info, seq, b"NATS/1.0\r\nNats-Msg-Id: %s\r\n\r\n" % id.encode())
 
 
-ONE, TWO = told(data=b"1"), told(data=b"22")
+ONE, TWO = info_json(data=b"1"), info_json(data=b"22")
 REPLACES = [
     # answers; the sequences that were expected, "get" and "ask" for reads; sizes before and now
     ("new", [NOT_FOUND, ack(9)], ["get", 0], (None, 0)),
     ("there", [direct(ONE), ack(9)], ["get", 7], (1, 2)),
     pytest.param(
-        "somebody was faster",
+        "another client was first",
         [direct(ONE), wrong(8), by_api(TWO, 8), ack(9)],
         ["get", 7, "ask", 8],
         (2, 3),
@@ -273,7 +273,7 @@ def test_prefixes(options, front, api):
 @pytest.mark.rule("OBJ-24")
 def test_obsolete_chunks_are_purged():
     stage, metas = make(PURGED, NO_STREAM, NO_STREAM)
-    info = ObjectInfo.from_json(told())
+    info = ObjectInfo.from_json(info_json())
     stage.run(metas.purge_chunks(info))
     assert stage.asked == []
     info.chunks = 2
@@ -286,7 +286,7 @@ def test_obsolete_chunks_are_purged():
 @pytest.mark.rule("OBJ-24")
 def test_chunks_of_an_object_that_another_client_deleted():
     stage, metas = make(PURGED)
-    stage.run(metas.purge_chunks(ObjectInfo.from_json(told(deleted=True))))
+    stage.run(metas.purge_chunks(ObjectInfo.from_json(info_json(deleted=True))))
     assert stage.asked == [("$JS.API.STREAM.PURGE.OBJ_b", {"filter": "$O.b.C.N"})]
 
 
@@ -311,7 +311,11 @@ UNANSWERED = [
 def test_an_unanswered_purge_is_repeated(answers, error):
     """The purge is repeated, whether its caller still waits or not."""
     calls = [
-        (lambda metas: metas.purge_chunks(ObjectInfo.from_json(told(chunks=2))), "$O.b.C.N", {}),
+        (
+            lambda metas: metas.purge_chunks(ObjectInfo.from_json(info_json(chunks=2))),
+            "$O.b.C.N",
+            {},
+        ),
         (lambda metas: metas.purge_info("o", 7), PUT, {"seq": 8}),
     ]
     for call, subject, more in calls:
@@ -333,8 +337,8 @@ async def cancel(waitable):
 @pytest.mark.rule("OBJ-34")
 @pytest.mark.parametrize("deleted", [True, False])
 def test_a_deletion_in_doubt(deleted):
-    stage, metas = make(by_api(told(deleted=deleted)), *[PURGED] * 3 * deleted)
-    metas.purge_if_deleted(ObjectInfo.from_json(told(chunks=2)))
+    stage, metas = make(by_api(info_json(deleted=deleted)), *[PURGED] * 3 * deleted)
+    metas.purge_if_deleted(ObjectInfo.from_json(info_json(chunks=2)))
     assert swept(stage) == [{"last_by_subj": PUT}, *[{"filter": "$O.b.C.N"}] * 3 * deleted]
 
 

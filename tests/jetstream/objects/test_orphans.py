@@ -16,12 +16,12 @@ from tests.jetstream.object_stores import (
     by_api,
     created,
     delivery,
+    info_json,
     listed,
     short,
     store,
     stream,
     token,
-    told,
 )
 from tests.jetstream.support import SILENCE
 
@@ -51,18 +51,22 @@ def look(place, *rows):
 
 
 def chunk(time=TIME):
-    answer = by_api(told())
+    answer = by_api(info_json())
     answer["message"]["time"] = time
     return answer
 
 
-A, B, GONE = told("a", nuid="A"), told("b", nuid="B"), told("c", nuid="C", deleted=True)
+A, B, GONE = (
+    info_json("a", nuid="A"),
+    info_json("b", nuid="B"),
+    info_json("c", nuid="C", deleted=True),
+)
 # As nats.js writes it: without nuid, size and chunks.
 LINK = {"name": "ref", "bucket": "b", "options": {"link": {"bucket": "b", "name": "a"}}}
 BEFORE = "2026-11-15T22:55:50.159073055Z"  # an hour before TIME, when watches begin
 LATER = "2026-11-15T22:55:50.159073056Z"
 ORPHANS = [
-    # chunks; what is told about objects, twice; of each orphan the last chunk, and what is purged
+    # chunks; two listings of infos; the newest chunk of each orphan, and the purges
     ("no chunks", [], [], [], 0),
     ("no orphans", ["A", "B"], [look(0, A, B)], [], 0),
     ("one", ["A", "X"], [look(0, A, B), look(1, A, B)], [chunk(BEFORE), PURGED], 1),
@@ -99,7 +103,7 @@ def test_ages(older_than, removed):
 
 @pytest.mark.rule("OBJ-38")
 def test_an_info_that_cannot_be_read():
-    stage, bucket = store(chunks("X"), *look(0, A, told("b", nuid=">")))
+    stage, bucket = store(chunks("X"), *look(0, A, info_json("b", nuid=">")))
     with pytest.raises(InvalidResponse):
         stage.run(bucket.purge_orphans())
     assert [subject for subject in short(stage) if "PURGE" in subject] == []

@@ -24,10 +24,10 @@ from tests.jetstream.object_stores import (
     by_api,
     digest,
     direct,
+    info_json,
     short,
     store,
     stream,
-    told,
     wrong,
 )
 from tests.jetstream.stages import Cancelled
@@ -40,7 +40,7 @@ GET = "DIRECT.GET.OBJ_b." + INFO
 ASK = "STREAM.MSG.GET.OBJ_b"
 PURGE = "STREAM.PURGE.OBJ_b"
 FULL = {"error": {"code": 503, "err_code": 10077, "description": "maximum bytes exceeded"}}
-STORED = by_api(told(), 99)
+STORED = by_api(info_json(), 99)
 
 
 def start(*answers, chunk_size=2, meta=None, **options):
@@ -84,11 +84,11 @@ def test_chunks(pieces, chunks):
     assert [pub.data for pub in sent] == chunks
     ids = ["%s.%d" % (NUID, number + 1) for number in range(len(chunks))]
     assert [pub.headers.items() for pub in sent] == [[("Nats-Msg-Id", id)] for id in ids]
-    # Only behind them is the object told of.
+    # The info of the object is stored after them.
     rest = [pub.subject.replace("$JS.API.", "") for pub in pubs[len(chunks) :]]
     assert rest == [GET, INFO, ASK]
     assert json.loads(pubs[-2].data) == {
-        **told(data=data, chunks=len(chunks), nuid=NUID),
+        **info_json(data=data, chunks=len(chunks), nuid=NUID),
         "options": {"max_chunk_size": 2},
     }
     assert stage.answers == []
@@ -165,7 +165,7 @@ def test_number_of_chunks_in_flight(chunk_size, most):
     ("chunks", "deleted", "purged"), [(2, False, True), (0, False, False), (0, True, True)]
 )
 def test_chunks_of_the_replaced_object_are_purged(chunks, deleted, purged):
-    before = told(chunks=chunks, nuid="OLD", deleted=deleted)
+    before = info_json(chunks=chunks, nuid="OLD", deleted=deleted)
     stage, upload = start(ack(1), direct(before), ack(9), *[PURGED] * purged, STORED)
     put(stage, upload, b"12")
     bodies = [body for subject, body in stage.asked if PURGE in subject]
@@ -175,7 +175,7 @@ def test_chunks_of_the_replaced_object_are_purged(chunks, deleted, purged):
 
 @pytest.mark.rule("OBJ-24")
 def test_another_client_replaces_the_object_meanwhile():
-    one, two = told(chunks=1, nuid="ONE"), told(chunks=1, nuid="TWO")
+    one, two = info_json(chunks=1, nuid="ONE"), info_json(chunks=1, nuid="TWO")
     answers = [direct(one), wrong(8), by_api(two, 8), ack(9), PURGED, STORED]
     stage, upload = start(ack(1), *answers)
     put(stage, upload, b"12")
@@ -209,7 +209,7 @@ def test_no_chunk_overtakes_another():
 
     async def main():
         await upload.add(b"12")
-        stage.serve()  # nobody is there now
+        stage.serve()  # no responders now
         await upload.add(b"34")
         await upload.add(b"56")
 
@@ -289,7 +289,12 @@ DOUBTS = [
     ("no answer", [SILENCE], PublishInDoubt, True),
     ("refused", [FULL], ApiError, False),
     ("nobody there", [NOBODY] * 3, NoStreamResponse, False),
-    ("too many others", [wrong(8), by_api(told(), 8)] * 49 + [wrong(8)], WrongLastSequence, False),
+    (
+        "too many others",
+        [wrong(8), by_api(info_json(), 8)] * 49 + [wrong(8)],
+        WrongLastSequence,
+        False,
+    ),
 ]
 
 
@@ -297,8 +302,8 @@ DOUBTS = [
 @pytest.mark.parametrize(("name", "answers", "error", "looked"), DOUBTS)
 @pytest.mark.parametrize("chunks", [0, 2])
 def test_the_info_is_not_written(name, answers, error, looked, chunks):
-    old = told(chunks=chunks, nuid="OLD")
-    ours = [by_api(told(nuid=NUID), 9)] if looked else []
+    old = info_json(chunks=chunks, nuid="OLD")
+    ours = [by_api(info_json(nuid=NUID), 9)] if looked else []
     stage, upload = start(ack(1), direct(old), *answers, *ours, PURGED, PURGED)
     with pytest.raises(error):
         put(stage, upload, b"12")
@@ -307,7 +312,7 @@ def test_the_info_is_not_written(name, answers, error, looked, chunks):
     asked = stage.asked
     if looked:
         assert asked[0] == ("$JS.API." + ASK, {"last_by_subj": INFO})
-        # It is there: so the chunks of the one before go.
+        # The info is stored, so the chunks of the replaced object are purged.
         assert [body for _, body in asked[1:]] == [{"filter": "$O.b.C.OLD"}] * chunks
     else:
         assert [body for _, body in asked] == [{"filter": CHUNK}] * 2
@@ -337,7 +342,7 @@ def test_canceled_while_the_info_is_in_doubt():
 @pytest.mark.parametrize("chunks", [0, 2])
 def test_canceled_after_the_info_is_stored(chunks):
     """Its own chunks stay; those of the replaced object are purged."""
-    before = told(chunks=chunks, nuid="OLD")
+    before = info_json(chunks=chunks, nuid="OLD")
     stage, upload = start(ack(1), direct(before), ack(9), SILENCE, PURGED, PURGED)
     put_and_cancel(stage, upload)
     while stage.serve():

@@ -16,8 +16,8 @@ from tests.jetstream.object_stores import (
     by_api,
     created,
     delivery,
+    info_json,
     store,
-    told,
 )
 from tests.jetstream.support import SILENCE, Lost, Status
 
@@ -43,7 +43,7 @@ def chunks(count):
 
 def start(*answers, pending=3, info=None, **config):
     """A reader of an object with three chunks, whose consumer is there."""
-    found = info or told(data=b"12345", chunks=3)
+    found = info or info_json(data=b"12345", chunks=3)
     first = [created(NAME, pending)] if found["size"] else []
     stage, bucket = store(*first, *answers, **config)
     reader = stage.run(open_reader(bucket._metas, ObjectInfo.from_json(found)))
@@ -73,7 +73,7 @@ def test_chunks():
 def test_large_messages():
     stage, bucket = store(created(NAME, 1), comes(b"12345"), SILENCE)
     stage.connection.info.max_payload = 2**24
-    info = ObjectInfo.from_json(told(data=b"12345", chunks=1))
+    info = ObjectInfo.from_json(info_json(data=b"12345", chunks=1))
     stage.run(open_reader(bucket._metas, info))
     assert b'"max_bytes":%d' % (2**24 + 2**17) in stage.pubs[1].data
 
@@ -109,11 +109,11 @@ def test_invalid_sizes(size):
 
 @pytest.mark.rule("OBJ-29")
 def test_an_empty_object():
-    stage, reader = start(info=told())
+    stage, reader = start(info=info_json())
     assert stage.run(reader.read()) == b""
     assert stage.run(all_of(reader)) == []
     assert stage.quiet()
-    stage, reader = start(by_api(told(digest="SHA-256=x")), info=told(digest="SHA-256=x"))
+    stage, reader = start(by_api(info_json(digest="SHA-256=x")), info=info_json(digest="SHA-256=x"))
     with pytest.raises(ObjectCorrupt):
         stage.run(reader.read())
 
@@ -136,7 +136,7 @@ DAMAGES = [
 @pytest.mark.rule("OBJ-29")
 @pytest.mark.parametrize(("name", "answers", "why"), DAMAGES)
 def test_damaged(name, answers, why):
-    found = told(data=b"12345", chunks=3)
+    found = info_json(data=b"12345", chunks=3)
     for after, error in (
         (by_api(found), ObjectCorrupt),
         (by_api({**found, "nuid": "X"}), ObjectChanged),
@@ -155,7 +155,7 @@ def test_damaged(name, answers, why):
 @pytest.mark.rule("OBJ-29")
 @pytest.mark.parametrize("last", [b"6", b"56"])
 def test_the_last_chunk_is_returned_only_if_the_object_is_intact(last):
-    stage, reader = start(comes(b"12", b"34", last), SILENCE, by_api(told()))
+    stage, reader = start(comes(b"12", b"34", last), SILENCE, by_api(info_json()))
     assert [stage.run(reader.__anext__()) for _ in range(2)] == [b"12", b"34"]
     with pytest.raises(ObjectCorrupt):
         stage.run(reader.__anext__())
@@ -163,7 +163,7 @@ def test_the_last_chunk_is_returned_only_if_the_object_is_intact(last):
 
 @pytest.mark.rule("OBJ-29")
 def test_all_chunks_are_missing():
-    stage, reader = start(SILENCE, chunks(0), SILENCE, by_api(told(nuid="X")), pending=0)
+    stage, reader = start(SILENCE, chunks(0), SILENCE, by_api(info_json(nuid="X")), pending=0)
     stage.run(reader.read(0))
     with pytest.raises(ObjectChanged, match="0 bytes in 0 chunks"):
         stage.run(reader.read())
@@ -198,7 +198,7 @@ def test_the_server_counts_too_few():
 @pytest.mark.rule("OBJ-29", "OBJ-30")
 @pytest.mark.parametrize("more", [{"chunks": 0}, {"digest": ""}])
 def test_fields_missing_in_the_info_are_not_compared(more):
-    info = {**told(data=b"12345", chunks=3), **more}
+    info = {**info_json(data=b"12345", chunks=3), **more}
     stage, reader = start(comes(b"12", b"34", b"5"), SILENCE, info=info)
     assert stage.run(reader.read()) == b"12345"
 
@@ -235,7 +235,7 @@ def test_the_bucket_is_gone():
         stage.run(reader.read())
     stage, bucket = store(NO_STREAM)
     with pytest.raises(BucketNotFound):
-        stage.run(open_reader(bucket._metas, ObjectInfo.from_json(told(data=b"1", chunks=1))))
+        stage.run(open_reader(bucket._metas, ObjectInfo.from_json(info_json(data=b"1", chunks=1))))
 
 
 @pytest.mark.rule("KV-39")
@@ -243,7 +243,7 @@ def test_another_account():
     name = "2" * 22
     answer = [created(name, 3), *comes(b"12", b"34", b"5", name=name)]
     stage, bucket = store(answer, SILENCE, info={"prefix": "fromA"})
-    info = ObjectInfo.from_json(told(data=b"12345", chunks=3))
+    info = ObjectInfo.from_json(info_json(data=b"12345", chunks=3))
     reader = stage.run(open_reader(bucket._metas, info))
     assert stage.run(reader.read()) == b"12345"
     assert b"deliver_subject" in stage.pubs[0].data

@@ -15,16 +15,16 @@ from tests.jetstream.object_stores import (
     created,
     delivery,
     direct,
+    info_json,
     listed,
     short,
     store,
     token,
-    told,
 )
 from tests.jetstream.support import SILENCE
 
 NAME = "1" * 22
-STORED = by_api(told())
+STORED = by_api(info_json())
 
 
 def written(stage, name):
@@ -38,14 +38,14 @@ JS_LINK = {"name": "l", "bucket": "b", "options": {"link": {"bucket": "b", "name
 
 @pytest.mark.rule("OBJ-42")
 def test_a_link_of_another_client():
-    stage, bucket = store(direct(JS_LINK), direct(told()))
+    stage, bucket = store(direct(JS_LINK), direct(info_json()))
     assert stage.run(bucket.get("l")).info.name == "o"
     stage, bucket = store(direct(JS_LINK), ack(9))
     stage.run(bucket.delete("l"))
     assert written(stage, "l")[0]["deleted"] is True
     assert stage.answers == []  # there is nothing to purge
     stage, bucket = store(direct(JS_LINK), ack(9), STORED)
-    stage.run(bucket.add_link("l", ObjectInfo.from_json(told())))
+    stage.run(bucket.add_link("l", ObjectInfo.from_json(info_json())))
     assert stage.answers == []
     stage, bucket = store(direct({**JS_LINK, "deleted": True}))
     stage.run(bucket.delete("l"))

@@ -8,14 +8,14 @@ import pytest
 
 from jetstream.api.client import ApiClient
 from jetstream.objects.sweep import PURGING, ExpectedMeta, sweep
-from tests.jetstream.object_stores import NO_MESSAGE, NO_STREAM, PURGED, by_api, told
+from tests.jetstream.object_stores import NO_MESSAGE, NO_STREAM, PURGED, by_api, info_json
 from tests.jetstream.support import NOBODY, SILENCE, Lost, Stage
 
 PURGE = ("$JS.API.STREAM.PURGE.OBJ_b", {"filter": "$O.b.C.NEW"})
 OLD = ("$JS.API.STREAM.PURGE.OBJ_b", {"filter": "$O.b.C.OLD"})
 GET = ("$JS.API.STREAM.MSG.GET.OBJ_b", {"last_by_subj": "$O.b.M.bw=="})
-OURS = by_api(told(nuid="NEW"))
-OTHER = by_api(told(nuid="OLD"))
+OURS = by_api(info_json(nuid="NEW"))
+OTHER = by_api(info_json(nuid="OLD"))
 EMPTY = {"message": {"subject": "$O.b.M.bw==", "seq": 7}}
 SEALED = {"error": {"code": 400, "err_code": 10109, "description": "sealed"}}
 BUSY = {"error": {"code": 503, "err_code": 10008, "description": "unavailable"}}
@@ -70,7 +70,7 @@ LOOKS = [  # what is answered; what is asked; when it was over
     ("ours is", [OURS, *[PURGED] * 3], [GET, *[OLD] * 3], 2.05),
     ("it is empty", [EMPTY, *[PURGED] * 3], [GET, *[PURGE] * 3], 2.05),
     ("the bucket is gone", [NO_STREAM], [GET], 1.0),
-    ("it cannot be told now", [BUSY, NO_STREAM], [GET, GET], 2.0),
+    ("temporary error", [BUSY, NO_STREAM], [GET, GET], 2.0),
     ("later", [SILENCE, b"-ERR", OURS, *[PURGED] * 3], [GET, GET, GET, *[OLD] * 3], 4.05),
     ("the connection is lost", [Lost(), OURS, *[PURGED] * 3], [GET, GET, *[OLD] * 3], None),
 ]
@@ -96,14 +96,14 @@ def test_purge_up_to_a_sequence():
     assert stage.asked == [(PURGE[0], {"filter": "$O.b.M.bw==", "seq": 8})] * 3
 
 
-GONE = by_api(told(nuid="OLD", deleted=True))
+GONE = by_api(info_json(nuid="OLD", deleted=True))
 DELETIONS = [  # what is answered; what is asked
     ("it is deleted", [GONE, *[PURGED] * 3], [GET, *[OLD] * 3]),
-    ("it is there", [OTHER], [GET]),
+    ("the object exists", [OTHER], [GET]),
     ("another one is", [OURS], [GET]),
-    ("another one is deleted", [by_api(told(nuid="NEW", deleted=True))], [GET]),
+    ("another one is deleted", [by_api(info_json(nuid="NEW", deleted=True))], [GET]),
     ("it is not there", [NO_MESSAGE], [GET]),
-    ("it is odd", [by_api({"name": "o", "nuid": "OLD", "deleted": 1})], [GET]),
+    ("invalid info", [by_api({"name": "o", "nuid": "OLD", "deleted": 1})], [GET]),
 ]
 
 

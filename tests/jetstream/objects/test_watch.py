@@ -9,7 +9,15 @@ import pytest
 from jetstream.errors import BucketNotFound
 from jetstream.objects.watch import watch_infos
 from natsproto.errors import InvalidState, InvalidValue, TimeoutExpired
-from tests.jetstream.object_stores import NO_STREAM, created, delivery, listed, store, token, told
+from tests.jetstream.object_stores import (
+    NO_STREAM,
+    created,
+    delivery,
+    info_json,
+    listed,
+    store,
+    token,
+)
 from tests.jetstream.support import SILENCE
 
 NAME = "1" * 22
@@ -19,7 +27,11 @@ def infos(*rows):
     """Messages about objects: name, whether it is deleted; bytes for something else."""
     found = []
     for place, row in enumerate(rows):
-        data = row if isinstance(row, bytes) else json.dumps(told(row[0], deleted=row[1])).encode()
+        data = (
+            row
+            if isinstance(row, bytes)
+            else json.dumps(info_json(row[0], deleted=row[1])).encode()
+        )
         subject = "$O.b.M." + token("x" if isinstance(row, bytes) else row[0])
         found.append(delivery(subject, data, place + 1, len(rows) - 1 - place, NAME))
     return found

@@ -53,7 +53,10 @@ def test_no_options_are_no_headers(options):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"msgid": "1"}, "there is no option 'msgid'; there are headers, msg_id, .* ttl, timeout"),
+        (
+            {"msgid": "1"},
+            "unknown option: 'msgid'; the options are headers, .* ttl, timeout",
+        ),
         ({"msg_id": 0}, "msg_id 0 is not a str"),
         ({"expect_stream": b"S"}, "is not a str"),
         ({"expect_last_msg_id": 1}, "is not a str"),

@@ -56,7 +56,7 @@ def test_results_one_by_one():
     assert stage.run(first.result()) == PubAck(stream="S", seq=1)
     with pytest.raises(WrongStream):
         stage.run(second.result())
-    stage.run(window.flush())  # told already
+    stage.run(window.flush())  # already raised
 
 
 @pytest.mark.rule("PUB-11")
@@ -118,7 +118,7 @@ def test_too_many_unraised_failures_are_raised_by_publish():
     for publication in made:
         with pytest.raises(WrongStream):
             stage.run(publication.result())
-    stage.run(window.publish("s.a"))  # they were told
+    stage.run(window.publish("s.a"))  # the failures were raised
     assert window._machine.failed == []
 
 

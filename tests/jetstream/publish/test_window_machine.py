@@ -44,18 +44,18 @@ def answer(number, data=ACK, block=None):
     return Msg(b"_INBOX.p.%d" % number, 1, b"", data, block)
 
 
-def nobody(number):
+def no_responders(number):
     return answer(number, b"", b"NATS/1.0 503\r\nNats-Subject: s\r\n\r\n")
 
 
-def told(machine, inputs):
+def run(machine, inputs):
     """Pass the inputs to it; return the result of the last one."""
     result = None
     for name, *args in inputs:
         if name == "ack":
             result = machine.receive(answer(*args[:-1]), args[-1])
         elif name == "503":
-            result = machine.receive(nobody(args[0]), args[1])
+            result = machine.receive(no_responders(args[0]), args[1])
         else:
             result = getattr(machine, name)(*args)
     return result
@@ -75,7 +75,7 @@ TABLE = [
     ("PUB-2", "refused", None, [("ack", 1, REFUSED, 0.1)], WrongStream, 0, 5.0),
     ("PUB-10", "not for it", None, [("ack", 2, ACK, 0.1), ("ack", 11, ACK, 0.1)], None, 0, 5.0),
     ("PUB-10", "a second one", None, [("ack", 1, ACK, 0.1), ("ack", 1, REFUSED, 0.2)], 7, 0, 5.0),
-    ("PUB-3", "nobody", None, [("503", 1, 0.1)], None, 0, 0.35),
+    ("PUB-3", "no responders", None, [("503", 1, 0.1)], None, 0, 0.35),
     ("PUB-3", "a look too early", None, [("503", 1, 0.1), ("handle_timer", 0.3)], None, 0, 0.35),
     ("PUB-3", "tried again", None, [("503", 1, 0.1), ("handle_timer", 0.35)], None, 1, 5.35),
     (
@@ -168,7 +168,7 @@ TABLE = [
     ),
     (
         "PUB-3",
-        "refusals are counted anew after a reconnect",
+        "refusals are counted again after a reconnect",
         None,
         [("503", 1, 0), ("handle_timer", 0.25), ("503", 1, 0.25), ("disconnected", 0.3)]
         + [("connected", 9.0), ("503", 1, 9.0)],
@@ -178,7 +178,7 @@ TABLE = [
     ),
     (
         "PUB-14",
-        "nobody after a reconnect proves nothing",
+        "no responders after a reconnect proves nothing",
         ID,
         [("disconnected", 1.0), ("connected", 9.0), ("503", 1, 9.0), ("handle_timer", 9.25)]
         + [("503", 1, 9.25), ("handle_timer", 9.5), ("503", 1, 9.5)],
@@ -207,7 +207,7 @@ TABLE = [
 )
 def test_outcomes_of_a_publish(block, inputs, result, sent, deadline):
     machine, [publication] = window(block)
-    told(machine, inputs)
+    run(machine, inputs)
     assert [order.reply for order in machine.take_effects()] == [b"_INBOX.p.1"] * sent
     # A deadline may be too early, never too late: that is settled when it comes.
     assert machine.deadline == deadline
@@ -236,7 +236,7 @@ def test_patience_while_a_cluster_elects(retries, patience, tries):
     now = 100.0
     count = 1
     while True:
-        machine.receive(nobody(1), now)
+        machine.receive(no_responders(1), now)
         if publication.done:
             break
         assert machine.deadline == now + 0.25
@@ -250,13 +250,13 @@ def test_patience_while_a_cluster_elects(retries, patience, tries):
 @pytest.mark.rule("PUB-4")
 def test_patience_restarts_on_a_new_connection():
     machine, [publication] = window(None, patience=1.0)
-    machine.receive(nobody(1), 0.0)
-    told(machine, [("disconnected", 0.1), ("connected", 100.0)])
+    machine.receive(no_responders(1), 0.0)
+    run(machine, [("disconnected", 0.1), ("connected", 100.0)])
     for now in (100.0, 100.25, 100.5, 100.75):
-        machine.receive(nobody(1), now)
+        machine.receive(no_responders(1), now)
         assert not publication.done
         machine.handle_timer(now + 0.25)
-    machine.receive(nobody(1), 101.0)
+    machine.receive(no_responders(1), 101.0)
     assert isinstance(publication.error, NoStreamResponse)
 
 
@@ -285,11 +285,11 @@ def test_submit_returns_whether_to_arm_the_timer():
         return machine.submit(Publication(NoPort(), Publish(b"s", b"", b"", None)), now, sent)
 
     assert [submit(1.0), submit(1.0), submit(2.0)] == [True, False, False]
-    machine.receive(nobody(1), 2.0)
+    machine.receive(no_responders(1), 2.0)
     assert (machine.deadline, submit(2.1), machine.deadline) == (2.25, False, 2.25)
     machine.handle_timer(2.25)
     assert machine.deadline == 6.0
-    told(machine, [("disconnected", 3.0)])
+    run(machine, [("disconnected", 3.0)])
     assert (submit(3.0, False), machine.deadline) == (False, None)
 
 
@@ -314,7 +314,7 @@ def test_the_timer_is_the_earliest_deadline():
 @pytest.mark.rule("PUB-13")
 def test_kept_publishes_are_resent_in_order():
     machine, made = window(*[ID] * 12, None, max_pending=20)
-    told(machine, [("disconnected", 1.0)])
+    run(machine, [("disconnected", 1.0)])
     late = Publication(NoPort(), Publish(b"s", b"late", b"", None))
     machine.submit(late, 2.0, False)
     assert (replies(machine), late.deadline) == ([], None)
@@ -330,14 +330,14 @@ def test_without_a_connection_publishes_are_kept():
     machine, [publication] = window(None, sent=False)
     assert (machine.deadline, publication.deadline) == (None, None)
     assert machine.handle_timer(100.0) is False
-    told(machine, [("disconnected", 1.0)])  # it was never connected: nothing was on its way
+    run(machine, [("disconnected", 1.0)])  # it was never connected: nothing was on its way
     assert not publication.done
     machine.connected(200.0)
     assert (replies(machine), machine.deadline) == (["_INBOX.p.1"], 205.0)
 
 
 ROOM = [
-    # max_pending, on their way, answered at a time, those who wait are woken
+    # max_pending, in flight, answered at a time, whether waiting callers wake up
     (10, 10, [1] * 10, [False] * 4 + [True] + [False] * 5),
     (10, 10, [3, 3, 3], [False, True, False]),
     (10, 10, [10], [True]),
@@ -371,13 +371,13 @@ def test_failures_make_room_as_well():
     machine, _ = window(None, None, max_pending=2)
     assert machine.handle_timer(5.0) is True
     machine, _ = window(None, None, max_pending=2)
-    told(machine, [("disconnected", 1.0)])
+    run(machine, [("disconnected", 1.0)])
     assert machine in machine.ready
     machine, _ = window(ID, None, max_pending=2)
-    told(machine, [("disconnected", 1.0)])
+    run(machine, [("disconnected", 1.0)])
     assert machine in machine.ready
     machine, _ = window(ID, max_pending=2)
-    told(machine, [("disconnected", 1.0)])
+    run(machine, [("disconnected", 1.0)])
     assert machine.ready == []
 
 
@@ -413,7 +413,7 @@ def test_result_waits_for_the_answer():
 def test_a_publish_that_became_too_large_fails():
     machine, [small, large] = window(ID, ID)
     assert repr(small) == "<Publication to 's', pending>"
-    told(machine, [("disconnected", 1.0), ("connected", 2.0)])
+    run(machine, [("disconnected", 1.0), ("connected", 2.0)])
     error = PayloadTooLarge("2 bytes are above the server's max_payload 1")
     machine.unsent(machine.take_effects()[1], error)
     assert (small.done, large.error) == (False, error)
@@ -424,7 +424,7 @@ def test_a_publish_that_became_too_large_fails():
 @pytest.mark.rule("PUB-16")
 def test_a_failure_is_reported_once():
     machine, made = window(None, None, None)
-    told(machine, [("disconnected", 1.0)])
+    run(machine, [("disconnected", 1.0)])
     for _ in range(2):
         with pytest.raises(PublishInDoubt, match="connection was lost: it may be stored or not"):
             run_sync(made[1].result())
@@ -443,7 +443,7 @@ def test_a_failure_is_reported_once():
 )
 def test_the_end_settles_everything(error, text):
     machine, made = window(None, ID)
-    machine.receive(nobody(1), 0.1)
+    machine.receive(no_responders(1), 0.1)
     assert machine.end(error) is True
     assert [str(publication.error) for publication in made] == [text, text]
     assert machine.ready == made
@@ -457,7 +457,7 @@ def test_nothing_grows():
     machine = AckWindow(INBOX, 10, 5.0, 2)
     for number in range(1, 1001):
         machine.submit(Publication(NoPort(), Publish(b"s", b"", b"", None)), float(number))
-        machine.receive(nobody(number) if number % 3 else answer(number), float(number))
+        machine.receive(no_responders(number) if number % 3 else answer(number), float(number))
         machine.handle_timer(number + 0.25)
         machine.take_effects()
         machine.receive(answer(number), number + 0.5)

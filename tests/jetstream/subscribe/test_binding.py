@@ -127,7 +127,7 @@ def test_comparison_of_filters(found, asked, fit):
         assert fit
 
 
-# As nats-server 2.15.1 tells a consumer that was given nothing but a deliver_subject.
+# The info of a consumer of nats-server 2.15.1 for which only deliver_subject was set.
 PLAIN = {
     "durable_name": "c",
     "name": "c",

@@ -310,12 +310,12 @@ def test_a_failed_deletion_is_reported(answer, events):
     stage, messages, _ = begin(OURS, stream="S")
     stage.answers.append(answer)
     stage.run(messages.unsubscribe())
-    told = []
-    while len(told) < len(events):
+    reported = []
+    while len(reported) < len(events):
         event = stage.run(messages.events.next())
         assert isinstance(event, PushWarning)
-        told.append(type(event.error).__name__)
-    assert told == events
+        reported.append(type(event.error).__name__)
+    assert reported == events
 
 
 @pytest.mark.rule("JSSUB-9")
@@ -338,10 +338,10 @@ def test_where_gaps_are_counted_from(asked, answers, first, gaps):
     target = "d" if asked else FIRST
     stage.deliver(target, first)
     stage.run(messages.next())
-    told = []
+    reported = []
     while messages._machine.events.items:
-        told.append(stage.run(messages.events.next()))
-    assert told == gaps
+        reported.append(stage.run(messages.events.next()))
+    assert reported == gaps
 
 
 @pytest.mark.rule("JSSUB-13", "JSSUB-15")
