@@ -8,7 +8,7 @@ from .pull.api import Puller
 from .pull.options import check_options, default_expires
 from .schema.info import ConsumerInfo
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TypedDict
@@ -43,7 +43,7 @@ class BoundConsumer:
         self.stream = stream
         self.name = name
         self._info: ConsumerInfo | None = None
-        self.puller = Puller(api, stream, name, False)
+        self.puller: Puller = Puller(api, stream, name, False)
         self.puller.looks_up = False  # CONSUME-25
         self._learn(config)
 

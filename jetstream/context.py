@@ -15,7 +15,7 @@ from .api.client import ApiClient, session_of
 from .management import StreamManager
 from .publish.request import Publisher
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 

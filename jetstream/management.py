@@ -33,7 +33,7 @@ from .schema.stream_config import StreamConfig
 from .schema.timestamp import Timestamp
 from .schema.types import MOST_SEQUENCE
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 

@@ -15,7 +15,7 @@ from .schema.info import StreamInfo
 from .schema.timestamp import Timestamp
 from .schema.types import MOST_SEQUENCE
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
@@ -44,8 +44,8 @@ class Stream:
     def __init__(self, streams: StreamManager, api: ApiClient, info: StreamInfo) -> None:
         self._streams = streams
         self._api = api
-        self.name = info.config.name
-        self.cached_info = info
+        self.name: str = info.config.name
+        self.cached_info: StreamInfo = info
 
     async def info(self, *, subjects_filter: str = "", deleted_details: bool = False) -> StreamInfo:
         """Return configuration and state; on request with counts by subject, or deletions."""

@@ -12,7 +12,7 @@ from . import subscription as _subscription
 from .errors import ConnectionClosed, MessagesUnconfirmed
 from .port import blocking, blocking_next, blocking_to, locked_to, run_sync
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from .connection.outbound import Stats
     from .options import ServersLike

@@ -12,7 +12,7 @@ from .session import Session, check_count, check_seconds
 from .subscription import Subscription
 from .wire.text import cut_middle
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -33,9 +33,9 @@ class Client:
         self._connection = connection
         self._port = port
         #: For those who build on a client: its connection and port.
-        self.session = Session(connection, port)
+        self.session: Session = Session(connection, port)
         #: What happens to the connection: iterate, or ask for the next one.
-        self.events = Events(self.session)
+        self.events: Events = Events(self.session)
 
     @property
     def info(self) -> Info | None:

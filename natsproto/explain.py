@@ -19,7 +19,7 @@ from .wire import text as _text
 from .wire.frames import Connect, Err, Info, Msg, Ok, Ping, Pong, Pub, Sub, Unsub
 from .wire.record import Record
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -91,9 +91,9 @@ class Note(Record):
     __slots__ = ("kind", "label", "text")
 
     def __init__(self, kind: str, label: str, text: str) -> None:
-        self.kind = kind
-        self.label = label
-        self.text = text
+        self.kind: str = kind
+        self.label: str = label
+        self.text: str = text
 
 
 class Request(Record):
@@ -102,9 +102,9 @@ class Request(Record):
     __slots__ = ("kind", "name", "subject")
 
     def __init__(self, kind: str, subject: str, name: str) -> None:
-        self.kind = kind
-        self.subject = subject
-        self.name = name
+        self.kind: str = kind
+        self.subject: str = subject
+        self.name: str = name
 
 
 class Explainer:

@@ -12,7 +12,7 @@ from .urls import ServerUrl
 from .wire.subjects import check_publish
 from .wire.text import cut_middle, shorten, show
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import TypeAlias, TypedDict
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from .errors import InvalidState
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar

@@ -6,7 +6,7 @@ from .connection.waitable import Waitable
 from .errors import ConnectionClosed, InvalidValue, NatsError, TimeoutExpired
 from .wire.text import shorten
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from .connection.machine import Connection
     from .connection.waitable import Receiver, Request
@@ -22,8 +22,8 @@ class Session:
     __slots__ = ("connection", "port")
 
     def __init__(self, connection: Connection, port: Port) -> None:
-        self.connection = connection
-        self.port = port
+        self.connection: Connection = connection
+        self.port: Port = port
 
     def deadline(self, timeout: float) -> float:
         """Return the time that is `timeout` seconds from now; 0: do not wait for anything."""

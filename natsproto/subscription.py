@@ -5,7 +5,7 @@ from __future__ import annotations
 from .errors import InvalidState
 from .wire import text as _text
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from .connection.waitable import Mailbox
     from .session import Session

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 FACADES = [
-    # "natsproto.blocking",
+    "natsproto.blocking",
     "jetstream.blocking",
     "jetstream.blocking.kv",
     "jetstream.blocking.objects",

@@ -10,7 +10,7 @@ from natsproto.wire.subjects import check_known_name
 
 from .changes import differences, merge
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from natsproto.wire.text import shorten
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, TypeVar

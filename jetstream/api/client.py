@@ -10,7 +10,7 @@ from natsproto.wire.text import cut_middle, shorten
 
 from .listing import Listing, read_missing, read_offline
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -46,11 +46,11 @@ class ApiClient:
     __slots__ = ("prefix", "session", "timeout")
 
     def __init__(self, session: Session, domain: str, prefix: str, timeout: float) -> None:
-        self.session = session
+        self.session: Session = session
         # CALL-1
-        self.prefix = "$JS.%s.API" % check_known_name("domain", domain) if domain else prefix
+        self.prefix: str = "$JS.%s.API" % check_known_name("domain", domain) if domain else prefix
         check_publish(self.prefix, "API prefix")
-        self.timeout = timeout
+        self.timeout: float = timeout
 
     async def call(
         self,

@@ -7,7 +7,7 @@ from natsproto.errors import InvalidValue
 from natsproto.wire.record import Record
 from natsproto.wire.text import shorten
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -32,10 +32,10 @@ class Counter(Record):
         increment: int | None,
         sources: dict[str, dict[str, int]],
     ) -> None:
-        self.subject = subject
-        self.value = value
-        self.increment = increment
-        self.sources = sources
+        self.subject: str = subject
+        self.value: int = value
+        self.increment: int | None = increment
+        self.sources: dict[str, dict[str, int]] = sources
 
 
 def increment(by: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jetstream.errors import InvalidResponse
 from natsproto.wire.text import shorten
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any, TypeVar

@@ -52,14 +52,14 @@ class Metadata(Record):
         timestamp_ns: int,
         pending: int,
     ) -> None:
-        self.stream = stream
-        self.consumer = consumer
-        self.domain = domain
-        self.delivered = delivered
-        self.stream_seq = stream_seq
-        self.consumer_seq = consumer_seq
-        self.timestamp_ns = timestamp_ns
-        self.pending = pending
+        self.stream: str = stream
+        self.consumer: str = consumer
+        self.domain: str = domain
+        self.delivered: int = delivered
+        self.stream_seq: int = stream_seq
+        self.consumer_seq: int = consumer_seq
+        self.timestamp_ns: int = timestamp_ns
+        self.pending: int = pending
 
 
 def read_metadata(reply: bytes) -> Metadata:

@@ -23,7 +23,7 @@ from natsproto.wire.text import cut_middle, shorten
 
 from .client import encode_json
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -54,12 +54,12 @@ class StoredMsg(Record):
         data: bytes,
         raw_headers: bytes | None = None,
     ) -> None:
-        self.stream = stream
-        self.subject = subject
-        self.seq = seq
-        self.time = time
-        self.data = data
-        self.raw_headers = raw_headers
+        self.stream: str = stream
+        self.subject: str = subject
+        self.seq: int = seq
+        self.time: Timestamp = time
+        self.data: bytes = data
+        self.raw_headers: bytes | None = raw_headers
 
     @property
     def headers(self) -> Headers | None:

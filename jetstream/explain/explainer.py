@@ -22,7 +22,7 @@ from natsproto.wire import text as _text
 
 from .tables import CALLS, HEADERS, PULL_FIELDS, STATUSES
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import Any
 

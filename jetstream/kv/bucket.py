@@ -9,7 +9,7 @@ from natsproto.errors import InvalidName, InvalidValue, NotSupported, RemoteErro
 from natsproto.wire.subjects import LETTERS_AND_DIGITS
 from natsproto.wire.text import shorten
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import Any, Protocol, TypeAlias
 

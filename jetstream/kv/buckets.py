@@ -14,7 +14,7 @@ from jetstream.errors.kv import BucketExists, BucketNotFound
 from .bucket import check_bucket_name, check_given
 from .generic import Generic
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Protocol, TypeVar

@@ -24,7 +24,7 @@ from natsproto.wire.text import cut_middle, shorten
 from .bucket import SAME, BucketStatus, read_stream, write_stream
 from .names import ALL_KEYS, STREAM, check_bucket, prefix_of, stream_of
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TypedDict

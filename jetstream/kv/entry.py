@@ -8,7 +8,7 @@ from natsproto.errors import HeaderError, InvalidValue
 from natsproto.wire.record import Record
 from natsproto.wire.text import shorten
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import Literal, Protocol, TypeAlias
 
@@ -54,12 +54,12 @@ class KeyValueEntry(Record):
         delta: int = 0,
         operation: Operation = PUT,
     ) -> None:
-        self.bucket = bucket
-        self.key = key
-        self.value = value
-        self.revision = revision
-        self.created = created
-        self.delta = delta
+        self.bucket: str = bucket
+        self.key: str = key
+        self.value: bytes = value
+        self.revision: int = revision
+        self.created: Timestamp = created
+        self.delta: int = delta
         self.operation: Operation = operation
 
     @property

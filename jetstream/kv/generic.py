@@ -13,7 +13,7 @@ core is written as
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import Generic as Generic
 else:

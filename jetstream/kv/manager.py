@@ -10,7 +10,7 @@ from .config import GOVERNED, KeyValueConfig, KeyValueStatus
 from .names import STREAM
 from .store import KeyValue
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from jetstream.stream import Stream
 

@@ -8,7 +8,7 @@ from natsproto.wire.text import shorten
 
 from .bucket import check_bucket_name, check_chars
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -8,7 +8,7 @@ from natsproto.session import check_count, check_flag
 
 from .names import ALL_KEYS, check_filters
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TypedDict
@@ -40,11 +40,11 @@ class WatchOptions:
         updates_only: bool = False,
         resume_from_revision: int | None = None,
     ) -> None:
-        self.filters = check_filters(keys)
+        self.filters: list[str] = check_filters(keys)
         check_flag("include_history", include_history)
         check_flag("updates_only", updates_only)
-        self.ignore_deletes = check_flag("ignore_deletes", ignore_deletes)
-        self.meta_only = check_flag("meta_only", meta_only)  # KV-34
+        self.ignore_deletes: bool = check_flag("ignore_deletes", ignore_deletes)
+        self.meta_only: bool = check_flag("meta_only", meta_only)  # KV-34
         resumed = resume_from_revision is not None
         starts: list[tuple[str, DeliverPolicy, bool]] = [
             ("include_history", "all", include_history),
@@ -58,4 +58,4 @@ class WatchOptions:
         if resume_from_revision is not None:
             check_count("resume_from_revision", resume_from_revision, 1, MOST_SEQUENCE, "KV-33")
         self.policy: DeliverPolicy = starts[0][1] if starts else "last_per_subject"
-        self.start = resume_from_revision
+        self.start: int | None = resume_from_revision

@@ -35,7 +35,7 @@ from natsproto.wire.subjects import matches
 
 from .names import ALL_KEYS
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -62,7 +62,7 @@ class Snapshot:
         #: Number of times the stream was asked again.
         self.looks = 0
         #: The last sequence that the stream had when it was asked.
-        self.fence = fence
+        self.fence: int = fence
         self._left = left
         self._seen: set[str] = set()  # while COUNTING: the keys that have arrived
         # While LISTED: for each key how many entries are wanted, how many have arrived, and the

@@ -27,7 +27,7 @@ from .entry import DEL, OPERATION, PURGE, KeyValueEntry, stored_entry
 from .names import ALL_KEYS, STREAM, check_key, prefix_of
 from .watch import KeyLister, KeyWatcher, WatchOptions, WatchTarget, open_watch
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -58,7 +58,7 @@ class KeyValue:
         self._api = api
         self._stream = stream
         config = stream.cached_info.config
-        self.bucket = config.name[len(STREAM) :]
+        self.bucket: str = config.name[len(STREAM) :]
         self._prefix, self._put_prefix = _prefixes(config, self.bucket, api.prefix)
         self._direct = config.allow_direct
         self._target = WatchTarget(

@@ -29,7 +29,7 @@ from .generic import Generic
 from .options import WatchOptions as WatchOptions
 from .snapshot import Lister
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
@@ -77,12 +77,12 @@ class WatchTarget:
         history: int = 1,
         whole: bool = False,
     ) -> None:
-        self.api = api
-        self.stream = stream
-        self.bucket = bucket
-        self.prefix = prefix
-        self.history = history
-        self.whole = whole
+        self.api: ApiClient = api
+        self.stream: str = stream
+        self.bucket: str = bucket
+        self.prefix: str = prefix
+        self.history: int = history
+        self.whole: bool = whole
 
 
 async def open_watch(

@@ -25,7 +25,7 @@ from natsproto.errors import LocalError
 
 from .base import Machine
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from jetstream.api.client import ApiClient
     from jetstream.ordered.recreate import Recreator

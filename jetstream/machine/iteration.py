@@ -9,7 +9,7 @@ from natsproto.session import check_flag
 from .base import Alarm, Machine
 from .workers import CallbackRunner, NoLock, async_call
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from typing import TypeAlias

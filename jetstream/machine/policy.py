@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from .queue import EventLog
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
@@ -57,7 +57,7 @@ class Policy:
     subject = b""
 
     def __init__(self) -> None:
-        self.events = EventLog()
+        self.events: EventLog = EventLog()
 
     @property
     def ready(self) -> bool:

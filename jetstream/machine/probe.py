@@ -21,7 +21,7 @@ from jetstream.errors import JetStreamError
 from jetstream.errors.api import ApiError, ConsumerNotFound, StreamNotFound
 from jetstream.schema.info import ConsumerInfo
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from natsproto.wire.frames import Msg
 
@@ -57,9 +57,9 @@ class Probe:
         self._endpoint = "CONSUMER.INFO.%s.%s" % (stream, name)
         self._tries = 0  # 0: idle
         self._absent = 0
-        self.stream = stream
-        self.name = name
-        self.subject = ("%s.%s" % (prefix, self._endpoint)).encode()
+        self.stream: str = stream
+        self.name: str = name
+        self.subject: bytes = ("%s.%s" % (prefix, self._endpoint)).encode()
         self.due: float | None = None
         self.info: ConsumerInfo | None = None
         self.error: ApiError | None = None

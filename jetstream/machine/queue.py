@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from natsproto.wire.frames import Msg
     from natsproto.wire.record import Record
@@ -55,7 +55,7 @@ class EventLog:
 
     def __init__(self) -> None:
         self.items: list[Record] = []
-        self.total = 0
+        self.total: int = 0
 
     def add(self, event: Record) -> None:
         """Append an event, and drop the oldest if there are too many (CONSUME-19)."""

@@ -28,7 +28,7 @@ from jetstream.errors import (
 )
 from natsproto.wire.record import Record
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from jetstream.errors import PullFailed
     from natsproto.wire.frames import Msg
@@ -76,12 +76,13 @@ class Status(Record):
     __slots__ = ("bytes", "code", "description", "error", "meaning", "messages")
 
     def __init__(self, msg: Msg, consumer: str = "") -> None:
-        self.code = msg.status
-        self.description = msg.description
-        self.meaning, error = _look_up(self.code, self.description)
-        self.error = error(self.code, self.description, consumer)
-        self.messages = header_number(msg.raw_headers or b"", PENDING_MESSAGES)
-        self.bytes = header_number(msg.raw_headers or b"", PENDING_BYTES)
+        self.code: int = msg.status
+        self.description: str = msg.description
+        meaning, error = _look_up(self.code, self.description)
+        self.meaning: str = meaning
+        self.error: PullFailed = error(self.code, self.description, consumer)
+        self.messages: int | None = header_number(msg.raw_headers or b"", PENDING_MESSAGES)
+        self.bytes: int | None = header_number(msg.raw_headers or b"", PENDING_BYTES)
 
     @property
     def refused(self) -> bool:

@@ -19,7 +19,7 @@ from natsproto.errors import InvalidValue, LocalError, NatsError
 from natsproto.session import check_count, check_flag
 from natsproto.wire.text import shorten
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from typing import Concatenate, ParamSpec, Protocol, TypeVar

@@ -13,7 +13,7 @@ from natsproto.wire.text import cut_middle
 
 from .names import STREAM, check_bucket, chunks_of, infos_of, stream_of
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import TypedDict
 

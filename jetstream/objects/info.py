@@ -28,7 +28,7 @@ from natsproto.wire.text import shorten
 
 from .names import encode_url
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import Any, TypedDict
 
@@ -97,7 +97,7 @@ class ObjectLink(Fields):
     bucket: str
     name: str
 
-    FIELDS = (
+    FIELDS: tuple[Field, ...] = (
         Field("bucket", TEXT, "The bucket.", always=True),
         Field("name", TEXT, "The object in that bucket; empty: the whole bucket."),
     )

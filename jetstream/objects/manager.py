@@ -9,7 +9,7 @@ from .config import ObjectStoreConfig, ObjectStoreStatus
 from .names import STREAM
 from .store import ObjectStore
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from jetstream.stream import Stream
 

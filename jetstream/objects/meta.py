@@ -20,7 +20,7 @@ from .info import read_info
 from .names import STREAM, chunks_of, encode_name, front_of, infos_of
 from .sweep import ExpectedMeta, sweep
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -41,9 +41,9 @@ class MetaEntry:
     __slots__ = ("id", "info", "seq")
 
     def __init__(self, msg: StoredMsg) -> None:
-        self.info = read_info(msg.data, msg.time)
-        self.seq = msg.seq
-        self.id = ""
+        self.info: ObjectInfo = read_info(msg.data, msg.time)
+        self.seq: int = msg.seq
+        self.id: str = ""
         try:
             if msg.headers is not None:
                 self.id = msg.headers.get(MSG_ID)

@@ -20,7 +20,7 @@ from natsproto.session import check_seconds
 from .info import read_info
 from .watch import watch_infos
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from .meta import MetaStore
 

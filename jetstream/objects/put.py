@@ -23,7 +23,7 @@ from .meta import is_in_doubt
 from .names import encode_name
 from .sweep import ExpectedMeta, sweep
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from jetstream.publish.window_machine import Publication
     from natsproto.port import Lock

@@ -16,7 +16,7 @@ from natsproto.wire.text import cut_middle, shorten
 
 from .info import same_digest
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing_extensions import Self
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from natsproto.errors import InvalidValue
 from natsproto.wire.text import shorten
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Iterable, Iterator
     from typing import Any, Protocol, TypeAlias

@@ -32,7 +32,7 @@ from .read import ObjectReader, open_reader
 from .source import source_of
 from .watch import ObjectWatcher
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import Any, Protocol, TypeAlias
 
@@ -67,7 +67,7 @@ class ObjectStore:
     def __init__(self, manager: ObjectStoreManager, stream: Stream) -> None:
         self._manager = manager
         self._metas = MetaStore(manager.publisher, manager.api, stream)
-        self.bucket = self._metas.bucket
+        self.bucket: str = self._metas.bucket
         #: For facades: `put` holds it, but not while it reads data, which may use the client.
         self.lock: Lock = NoLock()
 

@@ -30,7 +30,7 @@ from jetstream.errors.api import ApiError, MessageNotFound
 from jetstream.machine.base import Machine
 from natsproto.connection.waitable import NO_RESPONDERS
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -83,11 +83,11 @@ class Sweep(Machine):
         self._reply = b""  # of the last request
         self._tries = 0
         self._rounds = 0
-        self.target = subject
-        self.end_seq = end
-        self.expected = expected
+        self.target: str = subject
+        self.end_seq: int = end
+        self.expected: ExpectedMeta | None = expected
         self.state = PURGING if expected is None else PAUSING
-        self.done = False
+        self.done: bool = False
 
     def connected(self, now: float) -> None:
         if self.state == PAUSING:
@@ -185,10 +185,10 @@ class ExpectedMeta:
     __slots__ = ("deleted", "nuid", "subject", "target")
 
     def __init__(self, subject: str, nuid: str, target: str, *, deleted: bool = False) -> None:
-        self.subject = subject
-        self.nuid = nuid
-        self.target = target
-        self.deleted = deleted
+        self.subject: str = subject
+        self.nuid: str = nuid
+        self.target: str = target
+        self.deleted: bool = deleted
 
     def matches(self, reply: dict[str, Any]) -> bool:
         """Return whether the message in this response has the expected info."""

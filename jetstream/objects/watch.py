@@ -10,7 +10,7 @@ from jetstream.kv.watch import Initial, KeyWatcher, Watcher, WatchOptions, open_
 
 from .info import ObjectInfo, read_info
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from jetstream.kv.entry import KeyValueEntry
 

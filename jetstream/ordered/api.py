@@ -44,7 +44,7 @@ from .cursor import Cursor
 from .policy import InOrder
 from .recreate import CHECK, Recreator
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from jetstream.api.client import ApiClient
     from jetstream.config import ConsumerConfig
@@ -157,7 +157,7 @@ class OrderedConsumer:
         self._fetching = False
         # When to ask whether messages were lost; None: there is no doubt.
         self._look_at: float | None = None
-        self.stream = cursor.stream
+        self.stream: str = cursor.stream
 
     @property
     def name(self) -> str:

@@ -7,7 +7,7 @@ from jetstream.pull.options import check_time
 from natsproto.errors import InvalidValue
 from natsproto.wire.text import shorten
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any

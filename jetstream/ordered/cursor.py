@@ -19,7 +19,7 @@ from jetstream.schema.info import ConsumerInfo
 from natsproto.wire import text as _text
 from natsproto.wire.text import shorten
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -54,15 +54,15 @@ class Cursor:
     )
 
     def __init__(self, stream: str, prefix: str, config: dict[str, Any]) -> None:
-        self.stream = stream
+        self.stream: str = stream
         self._prefix = prefix
         self._config = config
-        self.serial = 0
-        self.name = ""
-        self.start = 0
-        self.ahead = 0
-        self.consumer_seq = 0  # of the last message
-        self.ready = False
+        self.serial: int = 0
+        self.name: str = ""
+        self.start: int = 0
+        self.ahead: int = 0
+        self.consumer_seq: int = 0  # of the last message
+        self.ready: bool = False
         self.info: ConsumerInfo | None = None
         #: The latest discovery that the stream was deleted and created again; None: it never was.
         self.recreated: StreamRecreated | None = None

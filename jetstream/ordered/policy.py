@@ -30,13 +30,14 @@ from jetstream.machine.status import ABSENT, RETRY
 from natsproto.errors import ConnectionLost
 from natsproto.wire.text import cut_middle, shorten
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from jetstream.machine.policy import Effect
     from jetstream.machine.status import Status
     from natsproto.errors import NatsError
     from natsproto.wire.frames import Msg
 
+    from .cursor import Cursor
     from .recreate import Recreator
 
 _RESPONSES = (b"c", b"s", b"x")  # to CONSUMER.CREATE, STREAM.INFO and CONSUMER.DELETE
@@ -54,8 +55,8 @@ class InOrder(Policy):
 
     def __init__(self, recreator: Recreator) -> None:
         super().__init__()
-        self.recreator = recreator
-        self.cursor = recreator.cursor
+        self.recreator: Recreator = recreator
+        self.cursor: Cursor = recreator.cursor
         self._judge = self.cursor.admit
         self.failure: NatsError | None = None
 

@@ -19,7 +19,7 @@ from natsproto.connection.waitable import NO_RESPONDERS
 from .policy import InOrder
 from .recreate import CHECKING, CREATING
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from jetstream.machine.policy import Effect
     from natsproto.errors import NatsError
@@ -40,9 +40,9 @@ class PushInOrder(InOrder):
     def __init__(self, inbox: bytes, recreator: Recreator) -> None:
         super().__init__(recreator)
         self._prefix = inbox + b"."
-        self.subject = inbox + b".d1"
+        self.subject: bytes = inbox + b".d1"
         self._early: list[Msg] = []  # from a consumer that is not ready yet
-        self.early_bytes = 0
+        self.early_bytes: int = 0
 
     def admit(self, msg: Msg, room: bool) -> str:
         if msg.raw_subject.startswith(self._prefix):

@@ -52,7 +52,7 @@ from natsproto.errors import NatsError, TimeoutExpired
 from natsproto.wire import text as _text
 from natsproto.wire.text import shorten
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
@@ -124,7 +124,7 @@ class Recreator:
         max_attempts: int = 0,
         delivers: bool = False,
     ) -> None:
-        self.cursor = cursor
+        self.cursor: Cursor = cursor
         self._api = api  # the prefix of the API
         self._inbox = inbox
         self._timeout = timeout
@@ -138,7 +138,7 @@ class Recreator:
         self._grace_used = False
         self.state = READY if cursor.ready else OFFLINE
         self.due: float | None = None
-        self.failures = 0  # in a row, resets included
+        self.failures: int = 0  # in a row, resets included
         self.error: NatsError | None = None
 
     def take_effects(self) -> list[Order]:

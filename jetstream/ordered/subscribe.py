@@ -14,7 +14,7 @@ from .cursor import Cursor
 from .push import PushInOrder
 from .recreate import Recreator
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from typing import Any

@@ -11,7 +11,7 @@ from natsproto.wire.text import shorten, show
 from .headers import publish_headers
 from .request import no_stream, raise_in_doubt, read_ack
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
@@ -41,7 +41,7 @@ class AtomicBatch:
         self._id = session.connection.new_token()
         self._over = False
         #: How many messages were added.
-        self.size = 0
+        self.size: int = 0
 
     def __repr__(self) -> str:
         return "<AtomicBatch of %d messages%s>" % (self.size, ", over" if self._over else "")

@@ -11,7 +11,7 @@ from .fast_machine import APPEND, COMMIT, END, ENDING, NEW, OVER, START, STARTIN
 from .request import ELECTION, in_cluster
 from .sender import Sender
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 

@@ -42,7 +42,7 @@ from natsproto.wire.text import show
 
 from .request import RETRY_WAIT, read_ack
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from jetstream.schema.info import PubAck
     from natsproto.errors import NatsError
@@ -121,13 +121,13 @@ class FastBatchMachine(Machine):
         self._progress_at = 0.0  # time of the last progress
         self._ask_at = 0.0  # time of the next ping, while a caller waits
         self._kept = 0  # `sent` when the batch was last kept alive
-        self.state = NEW
-        self.limit = 0
-        self.sent = 0
-        self.stored = 0
+        self.state: int = NEW
+        self.limit: int = 0
+        self.sent: int = 0
+        self.stored: int = 0
         self.ack: PubAck | None = None
         self.failure: NatsError | None = None
-        self.lost = 0
+        self.lost: int = 0
         self.losses: list[Loss] = []
 
     # For senders

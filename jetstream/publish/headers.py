@@ -11,7 +11,7 @@ from natsproto.wire.headers import Headers
 from natsproto.wire.subjects import check_known_name, check_publish, check_subscribe
 from natsproto.wire.text import shorten
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import Any, TypedDict
 

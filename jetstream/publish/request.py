@@ -22,7 +22,7 @@ from natsproto.wire.text import shorten
 
 from .headers import publish_headers, schedule_headers
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import NoReturn, TypeAlias
 

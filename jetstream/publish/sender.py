@@ -6,7 +6,7 @@ from natsproto.wire.subjects import check_publish
 
 from .headers import publish_headers
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing_extensions import Self
 

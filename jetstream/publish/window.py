@@ -12,7 +12,7 @@ from .request import ELECTION, in_cluster
 from .sender import Sender
 from .window_machine import AckWindow, Publication
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 

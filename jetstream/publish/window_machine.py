@@ -27,7 +27,7 @@ from natsproto.wire.text import shorten
 
 from .request import RETRY_WAIT, AckReader, make_ack
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from jetstream.schema.info import PubAck
     from natsproto.errors import NatsError
@@ -54,12 +54,12 @@ class Publication(Waitable):
         self.armed = None
         self.waiters = []
         self._port = port
-        self.order = order
-        self.number = 0  # its place in the order of publishing
+        self.order: Publish = order
+        self.number: int = 0  # its place in the order of publishing
         self.answer: Ack | None = None
         self.error: NatsError | None = None
         self.trouble: Trouble | None = None
-        self.error_raised = False  # by `result`
+        self.error_raised: bool = False  # by `result`
 
     @property
     def subject(self) -> str:
@@ -96,10 +96,10 @@ class Trouble:
     __slots__ = ("in_doubt", "refusals", "resting", "started")
 
     def __init__(self, started: float) -> None:
-        self.started = started  # when it began, on this connection
-        self.refusals = 0  # 503s since then
-        self.resting = False  # between a 503 and the next try
-        self.in_doubt = False  # a try before that was not answered: it may be stored
+        self.started: float = started  # when it began, on this connection
+        self.refusals: int = 0  # 503s since then
+        self.resting: bool = False  # between a 503 and the next try
+        self.in_doubt: bool = False  # a try before that was not answered: it may be stored
 
 
 class AckWindow(Machine):
@@ -130,7 +130,7 @@ class AckWindow(Machine):
     ) -> None:
         super().__init__()
         self._prefix = inbox + b"."
-        self.max_pending = max_pending
+        self.max_pending: int = max_pending
         self._ack_timeout = ack_timeout
         self._retries = retries
         self._patience = patience  # PUB-4: for so long 503s are not counted

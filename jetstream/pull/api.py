@@ -30,11 +30,12 @@ from .options import (
     next_subject,
 )
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from jetstream.api.client import ApiClient
     from natsproto.connection import Connection
     from natsproto.errors import NatsError
+    from natsproto.session import Session
     from natsproto.wire.frames import Msg
 
     from .ledger import PullTemplate
@@ -51,13 +52,13 @@ class Puller:
     def __init__(
         self, api: ApiClient, stream: str, name: str, ack_none: bool, pinned: bool = False
     ) -> None:
-        self.session = api.session
+        self.session: Session = api.session
         self._timeout = api.timeout
         self._place = api.prefix, stream, name
         #: Whether consume() may look the consumer up; not where CONSUMER.INFO may reach another
         #: JetStream than pulls do, such as through the import of one subject (CONSUME-25).
         self.looks_up = True
-        self.subject = next_subject(api.prefix, stream, name)
+        self.subject: str = next_subject(api.prefix, stream, name)
         self._name = "consumer %s of stream %s" % (shorten(name), shorten(stream))
         self.ack_none = ack_none
         self.pinned = pinned
@@ -66,8 +67,8 @@ class Puller:
         self._abandoned: list[tuple[Fetcher, list[Msg]]] = []
         # Of the last pull: messages that were sent and did not come, and the status that ended it
         # if that status has no such count.
-        self.lost = 0
-        self.uncounted = 0
+        self.lost: int = 0
+        self.uncounted: int = 0
 
     def fetch(
         self,

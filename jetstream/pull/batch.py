@@ -5,7 +5,7 @@ from __future__ import annotations
 from jetstream.message import JsMsg
 from natsproto.errors import InvalidState
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Generator
     from typing import Any

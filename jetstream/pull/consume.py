@@ -66,9 +66,10 @@ from .pace import Pauses
 from .presence import Presence
 from .room import Room
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from jetstream.machine.probe import Probe
+    from jetstream.machine.queue import EventLog
     from natsproto.errors import NatsError
     from natsproto.wire.frames import Msg
 
@@ -149,11 +150,11 @@ class Consume(Machine):
         self._count_only = not (policy.recreates or self._by_bytes or self._pinned)
         self.policy = policy
         self._admit = policy.admit
-        self.events = policy.events
+        self.events: EventLog = policy.events
         self._queue = MessageQueue()
         self._batch = self._queue.batch
         self._fresh = self._queue.fresh
-        self.ledger = Ledger()
+        self.ledger: Ledger = Ledger()
         self._room = Room(self._limit, self._by_bytes, self.ledger)
         self._presence = Presence(probe)
         self._free_pops = 0  # how many can be taken before there is anything to be done
@@ -167,10 +168,10 @@ class Consume(Machine):
         self._progressed = False  # whether a message arrived since the last pull
         self._silent_at = 0.0  # when two heartbeats are missing since anything arrived
         self._grace_used = False
-        self.buffered_bytes = 0
-        self.dropped = 0
-        self.pin = ""
-        self.stopped = False
+        self.buffered_bytes: int = 0
+        self.dropped: int = 0
+        self.pin: str = ""
+        self.stopped: bool = False
 
     # Calls of the API
 

@@ -25,7 +25,7 @@ from natsproto.errors import ConnectionClosed, ConnectionLost, TimeoutExpired
 
 from .ledger import MARGIN, counted_size, read_pin
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from natsproto.errors import NatsError
     from natsproto.wire.frames import Msg
@@ -104,14 +104,14 @@ class Fetcher(Machine):
         self._probe = b""  # the token of the probe; b"": not sent since the last message
         self._grace_used = False
         self._online = False
-        self.pin = ""
-        self.done = True
-        self.dropped = 0
-        self.open = False
-        self.streaming = False
+        self.pin: str = ""
+        self.done: bool = True
+        self.dropped: int = 0
+        self.open: bool = False
+        self.streaming: bool = False
         self.failure: NatsError | None = None
-        self.lost = 0  # messages that the server has sent, by the status of the pull
-        self.uncounted = 0  # the status code of an end that does not say how many were sent
+        self.lost: int = 0  # messages that the server has sent, by the status of the pull
+        self.uncounted: int = 0  # the status code of an end that does not say how many were sent
         self.messages: list[Msg] = []
 
     def start(

@@ -17,7 +17,7 @@ from jetstream.api.client import encode_json
 from natsproto.wire import text as _text
 from natsproto.wire.record import Record
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import Any
 
@@ -44,13 +44,13 @@ class Pull(Record):
     def __init__(
         self, token: bytes, messages: int, max_bytes: int, ends_at: float, pin: str = ""
     ) -> None:
-        self.token = token  # PULL-2
-        self.asked = messages, max_bytes
-        self.messages = messages
-        self.by_bytes = max_bytes > 0
-        self.bytes = max_bytes
-        self.ends_at = ends_at  # when the server must have ended it
-        self.pin = pin
+        self.token: bytes = token  # PULL-2
+        self.asked: tuple[int, int] = messages, max_bytes
+        self.messages: int = messages
+        self.by_bytes: bool = max_bytes > 0
+        self.bytes: int = max_bytes
+        self.ends_at: float = ends_at  # when the server must have ended it
+        self.pin: str = pin
 
     def book(self, messages: int, size: int) -> tuple[int, int]:
         """Add to what it may bring, not below nothing; returns what was too much to take off."""
@@ -79,8 +79,8 @@ class Ledger:
     def __init__(self) -> None:
         self.open: list[Pull] = []
         self._counted: list[Pull] = []
-        self.late = 0
-        self.late_bytes = 0
+        self.late: int = 0
+        self.late_bytes: int = 0
 
     @property
     def messages(self) -> int:
@@ -197,11 +197,11 @@ class PullTemplate:
         heartbeat: float,
         pinned: bool = False,
     ) -> None:
-        self.subject = subject
+        self.subject: bytes = subject
         self._fields = fields
-        self.expires = expires
-        self.heartbeat = heartbeat
-        self.pinned = pinned
+        self.expires: float = expires
+        self.heartbeat: float = heartbeat
+        self.pinned: bool = pinned
 
     def body(self, batch: int, max_bytes: int, pin: str) -> bytes:
         """Return the payload of a pull: always JSON (PULL-1).

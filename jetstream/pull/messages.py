@@ -5,7 +5,7 @@ from __future__ import annotations
 from jetstream.machine.iteration import Iteration, MachineEvents
 from natsproto.wire.text import show
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ class Batch:
 
     def __init__(self, messages: list[JsMsg], error: NatsError | None) -> None:
         self._messages = messages
-        self.error = error
+        self.error: NatsError | None = error
 
     def __len__(self) -> int:
         return len(self._messages)
@@ -55,7 +55,7 @@ class Messages(Iteration):
         self._consume = machine
         #: What happened: PullWarning, Pinned, Unpinned; ConsumerReset and StreamRecreated of an
         #: ordered one. Iterate, or call next.
-        self.events = PullEvents(session, machine)
+        self.events: PullEvents = PullEvents(session, machine)
 
     @property
     def dropped(self) -> int:

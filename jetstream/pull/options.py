@@ -11,7 +11,7 @@ from natsproto.wire.text import shorten
 
 from .ledger import MANY, PullTemplate
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import Any, TypedDict
 

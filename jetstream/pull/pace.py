@@ -17,8 +17,8 @@ class Pauses:
     __slots__ = ("ends_at", "length")
 
     def __init__(self) -> None:
-        self.ends_at = 0.0
-        self.length = 0.0
+        self.ends_at: float = 0.0
+        self.length: float = 0.0
 
     def restart(self, now: float) -> None:
         """Pause no longer."""

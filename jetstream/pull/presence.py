@@ -16,7 +16,7 @@ from jetstream.machine.probe import GONE
 
 from .pace import Pace, Repeats
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from jetstream.machine.probe import Probe
     from natsproto.errors import NatsError
@@ -47,13 +47,13 @@ class Presence:
     )
 
     def __init__(self, probe: Probe | None) -> None:
-        self.probe = probe
+        self.probe: Probe | None = probe
         self._looks = Pace(FIRST_REPEAT, LONGEST_REPEAT)
         self._absent = Repeats(FIRST_REPEAT, LONGEST_REPEAT)
         self._refusals = Repeats(FIRST_REPEAT, LONGEST_REPEAT)
         self._absences = 0  # 503s in a row
-        self.reply = b""
-        self.doubted = False  # whether `proved` has anything to do
+        self.reply: bytes = b""
+        self.doubted: bool = False  # whether `proved` has anything to do
 
     @property
     def due(self) -> float | None:

@@ -7,7 +7,7 @@ errors in counting, messages were never asked for.
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from .ledger import Ledger
 
@@ -27,7 +27,7 @@ class Room:
         self._by_bytes = by_bytes
         self._ledger = ledger
         self._late_until = 0.0
-        self.most = 2 * limit + (0 if by_bytes else SLACK)
+        self.most: int = 2 * limit + (0 if by_bytes else SLACK)
 
     def takes(self, buffered: int) -> bool:
         """Return True if so much may be buffered (CONSUME-27)."""

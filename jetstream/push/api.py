@@ -6,7 +6,7 @@ from jetstream.events import PushWarning
 from jetstream.machine.iteration import Iteration, MachineEvents
 from natsproto.errors import NatsError
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -35,7 +35,7 @@ class PushMessages(Iteration):
         #: Of an ordered one: its consumers, and how far they have come.
         self.cursor: Cursor | None = None
         #: What happened: PushWarning, Gap, ConsumerSequenceReset. Iterate, or ask for the next.
-        self.events = PushEvents(session, machine)
+        self.events: PushEvents = PushEvents(session, machine)
         # PUSH-15: runs once, when nothing is to come any more and what came was taken.
         self.on_end: Callable[[], Awaitable[object]] | None = None
 

@@ -22,7 +22,7 @@ from jetstream.machine.base import Machine
 from jetstream.machine.probe import GONE, THERE, Probe
 from natsproto.wire.text import shorten
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from natsproto.errors import NatsError
     from natsproto.wire.frames import Msg

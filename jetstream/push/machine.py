@@ -32,9 +32,10 @@ from jetstream.pull.fetch import LATE
 
 from .policy import FLOW_CONTROL, PlainPush
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from jetstream.machine.policy import Policy
+    from jetstream.machine.queue import EventLog
     from natsproto.errors import NatsError
     from natsproto.wire.frames import Msg
 
@@ -76,9 +77,9 @@ class Push(Machine):
         self._max_bytes = MAX_BYTES if max_bytes is None else max_bytes
         self._heartbeat = heartbeat
         self._silence = alarm_after * heartbeat  # PUSH-1
-        self.policy = policy or PlainPush()
+        self.policy: Policy | PlainPush = policy or PlainPush()
         self._admit = self.policy.admit
-        self.events = self.policy.events
+        self.events: EventLog = self.policy.events
         self._queue = MessageQueue()
         self._batch = self._queue.batch
         self._fresh = self._queue.fresh
@@ -93,8 +94,8 @@ class Push(Machine):
         self._answered = b""
         self._answered_at = 0.0
         self.ack_none = ack_none
-        self.dropped = 0
-        self.stopped = False
+        self.dropped: int = 0
+        self.stopped: bool = False
 
     # Calls of the API
 

@@ -19,7 +19,7 @@ from jetstream.api.metadata import read_consumer_seq
 from jetstream.events import ConsumerSequenceReset, Gap
 from jetstream.machine.policy import CONTROL, FULL, KEEP, Policy
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from natsproto.errors import NatsError
     from natsproto.wire.frames import Msg

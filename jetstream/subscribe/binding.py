@@ -26,7 +26,7 @@ from jetstream.errors import (
 )
 from natsproto.wire.text import cut_middle, shorten
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any

@@ -11,7 +11,7 @@ from natsproto.wire.text import shorten
 
 from .binding import check_queue_use, given_names
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
@@ -51,8 +51,8 @@ class ConsumerOptions:
         config: ConsumerConfig | Mapping[str, Any] | None,
         fields: Mapping[str, Any],
     ) -> None:
-        self.given = given_names(config, fields)
-        self.config = ConsumerConfig.of(config, fields)
+        self.given: list[str] = given_names(config, fields)
+        self.config: ConsumerConfig = ConsumerConfig.of(config, fields)
         self.subject = subject
         self.stream = stream
 
@@ -112,14 +112,14 @@ class SubscribeOptions(ConsumerOptions):
     ) -> None:
         super().__init__(subject, stream, config, fields)
         given, made = self.given, self.config
-        self.durable = self._one_of("durable", durable, "durable_name", made.durable_name)
-        self.queue = self._one_of("queue", queue, "deliver_group", made.deliver_group)
-        self.bind = check_flag("bind", bind)
+        self.durable: str = self._one_of("durable", durable, "durable_name", made.durable_name)
+        self.queue: str = self._one_of("queue", queue, "deliver_group", made.deliver_group)
+        self.bind: bool = check_flag("bind", bind)
         if delete_on_end is not None:
             check_flag("delete_on_end", delete_on_end)
         self.delete_on_end = delete_on_end
-        self.name = self._one_of("durable", self.durable, "name", made.name)
-        self.target = made.deliver_subject
+        self.name: str = self._one_of("durable", self.durable, "name", made.name)
+        self.target: str = made.deliver_subject
         self._check()
         if self.queue:
             check_queue(self.queue)
@@ -131,7 +131,7 @@ class SubscribeOptions(ConsumerOptions):
             made.durable_name = self.durable
             if durable:
                 given.append("durable_name")
-        self.given = [name for name in given if not (bind and name == "durable_name")]
+        self.given: list[str] = [name for name in given if not (bind and name == "durable_name")]
         self._set_filter()
         self._check_new()
 
@@ -174,15 +174,15 @@ class Limits:
         max_bytes: int | None,
         nak_on_exit: bool = False,
     ) -> None:
-        self.nak_on_exit = check_flag("nak_on_exit", nak_on_exit)
+        self.nak_on_exit: bool = check_flag("nak_on_exit", nak_on_exit)
         check_seconds("alarm_after", alarm_after)
         if alarm_after < 1:
             raise InvalidValue(
                 "alarm_after %s is less than one heartbeat" % shorten(alarm_after), "JSSUB-13"
             )
         self.alarm_after = alarm_after
-        self.max_messages = _limit("max_pending_messages", max_messages)
-        self.max_bytes = _limit("max_pending_bytes", max_bytes)
+        self.max_messages: int | None = _limit("max_pending_messages", max_messages)
+        self.max_bytes: int | None = _limit("max_pending_bytes", max_bytes)
 
 
 def _limit(name: str, value: int | None) -> int | None:
@@ -215,7 +215,7 @@ class OrderedSubscribeOptions(ConsumerOptions):
         self._set_filter()
         if made.deliver_policy == "last_per_subject" and not made.filter_subjects:
             made.filter_subject = made.filter_subject or ">"
-        self.heartbeat = made.idle_heartbeat or HEARTBEAT
+        self.heartbeat: float = made.idle_heartbeat or HEARTBEAT
         made.ack_policy = "none"
         full = ConsumerConfig.from_json(ordered_push_config(made.to_json(), self.heartbeat))
         full.deliver_subject = "inbox"

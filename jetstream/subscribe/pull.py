@@ -35,7 +35,7 @@ from natsproto.wire.text import cut_middle
 from .binding import bind
 from .options import ConsumerOptions
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
@@ -90,10 +90,10 @@ class PullSubscribeOptions(ConsumerOptions):
     ) -> None:
         super().__init__(subject, stream, config, fields)
         made = self.config
-        self.bind = check_flag("bind", bind)
+        self.bind: bool = check_flag("bind", bind)
         self._check()
-        self.durable = self._one_of("durable", durable, "durable_name", made.durable_name)
-        self.name = self.durable or made.name
+        self.durable: str = self._one_of("durable", durable, "durable_name", made.durable_name)
+        self.name: str = self.durable or made.name
         if bind and not self.name:
             raise InvalidValue("bind needs the name of a consumer: durable or name", "PSUB-2")
         found_filter = made.filter_subject
@@ -101,7 +101,7 @@ class PullSubscribeOptions(ConsumerOptions):
         if bind:
             made.filter_subject = found_filter  # a filter that was not given is not compared
             check_known_name("consumer", self.name)
-            self.given = [name for name in self.given if name != "durable_name"]
+            self.given: list[str] = [name for name in self.given if name != "durable_name"]
         else:
             if durable:
                 made.durable_name = durable
@@ -170,7 +170,7 @@ class PullSubscription:
         self._consumer = consumer
         self._puller = consumer.puller
         #: Whether it was unsubscribed.
-        self.closed = False
+        self.closed: bool = False
 
     @property
     def cached_info(self) -> ConsumerInfo | None:

@@ -27,7 +27,7 @@ from natsproto.errors import NatsError
 
 from .binding import bind
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 

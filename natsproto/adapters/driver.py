@@ -25,7 +25,7 @@ try:
 except ImportError:  # MicroPython
     warnings = None  # type: ignore[assignment]
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
     from typing import Any, TypeAlias

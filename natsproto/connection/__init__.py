@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from natsproto.lazy import lazy_names
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from .machine import Connection as Connection
 else:

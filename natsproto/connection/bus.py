@@ -12,7 +12,7 @@ from natsproto.events import EventQueue
 
 from .timers import Timers
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from natsproto.events import Event
 
@@ -27,12 +27,12 @@ class Bus:
     def __init__(self) -> None:
         #: The waitables whose callers the adapter has to wake.
         self.ready: list[Waitable] = []
-        self.events = EventQueue()
-        self.timers = Timers()
+        self.events: EventQueue = EventQueue()
+        self.timers: Timers = Timers()
         #: Whether SUB, UNSUB and PING can be sent.
-        self.online = False
+        self.online: bool = False
         #: Why the connection is closed for good; "" while it is open.
-        self.closed = ""
+        self.closed: str = ""
 
     def emit(self, event: Event) -> None:
         """Notify the readers of events."""

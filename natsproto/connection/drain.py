@@ -15,7 +15,7 @@ from natsproto.errors import ConnectionClosed, ConnectionLost, TimeoutExpired
 
 from .waitable import Request
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from natsproto.errors import NatsError
 

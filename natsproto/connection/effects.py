@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from natsproto.wire.record import Record
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
@@ -24,9 +24,9 @@ class Dial(Record):
     __slots__ = ("host", "port", "shuffle")
 
     def __init__(self, host: str, port: int, shuffle: bool) -> None:
-        self.host = host
-        self.port = port
-        self.shuffle = shuffle
+        self.host: str = host
+        self.port: int = port
+        self.shuffle: bool = shuffle
 
 
 class StartTls(Record):
@@ -35,7 +35,7 @@ class StartTls(Record):
     __slots__ = ("hostname",)
 
     def __init__(self, hostname: str) -> None:
-        self.hostname = hostname
+        self.hostname: str = hostname
 
 
 class Hangup(Record):
@@ -50,7 +50,7 @@ class Publish(Record):
     __slots__ = ("block", "data", "reply", "subject")
 
     def __init__(self, subject: bytes, data: bytes, reply: bytes, block: bytes | None) -> None:
-        self.subject = subject
-        self.data = data
-        self.reply = reply
-        self.block = block
+        self.subject: bytes = subject
+        self.data: bytes = data
+        self.reply: bytes = reply
+        self.block: bytes | None = block

@@ -17,7 +17,7 @@ from natsproto.events import LameDuck as LameDuckEvent
 
 from .waitable import Request, Waitable
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from .bus import Bus
     from .servers import Rng
@@ -36,7 +36,7 @@ class LameDuck:
         self._rng = rng
         self._noticed = False
         #: When to leave.
-        self.timer = Waitable()
+        self.timer: Waitable = Waitable()
         #: The PING before leaving; None until then.
         self.fence: Request | None = None
 

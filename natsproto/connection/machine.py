@@ -73,17 +73,74 @@ from .tokens import Tokens
 from .transport import Transport
 from .waitable import Fence, Mailbox, Request, Waitable
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Protocol
+
     from natsproto.errors import MessagesUnconfirmed
     from natsproto.events import EventQueue
     from natsproto.options import Options
+    from natsproto.wire.encode import BytesLike
     from natsproto.wire.frames import Frame
+    from natsproto.wire.headers import HeadersLike
 
-    from .effects import Effect
+    from .effects import Effect, Publish
     from .outbound import Stats
     from .servers import Rng
-    from .waitable import Receiver
+    from .waitable import MultiRequest, Receiver
+
+    # The types of commands that have keywords.
+
+    class PublishCall(Protocol):
+        """The type of Connection.publish."""
+
+        def __call__(
+            self,
+            subject: str,
+            data: BytesLike = b"",
+            reply: str = "",
+            headers: HeadersLike | None = None,
+        ) -> bool: ...
+
+    class SubscribeCall(Protocol):
+        """The type of Connection.subscribe."""
+
+        def __call__(self, subject: str, receiver: Receiver, *, queue: str = "") -> int: ...
+
+    class UnsubscribeCall(Protocol):
+        """The type of Connection.unsubscribe."""
+
+        def __call__(self, sid: int, *, after: int = 0) -> None: ...
+
+    class RequestCall(Protocol):
+        """The type of Connection.start_request."""
+
+        def __call__(
+            self,
+            subject: str,
+            data: BytesLike = b"",
+            *,
+            deadline: float,
+            headers: HeadersLike | None = None,
+            wildcards: bool = False,
+        ) -> Request: ...
+
+    class GatherCall(Protocol):
+        """The type of Connection.start_gather."""
+
+        def __call__(
+            self,
+            subject: str,
+            data: BytesLike = b"",
+            *,
+            deadline: float,
+            headers: HeadersLike | None = None,
+            max_msgs: int = 0,
+            stall: float = 0.0,
+            max_bytes: int = 0,
+        ) -> MultiRequest: ...
+
 
 _AWAITED = {DIALING: "a connection", OPENING: "INFO", SECURING: "TLS", GREETING: "PONG"}
 
@@ -130,44 +187,46 @@ class Connection:
     )
 
     def __init__(self, options: Options, *, rng: Rng, tokens: Tokens | None = None) -> None:
-        self.options = options
+        self.options: Options = options
         self._rng = rng
-        self.tokens = tokens or Tokens(rng.randrange)
-        self.state = NEW
+        self.tokens: Tokens = tokens or Tokens(rng.randrange)
+        self.state: str = NEW
         self._alarm = Waitable()  # the deadline of the state
         self._effects: list[Effect] = []
         #: Settled by the first connection, or when there is none.
-        self.opened = Request("connect")
+        self.opened: Request = Request("connect")
         #: What the server said about itself last.
         self.info: Info | None = None
         self._drain: Drain | None = None
         self._closing: Drain | None = None  # the graceful close
         self._loss: MessagesUnconfirmed | None = None  # at the end, until it is reported
         # The parts
-        self.bus = bus = Bus()
-        self.pool = Pool(options, rng)
-        self.attempts = Attempts(self.pool)
+        bus = Bus()
+        self.bus: Bus = bus
+        self.pool: Pool = Pool(options, rng)
+        self.attempts: Attempts = Attempts(self.pool)
         self.transport: Transport | None = None
-        self.outbound = outbound = Outbound(bus, options.max_pending_out)
+        outbound = Outbound(bus, options.max_pending_out)
+        self.outbound: Outbound = outbound
         self.stats: Stats = outbound.stats
-        self.subscriptions = Subscriptions(bus, outbound, self.tokens)
-        self.requests = Requests(bus, outbound, self.subscriptions, options, rng)
-        self.pings = Pings(bus, outbound)
+        self.subscriptions: Subscriptions = Subscriptions(bus, outbound, self.tokens)
+        self.requests: Requests = Requests(bus, outbound, self.subscriptions, options, rng)
+        self.pings: Pings = Pings(bus, outbound)
         self.lame_duck: LameDuck | None = None
         # Commands that are those of a part, bound once: no call is added on the hot path.
-        self.publish = outbound.publish
-        self.respond = outbound.respond
-        self.send = outbound.send
-        self.withdraw = outbound.withdraw
-        self.subscribe = self.subscriptions.subscribe
-        self.unsubscribe = self.subscriptions.unsubscribe
-        self.apply = self.subscriptions.apply
-        self.start_request = self.requests.start_request
-        self.start_gather = self.requests.start_gather
-        self.new_inbox = self.requests.new_inbox
-        self.new_token = self.requests.new_token
-        self.start_flush = self.pings.start_flush
-        self.wake_at = bus.wake_at
+        self.publish: PublishCall = outbound.publish
+        self.respond: Callable[[bytes, bytes], bool] = outbound.respond
+        self.send: Callable[[Publish], None] = outbound.send
+        self.withdraw: Callable[[], None] = outbound.withdraw
+        self.subscribe: SubscribeCall = self.subscriptions.subscribe
+        self.unsubscribe: UnsubscribeCall = self.subscriptions.unsubscribe
+        self.apply: Callable[[Receiver], None] = self.subscriptions.apply
+        self.start_request: RequestCall = self.requests.start_request
+        self.start_gather: GatherCall = self.requests.start_gather
+        self.new_inbox: Callable[[], str] = self.requests.new_inbox
+        self.new_token: Callable[[], str] = self.requests.new_token
+        self.start_flush: Callable[[float | None], Request] = self.pings.start_flush
+        self.wake_at: Callable[[Waitable, float], None] = bus.wake_at
 
     @property
     def closed(self) -> str:

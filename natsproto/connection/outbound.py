@@ -31,7 +31,7 @@ from natsproto.wire.text import cut_middle
 
 from .waitable import Waitable
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from natsproto.wire.encode import BytesLike
     from natsproto.wire.frames import Info
@@ -55,11 +55,11 @@ class Stats(Record):
     __slots__ = ("connects", "in_bytes", "in_msgs", "out_bytes", "out_msgs")
 
     def __init__(self) -> None:
-        self.in_msgs = 0
-        self.in_bytes = 0
-        self.out_msgs = 0
-        self.out_bytes = 0
-        self.connects = 0
+        self.in_msgs: int = 0
+        self.in_bytes: int = 0
+        self.out_msgs: int = 0
+        self.out_bytes: int = 0
+        self.connects: int = 0
 
     @property
     def reconnects(self) -> int:
@@ -93,23 +93,23 @@ class Outbound:
     def __init__(self, bus: Bus, max_pending: int) -> None:
         self._bus = bus
         self._max_pending = max_pending  # bytes that may wait for a connection
-        self.stats = Stats()
+        self.stats: Stats = Stats()
         self.frames: list[bytes] = []
-        self.size = 0
-        self.writable = Waitable()
+        self.size: int = 0
+        self.writable: Waitable = Waitable()
         self._large = False  # whether any of the frames is
         self._fleeting: set[int] = set()  # places in `frames` of what dies with the transport
-        self.holding = True
+        self.holding: bool = True
         self._held: list[bytes] = []
         self._held_size = 0
         self._info: Info | None = None
-        self.max_payload = _NO_LIMIT
+        self.max_payload: int = _NO_LIMIT
         #: b"PUB subject " of each subject that was checked before.
         self.checked: dict[str, bytes] = {}
         self._sizes: dict[int, bytes] = {}  # b"16\r\n" of small sizes that were used before
         self._inbox = b"\n"  # how the reply subject of a request starts; so far none does
         #: Messages in `stats` whose sender waits for a response, and so learns of their loss.
-        self.answerable = 0
+        self.answerable: int = 0
 
     # Publishing
 

@@ -25,7 +25,7 @@ from natsproto.wire import encode
 
 from .waitable import Fence, Request
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from natsproto.errors import NatsError
 

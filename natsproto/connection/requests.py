@@ -23,7 +23,7 @@ from natsproto.wire import text as _text
 from .outbound import reply_of, size_of
 from .waitable import MultiRequest, Receiver, Request
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from natsproto.options import Options
     from natsproto.wire.encode import BytesLike
@@ -45,7 +45,7 @@ class Inbox(Receiver):
     def __init__(self, inbox: bytes, timers: Timers) -> None:
         super().__init__()
         self.subject = inbox + b".*"  # REQ-1
-        self.prefix = inbox + b"."
+        self.prefix: bytes = inbox + b"."
         self._timers = timers
         #: The requests that wait, by token.
         self.open: dict[bytes, Request] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from natsproto.errors import AuthorizationFailed, PermissionDenied, ServerFailed
 from natsproto.wire import text as _text
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from natsproto.errors import NatsError
 

@@ -40,7 +40,7 @@ from natsproto.options import read_servers
 from natsproto.urls import ServerUrl
 from natsproto.wire.text import cut_middle
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import Protocol
 
@@ -71,13 +71,13 @@ class Server:
     __slots__ = ("auth_error", "discovered", "failures", "last_error", "name", "tls_name", "url")
 
     def __init__(self, url: ServerUrl, discovered: bool, tls_name: str) -> None:
-        self.url = url
-        self.name = str(url)
-        self.discovered = discovered
-        self.tls_name = tls_name
-        self.failures = 0
+        self.url: ServerUrl = url
+        self.name: str = str(url)
+        self.discovered: bool = discovered
+        self.tls_name: str = tls_name
+        self.failures: int = 0
         self.last_error: Exception | None = None
-        self.auth_error = ""
+        self.auth_error: str = ""
 
     def __repr__(self) -> str:
         origin = "discovered" if self.discovered else "configured"

@@ -23,7 +23,7 @@ from natsproto.wire import encode, subjects
 from natsproto.wire import text as _text
 from natsproto.wire.frames import Msg
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -44,7 +44,7 @@ class Subscriptions:
         self._bus = bus
         self._outbound = outbound
         self._last_sid = 0
-        self.tokens = tokens
+        self.tokens: Tokens = tokens
         self.by_sid: dict[int, Receiver] = {}
         #: Machines that have orders for the connection.
         self.busy: list[Receiver] = []

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from .waitable import Waitable
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import struct
 from binascii import hexlify
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -23,7 +23,7 @@ from natsproto.wire.text import cut_middle
 from .server_errors import short
 from .states import GREET, START_TLS
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from natsproto.errors import NatsError
     from natsproto.options import Options
@@ -55,23 +55,23 @@ class Transport:
     )
 
     def __init__(self, server: Server) -> None:
-        self.server = server
-        self.is_websocket = server.url.is_websocket
+        self.server: Server = server
+        self.is_websocket: bool = server.url.is_websocket
         # A server's own responses may be above the max_payload of INFO (WIRE-13).
-        self.parser = Parser(follow_info=False)
+        self.parser: Parser = Parser(follow_info=False)
         self._secured = False
         self._output: list[bytes] = []  # to send as they are, without a WebSocket frame
         self.websocket: WebSocket | None = None
         #: What this server said about itself so far.
         self.info: Info | None = None
         #: The PONG that completes the handshake is here.
-        self.got_pong = False
+        self.got_pong: bool = False
         #: How the server refused the credentials; "" if it did not.
-        self.auth_error = ""
+        self.auth_error: str = ""
         #: Another -ERR during the handshake.
         self.server_error: NatsError | None = None
         #: Bytes of responses to PINGs that the adapter has not taken.
-        self.owed = 0
+        self.owed: int = 0
 
     # The handshake
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from natsproto.errors import NoResponders, TimeoutExpired, TooManyReplies
 from natsproto.wire.text import shorten
 
-TYPE_CHECKING = False
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -64,10 +64,10 @@ class Request(Waitable):
         self.deadline = deadline
         self.armed = None
         self.waiters = []
-        self.what = what
-        self.subject = subject
-        self.token = b""
-        self.done = False
+        self.what: str = what
+        self.subject: str = subject
+        self.token: bytes = b""
+        self.done: bool = False
         self.reply: Msg | None = None
         self.error: NatsError | None = None
 
@@ -100,7 +100,7 @@ class Fence(Request):
 
     def __init__(self, what: str, deadline: float | None, receivers: list[Receiver]) -> None:
         super().__init__(what, deadline)
-        self.receivers = receivers
+        self.receivers: list[Receiver] = receivers
 
 
 class MultiRequest(Request):  # REQ-6
@@ -126,9 +126,9 @@ class MultiRequest(Request):  # REQ-6
         super().__init__(what, deadline, subject)
         self._limits = limits
         self._size = 0
-        self.end = deadline
-        self.max_msgs = max_msgs
-        self.stall = stall
+        self.end: float = deadline
+        self.max_msgs: int = max_msgs
+        self.stall: float = stall
         self.replies: list[Msg] = []
 
     def receive(self, msg: Msg, now: float) -> bool:
@@ -188,16 +188,16 @@ class Receiver(Waitable):
 
     def __init__(self) -> None:
         super().__init__()
-        self.sid = 0
-        self.subject = b""
-        self.queue = b""
-        self.received = 0
-        self.received_before = 0
-        self.limit = 0
-        self.draining = False
-        self.leaving = False
-        self.moving = False
-        self.ended = False
+        self.sid: int = 0
+        self.subject: bytes = b""
+        self.queue: bytes = b""
+        self.received: int = 0
+        self.received_before: int = 0
+        self.limit: int = 0
+        self.draining: bool = False
+        self.leaving: bool = False
+        self.moving: bool = False
+        self.ended: bool = False
         self.error: NatsError | None = None
         self.busy: list[Receiver] = []
         self.ready: list[Waitable] = []
@@ -252,10 +252,10 @@ class Mailbox(Receiver):  # SUB-5, SUB-7
 
     def __init__(self, max_msgs: int, max_bytes: int) -> None:
         super().__init__()
-        self.max_msgs = max_msgs
-        self.max_bytes = max_bytes
-        self.bytes = 0
-        self.dropped = 0
+        self.max_msgs: int = max_msgs
+        self.max_bytes: int = max_bytes
+        self.bytes: int = 0
+        self.dropped: int = 0
         self._fresh: list[Msg] = []
         self.batch: list[Msg] = []
 
