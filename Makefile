@@ -24,7 +24,7 @@ lint: $(READY)  ## Style, form and the law of imports
 	$(CALM) -m ruff check .
 	$(CALM) -m ruff format --check .
 
-types: $(READY)  ## mypy, and pyright if there is Node
+types: $(READY)  ## mypy, and pyright if there is Node; every public name has a type
 	$(CALM) -m mypy
 	@if command -v node >/dev/null; then $(CALM) -m pyright --pythonpath $(PY); else echo "no Node: pyright left out"; fi
 	$(CALM) -m pytest tests/typing

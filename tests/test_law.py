@@ -94,6 +94,14 @@ def test_core_modules_import_only_the_core_and_what_micropython_has(path):
     assert {module.partition(".")[0] for module in strangers} <= EXTRAS.get(name(path), set())
 
 
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_jedi_follows_the_imports_for_annotations(path):
+    """It skips a block whose condition it can infer: the annotation prevents that."""
+    source = path.read_text(encoding="utf-8")
+    assert ("\nif TYPE_CHECKING:" in source) == ("\nTYPE_CHECKING: bool = False\n" in source)
+    assert "\nTYPE_CHECKING =" not in source
+
+
 @pytest.mark.parametrize(
     ("source", "found"),
     [

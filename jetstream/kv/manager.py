@@ -22,11 +22,11 @@ else:
 class KeyValueManager(_Manager):
     """Manage key-value buckets. The docstrings of JetStream describe the calls."""
 
-    PREFIX = STREAM
+    PREFIX: str = STREAM
     CONFIG = KeyValueConfig
     STATUS = KeyValueStatus
-    GOVERNED = GOVERNED
-    RULES = ("KV-1", "KV-14")
+    GOVERNED: tuple[str, ...] = GOVERNED
+    RULES: tuple[str, str] = ("KV-1", "KV-14")
 
     async def check(self, config: KeyValueConfig) -> None:
         """Raise NotSupported if limit markers are requested of a server without them (KV-9)."""

@@ -7,7 +7,7 @@ the connection carries out. It does no I/O, reads no clock, and calls no other c
 from __future__ import annotations
 
 from natsproto.connection.effects import Publish
-from natsproto.connection.tokens import Numbers
+from natsproto.connection.tokens import Numbers, Tokens
 from natsproto.connection.waitable import Receiver, Waitable
 
 
@@ -19,7 +19,7 @@ class Machine(Receiver):
     def __init__(self) -> None:
         super().__init__()
         self._effects: list[Publish] = []
-        self.tokens = Numbers()  # until the connection that subscribes it sets its own
+        self.tokens: Tokens = Numbers()  # until the connection that subscribes it sets its own
 
     def emit(self, subject: bytes, data: bytes, reply: bytes, block: bytes | None = None) -> None:
         """Have the connection publish a message."""
@@ -45,7 +45,7 @@ class Machine(Receiver):
     def wake_by(self, deadline: float) -> None:
         """Request `handle_timer` at that time, unless it is due earlier."""
         if self.deadline is None or deadline < self.deadline:
-            self.deadline = deadline
+            self.deadline: float | None = deadline
 
 
 class Alarm(Waitable):
@@ -58,6 +58,6 @@ class Alarm(Waitable):
         self._machine = machine
 
     def handle_timer(self, now: float) -> bool:
-        self.deadline = None
+        self.deadline: float | None = None
         self._machine.ready.append(self._machine)
         return False

@@ -21,11 +21,11 @@ else:
 class ObjectStoreManager(_Manager):
     """Manage object stores. The docstrings of JetStream describe the calls."""
 
-    PREFIX = STREAM
+    PREFIX: str = STREAM
     CONFIG = ObjectStoreConfig
     STATUS = ObjectStoreStatus
-    GOVERNED = GOVERNED
-    RULES = ("OBJ-1", "OBJ-6")
+    GOVERNED: tuple[str, ...] = GOVERNED
+    RULES: tuple[str, str] = ("OBJ-1", "OBJ-6")
 
     def open(self, stream: Stream) -> ObjectStore:
         """Return the object store in this stream."""

@@ -29,6 +29,8 @@ from .request import RETRY_WAIT, AckReader, make_ack
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from jetstream.schema.info import PubAck
     from natsproto.errors import NatsError
     from natsproto.port import Port

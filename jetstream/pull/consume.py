@@ -148,7 +148,7 @@ class Consume(Machine):
         self._name = name  # of the consumer and its stream, for errors (PULL-17)
         # Whether messages are no more than counted, and can be taken all at once.
         self._count_only = not (policy.recreates or self._by_bytes or self._pinned)
-        self.policy = policy
+        self.policy: Policy = policy
         self._admit = policy.admit
         self.events: EventLog = policy.events
         self._queue = MessageQueue()

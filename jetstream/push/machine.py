@@ -292,7 +292,9 @@ class Push(Machine):
         return active and self.policy.ready
 
     def _set_deadline(self) -> None:
-        self.deadline = self._heard + self._silence + self._extra if self._watching else None
+        self.deadline: float | None = (
+            self._heard + self._silence + self._extra if self._watching else None
+        )
         due = self.policy.due
         if due is not None and self._active:
             self.wake_by(due)

@@ -73,7 +73,7 @@ class PullSubscribeOptions(ConsumerOptions):
 
     CALL = "pull_subscribe"
     KIND, OTHER = "pull", "push"
-    UNUSED = _PUSH_ONLY
+    UNUSED: tuple[str, ...] = _PUSH_ONLY
     PLACE_RULE = "PSUB-1"
     UNUSED_RULE = "PSUB-3"
     FILTER_RULE = "PSUB-4"

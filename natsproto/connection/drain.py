@@ -73,7 +73,7 @@ class Drain(Request):
 
     def handle_timer(self, now: float) -> bool:
         self._expired = True
-        self.deadline = None
+        self.deadline: float | None = None
         return False  # the connection closes now, and settles it
 
     def settle(self, loss: NatsError | None, closed: str) -> bool:

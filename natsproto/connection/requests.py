@@ -44,7 +44,7 @@ class Inbox(Receiver):
 
     def __init__(self, inbox: bytes, timers: Timers) -> None:
         super().__init__()
-        self.subject = inbox + b".*"  # REQ-1
+        self.subject: bytes = inbox + b".*"  # REQ-1
         self.prefix: bytes = inbox + b"."
         self._timers = timers
         #: The requests that wait, by token.

@@ -51,7 +51,7 @@ class Numbers(Tokens):
 
     def __init__(self) -> None:
         self._count = 0
-        self.pool = []
+        self.pool: list[bytes] = []
 
     def next(self) -> bytes:
         self._count += 1

@@ -61,9 +61,9 @@ class Request(Waitable):
 
     def __init__(self, what: str, deadline: float | None = None, subject: str = "") -> None:
         # Not by super: every request would pay for the call.
-        self.deadline = deadline
-        self.armed = None
-        self.waiters = []
+        self.deadline: float | None = deadline
+        self.armed: float | None = None
+        self.waiters: list[Callable[[], object]] = []
         self.what: str = what
         self.subject: str = subject
         self.token: bytes = b""
@@ -143,7 +143,7 @@ class MultiRequest(Request):  # REQ-6
         if status or len(self.replies) == self.max_msgs:
             return self.finish()
         if self.stall:
-            self.deadline = min(self.end, now + self.stall)
+            self.deadline: float | None = min(self.end, now + self.stall)
         return True
 
     def _too_many(self) -> TooManyReplies:

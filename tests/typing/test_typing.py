@@ -1,4 +1,6 @@
-"""The files of this folder are checked, not run: mypy, and pyright if there is Node, agree.
+"""Type checkers accept the files of this folder, and know the type of every public name.
+
+The files are checked, not run, by mypy, and by pyright if there is Node.
 
 A comment that ignores a mistake which is none is an error for both, so mistakes.py proves that
 each of them is found.
@@ -6,6 +8,7 @@ each of them is found.
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -13,14 +16,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.core import ROOT
+from tests.core import PACKAGES, ROOT
 
 HERE = Path(__file__).parent
 FILES = [str(path) for path in sorted(HERE.glob("*.py")) if not path.match("test_*")]
 
 
 def check(*command: str) -> None:
-    run = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
     assert run.returncode == 0, run.stdout + run.stderr
 
 
@@ -33,3 +42,12 @@ def test_mypy():
 def test_pyright():
     pytest.importorskip("pyright")
     check("pyright", "--project", str(HERE), "--pythonpath", sys.executable)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="pyright runs on Node")
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_public_name_has_a_type(package: str):
+    """Without inference: other type checkers may infer another type."""
+    pytest.importorskip("pyright")
+    options = ["--verifytypes", package, "--ignoreexternal", "--pythonpath", sys.executable]
+    check("pyright", *options)
