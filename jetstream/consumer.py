@@ -58,7 +58,7 @@ class BoundConsumer:
         return self._info
 
     async def info(self) -> ConsumerInfo:
-        """Look up configuration and state; raise ConsumerNotFound if the consumer is gone."""
+        """Return configuration and state; raise ConsumerNotFound if the consumer is gone."""
         reply = await self._api.call("CONSUMER.INFO.%s.%s" % (self.stream, self.name))
         info = self._info = ConsumerInfo.from_json(reply)
         self._learn(info.config)
@@ -145,7 +145,7 @@ class BoundConsumer:
         nak_on_exit: bool = False,
         **priority: Unpack[PriorityOptions],
     ) -> Messages:
-        """Continuously deliver messages: `async with consumer.consume() as messages`, then iterate.
+        """Deliver messages continuously: `async with consumer.consume() as messages`, then iterate.
 
         A buffer of `max_messages` (500) or `max_bytes` is kept full: below the threshold, half of
         it, more is pulled. It continues over lost connections, changes of leader and restarts, and

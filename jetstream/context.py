@@ -320,7 +320,7 @@ class JetStream:
         rollup: bool = False,
         **options: Unpack[PublishOptions],
     ) -> PubAck:
-        """Let the stream publish a message to `target` later, once or repeatedly (ADR-51).
+        """Schedule a message: the stream publishes it to `target` later, or repeatedly (ADR-51).
 
         `when` is "@at <RFC 3339>", "@every 5m", "@daily" or a cron expression of six fields, in
         `time_zone`. With a `source` the last message of that subject is published instead; with

@@ -35,14 +35,17 @@ class Subscription:
 
     @property
     def subject(self) -> str:
+        """The subject of the subscription."""
         return self.inner.subject
 
     @property
     def queue(self) -> str:
+        """The queue group, or ""."""
         return self.inner.queue
 
     @property
     def sid(self) -> int:
+        """The id of the subscription on its connection."""
         return self.inner.sid
 
     @property
@@ -186,7 +189,7 @@ class Client:
     force_reconnect = blocking(_client.Client.force_reconnect)
 
     def corked(self) -> Cork:
-        """`with client.corked():` publishes are collected and sent together.
+        """Collect the publishes of a block and send them together: `with client.corked():`.
 
         They go out at the end of the block, when they are about 256 KiB, or before a call in it
         waits for anything. Many small messages then cost few system calls.

@@ -24,11 +24,20 @@ class Subscription:
 
     def __init__(self, inner: _subscription.Subscription, port: BlockingPort) -> None: ...
     @property
-    def subject(self) -> str: ...
+    def subject(self) -> str:
+        """The subject of the subscription."""
+        ...
+
     @property
-    def queue(self) -> str: ...
+    def queue(self) -> str:
+        """The queue group, or ""."""
+        ...
+
     @property
-    def sid(self) -> int: ...
+    def sid(self) -> int:
+        """The id of the subscription on its connection."""
+        ...
+
     @property
     def pending(self) -> int:
         """Messages that wait to be taken."""
@@ -40,7 +49,7 @@ class Subscription:
         ...
 
     def next(self, timeout: float | None = None) -> Msg:
-        """The next message; TimeoutExpired, or InvalidState if the subscription has ended.
+        """Return the next message; raise TimeoutExpired, or InvalidState after the end.
 
         A timeout of 0 polls: it returns a message only if there is one.
         """
@@ -163,7 +172,10 @@ class Client:
         timeout: float = 2.0,
         headers: HeadersLike | None = None,
     ) -> Msg:
-        """The first answer. NoResponders if nobody listens, TimeoutExpired if nobody answers."""
+        """Send a request and return the first response.
+
+        Raises NoResponders if the subject has no subscribers, TimeoutExpired without a response.
+        """
         ...
 
     def request_many(
@@ -178,7 +190,9 @@ class Client:
         sentinel: Callable[[Msg], bool] | None = None,
         headers: HeadersLike | None = None,
     ) -> list[Msg]:
-        """Every answer (ADR-47), as a list that may be empty; NoResponders if nobody listens.
+        """Send a request and return all responses (ADR-47), in a list that may be empty.
+
+        Raises NoResponders if the subject has no subscribers.
 
         It ends when `max_msgs` came, when none came for `stall` seconds after the last, when the
         sentinel is true for one (which is left out), or at the timeout. TooManyReplies, which has
@@ -199,7 +213,7 @@ class Client:
         ...
 
     def flush(self, timeout: float = 10.0) -> None:
-        """Until the server has seen all that was sent before."""
+        """Wait until the server has processed everything that was sent before."""
         ...
 
     def drain(self, timeout: float = 30.0) -> None:
@@ -224,7 +238,7 @@ class Client:
         ...
 
     def corked(self) -> Cork:
-        """`with client.corked():` publishes are collected and sent together.
+        """Collect the publishes of a block and send them together: `with client.corked():`.
 
         They go out at the end of the block, when they are about 256 KiB, or before a call in it
         waits for anything. Many small messages then cost few system calls.

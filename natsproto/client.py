@@ -93,7 +93,10 @@ class Client:
         timeout: float = 2.0,
         headers: HeadersLike | None = None,
     ) -> Msg:
-        """The first answer. NoResponders if nobody listens, TimeoutExpired if nobody answers."""
+        """Send a request and return the first response.
+
+        Raises NoResponders if the subject has no subscribers, TimeoutExpired without a response.
+        """
         deadline = self.session.answer_deadline(timeout)
         request = self._connection.start_request(subject, data, deadline=deadline, headers=headers)
         reply = await self.session.settle(request)
@@ -112,7 +115,9 @@ class Client:
         sentinel: Callable[[Msg], bool] | None = None,
         headers: HeadersLike | None = None,
     ) -> list[Msg]:
-        """Every answer (ADR-47), as a list that may be empty; NoResponders if nobody listens.
+        """Send a request and return all responses (ADR-47), in a list that may be empty.
+
+        Raises NoResponders if the subject has no subscribers.
 
         It ends when `max_msgs` came, when none came for `stall` seconds after the last, when the
         sentinel is true for one (which is left out), or at the timeout. TooManyReplies, which has
@@ -163,7 +168,7 @@ class Client:
         return Subscription(self.session, mailbox)
 
     async def flush(self, timeout: float = 10.0) -> None:
-        """Until the server has seen all that was sent before."""
+        """Wait until the server has processed everything that was sent before."""
         deadline = self.session.answer_deadline(timeout)
         await self.session.settle(self._connection.start_flush(deadline))
 

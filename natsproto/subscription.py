@@ -29,14 +29,17 @@ class Subscription:
 
     @property
     def subject(self) -> str:
+        """The subject of the subscription."""
         return _text.decode(self._mailbox.subject)
 
     @property
     def queue(self) -> str:
+        """The queue group, or ""."""
         return _text.decode(self._mailbox.queue)
 
     @property
     def sid(self) -> int:
+        """The id of the subscription on its connection."""
         return self._mailbox.sid
 
     @property
@@ -50,7 +53,7 @@ class Subscription:
         return self._mailbox.dropped
 
     async def next(self, timeout: float | None = None) -> Msg:
-        """The next message; TimeoutExpired, or InvalidState if the subscription has ended.
+        """Return the next message; raise TimeoutExpired, or InvalidState after the end.
 
         A timeout of 0 polls: it returns a message only if there is one.
         """

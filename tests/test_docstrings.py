@@ -39,46 +39,6 @@ _WORDS = """
     upload use validate verify wait wake warn watch wrap write yield
     """
 VERBS = set(_WORDS.split())
-# Modules whose docstrings are still to be edited. This list only gets shorter.
-PENDING: set[str] = {
-    "jetstream.consumer",
-    "jetstream.context",
-    "jetstream.kv.bucket",
-    "jetstream.kv.config",
-    "jetstream.kv.manager",
-    "jetstream.kv.store",
-    "jetstream.kv.watch",
-    "jetstream.machine.iteration",
-    "jetstream.objects.config",
-    "jetstream.objects.info",
-    "jetstream.objects.manager",
-    "jetstream.objects.read",
-    "jetstream.objects.store",
-    "jetstream.objects.watch",
-    "jetstream.ordered.api",
-    "jetstream.publish.atomic",
-    "jetstream.publish.fast",
-    "jetstream.publish.manager",
-    "jetstream.publish.window_machine",
-    "jetstream.pull.batch",
-    "jetstream.stream",
-    "jetstream.subscribe.pull",
-    "natsproto.adapters._asyncio_protocol",
-    "natsproto.adapters._sockets",
-    "natsproto.adapters._trio_stream",
-    "natsproto.adapters.asyncio",
-    "natsproto.adapters.blocking",
-    "natsproto.adapters.driver",
-    "natsproto.adapters.threads",
-    "natsproto.adapters.tls",
-    "natsproto.adapters.trio",
-    "natsproto.blocking",
-    "natsproto.client",
-    "natsproto.connection.publishing",
-    "natsproto.connection.waitable",
-    "natsproto.session",
-    "natsproto.subscription",
-}
 
 
 class Documented(NamedTuple):
@@ -154,7 +114,7 @@ def problem(each: Documented) -> str:
 def test_public_callables_have_docstrings(module):
     own = [each for each in PUBLIC.values() if each.module == module]
     found = {each.name: problem(each) for each in own if problem(each)}
-    assert module in PENDING or found == {}
+    assert found == {}
 
 
 def test_the_public_names_are_found():

@@ -100,7 +100,7 @@ class BoundConsumer:
         ...
 
     def info(self) -> ConsumerInfo:
-        """Look up configuration and state; raise ConsumerNotFound if the consumer is gone."""
+        """Return configuration and state; raise ConsumerNotFound if the consumer is gone."""
         ...
 
     def delete(self) -> None:
@@ -171,7 +171,7 @@ class BoundConsumer:
         nak_on_exit: bool = False,
         **priority: Unpack[PriorityOptions],
     ) -> Messages:
-        """Continuously deliver messages: `async with consumer.consume() as messages`, then iterate.
+        """Deliver messages continuously: `async with consumer.consume() as messages`, then iterate.
 
         A buffer of `max_messages` (500) or `max_bytes` is kept full: below the threshold, half of
         it, more is pulled. It continues over lost connections, changes of leader and restarts, and
@@ -890,7 +890,7 @@ class JetStream:
         rollup: bool = False,
         **options: Unpack[PublishOptions],
     ) -> PubAck:
-        """Let the stream publish a message to `target` later, once or repeatedly (ADR-51).
+        """Schedule a message: the stream publishes it to `target` later, or repeatedly (ADR-51).
 
         `when` is "@at <RFC 3339>", "@every 5m", "@daily" or a cron expression of six fields, in
         `time_zone`. With a `source` the last message of that subject is published instead; with

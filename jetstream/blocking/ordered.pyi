@@ -41,7 +41,7 @@ class OrderedConsumer:
         ...
 
     def info(self) -> ConsumerInfo:
-        """Configuration and state of the present consumer; ConsumerNotFound if there is none."""
+        """Return the info of the current consumer; raise ConsumerNotFound if there is none."""
         ...
 
     def delete(self) -> None:

@@ -179,7 +179,7 @@ class OrderedConsumer:
         return self.cursor.recreated
 
     async def info(self) -> ConsumerInfo:
-        """Configuration and state of the present consumer; ConsumerNotFound if there is none."""
+        """Return the info of the current consumer; raise ConsumerNotFound if there is none."""
         reply = await self._api.call("CONSUMER.INFO.%s.%s" % (self.stream, self.name))
         self.cursor.info = ConsumerInfo.from_json(reply)
         return self.cursor.info

@@ -65,6 +65,7 @@ class Publication(Waitable):
 
     @property
     def subject(self) -> str:
+        """The subject of the message."""
         return _text.decode(self.order.subject)
 
     @property

@@ -179,10 +179,12 @@ class PullSubscription:
 
     @property
     def stream(self) -> str:
+        """The name of its stream."""
         return self._consumer.stream
 
     @property
     def name(self) -> str:
+        """The name of the consumer."""
         return self._consumer.name
 
     async def info(self) -> ConsumerInfo:

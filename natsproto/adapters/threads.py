@@ -180,7 +180,7 @@ class ThreadsPort(SocketDriver):
     # Called by the thread
 
     def turn(self, ready: bool) -> tuple[SocketTransport | None, float] | None:
-        """Do what can be done; return what to wait for and how long, or None at the end."""
+        """Run one turn; return what to wait for and how long, or None at the end."""
         self._polling = False  # no lock needed: all commands are seen below
         if not ready:
             with suppress(BlockingIOError):

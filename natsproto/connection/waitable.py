@@ -46,7 +46,7 @@ class Waitable:
         self.waiters: list[Callable[[], object]] = []
 
     def handle_timer(self, now: float) -> bool:
-        """The deadline has come; True: there is something for those who wait."""
+        """Handle the deadline; return True if the waiters have something to do."""
         self.deadline = None
         return True
 
