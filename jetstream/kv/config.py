@@ -82,7 +82,7 @@ class KeyValueConfig(Fields):
     compression: bool
     metadata: dict[str, str]
 
-    FIELDS = (
+    FIELDS: tuple[Field, ...] = (
         Field("bucket", TEXT, "The name: letters, digits, `-` and `_`."),
         Field("description", TEXT, "A description; at most 4096 bytes.", (2, 3)),
         Field("history", COUNT, "Number of values to keep of each key, 1 to 64; 0: 1.", (2, 6)),

@@ -6,7 +6,8 @@ from jetstream.errors.kv import NotABucket
 from natsproto.errors import NotSupported
 
 from .buckets import BucketManager
-from .config import GOVERNED, KeyValueConfig, KeyValueStatus
+from .config import GOVERNED as _GOVERNED
+from .config import KeyValueConfig, KeyValueStatus
 from .names import STREAM
 from .store import KeyValue
 
@@ -25,7 +26,7 @@ class KeyValueManager(_Manager):
     PREFIX: str = STREAM
     CONFIG = KeyValueConfig
     STATUS = KeyValueStatus
-    GOVERNED: tuple[str, ...] = GOVERNED
+    GOVERNED: tuple[str, ...] = _GOVERNED
     RULES: tuple[str, str] = ("KV-1", "KV-14")
 
     async def check(self, config: KeyValueConfig) -> None:

@@ -57,10 +57,10 @@ class Snapshot:
     __slots__ = ("_left", "_missing", "_seen", "_trusting", "doubtful", "fence", "looks", "state")
 
     def __init__(self, state: str = DONE, fence: int = 0, left: int = 0) -> None:
-        self.state = state if left else DONE
-        self.doubtful = False
+        self.state: str = state if left else DONE
+        self.doubtful: bool = False
         #: Number of times the stream was asked again.
-        self.looks = 0
+        self.looks: int = 0
         #: The last sequence that the stream had when it was asked.
         self.fence: int = fence
         self._left = left

@@ -53,7 +53,7 @@ class ObjectStoreConfig(Fields):
     compression: bool
     metadata: dict[str, str]
 
-    FIELDS = (
+    FIELDS: tuple[Field, ...] = (
         Field("bucket", TEXT, "The name: letters, digits, `-` and `_`."),
         Field("description", TEXT, "A description; at most 4096 bytes.", (2, 3)),
         Field("ttl", DURATION, "Maximum age of objects; 0: no limit, otherwise at least 0.1."),

@@ -113,7 +113,7 @@ class ObjectMetaOptions(Fields):
     link: ObjectLink | None
     max_chunk_size: int
 
-    FIELDS = (
+    FIELDS: tuple[Field, ...] = (
         Field("link", Object(ObjectLink), "The target, if the object is a link."),
         Field("max_chunk_size", COUNT, "Size of a chunk in bytes; 0: 131072."),
     )
@@ -152,7 +152,7 @@ class ObjectInfo(ObjectMeta):
     digest: str
     deleted: bool
 
-    FIELDS = ObjectMeta.FIELDS + (
+    FIELDS: tuple[Field, ...] = ObjectMeta.FIELDS + (
         Field("bucket", TEXT, "The bucket of the object.", always=True),
         Field("nuid", TEXT, "The id in the subject of its chunks.", always=True),
         Field("size", SEQUENCE, "Size in bytes.", always=True),

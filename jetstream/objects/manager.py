@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jetstream.kv.bucket import GOVERNED
+from jetstream.kv.bucket import GOVERNED as _GOVERNED
 from jetstream.kv.buckets import BucketManager
 
 from .config import ObjectStoreConfig, ObjectStoreStatus
@@ -24,7 +24,7 @@ class ObjectStoreManager(_Manager):
     PREFIX: str = STREAM
     CONFIG = ObjectStoreConfig
     STATUS = ObjectStoreStatus
-    GOVERNED: tuple[str, ...] = GOVERNED
+    GOVERNED: tuple[str, ...] = _GOVERNED
     RULES: tuple[str, str] = ("OBJ-1", "OBJ-6")
 
     def open(self, stream: Stream) -> ObjectStore:

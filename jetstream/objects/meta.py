@@ -58,11 +58,11 @@ class MetaStore:
         self.publisher = publisher
         self.api = api
         self.stream = stream
-        self.bucket = stream.name[len(STREAM) :]
+        self.bucket: str = stream.name[len(STREAM) :]
         #: Prefixes of subjects: of infos, of chunks, and `front` of both to publish to them.
-        self.infos = infos_of(self.bucket)
-        self.chunks = chunks_of(self.bucket)
-        self.front = front_of(api.prefix)
+        self.infos: str = infos_of(self.bucket)
+        self.chunks: str = chunks_of(self.bucket)
+        self.front: str = front_of(api.prefix)
 
     def target(self, prefix: str) -> WatchTarget:
         """Return the target of a watch: infos or chunks, which have no history."""

@@ -64,7 +64,9 @@ class Upload:
 
     def __init__(self, metas: MetaStore, meta: ObjectMeta, chunk_size: int | None) -> None:
         default = 0 if meta.options is None else meta.options.max_chunk_size
-        self.chunk_size = self._check_size(metas, default if chunk_size is None else chunk_size)
+        self.chunk_size: int = self._check_size(
+            metas, default if chunk_size is None else chunk_size
+        )
         from hashlib import sha256
 
         self._metas = metas

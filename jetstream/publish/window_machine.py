@@ -52,9 +52,9 @@ class Publication(Waitable):
 
     def __init__(self, port: Port, order: Publish) -> None:
         # Not through super(): with 1000 publications in flight every 0.1 us counts.
-        self.deadline = None
-        self.armed = None
-        self.waiters = []
+        self.deadline: float | None = None
+        self.armed: float | None = None
+        self.waiters: list[Callable[[], object]] = []
         self._port = port
         self.order: Publish = order
         self.number: int = 0  # its place in the order of publishing
