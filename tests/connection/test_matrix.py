@@ -228,6 +228,7 @@ def test_one_line_of_the_package_changes_the_state():
     for path in sorted((ROOT / "natsproto").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             targets = node.targets if isinstance(node, ast.Assign) else []
+            targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
             names = [each.attr for each in targets if isinstance(each, ast.Attribute)]
             found += [ast.unparse(node)] * names.count("state")
-    assert found == ["self.state = NEW", "self.state = TRANSITIONS[self.state, what]"]
+    assert found == ["self.state: str = NEW", "self.state = TRANSITIONS[self.state, what]"]
