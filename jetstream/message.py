@@ -101,7 +101,7 @@ class JsMsg:
         try:
             return self._metadata
         except AttributeError:
-            self._metadata: Metadata = read_metadata(self._msg.raw_reply)  # META-4
+            self._metadata: Metadata = read_metadata(self._msg.raw_reply)  # D-META-4
             return self._metadata
 
     async def ack(self) -> None:
@@ -184,10 +184,10 @@ class JsMsg:
 def _ack_subject(msg: Msg) -> bytes:
     """Return the subject of acknowledgments; raise InvalidSubject if it is not JetStream's.
 
-    ACK-10: anyone who can publish to an inbox chooses the reply subject there.
+    D-ACK-10: anyone who can publish to an inbox chooses the reply subject there.
     """
     raw_reply = msg.raw_reply  # ACK-9
     if not raw_reply.startswith(ACK_PREFIX):
         text = "reply %s is not an acknowledgment subject: no consumer delivered the message"
-        raise InvalidSubject(text % shorten(msg.reply), "ACK-10")
+        raise InvalidSubject(text % shorten(msg.reply), "D-ACK-10")
     return raw_reply

@@ -87,7 +87,7 @@ class Stream:
 
         Return the number of deleted messages.
         """
-        # CALL-10: a computed value that is empty or 0 must not mean everything.
+        # D-CALL-10: a computed value that is empty or 0 must not mean everything.
         body: dict[str, Any] = {}
         if subject is not None:
             body["filter"] = check_subscribe(subject).decode()

@@ -205,7 +205,7 @@ class Client:
         except ConnectionClosed:
             pass  # after a fork, in the child: there is nothing to close
         except MessagesUnconfirmed:
-            if kind is None:  # CONN-29
+            if kind is None:  # D-CONN-29
                 raise
 
     def __repr__(self) -> str:

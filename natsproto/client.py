@@ -159,7 +159,7 @@ class Client:
         taken (0: the client's defaults); what does not fit is dropped, counted in `dropped`, and
         told by a SlowConsumer event.
         """
-        self._port.now()  # CONN-33: refuses, before anything is noted, where it must not be used
+        self._port.now()  # D-CONN-33: refuses, before anything is noted, where it must not be used
         mailbox = self._connection.mailbox(
             check_count("max_msgs", max_msgs), check_count("max_bytes", max_bytes)
         )
@@ -185,7 +185,7 @@ class Client:
         try:
             await self.session.settle(start(deadline))
         finally:
-            if connection.closed:  # DRAIN-8: not if the caller was canceled
+            if connection.closed:  # D-DRAIN-8: not if the caller was canceled
                 await self._port.aclose()
 
     async def close(self, timeout: float = 2.0) -> None:
@@ -224,8 +224,8 @@ async def leave(
     """Close the client at the end of a block that raised an exception of this kind, or none.
 
     `timeout` is that of `close`, None for its default.
-    CONN-29: an error of closing does not replace that exception. The Closed event has the count of
-    unconfirmed messages.
+    D-CONN-29: an error of closing does not replace that exception. The Closed event has the count
+    of unconfirmed messages.
     """
     try:
         await (client.close() if timeout is None else client.close(timeout))
@@ -266,7 +266,7 @@ class EventReader:
         unread = self._unread
         while True:
             event = unread.pop()
-            # EVENT-10: after Closed there is no timer that could end a wait.
+            # D-EVENT-10: after Closed there is no timer that could end a wait.
             if event is not None or self._session.connection.closed:
                 unread.left = event is None
                 return event

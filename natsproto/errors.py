@@ -28,7 +28,7 @@
 
 The class tells callers what they can do; the message says what happened, with the values.
 
-Some are built-in exceptions as well (ERR-10), so that the handlers of ordinary Python code catch
+Some are built-in exceptions as well (D-ERR-10), so that the handlers of ordinary Python code catch
 them: ValueError for an invalid subject, name, header, value or payload, ImportError for a missing
 extra, TimeoutError for an expired timeout, ConnectionError for a lost or closed connection.
 MicroPython allows one base only and lacks some of these: there they have no second base.
@@ -60,7 +60,7 @@ else:
         _ValueError = _ImportError = _TimeoutError = _ConnectionError = _Nothing
 
 
-# ERR-11: the maximum length of a message, whatever it quotes.
+# D-ERR-11: the maximum length of a message, whatever it quotes.
 _LONGEST = 1000
 _LONGEST_LOCAL = 300
 

@@ -117,9 +117,9 @@ class Unread:
     If there are more, the oldest event that is not listed here is discarded; if there is none, the
     first of these that applies:
 
-        SlowConsumer             the two oldest become one (EVENT-9: no drop goes unreported)
+        SlowConsumer             the two oldest become one (D-EVENT-9: no drop goes unreported)
         Connected, Disconnected  the oldest is discarded
-        Closed                   is kept (EVENT-6)
+        Closed                   is kept (D-EVENT-6)
 
     `position` counts the events up to the last one that was taken. `left` means that the reader is
     gone; `leads`, that later readers start after the events that this one has taken.
@@ -197,13 +197,13 @@ class EventQueue(Waitable):
     """The events of a connection, for any number of readers, each with its own position.
 
     A new reader starts with the first event that was not returned by a reader that is gone or that
-    leads, as `pop` does (EVENT-8). So consecutive loops see each event once, and each of several
+    leads, as `pop` does (D-EVENT-8). So consecutive loops see each event once, and each of several
     simultaneous loops sees all of them.
     """
 
     __slots__ = ("_popped", "_readers", "_start")
 
-    def __init__(self, limit: int = 256) -> None:  # EVENT-5
+    def __init__(self, limit: int = 256) -> None:  # D-EVENT-5
         super().__init__()
         self._start = Unread(limit)  # where the next reader begins
         self._readers: list[Unread] = []

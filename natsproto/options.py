@@ -173,7 +173,7 @@ class Options:
         self.connect_timeout: float = _number("connect_timeout", connect_timeout, 0.001)
         self.max_reconnects: int = _whole("max_reconnects", max_reconnects, -1)
         self.reconnect_wait_max: float = _number("reconnect_wait_max", reconnect_wait_max, 0.0)
-        # OPT-12: a first pause above the longest one would silently be cut.
+        # D-OPT-12: a first pause above the longest one would silently be cut.
         self.reconnect_wait: float = _number(
             "reconnect_wait", reconnect_wait, 0.0, self.reconnect_wait_max, " (reconnect_wait_max)"
         )
@@ -196,10 +196,10 @@ class Options:
 
     def _show(self, name: str) -> str:
         value = getattr(self, name)
-        # OPT-13: the repr of an object of the user may contain anything.
+        # D-OPT-13: the repr of an object of the user may contain anything.
         if name == "tls" and value is not None and value is not True:
             return type(value).__name__
-        return show(value)  # ERR-11
+        return show(value)  # D-ERR-11
 
 
 def read_servers(servers: ServersLike, secure: bool) -> list[ServerUrl]:
@@ -220,7 +220,7 @@ def read_servers(servers: ServersLike, secure: bool) -> list[ServerUrl]:
             )
         if secure and url.scheme == "ws":
             text = "server would have no TLS: %s; use wss" % cut_middle(str(url))
-            raise InvalidValue(text, "OPT-8")
+            raise InvalidValue(text, "D-OPT-8")
     return urls
 
 
@@ -248,7 +248,7 @@ def _flag(name: str, value: bool) -> bool:
 def _whole(name: str, value: int, least: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise InvalidValue(
-            "%s %s is not a whole number from %d" % (name, shorten(value), least), "OPT-9"
+            "%s %s is not a whole number from %d" % (name, shorten(value), least), "D-OPT-9"
         )
     return value
 
@@ -258,5 +258,5 @@ def _number(name: str, value: float, least: float, most: float = _LONGEST, why: 
     fits = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not fits or not least <= value <= most:
         text = "%s %s is not a number from %s to %s%s" % (name, shorten(value), least, most, why)
-        raise InvalidValue(text, "OPT-12" if why else "OPT-9")
+        raise InvalidValue(text, "D-OPT-12" if why else "D-OPT-9")
     return float(value)

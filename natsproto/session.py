@@ -69,7 +69,7 @@ class Session:
         much = self.connection.congested
         try:
             self.port.flush_soon()
-        except NatsError:  # CONN-33: the port is not for this loop
+        except NatsError:  # D-CONN-33: the port is not for this loop
             self.connection.withdraw()
             raise
         while self.connection.congested:
@@ -108,10 +108,10 @@ def check_seconds(name: str, value: float) -> float:
 
 
 def check_patience(name: str, value: float) -> float:
-    """InvalidValue unless it is a number of seconds above 0: an answer takes time (REQ-11)."""
+    """InvalidValue unless it is a number of seconds above 0: an answer takes time (D-REQ-11)."""
     if check_seconds(name, value) == 0:
         text = "%s 0 leaves no time for the answer of a server: it must be above 0"
-        raise InvalidValue(text % name, "REQ-11")
+        raise InvalidValue(text % name, "D-REQ-11")
     return value
 
 

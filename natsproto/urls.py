@@ -96,7 +96,7 @@ class ServerUrl(Record):
         return "ServerUrl(%s)" % shorten(str(self))
 
     def _fields(self) -> list[tuple[str, object]]:
-        # OPT-5: neither repr nor == sees the credentials.
+        # D-OPT-5: neither repr nor == sees the credentials.
         names = ("scheme", "host", "port", "path")
         return [(name, getattr(self, name)) for name in names]
 

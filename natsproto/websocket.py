@@ -30,7 +30,7 @@ def check_library() -> None:
     try:
         import wsproto as wsproto
     except ImportError:
-        raise MissingExtra("ws and wss need wsproto: pip install natsproto[ws]", "WS-9") from None
+        raise MissingExtra("ws and wss need wsproto: pip install natsproto[ws]", "D-WS-9") from None
 
 
 class WebSocket:
@@ -136,6 +136,6 @@ class WebSocket:
         if broken:
             raise self._broken("WebSocket frame is broken: %s" % event.reason, data)  # WS-7
 
-    def _broken(self, reason: str, data: bytes) -> ProtocolError:  # WS-8
+    def _broken(self, reason: str, data: bytes) -> ProtocolError:  # D-WS-8
         self.closed = True
         return ProtocolError(reason, self._received, bytes(data[:_EXCERPT]))

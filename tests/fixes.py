@@ -226,14 +226,20 @@ PUBLISH_FIXES = [
     Fix(
         "a fast batch whose end is canceled while it waits for room stays open",
         "jetstream/publish/fast.py",
-        (("            self._leave()  # FAST-15: otherwise it would be kept alive forever\n", ""),),
+        (
+            (
+                "            self._leave()"
+                "  # D-FAST-15: otherwise it would be kept alive forever\n",
+                "",
+            ),
+        ),
         ("tests/jetstream/publish/test_fast.py::test_a_batch_whose_end_is_canceled_is_left",),
         "assert {1: '_INBOX",
     ),
     Fix(
         "a fast batch whose end is canceled while it waits for the acknowledgment stays open",
         "jetstream/publish/fast.py",
-        (("            self._leave()  # FAST-15\n", ""),),
+        (("            self._leave()  # D-FAST-15\n", ""),),
         ("tests/jetstream/publish/test_fast.py::test_a_batch_whose_end_is_canceled_is_left",),
         "assert {1: '_INBOX",
     ),

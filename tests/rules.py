@@ -52,6 +52,11 @@ class Rule(NamedTuple):
         return f"{self.page}:{self.line}"
 
     @property
+    def ours(self) -> bool:
+        """Whether it is a decision of this project, not a demand of a specification or server."""
+        return self.source.startswith("our own")
+
+    @property
     def recordings(self) -> list[int]:
         """Return the numbers of the recorded dialogues that the source cites, as in [50]."""
         return [int(each) for each in re.findall(r"\d+", "".join(_cited(self.source)))]
@@ -95,6 +100,8 @@ def read_rules(notes: Path = NOTES) -> dict[str, Rule]:
                 match["text"][: source.start()],
                 source["source"],
             )
+            if rule.ours != rule.id.startswith("D-"):
+                raise BadNotes(f"{place}: the id of our own decisions, and only of these, has a D-")
             if rule.id in rules:
                 raise BadNotes(f"{place}: {rule.id} is already at {rules[rule.id].place}")
             rules[rule.id] = rule

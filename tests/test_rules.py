@@ -23,7 +23,7 @@ def test_rules_are_the_lines_that_start_with_one(tmp_path):
     (tmp_path / "a.md").write_text(
         "# About **WIRE-9**\n\n- **WIRE-1** A frame. (source)\n- WIRE-2 is not.\n1. **Why?** So.\n"
     )
-    (tmp_path / "b.md").write_text("- **D-ADR37-12** A pull, see **WIRE-1**. (source)\n")
+    (tmp_path / "b.md").write_text("- **D-ADR37-12** A pull, see **WIRE-1**. (our own)\n")
     rules = read_rules(tmp_path)
     assert {rule: rules[rule].place for rule in rules} == {
         "WIRE-1": "a.md:3",
@@ -52,6 +52,8 @@ def test_the_parts_of_a_rule(tmp_path):
         ("- **WIRE-1**\n", "a.md:1: a rule is written"),
         ("  - **WIRE-1** A. (s)\n", "a.md:1: a rule is written"),
         ("- **WIRE-1** A.\n", "a.md:1: WIRE-1 has no source"),
+        ("- **WIRE-1** A. (our own)\n", "a.md:1: the id of our own decisions"),
+        ("- **D-WIRE-1** A. (ADR-4; our own)\n", "a.md:1: the id of our own decisions"),
     ],
 )
 def test_notes_in_another_form_are_rejected(tmp_path, text, problem):

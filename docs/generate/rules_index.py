@@ -23,7 +23,7 @@ def render(
     rules: dict[str, Rule], code: dict[str, list[Place]], tests: dict[str, list[str]]
 ) -> str:
     """Return the text of the page."""
-    own = sum(rule.source.startswith("our own") for rule in rules.values())
+    own = sum(rule.ours for rule in rules.values())
     parts = [HEAD.read_text(encoding="utf-8").format(count=len(rules), own=own)]
     for page in sorted({rule.page for rule in rules.values()}):
         title = (NOTES / page).read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")

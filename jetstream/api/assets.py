@@ -62,7 +62,7 @@ async def put_consumer(
 async def change_stream(
     api: ApiClient, wanted: StreamConfig, fields: Mapping[str, Any]
 ) -> StreamConfig:
-    """CALL-16: return the configuration that exists with these fields, those of `wanted`, changed.
+    """D-CALL-16: return the configuration that exists, with the given fields of `wanted` changed.
 
     StreamNotFound.
     """
@@ -84,7 +84,7 @@ async def change_consumer(
 async def explain(
     error: ConfigExists, api: ApiClient, wanted: Fields, stream: str, name: str
 ) -> None:
-    """Have the error name the fields that differ (CALL-17); it stays as it is if that fails.
+    """Have the error name the fields that differ (D-CALL-17); it stays as it is if that fails.
 
     It is about the consumer of this name, or about the stream if there is none.
     """

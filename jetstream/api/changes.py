@@ -1,6 +1,6 @@
 """Changes of configurations: apply keywords to an existing one, and describe how two differ.
 
-Keywords name the fields to change, so the others stay as they are (CALL-16). A configuration
+Keywords name the fields to change, so the others stay as they are (D-CALL-16). A configuration
 object, or a dict, is a whole configuration.
 """
 

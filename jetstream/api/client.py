@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from natsproto.session import Session
     from natsproto.wire.frames import Info
 
-# CALL-15: no listing is that long. Pages have 256 streams or consumers, or 1024 names.
+# D-CALL-15: no listing is that long. Pages have 256 streams or consumers, or 1024 names.
 MOST_PAGES = 10_000
 API_LEVEL = "Nats-Required-Api-Level"
 _MOST_DIGITS = 9  # of a part of a version
@@ -120,7 +120,7 @@ class ApiClient:
         require_level(self.session.connection.info, level, what)
 
     def check_since(self, config: Fields) -> None:
-        """Raise NotSupported for fields that the server would silently ignore (CALL-7)."""
+        """Raise NotSupported for fields that the server would silently ignore (D-CALL-7)."""
         info = self.session.connection.info
         version = read_version(info.version) if info is not None else ()
         if info is None or not version:

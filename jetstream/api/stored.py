@@ -93,7 +93,7 @@ async def get_by_api(api: ApiClient, stream: str, body: dict[str, Any]) -> Store
             binascii.a2b_base64(message.get("data") or ""),
             block or None,
         )
-    except (KeyError, TypeError, AttributeError, ValueError, InvalidValue) as error:  # GET-9
+    except (KeyError, TypeError, AttributeError, ValueError, InvalidValue) as error:  # D-GET-9
         raise InvalidResponse(
             "response to STREAM.MSG.GET is not valid: %s" % cut_middle(repr(error))
         ) from error

@@ -322,7 +322,7 @@ def _object_store(inner: _objects.ObjectStore, port: BlockingPort) -> ObjectStor
     return ObjectStore(inner, port)
 
 
-class JetStream:  # CALL-14
+class JetStream:  # D-CALL-14
     """JetStream in the account of a client, or in another one by `domain` or `prefix`."""
 
     def __init__(

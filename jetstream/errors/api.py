@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _MOST_DIGITS = 20  # of a uint64
-_LONGEST = 300  # characters of a description that are not cut (ERR-11)
+_LONGEST = 300  # characters of a description that are not cut (D-ERR-11)
 
 
 class JetStreamError(RemoteError):
@@ -63,7 +63,7 @@ class ConfigExists(ApiError):
 
     def __str__(self) -> str:
         text = super().__str__()
-        return "%s: %s" % (text, "; ".join(self.different)) if self.different else text  # JSERR-6
+        return "%s: %s" % (text, "; ".join(self.different)) if self.different else text  # D-JSERR-6
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.code, self.err_code, self.description), dict(self.__dict__)
@@ -106,7 +106,7 @@ class WrongLastSequence(ApiError):
     def __init__(self, code: int, err_code: int, description: str) -> None:
         super().__init__(code, err_code, description)
         number = description.rpartition(": ")[2]
-        # By character, because isdigit accepts digits of other scripts; JSERR-8.
+        # By character, because isdigit accepts digits of other scripts; D-JSERR-8.
         digits = 0 < len(number) <= _MOST_DIGITS and all(char in "0123456789" for char in number)
         self.last_seq: int | None = int(number) if digits else None  # JSERR-3
 

@@ -109,7 +109,7 @@ async def read_message(
 
 
 async def check_there(stream: Stream, bucket: str) -> None:
-    """Raise BucketNotFound if the bucket was deleted, so that publishes get a 503 (KV-48)."""
+    """Raise BucketNotFound if the bucket was deleted, so that publishes get a 503 (D-KV-48)."""
     try:
         await stream.info()
     except StreamNotFound:

@@ -76,7 +76,7 @@ def read_operation(msg: WithHeaders, block: bytes | None) -> Operation:
     try:
         headers = msg.headers
     except HeaderError:
-        return PUT  # KV-32
+        return PUT  # D-KV-32
     assert headers is not None
     operation = headers.get(OPERATION)
     if operation:

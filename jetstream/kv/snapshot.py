@@ -1,7 +1,7 @@
 """Snapshot: knows when the initial values of a watch are complete, even during writes.
 
 The server counts the messages that are pending after each one, and while others write that count is
-often too low: a watch that ended at the first zero missed keys (KV-40). So the watch looks at the
+often too low: a watch that ended at the first zero missed keys (D-KV-40). So the watch looks at the
 stream before it creates its consumer, and then compares messages with what it saw. Every key that
 the stream had at that moment is delivered sooner or later, at the sequence that it had then or, if
 it was changed meanwhile, at a higher one. The end is found in one of three ways:
@@ -22,7 +22,7 @@ that have arrived.
 
 Some servers let a consumer skip messages: 2.9.10 moves all consumers to the end of the stream when
 a key is purged. So entries that are still missing after a few listings are read from the leader,
-and returned if the consumer has gone past them (KV-43).
+and returned if the consumer has gone past them (D-KV-43).
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class Snapshot:
             self._missing = {key: (1, 0, 0) for key in counts if key not in self._seen}
             self._seen = set()
         else:
-            # KV-42: at most as many as the stream still has, including those that have arrived.
+            # D-KV-42: at most as many as the stream still has, including those that have arrived.
             missing: dict[str, tuple[int, int, int]] = {}
             for key in self._missing:
                 wanted, arrived, seq = self._missing[key]
@@ -147,7 +147,7 @@ class Snapshot:
         if not self._missing:
             self.end()
 
-    def settled(self, more: bool) -> None:  # KV-41
+    def settled(self, more: bool) -> None:  # D-KV-41
         """Record whether there are more entries up to the fence, while PASSING."""
         self._trusting = False
         if not more:
@@ -246,7 +246,7 @@ class Lister:
         """Return all subjects, and the last sequence before they were listed.
 
         Pages are sorted, and each begins with the last subject of the previous page. If it does
-        not, subjects were removed meanwhile and others may have been skipped (KV-43).
+        not, subjects were removed meanwhile and others may have been skipped (D-KV-43).
         """
         found: dict[str, int] = {}
         fence = offset = detours = 0

@@ -270,7 +270,7 @@ class KeyValue:
             text = "bucket %s does not allow a TTL of a key: it has no limit_marker_ttl"
             raise TtlDisabled(
                 error.code, error.err_code, text % shorten(self.bucket)
-            ) from None  # KV-49
+            ) from None  # D-KV-49
         return ack.seq
 
     async def _publish_after(

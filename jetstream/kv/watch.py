@@ -8,7 +8,7 @@ its export says otherwise (KV-39).
 The initial values come first: those that the bucket had when the watch began. A Snapshot
 (snapshot.py), which is taken before the consumer is created, knows when they are complete. If a
 missing value may be gone, the stream is asked again: at once when an entry suggests it, and after a
-second without any entry (KV-36).
+second without any entry (D-KV-36).
 
 Then each change follows, also across lost connections and restarts.
 """
@@ -113,12 +113,12 @@ async def open_watch(
     lister = Lister(api, stream, target.prefix, options.filters, whole=target.whole)
     try:
         if snapshot is None:
-            snapshot = await lister.take(options.policy, options.start or 0)  # KV-40
+            snapshot = await lister.take(options.policy, options.start or 0)  # D-KV-40
         messages, cursor = await _consume(api, stream, config, max_bytes)
     except StreamNotFound:
         raise BucketNotFound(target.bucket) from None
     if options.policy == "last_per_subject" and target.history != 1:
-        # ORDERED-26: a recreated consumer must not deliver older entries of a key instead of its
+        # D-ORDERED-26: a recreated consumer must not deliver older entries of a key instead of its
         # latest. With one entry of each key it simply continues.
         info = cursor.info
         assert info is not None
@@ -131,7 +131,7 @@ async def _consume(
 ) -> tuple[Messages | PushMessages, Cursor]:
     if api.prefix.startswith("$JS."):
         # KV-37
-        consumer = await open_ordered(api, stream, "", config, None)  # KV-44: or nothing is left
+        consumer = await open_ordered(api, stream, "", config, None)  # D-KV-44: or nothing is left
         return consumer.consume(max_bytes=max_bytes), consumer.cursor
     from jetstream.ordered.subscribe import subscribe_ordered
 
@@ -223,7 +223,7 @@ class Watcher(Generic[Item]):
             msg = self._messages.poll()
             if msg is None:
                 if deadline is None:
-                    deadline = session.deadline(self._api.timeout)  # KV-45
+                    deadline = session.deadline(self._api.timeout)  # D-KV-45
                 try:
                     msg = await self._take(min(_PATIENCE, max(0.0, deadline - session.port.now())))
                 except TimeoutExpired:
@@ -294,10 +294,10 @@ class Watcher(Generic[Item]):
             try:
                 await self._settle()
             except TimeoutExpired:
-                pass  # KV-45 is only about initial values
+                pass  # D-KV-45 is only about initial values
 
     async def _settle(self) -> None:
-        """Find out whether the missing initial values still exist (KV-36)."""
+        """Find out whether the missing initial values still exist (D-KV-36)."""
         self._snapshot.doubtful = False
         try:
             if self._snapshot.passing:
@@ -317,7 +317,10 @@ class Watcher(Generic[Item]):
             pass  # for example no leader at the moment: asked again after a while
 
     async def _recover(self) -> None:
-        """Read missing values from the stream, and keep those that the consumer skipped (KV-43)."""
+        """Read missing values from the stream, and keep those that the consumer skipped.
+
+        D-KV-43.
+        """
         all = self._options.policy == "all"
         found: list[StoredMsg] = []
         for key, after in self._snapshot.missing(_MOST_READ):

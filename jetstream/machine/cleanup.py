@@ -10,9 +10,9 @@ alone would not do, because the server may process it before the creation.
                  anything else        again after a pause: it may still be created
     deleting     any response         -> over
 
-A push consumer is ours if it delivers to the subject that the call chose for it (JSSUB-12). A pull
-consumer is ours by its name (ORDERED-29, JSSUB-17), unless it is in use: another handle may have
-the same `name_prefix`.
+A push consumer is ours if it delivers to the subject that the call chose for it (D-JSSUB-12). A
+pull consumer is ours by its name (D-ORDERED-29, D-JSSUB-17), unless it is in use: another handle
+may have the same `name_prefix`.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def may_exist(error: BaseException) -> bool:
 
 
 def clean_up_after(api: ApiClient, recreator: Recreator) -> None:
-    """Look for the consumer that an ordered one may have left behind (ORDERED-29)."""
+    """Look for the consumer that an ordered one may have left behind (D-ORDERED-29)."""
     orphan, used = recreator.take_orphan()
     if orphan:
         clean_up(api, recreator.cursor.stream, orphan, used=used)

@@ -39,7 +39,7 @@ class Iteration:
         self._ack_none = ack_none
         self._turn = _TURN
         #: Whether messages that were not taken are given back where no call of `stop` says so.
-        self.nak_on_exit = False  # CONSUME-30
+        self.nak_on_exit = False  # D-CONSUME-30
 
     @property
     def pending(self) -> int:
@@ -51,7 +51,7 @@ class Iteration:
         """Whether there will be no more messages."""
         return not self.pending and (self._machine.ended or self._machine.finished)
 
-    async def next(self, timeout: float | None = None) -> JsMsg:  # CONSUME-17
+    async def next(self, timeout: float | None = None) -> JsMsg:  # D-CONSUME-17
         """Return the next message; raise TimeoutExpired, or InvalidState at the end."""
         deadline = None if timeout is None else self._session.deadline(timeout)
         while not self.pending:
@@ -117,7 +117,7 @@ class Iteration:
 
     def _over(self) -> bool:
         if self._machine.error is not None:
-            raise self._machine.error  # CONSUME-18
+            raise self._machine.error  # D-CONSUME-18
         return self.closed
 
     async def _at_end(self) -> None:
@@ -133,7 +133,7 @@ class Iteration:
         if machine.unperformed:
             session.poke(machine)
         if machine.ended and not machine.pending():
-            # A drain may wait for that, and the end may have ordered a deletion (ORDERED-17).
+            # A drain may wait for that, and the end may have ordered a deletion (D-ORDERED-17).
             session.connection.consumed(session.port.now())
             session.port.flush_soon()
         return JsMsg(msg, session, self._ack_none)
@@ -173,7 +173,7 @@ class Iteration:
         await self.stop(nak=self.nak_on_exit)
 
     def __del__(self) -> None:
-        # CONSUME-29: in any thread, within any call, and also if the constructor failed.
+        # D-CONSUME-29: in any thread, within any call, and also if the constructor failed.
         machine = getattr(self, "_machine", None)
         if machine is not None and not (machine.stopped or machine.draining or machine.ended):
             text = "%s was garbage-collected while in use: end it by `with`, `stop` or `drain`"

@@ -78,7 +78,7 @@ class Probe:
 
     def handle_timer(self, now: float) -> bool:
         """Return True if the request is to be sent again, False if nothing was found out."""
-        if self._tries == TRIES:  # CONSUME-24
+        if self._tries == TRIES:  # D-CONSUME-24
             self.stop()
             return False
         self._send(now)

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from natsproto.wire.frames import Msg
     from natsproto.wire.record import Record
 
-MAX_EVENTS = 256  # CONSUME-19
+MAX_EVENTS = 256  # D-CONSUME-19
 
 
 class MessageQueue:
@@ -58,7 +58,7 @@ class EventLog:
         self.total: int = 0
 
     def add(self, event: Record) -> None:
-        """Append an event, and drop the oldest if there are too many (CONSUME-19)."""
+        """Append an event, and drop the oldest if there are too many (D-CONSUME-19)."""
         self.total += 1
         self.items.append(event)
         if len(self.items) > MAX_EVENTS:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         def lock(self) -> Lock: ...
 
 
-_WRONG_KIND = "RUN-1"
+_WRONG_KIND = "D-RUN-1"
 
 
 class NoLock:
@@ -90,9 +90,9 @@ class CallbackRunner:
         try:
             await port.run_all([self.work for _ in range(concurrency)])  # RUN-2
         except LocalError:
-            raise  # RUN-9: refused, and nothing was begun
+            raise  # D-RUN-9: refused, and nothing was begun
         except BaseException:
-            await self._stop()  # not all of them may have begun (RUN-6)
+            await self._stop()  # not all of them may have begun (D-RUN-6)
             raise
 
     async def work(self) -> None:
@@ -106,19 +106,19 @@ class CallbackRunner:
         except Exception as error:
             if self.failure is None:
                 self.failure = error
-            await self._stop()  # RUN-4: those who wait for a message are woken by that
+            await self._stop()  # D-RUN-4: those who wait for a message are woken by that
         except BaseException:
             await self._stop()
             raise
 
     async def _handle(self, msg: JsMsg) -> None:
         try:
-            await self._call(msg)  # RUN-7
+            await self._call(msg)  # D-RUN-7
         except Exception as error:
-            # RUN-10. A callback of the wrong kind would fail for each message: that ends it.
+            # D-RUN-10. A callback of the wrong kind would fail for each message: that ends it.
             if self._on_error is None or getattr(error, "rule", "") == _WRONG_KIND:
                 raise
-            await self._on_error(msg, error)  # RUN-11
+            await self._on_error(msg, error)  # D-RUN-11
 
     async def _take(self) -> JsMsg | None:
         with self._guard.lock:

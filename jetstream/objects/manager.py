@@ -25,7 +25,7 @@ class ObjectStoreManager(_Manager):
     CONFIG = ObjectStoreConfig
     STATUS = ObjectStoreStatus
     GOVERNED: tuple[str, ...] = _GOVERNED
-    RULES: tuple[str, str] = ("OBJ-1", "OBJ-6")
+    RULES: tuple[str, str] = ("OBJ-1", "D-OBJ-6")
 
     def open(self, stream: Stream) -> ObjectStore:
         """Return the object store in this stream."""

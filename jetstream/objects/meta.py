@@ -2,7 +2,7 @@
 
 The info of an object is the last message of its subject. A change is a compare-and-set: the stream
 stores it only if the info is still the one that was read. Otherwise it is read again, and the
-change is applied to the new one (OBJ-13).
+change is applied to the new one (D-OBJ-13).
 """
 
 from __future__ import annotations
@@ -111,11 +111,11 @@ class MetaStore:
                     raise
                 found = await self._find_surely(name, leader=True)
                 if found is not None and found.id == id:
-                    return before, found.info, found.seq  # OBJ-14
+                    return before, found.info, found.seq  # D-OBJ-14
                 refused = before
                 continue
             if ack.duplicate and tries:
-                before = refused  # OBJ-14: that try succeeded, and was replaced since
+                before = refused  # D-OBJ-14: that try succeeded, and was replaced since
             return before, info, ack.seq
 
     async def dated(self, info: ObjectInfo, seq: int) -> ObjectInfo:

@@ -57,7 +57,7 @@ async def _listed(metas: MetaStore) -> list[str]:
 async def _owned(metas: MetaStore) -> tuple[set[str], int]:
     """Return the subjects of chunks that belong to objects, and the time of the server.
 
-    InvalidResponse: an info cannot be read, so its chunks are unknown (OBJ-38).
+    InvalidResponse: an info cannot be read, so its chunks are unknown (D-OBJ-38).
     """
     owned: set[str] = set()
     async with await watch_infos(metas) as watcher:

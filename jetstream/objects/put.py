@@ -84,7 +84,7 @@ class Upload:
         self._in_doubt = False  # the info was sent, and may be stored
         self._there = False  # the info is stored
         self._before: ObjectInfo | None = None
-        most = min(max(1, AHEAD // self.chunk_size), _MOST_CHUNKS)  # OBJ-19
+        most = min(max(1, AHEAD // self.chunk_size), _MOST_CHUNKS)  # D-OBJ-19
         self._window = metas.publisher.window(max_pending=most)
 
     @staticmethod
@@ -97,7 +97,7 @@ class Upload:
         if not size:
             return largest  # OBJ-43
         text = "chunk_size %d exceeds %d: the server's max_payload is %d, with headers"
-        raise InvalidValue(text % (size, largest, info.max_payload), "OBJ-18")
+        raise InvalidValue(text % (size, largest, info.max_payload), "D-OBJ-18")
 
     async def add(self, piece: BytesLike) -> None:
         """Add data; wait for room in the window. Raise the error of a chunk that failed."""
@@ -170,7 +170,7 @@ class Upload:
         self._chunks += 1
         id = "%s.%d" % (self._nuid, self._chunks)
         subject = self._metas.front + self._subject
-        self._flying.append(await self._window.publish(subject, chunk, msg_id=id))  # OBJ-20
+        self._flying.append(await self._window.publish(subject, chunk, msg_id=id))  # D-OBJ-20
         self._settle()
         while self._flying and self._flying[0].trouble is not None:
             # The first chunk is sent again: later ones must not overtake it.
@@ -193,7 +193,7 @@ class Upload:
                 self._again = True
 
     async def _count(self) -> None:
-        """Compare the number of stored chunks after a resend: the stream forgets ids (OBJ-21)."""
+        """Compare the number of stored chunks after a resend: the stream forgets ids (D-OBJ-21)."""
         stream = self._metas.stream
         try:
             info = await stream.info(subjects_filter=self._subject)

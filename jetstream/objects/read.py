@@ -35,12 +35,12 @@ async def open_reader(metas: MetaStore, info: ObjectInfo) -> ObjectReader:
     server = metas.api.session.connection.info
     largest = 0 if server is None else server.max_payload
     ahead = max(_AHEAD, largest + _AROUND)  # OBJ-28
-    watcher = await open_watch(  # OBJ-41
+    watcher = await open_watch(  # D-OBJ-41
         KeyWatcher,
         metas.target(metas.chunks),
         options,
         max_bytes=ahead,
-        snapshot=chunks_wanted(info.nuid, info.chunks),  # OBJ-39
+        snapshot=chunks_wanted(info.nuid, info.chunks),  # D-OBJ-39
     )
     return ObjectReader(metas, info, watcher)
 
@@ -79,7 +79,7 @@ class ObjectReader:
             try:
                 chunk = await self._next()
             except BaseException:
-                self._rest = b"".join(parts)  # OBJ-40
+                self._rest = b"".join(parts)  # D-OBJ-40
                 raise
             if chunk is None:
                 break

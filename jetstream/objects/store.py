@@ -149,7 +149,7 @@ class ObjectStore:
             return await send_all(source, upload, self.lock)
         except NoStreamResponse:
             with self.lock:
-                await check_there(self._metas.stream, self.bucket)  # OBJ-44
+                await check_there(self._metas.stream, self.bucket)  # D-OBJ-44
             raise
 
     async def update_meta(

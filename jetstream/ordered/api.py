@@ -88,7 +88,7 @@ async def _create(api: ApiClient, cursor: Cursor, deadline: float | None = None)
                 raise
         except BaseException as error:
             if may_exist(error):
-                clean_up(api, cursor.stream, cursor.name)  # ORDERED-29
+                clean_up(api, cursor.stream, cursor.name)  # D-ORDERED-29
             raise
         else:
             await _check(api, cursor, deadline)
@@ -108,7 +108,7 @@ async def _check(api: ApiClient, cursor: Cursor, deadline: float | None) -> None
 
 
 async def _recreated(api: ApiClient, cursor: Cursor, deadline: float | None) -> bool:
-    """Return whether the stream is another one than that of the consumers before (ORDERED-30)."""
+    """Return whether the stream is another one than that of the consumers before (D-ORDERED-30)."""
     latest = api.session.deadline(CHECK)
     try:
         reply = await api.call(
@@ -174,7 +174,7 @@ class OrderedConsumer:
     def recreated(self) -> StreamRecreated | None:
         """The latest discovery that the stream was deleted and created again; None: it never was.
 
-        Messages read after it are of the new stream, from its first one (ORDERED-31).
+        Messages read after it are of the new stream, from its first one (D-ORDERED-31).
         """
         return self.cursor.recreated
 
@@ -207,7 +207,7 @@ class OrderedConsumer:
         batch, size = fetch_limits(max_messages, max_bytes)
         fetch_template("", expires, heartbeat, no_wait, {}, False)
         if heartbeat is None and not no_wait and expires >= _LONG:
-            heartbeat = min(HEARTBEAT, expires / 4)  # ORDERED-32
+            heartbeat = min(HEARTBEAT, expires / 4)  # D-ORDERED-32
         self._claim()
         self._fetching = True
         try:
@@ -337,7 +337,7 @@ class OrderedConsumer:
     ) -> Batch:
         if self._puller is None:
             self._puller = Puller(self._api, self.stream, self.name, True)
-        # ORDERED-28: however short the time, the server gets a pull that it accepts.
+        # D-ORDERED-28: however short the time, the server gets a pull that it accepts.
         expires = max(left, _SHORTEST)
         beat = heartbeat if not heartbeat or 2 * heartbeat <= expires else None
         template = fetch_template(self._puller.subject, expires, beat, no_wait, {}, False)
@@ -355,12 +355,12 @@ class OrderedConsumer:
             if verdict is KEEP:
                 messages.append(msg)
         if puller.uncounted == _NO_MESSAGES:
-            # ORDERED-27: this end is too frequent for a call each time.
+            # D-ORDERED-27: this end is too frequent for a call each time.
             if self._look_at is None:
                 self._look_at = self._api.session.port.now() + _LOOK_AFTER
         elif puller.uncounted:
-            self._forget()  # ORDERED-27
-        return messages, puller.lost > 0  # ORDERED-24
+            self._forget()  # D-ORDERED-27
+        return messages, puller.lost > 0  # D-ORDERED-24
 
     def _forget(self) -> None:
         """Abandon the consumer: what it still sends is dropped."""
@@ -370,7 +370,7 @@ class OrderedConsumer:
             path = (self._api.prefix, self.stream, self.name)
             connection.publish("%s.CONSUMER.DELETE.%s.%s" % path, reply=connection.new_inbox())
         elif self.cursor.ready:
-            clean_up(self._api, self.stream, self.name, used=True)  # ORDERED-29
+            clean_up(self._api, self.stream, self.name, used=True)  # D-ORDERED-29
         self.cursor.ready = False
         self._look_at = None
         self._close_puller()

@@ -110,7 +110,7 @@ class Cursor:
         if self.ahead:
             self.ahead = info.num_pending
         if not self.start and self._config.get("deliver_policy") != "last_per_subject":
-            self.start = info.delivered.stream_seq + 1  # ORDERED-6
+            self.start = info.delivered.stream_seq + 1  # D-ORDERED-6
 
     def confirm(self, created: Timestamp | None) -> StreamRecreated | None:
         """Use the consumer if its stream is the one of the consumers before.
@@ -121,7 +121,7 @@ class Cursor:
         before = self._oldest
         self._unknown = 0
         if created is not None:
-            # ORDERED-30: no consumer is older than its stream.
+            # D-ORDERED-30: no consumer is older than its stream.
             assert before is not None
             same = created == before if self._exact else created <= before
             self._oldest = created
@@ -145,14 +145,14 @@ class Cursor:
     def trust(self) -> bool:
         """STREAM.INFO has failed; return whether the consumer is used all the same.
 
-        ORDERED-30: if it fails twice in a row, this user may not be permitted to ask.
+        D-ORDERED-30: if it fails twice in a row, this user may not be permitted to ask.
         """
         self._unknown += 1
         self.ready = self._unknown > 1
         return self.ready
 
     def _restart(self) -> None:
-        """Start over with the messages of another stream, none of which was seen (ORDERED-31)."""
+        """Start over with the messages of another stream, none of which was seen (D-ORDERED-31)."""
         config = self._config
         latest = config.get("deliver_policy") == "last_per_subject"
         if not latest or (self.start and not self.ahead):

@@ -81,7 +81,7 @@ class InOrder(Policy):
 
     def admit(self, msg: Msg, room: bool) -> str:
         if not room:
-            return FULL  # CONSUME-27: before it counts as delivered, so that it shows as a gap
+            return FULL  # D-CONSUME-27: before it counts as delivered, so that it shows as a gap
         verdict = self._judge(msg.raw_reply)
         if verdict is KEEP or verdict is SKIP:
             self.recreator.failures = 0  # as `proved`, without a call
@@ -110,7 +110,7 @@ class InOrder(Policy):
         return last > self.cursor.consumer_seq
 
     def rewind(self, messages: list[Msg]) -> None:
-        # ORDERED-19: the next use of this cursor starts with them.
+        # D-ORDERED-19: the next use of this cursor starts with them.
         for msg in messages:
             if self.cursor.rewind(msg.raw_reply):
                 return

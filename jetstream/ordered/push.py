@@ -8,7 +8,7 @@ So the subscription moves with the consumers, to `<inbox>.d<serial>`, which gets
     its messages, under the stream's subject; their reply subject names the consumer
 
 A push consumer delivers from its creation on, so its first messages may be here before the response
-to its creation: they are set aside until then (ORDPUSH-4).
+to its creation: they are set aside until then (D-ORDPUSH-4).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class PushInOrder(InOrder):
         if not self.cursor.ready:
             self._set_aside(msg)
             return STALE
-        return InOrder.admit(self, msg, room)  # 0.1 us less than by super() (ORDPUSH-6)
+        return InOrder.admit(self, msg, room)  # 0.1 us less than by super() (D-ORDPUSH-6)
 
     def is_gap(self, last: int) -> bool:
         return last != self.cursor.consumer_seq
@@ -67,7 +67,7 @@ class PushInOrder(InOrder):
     def receive(self, msg: Msg, now: float) -> None:
         early = msg.status == _HEARTBEAT_STATUS and not msg.data
         if self.recreator.state == CHECKING:
-            # A status that is not the response is set aside, too (ORDPUSH-12).
+            # A status that is not the response is set aside, too (D-ORDPUSH-12).
             early = msg.status > 0 and msg.status != NO_RESPONDERS and not msg.data
         if early:
             self._set_aside(msg)

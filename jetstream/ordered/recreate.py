@@ -215,7 +215,7 @@ class Recreator:
             self._create(now)
             return None
         if now - self.due > LATE and not self._grace_used:
-            # ORDERED-25: the timer rings late; the answer may still wait to be read.
+            # D-ORDERED-25: the timer rings late; the answer may still wait to be read.
             self._grace_used = True
             self.due = now + GRACE
             return None
@@ -232,7 +232,7 @@ class Recreator:
         """Create no more consumers, and delete the present one."""
         self._abandon()
         if self.state not in (READY, CHECKING) and self._doomed:
-            # ORDERED-29: the server may process the deletion before the creation; and without a
+            # D-ORDERED-29: the server may process the deletion before the creation; and without a
             # connection the deletion is not sent.
             self._orphan = self._doomed
         self._delete()

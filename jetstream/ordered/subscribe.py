@@ -67,7 +67,7 @@ async def subscribe_ordered(
 
 def _cleanup(api: ApiClient, recreator: Recreator) -> Callable[[], Awaitable[object]]:
     async def clean() -> None:
-        clean_up_after(api, recreator)  # ORDPUSH-11
+        clean_up_after(api, recreator)  # D-ORDPUSH-11
 
     return clean
 
@@ -79,5 +79,5 @@ async def _begun(session: Session, machine: Push, policy: PushInOrder, deadline:
         try:
             await wait(session, machine, deadline, "ordered consumer")
         except TimeoutExpired:
-            # ORDPUSH-9: what went wrong says more.
+            # D-ORDPUSH-9: what went wrong says more.
             raise policy.failure or TimeoutExpired("no ordered consumer in time") from None

@@ -90,7 +90,7 @@ class AtomicBatch:
 
     def _headers(self, options: PublishOptions) -> Headers:
         if self._over:
-            raise InvalidState("batch already finished; start a new one", "BATCH-4")
+            raise InvalidState("batch already finished; start a new one", "D-BATCH-4")
         if self.size == MAX_BATCH:
             raise InvalidState("a batch has at most %d messages" % MAX_BATCH, "BATCH-3")
         headers = publish_headers(options, self._session.connection) or Headers()

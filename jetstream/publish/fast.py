@@ -156,7 +156,7 @@ class FastBatch(Sender):
             if machine.failure is not None:
                 raise machine.failure
             if machine.state in (ENDING, OVER):
-                raise InvalidState("batch already finished; start a new one", "FAST-13")
+                raise InvalidState("batch already finished; start a new one", "D-FAST-13")
             if machine.ended:
                 raise ConnectionClosed(connection.closed or "the batch is closed")
             full = machine.sent >= machine.limit
@@ -170,7 +170,7 @@ class FastBatch(Sender):
         try:
             await self._room()
         except BaseException:
-            self._leave()  # FAST-15: otherwise it would be kept alive forever
+            self._leave()  # D-FAST-15: otherwise it would be kept alive forever
             raise
 
     def _note_sent(self, operation: int, subject: bytes) -> None:
@@ -185,7 +185,7 @@ class FastBatch(Sender):
             while machine.state != OVER:
                 await self._session.port.wait(machine)
         except BaseException:
-            self._leave()  # FAST-15
+            self._leave()  # D-FAST-15
             raise
         if machine.failure is not None:
             raise machine.failure

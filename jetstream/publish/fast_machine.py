@@ -178,7 +178,7 @@ class FastBatchMachine(Machine):
     def _place(self, msg: Msg) -> tuple[int, int]:
         """Return the number and the operation of the message that this responds to."""
         tokens = msg.raw_subject[len(self._base) :].split(b".")
-        if len(tokens) == 3 and is_number(tokens[0]) and is_number(tokens[1]):  # FAST-16
+        if len(tokens) == 3 and is_number(tokens[0]) and is_number(tokens[1]):  # D-FAST-16
             return int(tokens[0]), int(tokens[1])
         return 0, APPEND
 
@@ -244,7 +244,7 @@ class FastBatchMachine(Machine):
         self.losses = self.losses[-MOST_LOSSES:]
 
     def _doubt(self, last: int) -> None:
-        """Record messages as in doubt whose responses the connection may have lost (FAST-10)."""
+        """Record messages as in doubt whose responses the connection may have lost (D-FAST-10)."""
         if self._gaps and self._sure < last:
             error = PublishInDoubt("the connection was lost: it may be stored or not")
             self._report_loss(Loss(self._sure + 1, last, error))

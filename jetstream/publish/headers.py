@@ -63,7 +63,7 @@ def publish_headers(
         if name not in _OPTIONS:
             known = ", ".join(_OPTIONS + others)
             raise InvalidValue(
-                "unknown option: %s; the options are %s" % (shorten(name), known), "PUB-9"
+                "unknown option: %s; the options are %s" % (shorten(name), known), "D-PUB-9"
             )
     headers = options.get("headers")
     pairs = [
@@ -95,7 +95,7 @@ def _text(options: PublishOptions, name: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise InvalidValue("%s %s is not a str" % (name, shorten(value)), "PUB-9")
+        raise InvalidValue("%s %s is not a str" % (name, shorten(value)), "D-PUB-9")
     return value
 
 

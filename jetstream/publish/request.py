@@ -192,7 +192,7 @@ def in_cluster(connection: Connection) -> bool:
 
 
 def no_stream(connection: Connection, subject: str) -> NoStreamResponse:
-    """Return the error for a 503, with the likely reason (PUB-22)."""
+    """Return the error for a 503, with the likely reason (D-PUB-22)."""
     info = connection.info
     if info is None or info.jetstream:
         return NoStreamResponse(subject)
@@ -200,7 +200,7 @@ def no_stream(connection: Connection, subject: str) -> NoStreamResponse:
 
 
 def raise_in_doubt(request: Request, error: RemoteError) -> NoReturn:
-    """Raise PublishInDoubt for a publish that was not answered (PUB-21)."""
+    """Raise PublishInDoubt for a publish that was not answered (D-PUB-21)."""
     if isinstance(error, PermissionDenied) and error.subject == request.subject:
         raise error  # the server has refused it
     late = isinstance(error, TimeoutExpired)
@@ -244,7 +244,7 @@ class AckReader:
     def read(self, data: bytes) -> Ack:
         """Return the acknowledgment in this answer, for `make_ack`; errors as from `read_ack`."""
         digits = data[self._size : -1]
-        if data.startswith(self._head) and _is_sequence(digits) and data[-1] == _BRACE:  # PUB-19
+        if data.startswith(self._head) and _is_sequence(digits) and data[-1] == _BRACE:  # D-PUB-19
             return self._like, digits
         like = read_ack(data)
         head = data[: data.rfind(b":") + 1]

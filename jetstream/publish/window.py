@@ -114,7 +114,7 @@ class PublishWindow(Sender):
 
     async def flush(self) -> None:
         """Wait until every publish is acknowledged or has failed; raise PublishesFailed."""
-        for publication in list(self._machine.open.values()):  # PUB-18
+        for publication in list(self._machine.open.values()):  # D-PUB-18
             while not publication.done:
                 await self._session.port.wait(publication)
         self._raise_failures()

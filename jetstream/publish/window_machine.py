@@ -81,7 +81,7 @@ class Publication(Waitable):
     async def result(self) -> PubAck:
         """Wait for the acknowledgment; raise the error that made the publish fail."""
         # Unlike a request, the publish continues if the caller stops waiting.
-        while self.answer is None:  # PUB-18
+        while self.answer is None:  # D-PUB-18
             if self.error is not None:
                 self.error_raised = True
                 raise self.error
@@ -149,7 +149,7 @@ class AckWindow(Machine):
         """
         self._count = publication.number = self._count + 1
         tokens = self.tokens
-        token = tokens.pool.pop() if tokens.pool else tokens.next()  # REQ-9
+        token = tokens.pool.pop() if tokens.pool else tokens.next()  # D-REQ-9
         publication.order.reply = self._prefix + token
         self.open[token] = publication
         if not sent:
@@ -180,7 +180,7 @@ class AckWindow(Machine):
         for msg in msgs:
             publication = open.pop(msg.raw_subject[skip:], None)
             if publication is None:
-                continue  # PUB-10: too late, after the publish has failed, or a second answer
+                continue  # D-PUB-10: too late, after the publish has failed, or a second answer
             try:
                 publication.answer = read(msg.data)
             except JetStreamError as error:
@@ -191,7 +191,7 @@ class AckWindow(Machine):
             if publication.waiters:
                 self.ready.append(publication)
         # Callers that wait for room wake up when half of the window has become free.
-        return crowded and len(open) <= half  # PUB-11
+        return crowded and len(open) <= half  # D-PUB-11
 
     def _refused(self, publication: Publication, now: float) -> None:
         trouble = publication.trouble
@@ -205,7 +205,7 @@ class AckWindow(Machine):
             self.wake_by(publication.deadline)
             self.open[self._token(publication.order)] = publication
         elif trouble.in_doubt:
-            # PUB-14: a 503 for this try says nothing about the one before.
+            # D-PUB-14: a 503 for this try says nothing about the one before.
             self._fail(publication, _in_doubt("no stream responds any more"))
         else:
             self._fail(publication, NoStreamResponse(publication.subject))
@@ -236,8 +236,8 @@ class AckWindow(Machine):
             elif publication.trouble is not None and publication.trouble.resting:
                 self._send(publication, now)
             else:
-                late.append(publication)  # PUB-12
-        self._give_up(late, "no acknowledgment in time", PublishTimeout)  # PUB-21
+                late.append(publication)  # D-PUB-12
+        self._give_up(late, "no acknowledgment in time", PublishTimeout)  # D-PUB-21
         return bool(late)
 
     def disconnected(self, now: float) -> None:
@@ -247,7 +247,7 @@ class AckWindow(Machine):
             trouble = publication.trouble
             on_its_way = publication.deadline is not None and not (trouble and trouble.resting)
             publication.deadline = None
-            if on_its_way and _HAS_ID in (publication.order.block or b""):  # PUB-13
+            if on_its_way and _HAS_ID in (publication.order.block or b""):  # D-PUB-13
                 if trouble is None:
                     trouble = publication.trouble = Trouble(now)
                 trouble.in_doubt = True
@@ -264,14 +264,14 @@ class AckWindow(Machine):
                 publication.trouble.refusals = 0
             self._send(publication, now)
 
-    def unsent(self, order: Publish, error: NatsError) -> None:  # PUB-15
+    def unsent(self, order: Publish, error: NatsError) -> None:  # D-PUB-15
         publication = self.open.pop(self._token(order))
         self._fail(publication, error)
         self.ready.append(publication)
         self.ready.append(self)
 
     def end(self, error: NatsError | None = None) -> bool:
-        self._give_up(self._in_order(), str(error or "the publisher was closed"))  # PUB-17
+        self._give_up(self._in_order(), str(error or "the publisher was closed"))  # D-PUB-17
         self.deadline = None  # else it would be kept until then
         return super().end(error)
 
@@ -290,7 +290,7 @@ class AckWindow(Machine):
         """Return those that failed since the last call and whose error was not raised."""
         failed = self.failed
         self.failed = []
-        return [publication for publication in failed if not publication.error_raised]  # PUB-16
+        return [publication for publication in failed if not publication.error_raised]  # D-PUB-16
 
     def pending(self) -> int:
         return len(self.open)

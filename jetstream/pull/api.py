@@ -4,7 +4,7 @@ A fetcher is a subscription for one fetch at a time; fetches that run at once ha
 busy while a fetch uses it, then idle. If the server may still have its pull, because the caller
 left or nothing came in time, the fetcher is drained: UNSUB, behind which the server drops the pull,
 and a PING, at whose PONG everything that was on its way is here. The next fetch waits for that, and
-begins with what all idle fetchers have kept (FETCH-8).
+begins with what all idle fetchers have kept (D-FETCH-8).
 """
 
 from __future__ import annotations
@@ -140,14 +140,14 @@ class Puller:
         """End the fetch, and return its error, if it failed.
 
         `rest` are messages that were taken from the fetcher but not returned to the caller. They,
-        and those that were not taken, are for the next fetch (FETCH-8).
+        and those that were not taken, are for the next fetch (D-FETCH-8).
         """
         self._retire(fetcher, rest or [])
         if fetcher.open or fetcher.ended:
             self.session.port.flush_soon()
         failure = fetcher.failure
         if isinstance(failure, PullFailed):
-            return type(failure)(failure.code, failure.description, self._name)  # FETCH-18
+            return type(failure)(failure.code, failure.description, self._name)  # D-FETCH-18
         return failure
 
     def _retire(self, fetcher: Fetcher, rest: list[Msg]) -> None:
@@ -167,7 +167,7 @@ class Puller:
             connection.consumed(now)
 
     def abandon(self, fetcher: Fetcher, rest: list[Msg]) -> None:
-        """Retire it soon. For finalizers, which run in any thread at any moment (FETCH-16)."""
+        """Retire it soon. For finalizers, which run in any thread at any moment (D-FETCH-16)."""
         self._abandoned.append((fetcher, rest))
         self.session.port.run_soon(self.tidy)
 
@@ -186,7 +186,7 @@ class Puller:
         return rest
 
     def _fetcher(self) -> Fetcher:
-        """Return a fetcher for the next fetch, with all messages that were kept (FETCH-8)."""
+        """Return a fetcher for the next fetch, with all messages that were kept (D-FETCH-8)."""
         kept = self._take_kept()
         pins = [fetcher.pin for fetcher in self._idle if fetcher.pin]
         self._idle = [
@@ -221,7 +221,7 @@ class Puller:
         return kept
 
     def __del__(self) -> None:
-        # FETCH-16: the handle is gone. The subscriptions would stay for half a minute.
+        # D-FETCH-16: the handle is gone. The subscriptions would stay for half a minute.
         fetchers = [fetcher for fetcher in self._idle if not fetcher.ended]
         if fetchers:
             connection = self.session.connection

@@ -31,10 +31,10 @@ is not found, the machine ends with that error, after the messages in the buffer
 or none, changes nothing: pulls continue, and the consumer is looked up again at growing intervals.
 
 The server may have pulls that were given up here, and deliver what they ask for. More than that and
-twice the limit was never asked for: it is dropped, counted and reported (CONSUME-27).
+twice the limit was never asked for: it is dropped, counted and reported (D-CONSUME-27).
 
 Silence proves nothing if the client has not read: a blocking client does not read while the user's
-code runs, and a timer that fires late shows it. Then one more heartbeat is awaited (CONSUME-10).
+code runs, and a timer that fires late shows it. Then one more heartbeat is awaited (D-CONSUME-10).
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class Consume(Machine):
         self._limit = max_bytes or max_messages
         self._threshold = threshold
         self._stop_after = stop_after  # 0: never
-        self._name = name  # of the consumer and its stream, for errors (PULL-17)
+        self._name = name  # of the consumer and its stream, for errors (D-PULL-17)
         # Whether messages are no more than counted, and can be taken all at once.
         self._count_only = not (policy.recreates or self._by_bytes or self._pinned)
         self.policy: Policy = policy
@@ -335,8 +335,8 @@ class Consume(Machine):
                 return False
             policy.receive(msg, now)
             return self._follow(now) or self.events.total > told
-        if policy.recreates and not self.ledger.knows(token):  # ORDERED-15
-            return False  # ORDERED-15: a pull of an earlier consumer says nothing about this one
+        if policy.recreates and not self.ledger.knows(token):  # D-ORDERED-15
+            return False  # D-ORDERED-15: a pull of an earlier consumer says nothing about this one
         self._silent_at = now + self._silence
         self._grace_used = False
         return is_status(msg) and self._status(msg, now)
@@ -346,7 +346,7 @@ class Consume(Machine):
         if verdict is GAP:
             return self._lose(self.policy.gap(msg), now)
         if verdict is FULL:
-            # CONSUME-27: what no pull can have asked for is dropped, not kept without bounds.
+            # D-CONSUME-27: what no pull can have asked for is dropped, not kept without bounds.
             self.dropped += 1
             self.dropping.append(self)
             if not self.policy.recreates:  # else it may be from an earlier consumer
@@ -442,7 +442,7 @@ class Consume(Machine):
                     self.wake_by(due)
 
     def _grant_grace(self, now: float) -> None:
-        """CONSUME-10: the timer fires late; messages may have arrived and wait to be read."""
+        """D-CONSUME-10: the timer fires late; messages may have arrived and wait to be read."""
         self._grace_used = True
         later = now + self._template.heartbeat
         self._silent_at = max(self._silent_at, later)
@@ -506,7 +506,7 @@ class Consume(Machine):
         if meaning != RETRY:
             self.policy.proved()
         if meaning == SIZE and (status.bytes or self._limit) < self._limit:
-            # CONSUME-12: it would fit if the buffer were not so full.
+            # D-CONSUME-12: it would fit if the buffer were not so full.
             self._too_small = status.bytes or 0
             meaning = DONE
         if meaning == DONE:

@@ -37,10 +37,10 @@ IDLE = 30.0
 LATE = 0.1
 # FETCH-12: how long an eager fetch waits before its probe, and after the answer to it.
 QUIET = 0.05
-# FETCH-15: how much more than was asked for is kept, should a server send more.
+# D-FETCH-15: how much more than was asked for is kept, should a server send more.
 SLACK_MESSAGES = 64
 SLACK_BYTES = 1024 * 1024
-# FETCH-18
+# D-FETCH-18
 _NOT_ENDED = (
     "the server did not end the pull of %s in time: it is stuck, the consumer does not exist"
     " (servers before 2.11 do not say so), or the client may not pull from it"
@@ -218,7 +218,7 @@ class Fetcher(Machine):
         return self.done or self.streaming
 
     def _has_room(self, msg: Msg) -> bool:
-        """FETCH-15: whether to keep it; what no pull has asked for is dropped and reported."""
+        """D-FETCH-15: whether to keep it; what no pull has asked for is dropped and reported."""
         room = self._room > 0
         if room and self._bytes_room is not None:
             self._bytes_room -= counted_size(msg, False)
@@ -235,7 +235,7 @@ class Fetcher(Machine):
         if self._bytes_left is not None:
             size = counted_size(msg, self._template.pinned)
             if size > self._bytes_left and self._got:
-                self._finish(None, now)  # FETCH-8: of an earlier pull, and too large for this one
+                self._finish(None, now)  # D-FETCH-8: of an earlier pull, and too large for this one
                 return
             self._bytes_left -= size
         self._got += 1
@@ -293,7 +293,7 @@ class Fetcher(Machine):
         if self.done:
             if self.deadline is not None and now >= self.deadline:
                 self.deadline = None
-                self.leave()  # FETCH-10
+                self.leave()  # D-FETCH-10
             return False
         quiet = self._quiet_at is not None and now >= self._quiet_at
         silent = self._silent_at is not None and now >= self._silent_at
@@ -337,7 +337,7 @@ class Fetcher(Machine):
     def disconnected(self, now: float) -> None:
         if not self.done and self._online:
             text = "the connection was lost during the fetch from %s" % self._name
-            self._finish(ConnectionLost(text), now, open=True)  # FETCH-7
+            self._finish(ConnectionLost(text), now, open=True)  # D-FETCH-7
             self.ready.append(self)
 
     def end(self, error: NatsError | None = None) -> bool:

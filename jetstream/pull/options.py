@@ -66,11 +66,11 @@ def check_options(call: str, rest: PriorityOptions) -> None:
         if name not in _PRIORITY:
             known = ", ".join(_OPTIONS[call] + _PRIORITY)
             text = "%s has no option %s; it has %s" % (call, shorten(name), known)
-            raise InvalidValue(text, "PULL-15")
+            raise InvalidValue(text, "D-PULL-15")
 
 
 def default_expires(config: ConsumerConfig) -> float:
-    """Return an `expires` before which no message of the batch is redelivered (FETCH-17)."""
+    """Return an `expires` before which no message of the batch is redelivered (D-FETCH-17)."""
     if config.ack_policy == "none":
         return LONGEST_EXPIRES
     ack_wait = config.backoff[0] if config.backoff else config.ack_wait

@@ -25,7 +25,7 @@ class Pauses:
         self.length = 0.0
         self.ends_at = now
 
-    def refused(self, now: float, absent: bool) -> None:  # CONSUME-7
+    def refused(self, now: float, absent: bool) -> None:  # D-CONSUME-7
         """Pause twice as long as the last time; `absent`: the consumer has no leader."""
         longest = LONGEST_ABSENCE if absent else LONGEST_PAUSE
         self.length = min(max(2 * self.length, SHORTEST_PAUSE), longest)

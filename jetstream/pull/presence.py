@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from natsproto.errors import NatsError
     from natsproto.wire.frames import Msg
 
-# CONSUME-21: so many 503s in a row are a reason to look the consumer up.
+# D-CONSUME-21: so many 503s in a row are a reason to look the consumer up.
 DOUBTFUL = 2
-# CONSUME-11: between two reports of the same cause, and between two lookups.
+# D-CONSUME-11: between two reports of the same cause, and between two lookups.
 FIRST_REPEAT = 10.0
 LONGEST_REPEAT = 60.0
 
@@ -78,7 +78,7 @@ class Presence:
         self._looks.reset()
 
     def reports(self, error: NatsError, now: float) -> bool:
-        """Return True if the user is to be notified of this error now (CONSUME-11)."""
+        """Return True if the user is to be notified of this error now (D-CONSUME-11)."""
         if isinstance(error, ConsumerUnavailable):
             self.doubted = True
             return self._absent.due(str(error), now)
@@ -112,6 +112,6 @@ class Presence:
         return self.probe.subject, b"", self.reply
 
     def receive(self, msg: Msg) -> NatsError | None:
-        """Return the error of a consumer that is gone (CONSUME-23); None for any other answer."""
+        """Return the error of a consumer that is gone (D-CONSUME-23); None for any other answer."""
         probe = self.probe
         return probe.error if probe is not None and probe.receive(msg) == GONE else None

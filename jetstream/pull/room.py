@@ -30,7 +30,7 @@ class Room:
         self.most: int = 2 * limit + (0 if by_bytes else SLACK)
 
     def takes(self, buffered: int) -> bool:
-        """Return True if so much may be buffered (CONSUME-27)."""
+        """Return True if so much may be buffered (D-CONSUME-27)."""
         if buffered <= self.most:
             return True
         late = self._ledger.late_bytes if self._by_bytes else self._ledger.late

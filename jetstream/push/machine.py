@@ -16,7 +16,7 @@ answered. The answer says that there is room again, so it waits until the user h
 Should a request get lost, heartbeats name it; should the answer get lost, they name it still.
 
 Silence proves nothing if the client has not read, as in pull/consume.py: a timer that fires late
-gives the server one more heartbeat (PUSH-4).
+gives the server one more heartbeat (D-PUSH-4).
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ class Push(Machine):
         if self._watching and now >= due:
             self._extra = now + self._heartbeat - self._heard - self._silence
             if now - due > LATE and not self._grace_used:
-                self._grace_used = True  # PUSH-4: messages may have arrived and wait to be read
+                self._grace_used = True  # D-PUSH-4: messages may have arrived and wait to be read
             else:
                 text = "the server was silent for %.3g s" % (now - self._heard)
                 self._alarm(HeartbeatMissed(text), now)
@@ -276,7 +276,7 @@ class Push(Machine):
             self.emit(*effect)
 
     def _forget_requests(self) -> None:
-        """ORDPUSH-7: flow control of an earlier consumer is not answered any more."""
+        """D-ORDPUSH-7: flow control of an earlier consumer is not answered any more."""
         self._requests = []
         self._answered = b""
 
@@ -362,7 +362,7 @@ class Push(Machine):
     def _request(self, subject: bytes, now: float) -> None:
         """Answer a flow control request once all messages before it were taken (PUSH-7)."""
         if not subject.startswith(FLOW_CONTROL):
-            return  # PUSH-17: this client publishes nowhere else on a message's say-so
+            return  # D-PUSH-17: this client publishes nowhere else on a message's say-so
         if any(subject == known for known, _ in self._requests):
             return
         if subject == self._answered and now - self._answered_at < self._heartbeat:

@@ -56,7 +56,7 @@ class PlainPush(Policy):
         if msg.raw_headers is not None and is_control(msg):
             return CONTROL
         if not room:
-            return FULL  # PUSH-11: it shows as a gap as soon as another message arrives
+            return FULL  # D-PUSH-11: it shows as a gap as soon as another message arrives
         if not self._queue_group:
             number = read_consumer_seq(msg.raw_reply)  # PUSH-10
             if number is not None:

@@ -119,17 +119,17 @@ class Fields:
         if config is None:
             made = cls()
         elif isinstance(config, cls):
-            made = config.copy()  # JSAPI-7
+            made = config.copy()  # D-JSAPI-7
         elif isinstance(config, dict):
             try:
                 made = cls.from_json(config)
             except InvalidResponse as error:
-                raise InvalidValue(str(error), "JSAPI-3") from None
+                raise InvalidValue(str(error), "D-JSAPI-3") from None
         else:
             text = "%s is neither a %s nor a dict" % (shorten(config), cls.__name__)
             if isinstance(config, str):
                 text += "; pass a name as a keyword: %s=%s" % (cls.FIELDS[0].name, shorten(config))
-            raise InvalidValue(text, "JSAPI-3")
+            raise InvalidValue(text, "D-JSAPI-3")
         for name in values:
             setattr(made, name, values[name])
         return made
@@ -249,7 +249,7 @@ def _check(owner: Fields, field: Field, value: object) -> object:
         return field.type.check(value)
     except TypeMismatch as error:
         text = "%s.%s: %s %s" % (type(owner).__name__, field.name, shorten(value), error)
-        raise InvalidValue(text, "JSAPI-3") from None
+        raise InvalidValue(text, "D-JSAPI-3") from None
 
 
 def refuse(owner: Owner, table: list[Refusal[Owner]]) -> None:
@@ -271,7 +271,7 @@ def _unknown(cls: type[Fields], name: str) -> InvalidValue:
     known = [(_distance(near, field.name), field.name) for field in cls.FIELDS]
     close = [pair for pair in known if pair[0] <= len(name) // 2 or name in pair[1].split("_")]
     hint = "; did you mean %r?" % min(close)[1] if close else ""
-    return InvalidValue("%s has no field %s%s" % (cls.__name__, shorten(name), hint), "JSAPI-4")
+    return InvalidValue("%s has no field %s%s" % (cls.__name__, shorten(name), hint), "D-JSAPI-4")
 
 
 def _distance(a: str, b: str) -> int:

@@ -34,7 +34,7 @@ class Timestamp:
     def __init__(self, ns: int) -> None:
         if not isinstance(ns, int) or isinstance(ns, bool):
             raise InvalidValue(
-                "timestamp is not a whole number of nanoseconds: %s" % shorten(ns), "TIME-6"
+                "timestamp is not a whole number of nanoseconds: %s" % shorten(ns), "D-TIME-6"
             )
         if not FIRST <= ns <= LAST:
             raise InvalidValue(
@@ -61,11 +61,11 @@ class Timestamp:
             return cls(value)
         if not hasattr(value, "utcoffset"):
             text = "%s is neither RFC 3339 text nor a Timestamp, an aware datetime or nanoseconds"
-            raise InvalidValue(text % shorten(value), "TIME-6")
+            raise InvalidValue(text % shorten(value), "D-TIME-6")
         if value.utcoffset() is None:
             # It would depend on the time zone of the machine.
             raise InvalidValue(
-                "datetime %s has no time zone: set its tzinfo" % shorten(value), "TIME-6"
+                "datetime %s has no time zone: set its tzinfo" % shorten(value), "D-TIME-6"
             )
         return _parse(value.isoformat(), True)
 

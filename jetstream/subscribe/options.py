@@ -29,7 +29,7 @@ class ConsumerOptions:
 
     CALL = "subscribe"
     KIND, OTHER = "push", "pull"
-    # JSSUB-4: the server would keep some of them without a word.
+    # D-JSSUB-4: the server would keep some of them without a word.
     UNUSED: tuple[str, ...] = (
         "max_waiting",
         "max_batch",
@@ -40,9 +40,9 @@ class ConsumerOptions:
         "priority_timeout",
     )
     PLACE_RULE = "JSSUB-1"
-    UNUSED_RULE = "JSSUB-4"
+    UNUSED_RULE = "D-JSSUB-4"
     FILTER_RULE = "JSSUB-7"
-    NAME_RULE = "JSSUB-8"
+    NAME_RULE = "D-JSSUB-8"
 
     def __init__(
         self,

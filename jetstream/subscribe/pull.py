@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from jetstream.pull.messages import Batch
     from jetstream.schema.info import ConsumerInfo
 
-# PSUB-3: fields that make a consumer a push consumer, or only apply to one.
+# D-PSUB-3: fields that make a consumer a push consumer, or only apply to one.
 _PUSH_ONLY = (
     "deliver_subject",
     "deliver_group",
@@ -75,7 +75,7 @@ class PullSubscribeOptions(ConsumerOptions):
     KIND, OTHER = "pull", "push"
     UNUSED: tuple[str, ...] = _PUSH_ONLY
     PLACE_RULE = "PSUB-1"
-    UNUSED_RULE = "PSUB-3"
+    UNUSED_RULE = "D-PSUB-3"
     FILTER_RULE = "PSUB-4"
     NAME_RULE = "PSUB-2"
 
@@ -144,7 +144,7 @@ async def pull_subscribe(
         )  # PSUB-2: it was not there when we looked
     except BaseException as error:
         if not wanted.name and may_exist(error):
-            clean_up(api, stream, config.name)  # JSSUB-17
+            clean_up(api, stream, config.name)  # D-JSSUB-17
         raise
     consumer = Consumer(api, stream, wanted.name or config.name, made)
     return PullSubscription(streams, api, consumer, deletes=not wanted.durable)
@@ -226,7 +226,7 @@ class PullSubscription:
         else:
             template = fetch_template(puller.subject, expires, None, False, {}, puller.pinned)
         try:
-            # PSUB-10
+            # D-PSUB-10
             found = await puller.pull(template, batch, 0, longest - MARGIN, eager=several)
         except TimeoutExpired:
             return None  # PSUB-8: the caller checks the time

@@ -104,7 +104,7 @@ async def _create(
         if isinstance(error, ConsumerExists) and wanted.name:
             return await _lost_race(streams, api, stream, wanted, limits)
         if not isinstance(error, ApiError):
-            clean_up(api, stream, name, target)  # JSSUB-12: the consumer may exist
+            clean_up(api, stream, name, target)  # D-JSSUB-12: the consumer may exist
         raise
     messages = _begin(api, machine, stream, name, limits)
     if wanted.deletes:

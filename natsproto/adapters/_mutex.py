@@ -17,7 +17,7 @@ class Mutex:
         """Release the lock until `woken` is released, then acquire it again.
 
         An exception of a signal handler, such as KeyboardInterrupt, ends the wait and is raised
-        unchanged. A threading.Condition cannot do that (CLOCK-4): interrupted between two of its
+        unchanged. A threading.Condition cannot do that (D-CLOCK-4): interrupted between two of its
         steps it may return without the lock, and the caller's `with` block raises a RuntimeError.
         """
         lock: Any = self.lock

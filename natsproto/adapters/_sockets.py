@@ -151,7 +151,7 @@ class SocketTransport:
     def send(self, take: Callable[[], list[bytes]]) -> None:
         """Send as much as the system accepts; take new data only after the last was accepted.
 
-        CONN-26: when this returns, the connection has nothing left to take, or `unsent` is not
+        D-CONN-26: when this returns, the connection has nothing left to take, or `unsent` is not
         empty and `wants` includes WRITE. Otherwise a caller that waits for room would never wake.
 
         A failure is kept for `receive`: the server's last words may explain it.

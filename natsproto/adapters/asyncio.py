@@ -94,7 +94,7 @@ class AsyncioPort(Driver):
         return self._loop.time()
 
     def _check_loop(self) -> None:
-        """Raise InvalidState on another loop, perhaps of another thread (CONN-33)."""
+        """Raise InvalidState on another loop, perhaps of another thread (D-CONN-33)."""
         # A thread runs one loop at a time. Before Python 3.12 get_running_loop makes a system call,
         # which would be a fifth of a publish in a window.
         if get_ident() == self._thread and self._loop.is_running():
@@ -111,7 +111,7 @@ class AsyncioPort(Driver):
             raise InvalidState(
                 "this client belongs to another event loop: connect on this one, or use"
                 " asyncio.run_coroutine_threadsafe",
-                "CONN-33",
+                "D-CONN-33",
             )
         self._thread = get_ident()
 

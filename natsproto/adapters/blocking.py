@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from .driver import Worker
 
-# How old the last look at the socket may be when a call begins (RECON-16). Data that is sent to a
+# How old the last look at the socket may be when a call begins (D-RECON-16). Data that is sent to a
 # server that has hung up is lost, and the server expects answers to its PINGs. A look takes about
 # 20 us, so this is 0.5 % of the time of a program that does nothing but publish.
 _LOOK = 0.005
@@ -109,7 +109,7 @@ class BlockingPort(SocketDriver):
         """Hand the messages that the call has published to the system."""
         connection = self.connection
         if connection.held > self._held:
-            # RECON-15: no other thread continues the attempt to connect.
+            # D-RECON-15: no other thread continues the attempt to connect.
             deadline = self.now() + connection.options.connect_timeout
             while connection.connecting and self.now() < deadline:
                 self._turn(deadline - self.now())

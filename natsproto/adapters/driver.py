@@ -110,7 +110,7 @@ def make_connection(
     """Check the options and return a connection that has not begun to connect.
 
     `options` are the keywords of natsproto.options.Options, except that `creds` is the path of a
-    file here, and that `tls` must be a bool, None or an ssl.SSLContext (OPT-16). An option that
+    file here, and that `tls` must be a bool, None or an ssl.SSLContext (D-OPT-16). An option that
     does not exist raises InvalidValue, with the name that was probably meant.
     """
     creds: Any = options.get("creds")
@@ -162,11 +162,11 @@ def _check_tls(tls: object) -> None:
     try:
         from ssl import SSLContext
     except ImportError:
-        raise InvalidValue("tls needs the module ssl, which is missing", "OPT-16") from None
+        raise InvalidValue("tls needs the module ssl, which is missing", "D-OPT-16") from None
     if not isinstance(tls, SSLContext):
-        # OPT-16: the type alone, because the object may hold the path or the password of a key.
+        # D-OPT-16: the type alone, because the object may hold the path or the password of a key.
         name = type(tls).__name__
-        raise InvalidValue("tls is not True or an ssl.SSLContext: %s" % name, "OPT-16")
+        raise InvalidValue("tls is not True or an ssl.SSLContext: %s" % name, "D-OPT-16")
 
 
 async def open_client(connection: Connection, port: Port) -> Client:
@@ -301,7 +301,7 @@ class Driver:
         """Report that the transport is lost or could not be opened; None: the server closed it."""
         if error is not None:
             # A frame that raised one of its own variables is part of a cycle, which would keep the
-            # frames of all its callers alive: also a loop over events and its reader (EVENT-8).
+            # frames of all its callers alive: also a loop over events and its reader (D-EVENT-8).
             try:
                 error.__traceback__ = None
             except AttributeError:

@@ -172,7 +172,7 @@ class ThreadsPort(SocketDriver):
 
     def __del__(self) -> None:
         if self._running:
-            # CONN-31: the thread sends what was published and closes.
+            # D-CONN-31: the thread sends what was published and closes.
             self._dropped.append(self)
             self.pump_soon()
             warnings.warn("a client was not closed", ResourceWarning, stacklevel=2, source=self)
@@ -198,7 +198,7 @@ class ThreadsPort(SocketDriver):
 
     def _find(self, effect: Dial) -> bool:
         """Look the name up; return True if that is done, and there may be more to do."""
-        addresses = self._lookups.start(effect, self._looked_up)  # CLOCK-3
+        addresses = self._lookups.start(effect, self._looked_up)  # D-CLOCK-3
         if addresses is None:
             return False
         self._begin(effect, addresses)
@@ -267,7 +267,7 @@ _ports: weakref.WeakSet[ThreadsPort] = weakref.WeakSet()
 
 
 def _close_all() -> None:
-    """Close the clients that are open at the end of the program, all at once (CONN-30).
+    """Close the clients that are open at the end of the program, all at once (D-CONN-30).
 
     It takes CLOSE seconds at most. The threads are daemons and run until this is done. A
     MessagesUnconfirmed is printed to stderr.

@@ -134,7 +134,7 @@ class Auth:
 
     def __repr__(self) -> str:
         names = sorted(self._secrets) + ["nkey"] * bool(self._nkey)
-        return "Auth(%s)" % ", ".join(names + ["sign"] * (self._sign is not None))  # AUTH-1
+        return "Auth(%s)" % ", ".join(names + ["sign"] * (self._sign is not None))  # D-AUTH-1
 
     def __reduce__(self) -> tuple[Callable[[], Auth], tuple[()]]:
         if self._secrets or self._sign is not None:
@@ -230,7 +230,7 @@ def _call_sign(sign: Signer, nonce: bytes) -> bytes:
 
 
 def _callback_failed(name: str, error: Exception) -> AuthorizationFailed:
-    # AUTH-10: without the text of the error, which may quote a secret.
+    # D-AUTH-10: without the text of the error, which may quote a secret.
     return AuthorizationFailed("credentials callback %s failed: %s" % (name, type(error).__name__))
 
 
@@ -256,7 +256,7 @@ def _check_combination(given: list[str]) -> None:
 
 
 def _check_fixed(secrets: dict[str, Secret]) -> None:
-    """Validate credentials that are known already, before a server is reached (AUTH-11)."""
+    """Validate credentials that are known already, before a server is reached (D-AUTH-11)."""
     creds = secrets.get("creds")
     if creds is not None and creds.fixed:
         nkeys.public_key(_check_seed(parse_creds(creds.reveal())[1]))

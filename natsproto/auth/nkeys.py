@@ -105,7 +105,7 @@ def _load_nacl(raw: bytes) -> tuple[bytes, Signer]:
         from nacl.signing import SigningKey
     except ImportError:
         raise MissingExtra(
-            "nkeys need a library for Ed25519: pip install natsproto[nkeys] or PyNaCl", "NKEY-6"
+            "nkeys need a library for Ed25519: pip install natsproto[nkeys] or PyNaCl", "D-NKEY-6"
         ) from None
     key = SigningKey(raw)
     return bytes(key.verify_key), lambda nonce: key.sign(nonce).signature
@@ -121,7 +121,7 @@ def _check_raw(what: str, raw: bytes) -> None:
         raise InvalidValue("%s has %d raw bytes, not %d" % (what, len(raw), _RAW), "NKEY-1")
 
 
-def _decode(what: str, text: str, length: int) -> bytes:  # NKEY-7
+def _decode(what: str, text: str, length: int) -> bytes:  # D-NKEY-7
     """Return the bytes, including their checksum, after verifying it; ignore whitespace around."""
     if not isinstance(text, str):
         raise InvalidValue("%s is %s, not a str" % (what, type(text).__name__), "NKEY-1")

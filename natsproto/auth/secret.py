@@ -34,7 +34,7 @@ class Secret:
         return self._given
 
     def __repr__(self) -> str:
-        return "Secret(***)"  # CONN-19 (AUTH-1)
+        return "Secret(***)"  # D-CONN-19 (D-AUTH-1)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Secret cannot be pickled or copied: that would expose it")

@@ -56,7 +56,7 @@ class Drain(Request):
         if flush is None or isinstance(flush.error, ConnectionLost):
             return self._pings.idle or self._start_flush()
         if flush.done and self._again and self._seen != self._pings.published:
-            # DRAIN-6: the last message was taken before its answer was published. Once, because
+            # D-DRAIN-6: the last message was taken before its answer was published. Once, because
             # somebody may be publishing all the time.
             self._again = False
             return self._start_flush()
@@ -78,7 +78,7 @@ class Drain(Request):
 
     def settle(self, loss: NatsError | None, closed: str) -> bool:
         """The client is closed: with this loss, and for this reason; False if it was settled."""
-        error = loss  # DRAIN-10, CONN-28
+        error = loss  # D-DRAIN-10, D-CONN-28
         if error is None and self._receivers is not None:
             if self._expired:
                 text = "drain took too long, %d messages were not taken"

@@ -52,7 +52,7 @@ class LameDuck:
     def leave(self, deadline: float) -> Request:
         """Return the request to send a PING for: when it is settled, the server can be left."""
         self.timer.deadline = None
-        self.fence = Request("move", deadline)  # LDM-4
+        self.fence = Request("move", deadline)  # D-LDM-4
         self._bus.timers.arm(self.fence)
         return self.fence
 

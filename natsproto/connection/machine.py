@@ -295,7 +295,7 @@ class Connection:
                 self._greet(transport, now)
             self._after(now)
 
-    def receive_data(self, data: bytes, now: float) -> None:  # CONN-20
+    def receive_data(self, data: bytes, now: float) -> None:  # D-CONN-20
         """Report bytes. This never raises for what the server sent: it hangs up and says why."""
         transport = self.transport
         if not self._accepts(states.DATA) or transport is None:
@@ -364,7 +364,7 @@ class Connection:
     def forked(self, now: float) -> None:
         """Make a transport of our own: this process is a copy of the one that owns the present one.
 
-        RECON-13: publishes that were queued are for the other process to send. So are responses
+        D-RECON-13: publishes that were queued are for the other process to send. So are responses
         to requests, and the effects of machines. Subscriptions are made here as well.
         """
         if self.state == CLOSED:
@@ -379,7 +379,7 @@ class Connection:
             self.transport_closed(now, error)
 
     def abandon(self, reason: str, *, copied: bool = False) -> None:
-        """Close without touching the transport, which the caller does not own (CONN-32).
+        """Close without touching the transport, which the caller does not own (D-CONN-32).
 
         With `copied`, this process is a copy, and the other one sends what was published.
         """
@@ -432,7 +432,7 @@ class Connection:
 
     def cancel(self, request: Request) -> None:
         """Stop waiting for a request; later responses to it are dropped."""
-        if request is not self._drain and request is not self._closing:  # DRAIN-8: they go on
+        if request is not self._drain and request is not self._closing:  # D-DRAIN-8: they go on
             request.finish()
             self._forget(request)
 
@@ -448,7 +448,7 @@ class Connection:
             self.pings.ping(fence)  # DRAIN-1
             self.bus.timers.arm(fence)
         else:
-            self.subscriptions.end_all(receivers)  # DRAIN-9
+            self.subscriptions.end_all(receivers)  # D-DRAIN-9
             fence.finish()
         return fence
 
@@ -465,7 +465,7 @@ class Connection:
         return self._drain
 
     def start_close(self, deadline: float) -> Request:
-        """Flush and close (CONN-27); settled when closed, with MessagesUnconfirmed (CONN-28).
+        """Flush and close (CONN-27); settled when closed, with MessagesUnconfirmed (D-CONN-28).
 
         Without a connection it waits for one only if a message waits to be sent. After the end it
         reports a loss that was not reported before, once.
@@ -512,7 +512,7 @@ class Connection:
 
     def _accepts(self, report: str) -> bool:
         """Enter the state that an adapter's report leads to; False: it has no effect."""
-        # CONN-25: a report that comes before the adapter has taken the Hangup is about the
+        # D-CONN-25: a report that comes before the adapter has taken the Hangup is about the
         # transport that is being dropped.
         if self._effects and any(isinstance(effect, Hangup) for effect in self._effects):
             return False
@@ -555,7 +555,7 @@ class Connection:
         url = server.url
         if url.is_websocket:
             try:
-                check_library()  # WS-9: before dialing, and before TLS could fail for wss
+                check_library()  # D-WS-9: before dialing, and before TLS could fail for wss
             except LocalError as error:
                 self._failed(None, error, now)
                 return
@@ -610,7 +610,7 @@ class Connection:
         self.pings.connected()
 
     def _refuse(self, frame: bytes) -> None:
-        """Drop a held publish that this server does not accept, and report it (RECON-14)."""
+        """Drop a held publish that this server does not accept, and report it (D-RECON-14)."""
         if self.outbound.is_request(frame):
             self.requests.refuse(frame)
         else:
@@ -633,7 +633,7 @@ class Connection:
             if self.state == CONNECTED:
                 self._discover(transport, now)
         elif isinstance(frame, Msg):
-            # CONN-3: on this transport nothing is subscribed yet.
+            # D-CONN-3: on this transport nothing is subscribed yet.
             self._break(ProtocolError("a message before PONG", 0, frame.raw_subject[:64]), now)
 
     def _handle_first(self, frame: Frame, transport: Transport, now: float) -> None:
@@ -657,7 +657,7 @@ class Connection:
         if request is not None:
             lame_duck = self.lame_duck
             if lame_duck is not None and request is lame_duck.fence and self.pings.fenced:
-                self.pings.ping(request)  # LDM-5: after the drains that began meanwhile
+                self.pings.ping(request)  # D-LDM-5: after the drains that began meanwhile
             elif request.finish():
                 self.bus.ready.append(request)
 
@@ -672,7 +672,7 @@ class Connection:
             return
         self.bus.emit(ServerError(error))  # EVENT-4
         if self.state == GREETING:
-            transport.server_error = error  # ERR-4: the reason if the transport is closed now
+            transport.server_error = error  # D-ERR-4: the reason if the transport is closed now
         if isinstance(error, PermissionDenied):
             if server_errors.denies_publish(text):
                 self.requests.deny_subject(error)
@@ -704,7 +704,7 @@ class Connection:
         lame_duck.stop()
         if self._can_leave():
             self.pings.ping(lame_duck.leave(now + self.options.connect_timeout))
-            self.outbound.hold()  # LDM-3
+            self.outbound.hold()  # D-LDM-3
 
     # The end of a transport
 
@@ -749,13 +749,13 @@ class Connection:
     def _go_on(self, transport: Transport | None, error: NatsError | None, now: float) -> None:
         """Try the next server, or close if trying again would not help."""
         refused = self.attempts.refused_again("" if transport is None else transport.auth_error)
-        # CONN-17: the same refusal twice in a row; CONN-18: a mistake of our own.
+        # CONN-17: the same refusal twice in a row; D-CONN-18: a mistake of our own.
         if isinstance(error, LocalError) or refused:
             self._shut(error)
         else:
             self._try_next(now)
 
-    def _shut(self, reason: NatsError | None) -> None:  # CONN-24
+    def _shut(self, reason: NatsError | None) -> None:  # D-CONN-24
         """Close for good; None: by the user."""
         if self.transport is not None:
             self._effects.append(Hangup())
@@ -774,7 +774,7 @@ class Connection:
         self.bus.ready += self.bus.timers.clear()  # no caller waits for a time that never comes
         if self.opened.finish(error=reason or error):
             self.bus.ready.append(self.opened)
-        self.subscriptions.report_drops()  # EVENT-6: before Closed, which is the last event
+        self.subscriptions.report_drops()  # D-EVENT-6: before Closed, which is the last event
         self.bus.emit(Closed(reason, 0 if loss is None else loss.unsent + loss.in_doubt))
         self._settle(self._drain)
         self._settle(self._closing)

@@ -8,7 +8,7 @@
 A publish that was accepted is handed to the adapter once: now, or after the next handshake if the
 adapter had not taken it when the transport was lost (RECON-7). The publishes of a machine are an
 exception: they live and die with the transport, because the machine makes new ones when it is
-connected again (RECON-9).
+connected again (D-RECON-9).
 
 `frames` holds whole frames and, for plain publishes, four pieces in a row: `PUB subject `, the
 size and its CRLF, the payload, CRLF. They are joined when the adapter takes them. `size` is about
@@ -326,7 +326,7 @@ class Outbound:
     def release(self) -> list[bytes]:
         """Send the held publishes in the order in which they were accepted.
 
-        RECON-14: a frame above the limit of this server would make it hang up, and all others
+        D-RECON-14: a frame above the limit of this server would make it hang up, and all others
         would be lost with it. Return such frames instead.
         """
         self.holding = False
@@ -348,7 +348,7 @@ class Outbound:
         self._bus.ready.append(self.writable)  # there is room again, in another place (RECON-12)
 
     def disclaim(self) -> None:
-        """Drop everything that was published: another process sends it (RECON-13)."""
+        """Drop everything that was published: another process sends it (D-RECON-13)."""
         self.clear()
         self._set_held([])
 

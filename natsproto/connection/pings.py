@@ -105,7 +105,7 @@ class Pings:
             self.ping(request)
         self._flushes = []
 
-    def disconnected(self, closing: bool) -> None:  # RECON-10
+    def disconnected(self, closing: bool) -> None:  # D-RECON-10
         """Fail everything that waits for a PONG: none will come. The held messages are back."""
         waiting, self._waiting = self._waiting, []
         for request, _ in waiting:
@@ -122,7 +122,7 @@ class Pings:
         self._confirmed = self._outbound.accepted
 
     def close(self, reason: str) -> MessagesUnconfirmed | None:
-        """Fail everything; return the loss, if the server may not have received all (CONN-28)."""
+        """Fail everything; return the loss, if the server may not have received all (D-CONN-28)."""
         for request in [request for request, _ in self._waiting] + self._flushes:
             if request is not None:
                 self._fail(request, ConnectionClosed(reason))

@@ -2,7 +2,7 @@
 
 All requests of a connection share one wildcard subscription, `<inbox>.*`. The last token of a
 reply subject names its request, so a late or second response finds none and is dropped. A request
-survives the transport, because its inbox is a subscription (RECON-11).
+survives the transport, because its inbox is a subscription (D-RECON-11).
 
     a request is settled by      with
     its response                 the message
@@ -151,8 +151,8 @@ class Requests:
             raise ConnectionClosed(self._bus.closed)
         inbox = self.inbox or self._open_inbox()
         tokens = inbox.tokens
-        token = tokens.pool.pop() if tokens.pool else tokens.next()  # REQ-9
-        self._outbound.request(head, payload, inbox.prefix + token, block)  # REQ-5
+        token = tokens.pool.pop() if tokens.pool else tokens.next()  # D-REQ-9
+        self._outbound.request(head, payload, inbox.prefix + token, block)  # D-REQ-5
         request.token = token
         inbox.open[token] = request
         self._bus.timers.arm(request)
@@ -169,7 +169,7 @@ class Requests:
             self.inbox.open.pop(request.token, None)
 
     def refuse(self, frame: bytes) -> None:
-        """Fail a held request that this server does not accept (RECON-14)."""
+        """Fail a held request that this server does not accept (D-RECON-14)."""
         self._outbound.answerable -= 1
         token = reply_of(frame).rpartition(b".")[2]
         assert self.inbox is not None  # it is what makes the frame a request

@@ -30,7 +30,7 @@ if the user required TLS (POOL-10, POOL-11).
     after a flap     likewise                          continues to grow     likewise
 
 A flap is a connection that did not last: a server that accepts us and drops us at once would
-otherwise be dialed without any pause (RECON-2).
+otherwise be dialed without any pause (D-RECON-2).
 """
 
 from __future__ import annotations

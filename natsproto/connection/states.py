@@ -18,9 +18,9 @@ that is missing raises InvalidState. There are two kinds of rows:
 
 - An *input* comes from the adapter or, for connect(), from the client. A row that leads to its own
   state only says that the input is legal there. After a Hangup effect the adapter reports nothing
-  more about that transport, so an illegal input is a mistake in the adapter (CONN-23). In CLOSED,
+  more about that transport, so an illegal input is a mistake in the adapter (D-CONN-23). In CLOSED,
   late reports are legal and have no effect. So are reports that arrive before the adapter has taken
-  the Hangup (CONN-25, machine.py).
+  the Hangup (D-CONN-25, machine.py).
 - An *outcome* is what the connection concludes from its inputs, often within the same input: the
   transport opens (OPENING), and if TLS comes first, START_TLS leads on to SECURING at once.
 """
@@ -106,4 +106,4 @@ TRANSITIONS = {
 def illegal(state: str, what: str) -> InvalidState:
     """Return the error for an input or outcome that has no row."""
     text = "%s() is not legal in state %s" if what in INPUTS else "%s is not a way out of %s"
-    return InvalidState(text % (what, state), "CONN-23")
+    return InvalidState(text % (what, state), "D-CONN-23")

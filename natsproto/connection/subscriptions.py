@@ -59,14 +59,14 @@ class Subscriptions:
 
     def subscribe(self, subject: str, receiver: Receiver, *, queue: str = "") -> int:
         """Deliver the messages of the subject to the receiver; return the subscription's id."""
-        receiver.subject = subjects.check_subscribe(subject)  # SUB-8
+        receiver.subject = subjects.check_subscribe(subject)  # D-SUB-8
         receiver.queue = subjects.check_queue(queue) if queue else b""
         self._bus.check_open()
         return self.add(receiver)
 
     def add(self, receiver: Receiver) -> int:
         """Subscribe a receiver whose subject and queue are set and checked."""
-        self._last_sid += 1  # SUB-1
+        self._last_sid += 1  # D-SUB-1
         receiver.sid = self._last_sid
         receiver.busy = self.busy
         receiver.ready = self._bus.ready
@@ -100,7 +100,7 @@ class Subscriptions:
         that cannot be sent at all go back to it as `unsent`.
         """
         outbound = self._outbound
-        if receiver.moving:  # SUB-9
+        if receiver.moving:  # D-SUB-9
             receiver.moving = False
             if self._bus.online and receiver.sid in self.by_sid:
                 outbound.add(encode.unsub(receiver.sid))
@@ -196,7 +196,7 @@ class Subscriptions:
             dropped = drops.pop(receiver.sid, 0)
             if dropped:
                 subject = _text.decode(receiver.subject)
-                self._bus.emit(SlowConsumer(subject, receiver.sid, dropped))  # SUB-6
+                self._bus.emit(SlowConsumer(subject, receiver.sid, dropped))  # D-SUB-6
         self.dropping.clear()
 
     # What happens to the connection
@@ -218,7 +218,7 @@ class Subscriptions:
 
     def disconnected(self, now: float) -> None:
         """End those that were draining, and notify the others: the transport is lost."""
-        self.end_all([each for each in self.receivers() if each.draining])  # DRAIN-5
+        self.end_all([each for each in self.receivers() if each.draining])  # D-DRAIN-5
         for receiver in self.receivers():
             receiver.disconnected(now)
 

@@ -41,7 +41,7 @@ class Timers:
         """The earliest entry, at or before the earliest deadline."""
         return self.heap[0][0] if self.heap else None
 
-    def pop_due(self, now: float) -> list[Waitable]:  # CLOCK-1
+    def pop_due(self, now: float) -> list[Waitable]:  # D-CLOCK-1
         """Those whose deadline has come, earliest first; each has to be armed again."""
         due: list[Waitable] = []
         heap = self.heap

@@ -2,7 +2,7 @@
 
 A reply subject is visible to everyone who receives the request. If tokens counted up, a subscriber
 that saw one of them could answer the requests that follow before the real responder does: forge
-the acknowledgment of a publish, or the result of an API call. So tokens are random (REQ-9).
+the acknowledgment of a publish, or the result of an API call. So tokens are random (D-REQ-9).
 
 They are made 64 at a time, which costs as much as counting: 0.1 us each.
 """

@@ -96,7 +96,7 @@ class Transport:
         if self.info is not None:
             raise TlsFailed("%s sent data before TLS" % cut_middle(self.server.name))  # CONN-13
         if isinstance(frame, Err):
-            # ERR-8: whatever the text, credentials that were not sent were not refused.
+            # D-ERR-8: whatever the text, credentials that were not sent were not refused.
             raise ServerFailed(short(frame.text))
         if not isinstance(frame, Info):
             raise ProtocolError(
@@ -135,7 +135,7 @@ class Transport:
     def learn(self, later: Info) -> Info:
         """Merge a later INFO; return the result.
 
-        CONN-36: what it does not mention, as that of a proxy, is still as it was.
+        D-CONN-36: what it does not mention, as that of a proxy, is still as it was.
         """
         assert self.info is not None
         known = self.info.fields
@@ -171,6 +171,6 @@ class Transport:
         """Return the reason to hang up even though all input was valid, or None."""
         if self.websocket is not None and self.websocket.closed:
             return ConnectionLost("server closed the WebSocket")
-        if self.owed > _MAX_OWED:  # PING-5
+        if self.owed > _MAX_OWED:  # D-PING-5
             return ConnectionLost("server sends PINGs and reads no PONG")
         return None

@@ -138,7 +138,7 @@ class MultiRequest(Request):  # REQ-6
         self._size += msg.size
         most, most_bytes = self._limits
         if (not self.max_msgs and len(self.replies) >= most) or self._size > most_bytes:
-            return self.finish(error=self._too_many())  # REQ-10
+            return self.finish(error=self._too_many())  # D-REQ-10
         self.replies.append(msg)
         if status or len(self.replies) == self.max_msgs:
             return self.finish()

@@ -91,7 +91,7 @@ def check_data(data: BytesLike) -> bytes:
     if isinstance(data, (bytearray, memoryview)):
         return bytes(data)
     what = (_text.shorten(data), type(data).__name__)
-    raise InvalidValue("payload %s is %s, not bytes" % what, "ENC-6")
+    raise InvalidValue("payload %s is %s, not bytes" % what, "D-ENC-6")
 
 
 def _check_number(what: str, value: int, least: int) -> int:
@@ -100,6 +100,6 @@ def _check_number(what: str, value: int, least: int) -> int:
         raise InvalidValue(
             "%s %s is not a whole number from %d to %d"
             % (what, _text.shorten(value), least, _MAX_NUMBER),
-            "ENC-7",
+            "D-ENC-7",
         )
     return value

@@ -145,7 +145,7 @@ class Headers:
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return "Headers(%s)" % shorten(self._pairs, 5 * _text.SHOWN)  # ERR-11
+        return "Headers(%s)" % shorten(self._pairs, 5 * _text.SHOWN)  # D-ERR-11
 
 
 def _pairs(items: HeadersLike) -> list[tuple[str, HeaderValue]]:

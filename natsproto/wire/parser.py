@@ -80,12 +80,12 @@ class Parser:
         """
         if self._error is not None:
             # A new object: the frames of the first were returned, and its traceback would grow.
-            raise ProtocolError(*self._error)  # WIRE-17
+            raise ProtocolError(*self._error)  # D-WIRE-17
         frames: list[Frame] = []
         try:
             self._feed(bytes(data), frames)
         except ProtocolError as error:
-            error.frames = frames  # WIRE-17
+            error.frames = frames  # D-WIRE-17
             self._error = (error.reason, error.offset, error.excerpt)
             raise
         self._offset += len(data)
@@ -332,7 +332,7 @@ class Parser:
         self._need = size + 2
 
 
-class _Pieces:  # WIRE-16
+class _Pieces:  # D-WIRE-16
     """The received parts of an incomplete frame: joined once, with little overhead.
 
     Small reads are collected first, because a list of millions of them would take many times the

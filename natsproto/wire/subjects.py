@@ -129,4 +129,4 @@ def token(randbelow: Callable[[int], int], length: int = 22) -> str:
 def inbox(randbelow: Callable[[int], int], prefix: str = "_INBOX") -> str:
     """Return a new inbox; `randbelow(n)` returns a random number below n."""
     check_publish(prefix, "inbox prefix")  # SUBJ-10
-    return prefix + "." + token(randbelow)  # SUBJ-9
+    return prefix + "." + token(randbelow)  # D-SUBJ-9

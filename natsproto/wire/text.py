@@ -11,7 +11,7 @@ so both directions check for them: the UTF-8 of a surrogate contains the byte 0x
 from __future__ import annotations
 
 _ED = 0xED
-# The number of characters of a payload, subject or header that an error or a repr shows (ERR-11).
+# The number of characters of a payload, subject or header that an error or a repr shows (D-ERR-11).
 SHOWN = 80
 # Longer text is cut in the middle, to SHOWN characters at each end.
 _LONGEST = 200
@@ -79,7 +79,7 @@ def shorten(value: object, most: int = SHOWN) -> str:
 
 
 def show(value: object) -> str:
-    """Return the repr of a field, cut to a length that suits its type (ERR-11).
+    """Return the repr of a field, cut to a length that suits its type (D-ERR-11).
 
     Structures are cut later than text and bytes: they are rarely payloads.
     """

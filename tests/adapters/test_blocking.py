@@ -114,7 +114,7 @@ def test_publishing_alone_reconnects(own_server, monkeypatch):
 IMPATIENT = {"ping_interval": "100ms", "ping_max": 1}
 
 
-@pytest.mark.rule("RECON-15", "RECON-16")
+@pytest.mark.rule("D-RECON-15", "D-RECON-16")
 @pytest.mark.parametrize("count", [1, 3])
 def test_a_publish_after_the_server_has_hung_up_on_an_idle_client(count):
     """The server gets no answer to its PINGs between calls."""
@@ -131,7 +131,7 @@ def test_a_publish_after_the_server_has_hung_up_on_an_idle_client(count):
         client.close()
 
 
-@pytest.mark.rule("RECON-16")
+@pytest.mark.rule("D-RECON-16")
 def test_a_publish_after_the_last_words_of_a_server(monkeypatch):
     """The last words are one read, the end of the transport is another."""
     monkeypatch.setattr(blocking, "_LOOK", 0.0)
@@ -146,7 +146,7 @@ def test_a_publish_after_the_last_words_of_a_server(monkeypatch):
         client.close()
 
 
-@pytest.mark.rule("RECON-15")
+@pytest.mark.rule("D-RECON-15")
 def test_a_publish_waits_for_one_attempt_to_connect_at_most(server, deaf_url):
     with connect(
         server.url, connect_timeout=0.3, reconnect_wait=60, reconnect_wait_max=60
@@ -439,7 +439,7 @@ def in_child(work) -> None:
 
 
 @pytest.mark.parametrize("tls", [False, True])
-@pytest.mark.rule("RECON-13")
+@pytest.mark.rule("D-RECON-13")
 def test_fork(server, tls_server, tls):
     server, options = tls_server if tls else (server, {})
     with connect(server.url, **options) as client, threads.connect(server.url, **options) as other:

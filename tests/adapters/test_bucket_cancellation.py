@@ -37,7 +37,7 @@ CALLS = [  # the bucket, the call, and at how many points it suspends
 ]
 
 
-@pytest.mark.rule("KV-44", "OBJ-41")
+@pytest.mark.rule("D-KV-44", "D-OBJ-41")
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
 @pytest.mark.parametrize(("kind", "call", "points"), CALLS)
 def test_nothing_is_left(runtime, js_server, kind, call, points, before):

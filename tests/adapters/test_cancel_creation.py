@@ -68,9 +68,9 @@ CALLS = [  # the call, and at how many points it suspends
 ]
 
 
-@pytest.mark.rule("ORDERED-29")
-@pytest.mark.rule("ORDPUSH-11")
-@pytest.mark.rule("JSSUB-17")
+@pytest.mark.rule("D-ORDERED-29")
+@pytest.mark.rule("D-ORDPUSH-11")
+@pytest.mark.rule("D-JSSUB-17")
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
 @pytest.mark.parametrize(("call", "points"), CALLS)
 def test_canceled_at_each_suspension(runtime, js_server, call, points, before):

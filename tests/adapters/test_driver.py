@@ -277,7 +277,7 @@ def test_another_type_error_is_not_hidden(monkeypatch):
         make_connection("nats://a", {})
 
 
-@pytest.mark.rule("OPT-16")
+@pytest.mark.rule("D-OPT-16")
 def test_without_ssl_no_context_is_accepted(monkeypatch):
     monkeypatch.setitem(sys.modules, "ssl", None)
     with pytest.raises(InvalidValue, match="tls needs the module ssl"):

@@ -173,7 +173,7 @@ def fork_while(client, sub):
     in_child(child)
 
 
-@pytest.mark.rule("CONN-32")
+@pytest.mark.rule("D-CONN-32")
 @pytest.mark.parametrize("tls", [False, True])
 def test_a_fork(runtime, server, tls_server, tls):
     """Calls raise in the child, and the parent is not affected."""
@@ -195,7 +195,7 @@ def test_a_fork(runtime, server, tls_server, tls):
     runtime.run(main)
 
 
-@pytest.mark.rule("CONN-33")
+@pytest.mark.rule("D-CONN-33")
 def test_after_its_loop_was_closed(server):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)  # of asyncio, for the transport
@@ -222,7 +222,7 @@ async def connect_to(server):
     return await on_asyncio.connect(server.url)
 
 
-@pytest.mark.rule("CONN-33")
+@pytest.mark.rule("D-CONN-33")
 def test_on_another_loop(server):
     async def use(client, sub):
         for call in calls(client, sub):

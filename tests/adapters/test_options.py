@@ -23,7 +23,7 @@ ADAPTERS = [
 NOBODY = "nats://127.0.0.1:1"  # a dial would be a ConnectFailed
 
 
-@pytest.mark.rule("OPT-16")
+@pytest.mark.rule("D-OPT-16")
 @pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda each: each.__name__)
 @pytest.mark.parametrize("tls", [{"ca": "hush.pem"}, ["hush"], object(), Path("hush")])
 def test_a_tls_context_of_a_wrong_type_is_rejected_before_dialing(adapter, tls):
@@ -41,7 +41,7 @@ IMPORTS = [  # statement, missing library, what the error says
 ]
 
 
-@pytest.mark.rule("OPT-17")
+@pytest.mark.rule("D-OPT-17")
 @pytest.mark.parametrize(("statement", "library", "hint"), IMPORTS)
 @pytest.mark.parametrize("kind", ["ImportError", "natsproto.MissingExtra"])
 def test_a_missing_library_is_named_with_its_extra(statement, library, hint, kind):

@@ -38,7 +38,7 @@ class Source:
         return taken
 
 
-@pytest.mark.rule("CONN-26")
+@pytest.mark.rule("D-CONN-26")
 def test_data_is_left_untaken_only_while_the_transport_waits_to_write(ends):
     transport, peer = ends
     source = Source()
@@ -70,7 +70,7 @@ def test_a_broken_transport_takes_no_data(ends):
     assert (source.pieces, transport.unsent) == ([b"1"], [])
 
 
-@pytest.mark.rule("CONN-26")
+@pytest.mark.rule("D-CONN-26")
 @pytest.mark.parametrize("corked", [False, True])
 def test_large_messages_do_not_stop_the_thread(server, corked):
     """More than all buffers hold, again and again."""

@@ -32,7 +32,7 @@ def subscriptions(server, name):
     return found["subscriptions"]
 
 
-@pytest.mark.rule("JSSUB-12")
+@pytest.mark.rule("D-JSSUB-12")
 @pytest.mark.parametrize("asked", [{}, {"durable": "d"}], ids=["ephemeral", "durable"])
 def test_canceled_while_the_server_is_silent(runtime, js_server, asked):
     """It does not wait for an answer; a consumer that was created anyway is deleted."""
@@ -78,7 +78,7 @@ def test_canceled_while_the_server_is_silent(runtime, js_server, asked):
 POINTS = 2  # at which it suspends: the stream of the subject is looked up, the consumer created
 
 
-@pytest.mark.rule("JSSUB-12")
+@pytest.mark.rule("D-JSSUB-12")
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
 def test_canceled_at_each_suspension(runtime, js_server, before):
     async def main():

@@ -180,7 +180,7 @@ for number in range(int(sys.argv[2])):
 """
 
 
-@pytest.mark.rule("CONN-30")
+@pytest.mark.rule("D-CONN-30")
 @pytest.mark.parametrize("count", [1, 10, 1000, 100_000])
 def test_published_messages_are_sent_at_the_end_of_the_program(server, count):
     got, done = received(server, FORGETFUL, str(count))
@@ -204,7 +204,7 @@ other.publish("a", b"1")
 """
 
 
-@pytest.mark.rule("CONN-30")
+@pytest.mark.rule("D-CONN-30")
 def test_unsent_messages_are_reported_at_the_end_of_the_program(server):
     begin = time.monotonic()
     got, done = received(server, CUT_OFF)
@@ -225,7 +225,7 @@ def drop(holder):
         thread.join(0.05)
 
 
-@pytest.mark.rule("CONN-31")
+@pytest.mark.rule("D-CONN-31")
 @pytest.mark.parametrize("cycle", [False, True])
 def test_a_dropped_client_is_closed_with_a_warning(server, cycle):
     with connect(server.url) as watcher:
@@ -245,7 +245,7 @@ def test_a_dropped_client_is_closed_with_a_warning(server, cycle):
         assert len(os.listdir("/dev/fd")) == before
 
 
-@pytest.mark.rule("CONN-31")
+@pytest.mark.rule("D-CONN-31")
 def test_a_dropped_client_that_cannot_send_reports_it(own_server, monkeypatch):
     crashes = []
     monkeypatch.setattr(threading, "excepthook", crashes.append)
@@ -262,7 +262,7 @@ def test_a_dropped_client_that_cannot_send_reports_it(own_server, monkeypatch):
     ]
 
 
-@pytest.mark.rule("CONN-31")
+@pytest.mark.rule("D-CONN-31")
 def test_a_client_lives_as_long_as_its_subscriptions(server):
     holder = [connect(server.url).subscribe("a")]
     gc.collect()
@@ -293,7 +293,7 @@ def slow_names(monkeypatch):
     allowed.set()
 
 
-@pytest.mark.rule("CLOCK-3")
+@pytest.mark.rule("D-CLOCK-3")
 def test_a_slow_name_server_does_not_delay_timeouts(server, slow_names):
     allowed, asked = slow_names
     url = f"nats://slow.example:{server.port}"
@@ -316,7 +316,7 @@ def test_a_slow_name_server_does_not_delay_timeouts(server, slow_names):
         assert client.stats.reconnects == 1
 
 
-@pytest.mark.rule("CLOCK-3")
+@pytest.mark.rule("D-CLOCK-3")
 def test_a_name_is_looked_up_where_no_thread_can_be_started(server, monkeypatch):
     """The interpreter starts no threads at its end."""
     real = threading.Thread.start
@@ -362,7 +362,7 @@ def delivered():
         signal.set_wakeup_fd(before)
 
 
-@pytest.mark.rule("CLOCK-4")
+@pytest.mark.rule("D-CLOCK-4")
 def test_a_handler_that_raises_while_a_call_acquires_the_lock_again(delivered):
     mutex = Mutex()
     woken = threading.Lock()
@@ -398,7 +398,7 @@ def test_a_handler_that_raises_while_a_call_acquires_the_lock_again(delivered):
 
 # A coroutine that was made in the moment of an alarm is not run, and Python says so.
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
-@pytest.mark.rule("CLOCK-4")
+@pytest.mark.rule("D-CLOCK-4")
 def test_handlers_that_raise_at_any_moment(server):
     """Whatever they interrupt, their exception is raised, and the client stays usable."""
     cuts = 0

@@ -33,7 +33,7 @@ class Port:
         self.reports.append(error)
 
 
-@pytest.mark.rule("CONN-25")
+@pytest.mark.rule("D-CONN-25")
 def test_detaching_a_stream_whose_tasks_are_about_to_run():
     """Both wake in one turn. If the stream's tasks run second, their socket is closed by then."""
 

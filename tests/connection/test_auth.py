@@ -171,7 +171,7 @@ def test_nothing_given_is_nothing(name, nothing):
     assert choose_auth(**{name: nothing}).connect_fields("", PLAIN) == {}
 
 
-@pytest.mark.rule("AUTH-11", "AUTH-12")
+@pytest.mark.rule("D-AUTH-11", "AUTH-12")
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
@@ -205,7 +205,7 @@ def test_what_can_be_checked_is_checked_at_once(options, complaint):
     assert str(caught.value) == complaint
 
 
-@pytest.mark.rule("AUTH-11")
+@pytest.mark.rule("D-AUTH-11")
 @pytest.mark.parametrize("options", [{"nkey_seed": SEED}, {"creds": CREDS}])
 def test_a_missing_library_is_told_at_once(options, monkeypatch):
     for module in LIBRARIES:
@@ -378,7 +378,7 @@ BAD_CALLBACKS = [  # options, complaint
 ]
 
 
-@pytest.mark.rule("AUTH-10", "AUTH-1")
+@pytest.mark.rule("D-AUTH-10", "D-AUTH-1")
 @pytest.mark.parametrize(("options", "complaint"), BAD_CALLBACKS)
 def test_bad_callbacks(options, complaint):
     with pytest.raises(AuthorizationFailed) as caught:
@@ -387,7 +387,7 @@ def test_bad_callbacks(options, complaint):
     assert (caught.value.__cause__ is not None) == ("failed" in complaint)
 
 
-@pytest.mark.rule("AUTH-10")
+@pytest.mark.rule("D-AUTH-10")
 def test_a_cancelled_callback_is_not_a_failed_one():
     def interrupt():
         raise KeyboardInterrupt
@@ -435,7 +435,7 @@ def shown_by(value: object) -> list[str]:
     return texts
 
 
-@pytest.mark.rule("AUTH-1")
+@pytest.mark.rule("D-AUTH-1")
 @pytest.mark.parametrize("how", ["text", "callable"])
 @pytest.mark.parametrize("names", WHOLE, ids="+".join)
 def test_no_secret_shows(names, how):
@@ -452,7 +452,7 @@ def test_no_secret_shows(names, how):
         vars(auth)
 
 
-@pytest.mark.rule("AUTH-1")
+@pytest.mark.rule("D-AUTH-1")
 def test_a_callback_that_signs_does_not_show():
     auth = choose_auth(jwt=JWT, sign=functools.partial(holder, SEED))
     assert repr(auth) == "Auth(jwt, sign)"
@@ -460,7 +460,7 @@ def test_a_callback_that_signs_does_not_show():
     assert repr(choose_auth(nkey=PUBLIC, sign=sign)) == "Auth(nkey, sign)"
 
 
-@pytest.mark.rule("AUTH-1")
+@pytest.mark.rule("D-AUTH-1")
 @pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])
 @pytest.mark.parametrize(
     "options",
@@ -478,7 +478,7 @@ def test_without_secrets_it_can_be_pickled():
     assert auth.connect_fields(NONCE, PLAIN) == {}
 
 
-@pytest.mark.rule("AUTH-1")
+@pytest.mark.rule("D-AUTH-1")
 @pytest.mark.parametrize(
     "options",
     [

@@ -176,7 +176,7 @@ def test_events(nc, port):
         next(nc.events)
 
 
-@pytest.mark.rule("EVENT-8")
+@pytest.mark.rule("D-EVENT-8")
 def test_loops_over_events_have_their_own_positions(nc, port):
     one, other = iter(nc.events), iter(nc.events)
     assert isinstance(one, EventReader)
@@ -204,7 +204,7 @@ def test_the_end_of_a_block_closes(nc, port):
     assert port.closed
 
 
-@pytest.mark.rule("CONN-29")
+@pytest.mark.rule("D-CONN-29")
 @pytest.mark.parametrize("error", [None, ValueError("mine")])
 def test_the_end_of_a_block_replaces_no_exception(nc, port, error):
     port.script = [("timer", 2.0)]

@@ -25,7 +25,7 @@ def test_a_closed_connection_says_why():
         bus.check_open()
 
 
-@pytest.mark.rule("CLOCK-1")
+@pytest.mark.rule("D-CLOCK-1")
 @pytest.mark.parametrize(
     ("times", "deadline"), [([5.0], 5.0), ([5.0, 7.0], 5.0), ([5.0, 3.0], 3.0)]
 )

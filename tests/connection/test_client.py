@@ -118,7 +118,7 @@ def test_request_many_ends_as_it_was_told(answer, options, expected):
     assert stage.connection.requests.inbox.open == {}
 
 
-@pytest.mark.rule("REQ-10")
+@pytest.mark.rule("D-REQ-10")
 def test_request_many_is_bounded():
     stage = Stage([b"1", b"2" * 50, b"3" * 1000])
     with pytest.raises(TooManyReplies) as caught:
@@ -127,7 +127,7 @@ def test_request_many_is_bounded():
     assert stage.connection.requests.inbox.open == {}
 
 
-@pytest.mark.rule("REQ-10")
+@pytest.mark.rule("D-REQ-10")
 def test_a_sentinel_ends_request_many_before_its_limit_does():
     stage = Stage([b"1", b"", b"3" * 1000])
     asking = stage.client.request_many("svc", max_bytes=500, sentinel=lambda msg: not msg.data)
@@ -196,7 +196,7 @@ def test_close_gives_up_on_a_server_that_does_not_answer():
     assert (stage.now(), stage.client.state) == (0.5, "CLOSED")
 
 
-@pytest.mark.rule("CONN-28")
+@pytest.mark.rule("D-CONN-28")
 @pytest.mark.parametrize("end", ["close", "drain"])
 def test_the_end_says_what_was_not_sent_and_closes(end):
     stage = Stage()
@@ -209,7 +209,7 @@ def test_the_end_says_what_was_not_sent_and_closes(end):
     stage.run(getattr(stage.client, end)())
 
 
-@pytest.mark.rule("CONN-28")
+@pytest.mark.rule("D-CONN-28")
 @pytest.mark.parametrize("end", ["close", "drain"])
 def test_a_failure_that_lost_messages_is_reported_by_the_end(end):
     stage = Stage()
@@ -220,7 +220,7 @@ def test_a_failure_that_lost_messages_is_reported_by_the_end(end):
     stage.run(getattr(stage.client, end)())
 
 
-@pytest.mark.rule("CONN-32")
+@pytest.mark.rule("D-CONN-32")
 def test_in_a_forked_child_the_end_of_a_block_has_nothing_to_say():
     stage = Stage()
 
@@ -239,7 +239,7 @@ class Cancelled(BaseException):
     """As a runtime raises it where a caller waits."""
 
 
-@pytest.mark.rule("DRAIN-8", "CONN-27")
+@pytest.mark.rule("D-DRAIN-8", "CONN-27")
 @pytest.mark.parametrize(("end", "state"), [("close", "CLOSED"), ("drain", "CONNECTED")])
 def test_an_end_that_is_cancelled(end, state):
     stage = Stage()
@@ -264,7 +264,7 @@ def test_a_client_is_a_context():
     assert stage.client.state == "CLOSED"
 
 
-@pytest.mark.rule("CONN-29")
+@pytest.mark.rule("D-CONN-29")
 @pytest.mark.parametrize("error", [None, ValueError("mine")])
 def test_the_end_of_a_block_replaces_no_exception(error):
     stage = Stage()
@@ -288,7 +288,7 @@ def test_force_reconnect_dials_at_once():
     assert stage.client.state == "DIALING"
 
 
-@pytest.mark.rule("EVENT-1", "EVENT-6")
+@pytest.mark.rule("EVENT-1", "D-EVENT-6")
 def test_events_end_with_closed():
     stage = Stage()
     stage.wire.lost(at=9.0).greet().data(PONG)
@@ -304,7 +304,7 @@ def test_events_end_with_closed():
         stage.run(stage.client.events.next())
 
 
-@pytest.mark.rule("EVENT-8")
+@pytest.mark.rule("D-EVENT-8")
 def test_two_loops_over_events_see_all_of_them():
     stage = Stage()
     events = stage.client.events
@@ -322,7 +322,7 @@ def test_two_loops_over_events_see_all_of_them():
     stage.run(look())
 
 
-@pytest.mark.rule("EVENT-8")
+@pytest.mark.rule("D-EVENT-8")
 def test_a_loop_continues_where_the_last_one_stopped():
     stage = Stage()
     events = stage.client.events
@@ -345,7 +345,7 @@ def test_a_loop_continues_where_the_last_one_stopped():
     stage.run(look())
 
 
-@pytest.mark.rule("EVENT-10")
+@pytest.mark.rule("D-EVENT-10")
 @pytest.mark.parametrize("timeout", [None, 0.0, 0.5])
 def test_no_event_is_waited_for_after_the_end(timeout):
     stage = Stage()

@@ -31,7 +31,7 @@ def draining(deadline=30.0, **options):
     return wire, mailbox, drain
 
 
-@pytest.mark.rule("DRAIN-2", "DRAIN-3", "EVENT-6")
+@pytest.mark.rule("DRAIN-2", "DRAIN-3", "D-EVENT-6")
 def test_a_drain_step_by_step():
     wire, mailbox, drain = draining()
     request = wire.connection.start_request("b", deadline=99.0)
@@ -73,7 +73,7 @@ def test_a_client_without_subscriptions_is_flushed_and_closed():
     assert (drain.done, drain.error, wire.state) == (True, None, "CLOSED")
 
 
-@pytest.mark.rule("DRAIN-6")
+@pytest.mark.rule("D-DRAIN-6")
 @pytest.mark.parametrize("busy", [False, True])
 def test_what_is_published_behind_the_flush_gets_another_but_not_for_ever(busy):
     wire, mailbox, drain = draining()
@@ -107,7 +107,7 @@ def test_the_deadline_ends_it_in_every_step(steps, left):
     assert (mailbox.ended, mailbox.pending()) == (True, left)  # and they can still be taken
 
 
-@pytest.mark.rule("DRAIN-5")
+@pytest.mark.rule("D-DRAIN-5")
 def test_a_loss_before_the_fence_and_nothing_to_send():
     wire, mailbox, drain = draining()
     wire.data(msg("a", 1, b"1")).lost()
@@ -116,7 +116,7 @@ def test_a_loss_before_the_fence_and_nothing_to_send():
     assert (drain.done, drain.error, wire.state) == (True, None, "CLOSED")
 
 
-@pytest.mark.rule("DRAIN-5")
+@pytest.mark.rule("D-DRAIN-5")
 def test_a_loss_before_the_flush_and_something_to_send():
     wire, mailbox, drain = draining()
     wire.lost(at=5.0)
@@ -132,7 +132,7 @@ def test_a_loss_before_the_flush_and_something_to_send():
     assert (drain.done, drain.error) == (True, None)
 
 
-@pytest.mark.rule("DRAIN-5", "DRAIN-10")
+@pytest.mark.rule("D-DRAIN-5", "D-DRAIN-10")
 @pytest.mark.parametrize("early", [False, True])
 def test_a_loss_during_the_flush(early):
     wire, mailbox, drain = draining(deadline=99.0)
@@ -155,7 +155,7 @@ def test_a_loss_during_the_flush(early):
     assert (drain.error.unsent, drain.error.in_doubt) == (0, 1)
 
 
-@pytest.mark.rule("DRAIN-5", "DRAIN-4", "DRAIN-10")
+@pytest.mark.rule("D-DRAIN-5", "DRAIN-4", "D-DRAIN-10")
 def test_no_connection_ever_comes():
     wire = Wire(max_reconnects=-1).up().lost(at=5.0)
     wire.connection.publish("a")
@@ -187,7 +187,7 @@ def test_a_failure_in_the_middle():
     assert names(wire.events())[-1] == "Closed"
 
 
-@pytest.mark.rule("DRAIN-8")
+@pytest.mark.rule("D-DRAIN-8")
 def test_nobody_waits_for_it_any_more():
     wire, _, drain = draining()
     wire.connection.cancel(drain)
@@ -196,7 +196,7 @@ def test_nobody_waits_for_it_any_more():
     assert wire.state == "CLOSED"
 
 
-@pytest.mark.rule("DRAIN-9")
+@pytest.mark.rule("D-DRAIN-9")
 def test_a_client_that_was_never_connected_and_one_that_is_closed():
     wire = Wire()
     drain = wire.connection.start_drain(30.0)
@@ -216,7 +216,7 @@ def test_a_second_drain_is_the_first():
     assert wire.sent() == b""
 
 
-@pytest.mark.rule("DRAIN-5")
+@pytest.mark.rule("D-DRAIN-5")
 def test_the_drain_of_a_subscription_within_that_of_the_client():
     wire = Wire().up()
     mailbox = wire.subscribe("a")

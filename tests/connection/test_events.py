@@ -59,7 +59,7 @@ def test_events_come_out_in_the_order_they_went_in():
     assert queue.pop() is None
 
 
-@pytest.mark.rule("SUB-6")
+@pytest.mark.rule("D-SUB-6")
 def test_unread_drops_of_one_subscription_are_one_event():
     queue = EventQueue()
     fill(queue, SlowConsumer("s", 1, 2), LameDuck("a"), SlowConsumer("t", 2, 1))
@@ -115,7 +115,7 @@ FLOOD = [  # case, events, those that a queue of three keeps
 ]
 
 
-@pytest.mark.rule("EVENT-5", "EVENT-9")
+@pytest.mark.rule("D-EVENT-5", "D-EVENT-9")
 @pytest.mark.parametrize(("case", "events", "kept"), FLOOD, ids=[row[0] for row in FLOOD])
 def test_what_a_flood_leaves(case, events, kept):
     queue = EventQueue(limit=3)
@@ -123,7 +123,7 @@ def test_what_a_flood_leaves(case, events, kept):
     assert rest(queue) == kept
 
 
-@pytest.mark.rule("EVENT-9")
+@pytest.mark.rule("D-EVENT-9")
 def test_six_hundred_slow_subscriptions_lose_no_count():
     queue = EventQueue()
     fill(queue, Connected("a", False), *[SlowConsumer("s", sid, 1) for sid in range(1, 601)])
@@ -135,14 +135,14 @@ def test_six_hundred_slow_subscriptions_lose_no_count():
     assert sum(event.dropped for event in found[1:-2]) == 600
 
 
-@pytest.mark.rule("EVENT-5", "EVENT-6")
+@pytest.mark.rule("D-EVENT-5", "D-EVENT-6")
 def test_closed_stays_where_nothing_else_does():
     queue = EventQueue(limit=1)
     fill(queue, SlowConsumer("s", 1, 1), Closed(None))
     assert rest(queue) == [SlowConsumer("s", 1, 1), Closed(None)]
 
 
-@pytest.mark.rule("EVENT-5")
+@pytest.mark.rule("D-EVENT-5")
 def test_the_limit_if_not_said_otherwise():
     queue = EventQueue()
     fill(queue, *[LameDuck(str(i)) for i in range(1000)])
@@ -152,7 +152,7 @@ def test_the_limit_if_not_said_otherwise():
 A, B, C = LameDuck("a"), LameDuck("b"), LameDuck("c")
 
 
-@pytest.mark.rule("EVENT-8")
+@pytest.mark.rule("D-EVENT-8")
 def test_readers_at_the_same_time_see_every_event():
     queue = EventQueue()
     fill(queue, A)
@@ -165,7 +165,7 @@ def test_readers_at_the_same_time_see_every_event():
     assert rest(one) == [C]
 
 
-@pytest.mark.rule("EVENT-8")
+@pytest.mark.rule("D-EVENT-8")
 def test_a_reader_starts_after_what_others_have_returned():
     queue = EventQueue()
     fill(queue, A, B, C)
@@ -180,7 +180,7 @@ def test_a_reader_starts_after_what_others_have_returned():
     assert rest(queue.reader()) == [A]
 
 
-@pytest.mark.rule("EVENT-8")
+@pytest.mark.rule("D-EVENT-8")
 def test_the_reader_that_got_furthest_counts():
     queue = EventQueue()
     fill(queue, A, B, C)
@@ -190,7 +190,7 @@ def test_the_reader_that_got_furthest_counts():
     assert rest(queue.reader()) == [C]
 
 
-@pytest.mark.rule("EVENT-8")
+@pytest.mark.rule("D-EVENT-8")
 def test_readers_that_are_gone_are_forgotten():
     queue = EventQueue()
     for _ in range(1000):
@@ -199,7 +199,7 @@ def test_readers_that_are_gone_are_forgotten():
     assert queue._readers == []
 
 
-@pytest.mark.rule("EVENT-8", "EVENT-9")
+@pytest.mark.rule("D-EVENT-8", "D-EVENT-9")
 def test_drops_are_added_up_for_each_reader():
     queue = EventQueue()
     one, other = queue.reader(), queue.reader()

@@ -14,7 +14,7 @@ from natsproto.wire.frames import Connect, Pub, Sub
 from tests.connection.peer import Cable
 from tests.connection.support import PING, Wire, err, info, names, texts
 
-pytestmark = pytest.mark.rule("RECON-4", "RECON-7", "RECON-11", "SUB-2", "CONN-20")
+pytestmark = pytest.mark.rule("RECON-4", "RECON-7", "D-RECON-11", "SUB-2", "D-CONN-20")
 
 
 class Dialogue:

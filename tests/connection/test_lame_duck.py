@@ -34,7 +34,7 @@ def test_without_another_server_it_stays_until_there_is_one():
     assert (duck.timer.deadline, len(bus.ready)) == (20.5, 1)
 
 
-@pytest.mark.rule("LDM-3")
+@pytest.mark.rule("D-LDM-3")
 def test_it_is_over_when_the_fence_is_settled():
     duck, bus = make(0.5)
     duck.notice(URL, 10.0, True)

@@ -50,7 +50,7 @@ def test_at_once_then_with_longer_and_longer_pauses():
     assert wire.connection.stats.connects == 2
 
 
-@pytest.mark.rule("RECON-3", "EVENT-6")
+@pytest.mark.rule("RECON-3", "D-EVENT-6")
 @pytest.mark.parametrize(("limit", "attempts"), [(0, 0), (1, 2), (2, 4)])
 def test_no_server_is_left_to_try(limit, attempts):
     wire = Wire(servers=ABC[:2], max_reconnects=limit).up().lost(OSError("first"), at=9.0)
@@ -99,7 +99,7 @@ def test_force_reconnect():
     assert (wire.state, wire.effects()) == ("DIALING", [])
 
 
-@pytest.mark.rule("CONN-25")
+@pytest.mark.rule("D-CONN-25")
 @pytest.mark.parametrize(
     ("happened", "told"),
     [("receive_data", [b"PING\r\n"]), ("transport_closed", []), ("tls_started", [])],
@@ -207,7 +207,7 @@ def test_an_attempt_that_takes_too_long(steps, missing):
     assert wire.deadline == 5.0
 
 
-@pytest.mark.rule("CONN-20", "EVENT-1")
+@pytest.mark.rule("D-CONN-20", "EVENT-1")
 def test_garbage_on_a_connection():
     wire = Wire().up().data(b"garbage\r\n", at=9.0)
     assert wire.effects() == [Hangup(), Dial("a", 4222, False)]
@@ -215,7 +215,7 @@ def test_garbage_on_a_connection():
     assert wire.opened().data(b"garbage\r\n").state == "WAITING"
 
 
-@pytest.mark.rule("ERR-4")
+@pytest.mark.rule("D-ERR-4")
 def test_the_reason_for_closing_during_the_greeting():
     wire = Wire(servers=ABC).connect().greet().lost().greet().data(err("why not")).lost()
     assert [str(event.error) for event in wire.events() if isinstance(event, AttemptFailed)] == [
@@ -224,7 +224,7 @@ def test_the_reason_for_closing_during_the_greeting():
     ]
 
 
-@pytest.mark.rule("CONN-23", "CONN-24", "CLOCK-1")
+@pytest.mark.rule("D-CONN-23", "D-CONN-24", "D-CLOCK-1")
 def test_late_inputs_after_the_end_are_ignored():
     wire = Wire().up()
     wire.connection.close(1.0)
@@ -237,7 +237,7 @@ def test_late_inputs_after_the_end_are_ignored():
         wire.connect()
 
 
-@pytest.mark.rule("CLOCK-1", "REQ-4")
+@pytest.mark.rule("D-CLOCK-1", "REQ-4")
 def test_what_becomes_due_together():
     wire = Wire(Script(0.5), servers=ABC[:2], ping_interval=10.0).up().timer(at=6.0)
     wire.data(info(ldm=True), at=9.5)  # to be left at 10.0
@@ -262,7 +262,7 @@ def test_the_connect_is_settled_at_once_if_it_may_be_retried():
     assert wire.events() == [Connected(URL, False)]
 
 
-@pytest.mark.rule("DRAIN-3", "DRAIN-7", "DRAIN-8")
+@pytest.mark.rule("DRAIN-3", "DRAIN-7", "D-DRAIN-8")
 def test_drains():
     wire = Wire().up()
     mailbox = wire.subscribe("a")
@@ -304,7 +304,7 @@ class Machine(Receiver):
         return 0
 
 
-@pytest.mark.rule("CLOCK-1", "RECON-9")
+@pytest.mark.rule("D-CLOCK-1", "D-RECON-9")
 def test_a_machine_is_told_of_its_time_and_its_orders_are_carried_out():
     wire = Wire().up().timer(at=6.0)
     machine = Machine()
@@ -317,7 +317,7 @@ def test_a_machine_is_told_of_its_time_and_its_orders_are_carried_out():
     assert wire.ready() == []
 
 
-@pytest.mark.rule("SUB-6")
+@pytest.mark.rule("D-SUB-6")
 def test_drops_are_told_after_each_read():
     wire = Wire().up()
     wire.subscribe("a", max_msgs=1)
@@ -325,7 +325,7 @@ def test_drops_are_told_after_each_read():
     assert wire.events() == [SlowConsumer("a", 1, 2)]
 
 
-@pytest.mark.rule("RECON-13")
+@pytest.mark.rule("D-RECON-13")
 def test_a_fork():
     wire = Wire().up()
     mailbox = wire.subscribe("a")
@@ -348,7 +348,7 @@ def test_a_fork():
     assert wire.sent().startswith(b"SUB _INBOX.")
 
 
-@pytest.mark.rule("RECON-13")
+@pytest.mark.rule("D-RECON-13")
 def test_a_fork_without_a_transport():
     for wire in (Wire(), Wire(max_reconnects=-1).up().lost(at=9.0).lost()):
         state = wire.state

@@ -63,7 +63,7 @@ def wire_in(state):
     return wire
 
 
-@pytest.mark.rule("CONN-27", "CONN-28")
+@pytest.mark.rule("CONN-27", "D-CONN-28")
 @pytest.mark.parametrize(
     ("state", "publishes", "inputs", "closed_at", "expected"),
     [row[1:] for row in ENDS],
@@ -113,7 +113,7 @@ def test_a_close_waits_for_a_connection_like_any_other_reconnect():
     assert (closing.done, closing.error, wire.state) == (True, None, "CLOSED")
 
 
-@pytest.mark.rule("CONN-28")
+@pytest.mark.rule("D-CONN-28")
 def test_only_publishes_since_the_last_pong_are_in_doubt():
     wire = publish(Wire().up(), 3)
     wire.connection.start_flush(9.0)
@@ -124,7 +124,7 @@ def test_only_publishes_since_the_last_pong_are_in_doubt():
     assert loss(closing) == (0, 2)
 
 
-@pytest.mark.rule("CONN-28")
+@pytest.mark.rule("D-CONN-28")
 def test_losses_before_the_close_are_not_its_concern():
     wire = publish(Wire(max_reconnects=-1).up(), 3).look()
     publish(wire.lost(at=5.0), 1)
@@ -133,7 +133,7 @@ def test_losses_before_the_close_are_not_its_concern():
     assert loss(closing) == (1, 0)
 
 
-@pytest.mark.rule("CONN-28")
+@pytest.mark.rule("D-CONN-28")
 def test_what_is_published_after_the_flush_gets_another_one():
     wire = publish(Wire().up(), 1)
     closing = wire.connection.start_close(9.0)
@@ -147,7 +147,7 @@ def test_what_is_published_after_the_flush_gets_another_one():
     assert (wire.state, loss(closing)) == ("CLOSED", (1, 1))
 
 
-@pytest.mark.rule("CONN-28")
+@pytest.mark.rule("D-CONN-28")
 @pytest.mark.parametrize("online", [False, True])
 def test_requests_do_not_count(online):
     wire = Wire(max_reconnects=-1).up()
@@ -173,7 +173,7 @@ def test_requests_alone_are_not_waited_for():
     assert (closing.done, closing.error, wire.state) == (True, None, "CLOSED")
 
 
-@pytest.mark.rule("CONN-28")
+@pytest.mark.rule("D-CONN-28")
 def test_a_failure_for_good_is_reported_by_the_first_close():
     wire = Wire(max_reconnects=1).up().lost(at=5.0)
     publish(wire, 2).lost()
@@ -184,7 +184,7 @@ def test_a_failure_for_good_is_reported_by_the_first_close():
     assert loss(wire.connection.start_close(9.0)) is None
 
 
-@pytest.mark.rule("CONN-28")
+@pytest.mark.rule("D-CONN-28")
 def test_a_failure_for_good_while_it_closes():
     wire = publish(Wire(max_reconnects=1).up().lost(at=5.0), 2)
     closing = wire.connection.start_close(99.0)
@@ -192,7 +192,7 @@ def test_a_failure_for_good_while_it_closes():
     assert (wire.state, loss(closing)) == ("CLOSED", (2, 0))
 
 
-@pytest.mark.rule("CONN-28")
+@pytest.mark.rule("D-CONN-28")
 def test_a_close_at_once_says_what_it_cuts_off():
     wire = publish(Wire().up(), 2).look()
     publish(wire, 1)
@@ -226,7 +226,7 @@ def test_a_close_in_the_middle_of_a_drain():
     assert wire.connection.start_close(9.0).error is None
 
 
-@pytest.mark.rule("CONN-27", "DRAIN-8")
+@pytest.mark.rule("CONN-27", "D-DRAIN-8")
 def test_a_close_that_nobody_waits_for_goes_on():
     wire = publish(Wire().up(), 1)
     closing = wire.connection.start_close(9.0)
@@ -246,7 +246,7 @@ def test_a_lame_duck_is_not_left_while_it_closes():
     assert wire.state == "CLOSED"
 
 
-@pytest.mark.rule("CONN-28")
+@pytest.mark.rule("D-CONN-28")
 def test_held_while_leaving_a_lame_duck_is_not_confirmed_by_its_pong():
     wire = Wire(servers=["nats://a:4222", "nats://b:4222"], max_reconnects=-1).up()
     publish(wire, 1)
@@ -259,7 +259,7 @@ def test_held_while_leaving_a_lame_duck_is_not_confirmed_by_its_pong():
     assert loss(closing) == (2, 0)
 
 
-@pytest.mark.rule("CONN-28", "RECON-13")
+@pytest.mark.rule("D-CONN-28", "D-RECON-13")
 @pytest.mark.parametrize("online", [False, True])
 def test_after_a_fork_nothing_of_the_other_process_counts(online):
     wire = publish(Wire(max_reconnects=-1).up(), 1)
@@ -278,7 +278,7 @@ ABANDONED = [  # state,  copied, messages that count as lost
 ]
 
 
-@pytest.mark.rule("CONN-32")
+@pytest.mark.rule("D-CONN-32")
 @pytest.mark.parametrize(("state", "copied", "unconfirmed"), ABANDONED)
 def test_an_abandoned_connection_is_closed_without_touching_the_transport(
     state, copied, unconfirmed

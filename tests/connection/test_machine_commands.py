@@ -24,7 +24,7 @@ def reconnect(wire):
 # Flushes
 
 
-@pytest.mark.rule("PING-4", "RECON-10")
+@pytest.mark.rule("PING-4", "D-RECON-10")
 def test_flushes_are_settled_in_their_order():
     wire = Wire().up()
     flushes = [wire.connection.start_flush(9.0) for _ in range(3)]
@@ -36,7 +36,7 @@ def test_flushes_are_settled_in_their_order():
     wire.data(PONG)  # one too many
 
 
-@pytest.mark.rule("RECON-10")
+@pytest.mark.rule("D-RECON-10")
 def test_a_flush_and_the_transport():
     wire = Wire().up()
     lost = wire.connection.start_flush(9.0)
@@ -57,7 +57,7 @@ def test_a_flush_and_the_transport():
     assert (waiting.done, waiting.error) == (True, None)
 
 
-@pytest.mark.rule("RECON-10", "CLOCK-2")
+@pytest.mark.rule("D-RECON-10", "CLOCK-2")
 def test_flushes_that_gave_up_are_not_kept():
     wire = Wire(max_reconnects=-1).up().lost()
     for _ in range(1000):
@@ -66,7 +66,7 @@ def test_flushes_that_gave_up_are_not_kept():
     assert wire.connection.pings._flushes == []
 
 
-@pytest.mark.rule("CLOCK-1")
+@pytest.mark.rule("D-CLOCK-1")
 def test_a_wake_up_is_the_earliest_that_was_asked_for():
     wire = Wire().up()
     bell = Waitable()
@@ -80,7 +80,7 @@ def test_a_wake_up_is_the_earliest_that_was_asked_for():
 # The end
 
 
-@pytest.mark.rule("CONN-24")
+@pytest.mark.rule("D-CONN-24")
 def test_everybody_is_told_of_the_end():
     wire = Wire().up()
     mailbox = wire.subscribe("a")
@@ -110,7 +110,7 @@ def test_everybody_is_told_of_the_end():
     assert (wire.sent(), wire.deadline) == (b"", None)
 
 
-@pytest.mark.rule("CONN-24")
+@pytest.mark.rule("D-CONN-24")
 def test_subscriptions_and_flushes_of_a_connection_that_failed():
     wire = Wire(max_reconnects=0)
     mailbox = wire.subscribe("a")

@@ -120,7 +120,7 @@ BEFORE_INFO = [
 ]
 
 
-@pytest.mark.rule("CONN-2", "CONN-3", "CONN-11", "CONN-20")
+@pytest.mark.rule("CONN-2", "D-CONN-3", "CONN-11", "D-CONN-20")
 @pytest.mark.parametrize(("data", "error", "text"), BEFORE_INFO)
 @pytest.mark.parametrize("url", ["nats://a", "tls://a"])
 def test_what_comes_before_info(url, data, error, text):
@@ -134,7 +134,7 @@ def test_what_comes_before_info(url, data, error, text):
     assert text in str(reason)
 
 
-@pytest.mark.rule("ERR-8")
+@pytest.mark.rule("D-ERR-8")
 def test_credentials_that_were_not_sent_are_not_refused():
     wire = Wire(max_reconnects=-1).up().lost()
     for _ in range(5):
@@ -252,7 +252,7 @@ def test_tls_that_fails():
 # WebSocket: what goes on inside is tested in test_websocket.py
 
 
-@pytest.mark.rule("CONN-18", "CONN-21", "WS-9")
+@pytest.mark.rule("D-CONN-18", "CONN-21", "D-WS-9")
 @pytest.mark.parametrize("scheme", ["ws", "wss"])
 def test_a_library_that_is_missing_is_noticed_before_dialing(monkeypatch, scheme):
     monkeypatch.setitem(sys.modules, "wsproto", None)
@@ -261,7 +261,7 @@ def test_a_library_that_is_missing_is_noticed_before_dialing(monkeypatch, scheme
     assert type(wire.connection.opened.error) is MissingExtra
 
 
-@pytest.mark.rule("CONN-18", "CONN-21")
+@pytest.mark.rule("D-CONN-18", "CONN-21")
 def test_a_host_that_http_cannot_carry_ends_it_at_once():
     pytest.importorskip("wsproto")
     wire = Wire(servers="ws://a/é", retry_on_first_connect=True).connect().opened()
@@ -283,7 +283,7 @@ def test_wss_is_tls_before_http():
 # Which server, and when to give up
 
 
-@pytest.mark.rule("CONN-9", "EVENT-2", "EVENT-6")
+@pytest.mark.rule("CONN-9", "EVENT-2", "D-EVENT-6")
 def test_the_first_connect_tries_each_server_once():
     wire = Wire(servers=SERVERS).connect()
     wire.lost(OSError("refused")).timer(at=5.0).opened().data(b"garbage\r\n")
@@ -392,7 +392,7 @@ def test_errors_of_a_long_outage_are_kept_once_for_each_server():
     assert [str(error) for _, error in wire.connection.attempts._errors] == ["97", "98", "99"]
 
 
-@pytest.mark.rule("CONN-24")
+@pytest.mark.rule("D-CONN-24")
 def test_closing_in_each_state():
     for steps in (
         [],
@@ -412,7 +412,7 @@ def test_closing_in_each_state():
         assert wire.events() == [Closed(None)]
 
 
-@pytest.mark.rule("RECON-15")
+@pytest.mark.rule("D-RECON-15")
 def test_an_attempt_is_under_way_from_the_dial_to_the_pong():
     wire = Wire(tls=True, max_reconnects=-1)
     seen = [(wire.state, wire.connection.connecting)]

@@ -19,7 +19,7 @@ def up_again(wire, **fields):
     return wire.data(PONG).sent()
 
 
-@pytest.mark.rule("RECON-14")
+@pytest.mark.rule("D-RECON-14")
 @pytest.mark.parametrize("asked", [False, True])
 def test_a_publish_that_is_too_large_for_the_next_server_is_dropped_alone(asked):
     wire = offline()
@@ -37,7 +37,7 @@ def test_a_publish_that_is_too_large_for_the_next_server_is_dropped_alone(asked)
     assert wire.events() == [Closed(None, 0)]  # it was reported before
 
 
-@pytest.mark.rule("RECON-14")
+@pytest.mark.rule("D-RECON-14")
 def test_a_request_that_is_too_large_for_the_next_server_fails():
     wire = offline()
     large, forgotten = (
@@ -55,7 +55,7 @@ def test_a_request_that_is_too_large_for_the_next_server_fails():
     assert wire.events() == [Closed(None, 0)]
 
 
-@pytest.mark.rule("CONN-28")
+@pytest.mark.rule("D-CONN-28")
 @pytest.mark.parametrize(
     ("confirmed", "taken", "waiting"), [(0, 0, 0), (3, 0, 0), (0, 3, 0), (0, 0, 3), (1, 2, 4)]
 )
@@ -76,7 +76,7 @@ def test_what_is_unconfirmed_at_the_end(confirmed, taken, waiting):
     assert counts == (waiting, taken)
 
 
-@pytest.mark.rule("CONN-28")
+@pytest.mark.rule("D-CONN-28")
 @pytest.mark.parametrize(("closing", "in_doubt"), [(False, 0), (True, 2)])
 def test_a_lost_transport_leaves_in_doubt_what_it_had_taken(closing, in_doubt):
     wire = Wire(max_reconnects=-1).up()

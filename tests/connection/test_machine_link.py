@@ -58,7 +58,7 @@ LATER = [  # INFO after the first, what is known then
 ]
 
 
-@pytest.mark.rule("CONN-36")
+@pytest.mark.rule("D-CONN-36")
 @pytest.mark.parametrize(("later", "known"), LATER)
 def test_a_later_info_does_not_unset_what_it_leaves_out(later, known):
     first = {"jetstream": True, "nonce": "abc", "connect_urls": ["b:1"], "ldm": True}
@@ -68,7 +68,7 @@ def test_a_later_info_does_not_unset_what_it_leaves_out(later, known):
     assert wire.connection.outbound.max_payload == wire.connection.info.max_payload
 
 
-@pytest.mark.rule("CONN-36")
+@pytest.mark.rule("D-CONN-36")
 def test_the_info_of_another_connection_starts_from_nothing():
     wire = Wire().connect().greet(jetstream=True).data(PONG).lost(at=9.0)
     wire.greet(headers=False).data(PONG)
@@ -106,7 +106,7 @@ def test_a_refusal_right_behind_pong_on_a_reconnect_ends_it_the_second_time(spli
     assert isinstance(wire.events()[-1].error, AuthorizationFailed)
 
 
-@pytest.mark.rule("CONN-17", "RECON-2")
+@pytest.mark.rule("CONN-17", "D-RECON-2")
 def test_credentials_that_expire_after_a_good_while_are_tried_again():
     wire = Wire(max_reconnects=-1)
     for hour in range(1, 4):
@@ -114,7 +114,7 @@ def test_credentials_that_expire_after_a_good_while_are_tried_again():
         assert (wire.state, dialled(wire)) == ("DIALING", ["a"])
 
 
-@pytest.mark.rule("CONN-3", "CONN-20")
+@pytest.mark.rule("D-CONN-3", "D-CONN-20")
 @pytest.mark.parametrize(
     ("data", "kind"),
     [
@@ -135,7 +135,7 @@ def test_what_fails_a_greeting(data, kind):
     assert type(event.error) is kind
 
 
-@pytest.mark.rule("ERR-3", "ERR-4", "EVENT-4")
+@pytest.mark.rule("ERR-3", "D-ERR-4", "EVENT-4")
 def test_an_unknown_complaint_during_the_greeting():
     wire = Wire(max_reconnects=-1, retry_on_first_connect=True).connect().greet()
     wire.data(err("no such luck"))
@@ -175,7 +175,7 @@ def test_complaints_on_a_connection(text, kind):
         assert type(event.error) is kind
 
 
-@pytest.mark.rule("RECON-2")
+@pytest.mark.rule("D-RECON-2")
 def test_a_server_that_takes_us_and_throws_us_out():
     wire = Wire(max_reconnects=-1, reconnect_wait=1.0, reconnect_jitter=0.0)
     pauses = []
@@ -217,7 +217,7 @@ def test_a_pong_that_keeps_alive_says_nothing_to_a_drain_behind_it():
     assert wire.data(PONG).ready() == []  # nobody waits for it any more
 
 
-@pytest.mark.rule("PING-5", "CONN-20")
+@pytest.mark.rule("D-PING-5", "D-CONN-20")
 def test_pings_whose_answers_nobody_reads(monkeypatch):
     assert transport._MAX_OWED == 1024 * 1024
     monkeypatch.setattr(transport, "_MAX_OWED", len(PONG) * 1000)
@@ -274,7 +274,7 @@ class Impatient(Receiver):
         return 0
 
 
-@pytest.mark.rule("CLOCK-1")
+@pytest.mark.rule("D-CLOCK-1")
 @pytest.mark.parametrize("count", [1, 3])
 def test_a_deadline_that_a_message_sets_is_armed(count):
     wire = Wire().up().timer(at=6.0)
@@ -285,7 +285,7 @@ def test_a_deadline_that_a_message_sets_is_armed(count):
     assert wire.timer(at=11.0).ready() == [receiver]
 
 
-@pytest.mark.rule("CONN-20")
+@pytest.mark.rule("D-CONN-20")
 def test_what_came_before_garbage_is_delivered_and_nothing_behind_it():
     wire = Wire().up()
     mailbox = wire.subscribe("a")
@@ -294,7 +294,7 @@ def test_what_came_before_garbage_is_delivered_and_nothing_behind_it():
     assert isinstance(wire.events()[0].error, ProtocolError)
 
 
-@pytest.mark.rule("CONN-20", "EVENT-1")
+@pytest.mark.rule("D-CONN-20", "EVENT-1")
 def test_a_server_that_ends_it_and_talks_on_is_hung_up_on_once():
     wire = Wire().up().data(err("Stale Connection") + b"garbage\r\n", at=99.0)
     assert wire.effects() == [Hangup(), Dial("a", 4222, False)]
@@ -323,7 +323,7 @@ def test_new_members_are_told_once():
     assert wire.lost(at=9.0).effects() == [Dial("x", 1, False)]
 
 
-@pytest.mark.rule("LDM-1", "LDM-2", "LDM-3", "EVENT-1")
+@pytest.mark.rule("LDM-1", "LDM-2", "D-LDM-3", "EVENT-1")
 def test_a_lame_duck_is_left_without_losing_anything():
     wire = Wire(Script(0.5), servers=ABC[:2]).up()
     mailbox = wire.subscribe("a")
@@ -381,7 +381,7 @@ def test_the_next_server_may_be_lame_as_well():
     assert wire.events() == [Connected("nats://b:4222", True), LameDuck("nats://b:4222")]
 
 
-@pytest.mark.rule("LDM-4")
+@pytest.mark.rule("D-LDM-4")
 def test_a_lame_duck_that_does_not_answer():
     wire = Wire(servers=ABC[:2], connect_timeout=3.0).up(ldm=True).timer(at=0.0)
     assert wire.sent() == PING
@@ -390,7 +390,7 @@ def test_a_lame_duck_that_does_not_answer():
     assert wire.timer(at=3.0).effects() == [Hangup(), Dial("b", 4222, False)]
 
 
-@pytest.mark.rule("LDM-5", "DRAIN-2")
+@pytest.mark.rule("D-LDM-5", "DRAIN-2")
 def test_drains_that_begin_while_a_lame_duck_is_left():
     wire = Wire(servers=ABC[:2]).up()
     mailbox = wire.subscribe("a")
@@ -420,7 +420,7 @@ def test_a_loss_before_the_moment_to_leave():
     assert (wire.sent(), wire.effects()) == (b"", [])
 
 
-@pytest.mark.rule("CONN-21", "EVENT-7", "PING-5")
+@pytest.mark.rule("CONN-21", "EVENT-7", "D-PING-5")
 def test_a_life_over_a_websocket():
     pytest.importorskip("wsproto")
     from tests.connection import test_websocket as ws

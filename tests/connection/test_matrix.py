@@ -48,7 +48,7 @@ def in_state(state, **options):
     return wire.forget()
 
 
-@pytest.mark.rule("CONN-23")
+@pytest.mark.rule("D-CONN-23")
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("happened", INPUTS)
 def test_every_input_in_every_state(state, happened):
@@ -75,7 +75,7 @@ def test_every_state_is_left_without_any_further_input(state):
     assert wire.effects() or wire.sent() == PING
 
 
-@pytest.mark.rule("CONN-7", "CLOCK-1")
+@pytest.mark.rule("CONN-7", "D-CLOCK-1")
 @pytest.mark.parametrize("state", STATES)
 def test_an_early_timer_changes_nothing(state):
     wire = in_state(state)
@@ -194,7 +194,7 @@ def wander(seed):
         yield wire
 
 
-@pytest.mark.rule("CONN-23")
+@pytest.mark.rule("D-CONN-23")
 def test_every_row_of_the_table_happens(recorder):
     for seed in range(300):
         for _ in wander(seed):
@@ -210,7 +210,7 @@ def test_every_row_of_the_table_happens(recorder):
     assert set(recorder.rows) == set(TRANSITIONS)
 
 
-@pytest.mark.rule("CONN-23")
+@pytest.mark.rule("D-CONN-23")
 def test_rows_follow_each_other_without_a_gap(recorder):
     """The state is always the one that the last row led to, so nothing else changes it."""
     for seed in range(100):

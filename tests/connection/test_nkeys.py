@@ -132,7 +132,7 @@ BAD_SEEDS = [  # what it is, seed, complaint
 ]
 
 
-@pytest.mark.rule("NKEY-1", "NKEY-3", "NKEY-4", "NKEY-7")
+@pytest.mark.rule("NKEY-1", "NKEY-3", "NKEY-4", "D-NKEY-7")
 @pytest.mark.parametrize(("name", "seed", "complaint"), BAD_SEEDS)
 @pytest.mark.parametrize(
     "function", [nkeys.decode_seed, nkeys.public_key, lambda seed: nkeys.sign(seed, b"")]
@@ -201,7 +201,7 @@ def test_a_curve_key_does_not_sign(function):
         function(nkeys.encode_seed("X", RAW))
 
 
-@pytest.mark.rule("NKEY-6")
+@pytest.mark.rule("D-NKEY-6")
 @pytest.mark.parametrize("function", [nkeys.public_key, lambda seed: nkeys.sign(seed, b"nonce")])
 def test_without_a_library(function, monkeypatch):
     for module in MODULES.values():

@@ -101,7 +101,7 @@ def frames(data):
     return Parser(peer="client").feed(data)
 
 
-@pytest.mark.rule("RECON-7", "RECON-4", "LDM-3", "RECON-8")
+@pytest.mark.rule("RECON-7", "RECON-4", "D-LDM-3", "RECON-8")
 @given(steps=st.lists(STEPS, max_size=60), size=st.sampled_from([0, 100, 8 * 1024 * 1024]))
 @settings(max_examples=400)
 def test_every_accepted_publish_is_taken_once_and_in_order(steps, size):

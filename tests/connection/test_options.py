@@ -100,7 +100,7 @@ NO_NUMBER = [True, "1", None, float("nan"), float("inf"), -float("inf"), 10**400
 NO_WHOLE = [True, "1", None, 1.0, float("nan")]
 BAD = [
     *[
-        (name, value, f"is not a number from {least} to {most}", "OPT-9")
+        (name, value, f"is not a number from {least} to {most}", "D-OPT-9")
         for name, least, most in [
             ("ping_interval", 0.001, 1e9),
             ("connect_timeout", 0.001, 1e9),
@@ -109,14 +109,14 @@ BAD = [
         ]
         for value in NO_NUMBER
     ],
-    ("ping_interval", 0, "is not a number from 0.001", "OPT-9"),
-    ("connect_timeout", 0.0, "is not a number from 0.001", "OPT-9"),
-    ("reconnect_jitter", 1.1, "is not a number from 0.0 to 1.0", "OPT-9"),
-    ("reconnect_wait", -1, "is not a number from 0.0 to 10.0 (reconnect_wait_max)", "OPT-12"),
-    ("reconnect_wait", 11, "is not a number from 0.0 to 10.0 (reconnect_wait_max)", "OPT-12"),
-    ("reconnect_wait", "1", "is not a number from 0.0 to 10.0 (reconnect_wait_max)", "OPT-12"),
+    ("ping_interval", 0, "is not a number from 0.001", "D-OPT-9"),
+    ("connect_timeout", 0.0, "is not a number from 0.001", "D-OPT-9"),
+    ("reconnect_jitter", 1.1, "is not a number from 0.0 to 1.0", "D-OPT-9"),
+    ("reconnect_wait", -1, "is not a number from 0.0 to 10.0 (reconnect_wait_max)", "D-OPT-12"),
+    ("reconnect_wait", 11, "is not a number from 0.0 to 10.0 (reconnect_wait_max)", "D-OPT-12"),
+    ("reconnect_wait", "1", "is not a number from 0.0 to 10.0 (reconnect_wait_max)", "D-OPT-12"),
     *[
-        (name, value, f"is not a whole number from {least}", "OPT-9")
+        (name, value, f"is not a whole number from {least}", "D-OPT-9")
         for name, least in [
             ("max_pings_out", 1),
             ("max_reconnects", -1),
@@ -147,7 +147,7 @@ BAD = [
 ]
 
 
-@pytest.mark.rule("OPT-9", "OPT-10", "OPT-12")
+@pytest.mark.rule("D-OPT-9", "OPT-10", "D-OPT-12")
 @pytest.mark.parametrize(("name", "value", "why", "rule"), BAD)
 def test_values_out_of_range_are_rejected_by_name(name, value, why, rule):
     with pytest.raises(InvalidValue) as caught:
@@ -156,7 +156,7 @@ def test_values_out_of_range_are_rejected_by_name(name, value, why, rule):
     assert caught.value.rule == rule
 
 
-@pytest.mark.rule("OPT-12")
+@pytest.mark.rule("D-OPT-12")
 def test_the_longest_wait_may_be_the_first():
     options = Options(reconnect_wait=30, reconnect_wait_max=30)
     assert (options.reconnect_wait, options.reconnect_wait_max) == (30.0, 30.0)
@@ -228,12 +228,12 @@ BAD_SERVERS = [  # servers, tls, message
         None,
         "WebSocket and plain servers do not mix: tls://a:4222 and wss://b:443; ",
     ),
-    ("ws://s3cr3t@a", True, "server would have no TLS: ws://a:80; use wss (OPT-8)"),
-    (["wss://a", "ws://b"], True, "server would have no TLS: ws://b:80; use wss (OPT-8)"),
+    ("ws://s3cr3t@a", True, "server would have no TLS: ws://a:80; use wss (D-OPT-8)"),
+    (["wss://a", "ws://b"], True, "server would have no TLS: ws://b:80; use wss (D-OPT-8)"),
 ]
 
 
-@pytest.mark.rule("OPT-6", "OPT-7", "OPT-8")
+@pytest.mark.rule("OPT-6", "OPT-7", "D-OPT-8")
 @pytest.mark.parametrize(("servers", "tls", "message"), BAD_SERVERS)
 def test_servers_that_are_rejected(servers, tls, message):
     with pytest.raises(InvalidValue, match="^" + re.escape(message)) as caught:
@@ -241,7 +241,7 @@ def test_servers_that_are_rejected(servers, tls, message):
     assert SECRET not in str(caught.value)
 
 
-@pytest.mark.rule("OPT-8")
+@pytest.mark.rule("D-OPT-8")
 def test_tls_first_is_tls():
     with pytest.raises(InvalidValue, match="server would have no TLS"):
         Options(servers="ws://a", tls_first=True)
@@ -255,7 +255,7 @@ CREDENTIALS = [
 ]
 
 
-@pytest.mark.rule("OPT-13")
+@pytest.mark.rule("D-OPT-13")
 @pytest.mark.parametrize(("given", "fields"), CREDENTIALS)
 def test_credentials_go_into_auth_and_do_not_show(given, fields):
     options = Options(servers=f"u:{SECRET}@host", tls=Context(), **given)

@@ -162,7 +162,7 @@ def test_what_was_not_taken_is_taken_back_in_front_of_what_waits():
     assert taken(outbound) == b"".join(b"PUB a 1\r\n%d\r\n" % i for i in (1, 2, 3, 4))
 
 
-@pytest.mark.rule("RECON-14")
+@pytest.mark.rule("D-RECON-14")
 @pytest.mark.parametrize("headers", [None, {"K": "v"}])
 @pytest.mark.parametrize("reply", ["", "r"])
 @pytest.mark.parametrize(("limit", "refused"), [(31, []), (30, [2]), (29, [1, 2]), (5, [0, 1, 2])])
@@ -236,7 +236,7 @@ def test_a_reply_subject_is_opaque():
     assert taken(outbound) == b"PUB $JS.ACK.\xff.* 4\r\n+ACK\r\n"
 
 
-@pytest.mark.rule("CONN-24")
+@pytest.mark.rule("D-CONN-24")
 def test_an_answer_of_any_size():
     outbound = online()
     large = b"x" * 5000
@@ -256,7 +256,7 @@ def test_nothing_is_sent_to_nobody():
     assert taken(outbound) == b""
 
 
-@pytest.mark.rule("CONN-24")
+@pytest.mark.rule("D-CONN-24")
 def test_after_the_end():
     outbound = online()
     outbound.holding = True
@@ -274,7 +274,7 @@ def test_reconnects_are_all_connects_but_the_first():
         assert stats.reconnects == reconnects
 
 
-@pytest.mark.rule("CONN-33")
+@pytest.mark.rule("D-CONN-33")
 @pytest.mark.parametrize("reply", ["", "r"])
 def test_a_publish_is_withdrawn_whole(reply):
     outbound = online()
@@ -352,7 +352,7 @@ def test_only_publishes_outlive_the_transport():
     assert (outbound.size, outbound.take()) == (0, [])
 
 
-@pytest.mark.rule("RECON-9")
+@pytest.mark.rule("D-RECON-9")
 def test_fleeting_frames_do_not():
     outbound = filled(b"PUB a 0\r\n\r\n")
     outbound.send(Publish(b"b", b"", b"", None))
@@ -364,7 +364,7 @@ def test_fleeting_frames_do_not():
     assert outbound._take_publishes() == [b"PUB e 0\r\n\r\n"]
 
 
-@pytest.mark.rule("CONN-33")
+@pytest.mark.rule("D-CONN-33")
 @pytest.mark.parametrize("pieces", [[b"PUB b 1\r\nx\r\n"], [b"PUB b ", b"1\r\n", b"x", b"\r\n"]])
 def test_the_last_frame_is_dropped(pieces):
     outbound = filled(b"PUB a 0\r\n\r\n")
@@ -383,7 +383,7 @@ def test_the_last_frame_is_dropped(pieces):
 HEAD = b"PUB svc "
 
 
-@pytest.mark.rule("REQ-5", "RECON-8")
+@pytest.mark.rule("D-REQ-5", "RECON-8")
 @pytest.mark.parametrize("held", [False, True])
 @pytest.mark.parametrize(
     ("block", "frame"),
@@ -404,7 +404,7 @@ def test_a_request_is_sent_or_held_and_not_counted(held, block, frame):
     assert (outbound.stats.out_msgs, outbound.held) == (1, int(held))
 
 
-@pytest.mark.rule("CONN-28")
+@pytest.mark.rule("D-CONN-28")
 def test_requests_are_recognized_by_their_reply_subject():
     outbound = make()
     outbound.expect_replies(b"_INBOX.x.")
@@ -420,7 +420,7 @@ def test_requests_are_recognized_by_their_reply_subject():
     assert (outbound.count_unsent(), outbound.frames) == (2, [])
 
 
-@pytest.mark.rule("RECON-13")
+@pytest.mark.rule("D-RECON-13")
 def test_what_another_process_sends_is_dropped_here():
     outbound = online()
     outbound.publish("a")

@@ -52,7 +52,7 @@ def test_a_pong_is_for_the_oldest_ping():
     assert rig.bus.timers.next_deadline() == 9.0
 
 
-@pytest.mark.rule("RECON-10")
+@pytest.mark.rule("D-RECON-10")
 def test_a_flush_waits_for_a_connection():
     rig = Rig(online=False).publish(1)
     flush, forgotten = rig.pings.start_flush(None), rig.pings.start_flush(None)
@@ -115,7 +115,7 @@ LOSSES = [  # what happened before the end,                    unsent, in doubt
 ]
 
 
-@pytest.mark.rule("CONN-28")
+@pytest.mark.rule("D-CONN-28")
 @pytest.mark.parametrize(
     ("steps", "loss"), [pytest.param(steps, loss, id=case) for case, steps, loss in LOSSES]
 )

@@ -1,4 +1,4 @@
-"""No secret in what a user may print or log (CONN-19)."""
+"""No secret in what a user may print or log (D-CONN-19)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def shown(wire):
     return "\n".join(texts)
 
 
-@pytest.mark.rule("CONN-19")
+@pytest.mark.rule("D-CONN-19")
 @pytest.mark.parametrize(("options", "secrets"), SECRETS)
 def test_a_whole_life_shows_no_secret(options, secrets):
     if "nkey_seed" in options:
@@ -61,7 +61,7 @@ def test_a_whole_life_shows_no_secret(options, secrets):
         assert all(secret not in text for text in texts)
 
 
-@pytest.mark.rule("CONN-19")
+@pytest.mark.rule("D-CONN-19")
 def test_a_signature_is_not_shown_either():
     key = "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4"
     wire = Wire(nkey=key, sign=lambda nonce: b"s" * 64).connect().greet(nonce="n")

@@ -42,7 +42,7 @@ def test_a_cancelled_request_is_forgotten():
     assert (request.done, wire.ready(), wire.connection.requests.inbox.open) == (True, [], {})
 
 
-@pytest.mark.rule("RECON-11")
+@pytest.mark.rule("D-RECON-11")
 def test_a_request_outlives_the_transport():
     wire = Wire().up()
     request = wire.connection.start_request("a", deadline=9.0)

@@ -77,7 +77,7 @@ def test_requests_share_one_inbox():
     assert (a.reply.data, c.reply.data, wire.connection.requests.inbox.open) == (b"A", b"C", {})
 
 
-@pytest.mark.rule("REQ-5")
+@pytest.mark.rule("D-REQ-5")
 @pytest.mark.parametrize(
     ("subject", "data", "error"),
     [("a b", b"", InvalidSubject), ("*", b"", InvalidSubject), ("a", "text", InvalidValue),
@@ -127,7 +127,7 @@ def parts(**fields):
     return Requests(bus, outbound, subscriptions, Options(), Script()), outbound, bus
 
 
-@pytest.mark.rule("RECON-14")
+@pytest.mark.rule("D-RECON-14")
 def test_a_held_request_that_the_server_does_not_accept():
     requests, outbound, bus = parts()
     request, forgotten = (requests.start_request("a", b"12", deadline=9.0) for _ in range(2))
@@ -139,7 +139,7 @@ def test_a_held_request_that_the_server_does_not_accept():
     assert (bus.ready, forgotten.done, outbound.accepted) == ([request], False, 0)
 
 
-@pytest.mark.rule("CONN-24")
+@pytest.mark.rule("D-CONN-24")
 def test_a_request_after_the_end():
     requests, _, bus = parts()
     bus.closed = "it is closed"

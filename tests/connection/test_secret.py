@@ -28,7 +28,7 @@ def test_reveal(source):
     assert Secret(source).reveal() == VALUE
 
 
-@pytest.mark.rule("AUTH-1")
+@pytest.mark.rule("D-AUTH-1")
 @pytest.mark.parametrize("source", SOURCES)
 def test_nothing_shows_it(source):
     secret = Secret(source)
@@ -39,13 +39,13 @@ def test_nothing_shows_it(source):
     assert repr(secret) == "Secret(***)"
 
 
-@pytest.mark.rule("AUTH-1")
+@pytest.mark.rule("D-AUTH-1")
 def test_it_has_no_dict():
     with pytest.raises(TypeError):
         vars(Secret(VALUE))
 
 
-@pytest.mark.rule("AUTH-1")
+@pytest.mark.rule("D-AUTH-1")
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_no_pickle(source, protocol):

@@ -105,7 +105,7 @@ def test_the_error_says_what_the_server_said(text, kind):
     assert str(error) == f"server error: {text}"
 
 
-@pytest.mark.rule("CONN-20")
+@pytest.mark.rule("D-CONN-20")
 def test_a_text_without_measure_is_cut():
     assert short("x" * 8192) == "x" * 8192
     assert short("x" * 60_000) == "x" * 8192

@@ -459,7 +459,7 @@ def test_a_new_pool_that_is_refused_changes_nothing(servers, why):
     assert names(pool) == "b a"
 
 
-@pytest.mark.rule("OPT-8", "POOL-14")
+@pytest.mark.rule("D-OPT-8", "POOL-14")
 def test_a_new_pool_has_tls_if_the_options_ask_for_it():
     pool = make("wss://a", tls=True)
     with pytest.raises(InvalidValue, match="would have no TLS"):

@@ -27,7 +27,7 @@ def test_the_first_connect_tries_each_server_once():
     assert [choose(attempts, False) for _ in range(3)] == [("a", 0.0), ("b", 0.0), None]
 
 
-@pytest.mark.rule("POOL-7", "RECON-2")
+@pytest.mark.rule("POOL-7", "D-RECON-2")
 def test_a_reconnect_starts_at_once_and_then_waits_longer_and_longer():
     attempts, _ = make()
     choose(attempts)
@@ -37,7 +37,7 @@ def test_a_reconnect_starts_at_once_and_then_waits_longer_and_longer():
     assert found == [("b", 0.0), ("a", 1.0), ("b", 2.0), ("a", 4.0)]
 
 
-@pytest.mark.rule("RECON-2")
+@pytest.mark.rule("D-RECON-2")
 @pytest.mark.parametrize(("lasted", "delays"), [(0.9, [0.0, 1.0, 2.0]), (1.0, [0.0, 0.0, 0.0])])
 def test_connections_that_do_not_last_count_as_attempts(lasted, delays):
     attempts, _ = make()

@@ -124,7 +124,7 @@ def test_a_caller_that_is_cancelled_gives_the_request_up():
     assert (request.done, wire.connection.requests.inbox.open) == (True, {})
 
 
-@pytest.mark.rule("CLOCK-1")
+@pytest.mark.rule("D-CLOCK-1")
 def test_make_room_waits_until_the_transport_has_taken_it():
     def take():
         wire.writable = True
@@ -155,7 +155,7 @@ def test_wait_with_and_without_a_deadline():
     assert session.port.steps == []
 
 
-@pytest.mark.rule("CLOCK-1", "CONN-24")
+@pytest.mark.rule("D-CLOCK-1", "D-CONN-24")
 def test_sleep_ends_at_its_time_or_with_the_connection():
     wire, session = make(1.0, 2.0, 3.0)
     run_sync(session.sleep(2.5))
@@ -205,7 +205,7 @@ def test_flags():
             check_flag("no_wait", value)
 
 
-@pytest.mark.rule("CONN-33")
+@pytest.mark.rule("D-CONN-33")
 def test_a_publish_that_the_port_refuses_is_not_queued():
     wire, session = make()
 
@@ -219,7 +219,7 @@ def test_a_publish_that_the_port_refuses_is_not_queued():
     assert (wire.sent(), wire.connection.stats.out_msgs) == (b"", 0)
 
 
-@pytest.mark.rule("REQ-11")
+@pytest.mark.rule("D-REQ-11")
 def test_an_answer_takes_time():
     wire, session = make()
     wire.now = 7.0

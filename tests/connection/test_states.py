@@ -9,7 +9,7 @@ from natsproto.connection.states import INPUTS, OUTCOMES, STATES, TRANSITIONS, i
 from natsproto.errors import InvalidState
 from tests.connection.support import Wire
 
-pytestmark = pytest.mark.rule("CONN-23")
+pytestmark = pytest.mark.rule("D-CONN-23")
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -28,9 +28,10 @@ def test_every_input_and_outcome_is_a_row_or_refused_by_name(state, what):
 
 def test_the_error_names_the_input_or_outcome_and_the_state():
     assert (
-        str(illegal("NEW", "receive_data")) == "receive_data() is not legal in state NEW (CONN-23)"
+        str(illegal("NEW", "receive_data"))
+        == "receive_data() is not legal in state NEW (D-CONN-23)"
     )
-    assert str(illegal("NEW", "accepted")) == "accepted is not a way out of NEW (CONN-23)"
+    assert str(illegal("NEW", "accepted")) == "accepted is not a way out of NEW (D-CONN-23)"
 
 
 def test_rows_name_known_states_inputs_and_outcomes():

@@ -112,7 +112,7 @@ def test_limits_are_those_of_the_subscription_or_of_the_options():
     ] == [(3, 7), (5, 7), (3, 5)]
 
 
-@pytest.mark.rule("SUB-5", "SUB-6")
+@pytest.mark.rule("SUB-5", "D-SUB-6")
 def test_drops_are_told_once_for_each_read_and_add_up():
     wire = Wire().up()
     a = wire.subscribe("a", max_msgs=1)

@@ -28,7 +28,7 @@ def reconnect(wire):
 # Subscriptions
 
 
-@pytest.mark.rule("SUB-1")
+@pytest.mark.rule("D-SUB-1")
 def test_ids_count_from_1_and_are_not_used_again():
     wire = Wire().up()
     first = wire.subscribe("a.*")
@@ -38,7 +38,7 @@ def test_ids_count_from_1_and_are_not_used_again():
     assert wire.sent() == b"UNSUB 1\r\nSUB b.> q 2\r\n"
 
 
-@pytest.mark.rule("SUB-1", "RECON-4")
+@pytest.mark.rule("D-SUB-1", "RECON-4")
 def test_without_a_connection_a_subscription_is_only_noted():
     wire = Wire()
     wire.subscribe("a")
@@ -77,7 +77,7 @@ def test_a_maximum_and_a_reconnect():
     assert (mailbox.ended, reconnect(wire)) == (True, b"")
 
 
-@pytest.mark.rule("SUB-8")
+@pytest.mark.rule("D-SUB-8")
 @pytest.mark.parametrize("after", [-1, True, 10**18, "3", 1.5])
 def test_a_maximum_that_cannot_be_sent_changes_nothing(after):
     wire = Wire()
@@ -87,7 +87,7 @@ def test_a_maximum_that_cannot_be_sent_changes_nothing(after):
     assert (mailbox.limit, mailbox.ended) == (0, False)
 
 
-@pytest.mark.rule("SUB-8")
+@pytest.mark.rule("D-SUB-8")
 def test_a_subscription_that_cannot_be_sent_does_not_exist():
     wire = Wire().up()
     for subject, queue in [("a b", ""), ("a..b", ""), ("a", "q q")]:
@@ -98,7 +98,7 @@ def test_a_subscription_that_cannot_be_sent_does_not_exist():
     wire.connection.unsubscribe(99)
 
 
-@pytest.mark.rule("SUB-6", "EVENT-6")
+@pytest.mark.rule("D-SUB-6", "D-EVENT-6")
 def test_drops_right_before_the_end_are_told_before_it():
     wire = Wire(max_reconnects=0).up()
     wire.subscribe("a", max_msgs=1)
@@ -121,7 +121,7 @@ class Machine(Receiver):
         return [Publish(b"pull", b"", b"", None)]
 
 
-@pytest.mark.rule("RECON-9")
+@pytest.mark.rule("D-RECON-9")
 def test_what_a_machine_may_ask_for():
     wire = Wire()
     assert not wire.connection.online
@@ -216,7 +216,7 @@ def test_a_drain_of_all_leaves_the_inbox_of_requests():
     assert list(wire.connection.subscriptions.by_sid) == [1]
 
 
-@pytest.mark.rule("DRAIN-5", "DRAIN-9")
+@pytest.mark.rule("D-DRAIN-5", "D-DRAIN-9")
 def test_a_drain_and_the_transport():
     wire = Wire().up()
     mailbox = wire.subscribe("a")
@@ -254,7 +254,7 @@ def test_a_receiver_that_wants_to_leave():
     assert mailbox.ended
 
 
-@pytest.mark.rule("SUB-9")
+@pytest.mark.rule("D-SUB-9")
 def test_a_receiver_that_wants_another_subject():
     wire = Wire().up()
     machine = Machine()

@@ -52,7 +52,7 @@ def taken(outbound):
     return b"".join(outbound.take())
 
 
-@pytest.mark.rule("RECON-9")
+@pytest.mark.rule("D-RECON-9")
 def test_what_a_machine_orders_is_sent_and_counted():
     subscriptions, outbound = make()
     outbound.release()
@@ -65,7 +65,7 @@ def test_what_a_machine_orders_is_sent_and_counted():
     assert (outbound.stats.out_msgs, outbound.accepted) == (2, 0)
 
 
-@pytest.mark.rule("RECON-9")
+@pytest.mark.rule("D-RECON-9")
 def test_orders_neither_wait_for_a_connection_nor_outlive_one():
     subscriptions, outbound = make()
     machine = Machine()
@@ -80,7 +80,7 @@ def test_orders_neither_wait_for_a_connection_nor_outlive_one():
     assert (taken(outbound), machine.back) == (b"", [])
 
 
-@pytest.mark.rule("RECON-9", "CONN-20")
+@pytest.mark.rule("D-RECON-9", "D-CONN-20")
 def test_an_order_that_cannot_be_sent_goes_back_and_harms_nobody():
     wire = Wire().up(max_payload=5)
     machine = Machine()
@@ -93,7 +93,7 @@ def test_an_order_that_cannot_be_sent_goes_back_and_harms_nobody():
     assert (wire.sent(), machine.back) == (b"", [(b"123456", PayloadTooLarge)])
 
 
-@pytest.mark.rule("RECON-9")
+@pytest.mark.rule("D-RECON-9")
 def test_a_machine_orders_anew_when_it_is_told_of_a_connection():
     wire = Wire().up()
     machine = Machine()

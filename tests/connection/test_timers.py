@@ -7,7 +7,7 @@ import pytest
 from natsproto.connection.timers import Timers
 from natsproto.connection.waitable import Waitable
 
-pytestmark = pytest.mark.rule("CLOCK-1", "CLOCK-2")
+pytestmark = pytest.mark.rule("D-CLOCK-1", "CLOCK-2")
 
 
 def make(*deadlines):

@@ -14,7 +14,7 @@ from natsproto.options import Options
 from tests.connection.support import Wire
 
 
-@pytest.mark.rule("REQ-9")
+@pytest.mark.rule("D-REQ-9")
 def test_tokens_are_64_random_bits_each():
     tokens = Tokens(random.Random(1).randrange)
     made = [tokens.next() for _ in range(1000)]
@@ -27,7 +27,7 @@ def test_tokens_are_64_random_bits_each():
         assert len(steps) > 16
 
 
-@pytest.mark.rule("REQ-9")
+@pytest.mark.rule("D-REQ-9")
 def test_the_next_token_depends_on_the_randomness_alone():
     """Whoever knows every token of one connection knows nothing about another one's."""
     one, same, other = (Tokens(random.Random(seed).randrange) for seed in (1, 1, 2))
@@ -61,7 +61,7 @@ def test_numbers_count():
     assert numbers.pool == []
 
 
-@pytest.mark.rule("REQ-9")
+@pytest.mark.rule("D-REQ-9")
 def test_a_connection_makes_its_tokens_from_its_randomness():
     wire = Wire(tokens=Tokens(random.Random(8).randrange)).up()
     expected = Tokens(random.Random(8).randrange)
@@ -74,7 +74,7 @@ def test_a_connection_makes_its_tokens_from_its_randomness():
         assert wire.sent().endswith(b"." + token + b" 0\r\n\r\n")
 
 
-@pytest.mark.rule("REQ-9")
+@pytest.mark.rule("D-REQ-9")
 def test_every_receiver_gets_the_tokens_of_its_connection():
     class Anything(Receiver):
         def receive(self, msg, now):

@@ -54,7 +54,7 @@ def test_info_asks_for_more_tls_and_never_for_less(url, options, fields, outcome
             transport.greet(Info(fields), Options(servers=url, **options))
 
 
-@pytest.mark.rule("CONN-13", "CONN-2", "ERR-8")
+@pytest.mark.rule("CONN-13", "CONN-2", "D-ERR-8")
 @pytest.mark.parametrize(
     ("frames", "error", "text"),
     [
@@ -120,7 +120,7 @@ def test_credentials_that_cannot_be_read():
         transport.connect_frame(Options(token=token))
 
 
-@pytest.mark.rule("CONN-36")
+@pytest.mark.rule("D-CONN-36")
 def test_a_later_info_does_not_unset_what_it_leaves_out():
     transport = make()
     first = {"headers": True, "max_payload": 9, "version": "2", "ldm": True}
@@ -130,7 +130,7 @@ def test_a_later_info_does_not_unset_what_it_leaves_out():
     assert transport.info is info
 
 
-@pytest.mark.rule("PING-5")
+@pytest.mark.rule("D-PING-5")
 def test_pongs_that_nothing_reads(monkeypatch):
     monkeypatch.setattr(module, "_MAX_OWED", 10)
     transport = make()

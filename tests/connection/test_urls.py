@@ -126,7 +126,7 @@ BAD = [  # text, what the error shows of it, why, rule
 ]
 
 
-@pytest.mark.rule("OPT-1", "OPT-2", "OPT-3", "OPT-4", "OPT-5")
+@pytest.mark.rule("OPT-1", "OPT-2", "OPT-3", "OPT-4", "D-OPT-5")
 @pytest.mark.parametrize(("text", "shown", "why", "rule"), BAD)
 def test_bad_urls_are_refused_and_their_secrets_not_told(text, shown, why, rule):
     with pytest.raises(InvalidValue) as caught:
@@ -137,14 +137,14 @@ def test_bad_urls_are_refused_and_their_secrets_not_told(text, shown, why, rule)
     assert "XYZ" not in message
 
 
-@pytest.mark.rule("OPT-1", "OPT-5")
+@pytest.mark.rule("OPT-1", "D-OPT-5")
 @pytest.mark.parametrize(("value", "name"), [(b"u:XYZ@host", "bytes"), (None, "NoneType")])
 def test_a_url_is_text(value, name):
     with pytest.raises(InvalidValue, match=rf"^server is {name}, not a str \(OPT-1\)$"):
         ServerUrl.parse(value)
 
 
-@pytest.mark.rule("OPT-5")
+@pytest.mark.rule("D-OPT-5")
 @pytest.mark.parametrize("text", ["nats://us3r:s3cret@host", "nats://s3cret@host"])
 def test_credentials_do_not_show(text):
     url = ServerUrl.parse(text)

@@ -102,7 +102,7 @@ LIMITS = [  # limits, most, sizes of the answers, how many are kept, whether it 
 ]
 
 
-@pytest.mark.rule("REQ-10")
+@pytest.mark.rule("D-REQ-10")
 @pytest.mark.parametrize(("limits", "most", "sizes", "kept", "fails"), LIMITS)
 def test_a_gather_keeps_what_is_within_its_limits(limits, most, sizes, kept, fails):
     gather = MultiRequest("", 10.0, "a", most, 0.0, limits)

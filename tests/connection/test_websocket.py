@@ -14,7 +14,7 @@ INFO = b'INFO {"server_id":"N"} \r\n'
 KEY = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # RFC 6455 1.3
 
 
-@pytest.mark.rule("WS-9")
+@pytest.mark.rule("D-WS-9")
 def test_without_wsproto(monkeypatch):
     monkeypatch.setitem(sys.modules, "wsproto", None)
     with pytest.raises(MissingExtra, match=r"pip install natsproto\[ws\]"):
@@ -254,7 +254,7 @@ REFUSALS = [  # response, reason
 ]
 
 
-@pytest.mark.rule("WS-2", "WS-8")
+@pytest.mark.rule("WS-2", "D-WS-8")
 @pytest.mark.parametrize(("response", "reason"), REFUSALS)
 def test_refused(response, reason):
     websocket = WebSocket("localhost", 80)
@@ -306,7 +306,7 @@ BROKEN = [  # name, data, reason, close code
 ]
 
 
-@pytest.mark.rule("WS-7", "WS-8")
+@pytest.mark.rule("WS-7", "D-WS-8")
 @pytest.mark.parametrize(("name", "data", "reason", "code"), BROKEN)
 def test_broken_frames(name, data, reason, code):
     websocket = opened()
@@ -334,7 +334,7 @@ def test_the_offset_counts_from_the_first_byte():
     assert caught.value.offset == len(response) + 3
 
 
-@pytest.mark.rule("WS-8")
+@pytest.mark.rule("D-WS-8")
 def test_mutated_streams_raise_nothing_else():
     import random
 

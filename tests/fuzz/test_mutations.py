@@ -15,7 +15,7 @@ MUTATIONS = 10_000
 FOUND = sorted((Path(__file__).parent / "found").iterdir())
 
 
-@pytest.mark.rule("WIRE-16", "WIRE-17")
+@pytest.mark.rule("D-WIRE-16", "D-WIRE-17")
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_mutated_transcripts(seed):
     """200,000 of them; what fails belongs into `found`, for ever."""
@@ -37,7 +37,7 @@ def test_the_mutations_are_worth_their_time():
     assert len({result.error[0] for result in results if result.error}) > 50
 
 
-@pytest.mark.rule("WIRE-16", "WIRE-17")
+@pytest.mark.rule("D-WIRE-16", "D-WIRE-17")
 @pytest.mark.parametrize("path", FOUND, ids=lambda path: path.name)
 def test_what_was_found_before(path):
     check = check_block if path.name.startswith("fuzz_headers-") else check_input

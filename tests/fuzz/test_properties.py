@@ -103,7 +103,7 @@ def from_client(draw: st.DrawFn) -> tuple[bytes, object]:
     return encode.pub(subject, data, reply=reply, headers=headers), frame
 
 
-@pytest.mark.rule("WIRE-16", "ENC-1")
+@pytest.mark.rule("D-WIRE-16", "ENC-1")
 @pytest.mark.parametrize(("peer", "frame"), [("server", from_server()), ("client", from_client())])
 def test_any_frames_cut_anywhere_are_the_same_frames(peer, frame):
     @settings(max_examples=300)
@@ -118,14 +118,14 @@ def test_any_frames_cut_anywhere_are_the_same_frames(peer, frame):
     run()
 
 
-@pytest.mark.rule("WIRE-17")
+@pytest.mark.rule("D-WIRE-17")
 @settings(max_examples=500)
 @given(st.sampled_from(PEERS), st.binary(), st.data())
 def test_any_bytes_are_frames_or_garbage(peer, stream, data):
     check_stream(peer, stream, data.draw(st.lists(st.integers(0, len(stream)), max_size=4)))
 
 
-@pytest.mark.rule("WIRE-17")
+@pytest.mark.rule("D-WIRE-17")
 @settings(max_examples=500)
 @given(
     st.sampled_from(PEERS),

@@ -80,7 +80,7 @@ def live(wire, rng, requests):
             wire.timer(at=wire.now + rng.random())
 
 
-@pytest.mark.rule("CONN-20", "DRAIN-4", "REQ-4")
+@pytest.mark.rule("D-CONN-20", "DRAIN-4", "REQ-4")
 @pytest.mark.parametrize("part", range(8))
 def test_damaged_dialogues(part):
     for seed in range(part * 200, part * 200 + 200):

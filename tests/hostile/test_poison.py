@@ -18,7 +18,7 @@ def pieces(data, size):
     return [data[i : i + size] for i in range(0, len(data), size)]
 
 
-@pytest.mark.rule("CONN-20", "WIRE-15", "SUB-7")
+@pytest.mark.rule("D-CONN-20", "WIRE-15", "SUB-7")
 @pytest.mark.parametrize("size", [1 << 20, 1])
 @pytest.mark.parametrize("poison", POISON, ids=lambda poison: poison.name)
 def test_a_subscriber_gets_it_and_lives_on(poison, size):
@@ -35,7 +35,7 @@ def test_a_subscriber_gets_it_and_lives_on(poison, size):
     assert (mailbox.pending(), mailbox.bytes) == (0, 0)
 
 
-@pytest.mark.rule("CONN-20", "REQ-2")
+@pytest.mark.rule("D-CONN-20", "REQ-2")
 @pytest.mark.parametrize("poison", POISON, ids=lambda poison: poison.name)
 def test_as_an_answer_it_settles_its_request_or_none(poison):
     wire = Wire().up()
@@ -53,7 +53,7 @@ def test_as_an_answer_it_settles_its_request_or_none(poison):
     assert wire.data(PING).sent() == PONG
 
 
-@pytest.mark.rule("CONN-20")
+@pytest.mark.rule("D-CONN-20")
 @pytest.mark.parametrize("poison", [p for p in POISON if p.reply], ids=lambda poison: poison.name)
 def test_an_odd_reply_subject_can_be_answered(poison):
     wire = Wire().up()
@@ -63,7 +63,7 @@ def test_an_odd_reply_subject_can_be_answered(poison):
     assert wire.sent() == b"PUB " + poison.reply + b" 3\r\nyes\r\n"
 
 
-@pytest.mark.rule("SUB-5", "SUB-6", "CONN-20")
+@pytest.mark.rule("SUB-5", "D-SUB-6", "D-CONN-20")
 def test_a_flood_of_headers_stays_within_the_limit():
     """3,000 messages of 60 KB of headers and no payload, with room for 1 MB."""
     wire = Wire().up()
@@ -89,7 +89,7 @@ def test_a_push_subscription_gets_it_and_answers_nothing(poison):
     assert (push.pop(1.0), push.ended, push.news, push.take_effects()) == (odd, False, [], [])
 
 
-@pytest.mark.rule("PUSH-17", "ACK-10")
+@pytest.mark.rule("D-PUSH-17", "D-ACK-10")
 @pytest.mark.parametrize("poison", [p for p in POISON if p.reply], ids=lambda poison: poison.name)
 def test_a_push_subscription_obeys_no_reply_of_others(poison):
     push = Push(flow_control=True, heartbeat=5.0, last=0)

@@ -67,7 +67,7 @@ def last_error(wire):
     return type(errors[-1]) if errors else None
 
 
-@pytest.mark.rule("CONN-2", "CONN-3", "CONN-20", "ERR-2", "ERR-3", "ERR-9")
+@pytest.mark.rule("CONN-2", "D-CONN-3", "D-CONN-20", "ERR-2", "ERR-3", "ERR-9")
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_a_row(row, state):

@@ -77,7 +77,7 @@ def test_iterated(name):
     assert body == {"batch": 2, "expires": 9_000_000_000, "group": "g"}
 
 
-@pytest.mark.rule("FETCH-17")
+@pytest.mark.rule("D-FETCH-17")
 @pytest.mark.parametrize(
     ("config", "seconds"),
     [
@@ -119,7 +119,7 @@ def test_bound_by_its_name():
     assert (consumer.puller.ack_none, consumer.puller.pinned) == (True, True)
 
 
-@pytest.mark.rule("PULL-15")
+@pytest.mark.rule("D-PULL-15")
 @pytest.mark.parametrize(
     ("call", "name"), [("fetch", "batch"), ("next", "timeout"), ("consume", "colour")]
 )

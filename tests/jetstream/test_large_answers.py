@@ -111,7 +111,7 @@ ANSWERS = [  # call, answers
 ]
 
 
-@pytest.mark.rule("ERR-11")
+@pytest.mark.rule("D-ERR-11")
 @pytest.mark.parametrize(("call", "answers"), ANSWERS, ids=range(len(ANSWERS)))
 def test_an_error_about_a_large_answer_is_short(call, answers):
     stage = Stage(*answers)
@@ -147,7 +147,7 @@ READ = [
 ]
 
 
-@pytest.mark.rule("ERR-11")
+@pytest.mark.rule("D-ERR-11")
 @pytest.mark.parametrize("read", READ, ids=range(len(READ)))
 def test_an_error_about_a_large_message_is_short(read):
     with pytest.raises(NatsError) as caught:
@@ -175,7 +175,7 @@ BOUND = [  # the consumer, what is asked for
 ]
 
 
-@pytest.mark.rule("ERR-11")
+@pytest.mark.rule("D-ERR-11")
 @pytest.mark.parametrize(("found", "asked"), BOUND, ids=range(len(BOUND)))
 def test_an_error_about_a_consumer_that_does_not_fit_is_short(found, asked):
     with pytest.raises(NatsError) as caught:
@@ -183,7 +183,7 @@ def test_an_error_about_a_consumer_that_does_not_fit_is_short(found, asked):
     check_short(str(caught.value))
 
 
-@pytest.mark.rule("ERR-11")
+@pytest.mark.rule("D-ERR-11")
 def test_a_gap_with_a_large_reply_subject_is_short():
     machine = test_ordered_push.using()
     sent = test_ordered_push.message(4)
@@ -194,7 +194,7 @@ def test_a_gap_with_a_large_reply_subject_is_short():
     check_short(repr(event.error))
 
 
-@pytest.mark.rule("ERR-11")
+@pytest.mark.rule("D-ERR-11")
 def test_an_old_server_with_a_large_version():
     stage = Stage(version="2.9." + "1" * 1000, api_lvl=0)
     js = JetStream(stage.client)

@@ -182,7 +182,7 @@ def check_short(text):
     assert [part for part in TOO_MUCH if part in text] == []
 
 
-@pytest.mark.rule("ERR-11")
+@pytest.mark.rule("D-ERR-11")
 @pytest.mark.parametrize(("case", "call"), CALLS, ids=[row[0] for row in CALLS])
 def test_an_error_about_a_large_value_is_short(case, call):
     stage = Stage(kvs.stream(), objects.stream())
@@ -236,7 +236,7 @@ HANDLES = [  # call with a stream and a consumer
 ]
 
 
-@pytest.mark.rule("ERR-11")
+@pytest.mark.rule("D-ERR-11")
 @pytest.mark.parametrize("call", HANDLES, ids=range(len(HANDLES)))
 def test_an_error_of_a_handle_is_short(call):
     stage = Stage({"config": {"name": "S"}}, {"stream_name": "S", "name": "c", "config": {}})
@@ -286,7 +286,7 @@ SYNCHRONOUS = [
 ]
 
 
-@pytest.mark.rule("ERR-11")
+@pytest.mark.rule("D-ERR-11")
 @pytest.mark.parametrize("call", SYNCHRONOUS, ids=range(len(SYNCHRONOUS)))
 def test_an_error_of_what_is_not_awaited_is_short(call):
     with pytest.raises(LocalError) as caught:
@@ -348,7 +348,7 @@ SHOWN = [
 STRUCTURES = (frames.Info, Headers, StreamConfig)
 
 
-@pytest.mark.rule("ERR-11")
+@pytest.mark.rule("D-ERR-11")
 @pytest.mark.parametrize("thing", SHOWN, ids=[type(each).__name__ for each in SHOWN])
 def test_the_repr_of_something_large_is_short(thing):
     for text in (repr(thing), str(thing)):

@@ -357,7 +357,7 @@ def short(stage):
 THERE = {"name": "S", "subjects": ["s.>"], "max_msgs": 9, "description": "mine", "new_field": 1}
 
 
-@pytest.mark.rule("CALL-16")
+@pytest.mark.rule("D-CALL-16")
 @pytest.mark.parametrize("call", ["update_stream", "create_or_update_stream"])
 def test_keywords_change_these_fields_of_a_stream(call):
     stage = Stage({"config": THERE}, stream())
@@ -366,7 +366,7 @@ def test_keywords_change_these_fields_of_a_stream(call):
     assert short(stage) == [("INFO", None), ("UPDATE", changed)]
 
 
-@pytest.mark.rule("CALL-16")
+@pytest.mark.rule("D-CALL-16")
 def test_keywords_for_a_stream_that_does_not_exist():
     stage = Stage(error(404, 10059), stream(), error(404, 10059))
     js = JetStream(stage.client)
@@ -379,7 +379,7 @@ def test_keywords_for_a_stream_that_does_not_exist():
 DURABLE = {"durable_name": "C", "ack_policy": "all", "max_deliver": 3, "filter_subject": "s.a"}
 
 
-@pytest.mark.rule("CALL-16")
+@pytest.mark.rule("D-CALL-16")
 @pytest.mark.parametrize("call", ["update_consumer", "create_or_update_consumer"])
 @pytest.mark.parametrize("name", ["name", "durable_name"])
 def test_keywords_change_these_fields_of_a_consumer(call, name):
@@ -390,7 +390,7 @@ def test_keywords_change_these_fields_of_a_consumer(call, name):
     assert short(stage) == [("INFO", None), ("CREATE", changed)]
 
 
-@pytest.mark.rule("CALL-16")
+@pytest.mark.rule("D-CALL-16")
 def test_keywords_for_a_consumer_that_does_not_exist():
     missing = error(404, 10014)
     stage = Stage(missing, consumer(), missing, consumer())
@@ -404,7 +404,7 @@ def test_keywords_for_a_consumer_that_does_not_exist():
     assert [verb for verb, _ in short(stage)] == ["CREATE"]
 
 
-@pytest.mark.rule("CALL-17")
+@pytest.mark.rule("D-CALL-17")
 def test_what_exists_is_compared():
     stage = Stage(error(400, 10058), {"config": THERE}, error(400, 10148), {"config": DURABLE})
     js = JetStream(stage.client)
@@ -479,7 +479,7 @@ NEW = [
 ]
 
 
-@pytest.mark.rule("CALL-7")
+@pytest.mark.rule("D-CALL-7")
 @pytest.mark.parametrize(("version", "call", "fields", "refused"), NEW)
 def test_fields_that_are_newer_than_the_server(version, call, fields, refused):
     consumers = call == "create_consumer"
@@ -494,7 +494,7 @@ def test_fields_that_are_newer_than_the_server(version, call, fields, refused):
         stage.run(made)
 
 
-@pytest.mark.rule("CALL-7")
+@pytest.mark.rule("D-CALL-7")
 def test_before_the_first_connection_nothing_is_known():
     stage = Stage(stream())
     stage.connection.info = None

@@ -35,7 +35,7 @@ def test_it_has_everything_of_its_message():
     assert repr(msg) == f"JsMsg(subject='s.x', data=b'data', reply={REPLY.decode()!r})"
 
 
-@pytest.mark.rule("META-4")
+@pytest.mark.rule("D-META-4")
 def test_metadata_is_read_once():
     msg = make(Stage())
     assert msg.metadata == Metadata("S", "C", "", 1, 2, 3, 1700000000000000001, 4)
@@ -161,7 +161,7 @@ def test_a_message_without_a_reply_cannot_be_acknowledged():
             stage.run(getattr(make(stage, reply=b""), call)())
 
 
-@pytest.mark.rule("ACK-10")
+@pytest.mark.rule("D-ACK-10")
 @pytest.mark.parametrize("call", ["ack", "nak", "term", "in_progress", "ack_sync"])
 @pytest.mark.parametrize("reply", ["admin.shutdown", "$JS.ACK", "$JS.API.STREAM.DELETE.S", "a..b"])
 def test_only_jetstream_is_acknowledged_to(call, reply):

@@ -76,7 +76,7 @@ def test_info(keywords, answers, bodies, subjects):
     assert repr(stream) == "<Stream S>"
 
 
-@pytest.mark.rule("CALL-15")
+@pytest.mark.rule("D-CALL-15")
 def test_subjects_without_end_end(monkeypatch):
     def page(*subjects):
         return {
@@ -101,7 +101,7 @@ PURGES = [
 ]
 
 
-@pytest.mark.rule("CALL-10")
+@pytest.mark.rule("D-CALL-10")
 @pytest.mark.parametrize(("keywords", "body"), PURGES)
 def test_purge(keywords, body):
     stage = Stage({"success": True, "purged": 7})
@@ -109,7 +109,7 @@ def test_purge(keywords, body):
     assert stage.asked == [("$JS.API.STREAM.PURGE.S", body)]
 
 
-@pytest.mark.rule("CALL-10")
+@pytest.mark.rule("D-CALL-10")
 @pytest.mark.parametrize(
     ("keywords", "wrong"),
     [

@@ -91,7 +91,7 @@ async def run(call, made):
     return await found if inspect.isawaitable(found) else found
 
 
-@pytest.mark.rule("REQ-11")
+@pytest.mark.rule("D-REQ-11")
 @pytest.mark.parametrize(("name", "call"), REFUSED, ids=[row[0] for row in REFUSED])
 def test_a_call_that_needs_an_answer_refuses_it(name, call):
     made = Made()
@@ -100,7 +100,7 @@ def test_a_call_that_needs_an_answer_refuses_it(name, call):
     assert (made.stage.asked, made.stage.now()) == ([], 0.0)
 
 
-@pytest.mark.rule("REQ-11")
+@pytest.mark.rule("D-REQ-11")
 @pytest.mark.parametrize(("name", "call"), POLLS, ids=[row[0] for row in POLLS])
 def test_next_polls(name, call):
     made = Made()
@@ -109,7 +109,7 @@ def test_next_polls(name, call):
     assert made.stage.now() == 0.0
 
 
-@pytest.mark.rule("REQ-11")
+@pytest.mark.rule("D-REQ-11")
 def test_a_poll_returns_what_is_there():
     made = Made()
     made.stage.wire.data(msg("a", made.sub.sid, b"1"))
@@ -118,7 +118,7 @@ def test_a_poll_returns_what_is_there():
     assert made.stage.run(made.client.events.next(0)) is not None
 
 
-@pytest.mark.rule("REQ-11")
+@pytest.mark.rule("D-REQ-11")
 def test_close_does_not_wait():
     made = Made()
     made.stage.run(made.client.close(0))

@@ -326,7 +326,7 @@ class OrderedFetching(Ordering):
         if self.began is not None:
             patience = (2.0 if self.no_wait else self.expires) + 1.0
             last = max(self.began + patience, self.stall_until) + 0.001
-            require(self.now <= last, "ORDERED-28: a fetch without an end")
+            require(self.now <= last, "D-ORDERED-28: a fetch without an end")
         if self.reading.done:
             error = self.reading.error
             require(self.gone and isinstance(error, StreamNotFound), lambda: f"O5: {error!r}")

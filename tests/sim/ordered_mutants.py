@@ -7,7 +7,7 @@ MUTANTS = [
     (
         "a change of leader is the end of a fetch like any other",
         "ordered.api",
-        "            self._forget()  # ORDERED-27\n",
+        "            self._forget()  # D-ORDERED-27\n",
         "            pass\n",
         "ordered.test_api_fetch",
     ),

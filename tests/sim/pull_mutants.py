@@ -347,7 +347,7 @@ MUTANTS = [
     (
         "nobody knows where the first one started",
         "ordered.cursor",
-        "            self.start = info.delivered.stream_seq + 1  # ORDERED-6\n",
+        "            self.start = info.delivered.stream_seq + 1  # D-ORDERED-6\n",
         "            pass\n",
         "ordered",
     ),

@@ -7,7 +7,7 @@ import pytest
 from tests.soak import memory
 
 
-@pytest.mark.rule("PUSH-11")
+@pytest.mark.rule("D-PUSH-11")
 def test_far_more_is_offered_than_is_taken():
     assert memory.measure(64) == []
 

@@ -89,7 +89,7 @@ def test_fields_that_were_checked_before_give_the_same_bytes():
     assert encode.pub_checked(b"a", b"p", b"", None) == encode.pub("a", b"p")
 
 
-@pytest.mark.rule("ENC-5", "ENC-6", "ENC-7")
+@pytest.mark.rule("ENC-5", "D-ENC-6", "D-ENC-7")
 @pytest.mark.parametrize(
     ("call", "problem"),
     [
@@ -97,33 +97,36 @@ def test_fields_that_were_checked_before_give_the_same_bytes():
         (lambda: encode.pub("a b"), "subject 'a b' contains a space (SUBJ-4)"),
         (lambda: encode.pub("a", reply="b\r\n"), r"reply 'b\r\n' contains a CR (SUBJ-4)"),
         (lambda: encode.pub("a", reply="b.*"), "reply 'b.*' has a wildcard (SUBJ-2)"),
-        (lambda: encode.pub("a", "text"), "payload 'text' is str, not bytes (ENC-6)"),
-        (lambda: encode.pub("a", None), "payload None is NoneType, not bytes (ENC-6)"),
-        (lambda: encode.pub("a", 3), "payload 3 is int, not bytes (ENC-6)"),
-        (lambda: encode.pub("a", [1]), "payload [1] is list, not bytes (ENC-6)"),
-        (lambda: encode.pub("a", (1, 2)), "payload (1, 2) is tuple, not bytes (ENC-6)"),
+        (lambda: encode.pub("a", "text"), "payload 'text' is str, not bytes (D-ENC-6)"),
+        (lambda: encode.pub("a", None), "payload None is NoneType, not bytes (D-ENC-6)"),
+        (lambda: encode.pub("a", 3), "payload 3 is int, not bytes (D-ENC-6)"),
+        (lambda: encode.pub("a", [1]), "payload [1] is list, not bytes (D-ENC-6)"),
+        (lambda: encode.pub("a", (1, 2)), "payload (1, 2) is tuple, not bytes (D-ENC-6)"),
         (
             lambda: encode.pub("a", headers={"A": "b\n"}),
             r"value 'b\n' of header 'A' contains '\n' (HDR-10)",
         ),
         (lambda: encode.sub("a b", 1), "subject 'a b' contains a space (SUBJ-4)"),
         (lambda: encode.sub("a", 1, queue="q q"), "queue 'q q' contains a space (SUBJ-5)"),
-        (lambda: encode.sub("a", -1), f"sid -1 is not a whole number from 0 to {MAX} (ENC-7)"),
-        (lambda: encode.sub("a", True), f"sid True is not a whole number from 0 to {MAX} (ENC-7)"),
-        (lambda: encode.sub("a", "1"), f"sid '1' is not a whole number from 0 to {MAX} (ENC-7)"),
-        (lambda: encode.unsub(1.0), f"sid 1.0 is not a whole number from 0 to {MAX} (ENC-7)"),
-        (lambda: encode.unsub(-1), f"sid -1 is not a whole number from 0 to {MAX} (ENC-7)"),
+        (lambda: encode.sub("a", -1), f"sid -1 is not a whole number from 0 to {MAX} (D-ENC-7)"),
+        (
+            lambda: encode.sub("a", True),
+            f"sid True is not a whole number from 0 to {MAX} (D-ENC-7)",
+        ),
+        (lambda: encode.sub("a", "1"), f"sid '1' is not a whole number from 0 to {MAX} (D-ENC-7)"),
+        (lambda: encode.unsub(1.0), f"sid 1.0 is not a whole number from 0 to {MAX} (D-ENC-7)"),
+        (lambda: encode.unsub(-1), f"sid -1 is not a whole number from 0 to {MAX} (D-ENC-7)"),
         (
             lambda: encode.unsub(MAX + 1),
-            f"sid {MAX + 1} is not a whole number from 0 to {MAX} (ENC-7)",
+            f"sid {MAX + 1} is not a whole number from 0 to {MAX} (D-ENC-7)",
         ),
         (
             lambda: encode.unsub(1, after=-1),
-            f"after -1 is not a whole number from 1 to {MAX} (ENC-7)",
+            f"after -1 is not a whole number from 1 to {MAX} (D-ENC-7)",
         ),
         (
             lambda: encode.unsub(1, after="1"),
-            f"after '1' is not a whole number from 1 to {MAX} (ENC-7)",
+            f"after '1' is not a whole number from 1 to {MAX} (D-ENC-7)",
         ),
     ],
 )
@@ -133,7 +136,7 @@ def test_what_cannot_be_sent_is_refused(call, problem):
     assert str(error.value) == problem
 
 
-@pytest.mark.rule("ENC-6")
+@pytest.mark.rule("D-ENC-6")
 def test_the_payload_is_a_copy_unless_it_cannot_change():
     data = bytearray(b"abc")
     checked = encode.check_data(data)

@@ -56,7 +56,7 @@ BUILT_IN = {
 }
 
 
-@pytest.mark.rule("ERR-10")
+@pytest.mark.rule("D-ERR-10")
 def test_some_errors_are_built_in_ones_as_well():
     for name in tree():
         error = getattr(errors, name)
@@ -64,16 +64,16 @@ def test_some_errors_are_built_in_ones_as_well():
         assert issubclass(error, BUILT_IN.get(error, NatsError)), name
 
 
-@pytest.mark.rule("ERR-10")
+@pytest.mark.rule("D-ERR-10")
 def test_errors_with_two_bases_read_as_others_do():
     error = errors.TimeoutExpired("no answer in time")
     assert (str(error), error.args, error.errno) == ("no answer in time", error.args, None)
     assert repr(error) == "TimeoutExpired('no answer in time')"
-    assert str(errors.MissingExtra("pip install x", "WS-9")) == "pip install x (WS-9)"
-    assert str(errors.InvalidValue("a is b", "OPT-9")) == "a is b (OPT-9)"
+    assert str(errors.MissingExtra("pip install x", "D-WS-9")) == "pip install x (D-WS-9)"
+    assert str(errors.InvalidValue("a is b", "D-OPT-9")) == "a is b (D-OPT-9)"
 
 
-@pytest.mark.rule("ERR-10")
+@pytest.mark.rule("D-ERR-10")
 def test_without_these_built_ins_errors_have_one_base():
     """As on MicroPython."""
     missing = ("TimeoutError", "ConnectionError")
@@ -100,7 +100,7 @@ def test_a_local_error_names_its_rule(error, message, rule):
     assert error.rule == rule
 
 
-@pytest.mark.rule("WIRE-17")
+@pytest.mark.rule("D-WIRE-17")
 def test_a_protocol_error_tells_what_and_where():
     error = ProtocolError("unknown operation", 174, b"FOO bar\r")
     assert str(error) == r"unknown operation at byte 174: b'FOO bar\r'"

@@ -156,16 +156,16 @@ PAYLOADS = [
 ]  # fmt: skip
 
 
-@pytest.mark.rule("ENC-6")
+@pytest.mark.rule("D-ENC-6")
 @pytest.mark.parametrize("payload", PAYLOADS, ids=repr)
 def test_a_payload_is_bytes(payload):
     with pytest.raises(LocalError) as error:
         encode.pub("a", payload)
     kind = type(payload).__name__
-    assert str(error.value) == f"payload {payload!r} is {kind}, not bytes (ENC-6)"
+    assert str(error.value) == f"payload {payload!r} is {kind}, not bytes (D-ENC-6)"
 
 
-@pytest.mark.rule("ENC-1", "ENC-6")
+@pytest.mark.rule("ENC-1", "D-ENC-6")
 @pytest.mark.parametrize(
     "payload",
     [
@@ -191,7 +191,7 @@ NUMBERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.rule("ENC-7")
+@pytest.mark.rule("D-ENC-7")
 @pytest.mark.parametrize("number", NUMBERS, ids=repr)
 @pytest.mark.parametrize(
     ("build", "what"),
@@ -211,7 +211,7 @@ def test_ids_and_counts_are_whole_numbers(build, what, number):
     with pytest.raises(LocalError) as error:
         build(number)
     assert str(error.value).startswith(f"{what} {number!r} is not a whole number from ")
-    assert error.value.rule == "ENC-7"
+    assert error.value.rule == "D-ENC-7"
 
 
 @pytest.mark.rule("ENC-2", "ENC-5")

@@ -128,7 +128,7 @@ def reader(data: bytes, size: int, pieces: type[_Pieces] = _Pieces, kind: type[b
     return run
 
 
-@pytest.mark.rule("WIRE-16")
+@pytest.mark.rule("D-WIRE-16")
 @pytest.mark.parametrize("size", CHUNKS.values(), ids=CHUNKS)
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_twice_the_input_is_twice_the_instructions(shape, size):
@@ -136,7 +136,7 @@ def test_twice_the_input_is_twice_the_instructions(shape, size):
     assert 0 < twice <= 2.2 * once
 
 
-@pytest.mark.rule("WIRE-16")
+@pytest.mark.rule("D-WIRE-16")
 @pytest.mark.parametrize("size", CHUNKS.values(), ids=CHUNKS)
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_twice_the_input_touches_twice_the_bytes(shape, size):
@@ -159,7 +159,7 @@ def test_the_counts_would_see_a_parser_that_starts_again_with_every_read():
     assert twice > 3.9 * once
 
 
-@pytest.mark.rule("WIRE-16")
+@pytest.mark.rule("D-WIRE-16")
 def test_a_long_payload_costs_no_more_instructions_a_read_than_a_short_one():
     """One read more is the same work, however much has come before."""
     data = SHAPES["a large payload"](4)

@@ -116,7 +116,7 @@ def three_ways(peer: str, wire: bytes) -> list[Result]:
 
 
 @pytest.mark.rule("WIRE-1", "WIRE-2", "WIRE-3", "WIRE-4", "WIRE-5", "WIRE-8", "WIRE-9", "WIRE-10")
-@pytest.mark.rule("WIRE-11", "WIRE-12", "WIRE-15", "WIRE-16", "WIRE-18")
+@pytest.mark.rule("WIRE-11", "WIRE-12", "WIRE-15", "D-WIRE-16", "WIRE-18")
 @pytest.mark.parametrize("tail", [b"", b"PING\r\n"], ids=["alone", "with a tail"])
 @pytest.mark.parametrize(("peer", "wire", "frames"), VALID)
 def test_the_grammar(peer, wire, frames, tail):
@@ -175,7 +175,7 @@ GARBAGE = [  # peer, wire, reason
 ]
 
 
-@pytest.mark.rule("WIRE-17", "WIRE-19", "WIRE-7", "WIRE-9", "WIRE-10", "WIRE-16")
+@pytest.mark.rule("D-WIRE-17", "WIRE-19", "WIRE-7", "WIRE-9", "WIRE-10", "D-WIRE-16")
 @pytest.mark.parametrize(("peer", "wire", "reason"), GARBAGE, ids=lambda value: repr(value)[:40])
 def test_garbage(peer, wire, reason):
     line = wire[: wire.index(b"\n")]
@@ -186,7 +186,7 @@ def test_garbage(peer, wire, reason):
     assert results == [expected] * 3
 
 
-@pytest.mark.rule("WIRE-6", "WIRE-16", "WIRE-17")
+@pytest.mark.rule("WIRE-6", "D-WIRE-16", "D-WIRE-17")
 @pytest.mark.parametrize(
     ("wire", "offset", "crlf"),
     [
@@ -204,7 +204,7 @@ def test_a_payload_ends_with_crlf(wire, offset, crlf):
     assert three_ways("server", wire) == [Result([], error)] * 3
 
 
-@pytest.mark.rule("WIRE-17")
+@pytest.mark.rule("D-WIRE-17")
 def test_garbage_tells_where_and_is_for_good():
     parser = Parser()
     assert parser.feed(b"PING\r\nMSG a 1 2\r") == [Ping()]
@@ -220,7 +220,7 @@ def test_garbage_tells_where_and_is_for_good():
         assert again.value.frames == []  # they came with the first
 
 
-@pytest.mark.rule("WIRE-14", "WIRE-16", "WIRE-17")
+@pytest.mark.rule("WIRE-14", "D-WIRE-16", "D-WIRE-17")
 @pytest.mark.parametrize(
     ("peer", "start", "limit"),
     [
@@ -244,7 +244,7 @@ def test_a_line_that_is_too_long_is_garbage_before_its_end_comes(peer, start, li
         assert read(chunks, Parser(peer=peer)) == error
 
 
-@pytest.mark.rule("WIRE-16")
+@pytest.mark.rule("D-WIRE-16")
 @pytest.mark.parametrize(("peer", "wire", "frames"), VALID)
 def test_the_size_of_a_message_is_what_it_took_on_the_wire(peer, wire, frames):
     if len(frames) == 1 and isinstance(frames[0], Msg):
@@ -335,7 +335,7 @@ def test_an_absurd_size_is_refused_before_a_byte_of_it_comes():
     assert error == ("size 67108865 is above max_payload 67108864", 0, b"MSG a 1 67108865\r")
 
 
-@pytest.mark.rule("WIRE-14", "WIRE-16")
+@pytest.mark.rule("WIRE-14", "D-WIRE-16")
 def test_reads_above_64_kib_hold_long_lines_and_tabs_and_much_else():
     subject = b"s" * 65_000
     one = b"MSG %s 1 2\r\nhi\r\nMSG\ta 1 2\r\n\to\r\nMSG a 1 2\r\nhi\r\n" % subject
@@ -348,7 +348,7 @@ def test_reads_above_64_kib_hold_long_lines_and_tabs_and_much_else():
         assert read(chunks, Parser()) == expected
 
 
-@pytest.mark.rule("WIRE-16")
+@pytest.mark.rule("D-WIRE-16")
 def test_what_the_parser_remembers_is_bounded():
     parser = Parser()
     for i in range(10_000):
@@ -392,7 +392,7 @@ def lines(draw: st.DrawFn) -> bytes:
     return b"".join([*parts, draw(END), draw(BODY)])
 
 
-@pytest.mark.rule("WIRE-16")
+@pytest.mark.rule("D-WIRE-16")
 @settings(max_examples=300)
 @given(st.lists(lines(), min_size=1, max_size=4).map(b"".join))
 @example(b"MSG \r 1 5\r\nhello\r\n")

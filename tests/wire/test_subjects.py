@@ -216,7 +216,7 @@ def test_matching_is_by_token_and_case(pattern, subject, expected):
     assert matches(pattern, subject) is expected
 
 
-@pytest.mark.rule("SUBJ-9")
+@pytest.mark.rule("D-SUBJ-9")
 def test_inboxes_come_from_the_injected_randomness():
     numbers = iter(range(62))
     asked = []

@@ -71,13 +71,13 @@ SHORTENED = [  # value, what is shown of it
 ]
 
 
-@pytest.mark.rule("ERR-11")
+@pytest.mark.rule("D-ERR-11")
 @pytest.mark.parametrize(("value", "text"), SHORTENED, ids=range(len(SHORTENED)))
 def test_values_are_shown_in_part(value, text):
     assert shorten(value) == text
 
 
-@pytest.mark.rule("ERR-11")
+@pytest.mark.rule("D-ERR-11")
 def test_a_long_text_keeps_its_start_and_its_end():
     assert cut_middle("abcdef", 6, 2) == "abcdef"
     assert cut_middle("abcdefg", 6, 2) == "ab... (7 characters) ...fg"
@@ -87,7 +87,7 @@ def test_a_long_text_keeps_its_start_and_its_end():
     )
 
 
-@pytest.mark.rule("ERR-11")
+@pytest.mark.rule("D-ERR-11")
 def test_structures_are_cut_later_than_text():
     assert show("a" * 81) == "'" + "a" * 79 + "... (81 characters)"
     assert show(b"a" * 81) == "b'" + "a" * 78 + "... (81 bytes)"

@@ -58,13 +58,13 @@ def test_no_transcript_is_missing():
     assert sum(len(result.frames) for result in WHOLE.values()) == 1674
 
 
-@pytest.mark.rule("WIRE-17")
+@pytest.mark.rule("D-WIRE-17")
 def test_only_those_that_are_about_garbage_end_in_it():
     reasons = {s.name: result.error[0] for s, result in WHOLE.items() if result.error is not None}
     assert reasons == GARBAGE
 
 
-@pytest.mark.rule("WIRE-16")
+@pytest.mark.rule("D-WIRE-16")
 @each_stream
 def test_every_byte_belongs_to_a_frame(stream):
     """Nothing is left over at the end: one more frame is read as such."""
@@ -73,7 +73,7 @@ def test_every_byte_belongs_to_a_frame(stream):
         assert result == Result([*WHOLE[stream].frames, Ping()], None)
 
 
-@pytest.mark.rule("WIRE-16")
+@pytest.mark.rule("D-WIRE-16")
 @each_stream
 def test_byte_by_byte(stream):
     assert read(byte_by_byte(stream.data), Parser(peer=stream.peer)) == WHOLE[stream]
@@ -83,7 +83,7 @@ def test_the_number_of_splits_in_two():
     assert sum(len(stream.data) - 1 for stream in STREAMS if len(stream.data) <= SHORT) == 168_485
 
 
-@pytest.mark.rule("WIRE-16")
+@pytest.mark.rule("D-WIRE-16")
 @pytest.mark.parametrize(
     "stream", [s for s in STREAMS if len(s.data) <= SHORT], ids=lambda stream: stream.name
 )
@@ -93,7 +93,7 @@ def test_every_split_in_two(stream):
         assert read([data[:cut], data[cut:]], Parser(peer=stream.peer)) == expected, cut
 
 
-@pytest.mark.rule("WIRE-16")
+@pytest.mark.rule("D-WIRE-16")
 @each_stream
 def test_a_thousand_random_splits(stream):
     rng = random.Random(stream.name)

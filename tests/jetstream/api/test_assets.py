@@ -88,7 +88,7 @@ def test_put_consumer_needs_a_name_and_filters_that_are_kept():
         stage.run(put_consumer(api(stage), "a.b", "create", ConsumerConfig()))
 
 
-@pytest.mark.rule("CALL-16")
+@pytest.mark.rule("D-CALL-16")
 def test_changes_of_an_existing_configuration():
     stage = Stage(
         {"config": {"name": "S", "max_msgs": 5}},
@@ -114,7 +114,7 @@ def test_changes_of_an_existing_configuration():
     ]
 
 
-@pytest.mark.rule("CALL-7")
+@pytest.mark.rule("D-CALL-7")
 def test_changes_that_the_server_would_ignore_are_refused():
     stage = Stage(version="2.9.10")
     config = StreamConfig(name="S", compression="s2")
@@ -126,7 +126,7 @@ def test_changes_that_the_server_would_ignore_are_refused():
     assert stage.quiet()
 
 
-@pytest.mark.rule("CALL-17")
+@pytest.mark.rule("D-CALL-17")
 def test_differences_are_looked_up():
     stage = Stage({"config": {"name": "S", "max_msgs": 5}}, {"config": {"max_deliver": 5}})
     exists = StreamNameInUse(400, 10058, "in use")
@@ -137,7 +137,7 @@ def test_differences_are_looked_up():
     assert exists.different == ["max_deliver is 5, not 0"]
 
 
-@pytest.mark.rule("CALL-17")
+@pytest.mark.rule("D-CALL-17")
 @pytest.mark.parametrize("answer", [NOBODY, SILENCE, b"x", error(404, 10059)])
 def test_an_error_stays_unchanged_if_the_lookup_fails(answer):
     stage = Stage(answer)

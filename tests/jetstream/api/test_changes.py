@@ -47,7 +47,7 @@ MERGED = [  # kind, what exists, keywords, what changes
 # fmt: on
 
 
-@pytest.mark.rule("CALL-16")
+@pytest.mark.rule("D-CALL-16")
 @pytest.mark.parametrize(("kind", "there", "fields", "changed"), MERGED)
 def test_keywords_change_these_fields_alone(kind, there, fields, changed):
     found = kind.from_json(there)
@@ -55,7 +55,7 @@ def test_keywords_change_these_fields_alone(kind, there, fields, changed):
     assert found.to_json() == there
 
 
-@pytest.mark.rule("CALL-16")
+@pytest.mark.rule("D-CALL-16")
 def test_invalid_values_are_rejected():
     with pytest.raises(InvalidValue):
         merge(StreamConfig.from_json(STREAM), {"max_msgs": "many"})
@@ -101,7 +101,7 @@ DIFFERENT = [  # wanted, existing, expected texts
 # fmt: on
 
 
-@pytest.mark.rule("CALL-17")
+@pytest.mark.rule("D-CALL-17")
 @pytest.mark.parametrize(("wanted", "there", "texts"), DIFFERENT)
 def test_differences(wanted, there, texts):
     assert differences(wanted, type(wanted).from_json(there)) == texts

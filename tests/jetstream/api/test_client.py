@@ -195,7 +195,7 @@ def test_streams_that_the_server_could_not_describe_are_named():
     assert (found, found.missing, found.offline) == (["a", "d"], ["b", "e"], {"c": "too new"})
 
 
-@pytest.mark.rule("CALL-15")
+@pytest.mark.rule("D-CALL-15")
 @pytest.mark.parametrize(
     "page",
     [
@@ -210,7 +210,7 @@ def test_a_listing_that_repeats_itself_ends(page):
         stage.run(api(stage).pages("LIST", "rows", {}))
 
 
-@pytest.mark.rule("CALL-15")
+@pytest.mark.rule("D-CALL-15")
 def test_a_listing_without_end_ends(monkeypatch):
     monkeypatch.setattr("jetstream.api.client.MOST_PAGES", 5)
     stage = Stage(*[{"total": 9**20, "limit": 1, "rows": [str(n)]} for n in range(5)])
@@ -312,7 +312,7 @@ def test_the_timeout_is_checked():
         stage.run(api(stage, timeout=-1).call("INFO"))
 
 
-@pytest.mark.rule("CALL-7")
+@pytest.mark.rule("D-CALL-7")
 @pytest.mark.parametrize(
     ("version", "refused"), [("2.9.10", True), ("2.10.0", False), ("?", False), (None, False)]
 )
@@ -331,7 +331,7 @@ def test_fields_that_are_newer_than_the_server(version, refused):
 TRANSFORMS = [{"src": "a", "dest": "b"}]
 
 
-@pytest.mark.rule("CALL-7")
+@pytest.mark.rule("D-CALL-7")
 @pytest.mark.parametrize(
     ("fields", "refused"),
     [

@@ -83,7 +83,7 @@ def test_by_the_api_not_found():
 GOOD = {"subject": "s.x", "seq": 3, "time": TIME}
 
 
-@pytest.mark.rule("GET-9")
+@pytest.mark.rule("D-GET-9")
 @pytest.mark.parametrize(
     "reply",
     [
@@ -249,7 +249,7 @@ def test_direct_failures(reply, error, text, at):
             stage.run(get_direct_batch(api(stage), "S", {"batch": 3}))
 
 
-@pytest.mark.rule("GET-9")
+@pytest.mark.rule("D-GET-9")
 @pytest.mark.parametrize(
     "reply",
     [
@@ -412,7 +412,7 @@ def test_a_batch_without_an_end_is_incomplete(replies):
     assert stage.connection.requests.inbox.open == {}
 
 
-@pytest.mark.rule("GET-9")
+@pytest.mark.rule("D-GET-9")
 @pytest.mark.parametrize("end", [Status("204 EOB", Nats_Num_Pending="x"), eob("-1"), eob(1, "x")])
 def test_invalid_ends_of_batches(end):
     stage = Stage([answer(1), end])

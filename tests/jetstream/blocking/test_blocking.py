@@ -80,7 +80,7 @@ def parameters(function):
     return [str(each).replace("Awaitable[object]", "object") for each in found]
 
 
-@pytest.mark.rule("CALL-14")
+@pytest.mark.rule("D-CALL-14")
 @pytest.mark.parametrize(("cls", "twin"), TWINS, ids=lambda cls: cls.__name__)
 def test_everything_has_its_twin(cls, twin):
     theirs = public(twin)
@@ -96,7 +96,7 @@ def test_everything_has_its_twin(cls, twin):
             assert parameters(value) == parameters(other), name
 
 
-@pytest.mark.rule("CALL-14")
+@pytest.mark.rule("D-CALL-14")
 def test_a_jetstream():
     info = {"config": {"name": "S"}, "state": {"messages": 3}}
     stage = Stage(info, {"name": "C"}, {"name": "C", "num_pending": 1}, {"success": True})
@@ -117,7 +117,7 @@ def test_a_jetstream():
     ]
 
 
-@pytest.mark.rule("CALL-14")
+@pytest.mark.rule("D-CALL-14")
 def test_a_bucket():
     stage = Stage({"config": {"name": "KV_b", "max_msgs_per_subject": 1}}, {"streams": ["KV_b"]})
     js = blocking.JetStream(stage.blocking)
@@ -125,7 +125,7 @@ def test_a_bucket():
     assert js.key_value_names() == ["b"]
 
 
-@pytest.mark.rule("CALL-14")
+@pytest.mark.rule("D-CALL-14")
 def test_a_bucket_of_objects():
     stage = Stage({"config": {"name": "OBJ_b"}}, {"streams": ["OBJ_b"]})
     js = blocking.JetStream(stage.blocking)
@@ -133,7 +133,7 @@ def test_a_bucket_of_objects():
     assert js.object_store_names() == ["b"]
 
 
-@pytest.mark.rule("CALL-14")
+@pytest.mark.rule("D-CALL-14")
 def test_a_window():
     refused = {"error": {"code": 400, "err_code": 10060, "description": "other stream"}}
     stage = Stage({"stream": "S", "seq": 1}, refused)
@@ -281,7 +281,7 @@ def test_dir_has_the_names_that_are_imported_on_first_use():
     assert blocking.ObjectStore is blocking_objects.ObjectStore
 
 
-@pytest.mark.rule("CALL-14")
+@pytest.mark.rule("D-CALL-14")
 def test_a_window_is_abandoned():
     stage = Stage([])
     window = blocking.JetStream(stage.blocking).publisher()

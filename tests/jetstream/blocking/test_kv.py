@@ -22,7 +22,7 @@ TWINS = [
 ]
 
 
-@pytest.mark.rule("CALL-14")
+@pytest.mark.rule("D-CALL-14")
 @pytest.mark.parametrize(("cls", "twin"), TWINS)
 def test_they_are_twins(cls, twin):
     check_twins(cls, twin)

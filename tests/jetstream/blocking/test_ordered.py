@@ -19,7 +19,7 @@ def delivery(seq, number):
     return Delivery("s.a", f"$JS.ACK.S.o_1.1.{seq}.{number}.1.0", b"%d" % seq)
 
 
-@pytest.mark.rule("CALL-14")
+@pytest.mark.rule("D-CALL-14")
 def test_it_is_a_twin():
     check_twins(ordered_consumer.OrderedConsumer, OrderedConsumer)
 

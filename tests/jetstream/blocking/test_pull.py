@@ -176,7 +176,7 @@ def test_a_pull_subscription():
     assert sub.closed
 
 
-@pytest.mark.rule("RUN-10")
+@pytest.mark.rule("D-RUN-10")
 def test_run_with_on_error():
     stage, made = consumer([delivery(1), delivery(2)], SILENCE)
     seen = []
@@ -194,7 +194,7 @@ def test_run_with_on_error():
     assert [pub.data for pub in stage.pubs].count(b"-NAK") == 2
 
 
-@pytest.mark.rule("CONSUME-30")
+@pytest.mark.rule("D-CONSUME-30")
 @pytest.mark.parametrize("nak", [False, True])
 def test_nak_on_exit(nak):
     stage, made = consumer([delivery(1), delivery(2), delivery(3)], SILENCE)

@@ -25,7 +25,7 @@ class Port:
         pass
 
 
-@pytest.mark.rule("CALL-14")
+@pytest.mark.rule("D-CALL-14")
 def test_a_subscription():
     stage, inner = begin(max_messages=2)
     inner.stream, inner.name = "S", "C"

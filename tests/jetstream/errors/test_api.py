@@ -96,7 +96,7 @@ def test_what_is_disabled_names_its_switch(err_code, field):
     assert (str(copy), copy.needs) == (str(error), field)
 
 
-@pytest.mark.rule("JSERR-6")
+@pytest.mark.rule("D-JSERR-6")
 @pytest.mark.parametrize("err_code", [10058, 10013, 10105, 10148])
 def test_what_exists_names_what_differs(err_code):
     error = api_error({"code": 400, "err_code": err_code, "description": "it exists"})
@@ -154,7 +154,7 @@ def test_errors_of_any_shape(error, code, err_code, description):
 
 
 @pytest.mark.rule("JSERR-3")
-@pytest.mark.rule("JSERR-8")
+@pytest.mark.rule("D-JSERR-8")
 @pytest.mark.parametrize(
     ("err_code", "description", "last_seq"),
     [

@@ -75,7 +75,7 @@ def test_no_stream_response_with_a_reason():
     assert (str(copy), copy.subject, copy.why) == (str(error), "a", "it is off")
 
 
-@pytest.mark.rule("PUB-21")
+@pytest.mark.rule("D-PUB-21")
 def test_a_publish_that_timed_out_is_both():
     error = errors.PublishTimeout("no answer in time")
     assert isinstance(error, errors.PublishInDoubt)
@@ -96,7 +96,7 @@ def test_pull_failed():
     assert str(PullFailed(503, "")) == "503"
 
 
-@pytest.mark.rule("FETCH-18", "PULL-17")
+@pytest.mark.rule("D-FETCH-18", "D-PULL-17")
 @pytest.mark.parametrize(
     ("error", "text"),
     [

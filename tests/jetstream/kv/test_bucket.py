@@ -43,7 +43,7 @@ def test_error_text_of_an_invalid_name():
         check_chars("key", "a+", "a", "letters", "KV-2")
 
 
-@pytest.mark.rule("KV-14", "OBJ-6")
+@pytest.mark.rule("KV-14", "D-OBJ-6")
 def test_type_of_the_configuration_is_checked():
     for fine in (None, KeyValueConfig(bucket="b")):
         check_given(KeyValueConfig, fine, "KV-14")
@@ -99,7 +99,7 @@ def test_a_message_is_read(seq, direct, answers, asked):
     assert stage.asked == [("$JS.API." + each, body) for each, body in zip(asked, bodies)]
 
 
-@pytest.mark.rule("KV-48", "OBJ-44")
+@pytest.mark.rule("D-KV-48", "D-OBJ-44")
 @pytest.mark.parametrize(
     ("answer", "gone"), [(NO_STREAM, True), ({"config": CONFIG}, False), (NOBODY, False)]
 )

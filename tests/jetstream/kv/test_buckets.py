@@ -75,7 +75,7 @@ def test_errors_of_create_and_update(call, answers, error, also, kind):
     check_not_made(*make(kind, *answers), call, error, also)
 
 
-@pytest.mark.rule("KV-14", "OBJ-6")
+@pytest.mark.rule("KV-14", "D-OBJ-6")
 @each_kind
 @pytest.mark.parametrize("given", [{"bucket": "b"}, "b", 7])
 def test_a_configuration_of_another_type(given, kind, config, store, status, prefix, subjects):

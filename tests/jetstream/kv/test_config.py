@@ -124,11 +124,11 @@ WRONG = [
     ({"bucket": "b", "limit_marker_ttl": 0.5}, InvalidValue, "KV-9"),
     ({"bucket": "b", "mirror": {"name": "a"}, "sources": [{"name": "c"}]}, InvalidValue, "KV-13"),
     ({"bucket": "b", "sources": [{"name": "c", "filter_subject": "x"}]}, InvalidValue, "KV-13"),
-    ({"bucket": 7}, InvalidValue, "JSAPI-3"),
-    ({"bucket": "b", "ttl": "1h"}, InvalidValue, "JSAPI-3"),
-    ({"bucket": "b", "compression": "s2"}, InvalidValue, "JSAPI-3"),
-    ({"bucket": "b", "storage": "disk"}, InvalidValue, "JSAPI-3"),
-    ({"bucket": "b", "histroy": 2}, InvalidValue, "JSAPI-4"),
+    ({"bucket": 7}, InvalidValue, "D-JSAPI-3"),
+    ({"bucket": "b", "ttl": "1h"}, InvalidValue, "D-JSAPI-3"),
+    ({"bucket": "b", "compression": "s2"}, InvalidValue, "D-JSAPI-3"),
+    ({"bucket": "b", "storage": "disk"}, InvalidValue, "D-JSAPI-3"),
+    ({"bucket": "b", "histroy": 2}, InvalidValue, "D-JSAPI-4"),
 ]
 
 

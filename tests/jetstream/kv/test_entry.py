@@ -31,7 +31,7 @@ OPERATIONS = [
     (block("Nats-Marker-Reason: Remove"), "DEL"),
     (block("Nats-Marker-Reason: anything"), "DEL"),
     (block("A: KV-Operation"), "PUT"),
-    pytest.param(b"KV-Operation: DEL\r\n", "PUT", marks=pytest.mark.rule("KV-32")),
+    pytest.param(b"KV-Operation: DEL\r\n", "PUT", marks=pytest.mark.rule("D-KV-32")),
 ]
 
 

@@ -51,7 +51,7 @@ TABLE = [
 ]
 
 
-@pytest.mark.rule("KV-40", "KV-41", "KV-42")
+@pytest.mark.rule("D-KV-40", "D-KV-41", "D-KV-42")
 @pytest.mark.parametrize(("name", "make", "entries", "state", "doubtful"), TABLE)
 def test_entries(name, make, entries, state, doubtful):
     snapshot = make()
@@ -78,7 +78,7 @@ LISTS = [
 ]
 
 
-@pytest.mark.rule("KV-40", "KV-42")
+@pytest.mark.rule("D-KV-40", "D-KV-42")
 @pytest.mark.parametrize(("name", "make", "entries", "counts", "missing"), LISTS)
 def test_another_look(name, make, entries, counts, missing):
     snapshot = make()
@@ -111,7 +111,7 @@ def test_missing_keys_are_forgotten():
     assert snapshot.done
 
 
-@pytest.mark.rule("KV-41")
+@pytest.mark.rule("D-KV-41")
 def test_passing_is_settled():
     for more in (True, False):
         snapshot = Snapshot(PASSING, FENCE, 1)
@@ -150,7 +150,7 @@ TAKES = [
 ]  # fmt: skip
 
 
-@pytest.mark.rule("KV-40", "KV-41")
+@pytest.mark.rule("D-KV-40", "D-KV-41")
 @pytest.mark.parametrize(
     ("policy", "filters", "whole", "answers", "state", "fence", "bodies"), TAKES
 )
@@ -161,7 +161,7 @@ def test_take(policy, filters, whole, answers, state, fence, bodies):
     assert stage.asked == [("$JS.API.STREAM.INFO.KV_b", body) for body in bodies]
 
 
-@pytest.mark.rule("KV-42")
+@pytest.mark.rule("D-KV-42")
 @pytest.mark.parametrize(("policy", "wanted"), [("all", 3), ("last_per_subject", 1)])
 def test_how_many_entries_are_wanted(policy, wanted):
     stage, keys = lister(listed(7, a=3), whole=False)
@@ -173,7 +173,7 @@ def test_how_many_entries_are_wanted(policy, wanted):
     assert snapshot.done
 
 
-@pytest.mark.rule("KV-40")
+@pytest.mark.rule("D-KV-40")
 def test_many_filters():
     filters = ["a.*", *["k%d" % number for number in range(9)]]
     stage, keys = lister(listed(7, a_b=3, k8=1, x=1, a=1), filters=filters)
@@ -201,7 +201,7 @@ PAGES = [
 ]  # fmt: skip
 
 
-@pytest.mark.rule("KV-43")
+@pytest.mark.rule("D-KV-43")
 @pytest.mark.parametrize(("name", "pages", "keys", "offsets"), PAGES)
 def test_pages(name, pages, keys, offsets):
     stage, found = lister(*pages)
@@ -224,7 +224,7 @@ ENTRIES = [
 ]  # fmt: skip
 
 
-@pytest.mark.rule("KV-43")
+@pytest.mark.rule("D-KV-43")
 @pytest.mark.parametrize(("all", "answers", "sequences", "bodies"), ENTRIES)
 def test_entries_of_the_leader(all, answers, sequences, bodies):
     stage, keys = lister(*answers)
@@ -233,7 +233,7 @@ def test_entries_of_the_leader(all, answers, sequences, bodies):
     assert stage.asked == [("$JS.API.STREAM.MSG.GET.KV_b", body) for body in bodies]
 
 
-@pytest.mark.rule("KV-41")
+@pytest.mark.rule("D-KV-41")
 @pytest.mark.parametrize(
     ("answers", "more"),
     [

@@ -356,7 +356,7 @@ def test_delete_and_purge(call, keywords, headers):
     assert [pub.headers.items() for pub in stage.pubs] == [[*headers, expected]] * 2
 
 
-@pytest.mark.rule("KV-48")
+@pytest.mark.rule("D-KV-48")
 def test_errors_of_a_put():
     stage, kv = bucket(NOBODY, NOBODY, NOBODY, NOBODY, SILENCE, {"seq": 1})
     for error in (NoStreamResponse, PublishTimeout, InvalidResponse):
@@ -364,7 +364,7 @@ def test_errors_of_a_put():
             stage.run(kv.put("a", b"v"))
 
 
-@pytest.mark.rule("KV-48")
+@pytest.mark.rule("D-KV-48")
 @pytest.mark.parametrize(
     ("answer", "error"), [(NO_STREAM, BucketNotFound), (stream(), NoStreamResponse)]
 )
@@ -375,7 +375,7 @@ def test_put_into_a_deleted_bucket(answer, error):
     assert getattr(caught.value, "bucket", "b") == "b"
 
 
-@pytest.mark.rule("KV-49")
+@pytest.mark.rule("D-KV-49")
 @pytest.mark.parametrize("call", [("create", "a", b"v"), ("purge", "a")])
 def test_a_ttl_that_is_not_allowed(call):
     text = "per-message TTL is disabled"

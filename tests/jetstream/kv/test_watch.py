@@ -89,7 +89,7 @@ def test_another_account(pushed):
     assert config["deliver_policy"] == "last_per_subject"
 
 
-@pytest.mark.rule("CALL-7")
+@pytest.mark.rule("D-CALL-7")
 @pytest.mark.parametrize("prefix", ["fromA", "$JS.API"])
 def test_an_old_server(prefix):
     stage, kv = bucket(info={"prefix": prefix})
@@ -126,7 +126,7 @@ ENDS = [
 ]
 
 
-@pytest.mark.rule("KV-35", "KV-40")
+@pytest.mark.rule("KV-35", "D-KV-40")
 @pytest.mark.parametrize(("name", "comes", "count"), ENDS)
 def test_end_of_the_initial_values(name, comes, count):
     answers = [[entry(*each) for each in comes]]
@@ -141,7 +141,7 @@ def test_end_of_the_initial_values(name, comes, count):
     assert stage.answers == []
 
 
-@pytest.mark.rule("KV-40")
+@pytest.mark.rule("D-KV-40")
 def test_a_key_is_changed_while_the_watch_begins():
     # c was at 5. It comes after a message that says none is pending, and one after the fence.
     comes = [entry("a", 3, 1, 0), entry("d", 6, 2, 0), entry("c", 7, 3, 0), entry("a", 8, 4, 0)]
@@ -151,7 +151,7 @@ def test_a_key_is_changed_while_the_watch_begins():
     assert stage.answers == []
 
 
-@pytest.mark.rule("KV-40")
+@pytest.mark.rule("D-KV-40")
 def test_the_server_counts_nothing_at_first():
     stage, watcher, _ = start(snapshot=[there(1)])
     assert not watcher.initialized
@@ -159,7 +159,7 @@ def test_the_server_counts_nothing_at_first():
     assert initial(stage, watcher) == [("a", 3)]
 
 
-@pytest.mark.rule("KV-35", "KV-40")
+@pytest.mark.rule("KV-35", "D-KV-40")
 def test_by_plain_iteration():
     stage, watcher, _ = start([entry("a", 3, 1, 1), entry("c", 5, 2, 0)], keys=2)
     assert following(stage, watcher, 1) == [("a", 3)]
@@ -168,7 +168,7 @@ def test_by_plain_iteration():
     assert watcher.initialized
 
 
-@pytest.mark.rule("KV-40", "KV-42")
+@pytest.mark.rule("D-KV-40", "D-KV-42")
 @pytest.mark.parametrize("take", ["next", "__anext__"])
 def test_a_doubt_is_settled_by_plain_iteration(take):
     stage, watcher, _ = start([entry("a", 3, 1, 0)], listed(6, a=1), keys=2)
@@ -181,7 +181,7 @@ def test_a_doubt_is_settled_by_plain_iteration(take):
     assert watcher.initialized
 
 
-@pytest.mark.rule("KV-40")
+@pytest.mark.rule("D-KV-40")
 def test_a_doubt_waits_while_there_are_entries():
     stage, watcher, _ = start([entry("a", 3, 1, 0), entry("d", 9, 2, 0)], keys=2)
     assert following(stage, watcher, 2) == [("a", 3), ("d", 9)]
@@ -189,7 +189,7 @@ def test_a_doubt_waits_while_there_are_entries():
     assert short(stage)[-1] == "CONSUMER.MSG.NEXT.KV_b.w_1"
 
 
-@pytest.mark.rule("KV-45")
+@pytest.mark.rule("D-KV-45")
 def test_plain_iteration_needs_no_answer():
     stage, watcher, _ = start([entry("a", 3, 1, 0)], SILENCE, keys=2)
     assert stage.run(watcher.next()).revision == 3
@@ -211,7 +211,7 @@ def test_without_deletions():
         stage.run(watcher.next(1.0))
 
 
-# KV-36: values that go before they come
+# D-KV-36: values that go before they come
 
 LOOKS = [
     # answers to STREAM.INFO, and when it was known that there are no more
@@ -222,7 +222,7 @@ LOOKS = [
 ]
 
 
-@pytest.mark.rule("KV-36", "KV-42")
+@pytest.mark.rule("D-KV-36", "D-KV-42")
 @pytest.mark.parametrize(("name", "answers", "at"), LOOKS)
 def test_initial_values_that_were_removed(name, answers, at):
     stage, watcher, _ = start([entry("a", 3, 1, 2)], *answers, keys=3)
@@ -232,7 +232,7 @@ def test_initial_values_that_were_removed(name, answers, at):
     assert stage.answers == []
 
 
-@pytest.mark.rule("KV-36")
+@pytest.mark.rule("D-KV-36")
 def test_a_value_arrives_with_the_answer():
     stage, watcher, _ = start([entry("a", 3, 1, 1)], listed(6, a=1, c=1), keys=2)
     stage.run(watcher.next_initial())
@@ -281,7 +281,7 @@ AMID = [
 ]
 
 
-@pytest.mark.rule("KV-35", "KV-37", "ORDERED-26")
+@pytest.mark.rule("KV-35", "KV-37", "D-ORDERED-26")
 @pytest.mark.parametrize(("history", "comes", "start"), AMID)
 def test_the_consumer_is_lost_amid_the_initial_values(history, comes, start):
     stage, kv = bucket(
@@ -301,7 +301,7 @@ def test_the_consumer_is_lost_amid_the_initial_values(history, comes, start):
     assert creates[1]["deliver_policy"] == ("by_start_sequence" if start else "last_per_subject")
 
 
-@pytest.mark.rule("ORDERED-31")
+@pytest.mark.rule("D-ORDERED-31")
 @pytest.mark.parametrize("history", [1, 5])
 def test_the_bucket_is_recreated(history):
     """Even amid the initial values: then those of the new bucket are the initial ones."""
@@ -385,7 +385,7 @@ def test_a_lister():
     ]
 
 
-@pytest.mark.rule("OBJ-39")
+@pytest.mark.rule("D-OBJ-39")
 def test_a_snapshot_that_is_known():
     stage, kv = bucket(created(2), [entry("a", 3, 1, 0), entry("a", 4, 2, 0)], listed(a=2))
     api = kv._api

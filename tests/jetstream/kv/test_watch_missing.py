@@ -12,7 +12,7 @@ from tests.jetstream.kvs import TIME, bucket, created, entry, listed, short, the
 from tests.jetstream.support import SILENCE
 from tests.jetstream.watches import GONE, all_of, comes_with_the_answer, initial, start
 
-# KV-43: values that the consumer has skipped
+# D-KV-43: values that the consumer has skipped
 
 
 def stored(key, seq, operation=""):
@@ -32,7 +32,7 @@ SKIPPED = [
 ]
 
 
-@pytest.mark.rule("KV-43")
+@pytest.mark.rule("D-KV-43")
 @pytest.mark.parametrize("take", ["next_initial", "next", "__anext__"])
 @pytest.mark.parametrize(("options", "answers", "found"), SKIPPED)
 def test_skipped_values(options, answers, found, take):
@@ -46,7 +46,7 @@ def test_skipped_values(options, answers, found, take):
     assert watcher.initialized
 
 
-@pytest.mark.rule("KV-43")
+@pytest.mark.rule("D-KV-43")
 def test_a_value_that_is_not_skipped_but_late():
     looks = [listed(5, a=1, c=1)] * 3
     reads = [stored("c", 5), created(0, sent=1, seq=3), listed(5, a=1, c=1), stored("c", 5)]
@@ -63,7 +63,7 @@ def test_a_value_that_is_not_skipped_but_late():
     assert stage.run(main()) == [("c", 5)]
 
 
-@pytest.mark.rule("KV-43")
+@pytest.mark.rule("D-KV-43")
 def test_skipped_history():
     # Of five entries two came; 7 is still on its way.
     comes = [entry("a", 3, 1, 3), entry("a", 4, 2, 2), entry("x", 6, 3, 1)]
@@ -86,7 +86,7 @@ CURSORS = [
 ]
 
 
-@pytest.mark.rule("KV-43")
+@pytest.mark.rule("D-KV-43")
 @pytest.mark.parametrize(("info", "skipped"), CURSORS)
 def test_all_was_skipped(info, skipped):
     looks = [listed(9, a=1)] * 3
@@ -96,7 +96,7 @@ def test_all_was_skipped(info, skipped):
     assert stage.answers == []
 
 
-# KV-41: from a revision on
+# D-KV-41: from a revision on
 
 PASSES = [
     # what comes from 3 on, while the last sequence was 5; what is asked for, and the answer
@@ -108,7 +108,7 @@ PASSES = [
 ]
 
 
-@pytest.mark.rule("KV-41")
+@pytest.mark.rule("D-KV-41")
 @pytest.mark.parametrize(("comes", "answers", "count"), PASSES)
 def test_from_a_revision_on(comes, answers, count):
     stage, watcher, _ = start(
@@ -123,17 +123,17 @@ def test_from_a_revision_on(comes, answers, count):
     assert stage.answers == []
 
 
-@pytest.mark.rule("KV-41")
+@pytest.mark.rule("D-KV-41")
 @pytest.mark.parametrize(("start_at", "done"), [(5, False), (6, True)])
 def test_from_the_next_revision_on(start_at, done):
     _, watcher, _ = start(snapshot=[there(9, 5)], resume_from_revision=start_at)
     assert watcher.initialized is done
 
 
-# KV-45: a server that does not answer
+# D-KV-45: a server that does not answer
 
 
-@pytest.mark.rule("KV-45")
+@pytest.mark.rule("D-KV-45")
 def test_timeout_without_answers_or_messages():
     answers = [[entry("a", 3, 1, 2)], SILENCE, listed(6, a=1, c=1)]
     stage, watcher, _ = start(*answers, keys=3)
@@ -145,7 +145,7 @@ def test_timeout_without_answers_or_messages():
     assert stage.run(watcher.next_initial()).revision == 5
 
 
-@pytest.mark.rule("KV-45")
+@pytest.mark.rule("D-KV-45")
 def test_timeout_with_answers_but_without_messages():
     stage, watcher, _ = start(SILENCE, *[GONE] * 4, keys=3)
     with pytest.raises(TimeoutExpired):
@@ -153,7 +153,7 @@ def test_timeout_with_answers_but_without_messages():
     assert stage.now() == 5.0
 
 
-@pytest.mark.rule("KV-45")
+@pytest.mark.rule("D-KV-45")
 def test_a_lost_call_is_ignored_while_messages_arrive():
     stage, watcher, _ = start([entry("a", 3, 1, 1)], SILENCE, keys=2)
     assert stage.run(watcher.next_initial()).revision == 3
@@ -161,7 +161,7 @@ def test_a_lost_call_is_ignored_while_messages_arrive():
     assert initial(stage, watcher) == [("c", 5)]
 
 
-@pytest.mark.rule("KV-45")
+@pytest.mark.rule("D-KV-45")
 def test_ignored_deletes_extend_the_timeout():
     stage, watcher, _ = start(SILENCE, *[GONE] * 9, keys=2, ignore_deletes=True)
 
@@ -182,10 +182,10 @@ def test_ignored_deletes_extend_the_timeout():
     assert stage.now() == 9.0
 
 
-# KV-44: nothing is left of a watch that does not begin
+# D-KV-44: nothing is left of a watch that does not begin
 
 
-@pytest.mark.rule("KV-44")
+@pytest.mark.rule("D-KV-44")
 @pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutExpired])
 def test_a_watch_that_does_not_begin(error):
     stage, kv = bucket(there(0), SILENCE)
@@ -211,7 +211,7 @@ def test_a_watch_that_does_not_begin(error):
     ]
 
 
-@pytest.mark.rule("KV-44")
+@pytest.mark.rule("D-KV-44")
 def test_a_watch_that_is_refused():
     refusal = {"error": {"code": 400, "err_code": 10026, "description": "no room"}}
     stage, kv = bucket(there(0), refusal)

@@ -34,7 +34,7 @@ TABLE = [  # what is answered; what is asked, until when
 ]
 
 
-@pytest.mark.rule("JSSUB-12")
+@pytest.mark.rule("D-JSSUB-12")
 @pytest.mark.parametrize(("name", "answers", "asked", "until"), TABLE)
 def test_cleanup(name, answers, asked, until):
     stage = Stage(*answers)
@@ -52,7 +52,7 @@ def test_cleanup(name, answers, asked, until):
         assert stage.now() - begin == until
 
 
-@pytest.mark.rule("ORDERED-29")
+@pytest.mark.rule("D-ORDERED-29")
 @pytest.mark.parametrize(
     ("found", "used", "deleted"),
     [
@@ -73,7 +73,7 @@ def test_by_its_name_alone(found, used, deleted):
     assert stage.asked == [ASK, ASK] + [DELETE] * deleted
 
 
-@pytest.mark.rule("ORDERED-29")
+@pytest.mark.rule("D-ORDERED-29")
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
@@ -90,7 +90,7 @@ def test_whether_there_may_be_a_consumer(error, expected):
     assert may_exist(error) is expected
 
 
-@pytest.mark.rule("ORDERED-29")
+@pytest.mark.rule("D-ORDERED-29")
 @pytest.mark.parametrize("answered", [True, False])
 def test_after_an_ordered_consumer(answered):
     stage = Stage(OURS, DONE)
@@ -109,7 +109,7 @@ def test_after_an_ordered_consumer(answered):
     assert (stage.asked[:1], len(receivers)) == (expected, not answered)
 
 
-@pytest.mark.rule("JSSUB-12")
+@pytest.mark.rule("D-JSSUB-12")
 def test_without_a_connection_it_waits_for_one():
     stage = Stage(OURS, DONE)
     stage.wire.lost()
@@ -123,7 +123,7 @@ def test_without_a_connection_it_waits_for_one():
     assert stage.asked == [ASK, DELETE]
 
 
-@pytest.mark.rule("JSSUB-12")
+@pytest.mark.rule("D-JSSUB-12")
 def test_a_client_that_is_closed_cannot():
     stage = Stage()
     stage.wire.tell("close")

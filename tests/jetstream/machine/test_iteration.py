@@ -86,7 +86,7 @@ def test_others_have_their_turn():
     assert stage.checkpoints == 3
 
 
-@pytest.mark.rule("CONSUME-17")
+@pytest.mark.rule("D-CONSUME-17")
 def test_next():
     stage, _, iteration = begin()
     msg = stage.run(iteration.next(), messages(stage, 1, at=1.0))
@@ -98,7 +98,7 @@ def test_next():
     assert stage.run(iteration.next(timeout=2.0), messages(stage, 2)).metadata.stream_seq == 2
 
 
-@pytest.mark.rule("CONSUME-18")
+@pytest.mark.rule("D-CONSUME-18")
 def test_an_error_behind_the_last_message():
     stage, machine, iteration = begin()
     messages(stage, 1)()
@@ -197,7 +197,7 @@ def test_what_is_left_to_be_performed():
     assert (machine.unperformed, stage.wire.sent()) == (False, b"PUB a 1\r\nb\r\n")
 
 
-@pytest.mark.rule("CONSUME-17")
+@pytest.mark.rule("D-CONSUME-17")
 def test_events():
     stage, machine, iteration = begin()
     events = MachineEvents(stage.session, machine)
@@ -243,7 +243,7 @@ def test_poll():
     assert stage.checkpoints == 3
 
 
-@pytest.mark.rule("CONSUME-29")
+@pytest.mark.rule("D-CONSUME-29")
 @pytest.mark.parametrize(
     ("nak", "ack_none", "naks"), [(False, False, 0), (True, False, 2), (True, True, 0)]
 )
@@ -265,7 +265,7 @@ def test_an_iteration_that_is_dropped(nak, ack_none, naks):
     assert stage.sent() == []
 
 
-@pytest.mark.rule("CONSUME-29")
+@pytest.mark.rule("D-CONSUME-29")
 def test_a_dropped_iteration_whose_client_has_closed_since():
     stage, machine, _ = begin()
     stage.later.clear()
@@ -280,7 +280,7 @@ def test_a_dropped_iteration_whose_client_has_closed_since():
     assert machine.pending() == 0
 
 
-@pytest.mark.rule("CONSUME-29")
+@pytest.mark.rule("D-CONSUME-29")
 @pytest.mark.parametrize("how", ["stopped", "draining", "ended"])
 def test_nothing_is_said_about_an_iteration_that_has_ended(how):
     stage, machine, iteration = begin()
@@ -289,12 +289,12 @@ def test_nothing_is_said_about_an_iteration_that_has_ended(how):
     assert (stage.warned, stage.later) == ([], [])
 
 
-@pytest.mark.rule("CONSUME-29")
+@pytest.mark.rule("D-CONSUME-29")
 def test_an_iteration_that_was_never_made():
     Iteration.__new__(Iteration).__del__()
 
 
-@pytest.mark.rule("CONSUME-30")
+@pytest.mark.rule("D-CONSUME-30")
 @pytest.mark.parametrize("nak", [False, True])
 def test_the_end_of_a_block(nak):
     stage, _, iteration = begin()

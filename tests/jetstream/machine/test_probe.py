@@ -32,8 +32,8 @@ TABLE = [  # answers, a second apart (None: there is none); what the last one me
 ]
 
 
-@pytest.mark.rule("CONSUME-23")
-@pytest.mark.rule("CONSUME-24")
+@pytest.mark.rule("D-CONSUME-23")
+@pytest.mark.rule("D-CONSUME-24")
 @pytest.mark.rule("JSSUB-16")
 @pytest.mark.parametrize(("answers", "last"), TABLE)
 def test_answers(answers, last):
@@ -53,7 +53,7 @@ def test_answers(answers, last):
     assert (probe.due is None) is (last != UNSURE)
 
 
-@pytest.mark.rule("CONSUME-24")
+@pytest.mark.rule("D-CONSUME-24")
 def test_nothing_is_found_out():
     probe = Probe("$JS.API", "S", "C")
     probe.start(0.0)
@@ -66,7 +66,7 @@ def test_nothing_is_found_out():
     assert probe.due == 10.0
 
 
-@pytest.mark.rule("CONSUME-23")
+@pytest.mark.rule("D-CONSUME-23")
 @pytest.mark.parametrize(
     ("data", "error"), [(NO_CONSUMER, ConsumerNotFound), (NO_STREAM, StreamNotFound)]
 )

@@ -20,7 +20,7 @@ def test_messages_are_taken_in_order():
     assert (queue.batch is batch, queue.fresh is fresh) == (True, True)
 
 
-@pytest.mark.rule("CONSUME-19")
+@pytest.mark.rule("D-CONSUME-19")
 def test_the_newest_events_are_kept():
     log = EventLog()
     for number in range(MAX_EVENTS + 3):

@@ -70,7 +70,7 @@ def test_meaning(line, meaning, error):
     assert found.refused is (meaning in (LIMIT, ABSENT, UNPIN))
 
 
-@pytest.mark.rule("PULL-17")
+@pytest.mark.rule("D-PULL-17")
 def test_the_name_of_the_consumer():
     error = Status(status(1, "503"), "consumer 'c' of stream 'S'").error
     assert str(error).startswith("pull from consumer 'c' of stream 'S' failed: 503 (")

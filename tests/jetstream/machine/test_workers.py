@@ -102,14 +102,14 @@ def nothing():
     pass
 
 
-@pytest.mark.rule("RUN-1")
+@pytest.mark.rule("D-RUN-1")
 def test_nak_is_true_or_false():
     _, consuming = begin()
     with pytest.raises(InvalidValue, match="nak 'no' is neither True nor False"):
         run_sync(consuming.run(Work(), nak="no"))
 
 
-@pytest.mark.rule("RUN-1")
+@pytest.mark.rule("D-RUN-1")
 @pytest.mark.parametrize(
     ("callback", "concurrency", "text"),
     [
@@ -132,7 +132,7 @@ def test_refused(callback, concurrency, text):
     assert (stage.sent(), consuming.closed) == ([], False)
 
 
-@pytest.mark.rule("RUN-1")
+@pytest.mark.rule("D-RUN-1")
 def test_a_callback_of_the_wrong_kind():
     stage, consuming = begin()
     messages(stage, 1, 2)()
@@ -147,7 +147,7 @@ def test_a_callback_of_the_wrong_kind():
         BlockingMessages(consuming, stage).run(lambda msg: Turn())
 
 
-@pytest.mark.rule("RUN-1")
+@pytest.mark.rule("D-RUN-1")
 def test_what_can_be_awaited():
     def generator():
         yield
@@ -228,8 +228,8 @@ def test_a_consume_that_has_ended():
         stage.run(consuming.run(Work(), concurrency=concurrency))
 
 
-@pytest.mark.rule("RUN-4")
-@pytest.mark.rule("CONSUME-30")
+@pytest.mark.rule("D-RUN-4")
+@pytest.mark.rule("D-CONSUME-30")
 @pytest.mark.parametrize(("nak", "on_exit"), [(False, False), (True, False), (False, True)])
 @pytest.mark.parametrize("concurrency", [1, 3])
 def test_a_callback_that_fails(concurrency, nak, on_exit):
@@ -247,14 +247,14 @@ def test_a_callback_that_fails(concurrency, nak, on_exit):
     assert stage.wire.connection.subscriptions.by_sid == {}
 
 
-@pytest.mark.rule("RUN-4")
+@pytest.mark.rule("D-RUN-4")
 def test_those_who_wait_are_woken_by_a_failure():
     stage, consuming = begin()
     with pytest.raises(ZeroDivisionError):
         stage.run(consuming.run(Work(on_1=boom), concurrency=5), nothing, messages(stage, 1))
 
 
-@pytest.mark.rule("RUN-4")
+@pytest.mark.rule("D-RUN-4")
 def test_what_cannot_be_given_back():
     stage, consuming = begin()
 
@@ -282,7 +282,7 @@ def test_a_consumer_that_is_deleted(concurrency):
     assert sorted(work.log) == [-2, -1, 1, 2]
 
 
-@pytest.mark.rule("RUN-6")
+@pytest.mark.rule("D-RUN-6")
 @pytest.mark.parametrize("concurrency", [1, 3])
 def test_cancelled(concurrency):
     stage, consuming = begin()
@@ -300,7 +300,7 @@ def test_cancelled(concurrency):
     assert stage.wire.sent().count(b"-NAK") == 4 - concurrency
 
 
-@pytest.mark.rule("RUN-6")
+@pytest.mark.rule("D-RUN-6")
 def test_cancelled_while_nothing_comes():
     stage, consuming = begin()
     for concurrency in (1, 3):
@@ -322,7 +322,7 @@ class Held:
         self.held -= 1
 
 
-@pytest.mark.rule("RUN-7")
+@pytest.mark.rule("D-RUN-7")
 @pytest.mark.parametrize("concurrency", [1, 2])
 def test_the_lock_is_free_during_callbacks(concurrency):
     stage, consuming = begin(stop_after=3, stage=Loop())
@@ -348,7 +348,7 @@ def test_the_lock_is_free_during_callbacks(concurrency):
     assert stage.wire.sent().count(b"+ACK") == 3
 
 
-@pytest.mark.rule("RUN-9")
+@pytest.mark.rule("D-RUN-9")
 def test_a_port_that_has_one_thread():
     stage, consuming = begin()
 
@@ -376,7 +376,7 @@ def test_a_slow_callback_is_not_silence():
     assert consuming._machine.events.items == []
 
 
-@pytest.mark.rule("RUN-6")
+@pytest.mark.rule("D-RUN-6")
 def test_a_port_that_cannot_begin():
     stage, consuming = begin()
 
@@ -389,7 +389,7 @@ def test_a_port_that_cannot_begin():
     assert consuming.closed
 
 
-@pytest.mark.rule("RUN-10")
+@pytest.mark.rule("D-RUN-10")
 @pytest.mark.parametrize("concurrency", [1, 3])
 def test_on_error(concurrency):
     stage, consuming = begin(stop_after=5)
@@ -410,7 +410,7 @@ def test_on_error(concurrency):
     assert stage.wire.sent().count(b"-NAK") == 2
 
 
-@pytest.mark.rule("RUN-11")
+@pytest.mark.rule("D-RUN-11")
 @pytest.mark.parametrize("concurrency", [1, 3])
 def test_on_error_that_fails(concurrency):
     stage, consuming = begin()
@@ -426,7 +426,7 @@ def test_on_error_that_fails(concurrency):
     assert consuming.closed
 
 
-@pytest.mark.rule("RUN-10")
+@pytest.mark.rule("D-RUN-10")
 def test_what_on_error_is_not_given():
     async def on_error(msg, error):
         raise AssertionError(error)

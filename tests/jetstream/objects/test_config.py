@@ -63,7 +63,7 @@ def test_invalid_configurations(fields, error):
         assert isinstance(caught.value, LocalError)
 
 
-@pytest.mark.rule("OBJ-6")
+@pytest.mark.rule("D-OBJ-6")
 @pytest.mark.parametrize("fields", [{}, ALL])
 def test_configuration_of_the_stream_is_read_back(fields):
     stream = ObjectStoreConfig(bucket="b", **fields).to_stream()

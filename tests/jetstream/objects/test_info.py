@@ -141,7 +141,7 @@ def test_digests():
     assert write_digest(EMPTY) == "SHA-256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU="
 
 
-@pytest.mark.rule("OBJ-30")
+@pytest.mark.rule("D-OBJ-30")
 @pytest.mark.parametrize(
     ("digest", "same"),
     [

@@ -79,7 +79,7 @@ ORPHANS = [
 ]
 
 
-@pytest.mark.rule("OBJ-38")
+@pytest.mark.rule("D-OBJ-38")
 @pytest.mark.parametrize(("name", "nuids", "looks", "rest", "removed"), ORPHANS)
 def test_orphans(name, nuids, looks, rest, removed):
     answers = [answer for each in looks for answer in each]
@@ -92,7 +92,7 @@ def test_orphans(name, nuids, looks, rest, removed):
         assert body["filter"][-1] in "XYC"
 
 
-@pytest.mark.rule("OBJ-38")
+@pytest.mark.rule("D-OBJ-38")
 @pytest.mark.parametrize(("older_than", "removed"), [(0.0, 1), (0.001, 0), (3600, 0)])
 def test_ages(older_than, removed):
     stage, bucket = store(chunks("X"), *look(0), *look(1), chunk(), *[PURGED] * removed)
@@ -101,7 +101,7 @@ def test_ages(older_than, removed):
     assert stage.answers == []
 
 
-@pytest.mark.rule("OBJ-38")
+@pytest.mark.rule("D-OBJ-38")
 def test_an_info_that_cannot_be_read():
     stage, bucket = store(chunks("X"), *look(0, A, info_json("b", nuid=">")))
     with pytest.raises(InvalidResponse):

@@ -110,7 +110,7 @@ def test_info_has_the_fields_that_users_set():
     assert (info.bucket, info.nuid, info.mtime is None) == ("b", NUID, False)
 
 
-@pytest.mark.rule("OBJ-17", "OBJ-18")
+@pytest.mark.rule("OBJ-17", "D-OBJ-18")
 def test_sizes_of_chunks():
     table = [
         # keyword, of the meta, what is used
@@ -131,7 +131,7 @@ def test_sizes_of_chunks():
     start(chunk_size=2**20 - 128)
 
 
-@pytest.mark.rule("OBJ-18", "OBJ-43")
+@pytest.mark.rule("D-OBJ-18", "OBJ-43")
 @pytest.mark.parametrize(
     ("payload", "used"), [(8192, 8064), (131199, 131071), (131200, 131072), (5, 1)]
 )
@@ -149,7 +149,7 @@ def test_a_server_with_small_messages(payload, used):
                 Upload(bucket._metas, meta, given)
 
 
-@pytest.mark.rule("OBJ-19")
+@pytest.mark.rule("D-OBJ-19")
 @pytest.mark.parametrize(
     ("chunk_size", "most"), [(131072, 32), (1, 1000), (2**20 - 128, 4), (5 * 2**20, 1)]
 )
@@ -185,7 +185,7 @@ def test_another_client_replaces_the_object_meanwhile():
 # What goes wrong
 
 
-@pytest.mark.rule("OBJ-20", "OBJ-21")
+@pytest.mark.rule("D-OBJ-20", "D-OBJ-21")
 @pytest.mark.parametrize("count", [2, 3])
 def test_the_connection_is_lost(count):
     info = stream()
@@ -203,7 +203,7 @@ def test_the_connection_is_lost(count):
             put(stage, upload, b"12", b"34")
 
 
-@pytest.mark.rule("OBJ-21")
+@pytest.mark.rule("D-OBJ-21")
 def test_no_chunk_overtakes_another():
     stage, upload = start(NOBODY, NOBODY, ack(1), ack(2), ack(3))
 
@@ -217,7 +217,7 @@ def test_no_chunk_overtakes_another():
     assert [pub.data for pub in stage.pubs] == [b"12", b"34", b"12", b"34", b"56"]
 
 
-@pytest.mark.rule("OBJ-21")
+@pytest.mark.rule("D-OBJ-21")
 @pytest.mark.parametrize("seq", [4, 5])
 def test_chunks_stored_out_of_order_are_an_error(seq):
     stage, upload = start(ack(5), ack(seq))

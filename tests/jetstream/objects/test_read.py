@@ -177,7 +177,7 @@ def test_damaged_and_the_lookup_times_out():
             stage.run(reader.read())
 
 
-@pytest.mark.rule("OBJ-40")
+@pytest.mark.rule("D-OBJ-40")
 def test_chunks_stop_arriving():
     stage, reader = start(comes(b"12", b"34", pending=1), SILENCE)
     assert stage.run(reader.read(1)) == b"1"
@@ -188,14 +188,14 @@ def test_chunks_stop_arriving():
     assert stage.run(reader.__anext__()) == b"4"
 
 
-@pytest.mark.rule("OBJ-39")
+@pytest.mark.rule("D-OBJ-39")
 def test_the_server_counts_too_few():
     later = comes(b"34", b"5", number=2, first=2)
     stage, reader = start(comes(b"12") + later, chunks(3), SILENCE)
     assert stage.run(reader.read()) == b"12345"
 
 
-@pytest.mark.rule("OBJ-29", "OBJ-30")
+@pytest.mark.rule("OBJ-29", "D-OBJ-30")
 @pytest.mark.parametrize("more", [{"chunks": 0}, {"digest": ""}])
 def test_fields_missing_in_the_info_are_not_compared(more):
     info = {**info_json(data=b"12345", chunks=3), **more}

@@ -395,7 +395,7 @@ def test_delete_a_missing_object():
     assert stage.answers == []
 
 
-@pytest.mark.rule("OBJ-13", "OBJ-34")
+@pytest.mark.rule("D-OBJ-13", "OBJ-34")
 def test_delete_while_another_client_deletes():
     gone = by_api(info_json(deleted=True), 8)
     stage, bucket = store(direct(THERE), wrong(8), gone, PURGED)
@@ -433,7 +433,7 @@ def test_no_link_in_the_place_of_an_object():
     assert len(stage.pubs) == 2
 
 
-@pytest.mark.rule("OBJ-44")
+@pytest.mark.rule("D-OBJ-44")
 @pytest.mark.parametrize(
     ("answer", "error"), [(NO_STREAM, BucketNotFound), (stream(), NoStreamResponse)]
 )
@@ -445,7 +445,7 @@ def test_put_into_a_deleted_bucket(answer, error):
     assert asked[3:] == ["$JS.API.STREAM.PURGE.OBJ_b", "$JS.API.STREAM.INFO.OBJ_b"]
 
 
-@pytest.mark.rule("OBJ-38")
+@pytest.mark.rule("D-OBJ-38")
 def test_orphans():
     stage, bucket = store(stream())
     assert stage.run(bucket.purge_orphans()) == 0

@@ -51,7 +51,7 @@ def test_refused_handles(prefix, most, error):
     assert stage.quiet()
 
 
-@pytest.mark.rule("CALL-7")
+@pytest.mark.rule("D-CALL-7")
 def test_an_old_server():
     with pytest.raises(NotSupported):
         handle(filter_subjects=["a", "b"], info={"version": "2.9.10", "api_lvl": 0})
@@ -121,7 +121,7 @@ def test_a_reset():
     assert sent(stage) == ["pull 1 5", "delete 1", "create 2 from 2", "pull 2 5"]
 
 
-@pytest.mark.rule("ORDERED-19")
+@pytest.mark.rule("D-ORDERED-19")
 def test_consume_again_and_fetch():
     stage, ordered = handle(
         [delivery(1, 1, 1), delivery(1, 2, 2), delivery(1, 3, 3)],

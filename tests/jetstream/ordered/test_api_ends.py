@@ -53,7 +53,7 @@ async def cancel(waitable):
     raise Cancelled
 
 
-@pytest.mark.rule("ORDERED-29")
+@pytest.mark.rule("D-ORDERED-29")
 @pytest.mark.parametrize("answered", [True, False])
 @pytest.mark.parametrize("how", ["cancelled", "no answer", "lost"])
 def test_creations_of_which_nothing_is_known(how, answered):
@@ -74,7 +74,7 @@ def test_creations_of_which_nothing_is_known(how, answered):
     assert left_behind(stage, [ABSENT, there(1), DONE]) == ["create 1", *["info 1"] * 2, "delete 1"]
 
 
-@pytest.mark.rule("ORDERED-29")
+@pytest.mark.rule("D-ORDERED-29")
 @pytest.mark.parametrize("answer", [NO_STREAM, NOBODY])
 def test_creations_that_failed(answer):
     stage = Stage(answer)
@@ -84,7 +84,7 @@ def test_creations_that_failed(answer):
     assert left_behind(stage, []) == ["create 1"]
 
 
-@pytest.mark.rule("ORDERED-29")
+@pytest.mark.rule("D-ORDERED-29")
 @pytest.mark.parametrize("how", ["stop", "drain", "iteration"])
 def test_the_end_during_a_reset(how):
     """The deletion may overtake the creation, so the consumer is looked for afterwards."""
@@ -111,7 +111,7 @@ def test_the_end_during_a_reset(how):
     assert left_behind(stage, [there(2), DONE]) == ["info 2", "delete 2"]
 
 
-@pytest.mark.rule("ORDERED-29")
+@pytest.mark.rule("D-ORDERED-29")
 def test_the_end_without_a_connection():
     stage, ordered = handle([delivery(1, 1, 1)])
     messages = ordered.consume(max_messages=5)
@@ -123,7 +123,7 @@ def test_the_end_without_a_connection():
     assert left_behind(stage, [there(1), DONE]) == ["pull 1 5", "info 1", "delete 1"]
 
 
-@pytest.mark.rule("ORDERED-29")
+@pytest.mark.rule("D-ORDERED-29")
 def test_a_fetch_that_fails_without_a_connection():
     stage, ordered = handle()
 
@@ -154,8 +154,8 @@ STREAMS = [  # what STREAM.INFO gives; what is sent then, what the fetch gives
 ]
 
 
-@pytest.mark.rule("ORDERED-30")
-@pytest.mark.rule("ORDERED-31")
+@pytest.mark.rule("D-ORDERED-30")
+@pytest.mark.rule("D-ORDERED-31")
 @pytest.mark.parametrize(("what", "answers", "pulls", "got"), STREAMS)
 def test_the_stream_of_the_next_consumer(what, answers, pulls, got):
     stage, ordered = handle([delivery(1, 4, 1)])
@@ -173,7 +173,7 @@ def test_the_stream_of_the_next_consumer(what, answers, pulls, got):
     assert ordered.recreated == (StreamRecreated("S", *times) if serial == 3 else None)
 
 
-@pytest.mark.rule("ORDERED-30")
+@pytest.mark.rule("D-ORDERED-30")
 @pytest.mark.parametrize("answer", [NOBODY, SILENCE, {"error": {"code": 400, "err_code": 10000}}])
 def test_users_who_may_not_ask_for_the_stream(answer):
     """The first fetch fails, the second one goes without."""
@@ -191,7 +191,7 @@ def test_users_who_may_not_ask_for_the_stream(answer):
     assert seqs(stage.run(ordered.fetch(1))) == [1]
 
 
-@pytest.mark.rule("ORDERED-30")
+@pytest.mark.rule("D-ORDERED-30")
 def test_the_stream_is_deleted_meanwhile():
     stage, ordered = handle(DELETED, SILENCE, created(), NO_STREAM, SILENCE)
     ordered.cursor._oldest = Timestamp.parse(T[2])
@@ -199,8 +199,8 @@ def test_the_stream_is_deleted_meanwhile():
         stage.run(ordered.fetch(3))
 
 
-@pytest.mark.rule("ORDERED-28")
-@pytest.mark.rule("ORDERED-30")
+@pytest.mark.rule("D-ORDERED-28")
+@pytest.mark.rule("D-ORDERED-30")
 def test_the_check_is_part_of_the_time():
     stage, ordered = handle(DELETED, SILENCE, created(), SILENCE, SILENCE, SILENCE)
     ordered.cursor._oldest = Timestamp.parse(T[2])
@@ -211,7 +211,7 @@ def test_the_check_is_part_of_the_time():
     assert stage.now() - begin == pytest.approx(1.5)
 
 
-@pytest.mark.rule("ORDERED-30")
+@pytest.mark.rule("D-ORDERED-30")
 def test_the_client_is_closed_meanwhile():
     stage, ordered = handle(DELETED, SILENCE, created())
     ordered.cursor._oldest = Timestamp.parse(T[2])

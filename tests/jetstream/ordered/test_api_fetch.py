@@ -121,7 +121,7 @@ def test_gaps(answers, first, second):
     assert sent(stage) == ["pull 1 3", "delete 1", "create 2 from 2", "pull 2 3"]
 
 
-@pytest.mark.rule("ORDERED-27")
+@pytest.mark.rule("D-ORDERED-27")
 @pytest.mark.parametrize("end", [LEADER, Status("408 Request Timeout"), Status("409 Something")])
 @pytest.mark.parametrize("first", [[], [delivery(1, 1, 1)]])
 def test_an_end_that_does_not_count(end, first):
@@ -169,7 +169,7 @@ LOOKS = [  # messages before 404, when the next fetch comes, what INFO says, wha
 ]
 
 
-@pytest.mark.rule("ORDERED-27")
+@pytest.mark.rule("D-ORDERED-27")
 @pytest.mark.parametrize(("name", "before", "after", "info", "expected"), LOOKS)
 def test_after_no_messages(name, before, after, info, expected):
     """404 has no count: a second later the consumer is asked how much it has delivered."""
@@ -185,7 +185,7 @@ def test_after_no_messages(name, before, after, info, expected):
     assert sent(stage) == expected
 
 
-@pytest.mark.rule("ORDERED-27")
+@pytest.mark.rule("D-ORDERED-27")
 def test_the_doubt_is_as_old_as_the_first_empty_fetch():
     stage, ordered = handle(EMPTY, EMPTY, created(), EMPTY, EMPTY)
     for _ in range(4):
@@ -197,7 +197,7 @@ def test_the_doubt_is_as_old_as_the_first_empty_fetch():
 # Time
 
 
-@pytest.mark.rule("ORDERED-28")
+@pytest.mark.rule("D-ORDERED-28")
 def test_the_shortest_fetch():
     """Time passes between the call and the pull, which still asks for what a server accepts."""
     stage, ordered = handle([delivery(1, 1, 1)], TIMEOUT)
@@ -208,7 +208,7 @@ def test_the_shortest_fetch():
     assert [json.loads(pub.data)["expires"] for pub in stage.pubs] == [1_000_000] * 2
 
 
-@pytest.mark.rule("ORDERED-28")
+@pytest.mark.rule("D-ORDERED-28")
 @pytest.mark.parametrize("heartbeat", [None, 0.5])
 def test_a_pull_at_once_has_all_its_time(heartbeat):
     stage, ordered = handle(TIMEOUT)
@@ -235,7 +235,7 @@ TIMES = [  # how the fetch is called, what is answered; when it ends
 ]
 
 
-@pytest.mark.rule("ORDERED-28")
+@pytest.mark.rule("D-ORDERED-28")
 @pytest.mark.parametrize(("name", "options", "answers", "end"), TIMES)
 def test_it_ends_in_time(name, options, answers, end):
     stage, ordered = handle(*answers, SILENCE)
@@ -245,7 +245,7 @@ def test_it_ends_in_time(name, options, answers, end):
     assert stage.now() - begin == pytest.approx(end)
 
 
-@pytest.mark.rule("ORDERED-28")
+@pytest.mark.rule("D-ORDERED-28")
 def test_a_creation_that_takes_all_the_time():
     """The pull after it gets the shortest time there is, and what is left of the margin."""
     stage, ordered = handle(DELETED, SILENCE)
@@ -331,7 +331,7 @@ BEATS = [  # how the fetch is called, its heartbeat
 ]
 
 
-@pytest.mark.rule("ORDERED-32")
+@pytest.mark.rule("D-ORDERED-32")
 @pytest.mark.parametrize(("options", "heartbeat"), BEATS)
 def test_heartbeats(options, heartbeat):
     stage, ordered = handle(TIMEOUT)
@@ -340,7 +340,7 @@ def test_heartbeats(options, heartbeat):
     assert json.loads(pull.data).get("idle_heartbeat") == (heartbeat and heartbeat * 1e9)
 
 
-@pytest.mark.rule("ORDERED-32")
+@pytest.mark.rule("D-ORDERED-32")
 def test_silence():
     """The consumer is gone, and an older server does not say so."""
     stage, ordered = handle(SILENCE, SILENCE, created(), [delivery(2, 1, 1)])

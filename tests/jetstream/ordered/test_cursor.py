@@ -62,7 +62,7 @@ STARTS = [  # policy, the answer, messages, the next one starts at
 
 
 @pytest.mark.rule("ORDERED-5")
-@pytest.mark.rule("ORDERED-6")
+@pytest.mark.rule("D-ORDERED-6")
 @pytest.mark.parametrize(("config", "reply", "messages", "start"), STARTS)
 def test_where_the_next_one_starts(config, reply, messages, start):
     line = cursor(**config)
@@ -80,7 +80,7 @@ def test_where_the_next_one_starts(config, reply, messages, start):
     assert (again["deliver_policy"], again["opt_start_seq"]) == ("by_start_sequence", start)
 
 
-@pytest.mark.rule("ORDERED-26")
+@pytest.mark.rule("D-ORDERED-26")
 def test_until_the_last_of_each_subject_is_here():
     def come(serial, *places):
         reply = b"$JS.ACK.S.o_%d.1.%d.%d.1794786870000000000.0"
@@ -167,7 +167,7 @@ CHECKS = [  # when the first consumer was created, and then the stream, each tim
 ]
 
 
-@pytest.mark.rule("ORDERED-30")
+@pytest.mark.rule("D-ORDERED-30")
 @pytest.mark.parametrize(("what", "born", "streams", "others"), CHECKS)
 def test_whether_it_is_the_same_stream(what, born, streams, others):
     line = cursor(deliver_policy="all")
@@ -203,7 +203,7 @@ STARTS = [  # policy, whether messages came, how many were to come first; how th
 ]
 
 
-@pytest.mark.rule("ORDERED-31")
+@pytest.mark.rule("D-ORDERED-31")
 @pytest.mark.parametrize(("policy", "came", "ahead", "expected"), STARTS)
 def test_where_a_stream_that_was_recreated_is_read_from(policy, came, ahead, expected):
     fields = {"opt_start_time": T[0]} if policy == "by_start_time" else {}
@@ -234,7 +234,7 @@ def test_a_push_consumer_has_a_subject():
     assert cursor().next_consumer("a.d1")[1]["config"]["deliver_subject"] == "a.d1"
 
 
-@pytest.mark.rule("ORDERED-30")
+@pytest.mark.rule("D-ORDERED-30")
 def test_when_the_stream_is_not_known():
     """It is trusted the second time in a row."""
     line = cursor()
@@ -252,8 +252,8 @@ def test_when_the_stream_is_not_known():
         line.confirm(None)
 
 
-@pytest.mark.rule("ORDERED-19")
-@pytest.mark.rule("ORDERED-31")
+@pytest.mark.rule("D-ORDERED-19")
+@pytest.mark.rule("D-ORDERED-31")
 def test_rewind():
     line = cursor(deliver_policy="all")
     line.next_consumer()

@@ -148,7 +148,7 @@ def test_no_more_tries():
     assert isinstance(policy.error, ResetFailed)
 
 
-@pytest.mark.rule("ORDERED-31")
+@pytest.mark.rule("D-ORDERED-31")
 def test_the_stream_was_recreated():
     policy = using()
     policy.cursor._oldest = Timestamp.parse(T[2])
@@ -176,7 +176,7 @@ def test_close_deletes_the_consumer():
     assert (policy.recreator.state, len(policy.take_effects())) == (ENDED, 1)
 
 
-@pytest.mark.rule("ORDERED-19")
+@pytest.mark.rule("D-ORDERED-19")
 def test_rewind():
     policy = using()
     msgs = [message(7, 1), message(8, 2)]

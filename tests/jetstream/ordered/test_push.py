@@ -72,7 +72,7 @@ def test_heartbeats(last, gap):
     assert (policy.heartbeat(last) is not None) is gap
 
 
-@pytest.mark.rule("ORDPUSH-4")
+@pytest.mark.rule("D-ORDPUSH-4")
 def test_messages_before_the_consumer_is_ready_are_set_aside():
     policy = creating()
     assert [policy.admit(message(number), True) for number in (1, 2)] == [STALE, STALE]
@@ -85,7 +85,7 @@ def test_messages_before_the_consumer_is_ready_are_set_aside():
     assert (policy.take_early(), policy.early_bytes) == ([], 0)
 
 
-@pytest.mark.rule("ORDPUSH-4")
+@pytest.mark.rule("D-ORDPUSH-4")
 def test_only_so_much_is_set_aside():
     policy = creating()
     for number in range(1, 11):
@@ -109,7 +109,7 @@ def test_the_next_consumer_has_another_subject(how):
     assert len(policy.events.items) == 1
 
 
-@pytest.mark.rule("ORDPUSH-12")
+@pytest.mark.rule("D-ORDPUSH-12")
 def test_statuses_before_the_stream_is_known_are_set_aside():
     policy = using()
     policy.cursor._oldest = Timestamp.parse("2026-01-01T00:00:02Z")

@@ -263,7 +263,7 @@ def test_an_overdue_answer_is_told():
     assert "'o_2'" in str(failure)
 
 
-@pytest.mark.rule("ORDERED-25")
+@pytest.mark.rule("D-ORDERED-25")
 def test_a_timer_that_rings_late():
     recreator = there(timeout=2.0)
     recreator.reset(WHY, 0.0)
@@ -330,7 +330,7 @@ ORPHANS = [  # what happens before the end, the consumer that one deletion may n
 ]
 
 
-@pytest.mark.rule("ORDERED-29")
+@pytest.mark.rule("D-ORDERED-29")
 @pytest.mark.parametrize(("what", "steps", "orphan"), ORPHANS)
 def test_orphans(what, steps, orphan):
     recreator = there()
@@ -384,8 +384,8 @@ CHECKS = [  # the response to STREAM.INFO, or steps instead; orders, state, due,
 ]
 
 
-@pytest.mark.rule("ORDERED-30")
-@pytest.mark.rule("ORDERED-31")
+@pytest.mark.rule("D-ORDERED-30")
+@pytest.mark.rule("D-ORDERED-31")
 @pytest.mark.parametrize(("what", "reply", "orders", "state", "due", "failure"), CHECKS)
 def test_the_stream_of_the_next_one(what, reply, orders, state, due, failure):
     recreator = born()
@@ -407,7 +407,7 @@ def test_the_stream_of_the_next_one(what, reply, orders, state, due, failure):
     assert recreator.take_orphan()[0] == ""
 
 
-@pytest.mark.rule("ORDERED-30")
+@pytest.mark.rule("D-ORDERED-30")
 @pytest.mark.parametrize("reply", [NOBODY, error(400, 10000), None])
 def test_users_who_may_not_ask_for_the_stream(reply):
     """The second time in a row it is used all the same, and from then on each time."""
@@ -426,7 +426,7 @@ def test_users_who_may_not_ask_for_the_stream(reply):
         assert recreator.state == CHECKING
 
 
-@pytest.mark.rule("ORDERED-30")
+@pytest.mark.rule("D-ORDERED-30")
 @pytest.mark.parametrize("timeout", [0.5, 5.0])
 def test_how_long_the_check_may_take(timeout):
     recreator = born(timeout=timeout)
@@ -434,7 +434,7 @@ def test_how_long_the_check_may_take(timeout):
     assert recreator.due == 9.0 + min(timeout, 1.0)
 
 
-@pytest.mark.rule("ORDERED-31")
+@pytest.mark.rule("D-ORDERED-31")
 def test_the_first_message_of_another_stream():
     """It is checked, too: the stream may have been recreated once more."""
     recreator = born()

@@ -36,7 +36,7 @@ def ordered_messages(stage, *numbers):
 
 
 @pytest.mark.rule("ORDPUSH-2")
-@pytest.mark.rule("ORDPUSH-9")
+@pytest.mark.rule("D-ORDPUSH-9")
 @pytest.mark.rule("ORDPUSH-10")
 def test_ordered():
     stage = Stage()
@@ -57,7 +57,7 @@ def test_ordered():
     assert b"CONSUMER.DELETE.S." + b"0" * 22 + b"_2 " in sent
 
 
-@pytest.mark.rule("ORDPUSH-9")
+@pytest.mark.rule("D-ORDPUSH-9")
 @pytest.mark.parametrize("up", [True, False])
 def test_ordered_and_nobody_answers(up):
     stage = Stage(up)
@@ -70,7 +70,7 @@ def test_ordered_and_nobody_answers(up):
     assert (b"CONSUMER.INFO.S." + b"0" * 22 + b"_1 " in sent) is up
 
 
-@pytest.mark.rule("ORDPUSH-9")
+@pytest.mark.rule("D-ORDPUSH-9")
 def test_ordered_and_it_is_refused():
     stage = Stage()
     error = {"code": 404, "err_code": 10059, "description": "stream not found"}
@@ -78,7 +78,7 @@ def test_ordered_and_it_is_refused():
     assert stage.wire.connection.subscriptions.by_sid == {}
 
 
-@pytest.mark.rule("ORDPUSH-9")
+@pytest.mark.rule("D-ORDPUSH-9")
 def test_ordered_and_nobody_is_there():
     stage = Stage()
     block = b"NATS/1.0 503\r\n\r\n"
@@ -93,8 +93,8 @@ def test_ordered_and_nobody_is_there():
     assert isinstance(result, JetStreamNotAvailable)
 
 
-@pytest.mark.rule("ORDPUSH-9")
-@pytest.mark.rule("ORDPUSH-11")
+@pytest.mark.rule("D-ORDPUSH-9")
+@pytest.mark.rule("D-ORDPUSH-11")
 def test_ordered_and_it_is_cancelled():
     stage = Stage()
     assert isinstance(order(stage, cancel), Cancelled)
@@ -103,7 +103,7 @@ def test_ordered_and_it_is_cancelled():
     assert b"CONSUMER.INFO.S." + b"0" * 22 + b"_1 " in stage.wire.sent()
 
 
-@pytest.mark.rule("ORDPUSH-9")
+@pytest.mark.rule("D-ORDPUSH-9")
 def test_ordered_and_the_client_is_closed():
     stage = Stage()
     result = order(stage, lambda: stage.wire.tell("close"))

@@ -61,10 +61,10 @@ FAILURES = [
     ("BATCH-2", [{"stream": "S", "seq": 1}], InvalidResponse),
     ("BATCH-2", [b"+OK"], InvalidResponse),
     ("BATCH-2", [NOBODY], NoStreamResponse),
-    ("BATCH-4", [SILENCE], PublishTimeout),
-    ("BATCH-4", [b"", error(10176)], BatchRefused),
-    ("BATCH-4", [b"", NOBODY], NoStreamResponse),
-    ("BATCH-4", [b"", SILENCE], PublishTimeout),
+    ("D-BATCH-4", [SILENCE], PublishTimeout),
+    ("D-BATCH-4", [b"", error(10176)], BatchRefused),
+    ("D-BATCH-4", [b"", NOBODY], NoStreamResponse),
+    ("D-BATCH-4", [b"", SILENCE], PublishTimeout),
     ("BATCH-5", [b"", b""], InvalidResponse),
     ("BATCH-5", [b"", {"stream": "S", "seq": 1}], InvalidResponse),
     ("BATCH-5", [b"", ack(2, "other")], InvalidResponse),
@@ -72,7 +72,7 @@ FAILURES = [
 ]
 
 
-@pytest.mark.rule("BATCH-4")
+@pytest.mark.rule("D-BATCH-4")
 @pytest.mark.parametrize(
     ("answers", "failure"),
     [pytest.param(*row[1:], marks=pytest.mark.rule(row[0])) for row in FAILURES],
@@ -87,12 +87,12 @@ def test_after_a_failure_it_is_over(answers, failure):
     assert stage.now() == (1.5 if failure is PublishTimeout else 0.0)
     assert stage.asked != []
     for call in (batch.add, batch.commit):
-        with pytest.raises(InvalidState, match="BATCH-4"):
+        with pytest.raises(InvalidState, match="D-BATCH-4"):
             stage.run(call("s.c"))
     assert stage.quiet()
 
 
-@pytest.mark.rule("BATCH-4")
+@pytest.mark.rule("D-BATCH-4")
 def test_after_the_commit_it_is_over():
     stage = Stage(ack(1))
     batch = make(stage)
@@ -101,7 +101,7 @@ def test_after_the_commit_it_is_over():
         stage.run(batch.add("s.b"))
 
 
-@pytest.mark.rule("BATCH-4")
+@pytest.mark.rule("D-BATCH-4")
 @pytest.mark.parametrize(
     ("subject", "data", "options", "wrong"),
     [

@@ -128,7 +128,7 @@ def test_add_waits_for_the_answer_to_a_ping():
 FIRST = [(error(10205), BatchRefused), (NOBODY, NoStreamResponse), (SILENCE, FastBatchFailed)]
 
 
-@pytest.mark.rule("FAST-2", "FAST-8", "FAST-13")
+@pytest.mark.rule("FAST-2", "FAST-8", "D-FAST-13")
 @pytest.mark.parametrize(("answer", "failure"), FIRST)
 def test_the_first_message_is_refused(answer, failure):
     for call in ("add", "commit"):
@@ -185,17 +185,17 @@ def test_gaps_are_allowed():
     assert batch.take_losses() == []
 
 
-@pytest.mark.rule("FAST-13")
+@pytest.mark.rule("D-FAST-13")
 def test_after_its_end():
     stage = Stage(final(1))
     batch = make(stage)
     stage.run(batch.commit("s.a"))
     for call in (batch.add("s.b"), batch.commit("s.b"), batch.close()):
-        with pytest.raises(InvalidState, match="FAST-13"):
+        with pytest.raises(InvalidState, match="D-FAST-13"):
             stage.run(call)
 
 
-@pytest.mark.rule("FAST-13")
+@pytest.mark.rule("D-FAST-13")
 @pytest.mark.parametrize(
     ("subject", "data", "options", "wrong"),
     [
@@ -244,7 +244,7 @@ def test_wrong_options(options):
     assert stage.quiet()
 
 
-@pytest.mark.rule("FAST-10")
+@pytest.mark.rule("D-FAST-10")
 def test_a_lost_connection():
     """The batch continues if nothing was lost; if the first message was, it is in doubt."""
     stage = Stage(ack(0), Lost(), ack(0), SILENCE, final(3))
@@ -306,7 +306,7 @@ def test_leaving_the_block_closes_the_batch():
     assert stage.answers == []
 
 
-@pytest.mark.rule("FAST-13")
+@pytest.mark.rule("D-FAST-13")
 def test_a_block_that_has_committed():
     stage = Stage(ack(0), final(2))
     stage.run(block(make(stage), "s.a", commit=True))
@@ -367,7 +367,7 @@ ENDS = [
 ]
 
 
-@pytest.mark.rule("FAST-15")
+@pytest.mark.rule("D-FAST-15")
 @pytest.mark.parametrize(("what", "end"), ENDS)
 @pytest.mark.parametrize("full", [True, False])
 def test_a_batch_whose_end_is_canceled_is_left(what, end, full):
@@ -389,7 +389,7 @@ def test_a_batch_whose_end_is_canceled_is_left(what, end, full):
         stage.run(batch.add("s.a"))
 
 
-@pytest.mark.rule("FAST-15")
+@pytest.mark.rule("D-FAST-15")
 def test_an_invalid_commit_leaves_the_batch_unchanged():
     stage = Stage(ack(0), final(2))
     batch = make(stage)

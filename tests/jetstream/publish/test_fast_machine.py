@@ -384,7 +384,7 @@ def test_an_empty_batch_may_be_another_one():
     assert batch.outcome == (0, 1, True, None)
 
 
-@pytest.mark.rule("FAST-16")
+@pytest.mark.rule("D-FAST-16")
 def test_answers_with_invalid_subjects():
     """They do not name a message of the batch."""
     batch = Batch(3)

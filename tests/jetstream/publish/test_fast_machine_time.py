@@ -150,7 +150,7 @@ def test_before_it_begins_it_waits_for_a_connection():
     assert batch.orders() == []
 
 
-@pytest.mark.rule("FAST-10")
+@pytest.mark.rule("D-FAST-10")
 def test_the_first_message_is_lost_with_the_connection():
     batch = Batch()
     batch.send(START)
@@ -170,7 +170,7 @@ AFTER = [
 ]
 
 
-@pytest.mark.rule("FAST-10")
+@pytest.mark.rule("D-FAST-10")
 @pytest.mark.parametrize(("answers", "outcome"), AFTER)
 def test_a_new_connection(answers, outcome):
     batch = Batch(3)
@@ -199,7 +199,7 @@ DOUBTS = [
 ]
 
 
-@pytest.mark.rule("FAST-6", "FAST-10")
+@pytest.mark.rule("FAST-6", "D-FAST-10")
 @pytest.mark.parametrize(("stored", "answers", "losses", "limit"), DOUBTS)
 def test_a_new_connection_with_gaps(stored, answers, losses, limit):
     """Reports of losses on the previous connection may be lost."""
@@ -216,7 +216,7 @@ def test_a_new_connection_with_gaps(stored, answers, losses, limit):
     assert (batch.losses, batch.machine.limit) == (losses, limit)
 
 
-@pytest.mark.rule("FAST-6", "FAST-10")
+@pytest.mark.rule("FAST-6", "D-FAST-10")
 @pytest.mark.parametrize("last", [final(3), UNKNOWN])
 def test_the_end_on_a_new_connection_with_gaps(last):
     batch = Batch(3, gaps=True)
@@ -230,7 +230,7 @@ def test_the_end_on_a_new_connection_with_gaps(last):
     assert batch.losses == [(2, batch.machine.stored, PublishInDoubt)]
 
 
-@pytest.mark.rule("FAST-10", "FAST-11")
+@pytest.mark.rule("D-FAST-10", "FAST-11")
 def test_a_new_connection_at_the_end():
     batch = Batch(3)
     batch.send(END)
@@ -243,7 +243,7 @@ def test_a_new_connection_at_the_end():
     assert batch.machine.failure is None
 
 
-@pytest.mark.rule("FAST-10")
+@pytest.mark.rule("D-FAST-10")
 def test_silence_on_a_new_connection():
     batch = Batch(3)
     batch.machine.disconnected(10.0)

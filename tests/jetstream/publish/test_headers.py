@@ -49,7 +49,7 @@ def test_no_options_are_no_headers(options):
     assert publish_headers(options, Stage().connection) is None
 
 
-@pytest.mark.rule("PUB-9")
+@pytest.mark.rule("D-PUB-9")
 @pytest.mark.parametrize(
     ("options", "text"),
     [

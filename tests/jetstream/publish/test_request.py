@@ -121,7 +121,7 @@ def test_a_timeout_is_a_number(timeout):
     assert stage.quiet()
 
 
-@pytest.mark.rule("PUB-5", "PUB-21")
+@pytest.mark.rule("PUB-5", "D-PUB-21")
 def test_a_lost_connection_leaves_the_publish_in_doubt():
     stage = Stage(Lost())
     text = "publish to 's.x' was not acknowledged: no answer in time: it may be stored or not"
@@ -141,7 +141,7 @@ def during(stage, happens):
     stage.wait = step
 
 
-@pytest.mark.rule("PUB-21")
+@pytest.mark.rule("D-PUB-21")
 @pytest.mark.parametrize(
     ("happens", "text"),
     [
@@ -164,7 +164,7 @@ def test_errors_that_leave_a_publish_in_doubt(happens, text):
     assert caught.value.__cause__ is not None
 
 
-@pytest.mark.rule("PUB-21")
+@pytest.mark.rule("D-PUB-21")
 def test_a_forbidden_publish_is_not_in_doubt():
     stage = Stage(SILENCE)
     during(stage, lambda: stage.wire.data(err('Permissions Violation for Publish to "s.x"')))
@@ -172,7 +172,7 @@ def test_a_forbidden_publish_is_not_in_doubt():
         send(stage)
 
 
-@pytest.mark.rule("PUB-22")
+@pytest.mark.rule("D-PUB-22")
 def test_a_server_without_jetstream_is_named():
     stage = Stage(NOBODY, jetstream=False, server_name="edge")
     text = "no stream accepts subject 's.x': server 'edge' has JetStream disabled"

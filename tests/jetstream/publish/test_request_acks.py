@@ -83,7 +83,7 @@ ROWS = [
 ]  # fmt: skip
 
 
-@pytest.mark.rule("PUB-19")
+@pytest.mark.rule("D-PUB-19")
 @pytest.mark.parametrize(("row", "known"), ROWS)
 def test_fast_path_and_json_agree(row, known):
     reader = AckReader()
@@ -94,7 +94,7 @@ def test_fast_path_and_json_agree(row, known):
     assert sum(1 for answer in answers if answer[1]) == known
 
 
-@pytest.mark.rule("PUB-19")
+@pytest.mark.rule("D-PUB-19")
 @pytest.mark.parametrize(
     "data",
     [
@@ -116,7 +116,7 @@ def test_fast_path_rejects_invalid_json(data):
     assert make_ack(reader.read(b'{"stream":"S","seq":42}')).seq == 42
 
 
-@pytest.mark.rule("PUB-19")
+@pytest.mark.rule("D-PUB-19")
 def test_an_error_after_the_same_beginning_is_an_error():
     reader = AckReader()
     reader.read(b'{"stream":"S","seq":41}')
@@ -124,7 +124,7 @@ def test_an_error_after_the_same_beginning_is_an_error():
         reader.read(b'{"stream":"S","seq":42,"error":{"code":1,"err_code":2,"description":"x"}}')
 
 
-@pytest.mark.rule("PUB-19")
+@pytest.mark.rule("D-PUB-19")
 def test_two_acknowledgments_share_nothing():
     reader = AckReader()
     first = make_ack(reader.read(b'{"stream":"S","seq":41}'))

@@ -32,7 +32,7 @@ def make(stage, max_pending=10, ack_timeout=5.0, retries=2):
     return PublishWindow(stage.client.session, max_pending, ack_timeout, retries)
 
 
-@pytest.mark.rule("PUB-10")
+@pytest.mark.rule("D-PUB-10")
 def test_publishing_waits_for_nothing():
     stage = Stage(ack(1), ack(2), ack(3))
     window = make(stage)
@@ -47,7 +47,7 @@ def test_publishing_waits_for_nothing():
     ]
 
 
-@pytest.mark.rule("PUB-10")
+@pytest.mark.rule("D-PUB-10")
 def test_results_one_by_one():
     stage = Stage(ack(1), REFUSED)
     window = make(stage)
@@ -59,7 +59,7 @@ def test_results_one_by_one():
     stage.run(window.flush())  # already raised
 
 
-@pytest.mark.rule("PUB-11")
+@pytest.mark.rule("D-PUB-11")
 def test_a_full_window_waits_for_half_of_it():
     stage = Stage(*[ack(n) for n in range(1, 12)])
     window = make(stage, max_pending=10)
@@ -72,7 +72,7 @@ def test_a_full_window_waits_for_half_of_it():
     assert window.pending == 0
 
 
-@pytest.mark.rule("PUB-11")
+@pytest.mark.rule("D-PUB-11")
 def test_publish_waits_while_the_send_buffer_is_full():
     stage = Stage(ack(1), ack(2))
     window = make(stage)
@@ -90,7 +90,7 @@ def test_publish_waits_while_the_send_buffer_is_full():
     assert window.pending == 2
 
 
-@pytest.mark.rule("PUB-16")
+@pytest.mark.rule("D-PUB-16")
 def test_flush_raises_failures_once():
     stage = Stage(ack(1), REFUSED, ack(2), NOBODY, NOBODY, NOBODY)
     window = make(stage)
@@ -105,7 +105,7 @@ def test_flush_raises_failures_once():
     stage.run(window.flush())
 
 
-@pytest.mark.rule("PUB-16")
+@pytest.mark.rule("D-PUB-16")
 def test_too_many_unraised_failures_are_raised_by_publish():
     stage = Stage(*[REFUSED] * 7)
     window = make(stage, max_pending=3)
@@ -131,7 +131,7 @@ def test_repr_shows_pending_publishes():
     assert repr(window) == "<PublishWindow, closed>"
 
 
-@pytest.mark.rule("PUB-12")
+@pytest.mark.rule("D-PUB-12")
 def test_no_answer():
     stage = Stage(SILENCE, ack(1))
     window = make(stage, ack_timeout=1.5)
@@ -145,7 +145,7 @@ def test_no_answer():
         stage.run(lost.result())
 
 
-@pytest.mark.rule("PUB-12")
+@pytest.mark.rule("D-PUB-12")
 def test_no_answer_to_anything():
     stage = Stage(SILENCE)
     publication = stage.run(make(stage, ack_timeout=1.5).publish("s.a"))
@@ -162,7 +162,7 @@ def test_in_a_cluster_503_is_retried_for_longer():
     assert stage.now() == 6.0
 
 
-@pytest.mark.rule("PUB-13")
+@pytest.mark.rule("D-PUB-13")
 def test_over_a_lost_connection():
     stage = Stage(SILENCE, SILENCE, ack(1), ack(2))
     window = make(stage)
@@ -183,7 +183,7 @@ def test_over_a_lost_connection():
         stage.run(window.close())
 
 
-@pytest.mark.rule("PUB-12", "PUB-13")
+@pytest.mark.rule("D-PUB-12", "D-PUB-13")
 def test_without_a_connection_publishes_are_held():
     stage = Stage(ack(1), ack(2))
     stage.wire.lost()
@@ -195,7 +195,7 @@ def test_without_a_connection_publishes_are_held():
     stage.run(window.flush())
 
 
-@pytest.mark.rule("PUB-15")
+@pytest.mark.rule("D-PUB-15")
 def test_a_publish_that_cannot_be_sent_raises_at_once():
     stage = Stage(ack(1), max_payload=10)
     window = make(stage)
@@ -207,7 +207,7 @@ def test_a_publish_that_cannot_be_sent_raises_at_once():
     assert len(stage.asked) == 1
 
 
-@pytest.mark.rule("PUB-15")
+@pytest.mark.rule("D-PUB-15")
 def test_a_held_publish_that_is_too_large_fails():
     stage = Stage(SILENCE)
     window = make(stage)
@@ -219,7 +219,7 @@ def test_a_held_publish_that_is_too_large_fails():
         stage.run(publication.result())
 
 
-@pytest.mark.rule("PUB-9")
+@pytest.mark.rule("D-PUB-9")
 @pytest.mark.parametrize(
     ("subject", "data", "options", "wrong"),
     [
@@ -248,7 +248,7 @@ def test_wrong_windows(max_pending, ack_timeout, retries):
         make(Stage(), max_pending, ack_timeout, retries)
 
 
-@pytest.mark.rule("PUB-18")
+@pytest.mark.rule("D-PUB-18")
 def test_a_canceled_wait_does_not_cancel_the_publish():
     stage = Stage(ack(1))
     window = make(stage)
@@ -268,7 +268,7 @@ class Suspend:
         yield
 
 
-@pytest.mark.rule("PUB-18")
+@pytest.mark.rule("D-PUB-18")
 def test_flush_does_not_wait_for_later_publishes():
     stage = Stage(ack(1), SILENCE, SILENCE)
     window = make(stage)
@@ -285,7 +285,7 @@ def test_flush_does_not_wait_for_later_publishes():
     assert (window.pending, stage.now()) == (1, 0.0)
 
 
-@pytest.mark.rule("PUB-17")
+@pytest.mark.rule("D-PUB-17")
 def test_the_block_waits_and_unsubscribes():
     async def main(window):
         async with window as same:
@@ -302,7 +302,7 @@ def test_the_block_waits_and_unsubscribes():
     stage.run(window.close())
 
 
-@pytest.mark.rule("PUB-17")
+@pytest.mark.rule("D-PUB-17")
 def test_a_block_that_fails_does_not_wait():
     async def main(window):
         async with window:
@@ -318,7 +318,7 @@ def test_a_block_that_fails_does_not_wait():
     assert stage.waits == 0
 
 
-@pytest.mark.rule("PUB-17")
+@pytest.mark.rule("D-PUB-17")
 def test_a_window_that_is_abandoned():
     stage = Stage(SILENCE)
     window = make(stage)
@@ -328,7 +328,7 @@ def test_a_window_that_is_abandoned():
     assert (stage.waits, stage.connection.subscriptions.by_sid) == (0, {})
 
 
-@pytest.mark.rule("PUB-17")
+@pytest.mark.rule("D-PUB-17")
 def test_closing_ends_the_window_after_failures():
     stage = Stage(REFUSED)
     window = make(stage)
@@ -338,7 +338,7 @@ def test_closing_ends_the_window_after_failures():
     assert stage.connection.subscriptions.by_sid == {}
 
 
-@pytest.mark.rule("PUB-17")
+@pytest.mark.rule("D-PUB-17")
 def test_the_end_of_the_client():
     stage = Stage(SILENCE)
     window = make(stage)
@@ -352,7 +352,7 @@ def test_the_end_of_the_client():
         make(stage)
 
 
-@pytest.mark.rule("PUB-17")
+@pytest.mark.rule("D-PUB-17")
 def test_a_server_that_forbids_the_inbox():
     stage = Stage(SILENCE)
     window = make(stage)
@@ -366,7 +366,7 @@ def test_a_server_that_forbids_the_inbox():
         stage.run(window.publish("s.b"))
 
 
-@pytest.mark.rule("PUB-17")
+@pytest.mark.rule("D-PUB-17")
 def test_nothing_grows():
     stage = Stage(*[ack(n) for n in range(1, 3001)])
     window = make(stage, max_pending=7)

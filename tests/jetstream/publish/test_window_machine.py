@@ -73,8 +73,8 @@ TABLE = [
     ("PUB-1", "acknowledged", None, [("ack", 1, ACK, 0.1)], 7, 0, 5.0),
     ("PUB-8", "a duplicate", ID, [("ack", 1, DUPLICATE, 0.1)], 7, 0, 5.0),
     ("PUB-2", "refused", None, [("ack", 1, REFUSED, 0.1)], WrongStream, 0, 5.0),
-    ("PUB-10", "not for it", None, [("ack", 2, ACK, 0.1), ("ack", 11, ACK, 0.1)], None, 0, 5.0),
-    ("PUB-10", "a second one", None, [("ack", 1, ACK, 0.1), ("ack", 1, REFUSED, 0.2)], 7, 0, 5.0),
+    ("D-PUB-10", "not for it", None, [("ack", 2, ACK, 0.1), ("ack", 11, ACK, 0.1)], None, 0, 5.0),
+    ("D-PUB-10", "a second one", None, [("ack", 1, ACK, 0.1), ("ack", 1, REFUSED, 0.2)], 7, 0, 5.0),
     ("PUB-3", "no responders", None, [("503", 1, 0.1)], None, 0, 0.35),
     ("PUB-3", "a look too early", None, [("503", 1, 0.1), ("handle_timer", 0.3)], None, 0, 0.35),
     ("PUB-3", "tried again", None, [("503", 1, 0.1), ("handle_timer", 0.35)], None, 1, 5.35),
@@ -97,11 +97,11 @@ TABLE = [
         2,
         5.5,
     ),
-    ("PUB-12", "no answer", None, [("handle_timer", 5.0)], PublishTimeout, 0, None),
-    ("PUB-21", "no answer, with an id", ID, [("handle_timer", 5.0)], PublishTimeout, 0, None),
-    ("PUB-12", "too early", None, [("handle_timer", 4.9)], None, 0, 5.0),
+    ("D-PUB-12", "no answer", None, [("handle_timer", 5.0)], PublishTimeout, 0, None),
+    ("D-PUB-21", "no answer, with an id", ID, [("handle_timer", 5.0)], PublishTimeout, 0, None),
+    ("D-PUB-12", "too early", None, [("handle_timer", 4.9)], None, 0, 5.0),
     (
-        "PUB-12",
+        "D-PUB-12",
         "no answer to the second try",
         None,
         [("503", 1, 0.1), ("handle_timer", 0.35), ("handle_timer", 5.35)],
@@ -110,7 +110,7 @@ TABLE = [
         None,
     ),
     (
-        "PUB-10",
+        "D-PUB-10",
         "an answer too late",
         None,
         [("handle_timer", 5.0), ("ack", 1, ACK, 5.1)],
@@ -118,11 +118,11 @@ TABLE = [
         0,
         None,
     ),
-    ("PUB-13", "connection lost", None, [("disconnected", 1.0)], PublishInDoubt, 0, None),
-    ("PUB-13", "lost, other headers", OTHER, [("disconnected", 1.0)], PublishInDoubt, 0, None),
-    ("PUB-13", "lost, with an id", ID, [("disconnected", 1.0)], None, 0, None),
+    ("D-PUB-13", "connection lost", None, [("disconnected", 1.0)], PublishInDoubt, 0, None),
+    ("D-PUB-13", "lost, other headers", OTHER, [("disconnected", 1.0)], PublishInDoubt, 0, None),
+    ("D-PUB-13", "lost, with an id", ID, [("disconnected", 1.0)], None, 0, None),
     (
-        "PUB-12",
+        "D-PUB-12",
         "time does not count without a connection",
         ID,
         [("disconnected", 1.0), ("handle_timer", 99.0)],
@@ -131,7 +131,7 @@ TABLE = [
         None,
     ),
     (
-        "PUB-13",
+        "D-PUB-13",
         "sent again, once",
         ID,
         [("disconnected", 1.0), ("connected", 9.0)],
@@ -140,7 +140,7 @@ TABLE = [
         14.0,
     ),
     (
-        "PUB-13",
+        "D-PUB-13",
         "sent again and acknowledged",
         ID,
         [("disconnected", 1.0), ("connected", 9.0), ("ack", 1, DUPLICATE, 9.1)],
@@ -149,7 +149,7 @@ TABLE = [
         14.0,
     ),
     (
-        "PUB-13",
+        "D-PUB-13",
         "sent again and not answered",
         ID,
         [("disconnected", 1.0), ("connected", 9.0), ("handle_timer", 14.0)],
@@ -158,7 +158,7 @@ TABLE = [
         None,
     ),
     (
-        "PUB-13",
+        "D-PUB-13",
         "lost between two tries",
         None,
         [("503", 1, 0.1), ("disconnected", 0.2), ("handle_timer", 0.35), ("connected", 9.0)],
@@ -177,7 +177,7 @@ TABLE = [
         9.25,
     ),
     (
-        "PUB-14",
+        "D-PUB-14",
         "no responders after a reconnect proves nothing",
         ID,
         [("disconnected", 1.0), ("connected", 9.0), ("503", 1, 9.0), ("handle_timer", 9.25)]
@@ -187,7 +187,7 @@ TABLE = [
         14.5,
     ),
     (
-        "PUB-14",
+        "D-PUB-14",
         "lost twice, refused in between",
         ID,
         [("503", 1, 0.1), ("handle_timer", 0.35), ("disconnected", 1.0), ("connected", 2.0)]
@@ -196,8 +196,8 @@ TABLE = [
         3,
         9.0,
     ),
-    ("PUB-17", "the end", None, [("end",)], PublishInDoubt, 0, None),
-    ("PUB-17", "the end, with an id", ID, [("end",), ("end",)], PublishInDoubt, 0, None),
+    ("D-PUB-17", "the end", None, [("end",)], PublishInDoubt, 0, None),
+    ("D-PUB-17", "the end, with an id", ID, [("end",), ("end",)], PublishInDoubt, 0, None),
 ]
 
 
@@ -267,7 +267,7 @@ def test_a_503_with_a_payload_is_an_invalid_answer():
     assert isinstance(publication.error, InvalidResponse)
 
 
-@pytest.mark.rule("PUB-10")
+@pytest.mark.rule("D-PUB-10")
 def test_each_publish_has_a_reply_of_its_own():
     machine, [a, b] = window(None, None)
     assert [a.order.reply, b.order.reply] == [b"_INBOX.p.1", b"_INBOX.p.2"]
@@ -277,7 +277,7 @@ def test_each_publish_has_a_reply_of_its_own():
     assert [a.ack, b.ack] == [PubAck(stream="S", seq=2), PubAck(stream="S", seq=1)]
 
 
-@pytest.mark.rule("PUB-12")
+@pytest.mark.rule("D-PUB-12")
 def test_submit_returns_whether_to_arm_the_timer():
     machine = AckWindow(INBOX, 10, 5.0, 2)
 
@@ -293,7 +293,7 @@ def test_submit_returns_whether_to_arm_the_timer():
     assert (submit(3.0, False), machine.deadline) == (False, None)
 
 
-@pytest.mark.rule("PUB-12", "PUB-17")
+@pytest.mark.rule("D-PUB-12", "D-PUB-17")
 def test_the_timer_is_the_earliest_deadline():
     machine, _ = window(None)
     for number in range(2, 5):
@@ -311,7 +311,7 @@ def test_the_timer_is_the_earliest_deadline():
     assert machine.handle_timer(10.0) is False
 
 
-@pytest.mark.rule("PUB-13")
+@pytest.mark.rule("D-PUB-13")
 def test_kept_publishes_are_resent_in_order():
     machine, made = window(*[ID] * 12, None, max_pending=20)
     run(machine, [("disconnected", 1.0)])
@@ -325,7 +325,7 @@ def test_kept_publishes_are_resent_in_order():
     assert isinstance(made[12].error, PublishInDoubt)
 
 
-@pytest.mark.rule("PUB-13")
+@pytest.mark.rule("D-PUB-13")
 def test_without_a_connection_publishes_are_kept():
     machine, [publication] = window(None, sent=False)
     assert (machine.deadline, publication.deadline) == (None, None)
@@ -349,7 +349,7 @@ ROOM = [
 ]
 
 
-@pytest.mark.rule("PUB-11")
+@pytest.mark.rule("D-PUB-11")
 @pytest.mark.parametrize(("max_pending", "count", "answered", "woken"), ROOM)
 def test_callers_that_wait_for_room_wake_up_once(max_pending, count, answered, woken):
     machine, _ = window(*[None] * count, max_pending=max_pending)
@@ -364,7 +364,7 @@ def test_callers_that_wait_for_room_wake_up_once(max_pending, count, answered, w
     assert not machine.full
 
 
-@pytest.mark.rule("PUB-11")
+@pytest.mark.rule("D-PUB-11")
 def test_failures_make_room_as_well():
     machine, _ = window(None, None, max_pending=2)
     assert machine.receive(answer(1, REFUSED), 0.1) is True
@@ -381,7 +381,7 @@ def test_failures_make_room_as_well():
     assert machine.ready == []
 
 
-@pytest.mark.rule("PUB-10")
+@pytest.mark.rule("D-PUB-10")
 def test_a_caller_of_result_wakes_up_for_its_own_answer():
     machine, [a, b, c] = window(None, None, None)
     b.waiters.append(lambda: None)
@@ -396,7 +396,7 @@ def test_a_caller_of_result_wakes_up_for_its_own_answer():
     assert repr(c) == "<Publication to 's', failed>"
 
 
-@pytest.mark.rule("PUB-10")
+@pytest.mark.rule("D-PUB-10")
 def test_result_waits_for_the_answer():
     class Port:
         async def wait(self, waitable):
@@ -409,7 +409,7 @@ def test_result_waits_for_the_answer():
     assert run_sync(publication.result()) == PubAck(stream="S", seq=7)
 
 
-@pytest.mark.rule("PUB-15")
+@pytest.mark.rule("D-PUB-15")
 def test_a_publish_that_became_too_large_fails():
     machine, [small, large] = window(ID, ID)
     assert repr(small) == "<Publication to 's', pending>"
@@ -421,7 +421,7 @@ def test_a_publish_that_became_too_large_fails():
     assert machine.take_failed() == [large]
 
 
-@pytest.mark.rule("PUB-16")
+@pytest.mark.rule("D-PUB-16")
 def test_a_failure_is_reported_once():
     machine, made = window(None, None, None)
     run(machine, [("disconnected", 1.0)])
@@ -433,7 +433,7 @@ def test_a_failure_is_reported_once():
     assert machine.take_failed() == []
 
 
-@pytest.mark.rule("PUB-17")
+@pytest.mark.rule("D-PUB-17")
 @pytest.mark.parametrize(
     ("error", "text"),
     [
@@ -452,7 +452,7 @@ def test_the_end_settles_everything(error, text):
     assert machine.end() is False
 
 
-@pytest.mark.rule("PUB-17")
+@pytest.mark.rule("D-PUB-17")
 def test_nothing_grows():
     machine = AckWindow(INBOX, 10, 5.0, 2)
     for number in range(1, 1001):

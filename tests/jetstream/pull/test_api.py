@@ -96,7 +96,7 @@ def test_a_silent_server(options, at, error):
     assert isinstance(result, error)
 
 
-@pytest.mark.rule("FETCH-7")
+@pytest.mark.rule("D-FETCH-7")
 def test_without_a_connection():
     stage = Stage(up=False)
     puller = stage.puller()
@@ -106,7 +106,7 @@ def test_without_a_connection():
     assert isinstance(result, ConnectionLost)
 
 
-@pytest.mark.rule("FETCH-10")
+@pytest.mark.rule("D-FETCH-10")
 def test_idleness():
     stage = Stage()
     puller = stage.puller()
@@ -119,7 +119,7 @@ def test_idleness():
     assert stage.sent() == ["SUB", "pull 1"]
 
 
-@pytest.mark.rule("FETCH-18")
+@pytest.mark.rule("D-FETCH-18")
 def test_errors_name_the_consumer():
     stage = Stage()
     error = stage.run(fetch(stage.puller(), 1), status(stage, 1, "503"))
@@ -141,7 +141,7 @@ def test_the_pin_goes_on_with_the_next_subscription():
     assert puller._idle[0].pin == "P"
 
 
-@pytest.mark.rule("FETCH-10")
+@pytest.mark.rule("D-FETCH-10")
 def test_many_fetches_at_once_and_one_after_the_other():
     stage = Stage()
     puller = stage.puller()
@@ -160,7 +160,7 @@ def test_many_fetches_at_once_and_one_after_the_other():
     assert len(stage.wire.connection.subscriptions.by_sid) == 2
 
 
-@pytest.mark.rule("FETCH-7")
+@pytest.mark.rule("D-FETCH-7")
 def test_a_client_that_is_closed_or_drained():
     stage = Stage()
     puller = stage.puller()
@@ -228,7 +228,7 @@ def test_refused(options):
     assert stage.sent() == []
 
 
-@pytest.mark.rule("CONSUME-30")
+@pytest.mark.rule("D-CONSUME-30")
 @pytest.mark.parametrize("nak", [False, True])
 def test_nak_on_exit(nak):
     assert consume(Stage().puller(), nak_on_exit=nak).nak_on_exit is nak

@@ -21,7 +21,7 @@ def sequences(batch):
     return [msg.metadata.stream_seq for msg in batch]
 
 
-@pytest.mark.rule("FETCH-8")
+@pytest.mark.rule("D-FETCH-8")
 @pytest.mark.rule("FETCH-13")
 def test_cancelled():
     """The pull is given back; what arrived, or was on its way, is for the next fetch."""
@@ -35,7 +35,7 @@ def test_cancelled():
     assert len(stage.wire.connection.subscriptions.by_sid) == 1
 
 
-@pytest.mark.rule("FETCH-8")
+@pytest.mark.rule("D-FETCH-8")
 def test_cancelled_with_enough_for_the_next_one():
     stage = Stage()
     puller = stage.puller()
@@ -57,7 +57,7 @@ def nested(stage, call, *script):
     return step
 
 
-@pytest.mark.rule("FETCH-8")
+@pytest.mark.rule("D-FETCH-8")
 def test_several_cancelled_at_once():
     """What arrived for any of them reaches the next fetch, in the order of delivery."""
     stage = Stage()
@@ -83,7 +83,7 @@ def test_several_cancelled_at_once():
     assert len(stage.wire.connection.subscriptions.by_sid) == 1
 
 
-@pytest.mark.rule("FETCH-8")
+@pytest.mark.rule("D-FETCH-8")
 def test_several_cancelled_with_messages_whose_order_nobody_knows():
     stage = Stage()
     puller = stage.puller()
@@ -149,7 +149,7 @@ def test_no_wait_at_max_ack_pending(count):
     assert stage.sent() == ["SUB", "pull 5", "pull 1", "UNSUB", "PING"]
 
 
-@pytest.mark.rule("FETCH-16")
+@pytest.mark.rule("D-FETCH-16")
 def test_a_handle_that_is_gone_ends_its_subscription():
     stage = Stage()
     puller = stage.puller()
@@ -162,7 +162,7 @@ def test_a_handle_that_is_gone_ends_its_subscription():
     assert (stage.sent(), stage.wire.connection.subscriptions.by_sid) == (["UNSUB"], {})
 
 
-@pytest.mark.rule("FETCH-16")
+@pytest.mark.rule("D-FETCH-16")
 def test_a_handle_without_subscriptions_has_nothing_to_end():
     stage = Stage()
     stage.puller()
@@ -173,7 +173,7 @@ def test_a_handle_without_subscriptions_has_nothing_to_end():
     assert stage.later == []
 
 
-@pytest.mark.rule("FETCH-16")
+@pytest.mark.rule("D-FETCH-16")
 def test_an_iteration_that_is_dropped_leaves_what_it_did_not_give_to_the_next_fetch():
     stage = Stage()
     puller = stage.puller()

@@ -176,7 +176,7 @@ def test_left_early(how):
 
 
 @pytest.mark.rule("FETCH-14")
-@pytest.mark.rule("FETCH-16")
+@pytest.mark.rule("D-FETCH-16")
 def test_left_early_and_the_next_fetch_comes_first():
     stage = Stage()
     puller = stage.puller()

@@ -54,7 +54,7 @@ def test_the_first_pull():
 @pytest.mark.rule("CONSUME-1")
 @pytest.mark.rule("CONSUME-3")
 @pytest.mark.rule("CONSUME-5")
-@pytest.mark.rule("CONSUME-7")
+@pytest.mark.rule("D-CONSUME-7")
 @pytest.mark.rule("CONSUME-8")
 @pytest.mark.rule("CONSUME-9")
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_messages_in_order():
     assert [int(msg.raw_reply.split(b".")[5]) for msg in taken] == [0, 1, 2, 3]
 
 
-@pytest.mark.rule("CONSUME-7")
+@pytest.mark.rule("D-CONSUME-7")
 @pytest.mark.parametrize(
     ("line", "pauses", "longest"),
     [(FULL, 9, 10.0), ("503", 7, 2.0), (SIZE, 9, 10.0)],
@@ -157,7 +157,7 @@ def test_pauses_double(line, pauses, longest):
     assert machine._pauses.ends_at == pytest.approx(now + 0.05)
 
 
-@pytest.mark.rule("CONSUME-7")
+@pytest.mark.rule("D-CONSUME-7")
 def test_a_new_connection_ends_the_pause():
     machine = consuming()
     for token in (1, 2, 3):
@@ -171,7 +171,7 @@ def test_a_new_connection_ends_the_pause():
     assert batches(machine) == [10]
 
 
-@pytest.mark.rule("CONSUME-7")
+@pytest.mark.rule("D-CONSUME-7")
 def test_a_pause_that_begins_when_a_message_is_taken():
     machine = consuming()
     for _ in range(9):
@@ -227,7 +227,7 @@ def test_overdue():
     assert batches(machine) == [10]
 
 
-@pytest.mark.rule("CONSUME-10")
+@pytest.mark.rule("D-CONSUME-10")
 def test_overdue_or_not_read():
     machine = consuming()
     machine.receive(beat(), 30.0)

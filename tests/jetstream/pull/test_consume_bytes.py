@@ -30,7 +30,7 @@ SMALL = [(1.0, A), (1.0, A), (1.0, A), (2.0, status(1, SIZE, 9, 100))]
 
 @pytest.mark.rule("PULL-13")
 @pytest.mark.rule("CONSUME-1")
-@pytest.mark.rule("CONSUME-12")
+@pytest.mark.rule("D-CONSUME-12")
 @pytest.mark.parametrize(
     ("name", "threshold", "steps", "pulls", "asked", "buffered", "deadline", "events"),
     [

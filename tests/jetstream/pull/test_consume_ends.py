@@ -84,14 +84,14 @@ def test_bytes_that_are_free_when_the_messages_have_come():
     assert [(body["batch"], body["max_bytes"]) for body in ordered(machine)] == [(2, 300)]
 
 
-@pytest.mark.rule("CONSUME-18")
+@pytest.mark.rule("D-CONSUME-18")
 def test_the_end_of_the_client():
     machine = consuming()
     assert machine.end(ConnectionClosed("x")) is True
     assert (machine.deadline, machine.ledger.open, machine.end()) == (None, [], False)
 
 
-@pytest.mark.rule("CONSUME-19")
+@pytest.mark.rule("D-CONSUME-19")
 def test_events_that_nobody_takes():
     machine = consuming()
     for number in range(1, 300):

@@ -76,9 +76,9 @@ TABLE = [  # answers to the lookups (None: there is none), when they were sent, 
 ]
 
 
-@pytest.mark.rule("CONSUME-21")
-@pytest.mark.rule("CONSUME-23")
-@pytest.mark.rule("CONSUME-24")
+@pytest.mark.rule("D-CONSUME-21")
+@pytest.mark.rule("D-CONSUME-23")
+@pytest.mark.rule("D-CONSUME-24")
 @pytest.mark.parametrize(("case", "answers", "lookups", "error"), TABLE)
 def test_no_responders(case, answers, lookups, error):
     played = Played().run(9.0, answers)
@@ -111,7 +111,7 @@ def test_silence(answers, lookups, error):
     assert type(played.machine.error) is (error or type(None))
 
 
-@pytest.mark.rule("CONSUME-24")
+@pytest.mark.rule("D-CONSUME-24")
 def test_reports_and_lookups_go_on_at_growing_intervals():
     played = Played().run(150.0, [HERE] * 99)
     assert not played.machine.ended
@@ -120,7 +120,7 @@ def test_reports_and_lookups_go_on_at_growing_intervals():
     assert told(played.machine) == ["ConsumerUnavailable"] * 5
 
 
-@pytest.mark.rule("CONSUME-23")
+@pytest.mark.rule("D-CONSUME-23")
 def test_what_came_before_can_be_taken():
     played = Played()
     machine = played.machine
@@ -130,7 +130,7 @@ def test_what_came_before_can_be_taken():
     assert [machine.pop(9.0) for _ in range(4)] == [A] * 4
 
 
-@pytest.mark.rule("CONSUME-24")
+@pytest.mark.rule("D-CONSUME-24")
 @pytest.mark.parametrize("proof", [A, beat(2)])
 def test_one_503_and_then_all_is_well(proof):
     machine = consuming(probe=Probe("$JS.API", "S", "C"))
@@ -142,7 +142,7 @@ def test_one_503_and_then_all_is_well(proof):
     assert {order.subject for order in machine.take_effects()} == {SUBJECT}
 
 
-@pytest.mark.rule("CONSUME-24")
+@pytest.mark.rule("D-CONSUME-24")
 def test_a_late_answer_to_an_earlier_lookup_does_not_count():
     played = Played().run(1.5, [NO_CONSUMER])
     assert len(played.replies) == 2
@@ -153,7 +153,7 @@ def test_a_late_answer_to_an_earlier_lookup_does_not_count():
     assert isinstance(played.machine.error, ConsumerNotFound)
 
 
-@pytest.mark.rule("CONSUME-24")
+@pytest.mark.rule("D-CONSUME-24")
 def test_an_answer_is_no_heartbeat():
     machine = consuming(probe=Probe("$JS.API", "S", "C"))
     machine.handle_timer(10.0)
@@ -162,7 +162,7 @@ def test_an_answer_is_no_heartbeat():
     assert machine.deadline == 20.0
 
 
-@pytest.mark.rule("CONSUME-24")
+@pytest.mark.rule("D-CONSUME-24")
 @pytest.mark.parametrize("what", ["lost", "draining", "stopped"])
 def test_nothing_is_looked_up_any_more(what):
     played = Played().run(0.9, [NO_CONSUMER])
@@ -179,7 +179,7 @@ def test_nothing_is_looked_up_any_more(what):
     assert (machine.ended, machine.has_effects) == (False, False)
 
 
-@pytest.mark.rule("CONSUME-21")
+@pytest.mark.rule("D-CONSUME-21")
 def test_gone_while_away():
     machine = consuming(probe=Probe("$JS.API", "S", "C"))
     machine.disconnected(1.0)

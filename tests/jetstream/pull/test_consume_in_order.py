@@ -116,7 +116,7 @@ def play(machine, steps):
             machine.receive(second, first)
 
 
-@pytest.mark.rule("ORDERED-6")
+@pytest.mark.rule("D-ORDERED-6")
 def test_it_uses_the_consumer_that_is_there():
     machine = new()
     assert machine.deadline is None
@@ -193,7 +193,7 @@ def test_not_lost(what, steps, pulls, events):
     assert machine.policy.cursor.ready
 
 
-@pytest.mark.rule("ORDERED-15")
+@pytest.mark.rule("D-ORDERED-15")
 def test_the_buffer_stays():
     machine = using()
     play(machine, [(1.0, message(1)), (1.0, message(2)), (1.0, message(4))])
@@ -205,7 +205,7 @@ def test_the_buffer_stays():
     assert seqs(machine) == [2, 3, 4]
 
 
-@pytest.mark.rule("ORDERED-15")
+@pytest.mark.rule("D-ORDERED-15")
 def test_a_counted_pull_of_this_consumer_still_corrects():
     machine = using(max_messages=2)
     play(machine, [(1.0, message(1)), (1.0, message(2))])
@@ -347,7 +347,7 @@ def test_no_more_tries():
     assert orders(machine) == ["delete 1", "create 2 1", "pull 2 10", "delete 2"]
 
 
-@pytest.mark.rule("CONSUME-27")
+@pytest.mark.rule("D-CONSUME-27")
 @pytest.mark.parametrize(("options", "kept"), [({}, 84), ({"max_bytes": 600}, 20)])
 def test_more_than_was_asked_for(options, kept):
     """What is dropped is missing from the numbers: the next consumer starts there."""
@@ -372,8 +372,8 @@ def test_other_errors_are_the_end(line):
     assert orders(machine) == ["delete 1"]
 
 
-@pytest.mark.rule("ORDERED-17")
-@pytest.mark.rule("ORDERED-19")
+@pytest.mark.rule("D-ORDERED-17")
+@pytest.mark.rule("D-ORDERED-19")
 def test_stop():
     machine = using()
     play(machine, [(1.0, message(1)), (1.0, message(2)), (1.0, message(3))])
@@ -387,7 +387,7 @@ def test_stop():
     assert machine.policy.cursor.start == 2
 
 
-@pytest.mark.rule("ORDERED-19")
+@pytest.mark.rule("D-ORDERED-19")
 def test_stop_before_anything_was_taken():
     machine = using()
     play(machine, [(1.0, message(7, 1)), (1.0, message(8, 2))])
@@ -395,7 +395,7 @@ def test_stop_before_anything_was_taken():
     assert machine.policy.cursor.start == 7
 
 
-@pytest.mark.rule("ORDERED-17")
+@pytest.mark.rule("D-ORDERED-17")
 def test_stop_after():
     machine = using(stop_after=3)
     play(machine, [(1.0, message(1)), (1.0, message(3))])
@@ -462,7 +462,7 @@ def asked(machine):
     return found
 
 
-@pytest.mark.rule("ORDERED-30")
+@pytest.mark.rule("D-ORDERED-30")
 def test_nothing_is_pulled_before_the_stream_is_known():
     machine = checked()
     play(machine, [(1.0, message(1)), (2.0, status(1, DELETED)), (2.1, created(2))])
@@ -473,7 +473,7 @@ def test_nothing_is_pulled_before_the_stream_is_known():
     assert (orders(machine), told(machine)) == (["pull 2 9"], ["ConsumerDeleted"])
 
 
-@pytest.mark.rule("ORDERED-31")
+@pytest.mark.rule("D-ORDERED-31")
 def test_the_stream_was_recreated():
     machine = checked()
     play(machine, [(1.0, message(70, 1)), (2.0, status(1, DELETED)), (2.1, created(2))])
@@ -491,8 +491,8 @@ def test_the_stream_was_recreated():
     assert told(machine) == []
 
 
-@pytest.mark.rule("ORDERED-19")
-@pytest.mark.rule("ORDERED-31")
+@pytest.mark.rule("D-ORDERED-19")
+@pytest.mark.rule("D-ORDERED-31")
 @pytest.mark.parametrize(("new", "start"), [([], 1), ([1], 1), ([1, 2], 1)])
 def test_what_was_not_taken_of_a_stream_that_is_gone(new, start):
     """Nobody gets that again: the next use starts in the stream that there is."""

@@ -8,7 +8,7 @@ from tests.jetstream.consumes import A, consuming
 from tests.jetstream.pulls import message
 
 
-@pytest.mark.rule("CONSUME-27")
+@pytest.mark.rule("D-CONSUME-27")
 @pytest.mark.parametrize("at_once", [1, 7, 500])
 def test_messages(at_once):
     machine = consuming(10, 5)
@@ -19,7 +19,7 @@ def test_messages(at_once):
     assert (machine._received, machine.ledger.messages) == (84, 0)
 
 
-@pytest.mark.rule("CONSUME-27")
+@pytest.mark.rule("D-CONSUME-27")
 def test_bytes():
     machine = consuming(max_bytes=10_000, threshold=5000)
     for _ in range(2000):
@@ -30,7 +30,7 @@ def test_bytes():
     assert machine.receive(message(1000), 2.0)
 
 
-@pytest.mark.rule("CONSUME-27")
+@pytest.mark.rule("D-CONSUME-27")
 def test_what_pulls_that_were_given_up_bring():
     """A server that was frozen for six heartbeats serves all pulls, late: nothing is lost."""
     machine = consuming(100, 50)
@@ -43,7 +43,7 @@ def test_what_pulls_that_were_given_up_bring():
     assert machine.pending() == 864
 
 
-@pytest.mark.rule("CONSUME-27")
+@pytest.mark.rule("D-CONSUME-27")
 def test_dropped_messages_do_not_count():
     machine = consuming(10, 5, stop_after=100)
     machine.receive_all([A] * 90, 1.0)

@@ -21,7 +21,7 @@ from tests.jetstream.consumes import (
 from tests.jetstream.pulls import batches, beat, status
 
 
-@pytest.mark.rule("CONSUME-11")
+@pytest.mark.rule("D-CONSUME-11")
 @pytest.mark.parametrize("line", ["503", BATCH, LEADER])
 def test_warnings_are_repeated(line):
     machine = consuming()
@@ -79,7 +79,7 @@ def test_pulls_that_overlap_do_not_put_silence_off():
     assert (batches(machine), machine.deadline) == ([10], 21.0)
 
 
-@pytest.mark.rule("CONSUME-11")
+@pytest.mark.rule("D-CONSUME-11")
 @pytest.mark.parametrize(
     ("steps", "events"),
     [
@@ -105,7 +105,7 @@ def test_warnings(steps, events):
     assert told(machine) == events
 
 
-@pytest.mark.rule("CONSUME-11")
+@pytest.mark.rule("D-CONSUME-11")
 def test_errors_carry_code_and_text():
     machine = consuming()
     machine.receive(status(1, BATCH), 1.0)

@@ -117,7 +117,7 @@ LOST = [  # inputs, how many messages the server says it has sent in vain
 ]
 
 
-@pytest.mark.rule("ORDERED-24")
+@pytest.mark.rule("D-ORDERED-24")
 @pytest.mark.parametrize(("steps", "lost"), LOST)
 def test_lost(steps, lost):
     fetcher = fetching()
@@ -150,7 +150,7 @@ def test_bytes(sizes, done, left):
     assert (fetcher.done, ready[-1], len(fetcher.take())) == (done, done, len(sizes))
 
 
-@pytest.mark.rule("FETCH-8")
+@pytest.mark.rule("D-FETCH-8")
 def test_what_comes_late_is_for_the_next_fetch():
     fetcher = fetching(3)
     fetcher.receive(message(100, 1), 1.0)
@@ -167,7 +167,7 @@ def test_what_comes_late_is_for_the_next_fetch():
     assert (fetcher.done, fetcher.has_effects, len(fetcher.take())) == (True, False, 1)
 
 
-@pytest.mark.rule("FETCH-8")
+@pytest.mark.rule("D-FETCH-8")
 @pytest.mark.parametrize(
     ("limit", "kept", "taken", "asked"),
     [
@@ -188,7 +188,7 @@ def test_what_was_kept_is_given_within_the_limit(limit, kept, taken, asked):
     assert len(fetcher.messages) == len(kept) - taken
 
 
-@pytest.mark.rule("FETCH-7")
+@pytest.mark.rule("D-FETCH-7")
 @pytest.mark.rule("FETCH-6")
 def test_begun_without_a_connection():
     fetcher = fetching(online=False)
@@ -204,7 +204,7 @@ def test_begun_without_a_connection():
     assert not fetcher.has_effects
 
 
-@pytest.mark.rule("FETCH-7")
+@pytest.mark.rule("D-FETCH-7")
 @pytest.mark.parametrize(
     ("error", "failure"),
     [(None, ConnectionClosed), (ConnectionLost("x"), ConnectionLost)],
@@ -216,7 +216,7 @@ def test_the_end_of_the_subscription(error, failure):
     assert fetcher.end() is False
 
 
-@pytest.mark.rule("FETCH-10")
+@pytest.mark.rule("D-FETCH-10")
 def test_idleness():
     fetcher = fetching()
     fetcher.receive(status(1, "404 No Messages"), 2.0)
@@ -257,7 +257,7 @@ def test_readiness():
 
 
 @pytest.mark.rule("FETCH-1")
-@pytest.mark.rule("FETCH-8")
+@pytest.mark.rule("D-FETCH-8")
 @pytest.mark.parametrize("size", [0, 250])
 @pytest.mark.parametrize("kept", [0, 1])
 @pytest.mark.parametrize("pins", [False, True])
@@ -291,7 +291,7 @@ def test_several_at_once_are_as_one_by_one(chunks, pins, kept, size, late):
     assert type(one.failure) is type(other.failure)
 
 
-@pytest.mark.rule("FETCH-8")
+@pytest.mark.rule("D-FETCH-8")
 def test_several_while_nobody_fetches():
     fetcher = Fetcher(INBOX)
     assert fetcher.receive_all([A, B], 1.0) is False

@@ -164,7 +164,7 @@ def test_an_iteration_is_woken_for_each_message(together):
     assert (fetcher.failure, fetcher.take()) == (None, [B])  # FETCH-9: it is not the first one
 
 
-@pytest.mark.rule("FETCH-15")
+@pytest.mark.rule("D-FETCH-15")
 @pytest.mark.parametrize("together", [False, True])
 @pytest.mark.parametrize("done", [False, True])
 def test_no_more_messages_are_kept_than_were_asked_for(together, done):
@@ -184,7 +184,7 @@ def test_no_more_messages_are_kept_than_were_asked_for(together, done):
     assert fetcher.take() == flood[:3]
 
 
-@pytest.mark.rule("FETCH-15")
+@pytest.mark.rule("D-FETCH-15")
 def test_no_more_bytes_are_kept_than_were_asked_for():
     fetcher = Fetcher(INBOX)
     fetcher.start(template(), 1_000_000, 1000, 30.0, 0.0)
@@ -193,7 +193,7 @@ def test_no_more_bytes_are_kept_than_were_asked_for():
     assert (taken[0], len(fetcher.messages), fetcher.dropped) == (True, 2, 3)
 
 
-@pytest.mark.rule("FETCH-15")
+@pytest.mark.rule("D-FETCH-15")
 def test_before_the_first_fetch_next_to_nothing_is_kept():
     fetcher = Fetcher(INBOX)
     fetcher.receive_all([A] * 1000, 0.0)

@@ -212,7 +212,7 @@ def test_several_at_once(count):
     assert [other.knows(b"%d" % token) for token in (1, 2)] == [True, True]
 
 
-@pytest.mark.rule("CONSUME-27")
+@pytest.mark.rule("D-CONSUME-27")
 def test_what_was_given_up_is_counted():
     ledger = Ledger()
     for token, ends_at in [(b"1", 10.0), (b"2", 20.0), (b"3", 30.0)]:

@@ -67,7 +67,7 @@ def test_others_have_their_turn():
     assert stage.checkpoints == 3
 
 
-@pytest.mark.rule("CONSUME-17")
+@pytest.mark.rule("D-CONSUME-17")
 def test_next():
     stage, consuming = begin()
     msg = stage.run(consuming.next(), messages(stage, 1, at=1.0))
@@ -83,7 +83,7 @@ def test_next():
     assert isinstance(lost, TimeoutExpired)
 
 
-@pytest.mark.rule("CONSUME-17")
+@pytest.mark.rule("D-CONSUME-17")
 def test_cancelled():
     stage, consuming = begin()
     assert isinstance(stage.run(consuming.next(timeout=1.0), cancel), Cancelled)
@@ -91,7 +91,7 @@ def test_cancelled():
     assert stage.run(consuming.next()).metadata.stream_seq == 1
 
 
-@pytest.mark.rule("CONSUME-7")
+@pytest.mark.rule("D-CONSUME-7")
 def test_a_pause_that_begins_when_a_message_is_taken():
     stage, consuming = begin(4)
     messages(stage, 1, 2, 3)()
@@ -104,7 +104,7 @@ def test_a_pause_that_begins_when_a_message_is_taken():
 
 
 @pytest.mark.rule("CONSUME-6")
-@pytest.mark.rule("CONSUME-18")
+@pytest.mark.rule("D-CONSUME-18")
 def test_a_consumer_that_is_deleted():
     stage, consuming = begin()
     messages(stage, 1)()
@@ -212,7 +212,7 @@ def test_run():
     assert (seen, consuming.closed) == ([1, 2], True)
 
 
-@pytest.mark.rule("CONSUME-18")
+@pytest.mark.rule("D-CONSUME-18")
 def test_the_end_of_the_client():
     stage, consuming = begin()
     assert stage.run(numbers(consuming), lambda: stage.wire.tell("close")) == []
@@ -223,7 +223,7 @@ def test_the_end_of_the_client():
     assert isinstance(result, ConnectionClosed)
 
 
-@pytest.mark.rule("CONSUME-17")
+@pytest.mark.rule("D-CONSUME-17")
 @pytest.mark.rule("CONSUME-8")
 def test_events():
     stage, consuming = begin()

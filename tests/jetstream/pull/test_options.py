@@ -73,7 +73,7 @@ def test_for_the_first(expires, heartbeat):
     assert (template.expires, template.heartbeat, template.pinned) == (expires, heartbeat, True)
 
 
-@pytest.mark.rule("FETCH-17")
+@pytest.mark.rule("D-FETCH-17")
 @pytest.mark.parametrize(
     ("config", "seconds"),
     [
@@ -160,7 +160,7 @@ def test_refused(make, options, rule):
     assert caught.value.rule == rule
 
 
-@pytest.mark.rule("PULL-15")
+@pytest.mark.rule("D-PULL-15")
 @pytest.mark.parametrize("call", ["fetch", "next", "consume"])
 def test_an_option_that_there_is_not(call):
     check_options(call, {})
@@ -170,7 +170,7 @@ def test_an_option_that_there_is_not(call):
     options = [name for name in signature(getattr(Consumer, call)).parameters if name != "self"]
     assert options.pop() == "priority"  # the rest
     known = ", ".join([*options, *PRIORITY])
-    assert str(caught.value) == f"{call} has no option 'timeout'; it has {known} (PULL-15)"
+    assert str(caught.value) == f"{call} has no option 'timeout'; it has {known} (D-PULL-15)"
 
 
 TEXTS = [

@@ -17,7 +17,7 @@ def presence():
     return Presence(Probe("$JS.API", "S", "C"))
 
 
-@pytest.mark.rule("CONSUME-21")
+@pytest.mark.rule("D-CONSUME-21")
 def test_the_second_503_in_a_row():
     tested = presence()
     assert [tested.absent(now) for now in (1.0, 1.1, 1.2)] == [False, True, False]
@@ -29,7 +29,7 @@ def test_the_second_503_in_a_row():
     assert tested.absent(2.1)
 
 
-@pytest.mark.rule("CONSUME-24")
+@pytest.mark.rule("D-CONSUME-24")
 def test_each_request_has_a_reply_subject_of_its_own():
     tested = presence()
     subject = b"$JS.API.CONSUMER.INFO.S.C"
@@ -46,7 +46,7 @@ def test_a_missed_heartbeat():
     assert (tested.due, tested.doubted) == (11.0, True)
 
 
-@pytest.mark.rule("CONSUME-24")
+@pytest.mark.rule("D-CONSUME-24")
 def test_lookups_at_growing_intervals():
     tested = presence()
     started = []
@@ -59,7 +59,7 @@ def test_lookups_at_growing_intervals():
     assert tested.silent(400.0)
 
 
-@pytest.mark.rule("CONSUME-24")
+@pytest.mark.rule("D-CONSUME-24")
 def test_unanswered_lookups():
     tested = presence()
     assert tested.silent(0.0)
@@ -68,7 +68,7 @@ def test_unanswered_lookups():
     assert sent == [1, 2, 3, 4, 10, 11, 12, 13, 14, 30, 31, 32, 33, 34]
 
 
-@pytest.mark.rule("CONSUME-23")
+@pytest.mark.rule("D-CONSUME-23")
 def test_gone():
     tested = presence()
     tested.silent(0.0)
@@ -77,7 +77,7 @@ def test_gone():
     assert isinstance(tested.receive(answer(NO_CONSUMER)), ConsumerNotFound)
 
 
-@pytest.mark.rule("CONSUME-24")
+@pytest.mark.rule("D-CONSUME-24")
 def test_a_lost_connection_ends_the_lookup():
     tested = presence()
     tested.silent(0.0)
@@ -98,7 +98,7 @@ def test_without_a_probe_nothing_is_looked_up():
     assert (tested.due, tested.receive(answer(NO_CONSUMER))) == (None, None)
 
 
-@pytest.mark.rule("CONSUME-11")
+@pytest.mark.rule("D-CONSUME-11")
 def test_reports():
     tested = presence()
     assert [tested.reports(each, 0.0) for each in (ABSENT, ABSENT, LEADER, REFUSED, REFUSED)] == [

@@ -15,7 +15,7 @@ def room(limit=10, by_bytes=False, given_up=0):
     return Room(limit, by_bytes, ledger), ledger
 
 
-@pytest.mark.rule("CONSUME-27")
+@pytest.mark.rule("D-CONSUME-27")
 @pytest.mark.parametrize(
     ("limit", "by_bytes", "given_up", "most"),
     [
@@ -36,7 +36,7 @@ def test_how_much_fits(limit, by_bytes, given_up, most):
     assert not tested.takes(most + 1)
 
 
-@pytest.mark.rule("CONSUME-27")
+@pytest.mark.rule("D-CONSUME-27")
 def test_late_messages_are_expected_for_a_while():
     tested, ledger = room()
     tested.pulled(30.0, 0.0)

@@ -88,7 +88,7 @@ def test_silence_is_watched_again_after_a_reconnect():
     assert isinstance(stage.run(subscription.events.next(), timer(stage, 45.0)), PushWarning)
 
 
-@pytest.mark.rule("PUSH-11")
+@pytest.mark.rule("D-PUSH-11")
 def test_dropped():
     stage, subscription = begin(max_messages=2)
     messages(stage, 1, 2, 3, 4)()

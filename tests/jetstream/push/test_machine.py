@@ -102,7 +102,7 @@ SILENCE = [  # what happens, inputs, deadline, events
 @pytest.mark.rule("PUSH-1")
 @pytest.mark.rule("PUSH-2")
 @pytest.mark.rule("PUSH-3")
-@pytest.mark.rule("PUSH-4")
+@pytest.mark.rule("D-PUSH-4")
 @pytest.mark.parametrize(
     ("steps", "deadline", "events"), [pytest.param(*row[1:], id=row[0]) for row in SILENCE]
 )
@@ -280,7 +280,7 @@ FLOW = [  # what happens, inputs, what is answered
 @pytest.mark.rule("PUSH-7")
 @pytest.mark.rule("PUSH-8")
 @pytest.mark.rule("PUSH-9")
-@pytest.mark.rule("PUSH-17")
+@pytest.mark.rule("D-PUSH-17")
 @pytest.mark.parametrize(("steps", "expected"), [pytest.param(*row[1:], id=row[0]) for row in FLOW])
 def test_flow_control(steps, expected):
     machine = pushing(flow_control=True)
@@ -307,7 +307,7 @@ def test_requests_do_not_pile_up():
     assert len(machine._requests) == 1
 
 
-@pytest.mark.rule("PUSH-11")
+@pytest.mark.rule("D-PUSH-11")
 @pytest.mark.parametrize(
     ("options", "sizes", "kept"),
     [
@@ -337,7 +337,7 @@ def test_limits(options, sizes, kept, together):
     assert machine._bytes == 0
 
 
-@pytest.mark.rule("PUSH-11")
+@pytest.mark.rule("D-PUSH-11")
 @pytest.mark.parametrize(("flow_control", "messages"), [(False, MAX_MESSAGES), (True, 0)])
 def test_default_limits(flow_control, messages):
     machine = Push(flow_control=flow_control)
@@ -345,7 +345,7 @@ def test_default_limits(flow_control, messages):
 
 
 @pytest.mark.rule("PUSH-5")
-@pytest.mark.rule("PUSH-11")
+@pytest.mark.rule("D-PUSH-11")
 def test_what_was_dropped_is_a_gap():
     machine = pushing(max_messages=2)
     for number in (1, 2, 3, 4):
@@ -436,7 +436,7 @@ def test_a_stored_status_is_a_message(line, headers, tokens, together):
     )
 
 
-@pytest.mark.rule("PUSH-17")
+@pytest.mark.rule("D-PUSH-17")
 @pytest.mark.parametrize("reply", [b"admin.delete", b"_INBOX.x", b"$JS.FC", b"$JS.API.INFO"])
 @pytest.mark.parametrize("line", LINES)
 def test_a_status_with_the_reply_of_others_is_not_from_the_server(line, reply):

@@ -202,7 +202,7 @@ def test_several_messages_at_once():
     assert (seqs(machine), told(machine)) == ([1, 2, 3], ["MessagesMissed"])
 
 
-@pytest.mark.rule("ORDPUSH-4")
+@pytest.mark.rule("D-ORDPUSH-4")
 def test_messages_before_the_answer():
     machine = new()
     machine.connected(0.0)
@@ -216,7 +216,7 @@ def test_messages_before_the_answer():
     assert machine.events.items == []
 
 
-@pytest.mark.rule("ORDPUSH-4")
+@pytest.mark.rule("D-ORDPUSH-4")
 def test_too_much_before_the_answer_is_a_gap():
     machine = new()
     machine.connected(0.0)
@@ -229,7 +229,7 @@ def test_too_much_before_the_answer_is_a_gap():
     assert orders(machine)[-1] == "create 2 from 9"
 
 
-@pytest.mark.rule("ORDPUSH-4")
+@pytest.mark.rule("D-ORDPUSH-4")
 def test_what_came_before_an_answer_that_was_an_error():
     machine = new()
     machine.connected(0.0)
@@ -242,7 +242,7 @@ def test_what_came_before_an_answer_that_was_an_error():
     assert (orders(machine)[-1], seqs(machine)) == ("create 2", [])
 
 
-@pytest.mark.rule("ORDPUSH-6")
+@pytest.mark.rule("D-ORDPUSH-6")
 def test_no_room():
     machine = using(max_messages=2)
     for msg in (M[1], M[2], M[3]):
@@ -253,7 +253,7 @@ def test_no_room():
     assert (told(machine), orders(machine)) == (["MessagesMissed"], FROM_3)
 
 
-@pytest.mark.rule("ORDPUSH-7")
+@pytest.mark.rule("D-ORDPUSH-7")
 def test_flow_control():
     machine = using()
     for msg in (M[1], flow(A), M[2], flow(B)):
@@ -356,7 +356,7 @@ def checking():
     return machine
 
 
-@pytest.mark.rule("ORDPUSH-12")
+@pytest.mark.rule("D-ORDPUSH-12")
 @pytest.mark.parametrize("how", ["the same", "nobody there", "no answer"])
 def test_what_comes_before_the_stream_is_known_waits(how):
     machine = checking()
@@ -371,7 +371,7 @@ def test_what_comes_before_the_stream_is_known_waits(how):
     assert (seqs(machine), told(machine)) == ([70, 71, 72], [])
 
 
-@pytest.mark.rule("ORDPUSH-12")
+@pytest.mark.rule("D-ORDPUSH-12")
 def test_a_status_before_the_stream_is_known_waits():
     machine = checking()
     play(machine, [(2.3, status("409 Consumer Deleted", serial=2)), (2.4, stream(2, T[1]))])
@@ -379,8 +379,8 @@ def test_a_status_before_the_stream_is_known_waits():
     assert orders(machine) == ["move to d3", "delete 2", "create 3 from 72"]
 
 
-@pytest.mark.rule("ORDERED-31")
-@pytest.mark.rule("ORDPUSH-12")
+@pytest.mark.rule("D-ORDERED-31")
+@pytest.mark.rule("D-ORDPUSH-12")
 def test_the_stream_was_recreated():
     machine = checking()
     assert machine.receive(stream(2, T[4]), 2.5)

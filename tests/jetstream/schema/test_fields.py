@@ -246,18 +246,18 @@ def test_answers_that_are_wrong(raw, text):
         Trip.from_json(raw)
 
 
-@pytest.mark.rule("JSAPI-3")
+@pytest.mark.rule("D-JSAPI-3")
 def test_wrong_values_name_class_field_and_value():
     with pytest.raises(InvalidValue) as error:
         Trip(seats=True)
-    assert str(error.value) == "Trip.seats: True is not a whole number (JSAPI-3)"
+    assert str(error.value) == "Trip.seats: True is not a whole number (D-JSAPI-3)"
     trip = Trip(seats=5)
     with pytest.raises(InvalidValue):
         trip.seats = "6"
     assert trip.seats == 5
 
 
-@pytest.mark.rule("JSAPI-3")
+@pytest.mark.rule("D-JSAPI-3")
 def test_lists_are_looked_at_again_when_they_are_sent():
     trip = Trip()
     trip.stops.append(5)
@@ -265,7 +265,7 @@ def test_lists_are_looked_at_again_when_they_are_sent():
         trip.to_json()
 
 
-@pytest.mark.rule("JSAPI-4")
+@pytest.mark.rule("D-JSAPI-4")
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
@@ -281,14 +281,14 @@ def test_lists_are_looked_at_again_when_they_are_sent():
 def test_unknown_fields_are_refused_with_the_nearest(name, hint):
     with pytest.raises(InvalidValue) as error:
         Trip(**{name: 1})
-    assert str(error.value) == f"Trip has no field {name!r}{hint} (JSAPI-4)"
+    assert str(error.value) == f"Trip has no field {name!r}{hint} (D-JSAPI-4)"
     with pytest.raises(InvalidValue):
         setattr(Trip(), name, 1)
     with pytest.raises(AttributeError, match=f"Trip has no field '{name}'"):
         getattr(Trip(), name)
 
 
-@pytest.mark.rule("JSAPI-4")
+@pytest.mark.rule("D-JSAPI-4")
 def test_a_part_of_a_name_is_near():
     class Ticket(Fields):
         FIELDS = (Field("price", COUNT, "How much."), Field("passenger_name", TEXT, "Whose."))
@@ -297,7 +297,7 @@ def test_a_part_of_a_name_is_near():
         Ticket(passenger="x")
 
 
-@pytest.mark.rule("JSAPI-7")
+@pytest.mark.rule("D-JSAPI-7")
 def test_of():
     assert Trip.of(None, {"seats": 5}) == Trip(seats=5)
     given = Trip(name="a", stops=["x"], extra={"wings": 2})
@@ -311,16 +311,16 @@ def test_of():
     assert raw == {"takes": 5, "wings": 2}
 
 
-@pytest.mark.rule("JSAPI-7")
+@pytest.mark.rule("D-JSAPI-7")
 @pytest.mark.parametrize(
     ("config", "text"),
     [
-        ({"seats": "5"}, r"Trip.seats: '5' is not a whole number \(JSAPI-3\)"),
+        ({"seats": "5"}, r"Trip.seats: '5' is not a whole number \(D-JSAPI-3\)"),
         (
             "north",
-            r"'north' is neither a Trip nor a dict; .* keyword: name='north' \(JSAPI-3\)",
+            r"'north' is neither a Trip nor a dict; .* keyword: name='north' \(D-JSAPI-3\)",
         ),
-        (Leg(), r"Leg\(\) is neither a Trip nor a dict \(JSAPI-3\)"),
+        (Leg(), r"Leg\(\) is neither a Trip nor a dict \(D-JSAPI-3\)"),
     ],
 )
 def test_of_what_is_wrong(config, text):

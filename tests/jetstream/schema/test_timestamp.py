@@ -123,7 +123,7 @@ GIVEN = [  # what users give, nanoseconds
 ]
 
 
-@pytest.mark.rule("TIME-6")
+@pytest.mark.rule("D-TIME-6")
 @pytest.mark.parametrize(("value", "ns"), GIVEN)
 def test_of_what_users_give(value, ns):
     assert Timestamp.of(value) == Timestamp(ns)
@@ -132,7 +132,7 @@ def test_of_what_users_give(value, ns):
 NO_TIME = "is neither RFC 3339 text nor a Timestamp, an aware datetime or nanoseconds"
 
 
-@pytest.mark.rule("TIME-6")
+@pytest.mark.rule("D-TIME-6")
 @pytest.mark.parametrize(
     ("value", "why"),
     [
@@ -150,7 +150,7 @@ NO_TIME = "is neither RFC 3339 text nor a Timestamp, an aware datetime or nanose
 def test_of_what_is_no_time(value, why):
     with pytest.raises(InvalidValue, match=why) as error:
         Timestamp.of(value)
-    assert error.value.rule == "TIME-6"
+    assert error.value.rule == "D-TIME-6"
 
 
 def test_of_a_time_without_a_date():

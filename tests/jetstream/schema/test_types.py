@@ -106,7 +106,7 @@ GOOD = [  # kind, what the user gives, the attribute, JSON
 ]
 
 
-@pytest.mark.rule("JSAPI-1", "JSAPI-3", "JSAPI-8")
+@pytest.mark.rule("JSAPI-1", "D-JSAPI-3", "JSAPI-8")
 @pytest.mark.parametrize(("kind", "given", "value", "json"), GOOD)
 def test_checked_and_encoded(kind, given, value, json):
     checked = kind.check(given)
@@ -162,7 +162,7 @@ BAD = [  # kind, what the user gives, what is wrong
         TIME,
         1.5,
         "is not a time: 1.5 is neither RFC 3339 text nor a Timestamp, an aware datetime or"
-        " nanoseconds (TIME-6)",
+        " nanoseconds (D-TIME-6)",
     ),
     (CHOICE, "young", "is not one of old, new"),
     (CHOICE, "", "is not one of old, new"),
@@ -183,7 +183,7 @@ BAD = [  # kind, what the user gives, what is wrong
 ]
 
 
-@pytest.mark.rule("JSAPI-3")
+@pytest.mark.rule("D-JSAPI-3")
 @pytest.mark.parametrize(("kind", "value", "why"), BAD)
 def test_what_users_get_wrong(kind, value, why):
     with pytest.raises(TypeMismatch) as error:
@@ -192,7 +192,7 @@ def test_what_users_get_wrong(kind, value, why):
 
 
 def test_a_wrong_dict_for_an_object_is_named_by_its_class():
-    with pytest.raises(InvalidValue, match=r"Point\.x: 'a' is not a whole number \(JSAPI-3\)"):
+    with pytest.raises(InvalidValue, match=r"Point\.x: 'a' is not a whole number \(D-JSAPI-3\)"):
         Object(Point).check({"x": "a"})
 
 

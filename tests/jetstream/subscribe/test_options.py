@@ -40,7 +40,7 @@ NAMES = [  # what is asked for; name, durable, queue
 ]
 
 
-@pytest.mark.rule("JSSUB-3", "JSSUB-6", "JSSUB-8")
+@pytest.mark.rule("JSSUB-3", "JSSUB-6", "D-JSSUB-8")
 @pytest.mark.parametrize(("asked", "name", "durable", "queue"), NAMES)
 def test_the_name_of_the_consumer(asked, name, durable, queue):
     made = wanted(**asked)
@@ -116,8 +116,8 @@ REFUSED = [  # what is asked for; error, its text or rule
     ({"delete_on_end": 1}, InvalidValue, "delete_on_end 1 is neither True nor False"),
     ({"filter_subject": "s.b"}, InvalidValue, "subject 's.a' conflicts with filter_subject 's.b'"),
     ({"max_waiting": 5}, InvalidValue, "max_waiting=5 is for pull consumers"),
-    ({"max_batch": 5}, InvalidValue, "(JSSUB-4)"),
-    ({"priority_groups": ["g"], "priority_policy": "overflow"}, InvalidValue, "(JSSUB-4)"),
+    ({"max_batch": 5}, InvalidValue, "(D-JSSUB-4)"),
+    ({"priority_groups": ["g"], "priority_policy": "overflow"}, InvalidValue, "(D-JSSUB-4)"),
     ({"flow_control": True}, InvalidValue, "(CONS-14)"),
     ({"idle_heartbeat": 0.05}, InvalidValue, "(CONS-13)"),
     ({"deliver_policy": "by_start_sequence"}, InvalidValue, "(CONS-7)"),
@@ -126,7 +126,7 @@ REFUSED = [  # what is asked for; error, its text or rule
 
 
 @pytest.mark.rule(
-    "JSSUB-1", "JSSUB-4", "JSSUB-5", "JSSUB-6", "JSSUB-7", "JSSUB-8", "BIND-8", "BIND-9"
+    "JSSUB-1", "D-JSSUB-4", "JSSUB-5", "JSSUB-6", "JSSUB-7", "D-JSSUB-8", "BIND-8", "BIND-9"
 )
 @pytest.mark.parametrize(("asked", "error", "text"), REFUSED)
 def test_invalid_options(asked, error, text):
@@ -136,7 +136,7 @@ def test_invalid_options(asked, error, text):
     assert isinstance(caught.value, LocalError)
 
 
-@pytest.mark.rule("JSSUB-4")
+@pytest.mark.rule("D-JSSUB-4")
 def test_zeros_of_pull_fields_are_accepted():
     made = wanted(max_waiting=0, max_batch=0, priority_policy="none")
     assert made.given == ["max_waiting", "max_batch", "priority_policy"]
@@ -254,13 +254,13 @@ def test_heartbeat_of_an_ordered_subscription_can_be_set():
     assert in_order(idle_heartbeat=2.0).heartbeat == 2.0
 
 
-@pytest.mark.rule("JSSUB-1", "JSSUB-4", "JSSUB-7", "JSSUB-14")
+@pytest.mark.rule("JSSUB-1", "D-JSSUB-4", "JSSUB-7", "JSSUB-14")
 @pytest.mark.parametrize(
     ("asked", "error", "text"),
     [
         ({"subject": ""}, InvalidValue, "(JSSUB-1)"),
         ({"subject": "a b"}, InvalidSubject, "'a b'"),
-        ({"max_batch": 5}, InvalidValue, "(JSSUB-4)"),
+        ({"max_batch": 5}, InvalidValue, "(D-JSSUB-4)"),
         ({"filter_subject": "s.b"}, InvalidValue, "(JSSUB-7)"),
         ({"idle_heartbeat": 0.01}, InvalidValue, "(CONS-13)"),
         ({"max_ack_pending": 5}, InvalidValue, "(CONS-12)"),

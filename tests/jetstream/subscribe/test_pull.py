@@ -136,7 +136,7 @@ REFUSED = [
 
 
 @pytest.mark.rule("PSUB-1")
-@pytest.mark.rule("PSUB-3")
+@pytest.mark.rule("D-PSUB-3")
 @pytest.mark.rule("PSUB-4")
 @pytest.mark.parametrize(("options", "kind", "text"), REFUSED)
 def test_invalid_options(options, kind, text):
@@ -376,7 +376,7 @@ def test_invalid_numbers(batch, timeout):
     assert stage.quiet()
 
 
-@pytest.mark.rule("PSUB-10")
+@pytest.mark.rule("D-PSUB-10")
 def test_a_canceled_fetch():
     stage, sub = begin([message(1), message(2)])
     wait = stage.wait
@@ -481,7 +481,7 @@ MISSING = [  # how the consumer is named, what becomes of the creation; whether 
 ]
 
 
-@pytest.mark.rule("JSSUB-17")
+@pytest.mark.rule("D-JSSUB-17")
 @pytest.mark.parametrize(("named", "answer", "error", "looked"), MISSING)
 def test_a_creation_without_an_answer(named, answer, error, looked):
     stage = Stage(*[NOT_FOUND] * len(named), answer)
@@ -496,7 +496,7 @@ def test_a_creation_without_an_answer(named, answer, error, looked):
     assert [each for each in asked if each in expected] == (expected if looked else [])
 
 
-@pytest.mark.rule("JSSUB-17")
+@pytest.mark.rule("D-JSSUB-17")
 def test_it_is_cancelled():
     stage = Stage(SILENCE, SILENCE)
 

@@ -184,7 +184,7 @@ ERRORS = [  # what is asked for; what is answered; the error, what was sent
 ]
 
 
-@pytest.mark.rule("JSSUB-1", "JSSUB-3", "JSSUB-10", "JSSUB-12")
+@pytest.mark.rule("JSSUB-1", "JSSUB-3", "JSSUB-10", "D-JSSUB-12")
 @pytest.mark.parametrize(("asked", "answers", "name", "sent"), ERRORS)
 def test_errors_leave_no_subscription_or_consumer(asked, answers, name, sent):
     stage, error, log = begin(*answers, **asked)
@@ -204,7 +204,7 @@ OURS = consumer(TOKEN, deliver_subject=FIRST)
 CREATED = [f"SUB {FIRST}", f"CONSUMER.CREATE.S.{TOKEN}.s.a", "UNSUB"]
 
 
-@pytest.mark.rule("JSSUB-12")
+@pytest.mark.rule("D-JSSUB-12")
 def test_no_answer_to_the_create_request():
     stage, error, log = begin(SILENCE, OURS, DONE, stream="S")
     assert isinstance(error, TimeoutExpired)
@@ -216,7 +216,7 @@ def test_no_answer_to_the_create_request():
     assert left(stage) == []
 
 
-@pytest.mark.rule("JSSUB-12")
+@pytest.mark.rule("D-JSSUB-12")
 def test_a_call_that_is_canceled():
     stage = Listener(SILENCE, OURS, DONE)
     stage.cancel_at = 1
@@ -229,7 +229,7 @@ def test_a_call_that_is_canceled():
     assert stage.answers == []
 
 
-@pytest.mark.rule("JSSUB-12")
+@pytest.mark.rule("D-JSSUB-12")
 def test_filters_that_the_server_ignores():
     stage, error, log = begin(consumer(), OURS, DONE, stream="S", filter_subjects=["s.a", "s.b"])
     assert isinstance(error, errors.FilterIgnored)
@@ -238,7 +238,7 @@ def test_filters_that_the_server_ignores():
     assert left(stage) == []
 
 
-@pytest.mark.rule("JSSUB-12")
+@pytest.mark.rule("D-JSSUB-12")
 def test_the_client_is_closed_meanwhile():
     stage = Listener(SILENCE)
     stage.wire.connection.options.max_reconnects = 0
@@ -405,7 +405,7 @@ def test_without_a_connection_the_subscription_waits():
     assert messages._machine._online
 
 
-@pytest.mark.rule("CONSUME-30")
+@pytest.mark.rule("D-CONSUME-30")
 @pytest.mark.parametrize("nak", [False, True])
 @pytest.mark.parametrize("answers", [[ABSENT, consumer()], [consumer(deliver_subject="d")]])
 def test_nak_on_exit(answers, nak):

@@ -59,14 +59,14 @@ ENCODE = [
     (lambda: encode.pub("a b"), ("InvalidSubject", "SUBJ-4")),
     (lambda: encode.pub("a\r\nPUB b 0\r\n"), ("InvalidSubject", "SUBJ-4")),
     (lambda: encode.pub("a", reply="*"), ("InvalidSubject", "SUBJ-2")),
-    (lambda: encode.pub("a", "text"), ("InvalidValue", "ENC-6")),
-    (lambda: encode.pub("a", 5), ("InvalidValue", "ENC-6")),
+    (lambda: encode.pub("a", "text"), ("InvalidValue", "D-ENC-6")),
+    (lambda: encode.pub("a", 5), ("InvalidValue", "D-ENC-6")),
     (lambda: encode.pub("a", headers={"K": "a\r\nB: c"}), ("InvalidHeader", "HDR-10")),
-    (lambda: encode.sub("a", -1), ("InvalidValue", "ENC-7")),
-    (lambda: encode.sub("a", True), ("InvalidValue", "ENC-7")),
-    (lambda: encode.sub("a", "1"), ("InvalidValue", "ENC-7")),
+    (lambda: encode.sub("a", -1), ("InvalidValue", "D-ENC-7")),
+    (lambda: encode.sub("a", True), ("InvalidValue", "D-ENC-7")),
+    (lambda: encode.sub("a", "1"), ("InvalidValue", "D-ENC-7")),
     (lambda: encode.sub("a", 1, queue="q r"), ("InvalidSubject", "SUBJ-5")),
-    (lambda: encode.unsub(1, after=-1), ("InvalidValue", "ENC-7")),
+    (lambda: encode.unsub(1, after=-1), ("InvalidValue", "D-ENC-7")),
 ]
 
 
