@@ -7,6 +7,8 @@ module imports only what MicroPython has as well, and nothing that is outside th
 from __future__ import annotations
 
 import ast
+import importlib
+import inspect
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -141,3 +143,21 @@ def test_importing_a_package_stays_cheap(package):
         [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True
     )
     assert (HEAVY | LATER).isdisjoint(run.stdout.split())
+
+
+def slotted_classes() -> list[type]:
+    """Return the classes of the core that declare slots."""
+    modules = [importlib.import_module(dotted(path)) for path in MODULES]
+    found = [each for module in modules for each in vars(module).values() if inspect.isclass(each)]
+    return sorted({each for each in found if "__slots__" in vars(each)}, key=repr)
+
+
+def test_no_class_takes_the_name_of_an_attribute_of_its_base():
+    """Both would mean the same attribute: the base would act on a value that is not its own."""
+    repeated = [
+        f"{cls.__module__}.{cls.__name__}.{name} is declared by {base.__name__}"
+        for cls in slotted_classes()
+        for base in cls.__mro__[1:]
+        for name in set(vars(cls)["__slots__"]) & set(vars(base).get("__slots__", ()))
+    ]
+    assert repeated == []

@@ -85,7 +85,7 @@ class Subscriptions:
             return
         online = self._bus.online
         if after > receiver.received:
-            receiver.limit = after
+            receiver.max_received = after
             if online:
                 self._outbound.add(encode.unsub(sid, after=after - receiver.received_before))
             return
@@ -174,8 +174,8 @@ class Subscriptions:
     def _deliver_run(self, msgs: list[Msg], now: float) -> None:
         receiver = self.by_sid.get(msgs[0].sid)
         if receiver is not None:
-            if receiver.limit:
-                msgs = msgs[: receiver.limit - receiver.received]
+            if receiver.max_received:
+                msgs = msgs[: receiver.max_received - receiver.received]
             receiver.received += len(msgs)
             self._delivered(receiver, receiver.receive_all(msgs, now))
 
@@ -184,7 +184,7 @@ class Subscriptions:
             self._bus.ready.append(receiver)
         if receiver.deadline is not None:
             self._bus.timers.arm(receiver)
-        if receiver.received == receiver.limit:  # SUB-3
+        if receiver.received == receiver.max_received:  # SUB-3
             self.end(receiver)
 
     def report_drops(self) -> None:
@@ -205,8 +205,8 @@ class Subscriptions:
         """Subscribe again on a new transport."""
         for receiver in self.receivers():
             self._send_sub(receiver)
-            if receiver.limit:
-                left = receiver.limit - receiver.received  # SUB-2
+            if receiver.max_received:
+                left = receiver.max_received - receiver.received  # SUB-2
                 self._outbound.add(encode.unsub(receiver.sid, after=left))
             receiver.connected(now)
 

@@ -159,8 +159,8 @@ class Receiver(Waitable):
     """What a subscription delivers to: a Mailbox, or a machine that does more than queue.
 
     `received` counts all messages, `received_before` those before the last SUB; the subscription
-    ends when `received` reaches `limit`. When `ended`, nothing more will come, and `error` says
-    why, if it was not on purpose. A machine adds itself to `busy` when it has orders for the
+    ends when `received` reaches `max_received`. When `ended`, no more messages arrive, and `error`
+    says why, unless it was on purpose. A machine adds itself to `busy` when it has effects for the
     connection, or wants its subscription to end (`leaving`) or to be one to its new `subject`
     (`moving`), to `ready` what else callers may be waiting for, and to `dropping` for each message
     that it had no room for. `tokens` are the connection's, for reply subjects.
@@ -173,7 +173,7 @@ class Receiver(Waitable):
         "ended",
         "error",
         "leaving",
-        "limit",
+        "max_received",
         "moving",
         "queue",
         "ready",
@@ -193,7 +193,7 @@ class Receiver(Waitable):
         self.queue: bytes = b""
         self.received: int = 0
         self.received_before: int = 0
-        self.limit: int = 0
+        self.max_received: int = 0
         self.draining: bool = False
         self.leaving: bool = False
         self.moving: bool = False

@@ -402,13 +402,13 @@ def test_exceptions_of_other_handlers(server, monkeypatch, whose, method, when):
         target = client.port._transport if whose == "wire" else client.port.connection
         real = getattr(target, method)
 
-        def interrupted(*args):
+        def interrupted(itself, *args):
             monkeypatch.undo()
             if when == "after":
                 real(*args)
             raise Alarm
 
-        monkeypatch.setattr(target, method, interrupted)
+        monkeypatch.setattr(type(target), method, interrupted)
         with pytest.raises(Alarm):
             client.flush()
         client.flush(5)

@@ -48,7 +48,7 @@ def test_the_maximum_over_reconnects(steps, sent, left):
     wire.data(msg("a", 1) * (left - 1))
     assert not mailbox.ended
     wire.data(msg("a", 1) * 2)  # one more than the maximum
-    assert (mailbox.ended, mailbox.pending()) == (True, mailbox.limit)
+    assert (mailbox.ended, mailbox.pending()) == (True, mailbox.max_received)
     assert mailbox in wire.ready()
     assert reconnect(wire) == b""
 

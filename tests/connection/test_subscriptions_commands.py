@@ -84,7 +84,7 @@ def test_a_maximum_that_cannot_be_sent_changes_nothing(after):
     mailbox = wire.subscribe("a")
     with pytest.raises(InvalidValue):
         wire.connection.unsubscribe(1, after=after)
-    assert (mailbox.limit, mailbox.ended) == (0, False)
+    assert (mailbox.max_received, mailbox.ended) == (0, False)
 
 
 @pytest.mark.rule("D-SUB-8")

@@ -6,6 +6,7 @@ import pytest
 
 from jetstream.message import JsMsg
 from jetstream.push.machine import Push
+from jetstream.push.policy import PlainPush
 from natsproto.errors import InvalidSubject
 from natsproto.port import run_sync
 from natsproto.session import Session
@@ -81,18 +82,19 @@ def test_a_flood_of_headers_stays_within_the_limit():
 @pytest.mark.rule("PUSH-16")
 @pytest.mark.parametrize("poison", POISON, ids=lambda poison: poison.name)
 def test_a_push_subscription_gets_it_and_answers_nothing(poison):
-    push = Push(flow_control=True, heartbeat=5.0, last=0)
+    push = Push(PlainPush(last=0), flow_control=True, heartbeat=5.0)
     push.connected(0.0)
     reply = b"$JS.ACK.S.C.1.1.1.1794786870000000000.0"
     odd = Msg(poison.subject, 1, reply, poison.data, poison.block)
     assert push.receive(odd, 1.0)
-    assert (push.pop(1.0), push.ended, push.news, push.take_effects()) == (odd, False, [], [])
+    assert (push.pop(1.0), push.ended) == (odd, False)
+    assert (push.events.items, push.take_effects()) == ([], [])
 
 
 @pytest.mark.rule("D-PUSH-17", "D-ACK-10")
 @pytest.mark.parametrize("poison", [p for p in POISON if p.reply], ids=lambda poison: poison.name)
 def test_a_push_subscription_obeys_no_reply_of_others(poison):
-    push = Push(flow_control=True, heartbeat=5.0, last=0)
+    push = Push(PlainPush(last=0), flow_control=True, heartbeat=5.0)
     push.connected(0.0)
     beat = b"NATS/1.0 100 Idle Heartbeat\r\nNats-Consumer-Stalled: %s\r\n\r\n" % poison.reply
     push.receive(Msg(b"d", 1, poison.reply, b"", b"NATS/1.0 100\r\n\r\n"), 1.0)

@@ -125,7 +125,7 @@ def test_no_credentials_without_tls_where_it_is_wanted(server):
 
 def test_files_that_are_not_there_or_no_certificates(server, tmp_path):
     for name in ("credsFile", "nkeySeedFile", "tlsCa"):
-        with pytest.raises(InvalidValue, match=f"option {name}: there is no file '/no/such'"):
+        with pytest.raises(InvalidValue, match=f"option {name}: file '/no/such' does not exist"):
             client(settings(server, **{name: "/no/such"}))
     odd = tmp_path / "odd.pem"
     odd.write_text("nothing")

@@ -266,7 +266,7 @@ def test_a_purge_takes_only_what_was_read(server, js, name):
 
 def test_a_purge_that_is_not_allowed_or_would_take_too_much(server, js, name):
     make(js, name, 1, deny_purge=True)
-    with pytest.raises(InvalidValue, match="denies it"):
+    with pytest.raises(InvalidValue, match="has deny_purge"):
         query_reader(
             server, stream=name, startingOffsets="earliest", onCommit="purge"
         ).initialOffset()

@@ -77,7 +77,7 @@ def test_mistakes_are_told_by_name(spark, server):
         load(spark, server, stream="S", startingOffset="1")
     with pytest.raises(PySparkException, match="option stream is missing"):
         load(spark, server).collect()
-    with pytest.raises(PySparkException, match="there is no column 'key'"):
+    with pytest.raises(PySparkException, match="column 'key' does not exist"):
         load(spark, server, "key INT", stream="S").collect()
     with pytest.raises(PySparkException, match="stream not found"):
         load(spark, server, stream="NOWHERE").collect()

@@ -72,7 +72,7 @@ def test_columns_that_cannot_be_are_refused_before_tasks_run(spark, server, js, 
     for schema, text in (
         ("headers MAP<STRING, ARRAY<STRING>> NOT NULL", "headers is NOT NULL, but may be null"),
         ("timestamp TIMESTAMP_NTZ", "timestamp is TIMESTAMP, not TIMESTAMP_NTZ"),
-        ("Sequence BIGINT", "there is no column 'Sequence'"),
+        ("Sequence BIGINT", "column 'Sequence' does not exist"),
     ):
         with pytest.raises(PySparkException, match=text):
             load(spark, server, schema, stream=name).collect()

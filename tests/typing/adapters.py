@@ -10,12 +10,11 @@ from contextlib import AbstractAsyncContextManager
 
 from typing_extensions import assert_type
 
-from natsproto import Msg, blocking, client, events, subscription
+from natsproto import Msg, Stats, blocking, client, events, subscription
 from natsproto.adapters import asyncio as on_asyncio
 from natsproto.adapters import blocking as without_a_loop
 from natsproto.adapters import threads as with_threads
 from natsproto.adapters import trio as on_trio
-from natsproto.connection import publishing
 from natsproto.errors import ConnectFailed, ConnectionLost, InvalidValue, TimeoutExpired
 
 
@@ -63,7 +62,7 @@ def synchronous() -> None:
         assert_type(nc.close(), None)
         assert_type(nc.force_reconnect(), None)
         assert_type(nc.state, str)
-        assert_type(nc.stats, publishing.Stats)
+        assert_type(nc.stats, Stats)
         assert_type(nc.connected_url, str)
         assert_type(nc.servers, list[str])
         assert_type(nc.set_servers("nats://a"), None)

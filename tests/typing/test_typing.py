@@ -23,10 +23,12 @@ FILES = [str(path) for path in sorted(HERE.glob("*.py")) if not path.match("test
 
 
 def check(*command: str) -> None:
+    # pyright --verifytypes finds other packages by the python in PATH alone.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     run = subprocess.run(
         [sys.executable, "-m", *command],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
     )
