@@ -28,7 +28,6 @@ from .base import Machine
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from jetstream.api.client import ApiClient
-    from jetstream.ordered.recreate import Recreator
     from natsproto.wire.frames import Msg
 
 _PAUSE = 1.0  # between two looks
@@ -103,13 +102,6 @@ class Cleanup(Machine):
 def may_exist(error: BaseException) -> bool:
     """Return whether a CONSUMER.CREATE that failed by this error may have created the consumer."""
     return not isinstance(error, (ApiError, JetStreamNotAvailable, LocalError))
-
-
-def clean_up_after(api: ApiClient, recreator: Recreator) -> None:
-    """Look for the consumer that an ordered one may have left behind (D-ORDERED-29)."""
-    orphan, used = recreator.take_orphan()
-    if orphan:
-        clean_up(api, recreator.cursor.stream, orphan, used=used)
 
 
 def clean_up(

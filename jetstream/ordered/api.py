@@ -15,7 +15,7 @@ from jetstream.errors import (
     MessagesMissed,
 )
 from jetstream.errors.api import ConsumerExists, StreamNotFound
-from jetstream.machine.cleanup import clean_up, clean_up_after, may_exist
+from jetstream.machine.cleanup import clean_up, may_exist
 from jetstream.machine.policy import GAP, KEEP
 from jetstream.pull.api import Puller
 from jetstream.pull.consume import Consume
@@ -42,7 +42,7 @@ from natsproto.wire.text import shorten
 from .config import HEARTBEAT
 from .cursor import Cursor
 from .policy import InOrder
-from .recreate import CHECK, Recreator
+from .recreate import CHECK, Recreator, clean_up_after
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:

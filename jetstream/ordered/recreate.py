@@ -45,6 +45,7 @@ from jetstream.errors.api import (
     TemporarilyUnavailable,
     TooManyRequests,
 )
+from jetstream.machine.cleanup import clean_up
 from jetstream.pull.fetch import LATE
 from jetstream.schema.info import StreamInfo
 from natsproto.connection.waitable import NO_RESPONDERS
@@ -56,6 +57,7 @@ TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
+    from jetstream.api.client import ApiClient
     from jetstream.events import StreamRecreated
     from natsproto.wire.frames import Msg
 
@@ -341,3 +343,10 @@ class Recreator:
     def _end(self, error: NatsError) -> None:
         self.close()
         self.error = error
+
+
+def clean_up_after(api: ApiClient, recreator: Recreator) -> None:
+    """Look for the consumer that an ordered one may have left on the server (D-ORDERED-29)."""
+    orphan, used = recreator.take_orphan()
+    if orphan:
+        clean_up(api, recreator.cursor.stream, orphan, used=used)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from jetstream.machine.cleanup import clean_up_after
 from jetstream.machine.iteration import wait
 from jetstream.push.api import PushMessages
 from jetstream.push.machine import ALARM_AFTER, Push
@@ -12,7 +11,7 @@ from natsproto.wire import text as _text
 from .config import HEARTBEAT, ordered_push_config
 from .cursor import Cursor
 from .push import PushInOrder
-from .recreate import Recreator
+from .recreate import Recreator, clean_up_after
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:

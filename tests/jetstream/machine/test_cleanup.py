@@ -1,16 +1,11 @@
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from jetstream.api.client import ApiClient
 from jetstream.errors import InvalidResponse, JetStreamNotAvailable, StreamNotFound
-from jetstream.machine.cleanup import clean_up, clean_up_after, may_exist
-from jetstream.ordered.cursor import Cursor
-from jetstream.ordered.recreate import Recreator
+from jetstream.machine.cleanup import clean_up, may_exist
 from natsproto.errors import ConnectionLost, InvalidState, TimeoutExpired
-from natsproto.wire.frames import Msg
 from tests.jetstream.stages import Cancelled
 from tests.jetstream.support import NOBODY, SILENCE, Lost, Stage
 
@@ -88,25 +83,6 @@ def test_by_its_name_alone(found, used, deleted):
 )
 def test_whether_there_may_be_a_consumer(error, expected):
     assert may_exist(error) is expected
-
-
-@pytest.mark.rule("D-ORDERED-29")
-@pytest.mark.parametrize("answered", [True, False])
-def test_after_an_ordered_consumer(answered):
-    stage = Stage(OURS, DONE)
-    recreator = Recreator(Cursor("S", "c", {}), "$JS.API", b"_INBOX.i")
-    recreator.connected(0.0)
-    if answered:
-        created = json.dumps({"name": "c_1", "config": {}, "delivered": {}}).encode()
-        recreator.receive(Msg(b"_INBOX.i.c1", 1, b"", created, None), 0.0)
-    recreator.close()
-    api = ApiClient(stage.client.session, "", "$JS.API", 5.0)
-    for _ in range(2):
-        clean_up_after(api, recreator)
-    receivers = stage.connection.subscriptions.receivers()
-    stage.serve()
-    expected = [("$JS.API.CONSUMER.INFO.S.c_1", None)] * (not answered)
-    assert (stage.asked[:1], len(receivers)) == (expected, not answered)
 
 
 @pytest.mark.rule("D-JSSUB-12")

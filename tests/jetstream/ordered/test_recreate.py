@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from jetstream.api.client import ApiClient
 from jetstream.errors import (
     ApiError,
     ConsumerExists,
@@ -15,9 +16,19 @@ from jetstream.errors import (
     TemporarilyUnavailable,
 )
 from jetstream.ordered.cursor import Cursor
-from jetstream.ordered.recreate import BACKOFF, CHECKING, CREATING, ENDED, OFFLINE, READY, Recreator
+from jetstream.ordered.recreate import (
+    BACKOFF,
+    CHECKING,
+    CREATING,
+    ENDED,
+    OFFLINE,
+    READY,
+    Recreator,
+    clean_up_after,
+)
 from natsproto.errors import TimeoutExpired
 from natsproto.wire.frames import Msg
+from tests.jetstream.support import Stage
 
 INBOX = b"_INBOX.i"
 WHY = TimeoutExpired("so it goes")
@@ -457,3 +468,21 @@ def test_other_responses_while_the_stream_is_checked():
     for msg in (stream(1, OTHER), stream(3, OTHER), answer(2, error(404, 10059))):
         assert recreator.receive(msg, 9.3) is None
         assert recreator.state == CHECKING
+
+
+@pytest.mark.rule("D-ORDERED-29")
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_consumer_whose_creation_was_not_answered_is_looked_for(answered):
+    stage = Stage({"config": {}}, {"success": True})
+    recreator = Recreator(cursor(), "$JS.API", INBOX)
+    recreator.connected(0.0)
+    if answered:
+        recreator.receive(answer(1, created()), 0.0)
+    recreator.close()
+    api = ApiClient(stage.client.session, "", "$JS.API", 5.0)
+    for _ in range(2):
+        clean_up_after(api, recreator)
+    receivers = stage.connection.subscriptions.receivers()
+    stage.serve()
+    expected = [("$JS.API.CONSUMER.INFO.S.o_1", None)] * (not answered)
+    assert (stage.asked[:1], len(receivers)) == (expected, not answered)
