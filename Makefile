@@ -13,7 +13,7 @@ XDIST := --max-worker-restart 0 --dist
 unexport PYTHONDONTWRITEBYTECODE
 
 help:  ## Show this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 # Most of it waits for servers, so some parts at a time; each tells what it has to say when it ends.
 test: $(READY)  ## Everything that must hold
@@ -76,8 +76,17 @@ soak: $(READY)  ## Publishers and consumers while servers crash, freeze and rest
 	$(PY) -m tests.soak.memory
 	$(PY) -m tests.soak.snapshots
 
-bench:  ## All benchmarks, in short, against other clients; on python3.13 too if there is one
-	$(PYTHON) bench/run.py $(PYTHON) python3.13
+# The comparison with other clients runs on the newest of these; --rounds 2 --share 0.2 is a short run.
+BENCH_PYTHONS ?= $(PYTHON) python3.13
+BENCH ?=
+bench:  ## Compare with other clients, store the figures, write their tables; BENCH has the options
+	$(PYTHON) bench/run.py $(BENCH_PYTHONS) -- $(BENCH)
+
+bench-check:  ## A short run: report the ratios that fell by more than 10 %
+	$(PYTHON) bench/run.py --check $(BENCH_PYTHONS) -- $(BENCH)
+
+bench-spark:  ## The source and the sink in a local Spark, in short
+	$(PYTHON) bench/run.py --spark $(BENCH_PYTHONS)
 
 demo: $(READY)  ## Orders through a real server: three runtimes live, then Spark if there is Java
 	$(PY) -m examples.orders
@@ -92,4 +101,4 @@ $(READY): pyproject.toml
 	$(PY) -m pip install --quiet --no-compile --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-.PHONY: help test lint types rules pages cover pure real core spark micropython versions oldest fuzz sim soak bench demo clean
+.PHONY: help test lint types rules pages cover pure real core spark micropython versions oldest fuzz sim soak bench bench-check bench-spark demo clean

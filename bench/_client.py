@@ -1,4 +1,4 @@
-"""What the scripts share that run one client in one scenario, in a process of its own.
+"""The code shared by scripts that run one client in one scenario, in a separate process.
 
     python bench/_SCRIPT.py CLIENT SCENARIO URL WHAT...
 
@@ -46,7 +46,7 @@ def say(word: str) -> None:
 
 
 class Clock:
-    """Wall time and the CPU time of the whole process, system time and other threads included."""
+    """Measures wall time and the CPU time of the process, including system time and all threads."""
 
     def __init__(self) -> None:
         gc.collect()
@@ -60,7 +60,7 @@ class Clock:
 
 
 async def latency(work: Callable[..., Any], data: bytes, count: int) -> dict[str, float]:
-    """`work(data, count)` does one after the other and tells how long each took."""
+    """Time the calls of `work(data, count)`, which makes one after the other."""
     await work(data, warm_up(count))
     clock = Clock()
     times = sorted(await work(data, count))
@@ -71,14 +71,14 @@ async def latency(work: Callable[..., Any], data: bytes, count: int) -> dict[str
 
 
 def warm_up(count: int) -> int:
-    """How many go ahead where each is waited for."""
+    """Return the number of warm-up calls for sequential scenarios."""
     return max(20, count // WARM_UP)
 
 
 async def timed(
     call: Callable[..., Awaitable[Any]], *args: Any, count: int, check: Any = None, **options: Any
 ) -> list[float]:
-    """How long each took; `check` looks at what each returned, while the clock stands."""
+    """Return how long each call took; `check` inspects each result while the clock is stopped."""
     times = []
     for _ in range(count):
         start = time.perf_counter()
@@ -91,7 +91,7 @@ async def timed(
 def timed_plainly(
     call: Callable[..., Any], *args: Any, count: int, check: Any = None
 ) -> list[float]:
-    """The same for a call that blocks."""
+    """Do the same for a call that blocks."""
     times = []
     for _ in range(count):
         start = time.perf_counter()

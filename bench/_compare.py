@@ -1,17 +1,20 @@
-"""How core.py, streams.py, pull.py and kv.py compare clients, and the options they all have.
+"""How the programs that compare clients do it, and their common options.
 
-In each round every client runs every scenario once, each time in a new process, in an order that
-rotates. Rates are wall time, CPU is that of the client's process, system time included. "x"
-compares with nats-py in the same round, more is better; all figures are medians of the rounds.
+In each round every client runs every scenario once, each time in a new process, in rotating order.
+Rates are wall time, and CPU is that of the client's process, including system time. "x" compares
+with nats-py in the same round, and higher is better; all figures are medians of the rounds.
+suite.py runs the scenarios of all these programs and stores the figures of every round.
 
---quick: fewer rounds and messages, and the scenarios that are marked for it. --only: scenarios or
-clients with that word in their name. A client that is not installed is left out.
+--quick: fewer rounds and messages, and only the scenarios marked for it. --only: scenarios or
+clients whose names contain one of the words. A client that is not installed is omitted.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -34,6 +37,10 @@ if TYPE_CHECKING:
 
 BASE = "nats-py"
 RAW = "raw socket"
+NODE = "nats.js"
+ROOT = Path(__file__).parent.parent
+# Where run.py installs nats.js.
+PACKAGES = Path(os.environ.get("BENCH_NODE", ROOT / ".venv/bench/node")) / "node_modules"
 TIMEOUT = 60.0
 # The columns of a table, each of which is in CELLS.
 RATE = ["msgs/s", "x", "CPU us", "CPU x", "of raw"]
@@ -42,7 +49,14 @@ LATENCY = ["p50 us", "of nats-py's", "p99 us", "CPU us", "CPU x"]
 
 @dataclass(frozen=True)
 class Scenario:
-    """`count` is for nats-py; where rates are compared, faster clients get several times more."""
+    """A scenario.
+
+    count  messages for nats-py; where rates are compared, faster clients get more unless `even`
+    quick  the scenario is part of `--quick`
+    check  the scenario is part of `make bench-check`
+    stored the scenario is part of suite.py
+    base   the client that the others are compared with
+    """
 
     name: str
     kind: str
@@ -50,10 +64,27 @@ class Scenario:
     size: int
     columns: list[str]
     quick: bool = False
+    check: bool = False
+    even: bool = False
+    stored: bool = True
+    base: str = BASE
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that compares clients: its scenarios, and how it runs them.
+
+    times  how many times as many messages as nats-py each client gets, by its name
+    """
+
+    doc: str
+    scenarios: list[Scenario]
+    times: dict[str, int]
+    session: Session
 
 
 class Row:
-    """What a client did in a scenario, in all rounds."""
+    """The results of a client in a scenario, in all rounds."""
 
     def __init__(self, name: str, results: list[Result]) -> None:
         self._all = results  # of the scenario
@@ -63,7 +94,7 @@ class Row:
         return median([each[field] for each in self.mine])
 
     def ratio(self, field: str, to: str = BASE, *, inverse: bool = False) -> float | None:
-        """To another one in the same round; None if there is no other."""
+        """Return the ratio to another row in the same round; None if there is no other."""
         theirs = {each["round"]: each[field] for each in self._all if each["who"] == to}
         pairs = [(each[field], theirs.get(each["round"])) for each in self.mine]
         found = [b / a if inverse else a / b for a, b in pairs if b is not None]
@@ -74,9 +105,9 @@ class Row:
         return median(base) - self.middle(field) if base else None
 
     def errors(self) -> str:
-        """What was lost or doubled, for the name."""
+        """Return the note on lost or duplicated messages that follows the name."""
         text = ""
-        for word, sign in [("lost", 1), ("doubled", -1)]:
+        for word, sign in [("lost", 1), ("duplicated", -1)]:
             count = sum(max(0, sign * int(each.get("lost", 0))) for each in self.mine)
             if count:
                 text += f" ({count} {word})"
@@ -99,9 +130,9 @@ CELLS: dict[str, tuple[str, Callable[[Row], float | None]]] = {
 }
 
 
-def compare(doc: str, scenarios: list[Scenario], times: dict[str, int], session: Session) -> None:
-    """The program. `times`: how many times as many messages as nats-py each client gets."""
-    parser = argparse.ArgumentParser(description=doc.partition("\n")[0])
+def compare(program: Program) -> None:
+    """Run one program by itself and print its tables."""
+    parser = argparse.ArgumentParser(description=program.doc.partition("\n")[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--only", nargs="+", default=[], metavar="WORD")
@@ -110,31 +141,39 @@ def compare(doc: str, scenarios: list[Scenario], times: dict[str, int], session:
     rounds = options.rounds or (2 if options.quick else 5)
     share = 0.5 if options.quick else 1.0
 
-    by_name = {each.name: each for each in scenarios if each.quick or not options.quick}
+    by_name = {each.name: each for each in program.scenarios if each.quick or not options.quick}
     scenarios = [by_name[name] for name in chosen(list(by_name), options.only)]
-    names = chosen(list(times), options.only)
+    names = chosen(list(program.times), options.only)
     print(versions() + "\n" + load() + " at the start", flush=True)
+    results = collect(program, scenarios, names, rounds, share)
+    print(load() + " at the end\n")
+    for scenario in scenarios:
+        print_table(tabulate(scenario, names, results), markdown=options.markdown)
+
+
+def collect(
+    program: Program, scenarios: list[Scenario], names: list[str], rounds: int, share: float
+) -> list[Result]:
+    """Run the clients in interleaved rounds; return a result for each run that succeeded."""
     results: list[Result] = []
-    with session(scenarios, share) as measure:
+    with program.session(scenarios, share) as measure:
         for turn in range(rounds):
             order = names[turn % len(names) :] + names[: turn % len(names)]
             for scenario in scenarios:
                 for name in order:
                     progress(f"round {turn + 1} of {rounds}: {scenario.name}: {name}")
                     count = max(1, int(scenario.count * share))
-                    if "x" in scenario.columns:
-                        count *= times[name]
+                    if "x" in scenario.columns and not scenario.even:
+                        count *= program.times[name]
                     if result := measure(name, scenario, count):
                         result.update(round=turn, who=name, what=scenario.name)
                         results.append(result)
     progress("")
-    print(load() + " at the end\n")
-    for scenario in scenarios:
-        print_table(tabulate(scenario, names, results), markdown=options.markdown)
+    return results
 
 
 def chosen(names: list[str], words: list[str]) -> list[str]:
-    """Those with one of the words in them; all, if that is none."""
+    """Return the names that contain one of the words; all of them if there are no words."""
     return [name for name in names if any(word in name for word in words)] or names
 
 
@@ -151,15 +190,31 @@ def tabulate(scenario: Scenario, names: list[str], results: list[Result]) -> lis
 
 
 def command(script: str, name: str, scenario: Scenario, url: str, *rest: object) -> dict[str, Any]:
-    """How the process of a client is started; a client's script is described in _client.py."""
+    """Return the command that starts the process of a client; _client.py describes the scripts."""
+    if name == NODE:
+        # One script has all the scenarios, so the name of the Python script is an argument.
+        words = [Path(__file__).with_name("nats.cjs"), Path(script).stem, scenario.kind, url, *rest]
+        node = shutil.which("node") or "node"
+        return {
+            "args": [node, *map(str, words)],
+            "env": {"NODE_PATH": str(PACKAGES)},
+            "text": True,
+        }
     # .pyc files are there after the first round; the path is this one's, wherever that is from.
     words = [Path(__file__).with_name(script), name, scenario.kind, url, *rest]
     env = {"PYTHONPATH": ":".join(path for path in sys.path if path)}
     return {"args": [sys.executable, *map(str, words)], "env": env, "text": True}
 
 
+def is_missing(name: str) -> bool:
+    """Report whether the client needs Node or packages that are not there."""
+    return name == NODE and not (shutil.which("node") and PACKAGES.is_dir())
+
+
 def run_client(script: str, name: str, scenario: Scenario, url: str, *rest: object) -> Result:
-    """Run it once; empty if the client is not installed, or failed."""
+    """Run the client once; return an empty result if it is not installed or failed."""
+    if is_missing(name):
+        return {}
     try:
         run = subprocess.run(
             **command(script, name, scenario, url, *rest), capture_output=True, timeout=TIMEOUT

@@ -1,27 +1,46 @@
-"""What core.py asks of a client, and natsproto on every runtime as one; others are in _peers.py.
+"""The interface of a client for core.py, and natsproto on every runtime; others are in _peers.py.
 
-Each client is used in the form that its own users write, and loops that are measured call the
-library directly. Those of a blocking client are coroutines here that never suspend, so that one
-driver runs all of them. A client whose library is not installed raises ImportError when it opens.
+Each client is used in the way that its own users would write, and measured loops call the library
+directly. The loops of a blocking client are coroutines that never suspend, so that one driver runs
+all of them. A client whose library is not installed raises ImportError when it is opened.
 """
 
 from __future__ import annotations
 
 import asyncio
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from _client import timed, timed_plainly
 
 from natsproto.port import run_sync
 
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
 SUBJECT = "bench.orders.new"
 SERVICE = "bench.service"
-NO_LIMIT = 1 << 40  # nobody is to drop messages for want of room
+NO_LIMIT = 1 << 40  # so that no client drops messages
+
+
+class Tally:
+    """Counts messages; `done` is set when the expected number has arrived."""
+
+    def __init__(self, expected: int, done: Any) -> None:
+        self._left = expected
+        self.done = done
+
+    def add(self) -> None:
+        self._left -= 1
+        if not self._left:
+            self.done.set()
 
 
 class Contender:
-    """Messages are taken until an empty one comes, which only the other side's last one is."""
+    """A client to compare.
+
+    It takes messages until an empty one arrives, which is the last of the other side.
+    """
 
     run: Any = staticmethod(asyncio.run)
     client: Any
@@ -31,7 +50,7 @@ class Contender:
         raise NotImplementedError
 
     async def publish(self, data: bytes, count: int) -> None:
-        """Publish that many and wait until the server has seen them."""
+        """Publish that many messages and wait until the server has received them."""
         publish = self.client.publish
         for _ in range(count):
             await publish(SUBJECT, data)
@@ -41,7 +60,7 @@ class Contender:
         raise NotImplementedError
 
     async def take(self, subscription: Any) -> int:
-        """Iterate; returns how many came before the empty one."""
+        """Iterate; return how many messages arrived before the empty one."""
         count = 0
         async for msg in subscription:
             if not msg.data:
@@ -50,14 +69,14 @@ class Contender:
         return count
 
     async def subscribe_callback(self) -> Any:
-        """The same with a callback, where the library has such a thing."""
+        """Subscribe with a callback, if the library supports that."""
         return await self.subscribe()
 
     async def take_callback(self, subscription: Any) -> int:
         return await self.take(subscription)
 
     async def request(self, data: bytes, count: int) -> list[float]:
-        """One request after the other; returns how long each took."""
+        """Make one request after the other; return how long each took."""
         return await timed(
             self.client.request,
             SERVICE,
@@ -66,6 +85,17 @@ class Contender:
             count=count,
             check=lambda msg: self.payload(msg) == data,
         )
+
+    async def beside(self, work: list[Callable[[], Awaitable[Any]]], main: Any) -> None:
+        """Run each piece of work in a task, and cancel them all when `main()` returns."""
+        tasks = [asyncio.ensure_future(each()) for each in work]
+        await main()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def event(self) -> Any:
+        return asyncio.Event()
 
     async def flush(self) -> None:
         await self.client.flush()
@@ -121,6 +151,20 @@ class OnTrio(OnAsyncio):
 
         self._opening = connect(url)
         self.client = await self._opening.__aenter__()
+
+    async def beside(self, work: list[Callable[[], Awaitable[Any]]], main: Any) -> None:
+        import trio
+
+        async with trio.open_nursery() as nursery:
+            for each in work:
+                nursery.start_soon(each)
+            await main()
+            nursery.cancel_scope.cancel()
+
+    def event(self) -> Any:
+        import trio
+
+        return trio.Event()
 
     async def close(self) -> None:
         await self._opening.__aexit__(None, None, None)
@@ -187,7 +231,7 @@ RUNTIMES: dict[str, type[Contender]] = {
 
 
 def natsproto(awaited: type, plain: type) -> dict[str, type[Any]]:
-    """Every runtime, with what a benchmark adds: to those with an event loop, to the others."""
+    """Return every runtime, with the given additions for those with and without an event loop."""
     return {
         name: type(name, (plain if issubclass(runtime, Blocking) else awaited, runtime), {})
         for name, runtime in RUNTIMES.items()

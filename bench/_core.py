@@ -1,9 +1,9 @@
-"""One client in one scenario of core.py, which starts it and reads its lines.
+"""One client in one scenario of core.py, which starts it and reads its output.
 
     python bench/_core.py CLIENT SCENARIO URL COUNT SIZE
 
-As _client.py has it; besides, it says `ready` and `go` when the other side may send what warms it
-up and what is measured.
+The arguments and the result are described in _client.py. It also prints `ready` and `go` when the
+other side may send the warm-up messages and the measured ones.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ async def request(peer: Contender, count: int, size: int) -> dict[str, float]:
 
 
 async def memory(peer: Contender, count: int, size: int) -> dict[str, float]:
-    """Megabytes after connecting, and how many more after `count` subscriptions."""
+    """Return the megabytes after connecting, and the growth after `count` subscriptions."""
     before = resident()
     subscriptions = [await peer.subscribe(f"bench.many.{number}") for number in range(count)]
     await peer.flush()

@@ -1,8 +1,9 @@
-"""One client using a bucket: kv.py starts it.
+"""One client that uses a bucket; kv.py starts it.
 
     python bench/_kv.py CLIENT SCENARIO URL COUNT SIZE
 
-As _client.py has it. The bucket is there, with KEYS keys of that size.
+The arguments and the result are described in _client.py. The bucket exists, with KEYS keys of that
+size.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ OTHER = "orders.8"
 
 
 class Bucket(Contender):
-    """`kv` is what a library has for a bucket, with calls that are awaited."""
+    """A client's bucket: `kv` is the object of its library, with calls that are awaited."""
 
     kv: Any
 
@@ -31,7 +32,7 @@ class Bucket(Contender):
         return await timed(self.kv.put, OTHER, data, count=count)
 
     async def watch(self) -> int:
-        """How many values there were."""
+        """Return the number of values."""
         raise NotImplementedError
 
     async def keys(self) -> int:
@@ -113,7 +114,7 @@ class BucketNatsCore(Bucket, NatsCore):
 
 
 class BucketNatsrpy(Bucket, Natsrpy):
-    """A watch that is to begin with what is there is one "with history"."""
+    """natsrpy's bucket. A watch that starts with the existing values is one "with history"."""
 
     async def open(self, url: str) -> None:
         await super().open(url)
@@ -135,7 +136,7 @@ class BucketNatsrpy(Bucket, Natsrpy):
 CONTENDERS = {
     **natsproto(Ours, OursBlocking),
     **nats_py(BucketNatsPy),
-    "nats-key-value": BucketNatsCore,
+    "nats-core": BucketNatsCore,
     "natsrpy uvloop": BucketNatsrpy,
 }
 

@@ -1,4 +1,4 @@
-"""The other clients that are compared: what _contenders.py asks of them."""
+"""The other clients that are compared, with the interface of _contenders.py."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class NatsCore(Contender):
 
 
 class Natsrpy(Contender):
-    """Written in Rust, awaited from asyncio."""
+    """natsrpy, which is written in Rust and awaited from asyncio."""
 
     run = staticmethod(on_uvloop)
     payload = attrgetter("payload")
@@ -83,6 +83,6 @@ class Natsrpy(Contender):
 
 
 def nats_py(client: type[Any]) -> dict[str, type[Any]]:
-    """It on both event loops."""
+    """Return nats-py on both event loops."""
     uvloop = type("uvloop", (client,), {"run": staticmethod(on_uvloop)})
     return {"nats-py": client, "nats-py uvloop": uvloop}

@@ -1,8 +1,9 @@
-"""One client pulling from a stream: pull.py starts it.
+"""One client that pulls from a stream; pull.py starts it.
 
-    python bench/_pull.py CLIENT SCENARIO URL STREAM CONSUMER COUNT
+    python bench/_pull.py CLIENT SCENARIO URL STREAM CONSUMER COUNT SIZE
 
-As _client.py has it. All of them read the payload, and one header where there are some.
+The arguments and the result are described in _client.py. Every client reads the payload, and one
+header in the scenario `headers`.
 """
 
 from __future__ import annotations
@@ -15,23 +16,34 @@ from _contenders import Contender, natsproto
 from _peers import NatsCore, NatsPy, Natsrpy, nats_py
 from _raw import Raw, pub
 
-BUFFER = 500  # of consume
 HEADER = "Order-Id"
-WARM_UP = 500
+LARGE = 256 * 1024
+
+
+def buffer_of(size: int) -> int:
+    """Return the buffer of consume: the server drops clients for which 64 MiB are waiting."""
+    return 500 if size < LARGE else 20
+
+
+def warm_up(size: int) -> int:
+    """Return the number of messages that are taken before the measured ones."""
+    return 500 if size < LARGE else 20
 
 
 class Puller(Contender):
-    """What pulls: `fetch` by so many at a time, `consume` as they come.
+    """A client that pulls: `fetch` in batches, `consume` continuously.
 
-    Both take exactly `count` messages and return the last payload. `bind` says where from; with
-    `batch` 0 it is for `consume`.
+    Both take exactly `count` messages and return the last payload. `bind` selects the consumer;
+    with `batch` 0 it is for `consume`, whose buffer is `buffer`.
     """
+
+    buffer = 500
 
     async def bind(self, stream: str, consumer: str, batch: int) -> None:
         raise NotImplementedError
 
     async def fetch(self, batch: int, count: int) -> bytes:
-        """Acknowledges each."""
+        """Fetch and acknowledge each message."""
         raise NotImplementedError
 
     async def consume(self, count: int, ack: bool, header: bool) -> bytes:
@@ -57,7 +69,7 @@ class Ours(Puller):
 
         self._consumer = await JetStream(self.client).consumer(stream, consumer)
         if not batch:
-            self._messages = self._consumer.consume(max_messages=BUFFER)
+            self._messages = self._consumer.consume(max_messages=self.buffer)
 
     async def fetch(self, batch: int, count: int) -> bytes:
         data = b""
@@ -70,14 +82,14 @@ class Ours(Puller):
 
 
 class OursBlocking(Puller):
-    """Corked: else each acknowledgement is a system call."""
+    """The blocking client, corked: otherwise each acknowledgment is a system call."""
 
     async def bind(self, stream: str, consumer: str, batch: int) -> None:
         from jetstream.blocking import JetStream
 
         self._consumer = JetStream(self.client).consumer(stream, consumer)
         if not batch:
-            self._messages = self._consumer.consume(max_messages=BUFFER)
+            self._messages = self._consumer.consume(max_messages=self.buffer)
 
     async def fetch(self, batch: int, count: int) -> bytes:
         data = b""
@@ -105,7 +117,7 @@ class OursBlocking(Puller):
 
 
 class PullNatsPy(Puller, NatsPy):
-    """It has nothing for a stream of messages: its users fetch in a loop."""
+    """nats-py, which has no continuous consume: its users fetch in a loop."""
 
     async def bind(self, stream: str, consumer: str, batch: int) -> None:
         self._consumer = await self.client.jetstream().pull_subscribe_bind(consumer, stream)
@@ -114,7 +126,7 @@ class PullNatsPy(Puller, NatsPy):
         return await self._pull(batch, count, True, False)
 
     async def consume(self, count: int, ack: bool, header: bool) -> bytes:
-        return await self._pull(BUFFER, count, ack, header)
+        return await self._pull(self.buffer, count, ack, header)
 
     async def _pull(self, batch: int, count: int, ack: bool, header: bool) -> bytes:
         data = b""
@@ -135,7 +147,7 @@ class PullNatsCore(Puller, NatsCore):
 
         self._consumer = await new(self.client).get_consumer(stream, consumer)
         if not batch:
-            self._messages = await self._consumer.messages(max_messages=BUFFER)
+            self._messages = await self._consumer.messages(max_messages=self.buffer)
 
     async def fetch(self, batch: int, count: int) -> bytes:
         data = b""
@@ -178,7 +190,7 @@ class PullNatsrpy(Puller, Natsrpy):
 
 
 class PullRaw(Puller, Raw):
-    """Acknowledgements encoded beforehand; of the messages only the beginnings are counted."""
+    """A raw socket with acknowledgments encoded beforehand, which counts the starts of messages."""
 
     _asked = _taken = 0
     _acks: list[bytes]
@@ -188,7 +200,7 @@ class PullRaw(Puller, Raw):
         self._next = f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{consumer}".encode()
         ack = b"PUB $JS.ACK.%s.%s.1.%%d.%%d.0.0 4\r\n+ACK\r\n"
         self._ack = ack % (stream.encode(), consumer.encode())
-        self._acks = [self._ack % (n, n) for n in range(1, int(sys.argv[6]) + WARM_UP + 1)]
+        self._acks = [self._ack % (n, n) for n in range(1, int(sys.argv[6]) + 501)]
         self._begin = b"MSG pull." + stream.encode() + b" "
         self._socket.sendall(b"SUB _INBOX.raw.* 1\r\n")
 
@@ -196,10 +208,10 @@ class PullRaw(Puller, Raw):
         return self._pull(batch, 0, count, True)
 
     async def consume(self, count: int, ack: bool, header: bool) -> bytes:
-        return self._pull(BUFFER, BUFFER // 2 - 1, count, ack)
+        return self._pull(self.buffer, self.buffer // 2 - 1, count, ack)
 
     def _pull(self, most: int, least: int, count: int, ack: bool) -> bytes:
-        """Asks for more when `least` or fewer are to come."""
+        """Request more when at most `least` messages are due."""
         end = self._taken + count
         while self._taken < end:
             open_ = self._asked - self._taken
@@ -230,38 +242,41 @@ class PullRaw(Puller, Raw):
 CONTENDERS = {
     **natsproto(Ours, OursBlocking),
     **nats_py(PullNatsPy),
-    "nats-jetstream": PullNatsCore,
+    "nats-core": PullNatsCore,
     "natsrpy uvloop": PullNatsrpy,
     "raw socket": PullRaw,
 }
-# How each is pulled: fetches of so many or 0, acknowledged or not, whether there are headers.
+# How each is pulled: fetches of so many or 0, acknowledged or not, whether a header is read.
 KINDS = {
     "fetch100": (100, True, False),
     "fetch500": (500, True, False),
     "consume": (0, True, False),
     "none": (0, False, False),
+    "unread": (0, True, False),
     "headers": (0, True, True),
 }
 
 
 async def measure(
-    peer: Puller, scenario: str, stream: str, consumer: str, count_text: str
+    peer: Puller, scenario: str, stream: str, consumer: str, count_text: str, size: str
 ) -> dict[str, float]:
     count = int(count_text)
+    ahead = warm_up(int(size))
+    peer.buffer = buffer_of(int(size))
     batch, ack, header = KINDS[scenario]
 
     async def pull(count: int) -> bytes:
         return await (peer.fetch(batch, count) if batch else peer.consume(count, ack, header))
 
     await peer.bind(stream, consumer, batch)
-    await pull(WARM_UP)
+    await pull(ahead)
     clock = Clock()
     last = await pull(count)
     await peer.flush()  # the acknowledgements are out
     result = clock.stop(count)
     if last:
         # Messages are numbered: whoever took so many, and this one last, has lost and doubled none.
-        result["lost"] = int(last[:8]) + 1 - WARM_UP - count
+        result["lost"] = int(last[:8]) + 1 - ahead - count
     return result
 
 

@@ -1,4 +1,4 @@
-"""A blocking socket, bytes encoded beforehand, nothing parsed: what the others could reach."""
+"""A blocking socket with bytes encoded beforehand and no parsing: the upper bound for clients."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Raw(Contender):
         self._socket.sendall(b"SUB %s 1\r\n" % subject.encode())
 
     async def take(self, subscription: Any) -> int:
-        """Counts the bytes up to the empty message, and how many messages that makes."""
+        """Count the bytes up to the empty message, and compute the number of messages."""
         end = b"MSG %s 1 0\r\n\r\n" % SUBJECT.encode()
         frame = total = 0
         tail = self._rest
@@ -64,7 +64,7 @@ class Raw(Contender):
 
 
 def dial(url: str) -> tuple[socket.socket, bytes]:
-    """A socket that has said CONNECT and has been answered, and the server's INFO."""
+    """Return a socket whose CONNECT has been answered, and the server's INFO."""
     host, _, port = url.rpartition("/")[2].partition(":")
     sock = socket.create_connection((host, int(port)))
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -79,7 +79,7 @@ def pub(data: bytes, subject: bytes = SUBJECT.encode()) -> bytes:
 
 
 def send_many(sock: socket.socket, frame: bytes, count: int) -> None:
-    """The same frame so many times, in writes of about 64 KiB."""
+    """Send the same frame this many times, in writes of about 64 KiB."""
     group = max(1, 64 * 1024 // len(frame))
     block = frame * group
     for _ in range(count // group):

@@ -1,4 +1,4 @@
-"""What workers of Spark run for spark.py, and what it compares with. Imported by them."""
+"""The code that Spark's workers import and run for spark.py, and the code it is compared with."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FETCH = 10_000
 
 
 def plain_read(url: str, stream: str, count: int) -> int:
-    """The public API, without Arrow: every message is looked at as a row would be."""
+    """Read through the public API without Arrow, and access every message as for a row."""
     from datetime import datetime, timezone
 
     seen = 0
@@ -27,16 +27,16 @@ def plain_read(url: str, stream: str, count: int) -> int:
         consumer = JetStream(client).create_consumer(stream, ack_policy="none", mem_storage=True)
         while seen < count:
             for msg in consumer.fetch(min(FETCH, count - seen), expires=5.0):
-                told = msg.metadata
-                stamp = datetime.fromtimestamp(told.timestamp_ns / 1e9, timezone.utc)
-                row = (msg.subject, msg.data, told.stream_seq, stamp)
+                metadata = msg.metadata
+                stamp = datetime.fromtimestamp(metadata.timestamp_ns / 1e9, timezone.utc)
+                row = (msg.subject, msg.data, metadata.stream_seq, stamp)
                 seen += len(row) // 4
         consumer.delete()
     return seen
 
 
 class Tuples(DataSource):
-    """The same stream by the same client, as a source that yields tuples."""
+    """The same stream through the same client, as a source that yields tuples."""
 
     @classmethod
     def name(cls) -> str:
@@ -67,14 +67,14 @@ class TuplesReader(DataSourceReader):
                 batch = consumer.fetch(min(FETCH, left), expires=5.0)
                 left -= len(batch)
                 for msg in batch:
-                    told = msg.metadata
-                    stamp = datetime.fromtimestamp(told.timestamp_ns / 1e9, timezone.utc)
-                    yield msg.subject, msg.data, told.stream_seq, stamp
+                    metadata = msg.metadata
+                    stamp = datetime.fromtimestamp(metadata.timestamp_ns / 1e9, timezone.utc)
+                    yield msg.subject, msg.data, metadata.stream_seq, stamp
             consumer.delete()
 
 
 def nats_py(url: str, count: int) -> Any:
-    """For mapInArrow: what there is without a connector."""
+    """Read with nats-py in mapInArrow, as programs without a connector do."""
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:

@@ -1,8 +1,8 @@
-"""One client publishing to a stream: streams.py starts it.
+"""One client that publishes to a stream; streams.py starts it.
 
     python bench/_streams.py CLIENT SCENARIO URL COUNT SIZE
 
-As _client.py has it.
+The arguments and the result are described in _client.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WINDOW = 1000
 
 
 class Publishing(Contender):
-    """`js` is what a library has for JetStream, with calls that are awaited."""
+    """A client that publishes: `js` is the object of its library, with calls that are awaited."""
 
     js: Any
 
@@ -34,7 +34,7 @@ class Publishing(Contender):
         raise NotImplementedError
 
     async def load(self, data: bytes, count: int) -> None:
-        """Only natsproto has fast batches to load by."""
+        """Load a stream; only natsproto has fast batches for that."""
         await self.window(data, count)
 
 
@@ -94,7 +94,7 @@ class StreamsNatsPy(Publishing, NatsPy):
 
 
 class StreamsNatsCore(Publishing, NatsCore):
-    """It has no window: as many publishes are awaited together."""
+    """nats-core, which has no window: as many publishes are awaited together."""
 
     async def open(self, url: str) -> None:
         from nats.jetstream import new
@@ -119,7 +119,7 @@ class StreamsNatsrpy(Publishing, Natsrpy):
 
 
 class StreamsRaw(Publishing, Raw):
-    """Bytes encoded beforehand; of the answers only the ends are counted."""
+    """A raw socket with bytes encoded beforehand, which counts the ends of the responses."""
 
     async def open(self, url: str) -> None:
         await super().open(url)
@@ -159,7 +159,7 @@ async def together(publish: Callable[[], Awaitable[object]], count: int) -> None
 CONTENDERS = {
     **natsproto(Ours, OursBlocking),
     **nats_py(StreamsNatsPy),
-    "nats-jetstream": StreamsNatsCore,
+    "nats-core": StreamsNatsCore,
     "natsrpy uvloop": StreamsNatsrpy,
     "raw socket": StreamsRaw,
 }

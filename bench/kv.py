@@ -2,11 +2,11 @@
 
     python bench/kv.py [--quick] [--rounds N] [--only WORD ...] [--markdown]
 
-How it is measured is in _compare.py. The bucket is in memory and has 10,000 keys of 128 bytes.
-Every client must find all of them.
+_compare.py describes the method. The bucket is in memory and has 10,000 keys of 128 bytes. Every
+client must find all of them.
 
-get, put: one after the other; microseconds, and CPU for each.
-watch: the initial values of all keys, entry by entry. keys: the list of them.
+get, put: one after the other; microseconds and CPU for each.
+watch: the initial values of all keys, entry by entry. keys: the list of keys.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from _compare import LATENCY, Scenario, compare, run_client
+from _compare import LATENCY, NODE, Program, Scenario, compare, run_client
 from _kv import BUCKET, CONTENDERS, KEYS
 
 from jetstream.blocking import JetStream
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 SIZE = 128
 RATE = ["keys/s", "x", "CPU us", "CPU x"]
 SCENARIOS = [
-    Scenario("get, 128 B", "get", 2_000, SIZE, LATENCY, quick=True),
-    Scenario("put, 128 B", "put", 2_000, SIZE, LATENCY, quick=True),
-    Scenario("watch 10,000 keys, 128 B", "watch", 3, SIZE, RATE, quick=True),
-    Scenario("keys, 10,000 of them", "keys", 3, SIZE, RATE, quick=True),
+    Scenario("KV get 128 B", "get", 2_000, SIZE, LATENCY, quick=True, check=True),
+    Scenario("KV put 128 B", "put", 2_000, SIZE, LATENCY, quick=True),
+    Scenario("KV watch, 10,000 keys", "watch", 3, SIZE, RATE, quick=True, check=True),
+    Scenario("KV keys, 10,000 keys", "keys", 3, SIZE, RATE, quick=True),
 ]
 
 
@@ -51,5 +51,7 @@ def session(scenarios: list[Scenario], share: float) -> Iterator[Measure]:
         yield measure
 
 
+PROGRAM = Program(__doc__, SCENARIOS, dict.fromkeys([*CONTENDERS, NODE], 1), session)
+
 if __name__ == "__main__":
-    compare(__doc__, SCENARIOS, dict.fromkeys(CONTENDERS, 1), session)
+    compare(PROGRAM)

@@ -1,12 +1,12 @@
-"""Parsers alone: nanoseconds of CPU a message, natsproto against nats-py and nats-core.
+"""Parsers alone: nanoseconds of CPU per message, natsproto against nats-py and nats-core.
 
-Every parser gets the same bytes in the same reads of 64 KiB and hands each message to the program,
+Every parser gets the same bytes in the same reads of 64 KiB and passes each message to the program,
 which adds up the lengths of the payloads; the sums must agree. Rounds are interleaved, and the best
-round of each counts, because a shared machine only ever adds time.
+round of each counts, because a shared machine can only add time.
 
     python bench/parser.py [--rounds N] [--markdown]
 
-nats-core is left out where it is not installed.
+nats-core is omitted if it is not installed.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def nats_core() -> Contender:
     from nats.client.protocol.message import parse
 
     class Reader(asyncio.StreamReader):
-        """Has the next read at once where others would suspend: no event loop is measured."""
+        """A reader that always has data and never suspends, so that no event loop is measured."""
 
         def __init__(self, reads: list[bytes]) -> None:
             super().__init__(loop=loop)
@@ -87,7 +87,7 @@ def nats_core() -> Contender:
 
 
 def run(coroutine):
-    """Run to its end a coroutine that never suspends."""
+    """Run a coroutine that never suspends to completion."""
     try:
         coroutine.send(None)
     except StopIteration as stop:
@@ -138,7 +138,7 @@ ROWS = [  # label, message, how many times the stream is parsed in a run
 
 
 def make_reads(message: Callable[[int], bytes]) -> tuple[list[bytes], int]:
-    """Reads of 64 KiB, and how many messages are in them."""
+    """Return reads of 64 KiB, and the number of messages in them."""
     messages: list[bytes] = []
     size = 0
     while size < STREAM:
@@ -149,7 +149,7 @@ def make_reads(message: Callable[[int], bytes]) -> tuple[list[bytes], int]:
 
 
 def measure(rivals: dict[str, Contender], reads: list[bytes], rounds: int) -> dict[str, float]:
-    """The best CPU time of each, in seconds."""
+    """Return the best CPU time of each parser, in seconds."""
     assert len({parse(reads) for parse in rivals.values()}) == 1, "they disagree"
     best = dict.fromkeys(rivals, float("inf"))
     for _ in range(rounds):

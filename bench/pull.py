@@ -2,12 +2,11 @@
 
     python bench/pull.py [--quick] [--rounds N] [--only WORD ...] [--markdown]
 
-How it is measured is in _compare.py. The streams are in memory and filled beforehand; each run has
-a consumer of its own, which the server is asked about in the end. Nothing may be lost, delivered
-twice or left without acknowledgement.
+_compare.py describes the method. The streams are in memory and filled beforehand. Each run has its
+own consumer, whose state shows whether a message was lost, delivered twice or not acknowledged.
 
 fetch(n) + ack: fetches of n messages, each acknowledged.
-consume: a buffer of 500, refilled by the library; nats-py has no such thing and fetches 500.
+consume: a buffer of 500, refilled by the library; nats-py has no equivalent and fetches 500.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from _compare import RATE, Scenario, compare, run_client
-from _pull import CONTENDERS, HEADER, KINDS, WARM_UP
+from _compare import NODE, RATE, Program, Scenario, compare, run_client
+from _pull import CONTENDERS, HEADER, KINDS, warm_up
 from _tables import progress
 
 from jetstream.blocking import JetStream
@@ -30,29 +29,33 @@ if TYPE_CHECKING:
 
     from _compare import Measure, Result
 
+MIB = 1024 * 1024
 SCENARIOS = [
-    Scenario("fetch(100) + ack, 128 B", "fetch100", 8_000, 128, RATE, quick=True),
-    Scenario("fetch(500) + ack, 128 B", "fetch500", 10_000, 128, RATE),
-    Scenario("consume, ack each, 128 B", "consume", 10_000, 128, RATE, quick=True),
-    Scenario("consume, ack none, 128 B", "none", 15_000, 128, RATE),
-    Scenario("consume, two headers, ack, 128 B", "headers", 10_000, 128, RATE),
-    Scenario("consume, ack each, 16 KiB", "consume", 1_000, 16 * 1024, RATE),
+    Scenario("fetch(100) + ack, 128 B", "fetch100", 8_000, 128, RATE, quick=True, check=True),
+    Scenario("fetch(500) + ack, 128 B", "fetch500", 10_000, 128, RATE, check=True),
+    Scenario("consume + ack, 128 B", "consume", 10_000, 128, RATE, quick=True, check=True),
+    Scenario("consume, no acks, 128 B", "none", 15_000, 128, RATE),
+    Scenario("consume + ack, headers unread", "unread", 10_000, 128, RATE),
+    Scenario("consume + ack, header read", "headers", 10_000, 128, RATE, check=True),
+    Scenario("consume + ack, 16 KiB", "consume", 1_000, 16 * 1024, RATE, check=True),
+    Scenario("consume + ack, 1 MiB", "consume", 100, MIB, RATE, even=True),
 ]
 MORE = 4  # as many times as nats-py's do natsproto and the raw socket get
-TIMES = {name: MORE if name.startswith(("natsproto", "raw")) else 1 for name in CONTENDERS}
+TIMES = {name: MORE if name.startswith(("natsproto", "raw")) else 1 for name in [*CONTENDERS, NODE]}
 _numbers = itertools.count(1)
 
 
 def stream_of(scenario: Scenario) -> str:
-    return f"S{scenario.size}" + ("H" if scenario.kind == "headers" else "")
+    return f"S{scenario.size}" + ("H" if scenario.kind in ("headers", "unread") else "")
 
 
 def fill(js: JetStream, scenarios: list[Scenario], share: float) -> None:
-    """A stream for each kind of messages, with as many as the fastest of its clients takes."""
+    """Fill a stream for each kind of message, with as many as the fastest of its clients takes."""
     for name in sorted({stream_of(each) for each in scenarios}):
         mine = [each for each in scenarios if stream_of(each) == name]
         js.create_stream(name=name, subjects=["pull." + name], storage="memory")
-        count = int(max(each.count for each in mine) * share) * MORE + 2 * WARM_UP
+        most = max(each.count * (1 if each.even else MORE) for each in mine)
+        count = int(most * share) + 2 * warm_up(mine[0].size)
         headers = {HEADER: "4711", "Order-Kind": "coffee"} if name.endswith("H") else None
         size = mine[0].size
         with js.publisher() as window:
@@ -74,14 +77,16 @@ def measure(server: Server, js: JetStream, name: str, scenario: Scenario, count:
         max_ack_pending=20_000,
         mem_storage=True,
     )
-    result = run_client("_pull.py", name, scenario, server.url, stream, consumer.name, count)
+    result = run_client(
+        "_pull.py", name, scenario, server.url, stream, consumer.name, count, scenario.size
+    )
     info = consumer.info()
     consumer.delete()
     if not result:
         return {}
     lost = int(result.get("lost", 0))
     if ack:
-        lost = lost or WARM_UP + count - info.ack_floor.stream_seq
+        lost = lost or warm_up(scenario.size) + count - info.ack_floor.stream_seq
     result["lost"] = lost or info.delivered.stream_seq - info.delivered.consumer_seq
     return result
 
@@ -95,5 +100,7 @@ def session(scenarios: list[Scenario], share: float) -> Iterator[Measure]:
         yield partial(measure, server, js)
 
 
+PROGRAM = Program(__doc__, SCENARIOS, TIMES, session)
+
 if __name__ == "__main__":
-    compare(__doc__, SCENARIOS, TIMES, session)
+    compare(PROGRAM)

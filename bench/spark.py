@@ -2,10 +2,10 @@
 
     python bench/spark.py [--quick] [--rounds N] [--markdown]
 
-Messages of 128 B, a stream in a file, one server, all on this machine. Each figure is a slope: what
-a large run takes more than a small one, a row, so that starting processes and planning are not in
-it. CPU is that of Spark's workers, or of this process, and of the server, system time included. In
-each round every scenario runs once; figures are medians of the rounds, ratios those of a round.
+Messages have 128 B, and the stream, the server and Spark are on this machine. Each figure is a
+slope: the difference per row between a large run and a small one, which excludes starting processes
+and planning. CPU is that of Spark's workers, or of this process, and of the server, including
+system time. Every scenario runs once per round; figures are medians, and ratios are per round.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ IDLE = 5.0  # seconds
 
 
 class Cost(NamedTuple):
-    """What something takes: seconds, and those of the CPU in Python and in the server."""
+    """The cost of a run: seconds, and CPU seconds in Python and in the server."""
 
     wall: float
     python: float
@@ -75,7 +75,7 @@ class Bench:
     # Scenarios: each does it for so many rows
 
     def plain_arrow(self, count: int) -> None:
-        """The source's own reader, without Spark."""
+        """Read with the source's own reader, without Spark."""
         from _spark import SCHEMA
         from pyspark.sql.types import StructType
 
@@ -151,7 +151,7 @@ class Bench:
     # Measuring
 
     def cost(self, scenario: Callable[[int], None], share: float = 1.0) -> Cost:
-        """Of a row, in microseconds."""
+        """Return the cost per row, in microseconds."""
         large, small = int(self.count * share), int(self.small * share)
         more, less = [self._run(scenario, count) for count in (large, small)]
         return Cost(*[(a - b) / (large - small) * 1e6 for a, b in zip(more, less)])
@@ -165,7 +165,7 @@ class Bench:
         return Cost(wall, more, cpu_time(self.server.pid) - server)
 
     def idle_messages(self) -> float:
-        """What an idle query with the default trigger sends to the server in a second."""
+        """Return the messages per second that an idle query with the default trigger sends."""
         reader = self.spark.readStream.format("jetstream").options(servers=self.server.url)
         frame = reader.options(stream="IN", startingOffsets="latest").load()
         with tempfile.TemporaryDirectory() as directory:
@@ -182,7 +182,7 @@ class Bench:
 
 
 def python_times() -> dict[int, float]:
-    """Of this process, and of each daemon of Spark with all its workers, ended ones included."""
+    """Return the CPU times of this process and of each Spark daemon with all its workers."""
     # Processes that only plan have names of their own. Workers are forks of their daemon, and named
     # like it; other sessions of Spark on this machine have other parents.
     parents: dict[int, int] = {}
@@ -207,7 +207,7 @@ def python_times() -> dict[int, float]:
 
 
 def cpu_time(pid: int, children: bool = False) -> float:
-    """Seconds of a process; with those of its children that have ended, if they are asked for."""
+    """Return the CPU seconds of a process and, on request, of its children that have ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -283,7 +283,7 @@ def run(bench: Bench, rounds: int) -> list[dict[str, Cost]]:
 
 
 def show(results: list[dict[str, Cost]], idle: float, *, markdown: bool) -> None:
-    table = [["us a row", "Python CPU", "server CPU", "wall", "rows/s"]]
+    table = [["us per row", "Python CPU", "server CPU", "wall", "rows/s"]]
     for name, method, _ in SCENARIOS:
         wall, python, server = [
             statistics.median(getattr(each[method], field) for each in results)
@@ -298,7 +298,7 @@ def show(results: list[dict[str, Cost]], idle: float, *, markdown: bool) -> None
             getattr(each[one], field) / getattr(each[other], field) for each in results
         ]
         table.append([name, f"{statistics.median(values):.2f}", target])
-    table.append(["idle query, messages to the server a second", f"{idle:.1f}", "<= 2"])
+    table.append(["idle query, messages to the server per second", f"{idle:.1f}", "<= 2"])
     print_table(table, markdown=markdown)
     print(load() + " at the end")
 

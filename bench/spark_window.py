@@ -1,11 +1,11 @@
-"""How large a window the sink needs (option maxInFlight): three replicas, here and 20 ms away.
+"""The window that the sink needs (option maxInFlight): three replicas, locally and 20 ms away.
 
     python bench/spark_window.py [--quick] [--rounds N] [--count N] [--markdown]
 
-delivery=dedup as a task of Spark does it, but without Spark: rows of 128 B from Arrow batches, each
-with an id, to a stream in files on three servers of this machine. The distance is that of a proxy
-between the sink and the leader of the stream, which hands on every byte 10 ms later. In each round
-every window has its turn; rates are medians, ratios those of a round to the default.
+It writes with delivery=dedup like a task of Spark, but without Spark: rows of 128 B from Arrow
+batches, each with an id, to a file stream on three servers of this machine. The distance is
+simulated by a proxy between the sink and the leader of the stream, which forwards every byte 10 ms
+later. Every window runs once per round; rates are medians, and ratios are per round.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ ONE_WAY = 0.010
 PLACES = ["here", "20 ms away"]
 
 
-def run_proxy(port: int, told: Connection) -> None:
-    """In a process of its own: tells its port, and forwards to the other one."""
+def run_proxy(port: int, report: Connection) -> None:
+    """Forward to a server from a separate process; report the own port first."""
 
     async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         loop = asyncio.get_running_loop()
@@ -47,14 +47,14 @@ def run_proxy(port: int, told: Connection) -> None:
 
     async def serve() -> None:
         server = await asyncio.start_server(meet, "127.0.0.1", 0)
-        told.send(server.sockets[0].getsockname()[1])
+        report.send(server.sockets[0].getsockname()[1])
         await server.serve_forever()
 
     asyncio.run(serve())
 
 
 def write(settings: Settings, window: int, count: int) -> float:
-    """Rows a second; the connection is one that was made before."""
+    """Return the rows per second; the connection exists already."""
     import pyarrow as pa
 
     from jetstream.spark.connect import client, jetstream
@@ -81,10 +81,10 @@ def measure(rounds: int, count: int) -> list[dict[tuple[str, int], float]]:
         js = jetstream(settings)
         stream = js.create_stream(name="OUT", subjects=["out"], num_replicas=3)
         leader = next(each for each in cluster.members if each.name == stream.info().cluster.leader)
-        told, tells = multiprocessing.Pipe()
-        proxy = multiprocessing.Process(target=run_proxy, args=(leader.port, tells), daemon=True)
+        here, there = multiprocessing.Pipe()
+        proxy = multiprocessing.Process(target=run_proxy, args=(leader.port, there), daemon=True)
         proxy.start()
-        urls = [leader.url, f"nats://127.0.0.1:{told.recv()}"]
+        urls = [leader.url, f"nats://127.0.0.1:{here.recv()}"]
         places = {
             name: read_options({"servers": url, "subject": "out"}, WRITE)
             for name, url in zip(PLACES, urls)

@@ -2,12 +2,12 @@
 
     python bench/streams.py [--quick] [--rounds N] [--only WORD ...] [--markdown]
 
-How it is measured is in _compare.py. The stream is in memory and keeps the last 10,000 messages.
-Whatever a client was told is stored must be: the stream's sequence tells.
+_compare.py describes the method. The stream is in memory and keeps the last 10,000 messages. Its
+sequence shows whether every acknowledged message is stored.
 
-sequential: each publish waits for its acknowledgement; microseconds, and CPU a publish.
-window: 1000 acknowledgements are outstanding at a time, as each library has it.
-load: many messages in the cheapest way that a library has: fast batches, or else its window.
+sequential: each publish waits for its acknowledgment; microseconds and CPU per publish.
+window: 1000 acknowledgments are outstanding at a time, with the means of each library.
+load: many messages in the cheapest way of each library: fast batches, or its window.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from _client import warm_up
-from _compare import LATENCY, RATE, Scenario, compare, run_client
+from _compare import LATENCY, NODE, RATE, Program, Scenario, compare, run_client
 from _streams import CONTENDERS, SUBJECT, WINDOW
 
 from jetstream.blocking import JetStream, Stream
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from _compare import Measure, Result
 
 SCENARIOS = [
-    Scenario("publish, sequential, 128 B", "sequential", 2_000, 128, LATENCY, quick=True),
-    Scenario("publish, window 1000, 128 B", "window", 20_000, 128, RATE, quick=True),
-    Scenario("publish, window 1000, 16 KiB", "window", 4_000, 16 * 1024, RATE),
+    Scenario("JetStream publish 128 B", "sequential", 2_000, 128, LATENCY, quick=True, check=True),
+    Scenario("window 1000, 128 B", "window", 20_000, 128, RATE, quick=True, check=True),
+    Scenario("window 1000, 16 KiB", "window", 4_000, 16 * 1024, RATE),
     Scenario("load a stream, 128 B", "load", 20_000, 128, RATE, quick=True),
 ]
 # As in core.py.
@@ -49,7 +49,7 @@ TIMES = {
 def measure(server: Server, stream: Stream, name: str, scenario: Scenario, count: int) -> Result:
     ahead = warm_up(count)
     if scenario.kind != "sequential":
-        count = count // WINDOW * WINDOW
+        count = max(1, count // WINDOW) * WINDOW
         ahead = 2 * WINDOW
     before = stream.info().state.last_seq
     result = run_client("_streams.py", name, scenario, server.url, count, scenario.size)
@@ -71,5 +71,9 @@ def session(scenarios: list[Scenario], share: float) -> Iterator[Measure]:
         yield partial(measure, server, stream)
 
 
+PROGRAM = Program(
+    __doc__, SCENARIOS, {name: TIMES.get(name, 1) for name in [*CONTENDERS, NODE]}, session
+)
+
 if __name__ == "__main__":
-    compare(__doc__, SCENARIOS, {name: TIMES.get(name, 1) for name in CONTENDERS}, session)
+    compare(PROGRAM)

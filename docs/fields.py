@@ -13,6 +13,7 @@ ROOT = Path(__file__).parent.parent
 PAGE = Path(__file__).with_name("jetstream-fields.md")
 sys.path.insert(0, str(ROOT))
 
+from jetstream.advisories import consumers, event, servers, streams  # noqa: E402
 from jetstream.kv import config as kv_config  # noqa: E402
 from jetstream.objects import config as object_config  # noqa: E402
 from jetstream.objects import info as object_info  # noqa: E402
@@ -24,27 +25,29 @@ HEAD = """\
 # Fields of JetStream's objects
 
 Written by docs/fields.py from the tables in the code. Names are the same in Python and in JSON.
-Durations are seconds in Python and nanoseconds in JSON. A time is a `jetstream.Timestamp`;
-RFC 3339 text, an aware datetime, or nanoseconds since 1970 will do as well.
-What is not given is not sent, and the server's default holds. The last column is the first release
-of nats-server that has the field. A bucket has words of its own, and no JSON: it is a stream.
+Durations are seconds in Python, or a timedelta, and nanoseconds in JSON. A time is a
+`jetstream.Timestamp`; RFC 3339 text, an aware datetime, or nanoseconds since 1970 are accepted,
+too. Fields that are not set are not sent, and the server's defaults apply. The last column is the
+first release of nats-server that has the field. A bucket has field names of its own and no JSON
+form: it is stored as a stream.
 """
 CHAPTERS = [
     ("Configuration of streams", [stream_config, stream_source], ["StreamConfig"]),
     ("Configuration of consumers", [consumer_config], ["ConsumerConfig"]),
     ("Configuration of buckets", [kv_config], ["KeyValueConfig"]),
     ("Configuration of buckets of objects", [object_config], ["ObjectStoreConfig"]),
-    ("What is told about objects", [object_info], ["ObjectInfo", "ObjectMeta"]),
+    ("Information about objects", [object_info], ["ObjectInfo", "ObjectMeta"]),
     (
-        "What the server tells",
+        "Responses of the server",
         [info, cluster_info],
         ["StreamInfo", "ConsumerInfo", "AccountInfo", "PubAck"],
     ),
+    ("Advisories", [event, streams, consumers, servers], ["Advisory"]),
 ]
 
 
 def classes(modules: list[ModuleType], first: list[str]) -> list[type[Fields]]:
-    """Those of the modules: the named ones first, the others as they stand."""
+    """Return the classes of the modules: the named ones first, the others in source order."""
     own = [
         cls
         for module in modules

@@ -168,7 +168,7 @@ class Transport:
             if self.hostname and self._tls is None:
                 self._tls = TlsFilter(tls_context(self._port.connection.options), self.hostname)
                 self._filled.set()  # the writer begins the handshake
-            data = self._sock.recv(driver.READ_SIZE)
+            data = self._sock.recv(self._port.read_size)
             if not data:
                 return
             if self._tls is not None:

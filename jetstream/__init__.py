@@ -1,5 +1,7 @@
 """JetStream on any natsproto client: streams, consumers, publishing, key-value and object stores.
 
+Services need no JetStream, only a client: `add_service` and `Services`.
+
 `jetstream.blocking` has the same names without async and await, `jetstream.errors` the errors and
 `jetstream.events` the events.
 
@@ -12,16 +14,24 @@ TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from natsproto import __version__ as __version__
 
+    from . import advisories as advisories
     from . import blocking as blocking
     from . import config as config
     from . import errors as errors
     from . import events as events
     from . import kv as kv
     from . import objects as objects
+    from .advisories.api import Advisories as Advisories
+    from .advisories.event import Advisory as Advisory
     from .api.counters import Counter as Counter
     from .api.listing import Listing as Listing
     from .api.metadata import Metadata as Metadata
+    from .api.republished import Republished as Republished
+    from .api.republished import Scheduled as Scheduled
+    from .api.republished import republished as republished
+    from .api.republished import scheduled as scheduled
     from .api.stored import StoredMsg as StoredMsg
+    from .api.stored_batch import StoredMsgs as StoredMsgs
     from .config import ConsumerConfig as ConsumerConfig
     from .config import ConsumerLimits as ConsumerLimits
     from .config import ExternalStream as ExternalStream
@@ -31,11 +41,12 @@ if TYPE_CHECKING:
     from .config import StreamConfig as StreamConfig
     from .config import StreamSource as StreamSource
     from .config import SubjectTransform as SubjectTransform
-    from .consumer import BoundConsumer as BoundConsumer
-    from .consumer import Consumer as Consumer
     from .context import JetStream as JetStream
+    from .dead_letters.api import DeadLetters as DeadLetters
+    from .dead_letters.letter import DeadLetter as DeadLetter
     from .errors import ApiError as ApiError
     from .errors import JetStreamError as JetStreamError
+    from .errors import ServiceError as ServiceError
     from .events import Loss as Loss
     from .kv.config import KeyValueConfig as KeyValueConfig
     from .kv.config import KeyValueStatus as KeyValueStatus
@@ -44,6 +55,8 @@ if TYPE_CHECKING:
     from .kv.watch import InitialEntries as InitialEntries
     from .kv.watch import KeyLister as KeyLister
     from .kv.watch import KeyWatcher as KeyWatcher
+    from .machine.snapshot import ConsumerSnapshot as ConsumerSnapshot
+    from .machine.snapshot import OpenPull as OpenPull
     from .message import JsMsg as JsMsg
     from .objects.config import ObjectStoreConfig as ObjectStoreConfig
     from .objects.config import ObjectStoreStatus as ObjectStoreStatus
@@ -61,6 +74,15 @@ if TYPE_CHECKING:
     from .publish.window import PublishWindow as PublishWindow
     from .publish.window_machine import Publication as Publication
     from .pull.batch import Fetch as Fetch
+    from .pull.groups.api import ConsumerGroups as ConsumerGroups
+    from .pull.groups.config import ElasticGroupConfig as ElasticGroupConfig
+    from .pull.groups.config import MemberMapping as MemberMapping
+    from .pull.groups.config import PartitioningFilter as PartitioningFilter
+    from .pull.groups.config import StaticGroupConfig as StaticGroupConfig
+    from .pull.groups.group import ElasticGroup as ElasticGroup
+    from .pull.groups.group import StaticGroup as StaticGroup
+    from .pull.groups.member import GroupMember as GroupMember
+    from .pull.groups.message import GroupMsg as GroupMsg
     from .pull.messages import Batch as Batch
     from .pull.messages import Messages as Messages
     from .pull.messages import PullEvents as PullEvents
@@ -86,28 +108,62 @@ if TYPE_CHECKING:
     from .schema.info import StreamState as StreamState
     from .schema.info import Tier as Tier
     from .schema.timestamp import Timestamp as Timestamp
-    from .stream import Stream as Stream
+    from .services.callout import add_auth_callout as add_auth_callout
+    from .services.discovery import ServiceResponses as ServiceResponses
+    from .services.discovery import Services as Services
+    from .services.endpoint import Endpoint as Endpoint
+    from .services.endpoint import EndpointGroup as EndpointGroup
+    from .services.endpoint import EndpointRequests as EndpointRequests
+    from .services.errors import service_error as service_error
+    from .services.request import ServiceRequest as ServiceRequest
+    from .services.responses import EndpointInfo as EndpointInfo
+    from .services.responses import EndpointStats as EndpointStats
+    from .services.responses import ServiceInfo as ServiceInfo
+    from .services.responses import ServicePing as ServicePing
+    from .services.responses import ServiceStats as ServiceStats
+    from .services.service import Service as Service
+    from .services.service import ServiceEvents as ServiceEvents
+    from .services.service import add_service as add_service
+    from .streams.consumer import BoundConsumer as BoundConsumer
+    from .streams.consumer import Consumer as Consumer
+    from .streams.snapshot import StreamSnapshot as StreamSnapshot
+    from .streams.stream import Stream as Stream
     from .subscribe.pull import PullSubscription as PullSubscription
 
 _HOMES = {
     "AccountInfo": "schema.info",
     "AccountLimits": "schema.info",
+    "Advisories": "advisories.api",
+    "Advisory": "advisories.event",
     "ApiError": "errors",
     "ApiStats": "schema.info",
     "AtomicBatch": "publish.atomic",
     "Batch": "pull.messages",
-    "BoundConsumer": "consumer",
+    "BoundConsumer": "streams.consumer",
     "ClusterInfo": "schema.cluster_info",
-    "Consumer": "consumer",
+    "Consumer": "streams.consumer",
     "ConsumerConfig": "config",
+    "ConsumerGroups": "pull.groups.api",
     "ConsumerInfo": "schema.info",
     "ConsumerLimits": "config",
     "ConsumerPause": "schema.info",
+    "ConsumerSnapshot": "machine.snapshot",
     "Counter": "api.counters",
+    "DeadLetter": "dead_letters.letter",
+    "DeadLetters": "dead_letters.api",
     "DesiredCluster": "schema.cluster_info",
+    "ElasticGroup": "pull.groups.group",
+    "ElasticGroupConfig": "pull.groups.config",
+    "Endpoint": "services.endpoint",
+    "EndpointGroup": "services.endpoint",
+    "EndpointInfo": "services.responses",
+    "EndpointRequests": "services.endpoint",
+    "EndpointStats": "services.responses",
     "ExternalStream": "config",
     "FastBatch": "publish.fast",
     "Fetch": "pull.batch",
+    "GroupMember": "pull.groups.member",
+    "GroupMsg": "pull.groups.message",
     "InitialEntries": "kv.watch",
     "InitialObjects": "objects.watch",
     "JetStream": "context",
@@ -122,6 +178,7 @@ _HOMES = {
     "Listing": "api.listing",
     "Loss": "events",
     "LostData": "schema.info",
+    "MemberMapping": "pull.groups.config",
     "Messages": "pull.messages",
     "Metadata": "api.metadata",
     "MoveOrigin": "schema.cluster_info",
@@ -135,7 +192,9 @@ _HOMES = {
     "ObjectStoreConfig": "objects.config",
     "ObjectStoreStatus": "objects.config",
     "ObjectWatcher": "objects.watch",
+    "OpenPull": "machine.snapshot",
     "OrderedConsumer": "ordered.api",
+    "PartitioningFilter": "pull.groups.config",
     "PeerInfo": "schema.cluster_info",
     "Placement": "config",
     "PriorityGroupState": "schema.info",
@@ -147,24 +206,46 @@ _HOMES = {
     "PushEvents": "push.api",
     "PushMessages": "push.api",
     "Republish": "config",
+    "Republished": "api.republished",
+    "Scheduled": "api.republished",
     "SequenceInfo": "schema.info",
+    "Service": "services.service",
+    "ServiceError": "errors",
+    "ServiceEvents": "services.service",
+    "ServiceInfo": "services.responses",
+    "ServicePing": "services.responses",
+    "ServiceRequest": "services.request",
+    "ServiceResponses": "services.discovery",
+    "ServiceStats": "services.responses",
+    "Services": "services.discovery",
     "SourceConsumer": "config",
+    "StaticGroup": "pull.groups.group",
+    "StaticGroupConfig": "pull.groups.config",
     "StoredMsg": "api.stored",
-    "Stream": "stream",
+    "StoredMsgs": "api.stored_batch",
+    "Stream": "streams.stream",
     "StreamAlternate": "schema.info",
     "StreamConfig": "config",
     "StreamInfo": "schema.info",
+    "StreamSnapshot": "streams.snapshot",
     "StreamSource": "config",
     "StreamSourceInfo": "schema.info",
     "StreamState": "schema.info",
     "SubjectTransform": "config",
     "Tier": "schema.info",
     "Timestamp": "schema.timestamp",
+    "add_auth_callout": "services.callout",
+    "add_service": "services.service",
+    "republished": "api.republished",
+    "scheduled": "api.republished",
+    "service_error": "services.errors",
 }
-_MODULES = ["blocking", "config", "errors", "events", "kv", "objects"]
+_MODULES = ["advisories", "blocking", "config", "errors", "events", "kv", "objects"]
 __all__ = [
     "AccountInfo",
     "AccountLimits",
+    "Advisories",
+    "Advisory",
     "ApiError",
     "ApiStats",
     "AtomicBatch",
@@ -173,14 +254,27 @@ __all__ = [
     "ClusterInfo",
     "Consumer",
     "ConsumerConfig",
+    "ConsumerGroups",
     "ConsumerInfo",
     "ConsumerLimits",
     "ConsumerPause",
+    "ConsumerSnapshot",
     "Counter",
+    "DeadLetter",
+    "DeadLetters",
     "DesiredCluster",
+    "ElasticGroup",
+    "ElasticGroupConfig",
+    "Endpoint",
+    "EndpointGroup",
+    "EndpointInfo",
+    "EndpointRequests",
+    "EndpointStats",
     "ExternalStream",
     "FastBatch",
     "Fetch",
+    "GroupMember",
+    "GroupMsg",
     "InitialEntries",
     "InitialObjects",
     "JetStream",
@@ -195,6 +289,7 @@ __all__ = [
     "Listing",
     "Loss",
     "LostData",
+    "MemberMapping",
     "Messages",
     "Metadata",
     "MoveOrigin",
@@ -208,7 +303,9 @@ __all__ = [
     "ObjectStoreConfig",
     "ObjectStoreStatus",
     "ObjectWatcher",
+    "OpenPull",
     "OrderedConsumer",
+    "PartitioningFilter",
     "PeerInfo",
     "Placement",
     "PriorityGroupState",
@@ -220,19 +317,39 @@ __all__ = [
     "PushEvents",
     "PushMessages",
     "Republish",
+    "Republished",
+    "Scheduled",
     "SequenceInfo",
+    "Service",
+    "ServiceError",
+    "ServiceEvents",
+    "ServiceInfo",
+    "ServicePing",
+    "ServiceRequest",
+    "ServiceResponses",
+    "ServiceStats",
+    "Services",
     "SourceConsumer",
+    "StaticGroup",
+    "StaticGroupConfig",
     "StoredMsg",
+    "StoredMsgs",
     "Stream",
     "StreamAlternate",
     "StreamConfig",
     "StreamInfo",
+    "StreamSnapshot",
     "StreamSource",
     "StreamSourceInfo",
     "StreamState",
     "SubjectTransform",
     "Tier",
     "Timestamp",
+    "add_auth_callout",
+    "add_service",
+    "republished",
+    "scheduled",
+    "service_error",
 ]
 
 

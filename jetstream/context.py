@@ -7,39 +7,49 @@ methods are written out, so that every tool sees their signatures and docstrings
 
 from __future__ import annotations
 
+from natsproto.durations import check_patience
 from natsproto.errors import InvalidValue
-from natsproto.session import check_flag, check_patience
+from natsproto.hints import no_attribute
+from natsproto.session import check_flag
 from natsproto.wire.text import cut_middle, shorten
 
 from .api.client import ApiClient, session_of
-from .management import StreamManager
+from .api.hints import JETSTREAM
 from .publish.request import Publisher
+from .streams.manager import StreamManager
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from typing_extensions import Unpack
 
     from natsproto.client import Client
+    from natsproto.durations import Seconds
     from natsproto.wire.encode import BytesLike
 
+    from .advisories.api import Advisories
+    from .advisories.kinds import Kind
     from .api.listing import Listing
     from .config import ConsumerConfigDict, StreamConfigDict
-    from .consumer import BoundConsumer, Consumer, KnownConfig
     from .kv.config import KeyValueConfig, KeyValueConfigDict, KeyValueStatus
     from .kv.manager import KeyValueManager
     from .kv.store import KeyValue
-    from .management import ConsumerConfigLike, StreamConfigLike
     from .objects.config import ObjectStoreConfig, ObjectStoreConfigDict, ObjectStoreStatus
     from .objects.manager import ObjectStoreManager
     from .objects.store import ObjectStore
     from .publish.atomic import AtomicBatch
     from .publish.fast import FastBatch
     from .publish.headers import PublishOptions
+    from .publish.source import ObjectData
     from .publish.window import PublishWindow
     from .push.api import PushMessages
     from .schema.info import AccountInfo, ConsumerInfo, ConsumerPause, PubAck, StreamInfo
     from .schema.timestamp import TimestampLike
-    from .stream import Stream
+    from .streams.consumer import BoundConsumer, Consumer, KnownConfig
+    from .streams.manager import ConsumerConfigLike, StreamConfigLike
+    from .streams.snapshot import StreamSnapshot
+    from .streams.stream import Stream
     from .subscribe.pull import PullSubscription
 
 
@@ -50,7 +60,7 @@ class JetStream:
     """
 
     def __init__(
-        self, client: Client, *, domain: str = "", prefix: str = "$JS.API", timeout: float = 5.0
+        self, client: Client, *, domain: str = "", prefix: str = "$JS.API", timeout: Seconds = 5.0
     ) -> None:
         if domain and prefix != "$JS.API":
             given = (shorten(domain), shorten(prefix))
@@ -245,7 +255,7 @@ class JetStream:
         subject: str,
         data: BytesLike = b"",
         *,
-        timeout: float | None = None,
+        timeout: Seconds | None = None,
         retries: int = 2,
         **options: Unpack[PublishOptions],
     ) -> PubAck:
@@ -273,7 +283,7 @@ class JetStream:
         return await self._publisher.send(subject, data, options, timeout, retries)
 
     def publisher(
-        self, *, max_pending: int = 1000, ack_timeout: float | None = None, retries: int = 2
+        self, *, max_pending: int = 1000, ack_timeout: Seconds | None = None, retries: int = 2
     ) -> PublishWindow:
         """Publish without waiting for each acknowledgment: `async with js.publisher() as p`.
 
@@ -282,7 +292,7 @@ class JetStream:
         """
         return self._publisher.window(max_pending, ack_timeout, retries)
 
-    def atomic_batch(self, *, timeout: float | None = None) -> AtomicBatch:
+    def atomic_batch(self, *, timeout: Seconds | None = None) -> AtomicBatch:
         """Return a batch that a stream stores as a whole or not at all (needs allow_atomic)."""
         return self._publisher.atomic_batch(timeout)
 
@@ -292,7 +302,7 @@ class JetStream:
         allow_gaps: bool = False,
         flow: int = 500,
         max_acks: int = 2,
-        ack_timeout: float | None = None,
+        ack_timeout: Seconds | None = None,
     ) -> FastBatch:
         """Return a batch that a stream stores as it arrives: `async with js.fast_batch() as b`.
 
@@ -315,7 +325,7 @@ class JetStream:
         when: str,
         target: str,
         source: str = "",
-        schedule_ttl: float | str | None = None,
+        schedule_ttl: Seconds | str | None = None,
         time_zone: str = "",
         rollup: bool = False,
         **options: Unpack[PublishOptions],
@@ -338,6 +348,15 @@ class JetStream:
             rollup=rollup,
             **options,
         )
+
+    async def cancel_schedule(
+        self, subject: str, data: BytesLike = b"", *, target: str, **options: Unpack[PublishOptions]
+    ) -> PubAck:
+        """Publish a message to the target of a schedule and remove the schedule, in one step.
+
+        `subject` is that of the schedule. To remove it without a message, purge its subject.
+        """
+        return await self._publisher.cancel_schedule(subject, data, target=target, **options)
 
     # Subscribing. Many programs never do, so these methods import what they need.
 
@@ -417,6 +436,79 @@ class JetStream:
 
         wanted = PullSubscribeOptions(subject, stream, durable, bind, config, fields)
         return await pull_subscribe(self._streams, self._api, wanted)
+
+    # Backups
+
+    async def snapshot_stream(
+        self,
+        stream: str,
+        *,
+        consumers: bool = True,
+        check: bool = False,
+        chunk_size: int = 128 * 1024,
+        window: int = 8 * 1024 * 1024,
+    ) -> StreamSnapshot:
+        """Return a snapshot of a whole stream: `async with` it, and iterate or `save` it.
+
+        consumers   include the consumers and their states
+        check       have the server verify the checksums of all messages first
+        chunk_size  bytes of a chunk, 1 KiB to 1 MiB
+        window      bytes that the server sends ahead, 1 KiB to 32 MiB (needs 2.14)
+
+        Servers before 2.15 have no snapshots of streams in memory.
+        """
+        from .streams.snapshot import open_snapshot
+
+        return await open_snapshot(self._api, stream, consumers, check, chunk_size, window)
+
+    async def restore_stream(
+        self,
+        data: ObjectData,
+        config: StreamConfigLike | None = None,
+        *,
+        chunk_size: int = 128 * 1024,
+        timeout: Seconds = 60.0,
+        progress: Callable[[int], object] | None = None,
+    ) -> Stream:
+        """Create a stream from a snapshot, and return it when it is complete.
+
+        data        a file that StreamSnapshot.save wrote, or the chunks, as bytes or an iterable
+        config      the configuration, which the chunks alone do not have; for a file, another one
+                    than that of the snapshot, such as with other replicas; the name must be the
+                    same
+        timeout     how long the server may take to complete the stream after the last chunk
+        progress    is called with the number of bytes after each chunk that is stored
+
+        StreamNameInUse, or another ApiError: nothing was created.
+        """
+        from .streams.restore import restore
+
+        info = await restore(self._api, data, config, chunk_size, timeout, progress)
+        return self._streams.stream_of(info)
+
+    # Events of the servers
+
+    def advisories(
+        self,
+        *kinds: Kind,
+        stream: str | None = None,
+        consumer: str | None = None,
+        prefix: str = "$JS.EVENT",
+    ) -> Advisories:
+        """Subscribe to the events of servers: `async with js.advisories() as events`, and iterate.
+
+        kinds     the kinds of events, such as "max_deliver" and "terminated"; by default all
+        stream    only events of this stream, including those of its consumers
+        consumer  only events of consumers with this name
+        prefix    the prefix of the subjects, if an import has renamed them
+
+        Each event is an object of the class of its kind (see jetstream.advisories), or an Advisory
+        if its kind is unknown. Events about servers, and the API limit, exist in the system account
+        only. With a `domain` of this JetStream, only events of that domain are returned.
+        """
+        from .advisories.api import open_advisories
+
+        return open_advisories(self._api, kinds, stream, consumer, prefix)
 
     # Key-value buckets
 
@@ -509,6 +601,11 @@ class JetStream:
         `missing` and `offline` of the list name buckets that exist and are not in it.
         """
         return await self._object_manager().statuses()
+
+    if not TYPE_CHECKING:  # a type checker would accept every name
+
+        def __getattr__(self, name):
+            raise no_attribute(self, name, JETSTREAM)
 
     def _object_manager(self) -> ObjectStoreManager:
         if self._object_stores is None:

@@ -44,19 +44,28 @@ if TYPE_CHECKING:
     from . import connection as connection
     from . import errors as errors
     from . import events as events
+    from . import paths as paths
+    from .choice import KnownServer as KnownServer
     from .client import Client as Client
     from .connection.outbound import Stats as Stats
+    from .health import Health as Health
+    from .paths.path import MessagePath as MessagePath
+    from .replies import Replies as Replies
     from .subscription import Subscription as Subscription
 else:
     _HOMES = {
         "Client": "client",
+        "Health": "health",
+        "MessagePath": "paths.path",
+        "KnownServer": "choice",
         "OutBufferFull": "errors",  # the former name of PendingBufferFull
+        "Replies": "replies",
         "Stats": "connection.outbound",
         "Subscription": "subscription",
     }
     __getattr__ = _lazy_names("natsproto", _HOMES, globals())
 
-_MODULES = ["adapters", "auth", "blocking", "connection", "errors", "events"]
+_MODULES = ["adapters", "auth", "blocking", "connection", "errors", "events", "paths"]
 __all__ = [
     "AuthorizationFailed",
     "Client",
@@ -67,13 +76,16 @@ __all__ = [
     "Err",
     "HeaderError",
     "Headers",
+    "Health",
     "Info",
     "InvalidHeader",
     "InvalidName",
     "InvalidState",
     "InvalidSubject",
     "InvalidValue",
+    "KnownServer",
     "LocalError",
+    "MessagePath",
     "MissingExtra",
     "Msg",
     "NatsError",
@@ -89,6 +101,7 @@ __all__ = [
     "ProtocolError",
     "Pub",
     "RemoteError",
+    "Replies",
     "ServerFailed",
     "Stats",
     "Sub",

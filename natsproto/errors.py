@@ -25,6 +25,7 @@
         AuthorizationFailed  the server rejected the credentials
         TlsFailed            TLS is required but unavailable; no credentials were sent
         ServerFailed         the server sent -ERR and closed the connection
+        UserRejected         for auth callouts: raise it if a client may not connect
 
 The class tells callers what they can do; the message says what happened, with the values.
 
@@ -224,3 +225,14 @@ class ServerFailed(RemoteError):
     def __init__(self, text: str) -> None:
         super().__init__("server error: %s" % text)
         self.text = text
+
+
+class UserRejected(RemoteError):
+    """Raise it in an auth callout to reject a client; the server logs the `reason`."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("user rejected: %s" % reason)
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type[UserRejected], tuple[str]]:
+        return type(self), (self.reason,)

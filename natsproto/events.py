@@ -1,19 +1,45 @@
-"""The events of a connection, as `client.events` reports them."""
+"""The events of a connection, as `client.events` reports them.
+
+An event is data: a machine returns it, programs read it, and the adapter writes it to the log. So
+each has a `level` for the log, and a `text` for people.
+"""
 
 from __future__ import annotations
 
-from .connection.waitable import Waitable
+from .connection.waitable import Reports, Waitable
 from .wire.record import Record
+from .wire.text import shorten
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from .errors import NatsError
 
+# The levels of events in the log (D-LOG-1).
+DEBUG = "debug"
+INFO = "info"
+WARNING = "warning"
+
 
 class Event(Record):
-    """Base class of connection events."""
+    """Base class of events."""
 
     __slots__: tuple[str, ...] = ()
+
+    @property
+    def level(self) -> str:
+        """The level in the log: "debug", "info" or "warning"."""
+        return self._level()
+
+    @property
+    def text(self) -> str:
+        """The event in words, without payloads and credentials."""
+        return self._text()
+
+    def _level(self) -> str:
+        return WARNING
+
+    def _text(self) -> str:
+        return repr(self)
 
 
 class Connected(Event):
@@ -25,6 +51,12 @@ class Connected(Event):
         self.url: str = url
         self.again: bool = again
 
+    def _level(self) -> str:
+        return INFO
+
+    def _text(self) -> str:
+        return "%s to %s" % ("reconnected" if self.again else "connected", self.url)
+
 
 class Disconnected(Event):
     """The connection to this server ended; `error` is None if the client ended it."""
@@ -34,6 +66,13 @@ class Disconnected(Event):
     def __init__(self, url: str, error: NatsError | None) -> None:
         self.url: str = url
         self.error: NatsError | None = error
+
+    def _level(self) -> str:
+        return INFO if self.error is None else WARNING
+
+    def _text(self) -> str:
+        reason = "by the client" if self.error is None else self.error
+        return "disconnected from %s: %s" % (self.url, reason)
 
 
 class AttemptFailed(Event):
@@ -45,6 +84,18 @@ class AttemptFailed(Event):
         self.url: str = url
         self.error: NatsError = error
 
+    def _text(self) -> str:
+        return "could not connect to %s: %s" % (self.url, self.error)
+
+
+class ServerChoiceFailed(Event):
+    """The option `choose_server` failed, as `error` says; the client has chosen by itself."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: NatsError) -> None:
+        self.error: NatsError = error
+
 
 class Discovered(Event):
     """New cluster members were discovered."""
@@ -53,6 +104,12 @@ class Discovered(Event):
 
     def __init__(self, urls: list[str]) -> None:
         self.urls: list[str] = urls
+
+    def _level(self) -> str:
+        return DEBUG
+
+    def _text(self) -> str:
+        return "discovered servers: %s" % ", ".join(self.urls)
 
 
 class LameDuck(Event):
@@ -63,6 +120,12 @@ class LameDuck(Event):
     def __init__(self, url: str) -> None:
         self.url: str = url
 
+    def _level(self) -> str:
+        return INFO
+
+    def _text(self) -> str:
+        return "server %s is about to stop (lame duck mode)" % self.url
+
 
 class ServerError(Event):
     """The server sent -ERR; a permissions violation is a PermissionDenied."""
@@ -71,6 +134,9 @@ class ServerError(Event):
 
     def __init__(self, error: NatsError) -> None:
         self.error: NatsError = error
+
+    def _text(self) -> str:
+        return "server reported an error: %s" % self.error
 
 
 class SlowConsumer(Event):
@@ -87,6 +153,12 @@ class SlowConsumer(Event):
         self.sid: int = sid
         self.dropped: int = dropped
 
+    def _text(self) -> str:
+        if not self.sid:
+            return "several subscriptions dropped %d messages: queues full" % self.dropped
+        place = (self.sid, shorten(self.subject), self.dropped)
+        return "subscription %d to %s dropped %d messages: queue full" % place
+
 
 class PublishDropped(Event):
     """A buffered message was dropped: it exceeds the max_payload of the new server."""
@@ -96,6 +168,10 @@ class PublishDropped(Event):
     def __init__(self, subject: str, size: int) -> None:
         self.subject: str = subject
         self.size: int = size
+
+    def _text(self) -> str:
+        text = "publish to %s dropped: its %d bytes exceed the max_payload of the new server"
+        return text % (shorten(self.subject), self.size)
 
 
 class Closed(Event):
@@ -109,6 +185,15 @@ class Closed(Event):
     def __init__(self, error: NatsError | None, unconfirmed: int = 0) -> None:
         self.error: NatsError | None = error
         self.unconfirmed: int = unconfirmed
+
+    def _level(self) -> str:
+        return INFO if self.error is None and not self.unconfirmed else WARNING
+
+    def _text(self) -> str:
+        text = "closed" if self.error is None else "closed: %s" % self.error
+        if self.unconfirmed:
+            text += " (%d messages are unconfirmed)" % self.unconfirmed
+        return text
 
 
 class Unread:
@@ -201,17 +286,20 @@ class EventQueue(Waitable):
     simultaneous loops sees all of them.
     """
 
-    __slots__ = ("_popped", "_readers", "_start")
+    __slots__ = ("_log", "_popped", "_readers", "_start", "reports")
 
     def __init__(self, limit: int = 256) -> None:  # D-EVENT-5
         super().__init__()
+        self._log = Reports()
+        self.reports: Reports | None = self._log
         self._start = Unread(limit)  # where the next reader begins
         self._readers: list[Unread] = []
         self._popped: Unread | None = None
 
     def add(self, event: Event) -> None:
-        """Add an event for all readers."""
+        """Add an event for all readers, and for the log."""
         self._settle()
+        self._log.add(event)
         for unread in self._readers:
             unread.add(event)
         if self._start not in self._readers:

@@ -10,7 +10,7 @@ that a message is explained by the subscription that it is for, and a response b
 
 `wire_text` shows a frame as it is on the wire, with long values cut and secrets masked.
 
-This module knows core NATS. jetstream/explain.py extends it with JetStream.
+This module knows core NATS. jetstream/tools/explain extends it with JetStream.
 """
 
 from __future__ import annotations

@@ -7,6 +7,8 @@ seconds. Secrets are kept in `auth` and appear in no text.
 from __future__ import annotations
 
 from .auth import choose_auth
+from .auth.secret import Secret
+from .durations import LONGEST, in_range, to_seconds
 from .errors import InvalidValue
 from .urls import ServerUrl
 from .wire.subjects import check_publish
@@ -14,13 +16,17 @@ from .wire.text import cut_middle, shorten, show
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
-    from typing import TypeAlias, TypedDict
+    from collections.abc import Callable
+    from typing import Any, TypeAlias, TypedDict
 
     from .auth import Auth
     from .auth.nkeys import Signer
     from .auth.secret import SecretLike
+    from .choice import ServerChooser
+    from .durations import Seconds
 
     ServersLike: TypeAlias = str | list[str] | tuple[str, ...]
+    WsHeadersLike: TypeAlias = dict[str, str] | list[tuple[str, str]]
 
     class OptionsDict(TypedDict, total=False):
         """The keywords of Options, except servers, for functions that pass them on."""
@@ -41,31 +47,40 @@ if TYPE_CHECKING:
         no_echo: bool
         verbose: bool
         pedantic: bool
-        ping_interval: float
+        ping_interval: Seconds
         max_pings_out: int
-        connect_timeout: float
+        connect_timeout: Seconds
         max_reconnects: int
-        reconnect_wait: float
-        reconnect_wait_max: float
+        reconnect_wait: Seconds
+        reconnect_wait_max: Seconds
         reconnect_jitter: float
+        reconnect_delays: list[Seconds] | tuple[Seconds, ...]
+        choose_server: ServerChooser | None
         shuffle: bool
         ignore_discovered: bool
         retry_on_first_connect: bool
         max_pending_out: int
         max_msgs: int
         max_bytes: int
+        ws_headers: WsHeadersLike
+        ws_compression: bool
+        # Not an option of a connection: adapters replace it by the settings that it names.
+        context: str | bool
+        # Not one either: a sink for the steps of the connection, see natsproto.trace.
+        trace: Callable[[Any], object] | bool
 
 
 __all__ = ["DEFAULT_SERVER", "Options", "ServerUrl", "read_servers"]
 
 DEFAULT_SERVER = "nats://127.0.0.1:4222"
-_LONGEST = 1e9  # seconds, 31 years; infinity and NaN are not below it
+_TOKEN = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~"
+_OWN_HEADERS = ("host", "upgrade", "connection")
 
 
 class Options:
     """The options of one connection; all have defaults.
 
-    servers                 one URL or several, see natsproto.urls
+    servers                 one URL or several, as a list or separated by commas
     name                    name of the client in the server's monitoring
     user password token nkey_seed jwt creds nkey sign
                             credentials, see natsproto.auth; kept in `auth`
@@ -81,15 +96,20 @@ class Options:
     max_reconnects          consecutive attempts for each server; 0: none, -1: no limit
     reconnect_wait          pause before the second attempt; doubles up to reconnect_wait_max
     reconnect_jitter        largest fraction of a pause that is added to it at random
+    reconnect_delays        pauses before each attempt in a row, instead; the last one repeats
+    choose_server           a function that chooses the server of a reconnect, and its pause
     shuffle                 try servers in random order
     ignore_discovered       use only the given servers, not those that the cluster announces
     retry_on_first_connect  keep trying in the background if the first connect fails
     max_pending_out         bytes to buffer without a connection; 0: publishing raises then
     max_msgs, max_bytes     limits of subscriptions that set none themselves
+    ws_headers              headers of the HTTP request of a WebSocket
+    ws_compression          compress the messages of a WebSocket if the server does
     """
 
     __slots__ = (
         "auth",
+        "choose_server",
         "connect_timeout",
         "ignore_discovered",
         "inbox_prefix",
@@ -102,6 +122,7 @@ class Options:
         "no_echo",
         "pedantic",
         "ping_interval",
+        "reconnect_delays",
         "reconnect_jitter",
         "reconnect_wait",
         "reconnect_wait_max",
@@ -112,6 +133,8 @@ class Options:
         "tls_first",
         "tls_hostname",
         "verbose",
+        "ws_compression",
+        "ws_headers",
     )
 
     def __init__(
@@ -134,19 +157,23 @@ class Options:
         no_echo: bool = False,
         verbose: bool = False,
         pedantic: bool = False,
-        ping_interval: float = 120.0,  # OPT-11
+        ping_interval: Seconds = 120.0,  # OPT-11
         max_pings_out: int = 2,
-        connect_timeout: float = 5.0,
+        connect_timeout: Seconds = 5.0,
         max_reconnects: int = 60,
-        reconnect_wait: float = 0.25,
-        reconnect_wait_max: float = 10.0,
+        reconnect_wait: Seconds = 0.25,
+        reconnect_wait_max: Seconds = 10.0,
         reconnect_jitter: float = 0.5,
+        reconnect_delays: list[Seconds] | tuple[Seconds, ...] = (),
+        choose_server: ServerChooser | None = None,
         shuffle: bool = True,
         ignore_discovered: bool = False,
         retry_on_first_connect: bool = False,
         max_pending_out: int = 8 * 1024 * 1024,
         max_msgs: int = 65536,
         max_bytes: int = 64 * 1024 * 1024,
+        ws_headers: WsHeadersLike = (),  # type: ignore[assignment]
+        ws_compression: bool = False,
     ) -> None:
         self.auth: Auth = choose_auth(
             user=user,
@@ -168,22 +195,26 @@ class Options:
         self.no_echo: bool = _flag("no_echo", no_echo)
         self.verbose: bool = _flag("verbose", verbose)
         self.pedantic: bool = _flag("pedantic", pedantic)
-        self.ping_interval: float = _number("ping_interval", ping_interval, 0.001)
+        self.ping_interval: float = _seconds("ping_interval", ping_interval, 0.001)
         self.max_pings_out: int = _whole("max_pings_out", max_pings_out, 1)
-        self.connect_timeout: float = _number("connect_timeout", connect_timeout, 0.001)
+        self.connect_timeout: float = _seconds("connect_timeout", connect_timeout, 0.001)
         self.max_reconnects: int = _whole("max_reconnects", max_reconnects, -1)
-        self.reconnect_wait_max: float = _number("reconnect_wait_max", reconnect_wait_max, 0.0)
+        self.reconnect_wait_max: float = _seconds("reconnect_wait_max", reconnect_wait_max, 0.0)
         # D-OPT-12: a first pause above the longest one would silently be cut.
-        self.reconnect_wait: float = _number(
+        self.reconnect_wait: float = _seconds(
             "reconnect_wait", reconnect_wait, 0.0, self.reconnect_wait_max, " (reconnect_wait_max)"
         )
-        self.reconnect_jitter: float = _number("reconnect_jitter", reconnect_jitter, 0.0, 1.0)
+        self.reconnect_jitter: float = _fraction("reconnect_jitter", reconnect_jitter)
+        self.reconnect_delays: list[float] = _delays(reconnect_delays)
+        self.choose_server: ServerChooser | None = _chooser(choose_server)
         self.shuffle: bool = _flag("shuffle", shuffle)
         self.ignore_discovered: bool = _flag("ignore_discovered", ignore_discovered)
         self.retry_on_first_connect: bool = _flag("retry_on_first_connect", retry_on_first_connect)
         self.max_pending_out: int = _whole("max_pending_out", max_pending_out, 0)
         self.max_msgs: int = _whole("max_msgs", max_msgs, 1)
         self.max_bytes: int = _whole("max_bytes", max_bytes, 1)
+        self.ws_headers: list[tuple[str, Secret]] = _ws_headers(ws_headers)
+        self.ws_compression: bool = _flag("ws_compression", ws_compression)
 
     @property
     def secure(self) -> bool:
@@ -197,14 +228,14 @@ class Options:
     def _show(self, name: str) -> str:
         value = getattr(self, name)
         # D-OPT-13: the repr of an object of the user may contain anything.
-        if name == "tls" and value is not None and value is not True:
+        if name in ("tls", "choose_server") and value is not None and value is not True:
             return type(value).__name__
         return show(value)  # D-ERR-11
 
 
 def read_servers(servers: ServersLike, secure: bool) -> list[ServerUrl]:
     """Return the URLs of one pool; InvalidValue if they cannot be used together."""
-    texts = [servers] if isinstance(servers, str) else servers
+    texts = split_servers(servers) if isinstance(servers, str) else servers
     if not isinstance(texts, (list, tuple)):
         name = type(texts).__name__
         raise InvalidValue("servers is not a str or a list of str: %s" % name, "OPT-6")
@@ -224,6 +255,19 @@ def read_servers(servers: ServersLike, secure: bool) -> list[ServerUrl]:
     return urls
 
 
+def split_servers(text: str) -> list[str]:
+    """Split a list of URLs at its commas, except those in credentials (OPT-18)."""
+    parts = text.split(",")
+    urls = [parts[-1]]
+    for part in reversed(parts[:-1]):
+        # A comma before an @ without a new scheme between them belongs to a user or a password.
+        if "@" in urls[0] and "://" not in urls[0].partition("@")[0]:
+            urls[0] = part + "," + urls[0]
+        else:
+            urls.insert(0, part)
+    return [url.strip() for url in urls] if len(urls) > 1 else urls
+
+
 def _tls(value: object, tls_first: bool) -> object:
     """Return True, a context, or None: TLS only if a URL or a server requires it."""
     if value is None or value is False:
@@ -231,6 +275,40 @@ def _tls(value: object, tls_first: bool) -> object:
     if value is not True and isinstance(value, (str, bytes, int, float)):
         raise InvalidValue("tls is not a bool or a context: %s" % type(value).__name__, "OPT-10")
     return value
+
+
+def _delays(values: list[Seconds] | tuple[Seconds, ...]) -> list[float]:
+    if not isinstance(values, (list, tuple)):
+        raise InvalidValue("reconnect_delays is not a list: %s" % shorten(values), "POOL-15")
+    return [_seconds("reconnect_delays", value, 0.0) for value in values]
+
+
+def _chooser(value: ServerChooser | None) -> ServerChooser | None:
+    if value is not None and not callable(value):
+        raise InvalidValue("choose_server is not a function: %s" % shorten(value), "POOL-16")
+    return value
+
+
+def _ws_headers(headers: WsHeadersLike) -> list[tuple[str, Secret]]:
+    """Return the headers with hidden values, which may be tokens or cookies (WS-10)."""
+    pairs = list(headers.items()) if isinstance(headers, dict) else headers
+    if not isinstance(pairs, (list, tuple)):
+        name = type(pairs).__name__
+        raise InvalidValue("ws_headers is not a dict or a list of pairs: %s" % name, "WS-10")
+    hidden: list[tuple[str, Secret]] = []
+    for pair in pairs:
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+            raise InvalidValue("ws_headers has an entry that is not a pair", "WS-10")
+        name, value = pair
+        if not isinstance(name, str) or not name or [char for char in name if char not in _TOKEN]:
+            raise InvalidValue("ws_headers has an invalid name: %s" % shorten(name), "WS-10")
+        low = name.lower()
+        if low in _OWN_HEADERS or low.startswith("sec-websocket-"):
+            raise InvalidValue("ws_headers must not set %s" % name, "WS-10")
+        if not isinstance(value, str) or [char for char in value if not " " <= char <= "~"]:
+            raise InvalidValue("ws_headers has an invalid value for %s" % name, "WS-10")
+        hidden.append((name, Secret(value)))
+    return hidden
 
 
 def _text(name: str, value: str) -> str:
@@ -253,10 +331,19 @@ def _whole(name: str, value: int, least: int) -> int:
     return value
 
 
-def _number(name: str, value: float, least: float, most: float = _LONGEST, why: str = "") -> float:
-    # NaN is in no range, and a bool is not a number.
-    fits = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not fits or not least <= value <= most:
-        text = "%s %s is not a number from %s to %s%s" % (name, shorten(value), least, most, why)
-        raise InvalidValue(text, "D-OPT-12" if why else "D-OPT-9")
+def _fraction(name: str, value: float) -> float:
+    if not in_range(value, 0.0, 1.0):
+        text = "%s %s is not a number from 0.0 to 1.0" % (name, shorten(value))
+        raise InvalidValue(text, "D-OPT-9")
     return float(value)
+
+
+def _seconds(
+    name: str, value: Seconds, least: float, most: float = LONGEST, why: str = ""
+) -> float:
+    seconds: float = to_seconds(value)
+    if not in_range(seconds, least, most):
+        text = "%s %s is not a number from %s to %s%s"
+        text %= (name, shorten(value), least, float(most), why)
+        raise InvalidValue(text, "D-OPT-12" if why else "D-OPT-9")
+    return float(seconds)

@@ -20,15 +20,53 @@ from .errors import InvalidState
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
-    from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+    from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
     from .connection.waitable import Waitable
+
+    class FsPath(Protocol):
+        """The path of a file; pathlib.Path is one."""
+
+        def __fspath__(self) -> str: ...
+
+    PathLike: TypeAlias = str | FsPath
 
     P = ParamSpec("P")
     R = TypeVar("R")
     S = TypeVar("S")
     Inner = TypeVar("Inner")
     Inner_co = TypeVar("Inner_co", covariant=True)
+
+    class OpenFile(Protocol):
+        """A file that is read in pieces."""
+
+        @property
+        def name(self) -> str:
+            """The last part of the path."""
+            ...
+
+        async def read(self, size: int) -> bytes:
+            """Return at most `size` bytes; none at the end."""
+            ...
+
+        def close(self) -> None:
+            """Close the file."""
+            ...
+
+    class NewFile(Protocol):
+        """A file that appears under its name with `commit`."""
+
+        async def write(self, data: bytes) -> None:
+            """Append data."""
+            ...
+
+        async def commit(self) -> None:
+            """Close the file, and give it its name."""
+            ...
+
+        def discard(self) -> None:
+            """Close and remove the file."""
+            ...
 
     class Port(Protocol):
         """The methods that the API needs from an adapter."""
@@ -39,6 +77,17 @@ if TYPE_CHECKING:
             The API calls this before it queues anything, so a port can raise a NatsError here if
             the caller is on another event loop or in another process.
             """
+            ...
+
+        def ticks(self) -> float:
+            """Return seconds from any origin, with a resolution that suits short durations.
+
+            `now` may have that of an event loop, which is a millisecond for some.
+            """
+            ...
+
+        def utc_ns(self) -> int:
+            """Return the nanoseconds since 1970 in UTC, to show to people; it may go back."""
             ...
 
         async def wait(self, waitable: Waitable) -> None:
@@ -67,6 +116,14 @@ if TYPE_CHECKING:
 
         def warn(self, text: str) -> None:
             """Report that an object was dropped without being closed; from any thread."""
+            ...
+
+        async def open_file(self, path: PathLike) -> OpenFile:
+            """Open a file for reading; raise OSError. The event loop continues meanwhile."""
+            ...
+
+        async def create_file(self, path: PathLike, token: str) -> NewFile:
+            """Create a file, with the token in its name until it is complete; raise OSError."""
             ...
 
         async def aclose(self) -> None:
@@ -117,7 +174,7 @@ if TYPE_CHECKING:
 
 
 def run_sync(coroutine: Coroutine[Any, Any, R]) -> R:
-    """Run a coroutine to its end; InvalidState if it suspends, as no blocking port does."""
+    """Run a coroutine to its end; raise InvalidState if it suspends, as no blocking port does."""
     try:
         coroutine.send(None)
     except StopIteration as stop:
@@ -172,6 +229,21 @@ def blocking_next(
         try:
             with __self.port.lock:
                 return run_sync(method(__self.inner))
+        except StopAsyncIteration:
+            raise StopIteration from None
+
+    return _copy_metadata(call, method)
+
+
+def blocking_next_to(
+    make: Callable[[R, BlockingPort], S], method: Callable[[Inner], Coroutine[Any, Any, R]]
+) -> Callable[[Facade[Inner]], S]:
+    """Return such a `__next__` that wraps the result in its own facade."""
+
+    def call(__self: Facade[Inner]) -> S:
+        try:
+            with __self.port.lock:
+                return make(run_sync(method(__self.inner)), __self.port)
         except StopAsyncIteration:
             raise StopIteration from None
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from .connection.waitable import Waitable
+from .connection.waitable import Alarm, Waitable
+from .durations import check_patience, check_seconds
 from .errors import ConnectionClosed, InvalidValue, NatsError, TimeoutExpired
 from .wire.text import shorten
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from .connection.machine import Connection
-    from .connection.waitable import Receiver, Request
+    from .connection.receiver import Mailbox, Receiver
+    from .connection.waitable import Request
+    from .durations import Seconds
     from .port import Port
     from .wire.frames import Msg
-
-LONGEST = 10**9  # seconds: 31 years
 
 
 class Session:
@@ -25,11 +26,11 @@ class Session:
         self.connection: Connection = connection
         self.port: Port = port
 
-    def deadline(self, timeout: float) -> float:
+    def deadline(self, timeout: Seconds) -> float:
         """Return the time that is `timeout` seconds from now; 0: do not wait for anything."""
         return self.port.now() + check_seconds("timeout", timeout)
 
-    def answer_deadline(self, timeout: float) -> float:
+    def answer_deadline(self, timeout: Seconds) -> float:
         """Return the same for a call that needs a response; raise InvalidValue if it is now."""
         return self.port.now() + check_patience("timeout", timeout)
 
@@ -49,6 +50,14 @@ class Session:
         """Apply and send the effects of a machine that was just called."""
         self.connection.apply(machine)
         self.port.flush_soon()
+
+    def take(self, mailbox: Mailbox) -> Msg:
+        """Remove and return the oldest message; a drain may wait for the last one to be taken."""
+        msg = mailbox.pop()
+        if mailbox.ended and not mailbox.pending():
+            self.connection.consumed(self.port.now())
+            self.port.flush_soon()
+        return msg
 
     async def settle(self, request: Request) -> Msg | None:
         """Wait for the response, or raise the error; a canceled caller cancels the request."""
@@ -78,16 +87,22 @@ class Session:
             await self.port.checkpoint()
 
     async def wait(self, waitable: Waitable, deadline: float | None, what: str) -> None:
-        """Wait until it may be ready, or raise TimeoutExpired after the deadline."""
-        if deadline is not None:
-            if self.port.now() >= deadline:
-                raise TimeoutExpired("no %s in time" % what)
-            self.connection.wake_at(waitable, deadline)
-            self.port.flush_soon()
-        await self.port.wait(waitable)
+        """Wait until it may be ready; raise TimeoutExpired after the deadline."""
+        if deadline is None:
+            await self.port.wait(waitable)
+            return
+        if self.port.now() >= deadline:
+            raise TimeoutExpired("no %s in time" % what)
+        alarm = Alarm(waitable)
+        self.connection.wake_at(alarm, deadline)
+        self.port.flush_soon()
+        try:
+            await self.port.wait(waitable)
+        finally:
+            alarm.deadline = None
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for a time; raise ConnectionClosed if the connection is closed meanwhile."""
+        """Wait for a time; raise ConnectionClosed if the connection is closed in the meantime."""
         deadline = self.port.now() + seconds
         alarm = Waitable()
         while self.port.now() < deadline:
@@ -98,25 +113,8 @@ class Session:
             await self.port.wait(alarm)
 
 
-def check_seconds(name: str, value: float) -> float:
-    """InvalidValue unless it is a number of seconds, 0 or more. Nothing may wait for ever."""
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
-        raise InvalidValue("%s %s is not a number of seconds" % (name, shorten(value)))
-    if not 0 <= value <= LONGEST:  # NaN is in no range
-        raise InvalidValue("%s %s is not from 0 to %d seconds" % (name, shorten(value), LONGEST))
-    return value
-
-
-def check_patience(name: str, value: float) -> float:
-    """InvalidValue unless it is a number of seconds above 0: an answer takes time (D-REQ-11)."""
-    if check_seconds(name, value) == 0:
-        text = "%s 0 leaves no time for the answer of a server: it must be above 0"
-        raise InvalidValue(text % name, "D-REQ-11")
-    return value
-
-
 def check_flag(name: str, value: bool) -> bool:
-    """InvalidValue unless it is True or False: what else passes for one is likely a mistake."""
+    """Raise InvalidValue unless it is True or False: any other value is likely a mistake."""
     if not isinstance(value, bool):
         raise InvalidValue("%s %s is neither True nor False" % (name, shorten(value)))
     return value
@@ -125,7 +123,7 @@ def check_flag(name: str, value: bool) -> bool:
 def check_count(
     name: str, value: int, least: int = 0, most: int | None = None, rule: str = ""
 ) -> int:
-    """InvalidValue unless it is a whole number, `least` or more and at most `most`."""
+    """Raise InvalidValue unless it is a whole number from `least` to `most`."""
     whole = isinstance(value, int) and not isinstance(value, bool)
     if not whole or value < least or (most is not None and value > most):
         end = "" if most is None else " to %d" % most

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from .callbacks import CallbackRunner
 from .errors import InvalidState
+from .hints import SUBSCRIPTION, no_attribute
 from .wire import text as _text
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
-    from .connection.waitable import Mailbox
+    from collections.abc import Awaitable, Callable
+
+    from .connection.receiver import Mailbox
+    from .durations import Seconds
     from .session import Session
     from .wire.frames import Msg
 
@@ -16,10 +21,11 @@ _TURN = 64
 
 
 class Subscription:
-    """Messages of one subject: iterate, or take one after the other with `next`.
+    """The messages of one subject: iterate, or take one after the other with `next`.
 
-    The iteration ends when the subscription does: by `unsubscribe`, `drain`, or the end of the
-    client. It raises if the server refused it (PermissionDenied) or the connection failed for good.
+    The iteration ends with the subscription: after `unsubscribe` or `drain`, or when the client is
+    closed. It raises PermissionDenied if the server rejects the subscription, and the error of the
+    connection if that fails for good.
     """
 
     def __init__(self, session: Session, mailbox: Mailbox) -> None:
@@ -44,15 +50,15 @@ class Subscription:
 
     @property
     def pending(self) -> int:
-        """Messages that wait to be taken."""
+        """The number of messages that wait to be taken."""
         return self._mailbox.pending()
 
     @property
     def dropped(self) -> int:
-        """Messages that did not fit, since the start."""
+        """The number of messages that did not fit, since the start."""
         return self._mailbox.dropped
 
-    async def next(self, timeout: float | None = None) -> Msg:
+    async def next(self, timeout: Seconds | None = None) -> Msg:
         """Return the next message; raise TimeoutExpired, or InvalidState after the end.
 
         A timeout of 0 polls: it returns a message only if there is one.
@@ -65,7 +71,7 @@ class Subscription:
             if mailbox.ended:
                 raise InvalidState("the subscription to %s has ended" % self._shown())
             await self._session.wait(mailbox, deadline, "message on %s" % self._shown())
-        return self._take()
+        return self._session.take(mailbox)
 
     def __aiter__(self) -> Subscription:
         return self
@@ -87,23 +93,35 @@ class Subscription:
             if mailbox.ended:
                 raise StopAsyncIteration
             await self._session.port.wait(mailbox)
-        return self._take()
+        return self._session.take(mailbox) if mailbox.ended else mailbox.pop()
 
-    def _take(self) -> Msg:
-        mailbox = self._mailbox
-        msg = mailbox.pop()
-        if mailbox.ended and not mailbox.pending():
-            self._session.connection.consumed(self._session.port.now())
-            self._session.port.flush_soon()
-        return msg
+    async def run(
+        self,
+        callback: Callable[[Msg], Awaitable[object]],
+        *,
+        concurrency: int = 1,
+        on_error: Callable[[Msg, Exception], Awaitable[object]] | None = None,
+    ) -> None:
+        """Call `callback(msg)` for each message, at most `concurrency` of them at once.
+
+        Returns when the subscription has ended and all callbacks are done. When a callback raises,
+        `on_error(msg, error)` is called, and the next message is handled. Without `on_error`, or if
+        that raises, no other callback begins, the running ones are waited for, the subscription is
+        ended, and the error is raised. Canceling `run` ends the subscription as well.
+
+        Several at once are tasks of an event loop, or threads: natsproto.adapters.blocking has only
+        one. The callback is async if the client is.
+        """
+        running = CallbackRunner(self._session, self._mailbox, callback, on_error)
+        await running.run(self._session.port, concurrency)
 
     async def unsubscribe(self, after: int = 0) -> None:
-        """Stop now, or when `after` messages have come in all. What has come can still be taken."""
+        """Stop now, or after `after` messages in total. Received messages can still be taken."""
         self._session.connection.unsubscribe(self._mailbox.sid, after=after)
         self._session.port.flush_soon()
 
-    async def drain(self, timeout: float = 10.0) -> None:
-        """Stop, but get what is on its way: afterwards the iteration ends with the last of it."""
+    async def drain(self, timeout: Seconds = 10.0) -> None:
+        """Stop after the messages in flight: the iteration ends with the last of them."""
         deadline = self._session.answer_deadline(timeout)
         fence = self._session.connection.start_drain_of([self._mailbox], deadline)
         await self._session.settle(fence)
@@ -114,6 +132,11 @@ class Subscription:
     async def __aexit__(self, *exc: object) -> None:
         await self.unsubscribe()
 
+    if not TYPE_CHECKING:  # a type checker would accept every name
+
+        def __getattr__(self, name):
+            raise no_attribute(self, name, SUBSCRIPTION)
+
     def __repr__(self) -> str:
         return "<Subscription %d to %s, %d pending>" % (self.sid, self._shown(), self.pending)
 
@@ -122,7 +145,7 @@ class Subscription:
 
 
 def at_hand(subscription: Subscription) -> Msg | None:
-    """The next message, if taking it is all there is to do; for those who need not wait for it."""
+    """Return the next message if taking it needs no other work; None otherwise."""
     mailbox = subscription._mailbox  # pyright: ignore[reportPrivateUsage]
     if not mailbox.batch or mailbox.ended:
         return None

@@ -101,6 +101,20 @@ class ServerUrl(Record):
         return [(name, getattr(self, name)) for name in names]
 
 
+def hide_credentials(text: str) -> str:
+    """Return the text with the credentials of all URLs in it replaced by *** (D-LOG-2).
+
+    A password may contain anything but whitespace, so everything up to the last @ of a word is
+    replaced: rather too much than too little.
+    """
+    parts: list[str] = []
+    for word in text.split(" "):
+        scheme, separator, rest = word.partition("://")
+        credentials, at, place = rest.rpartition("@")
+        parts.append(scheme + separator + "***@" + place if credentials or at else word)
+    return " ".join(parts)
+
+
 # None instead of an empty Secret: a URL without credentials can be copied and pickled.
 def _hide(text: str) -> Secret | None:
     return Secret(text) if text else None

@@ -20,6 +20,9 @@ from .wire.text import shorten
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from wsproto.events import CloseConnection, Event
+    from wsproto.extensions import Extension
+
+    from .auth.secret import Secret
 
 _HTTP = b"HTTP/"
 _EXCERPT = 64  # bytes that an error shows
@@ -36,15 +39,34 @@ def check_library() -> None:
 class WebSocket:
     """The client's end of one WebSocket connection: bytes in, bytes out."""
 
-    __slots__ = ("_host", "_output", "_received", "_target", "_ws", "closed", "opened")
+    __slots__ = (
+        "_compression",
+        "_headers",
+        "_host",
+        "_output",
+        "_received",
+        "_target",
+        "_ws",
+        "closed",
+        "opened",
+    )
 
-    def __init__(self, host: str, port: int, path: str = "") -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        path: str = "",
+        headers: list[tuple[str, Secret]] | None = None,
+        compression: bool = False,
+    ) -> None:
         check_library()
         from wsproto import ConnectionType, WSConnection
 
         self._ws = WSConnection(ConnectionType.CLIENT)
         self._host = ("[%s]:%d" if ":" in host else "%s:%d") % (host, port)
         self._target = path if path[:1] == "/" else "/" + path
+        self._headers = headers or []
+        self._compression = compression
         self._received = 0
         self._output: list[bytes] = []
         #: True once the server has accepted the upgrade: send() is allowed.
@@ -58,13 +80,33 @@ class WebSocket:
         from wsproto.events import Request
 
         try:
-            return self._ws.send(Request(host=self._host, target=self._target))
+            return self._ws.send(
+                Request(
+                    host=self._host,
+                    target=self._target,
+                    extensions=self._extensions(),
+                    extra_headers=[  # WS-10
+                        (name.encode(), value.reveal().encode()) for name, value in self._headers
+                    ],
+                )
+            )
         except (UnicodeError, LocalProtocolError):
             text = "host %s or path %s cannot be sent in HTTP" % (
                 shorten(self._host),
                 shorten(self._target),
             )
             raise InvalidValue(text, "WS-1") from None
+
+    def _extensions(self) -> list[Extension]:
+        if not self._compression:
+            return []
+        from wsproto.extensions import PerMessageDeflate
+
+        # WS-11: the server compresses only if neither side keeps state between messages.
+        deflate = PerMessageDeflate(
+            client_no_context_takeover=True, server_no_context_takeover=True
+        )
+        return [deflate]
 
     def receive(self, data: bytes) -> bytes:
         """Return the NATS bytes in `data`.

@@ -1,7 +1,7 @@
-"""Configurations that are refused before they are sent, and others that just are not.
+"""Configurations that are rejected before they are sent, and similar ones that are accepted.
 
-The machines are asked in tests/jetstream, and a real server in tests/conformance: what we refuse it
-must refuse as well, and what it takes we must send. Values are keywords, so times are seconds.
+tests/jetstream checks them with the machines, and tests/conformance with a real server, which must
+reject and accept the same ones. Values are keywords, so times are in seconds.
 """
 
 from __future__ import annotations

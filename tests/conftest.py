@@ -1,12 +1,19 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.rules import read_rules, rules_of
 
 # The same examples in every run, on a slow machine too; `make fuzz` looks for new ones.
-settings.register_profile("steady", derandomize=True, deadline=None, database=None)
+# No check of time: these tests run at the lowest priority, beside those that need the processor.
+settings.register_profile(
+    "steady",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("steady")
 
 

@@ -36,14 +36,14 @@ OPTIONS = ["-q", "-p", "no:cacheprovider", "--capture=sys"]
 
 
 class Job(NamedTuple):
-    """What one process does."""
+    """The work of one process."""
 
     tests: list[Path]
     module: Path | None = None  # to be measured
 
 
 class Result(NamedTuple):
-    """How a job went."""
+    """The outcome of a job."""
 
     ok: bool
     percent: float | None
@@ -104,7 +104,7 @@ def all_jobs() -> list[Job]:
 class Forks:
     """A plugin that gives each job a process, as soon as pytest is about to collect tests.
 
-    In the fork `job` is set, and pytest goes on there with its tests alone. Here it ends.
+    In the fork `job` is set, and pytest continues with the tests of that job. The parent stops.
     """
 
     def __init__(self, jobs: list[Job], directory: Path) -> None:
@@ -150,7 +150,7 @@ class Forks:
             self._measured.start()
 
     def end(self, failed: bool, said: str) -> None:
-        """In the fork: leave the result behind."""
+        """Write the result to its file, in the fork."""
         percent, table = None, io.StringIO()
         if self._measured is not None:
             self._measured.stop()
@@ -169,7 +169,7 @@ class Forks:
 
 
 def warm_up() -> None:
-    """Once before the forks what coverage would import in each of them."""
+    """Import, once before the forks, the modules that coverage would import in each of them."""
     measured = coverage.Coverage(branch=True, include=[rules.__file__], data_file=None)
     measured.start()
     rules.read_rules()

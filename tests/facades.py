@@ -27,15 +27,22 @@ if TYPE_CHECKING:
 FACADES = [
     "natsproto.blocking",
     "jetstream.blocking",
+    "jetstream.blocking.advisories",
+    "jetstream.blocking.backup",
+    "jetstream.blocking.dead_letters",
+    "jetstream.blocking.groups",
     "jetstream.blocking.kv",
     "jetstream.blocking.objects",
     "jetstream.blocking.ordered",
+    "jetstream.blocking.publish",
     "jetstream.blocking.pull",
     "jetstream.blocking.push",
+    "jetstream.blocking.services",
+    "jetstream.blocking.stored",
 ]
 HEAD = "# Written by `python -m tests.facades`. Do not edit.\n\n"
 # The functions of natsproto.port that take the class of the result as their first argument.
-TO_FACADE = {"blocking_to", "locked_to"}
+TO_FACADE = {"blocking_to", "blocking_next_to", "locked_to"}
 SAME_RESULT = {"blocking", "blocking_next", "blocking_unlocked"}
 Origin = tuple[str, str]  # a module, and a name in it
 
@@ -281,7 +288,7 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 
 def _result(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.expr:
-    """Return the annotation of what a call returns, or of what awaiting it returns."""
+    """Return the annotation of the result of a call, awaited if it is a coroutine."""
     assert node.returns is not None, node.name
     returns = node.returns
     if isinstance(returns, ast.Subscript) and ast.unparse(returns.value) == "Coroutine":
@@ -291,7 +298,7 @@ def _result(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.expr:
 
 
 def _default(node: ast.expr) -> ast.expr:
-    """Return a default as it is if it is a literal, and `...` if it is a name."""
+    """Return a default unchanged if it is a literal, and `...` if it is a name."""
     try:
         ast.literal_eval(node)
     except ValueError:

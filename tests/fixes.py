@@ -30,11 +30,11 @@ CONNECTION_FIXES = [
         "natsproto/connection/machine.py",
         (
             (
-                "            self._closing = Drain(self.pings, deadline, None)\n",
-                "            if self.state != CONNECTED:\n"
-                "                self._shut(None)\n"
-                "                return self.start_close(deadline)\n"
-                "            self._closing = Drain(self.pings, deadline, None)\n",
+                "        close = self.ending.start_close(deadline)\n",
+                "        if self.state != CONNECTED:\n"
+                "            self._shut(None)\n"
+                "            return self.ending.report_loss()\n"
+                "        close = self.ending.start_close(deadline)\n",
             ),
         ),
         ("tests/connection/test_machine_close.py::test_how_a_close_ends",),
@@ -64,8 +64,8 @@ CONNECTION_FIXES = [
         "natsproto/connection/transport.py",
         (("if name not in _MOMENTARY}", "if False}"),),
         (
-            "tests/connection/test_machine_link.py::test_a_later_info_does_not_unset_what_it_leaves_out",
-            "tests/connection/test_transport.py::test_a_later_info_does_not_unset_what_it_leaves_out",
+            "tests/connection/test_machine_link.py::test_a_later_info_does_not_unset_omitted_fields",
+            "tests/connection/test_transport.py::test_a_later_info_does_not_unset_omitted_fields",
         ),
         "{'jetstream': False} != {'jetstream': True}",
     ),
@@ -81,20 +81,15 @@ CONNECTION_FIXES = [
         "natsproto/events.py",
         (("            elif not isinstance(event, Closed):\n", "            else:\n"),),
         (
-            "tests/connection/test_events.py::test_what_a_flood_leaves",
+            "tests/connection/test_events.py::test_the_events_kept_after_a_flood",
             "tests/connection/test_events.py::test_closed_stays_where_nothing_else_does",
         ),
         "nconfirmed=0)]",
     ),
     Fix(
         "a timeout of 0 is accepted for calls that need a response",
-        "natsproto/session.py",
-        (
-            (
-                "    if check_seconds(name, value) == 0:\n",
-                "    if check_seconds(name, value) < 0:\n",
-            ),
-        ),
+        "natsproto/durations.py",
+        (("    if seconds == 0:\n", "    if seconds < 0:\n"),),
         (
             "tests/jetstream/test_timeout_zero.py::test_a_call_that_needs_an_answer_refuses_it",
             "tests/connection/test_session.py::test_an_answer_takes_time",
@@ -286,8 +281,8 @@ API_FIXES = [
         "jetstream/api/changes.py",
         (("    made = found.copy()\n", "    made = type(found)(name=found.name)\n"),),
         (
-            "tests/jetstream/test_management.py::test_keywords_change_these_fields_of_a_stream",
-            "tests/jetstream/test_management.py::test_keywords_change_these_fields_of_a_consumer",
+            "tests/jetstream/streams/test_manager.py::test_keywords_change_these_fields_of_a_stream",
+            "tests/jetstream/streams/test_manager.py::test_keywords_change_these_fields_of_a_consumer",
         ),
         "('UPDATE', {'name': 'S', 'max_msgs': 5, 'max_bytes': 7}) != ('UPDATE', {'name': 'S', 'sub",
     ),
@@ -339,9 +334,8 @@ CONSUMER_FIXES = [
         (("        if not self._has_room(msg):\n", "        if False:\n"),),
         (
             "tests/jetstream/pull/test_fetch_eager.py::"
-            "test_no_more_messages_are_kept_than_were_asked_for",
-            "tests/jetstream/pull/test_fetch_eager.py::"
-            "test_no_more_bytes_are_kept_than_were_asked_for",
+            "test_at_most_the_requested_messages_are_kept",
+            "tests/jetstream/pull/test_fetch_eager.py::test_at_most_the_requested_bytes_are_kept",
         ),
         "assert 1000 == (3 + 64)",
     ),
@@ -378,7 +372,7 @@ CONSUMER_FIXES = [
         (("    if not raw_reply.startswith(ACK_PREFIX):\n", "    if not raw_reply:\n"),),
         (
             "tests/jetstream/test_message.py::test_only_jetstream_is_acknowledged_to",
-            "tests/hostile/test_poison.py::test_a_push_subscription_obeys_no_reply_of_others",
+            "tests/hostile/test_poison.py::test_a_push_subscription_ignores_reply_subjects_of_others",
         ),
         "nobody expects Pub(subject=b'admin.shutdown'",
     ),
@@ -412,7 +406,7 @@ SPARK_FIXES = [
         "Spark: a query with a name is refused",
         "jetstream/spark/options.py",
         (('{"checkpointlocation", "queryname"}', '{"checkpointlocation"}'),),
-        ("tests/spark/test_options.py::test_what_spark_adds_to_the_options_of_a_query",),
+        ("tests/spark/test_options.py::test_options_that_spark_adds_to_those_of_a_query",),
         "InvalidValue: option queryname is unknown",
     ),
 ]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from jetstream import JetStream, KeyValue, ObjectStore
 from jetstream.errors import KeyDeleted, KeyExists, KeyNotFound, WrongLastRevision
+from jetstream.tools.cli.trace.frames import frame_size
 from natsproto.adapters.asyncio import connect
 from natsproto.testing import Server
 from tests.core import ROOT
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 IMPORTED = (KeyValue, ObjectStore)  # now, not in the middle of a recording
 VECTORS = ROOT / "tests" / "vectors"
-WITH_PAYLOAD = (b"MSG", b"HMSG", b"PUB", b"HPUB")
 
 
 class Recorder:
@@ -44,7 +44,7 @@ class Recorder:
         rest = self._rest[direction] + data
         while True:
             size = frame_size(rest)
-            if not size:
+            if not size or len(rest) < size:
                 break
             self._add("A", direction, rest[:size])
             rest = rest[size:]
@@ -60,18 +60,6 @@ class Recorder:
                 "b64": base64.b64encode(data).decode(),
             }
         )
-
-
-def frame_size(data: bytes) -> int:
-    """Return the size of the frame that the bytes begin with, 0 if it is not complete."""
-    line, newline, _ = data.partition(b"\n")
-    if not newline:
-        return 0
-    fields = line.split()
-    size = len(line) + 1
-    if fields[0] in WITH_PAYLOAD:
-        size += int(fields[-1]) + 2
-    return size if len(data) >= size else 0
 
 
 async def _copy(

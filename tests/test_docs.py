@@ -1,4 +1,4 @@
-"""The documentation is right: its code runs, its quotes are quotes, its tables are complete.
+"""The documentation is correct: its code runs, its quotes match, and its tables are complete.
 
 A block of Python on a page runs as it stands, against a server of these tests. With `await` outside
 of functions it runs under asyncio and has a `client`. A block that names a file is a quote from it:
@@ -27,6 +27,7 @@ from tests.core import ROOT, name
 if TYPE_CHECKING:
     from pathlib import Path
 
+LONGEST = 60.0  # for an example, in seconds
 USUAL = "nats://127.0.0.1:4222"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
 FENCE = re.compile(r"^```python(?: (\S+))?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -78,7 +79,7 @@ def test_code_runs(block, server):
         async with connect(server.url) as client:
             await eval(code, {"__name__": "docs", "asyncio": asyncio, "client": client})
 
-    asyncio.run(main())
+    asyncio.run(asyncio.wait_for(main(), LONGEST))
 
 
 def test_a_client_by_hand_ends_without_a_server():

@@ -1,6 +1,6 @@
 """The adapters among the examples pass the conformance checks, and use only public names.
 
-Each runs in a process of its own: gevent and Twisted bring loops that this process should not have.
+Each runs in a separate process: gevent and Twisted bring loops that this process should not have.
 """
 
 from __future__ import annotations

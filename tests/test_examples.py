@@ -54,7 +54,7 @@ def test_orders_without_spark():
 
 @pytest.mark.parametrize(("spark", "status"), [("auto", 0), ("yes", 1)])
 def test_orders_without_java(spark, status, tmp_path):
-    """What was asked for and cannot be done is a failure; what is left out by itself is not."""
+    """An explicitly requested part that cannot run is a failure; an omitted part is not."""
     run = subprocess.run(
         [sys.executable, "-m", "examples.orders", "--events", "100", "--spark", spark],
         cwd=ROOT,

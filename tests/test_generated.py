@@ -175,7 +175,7 @@ def test_recordings_that_a_rule_cites():
     assert book.cited(rule) == {60, 61, 62, 90, 92}
 
 
-def test_fragments_are_those_of_github():
+def test_fragments_match_github():
     assert slug("Headers (natsproto/wire/headers.py)") == "headers-natsprotowireheaderspy"
 
 
@@ -196,7 +196,7 @@ EDGES = [
 ]
 
 
-def test_states_stand_before_those_that_they_lead_to():
+def test_states_precede_their_successors():
     assert order_states(EDGES, ["NEW"]) == ["NEW", "BUSY", "IDLE", "OVER"]
 
 

@@ -1,4 +1,4 @@
-"""The public names of the packages: what dir(), `import` and type checkers know.
+"""The public names of the packages, as seen by dir(), `import` and type checkers.
 
 A program can name every object that it is handed: the classes that public methods return, their
 fields, and so on, are importable from `jetstream` or `natsproto`.
@@ -79,10 +79,10 @@ def classes_named(text: str) -> set[str]:
 
 
 def exported(name: str) -> type | None:
-    """Return a class that the packages export, or an event of jetstream.events."""
+    """Return a class of the packages, of natsproto.paths or of jetstream.events."""
     if name in jetstream.__all__ + natsproto.__all__:
         return getattr(jetstream, name, None) or getattr(natsproto, name, None)
-    return getattr(jetstream.events, name, None)
+    return getattr(natsproto.paths, name, None) or getattr(jetstream.events, name, None)
 
 
 def test_every_class_that_a_program_is_handed_can_be_imported():
@@ -130,7 +130,7 @@ def test_the_modules_that_programs_use():
 
 
 @pytest.mark.parametrize("package", EVERY, ids=lambda package: package.__name__)
-def test_type_checkers_are_asked_for_every_name(package: ModuleType):
+def test_type_checkers_resolve_every_name(package: ModuleType):
     """mypy and pyright look at tests/typing/names.py (see tests/typing/test_typing.py)."""
     source = (ROOT / "tests" / "typing" / "names.py").read_text(encoding="utf-8")
     lists = [node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.AnnAssign)]

@@ -19,22 +19,28 @@ from tests.test_law import CORE, imports_of
 ORDER = [
     "natsproto.version",
     "natsproto.lazy",
+    "natsproto.hints",
     "natsproto.wire.text",
     "natsproto.wire.record",
     "natsproto.errors",
+    "natsproto.durations",
     "natsproto.wire",
     "natsproto.auth",
     "natsproto.urls",
+    "natsproto.choice",
     "natsproto.options",
     "natsproto.websocket",
-    "natsproto.connection.effects",
-    "natsproto.connection.tokens",
     "natsproto.connection.waitable",
     "natsproto.events",
     "natsproto.connection",
+    "natsproto.health",
     "natsproto.port",
     "natsproto.session",
+    "natsproto.workers",
+    "natsproto.callbacks",
     "natsproto.subscription",
+    "natsproto.paths",
+    "natsproto.replies",
     "natsproto.client",
     "natsproto.blocking",
     "natsproto.explain",
@@ -50,15 +56,17 @@ ORDER = [
     "jetstream.push",
     "jetstream.ordered",
     "jetstream.publish",
-    "jetstream.consumer",
-    "jetstream.stream",
-    "jetstream.management",
+    "jetstream.advisories",
+    "jetstream.dead_letters",
+    "jetstream.streams",
     "jetstream.subscribe",
     "jetstream.kv",
     "jetstream.objects",
+    "jetstream.services",
     "jetstream.context",
+    "jetstream.pull.groups",
     "jetstream.blocking",
-    "jetstream.explain",
+    "jetstream.tools.explain",
     "jetstream",
 ]
 
@@ -73,8 +81,6 @@ EXCEPTIONS = {
     ("jetstream.machine.iteration", "jetstream.push.machine"),
     # An ordered push subscription is a PushMessages with a cursor.
     ("jetstream.push.api", "jetstream.ordered.cursor"),
-    # A manager returns streams, and a stream calls the manager that returned it.
-    ("jetstream.stream", "jetstream.management"),
 }
 
 
@@ -86,7 +92,7 @@ def place(module: str) -> int:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name)
-def test_a_module_imports_from_its_own_room_and_those_above(path):
+def test_a_module_imports_only_from_its_own_room_and_rooms_above(path):
     here = place(dotted(path))
     assert [each for each in sorted(imports_of(path) & CORE) if place(each) > here] == []
 
@@ -121,3 +127,8 @@ def test_no_module_imports_itself_by_way_of_others():
 def test_the_place_of_a_module():
     assert place("natsproto.wire.text") < place("natsproto.errors") < place("natsproto.wire.parser")
     assert place("jetstream.kv") == place("jetstream.kv.store") < place("jetstream.context")
+
+
+def test_the_top_of_jetstream_can_be_read_at_a_glance():
+    entries = [each.name for each in (ROOT / "jetstream").iterdir() if each.name != "__pycache__"]
+    assert len(entries) <= 25, sorted(entries)

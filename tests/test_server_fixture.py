@@ -1,4 +1,4 @@
-"""The server fixture does what the tests that stand on it take for granted."""
+"""The server fixture does what the tests that use it rely on."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_other_listeners():
         assert server.urls["websocket"] == f"ws://127.0.0.1:{port}"
 
 
-def test_ports_are_not_those_of_outgoing_connections():
+def test_ports_are_outside_the_range_of_outgoing_connections():
     first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     ports = [free_port() for _ in range(200)]
     assert len(set(ports)) == 200

@@ -1,4 +1,4 @@
-"""The pages for readers of the code name only what exists.
+"""The pages for readers of the code contain only names that exist.
 
 On these pages a name in backticks that follows a path, in the same stop of the tour, list item,
 table row or paragraph, is defined in that file.
@@ -86,7 +86,7 @@ def test_names_exist_in_the_file_that_they_follow(page):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_paths_are_links_to_what_they_say(page):
+def test_paths_are_links_to_the_files_they_name(page):
     text = text_of(page)
     links = re.findall(r"\[`([^`]+)`\]\(([^)]+)\)", text)
     assert [link for link in links if link[1] != f"../{link[0]}"] == []
@@ -126,5 +126,5 @@ def test_every_stop_has_a_question_and_every_question_an_answer():
 
 def test_the_names_of_a_file():
     found = defined_in("natsproto/session.py")
-    assert {"Session", "Session.settle", "settle", "LONGEST", "connection"} <= found
-    assert "Session.check_seconds" not in found
+    assert {"Session", "Session.settle", "settle", "check_count", "connection"} <= found
+    assert "Session.check_count" not in found

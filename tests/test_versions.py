@@ -1,4 +1,4 @@
-"""The report of `make versions`: what it reads from a run, and when a run counts as good."""
+"""The report of `make versions`: how it reads a run, and when a run counts as passed."""
 
 from __future__ import annotations
 

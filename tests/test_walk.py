@@ -72,6 +72,8 @@ class Walk:
         path = Path(frame.f_code.co_filename)
         if frame.f_code in SERVING:
             self._serving += {"call": 1, "return": -1}.get(event, 0)
+        elif frame.f_code.co_name == "<module>":
+            pass  # an import, which depends on what ran before
         elif event == "call" and not self._serving and ROOT in path.parents:
             name = path.relative_to(ROOT).as_posix()
             if name.startswith(PACKAGES):
@@ -84,7 +86,8 @@ class Walk:
 
 
 @pytest.fixture
-def walks() -> dict[str, Walk]:
+def walks(caplog) -> dict[str, Walk]:
+    caplog.set_level("CRITICAL", "natsproto")  # a line in the log is another walk
     return asyncio.run(take_walks())
 
 
@@ -120,9 +123,9 @@ async def take_walks() -> dict[str, Walk]:
 
 
 LIMITS = [  # walk,       files, switches
-    ("publish", 6, 14),
-    ("js.publish", 14, 45),
-    ("reconnect", 22, 120),
+    ("publish", 6, 13),
+    ("js.publish", 14, 43),
+    ("reconnect", 24, 135),  # 19 of them offer two events to the log
 ]
 
 

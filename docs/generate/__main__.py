@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from docs.generate import book, diagrams, rules_index
+from docs.generate import adrs, book, command, diagrams, performance, rules_index
 from docs.generate.book import Facts
 from tests.core import name
 from tests.rules import collect_tests, read_code, read_rules
@@ -23,8 +23,11 @@ def render() -> dict[Path, str]:
         sys.exit(tests)
     facts = Facts(read_rules(), read_code(), tests)
     files = {rules_index.PAGE: rules_index.render(*facts)}
+    files[adrs.PAGE] = adrs.render(facts.rules, facts.tests)
     files.update(book.render(facts))
     files.update(diagrams.render())
+    files.update(performance.render())
+    files.update(command.render())
     return files
 
 

@@ -99,7 +99,7 @@ def render(facts: Facts) -> dict[Path, str]:
     for number, chapter in enumerate(chapters, 1):
         page = BOOK / f"{chapter.name}.md"
         parts = [f"# {number}. {chapter.title}\n\n{chapter.text}\n"]
-        told: set[str] = set()  # rules whose text the chapter has already
+        quoted: set[str] = set()  # rules whose text the chapter has already
         for section in chapter.sections:
             path = paths[section.number]
             dialogue = steps.read(path, section.remarks, chapter.name in WHOLE)
@@ -107,9 +107,9 @@ def render(facts: Facts) -> dict[Path, str]:
             files[BOOK / "charts" / f"{path.stem}.svg"] = sequence.render(dialogue, title)
             parts.append(_section(section, dialogue))
             rules = rules_shown(section, facts.rules)
-            parts.append(_rules([rule for rule in rules if rule.id not in told], facts, page))
-            parts.append(_repeated([rule for rule in rules if rule.id in told], page))
-            told.update(rule.id for rule in rules)
+            parts.append(_rules([rule for rule in rules if rule.id not in quoted], facts, page))
+            parts.append(_repeated([rule for rule in rules if rule.id in quoted], page))
+            quoted.update(rule.id for rule in rules)
         parts.append(_footer(chapters, number))
         files[page] = "\n".join(part for part in parts if part)
     return files

@@ -1,7 +1,8 @@
 """A recorded dialogue as steps that can be rendered: parsed, explained, shortened.
 
-Frames are read by natsproto's own parser and explained by jetstream.explain. Bytes that the parser
-rejects, such as the mistakes that the recordings make on purpose, are steps without an explanation.
+Frames are read by natsproto's own parser and explained by jetstream.tools.explain. Bytes that the
+parser rejects, such as the mistakes that the recordings make on purpose, are steps without an
+explanation.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from jetstream.explain import Explainer, wire_text
+from jetstream.tools.explain import Explainer, wire_text
 from natsproto import Parser, ProtocolError
 from natsproto.explain import printable
 from natsproto.wire import text as text_of

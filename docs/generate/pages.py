@@ -29,9 +29,10 @@ def slug(heading: str) -> str:
     return re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-")
 
 
-def rule_link(rule: Rule, page: Path) -> str:
+def rule_link(rule: Rule, page: Path, text: str = "") -> str:
+    """Return a link to the section that a rule is in; its text is the rule's id by default."""
     target = os.path.relpath(ROOT / "spec_notes" / rule.page, page.parent)
-    return f"[{rule.id}]({target}#{slug(rule.section)})"
+    return f"[{text or rule.id}]({target}#{slug(rule.section)})"
 
 
 def code_links(places: list[Place], page: Path) -> str:

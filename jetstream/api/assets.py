@@ -62,9 +62,9 @@ async def put_consumer(
 async def change_stream(
     api: ApiClient, wanted: StreamConfig, fields: Mapping[str, Any]
 ) -> StreamConfig:
-    """D-CALL-16: return the configuration that exists, with the given fields of `wanted` changed.
+    """Return the configuration of a stream with these fields changed; raise StreamNotFound.
 
-    StreamNotFound.
+    D-CALL-16: the other fields stay as they are.
     """
     api.check_since(wanted)
     return merge((await stream_info(api, wanted.name)).config, fields)
@@ -84,9 +84,9 @@ async def change_consumer(
 async def explain(
     error: ConfigExists, api: ApiClient, wanted: Fields, stream: str, name: str
 ) -> None:
-    """Have the error name the fields that differ (D-CALL-17); it stays as it is if that fails.
+    """Add the fields that differ to the error (D-CALL-17); leave it as it is if that fails.
 
-    It is about the consumer of this name, or about the stream if there is none.
+    The error is about the consumer of this name, or about the stream if `name` is empty.
     """
     try:
         if name:
@@ -119,4 +119,4 @@ def _with_pedantic(api: ApiClient, body: dict[str, Any], pedantic: bool) -> dict
 
 
 def _nameless() -> InvalidValue:
-    return InvalidValue("a consumer to update has a name or a durable_name", "CALL-9")
+    return InvalidValue("the consumer to update has neither a name nor a durable_name", "CALL-9")

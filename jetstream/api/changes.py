@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     Config = TypeVar("Config", bound="Fields")
 
-# Giving the first takes the second away: a consumer has one filter or a list of them.
+# Setting the first unsets the second: a consumer has one filter or a list of them.
 _INSTEAD = (("filter_subject", "filter_subjects"), ("filter_subjects", "filter_subject"))
 _WINDOW = 120.0
-# What the server makes of a field that was not given, where that is neither zero nor -1.
+# The server's defaults for fields that were not given, if they are neither zero nor -1.
 _DEFAULTS: dict[str, tuple[object, ...]] = {
     "ack_wait": (30.0,),
     "duplicate_window": (_WINDOW,),
@@ -29,12 +29,12 @@ _DEFAULTS: dict[str, tuple[object, ...]] = {
     "num_replicas": (1,),
     "inactive_threshold": (5.0,),
 }
-# Those that are not the user's, and `name`, which is the same.
+# Not compared: the names, which are the same, and pause_until, which is part of the state.
 _IGNORED = ("name", "durable_name", "pause_until")
 
 
 def merge(found: Config, fields: Mapping[str, Any]) -> Config:
-    """Return the configuration with these fields changed; InvalidValue if one is wrong."""
+    """Return the configuration with these fields changed; raise InvalidValue if one is wrong."""
     made = found.copy()
     changes = dict(fields)
     for one, other in _INSTEAD:
@@ -73,7 +73,7 @@ def _alike(field: Field, ours: Any, theirs: Any, given: bool, wanted: Fields) ->
         return True
     if given and _plain(field, ours) is not None:
         return False
-    # The server filled it in. Subjects are the name, and the window is never above max_age.
+    # The server filled it in. Subjects default to the name, the window is at most max_age.
     derived = {
         "subjects": [getattr(wanted, "name", "")],
         "duplicate_window": getattr(wanted, "max_age", None),
@@ -83,7 +83,7 @@ def _alike(field: Field, ours: Any, theirs: Any, given: bool, wanted: Fields) ->
 
 
 def _plain(field: Field, value: Any) -> object:
-    """None for "nothing" and "no limit", however it is written."""
+    """Return the value as JSON; None for "nothing" and "no limit", however they are written."""
     if field.name == "metadata":
         value = {key: value[key] for key in value if not key.startswith("_nats")}
     if value == field.type.zero() or value == -1:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from jetstream.errors import InvalidResponse, JetStreamNotAvailable
 from jetstream.errors.api import ApiError, api_error
+from natsproto.connection.waitable import NO_RESPONDERS
 from natsproto.errors import InvalidValue, NoResponders, NotSupported
 from natsproto.wire.subjects import check_known_name, check_publish
 from natsproto.wire.text import cut_middle, shorten
+from natsproto.wire.versions import read_version
 
 from .listing import Listing, read_missing, read_offline
 
@@ -17,12 +19,11 @@ if TYPE_CHECKING:
     from jetstream.schema.fields import Fields
     from natsproto.client import Client
     from natsproto.session import Session
-    from natsproto.wire.frames import Info
+    from natsproto.wire.frames import Info, Msg
 
 # D-CALL-15: no listing is that long. Pages have 256 streams or consumers, or 1024 names.
 MOST_PAGES = 10_000
 API_LEVEL = "Nats-Required-Api-Level"
-_MOST_DIGITS = 9  # of a part of a version
 # CALL-6: INFO has the level since 2.12; 2.11 has level 1.
 _FIRST_WITH_LEVEL = (2, 11)
 # Error messages name the server version that introduced an API level.
@@ -151,7 +152,7 @@ def _newer_fields(config: Fields, version: tuple[int, ...]) -> list[tuple[str, t
 
 
 def require_level(info: Info | None, level: int, what: str) -> None:
-    """Raise NotSupported if the server's API is too old; not all servers would say so."""
+    """Raise NotSupported if the server's API is too old: some servers would ignore the call."""
     if info is None:
         return
     known = info.api_lvl
@@ -168,27 +169,16 @@ def require_level(info: Info | None, level: int, what: str) -> None:
         )
 
 
-def has_version(info: Info | None, since: tuple[int, ...]) -> bool:
-    """Return whether the server is of this version or later; True if it does not say."""
-    version = read_version(info.version) if info is not None else ()
-    return not version or version >= since
-
-
-def read_version(text: str) -> tuple[int, ...]:
-    """Return the leading numbers of a server's version: 2.12.0-beta.1 is (2, 12, 0)."""
-    numbers: list[int] = []
-    for part in text.partition("-")[0].split("."):
-        if not 0 < len(part) <= _MOST_DIGITS or not all(char in "0123456789" for char in part):
-            break
-        numbers.append(int(part))
-    return tuple(numbers)
-
-
 def encode_json(body: object) -> bytes:
     """Return the body of a request."""
     import json
 
     return json.dumps(body, separators=(",", ":")).encode()
+
+
+def is_no_responders(msg: Msg) -> bool:
+    """Return whether a response is the server's 503: no service has received the request."""
+    return msg.status == NO_RESPONDERS and not msg.data
 
 
 def read_reply(data: bytes) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from __future__ import annotations
 from jetstream.errors import InvalidResponse, JetStreamError
 from jetstream.errors.api import MessageNotFound
 from jetstream.schema.timestamp import Timestamp
-from natsproto.connection.waitable import is_status_reply
 from natsproto.errors import InvalidValue, NoResponders, NotSupported, TimeoutExpired
 from natsproto.wire.headers import VERSION, Headers
 from natsproto.wire.record import Record
@@ -79,9 +78,13 @@ class StoredMsg(Record):
 # GET-1, GET-2
 async def get_by_api(api: ApiClient, stream: str, body: dict[str, Any]) -> StoredMsg:
     """Return one message from the leader; raise MessageNotFound."""
+    return read_stored(stream, await api.call("STREAM.MSG.GET.%s" % stream, body))
+
+
+def read_stored(stream: str, reply: dict[str, Any]) -> StoredMsg:
+    """Return the message in a response to STREAM.MSG.GET."""
     import binascii
 
-    reply = await api.call("STREAM.MSG.GET.%s" % stream, body)
     try:
         message = reply["message"]
         block = binascii.a2b_base64(message.get("hdrs") or "")
@@ -101,12 +104,13 @@ async def get_by_api(api: ApiClient, stream: str, body: dict[str, Any]) -> Store
 
 async def get_direct(api: ApiClient, stream: str, body: dict[str, Any]) -> StoredMsg:
     """Return one message from any replica; raise MessageNotFound."""
-    return await _get_one(api, stream, _endpoint(api, stream), encode_json(body))
+    return await _get_one(api, stream, direct_endpoint(api, stream), encode_json(body))
 
 
 async def get_direct_last(api: ApiClient, stream: str, subject: str) -> StoredMsg:
     """Return the last message of a subject, which is part of the endpoint, for permissions."""
-    return await _get_one(api, stream, "%s.%s" % (_endpoint(api, stream), subject), b"")  # GET-10
+    endpoint = "%s.%s" % (direct_endpoint(api, stream), subject)  # GET-10
+    return await _get_one(api, stream, endpoint, b"")
 
 
 async def _get_one(api: ApiClient, stream: str, endpoint: str, payload: bytes) -> StoredMsg:
@@ -117,56 +121,30 @@ async def _get_one(api: ApiClient, stream: str, endpoint: str, payload: bytes) -
     try:
         reply = await session.settle(request)
     except NoResponders:
-        raise _not_allowed(stream) from None
+        raise not_allowed(stream) from None
     assert reply is not None
-    return _read(reply)
+    return read_direct(reply)
 
 
-async def get_direct_batch(
-    api: ApiClient, stream: str, body: dict[str, Any], most: int = 0
-) -> list[StoredMsg]:
-    """Return many messages, an empty list if there are none (needs 2.11).
+class PageEnd:
+    """The end of one answer: messages that remain, its last sequence, and that of all pages."""
 
-    The server ends a large answer early, with the number of remaining messages. With `most` these
-    are requested as well, up to that many in all.
-    """
-    api.require_level(1, "batched direct get")  # GET-7
-    found: list[StoredMsg] = []
-    body = dict(body)
-    while True:
-        try:
-            page, pending, last, up_to = await _get_page(api, stream, body)
-        except MessageNotFound:
-            return found
-        found += page
-        if not page or not pending or len(found) >= most:
-            return found
-        # GET-6: from after the last one, as of the same sequence.
-        body["seq"] = last + 1
-        body.pop("start_time", None)
-        if "batch" in body:
-            body["batch"] = most - len(found)
-        if up_to:
-            body["up_to_seq"] = up_to
-            body.pop("up_to_time", None)
+    __slots__ = ("last", "pending", "up_to")
+
+    def __init__(self, pending: int, last: int, up_to: int) -> None:
+        self.pending: int = pending
+        self.last: int = last
+        self.up_to: int = up_to
 
 
-async def _get_page(
-    api: ApiClient, stream: str, body: dict[str, Any]
-) -> tuple[list[StoredMsg], int, int, int]:
-    """Return messages, the number of further ones, the last sequence, and the sequence of all."""
-    found: list[StoredMsg] = []
-    for msg in await request_direct(api, stream, body):
-        if msg.status == END_OF_BATCH and is_status_reply(msg):
-            headers = msg.headers or Headers()
-            return (
-                found,
-                _number(headers, "Nats-Num-Pending"),
-                _number(headers, "Nats-Last-Sequence"),
-                _number(headers, "Nats-UpTo-Sequence"),
-            )
-        found.append(_read(msg))
-    raise incomplete(stream)
+def page_end(msg: Msg) -> PageEnd:
+    """Read the final status of an answer with many messages."""
+    headers = msg.headers or Headers()
+    return PageEnd(
+        _number(headers, "Nats-Num-Pending"),
+        _number(headers, "Nats-Last-Sequence"),
+        _number(headers, "Nats-UpTo-Sequence"),
+    )
 
 
 async def request_direct(api: ApiClient, stream: str, body: dict[str, Any]) -> list[Msg]:
@@ -176,12 +154,12 @@ async def request_direct(api: ApiClient, stream: str, body: dict[str, Any]) -> l
     """
     session = api.session
     gather = session.connection.start_gather(
-        _endpoint(api, stream), encode_json(body), deadline=session.deadline(api.timeout)
+        direct_endpoint(api, stream), encode_json(body), deadline=session.deadline(api.timeout)
     )
     try:
         await session.settle(gather)
     except NoResponders:
-        raise _not_allowed(stream) from None
+        raise not_allowed(stream) from None
     return gather.replies
 
 
@@ -190,11 +168,13 @@ def incomplete(stream: str) -> TimeoutExpired:
     return TimeoutExpired("direct get of stream %s did not end in time" % shorten(stream))  # GET-5
 
 
-def _endpoint(api: ApiClient, stream: str) -> str:
+def direct_endpoint(api: ApiClient, stream: str) -> str:
+    """Return the subject of direct gets from a stream."""
     return "%s.DIRECT.GET.%s" % (api.prefix, stream)
 
 
-def _not_allowed(stream: str) -> NotSupported:
+def not_allowed(stream: str) -> NotSupported:
+    """Return the error for a stream that does not answer direct gets."""
     text = "stream %s does not allow direct get, or is gone: it needs allow_direct=True"
     return NotSupported(text % shorten(stream))
 
@@ -218,7 +198,7 @@ def split_direct(block: bytes) -> tuple[bytes | None, bytes]:
     return own + _LINE_END, added
 
 
-def _read(msg: Msg) -> StoredMsg:
+def read_direct(msg: Msg) -> StoredMsg:
     """Return the message in an answer; raise the error of a status."""
     block = msg.raw_headers or b""
     own, added = split_direct(block)

@@ -6,20 +6,22 @@ Names and semantics are those of the asynchronous API: each class is a facade of
 
 from __future__ import annotations
 
-from jetstream import consumer as _consumer
 from jetstream import context as _api
-from jetstream import stream as _stream
-from jetstream.publish import atomic as _batch
-from jetstream.publish import fast as _fast
-from jetstream.publish import window as _window
-from jetstream.publish import window_machine as _publisher
+from jetstream.api.hints import JETSTREAM
+from jetstream.streams import consumer as _consumer
+from jetstream.streams import stream as _stream
 from natsproto.blocking import Client
 from natsproto.errors import InvalidValue
+from natsproto.hints import no_attribute
 from natsproto.lazy import lazy_names
 from natsproto.port import blocking, blocking_to, locked_to
 from natsproto.wire.text import shorten
 
 from .ordered import OrderedConsumer as OrderedConsumer
+from .publish import AtomicBatch as AtomicBatch
+from .publish import FastBatch as FastBatch
+from .publish import Publication as Publication
+from .publish import PublishWindow as PublishWindow
 from .pull import Batch as Batch
 from .pull import Fetch as Fetch
 from .pull import JsMsg as JsMsg
@@ -29,16 +31,28 @@ from .pull import PullSubscription as PullSubscription
 from .pull import facade_or_none
 from .push import PushEvents as PushEvents
 from .push import PushMessages as PushMessages
+from .stored import StoredMsgs as StoredMsgs
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
-    from jetstream.events import Loss
+    from jetstream.advisories import api as _advisories
+    from jetstream.dead_letters import api as _dead_letters
     from jetstream.kv import store as _kv
     from jetstream.objects import store as _objects
-    from jetstream.schema.info import ConsumerInfo, PubAck, StreamInfo
-    from natsproto.errors import NatsError
+    from jetstream.schema.info import ConsumerInfo, StreamInfo
+    from jetstream.streams import snapshot as _backup
+    from natsproto.durations import Seconds
     from natsproto.port import BlockingPort
 
+    from .advisories import Advisories as Advisories
+    from .backup import StreamSnapshot as StreamSnapshot
+    from .dead_letters import DeadLetter as DeadLetter
+    from .dead_letters import DeadLetters as DeadLetters
+    from .groups import ConsumerGroups as ConsumerGroups
+    from .groups import ElasticGroup as ElasticGroup
+    from .groups import GroupMember as GroupMember
+    from .groups import GroupMsg as GroupMsg
+    from .groups import StaticGroup as StaticGroup
     from .kv import InitialEntries as InitialEntries
     from .kv import KeyLister as KeyLister
     from .kv import KeyValue as KeyValue
@@ -47,8 +61,27 @@ if TYPE_CHECKING:
     from .objects import ObjectReader as ObjectReader
     from .objects import ObjectStore as ObjectStore
     from .objects import ObjectWatcher as ObjectWatcher
+    from .services import Endpoint as Endpoint
+    from .services import EndpointGroup as EndpointGroup
+    from .services import EndpointRequests as EndpointRequests
+    from .services import Service as Service
+    from .services import ServiceEvents as ServiceEvents
+    from .services import ServiceRequest as ServiceRequest
+    from .services import Services as Services
+    from .services import add_auth_callout as add_auth_callout
+    from .services import add_service as add_service
 else:
     _HOMES = {
+        "Advisories": "advisories",
+        "ConsumerGroups": "groups",
+        "DeadLetter": "dead_letters",
+        "DeadLetters": "dead_letters",
+        "ElasticGroup": "groups",
+        "Endpoint": "services",
+        "EndpointGroup": "services",
+        "EndpointRequests": "services",
+        "GroupMember": "groups",
+        "GroupMsg": "groups",
         "InitialEntries": "kv",
         "InitialObjects": "objects",
         "KeyLister": "kv",
@@ -57,16 +90,34 @@ else:
         "ObjectReader": "objects",
         "ObjectStore": "objects",
         "ObjectWatcher": "objects",
+        "Service": "services",
+        "ServiceEvents": "services",
+        "ServiceRequest": "services",
+        "Services": "services",
+        "StaticGroup": "groups",
+        "StreamSnapshot": "backup",
+        "add_auth_callout": "services",
+        "add_service": "services",
     }
     __getattr__ = lazy_names("jetstream.blocking", _HOMES, globals())
 
 __all__ = [
+    "Advisories",
     "AtomicBatch",
     "Batch",
     "BoundConsumer",
     "Consumer",
+    "ConsumerGroups",
+    "DeadLetter",
+    "DeadLetters",
+    "ElasticGroup",
+    "Endpoint",
+    "EndpointGroup",
+    "EndpointRequests",
     "FastBatch",
     "Fetch",
+    "GroupMember",
+    "GroupMsg",
     "InitialEntries",
     "InitialObjects",
     "JetStream",
@@ -85,12 +136,28 @@ __all__ = [
     "PullSubscription",
     "PushEvents",
     "PushMessages",
+    "Service",
+    "ServiceEvents",
+    "ServiceRequest",
+    "Services",
+    "StaticGroup",
+    "StoredMsgs",
     "Stream",
+    "StreamSnapshot",
+    "add_auth_callout",
+    "add_service",
 ]
 
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def _letters(inner: _dead_letters.DeadLetters, port: BlockingPort) -> DeadLetters:
+    # Imported on use: most programs have no dead letters.
+    from .dead_letters import DeadLetters
+
+    return DeadLetters(inner, port)
 
 
 class BoundConsumer:
@@ -117,10 +184,12 @@ class BoundConsumer:
 
     info = blocking(_consumer.BoundConsumer.info)
     delete = blocking(_consumer.BoundConsumer.delete)
+    step_down = blocking(_consumer.BoundConsumer.step_down)
     fetch = blocking_to(Batch, _consumer.BoundConsumer.fetch)
     iter_fetch = locked_to(Fetch, _consumer.BoundConsumer.iter_fetch)
     next = blocking_to(facade_or_none, _consumer.BoundConsumer.next)
     consume = locked_to(Messages, _consumer.BoundConsumer.consume)
+    dead_letters = blocking_to(_letters, _consumer.BoundConsumer.dead_letters)
 
     def __repr__(self) -> str:
         return repr(self.inner)
@@ -160,11 +229,17 @@ class Stream:
     purge = blocking(_stream.Stream.purge)
     get_msg = blocking(_stream.Stream.get_msg)
     get_msgs = blocking(_stream.Stream.get_msgs)
+    iter_get_msgs = locked_to(StoredMsgs, _stream.Stream.iter_get_msgs)
     get_last_msgs = blocking(_stream.Stream.get_last_msgs)
+    iter_get_last_msgs = locked_to(StoredMsgs, _stream.Stream.iter_get_last_msgs)
     get_counter = blocking(_stream.Stream.get_counter)
     get_counters = blocking(_stream.Stream.get_counters)
     delete_msg = blocking(_stream.Stream.delete_msg)
     delete = blocking(_stream.Stream.delete)
+    step_down = blocking(_stream.Stream.step_down)
+    remove_peer = blocking(_stream.Stream.remove_peer)
+    evacuate_peer = blocking(_stream.Stream.evacuate_peer)
+    cancel_move = blocking(_stream.Stream.cancel_move)
     create_consumer = blocking_to(Consumer, _stream.Stream.create_consumer)
     update_consumer = blocking_to(Consumer, _stream.Stream.update_consumer)
     create_or_update_consumer = blocking_to(Consumer, _stream.Stream.create_or_update_consumer)
@@ -183,137 +258,23 @@ class Stream:
         return repr(self.inner)
 
 
-class Publication:
-    """A publish in progress."""
-
-    __slots__ = ("inner", "port")
-
-    def __init__(self, inner: _publisher.Publication, port: BlockingPort) -> None:
-        self.inner: _publisher.Publication = inner
-        self.port: BlockingPort = port
-
-    @property
-    def subject(self) -> str:
-        """The subject of the message."""
-        return self.inner.subject
-
-    @property
-    def done(self) -> bool:
-        """Whether the publish was acknowledged or has failed."""
-        return self.inner.done
-
-    @property
-    def ack(self) -> PubAck | None:
-        """The acknowledgment, once it is `done` without an `error`."""
-        return self.inner.ack
-
-    @property
-    def error(self) -> NatsError | None:
-        """The error, if it failed."""
-        return self.inner.error
-
-    result = blocking(_publisher.Publication.result)
-
-    def __repr__(self) -> str:
-        return repr(self.inner)
-
-
-class PublishWindow:
-    """Publishes that are acknowledged asynchronously. Returned by JetStream.publisher."""
-
-    def __init__(self, inner: _window.PublishWindow, port: BlockingPort) -> None:
-        self.inner = inner
-        self.port = port
-
-    def __repr__(self) -> str:
-        return repr(self.inner)
-
-    @property
-    def pending(self) -> int:
-        """The number of publishes without an acknowledgment."""
-        return self.inner.pending
-
-    publish = blocking_to(Publication, _window.PublishWindow.publish)
-    flush = blocking(_window.PublishWindow.flush)
-    close = blocking(_window.PublishWindow.close)
-    _exit = blocking(_window.PublishWindow.__aexit__)
-
-    def abandon(self) -> None:
-        """End the window without waiting; publishes without an acknowledgment fail."""
-        with self.port.lock:
-            self.inner.abandon()
-
-    def __enter__(self) -> PublishWindow:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
-        self._exit(kind, *exc)
-
-
-class AtomicBatch:
-    """Messages that a stream stores all or none of. Returned by JetStream.atomic_batch."""
-
-    def __init__(self, inner: _batch.AtomicBatch, port: BlockingPort) -> None:
-        self.inner = inner
-        self.port = port
-
-    def __repr__(self) -> str:
-        return repr(self.inner)
-
-    @property
-    def size(self) -> int:
-        """Number of messages that were added."""
-        return self.inner.size
-
-    add = blocking(_batch.AtomicBatch.add)
-    commit = blocking(_batch.AtomicBatch.commit)
-
-
-class FastBatch:
-    """Messages that a stream stores in order as they arrive. Returned by JetStream.fast_batch."""
-
-    def __init__(self, inner: _fast.FastBatch, port: BlockingPort) -> None:
-        self.inner = inner
-        self.port = port
-
-    @property
-    def size(self) -> int:
-        """Number of messages that were added."""
-        return self.inner.size
-
-    @property
-    def stored(self) -> int:
-        """Number of leading messages acknowledged as stored, minus those in `take_losses`."""
-        return self.inner.stored
-
-    @property
-    def lost(self) -> int:
-        """Number of messages that were lost or rejected, as far as the server has reported."""
-        return self.inner.lost
-
-    def take_losses(self) -> list[Loss]:
-        """Return the losses that were reported since the last call."""
-        with self.port.lock:
-            return self.inner.take_losses()
-
-    add = blocking(_fast.FastBatch.add)
-    add_encoded = blocking(_fast.FastBatch.add_encoded)
-    commit = blocking(_fast.FastBatch.commit)
-    close = blocking(_fast.FastBatch.close)
-    _exit = blocking(_fast.FastBatch.__aexit__)
-
-    def __enter__(self) -> FastBatch:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
-        self._exit(kind, *exc)
-
-
 def _bucket(inner: _kv.KeyValue, port: BlockingPort) -> KeyValue:
     # Imported on use: many programs have no buckets.
     from .kv import KeyValue
 
     return KeyValue(inner, port)
+
+
+def _snapshot(inner: _backup.StreamSnapshot, port: BlockingPort) -> StreamSnapshot:
+    from .backup import StreamSnapshot
+
+    return StreamSnapshot(inner, port)
+
+
+def _events(inner: _advisories.Advisories, port: BlockingPort) -> Advisories:
+    from .advisories import Advisories
+
+    return Advisories(inner, port)
 
 
 def _object_store(inner: _objects.ObjectStore, port: BlockingPort) -> ObjectStore:
@@ -323,10 +284,13 @@ def _object_store(inner: _objects.ObjectStore, port: BlockingPort) -> ObjectStor
 
 
 class JetStream:  # D-CALL-14
-    """JetStream in the account of a client, or in another one by `domain` or `prefix`."""
+    """JetStream of a client's account; `domain` or `prefix` select another one.
+
+    `timeout`, in seconds, is for each call of the API, and the default of publishes.
+    """
 
     def __init__(
-        self, client: Client, *, domain: str = "", prefix: str = "$JS.API", timeout: float = 5.0
+        self, client: Client, *, domain: str = "", prefix: str = "$JS.API", timeout: Seconds = 5.0
     ) -> None:
         if not isinstance(client, Client):
             raise InvalidValue(
@@ -337,6 +301,11 @@ class JetStream:  # D-CALL-14
             client.inner, domain=domain, prefix=prefix, timeout=timeout
         )
         self.port: BlockingPort = client.port
+
+    if not TYPE_CHECKING:  # a type checker would accept every name
+
+        def __getattr__(self, name):
+            raise no_attribute(self, name, JETSTREAM)
 
     def __repr__(self) -> str:
         return repr(self.inner)
@@ -380,12 +349,16 @@ class JetStream:  # D-CALL-14
     object_stores = blocking(_api.JetStream.object_stores)
     subscribe = blocking_to(PushMessages, _api.JetStream.subscribe)
     pull_subscribe = blocking_to(PullSubscription, _api.JetStream.pull_subscribe)
+    snapshot_stream = blocking_to(_snapshot, _api.JetStream.snapshot_stream)
+    restore_stream = blocking_to(Stream, _api.JetStream.restore_stream)
+    advisories = locked_to(_events, _api.JetStream.advisories)
     publish = blocking(_api.JetStream.publish)
     add_to_counter = blocking(_api.JetStream.add_to_counter)
     schedule = blocking(_api.JetStream.schedule)
+    cancel_schedule = blocking(_api.JetStream.cancel_schedule)
 
     def publisher(
-        self, *, max_pending: int = 1000, ack_timeout: float | None = None, retries: int = 2
+        self, *, max_pending: int = 1000, ack_timeout: Seconds | None = None, retries: int = 2
     ) -> PublishWindow:
         """Return a window of publishes: `with js.publisher() as window`."""
         with self.port.lock:
@@ -394,8 +367,8 @@ class JetStream:  # D-CALL-14
             )
             return PublishWindow(inner, self.port)
 
-    def atomic_batch(self, *, timeout: float | None = None) -> AtomicBatch:
-        """Return a batch of messages of which the stream stores all or none."""
+    def atomic_batch(self, *, timeout: Seconds | None = None) -> AtomicBatch:
+        """Return a batch that a stream stores as a whole or not at all (needs allow_atomic)."""
         with self.port.lock:
             return AtomicBatch(self.inner.atomic_batch(timeout=timeout), self.port)
 
@@ -405,7 +378,7 @@ class JetStream:  # D-CALL-14
         allow_gaps: bool = False,
         flow: int = 500,
         max_acks: int = 2,
-        ack_timeout: float | None = None,
+        ack_timeout: Seconds | None = None,
     ) -> FastBatch:
         """Return a batch for fast ingestion: `with js.fast_batch() as batch`."""
         with self.port.lock:

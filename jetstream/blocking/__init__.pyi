@@ -1,15 +1,23 @@
 # Written by `python -m tests.facades`. Do not edit.
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from typing_extensions import Unpack
 
-from jetstream import consumer as _consumer
 from jetstream import context as _api
-from jetstream import stream as _stream
+from jetstream.advisories.kinds import Kind
 from jetstream.api.counters import Counter
 from jetstream.api.listing import Listing
 from jetstream.api.stored import StoredMsg
+from jetstream.blocking.advisories import Advisories as Advisories
+from jetstream.blocking.backup import StreamSnapshot as StreamSnapshot
+from jetstream.blocking.dead_letters import DeadLetter as DeadLetter
+from jetstream.blocking.dead_letters import DeadLetters as DeadLetters
+from jetstream.blocking.groups import ConsumerGroups as ConsumerGroups
+from jetstream.blocking.groups import ElasticGroup as ElasticGroup
+from jetstream.blocking.groups import GroupMember as GroupMember
+from jetstream.blocking.groups import GroupMsg as GroupMsg
+from jetstream.blocking.groups import StaticGroup as StaticGroup
 from jetstream.blocking.kv import InitialEntries as InitialEntries
 from jetstream.blocking.kv import KeyLister as KeyLister
 from jetstream.blocking.kv import KeyValue as KeyValue
@@ -19,6 +27,10 @@ from jetstream.blocking.objects import ObjectReader as ObjectReader
 from jetstream.blocking.objects import ObjectStore as ObjectStore
 from jetstream.blocking.objects import ObjectWatcher as ObjectWatcher
 from jetstream.blocking.ordered import OrderedConsumer as OrderedConsumer
+from jetstream.blocking.publish import AtomicBatch as AtomicBatch
+from jetstream.blocking.publish import FastBatch as FastBatch
+from jetstream.blocking.publish import Publication as Publication
+from jetstream.blocking.publish import PublishWindow as PublishWindow
 from jetstream.blocking.pull import Batch as Batch
 from jetstream.blocking.pull import Fetch as Fetch
 from jetstream.blocking.pull import JsMsg as JsMsg
@@ -27,33 +39,51 @@ from jetstream.blocking.pull import PullEvents as PullEvents
 from jetstream.blocking.pull import PullSubscription as PullSubscription
 from jetstream.blocking.push import PushEvents as PushEvents
 from jetstream.blocking.push import PushMessages as PushMessages
+from jetstream.blocking.services import Endpoint as Endpoint
+from jetstream.blocking.services import EndpointGroup as EndpointGroup
+from jetstream.blocking.services import EndpointRequests as EndpointRequests
+from jetstream.blocking.services import Service as Service
+from jetstream.blocking.services import ServiceEvents as ServiceEvents
+from jetstream.blocking.services import ServiceRequest as ServiceRequest
+from jetstream.blocking.services import Services as Services
+from jetstream.blocking.services import add_auth_callout as add_auth_callout
+from jetstream.blocking.services import add_service as add_service
+from jetstream.blocking.stored import StoredMsgs as StoredMsgs
 from jetstream.config import ConsumerConfigDict, StreamConfigDict
-from jetstream.consumer import KnownConfig
-from jetstream.events import Loss
 from jetstream.kv.config import KeyValueConfig, KeyValueConfigDict, KeyValueStatus
-from jetstream.management import ConsumerConfigLike, StreamConfigLike
 from jetstream.objects.config import ObjectStoreConfig, ObjectStoreConfigDict, ObjectStoreStatus
-from jetstream.publish import atomic as _batch
-from jetstream.publish import fast as _fast
-from jetstream.publish import window as _window
-from jetstream.publish import window_machine as _publisher
 from jetstream.publish.headers import PublishOptions
+from jetstream.publish.source import ObjectData
 from jetstream.pull.options import PriorityOptions
 from jetstream.schema.consumer_config import DeliverPolicy, ReplayPolicy
 from jetstream.schema.info import AccountInfo, ConsumerInfo, ConsumerPause, PubAck, StreamInfo
 from jetstream.schema.timestamp import TimestampLike
+from jetstream.streams import consumer as _consumer
+from jetstream.streams import stream as _stream
+from jetstream.streams.consumer import KnownConfig
+from jetstream.streams.manager import ConsumerConfigLike, StreamConfigLike
 from natsproto.blocking import Client
-from natsproto.errors import NatsError
+from natsproto.durations import Seconds
 from natsproto.port import BlockingPort
 from natsproto.wire.encode import BytesLike
 
 __all__ = [
+    "Advisories",
     "AtomicBatch",
     "Batch",
     "BoundConsumer",
     "Consumer",
+    "ConsumerGroups",
+    "DeadLetter",
+    "DeadLetters",
+    "ElasticGroup",
+    "Endpoint",
+    "EndpointGroup",
+    "EndpointRequests",
     "FastBatch",
     "Fetch",
+    "GroupMember",
+    "GroupMsg",
     "InitialEntries",
     "InitialObjects",
     "JetStream",
@@ -72,7 +102,16 @@ __all__ = [
     "PullSubscription",
     "PushEvents",
     "PushMessages",
+    "Service",
+    "ServiceEvents",
+    "ServiceRequest",
+    "Services",
+    "StaticGroup",
+    "StoredMsgs",
     "Stream",
+    "StreamSnapshot",
+    "add_auth_callout",
+    "add_service",
 ]
 
 def __dir__() -> list[str]: ...
@@ -107,13 +146,20 @@ class BoundConsumer:
         """Delete the consumer; raise ConsumerNotFound if it is gone."""
         ...
 
+    def step_down(self, *, preferred: str = "") -> None:
+        """Request that the leader of the consumer steps down: the replicas elect another one.
+
+        preferred  the server that becomes the leader (needs 2.11)
+        """
+        ...
+
     def fetch(
         self,
         max_messages: int | None = None,
         *,
         max_bytes: int | None = None,
-        expires: float | None = None,
-        heartbeat: float | None = None,
+        expires: Seconds | None = None,
+        heartbeat: Seconds | None = None,
         no_wait: bool = False,
         **priority: Unpack[PriorityOptions],
     ) -> Batch:
@@ -136,14 +182,14 @@ class BoundConsumer:
         max_messages: int | None = None,
         *,
         max_bytes: int | None = None,
-        expires: float | None = None,
-        heartbeat: float | None = None,
+        expires: Seconds | None = None,
+        heartbeat: Seconds | None = None,
         no_wait: bool = False,
         **priority: Unpack[PriorityOptions],
     ) -> Fetch:
         """Fetch message by message: `async for msg in consumer.iter_fetch(100)`.
 
-        This is `fetch` under the name that the iteration has where nothing is awaited:
+        This is `fetch`, under the name that jetstream.blocking uses for the iteration:
         `for msg in consumer.iter_fetch(100)`.
         """
         ...
@@ -151,8 +197,8 @@ class BoundConsumer:
     def next(
         self,
         *,
-        expires: float = 30.0,
-        heartbeat: float | None = None,
+        expires: Seconds = 30.0,
+        heartbeat: Seconds | None = None,
         **priority: Unpack[PriorityOptions],
     ) -> JsMsg | None:
         """Pull and return the next message; None if there is none within `expires`."""
@@ -163,8 +209,8 @@ class BoundConsumer:
         *,
         max_messages: int | None = None,
         max_bytes: int | None = None,
-        expires: float = 30.0,
-        heartbeat: float | None = None,
+        expires: Seconds = 30.0,
+        heartbeat: Seconds | None = None,
         threshold_messages: int | None = None,
         threshold_bytes: int | None = None,
         stop_after: int | None = None,
@@ -174,11 +220,24 @@ class BoundConsumer:
         """Deliver messages continuously: `async with consumer.consume() as messages`, then iterate.
 
         A buffer of `max_messages` (500) or `max_bytes` is kept full: below the threshold, half of
-        it, more is pulled. It continues over lost connections, changes of leader and restarts, and
-        raises ConsumerNotFound, StreamNotFound or ConsumerDeleted if the consumer is gone.
+        it, more is pulled. It continues across lost connections, changes of leader, and restarts.
+        It raises ConsumerNotFound, StreamNotFound or ConsumerDeleted if the consumer is gone.
 
         Messages that are in the buffer when the block is left are redelivered when their ack wait
         is over; with `nak_on_exit` they are returned to the consumer at once.
+        """
+        ...
+
+    def dead_letters(self, *, durable: str = "") -> DeadLetters:
+        """Return the messages that this consumer failed to process: `async with` it, and iterate.
+
+        These are messages that reached max_deliver without an acknowledgment, and those that were
+        terminated. Retry or discard each of them.
+
+        durable  the name of a stream that captures them, which is created if it does not exist;
+                 then nothing is lost while no program listens, and a letter stays in the stream
+                 until it is retried or discarded; without a name only those from now on are
+                 returned
         """
         ...
 
@@ -211,7 +270,11 @@ class Stream:
         ...
 
     def info(self, *, subjects_filter: str = "", deleted_details: bool = False) -> StreamInfo:
-        """Return configuration and state; on request with counts by subject, or deletions."""
+        """Return the configuration and the state of the stream; raise StreamNotFound.
+
+        subjects_filter  include the number of messages of each subject that matches
+        deleted_details  include the sequences of deleted messages
+        """
         ...
 
     def purge(
@@ -224,11 +287,17 @@ class Stream:
         ...
 
     def get_msg(
-        self, seq: int = 0, *, last_by_subject: str = "", next_by_subject: str = ""
+        self,
+        seq: int = 0,
+        *,
+        last_by_subject: str = "",
+        next_by_subject: str = "",
+        no_headers: bool = False,
     ) -> StoredMsg:
         """Return a stored message: by sequence, or the last, or the next from `seq`, of a subject.
 
         MessageNotFound: there is none. Where the stream allows direct get, any replica may answer.
+        With `no_headers`, the leader answers, and leaves out the headers of the message.
         """
         ...
 
@@ -247,6 +316,22 @@ class Stream:
         """
         ...
 
+    def iter_get_msgs(
+        self,
+        *,
+        batch: int = ...,
+        seq: int = 0,
+        start_time: TimestampLike | None = None,
+        subject: str = "",
+        max_bytes: int = 0,
+    ) -> StoredMsgs:
+        """Iterate over stored messages by direct get: `async for` returns each on arrival.
+
+        The parameters are those of `get_msgs`; without `batch` the iteration ends with the last
+        message that is stored when it gets there.
+        """
+        ...
+
     def get_last_msgs(
         self,
         subjects: Sequence[str],
@@ -257,8 +342,22 @@ class Stream:
     ) -> list[StoredMsg]:
         """Return the last message of each subject, wildcards allowed, by direct get (ADR-31).
 
-        As of now, or as of a sequence or a time; at most `batch` messages. The server rejects more
-        than 1024 subjects.
+        The messages are the last ones as of now, or as of a sequence or a time; at most `batch`.
+        The server rejects more than 1024 subjects.
+        """
+        ...
+
+    def iter_get_last_msgs(
+        self,
+        subjects: Sequence[str],
+        *,
+        up_to_seq: int = 0,
+        up_to_time: TimestampLike | None = None,
+        batch: int = 0,
+    ) -> StoredMsgs:
+        """Iterate over the last message of each subject: `async for` returns each on arrival.
+
+        The parameters are those of `get_last_msgs`.
         """
         ...
 
@@ -276,6 +375,31 @@ class Stream:
 
     def delete(self) -> None:
         """Delete the stream with its messages and consumers."""
+        ...
+
+    def step_down(self, *, preferred: str = "") -> None:
+        """Request that the leader of the stream steps down: the replicas elect another one.
+
+        preferred  the server that becomes the leader (needs 2.11)
+        """
+        ...
+
+    def remove_peer(self, peer: str) -> None:
+        """Remove the replica on a server, given by name or id, such as one that is lost for good.
+
+        Another server of the cluster gets a replica, if there is one.
+        """
+        ...
+
+    def evacuate_peer(self, peer: str) -> None:
+        """Move the replica on a server, given by name or id, to another one (needs 2.15).
+
+        The replica stays until the new one is up to date; `info().cluster.desired` is the progress.
+        """
+        ...
+
+    def cancel_move(self) -> StreamInfo:
+        """Cancel a move of the replicas that is in progress (needs 2.15), and return the info."""
         ...
 
     def create_consumer(
@@ -325,7 +449,7 @@ class Stream:
         opt_start_time: TimestampLike | None = None,
         replay_policy: ReplayPolicy = "instant",
         headers_only: bool = False,
-        inactive_threshold: float = ...,
+        inactive_threshold: Seconds = ...,
         name_prefix: str = "",
         metadata: dict[str, str] | None = None,
         max_reset_attempts: int | None = None,
@@ -333,7 +457,7 @@ class Stream:
         """Return an ordered consumer: each message once, in order, without gaps, for one client.
 
         Its consumers live in the memory of one server and are recreated when they are lost; nothing
-        is acknowledged, and nothing stays. It gives up after `max_reset_attempts` consecutive
+        is acknowledged, and nothing stays. Reading raises after `max_reset_attempts` consecutive
         failures (None: never). Its consumers are named `<name_prefix>_1` and so on.
         """
         ...
@@ -368,165 +492,17 @@ class Stream:
 
     def __repr__(self) -> str: ...
 
-class Publication:
-    """A publish in progress."""
-
-    __slots__ = ("inner", "port")
-    inner: _publisher.Publication
-    port: BlockingPort
-
-    def __init__(self, inner: _publisher.Publication, port: BlockingPort) -> None: ...
-    @property
-    def subject(self) -> str:
-        """The subject of the message."""
-        ...
-
-    @property
-    def done(self) -> bool:
-        """Whether the publish was acknowledged or has failed."""
-        ...
-
-    @property
-    def ack(self) -> PubAck | None:
-        """The acknowledgment, once it is `done` without an `error`."""
-        ...
-
-    @property
-    def error(self) -> NatsError | None:
-        """The error, if it failed."""
-        ...
-
-    def result(self) -> PubAck:
-        """Wait for the acknowledgment; raise the error that made the publish fail."""
-        ...
-
-    def __repr__(self) -> str: ...
-
-class PublishWindow:
-    """Publishes that are acknowledged asynchronously. Returned by JetStream.publisher."""
-
-    inner: _window.PublishWindow
-    port: BlockingPort
-
-    def __init__(self, inner: _window.PublishWindow, port: BlockingPort) -> None: ...
-    def __repr__(self) -> str: ...
-    @property
-    def pending(self) -> int:
-        """The number of publishes without an acknowledgment."""
-        ...
-
-    def publish(
-        self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]
-    ) -> Publication:
-        """Publish with the options of JetStream.publish; wait only while the window is full.
-
-        `await publication.result()` returns the PubAck. Failures that were not raised that way are
-        raised by `flush`, and by this call once they are as many as the window has room for.
-        """
-        ...
-
-    def flush(self) -> None:
-        """Wait until every publish is acknowledged or has failed; raise PublishesFailed."""
-        ...
-
-    def close(self) -> None:
-        """Flush, and end the window."""
-        ...
-
-    def abandon(self) -> None:
-        """End the window without waiting; publishes without an acknowledgment fail."""
-        ...
-
-    def __enter__(self) -> PublishWindow: ...
-    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None: ...
-
-class AtomicBatch:
-    """Messages that a stream stores all or none of. Returned by JetStream.atomic_batch."""
-
-    inner: _batch.AtomicBatch
-    port: BlockingPort
-
-    def __init__(self, inner: _batch.AtomicBatch, port: BlockingPort) -> None: ...
-    def __repr__(self) -> str: ...
-    @property
-    def size(self) -> int:
-        """Number of messages that were added."""
-        ...
-
-    def add(self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]) -> None:
-        """Add a message, with the options of JetStream.publish.
-
-        The first one is acknowledged, so a stream without allow_atomic rejects it at once.
-        """
-        ...
-
-    def commit(
-        self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]
-    ) -> PubAck:
-        """Send the last message; return when all are stored.
-
-        ApiError: none of them is stored. PublishInDoubt: either all are or none.
-        """
-        ...
-
-class FastBatch:
-    """Messages that a stream stores in order as they arrive. Returned by JetStream.fast_batch."""
-
-    inner: _fast.FastBatch
-    port: BlockingPort
-
-    def __init__(self, inner: _fast.FastBatch, port: BlockingPort) -> None: ...
-    @property
-    def size(self) -> int:
-        """Number of messages that were added."""
-        ...
-
-    @property
-    def stored(self) -> int:
-        """Number of leading messages acknowledged as stored, minus those in `take_losses`."""
-        ...
-
-    @property
-    def lost(self) -> int:
-        """Number of messages that were lost or rejected, as far as the server has reported."""
-        ...
-
-    def take_losses(self) -> list[Loss]:
-        """Return the losses that were reported since the last call."""
-        ...
-
-    def add(self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]) -> int:
-        """Add a message, with the options of JetStream.publish; return its number, from 1.
-
-        Wait while too many messages are not acknowledged, and for the answer to the first one.
-        """
-        ...
-
-    def add_encoded(self, messages: Iterable[tuple[bytes, bytes, bytes | None]]) -> None:
-        """Add many messages: subject, payload, and header block, which the caller has checked."""
-        ...
-
-    def commit(
-        self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]
-    ) -> PubAck:
-        """Add the last message; return when all are stored."""
-        ...
-
-    def close(self) -> PubAck | None:
-        """End the batch; return when all messages are stored, with None if there were none."""
-        ...
-
-    def __enter__(self) -> FastBatch: ...
-    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None: ...
-
 class JetStream:
-    """JetStream in the account of a client, or in another one by `domain` or `prefix`."""
+    """JetStream of a client's account; `domain` or `prefix` select another one.
+
+    `timeout`, in seconds, is for each call of the API, and the default of publishes.
+    """
 
     inner: _api.JetStream
     port: BlockingPort
 
     def __init__(
-        self, client: Client, *, domain: str = "", prefix: str = "$JS.API", timeout: float = 5.0
+        self, client: Client, *, domain: str = "", prefix: str = "$JS.API", timeout: Seconds = 5.0
     ) -> None: ...
     def __repr__(self) -> str: ...
     def account_info(self) -> AccountInfo:
@@ -841,12 +817,74 @@ class JetStream:
         """
         ...
 
+    def snapshot_stream(
+        self,
+        stream: str,
+        *,
+        consumers: bool = True,
+        check: bool = False,
+        chunk_size: int = ...,
+        window: int = ...,
+    ) -> StreamSnapshot:
+        """Return a snapshot of a whole stream: `async with` it, and iterate or `save` it.
+
+        consumers   include the consumers and their states
+        check       have the server verify the checksums of all messages first
+        chunk_size  bytes of a chunk, 1 KiB to 1 MiB
+        window      bytes that the server sends ahead, 1 KiB to 32 MiB (needs 2.14)
+
+        Servers before 2.15 have no snapshots of streams in memory.
+        """
+        ...
+
+    def restore_stream(
+        self,
+        data: ObjectData,
+        config: StreamConfigLike | None = None,
+        *,
+        chunk_size: int = ...,
+        timeout: Seconds = 60.0,
+        progress: Callable[[int], object] | None = None,
+    ) -> Stream:
+        """Create a stream from a snapshot, and return it when it is complete.
+
+        data        a file that StreamSnapshot.save wrote, or the chunks, as bytes or an iterable
+        config      the configuration, which the chunks alone do not have; for a file, another one
+                    than that of the snapshot, such as with other replicas; the name must be the
+                    same
+        timeout     how long the server may take to complete the stream after the last chunk
+        progress    is called with the number of bytes after each chunk that is stored
+
+        StreamNameInUse, or another ApiError: nothing was created.
+        """
+        ...
+
+    def advisories(
+        self,
+        *kinds: Kind,
+        stream: str | None = None,
+        consumer: str | None = None,
+        prefix: str = "$JS.EVENT",
+    ) -> Advisories:
+        """Subscribe to the events of servers: `async with js.advisories() as events`, and iterate.
+
+        kinds     the kinds of events, such as "max_deliver" and "terminated"; by default all
+        stream    only events of this stream, including those of its consumers
+        consumer  only events of consumers with this name
+        prefix    the prefix of the subjects, if an import has renamed them
+
+        Each event is an object of the class of its kind (see jetstream.advisories), or an Advisory
+        if its kind is unknown. Events about servers, and the API limit, exist in the system account
+        only. With a `domain` of this JetStream, only events of that domain are returned.
+        """
+        ...
+
     def publish(
         self,
         subject: str,
         data: BytesLike = b"",
         *,
-        timeout: float | None = None,
+        timeout: Seconds | None = None,
         retries: int = 2,
         **options: Unpack[PublishOptions],
     ) -> PubAck:
@@ -885,7 +923,7 @@ class JetStream:
         when: str,
         target: str,
         source: str = "",
-        schedule_ttl: float | str | None = None,
+        schedule_ttl: Seconds | str | None = None,
         time_zone: str = "",
         rollup: bool = False,
         **options: Unpack[PublishOptions],
@@ -899,14 +937,23 @@ class JetStream:
         """
         ...
 
+    def cancel_schedule(
+        self, subject: str, data: BytesLike = b"", *, target: str, **options: Unpack[PublishOptions]
+    ) -> PubAck:
+        """Publish a message to the target of a schedule and remove the schedule, in one step.
+
+        `subject` is that of the schedule. To remove it without a message, purge its subject.
+        """
+        ...
+
     def publisher(
-        self, *, max_pending: int = 1000, ack_timeout: float | None = None, retries: int = 2
+        self, *, max_pending: int = 1000, ack_timeout: Seconds | None = None, retries: int = 2
     ) -> PublishWindow:
         """Return a window of publishes: `with js.publisher() as window`."""
         ...
 
-    def atomic_batch(self, *, timeout: float | None = None) -> AtomicBatch:
-        """Return a batch of messages of which the stream stores all or none."""
+    def atomic_batch(self, *, timeout: Seconds | None = None) -> AtomicBatch:
+        """Return a batch that a stream stores as a whole or not at all (needs allow_atomic)."""
         ...
 
     def fast_batch(
@@ -915,7 +962,7 @@ class JetStream:
         allow_gaps: bool = False,
         flow: int = 500,
         max_acks: int = 2,
-        ack_timeout: float | None = None,
+        ack_timeout: Seconds | None = None,
     ) -> FastBatch:
         """Return a batch for fast ingestion: `with js.fast_batch() as batch`."""
         ...

@@ -10,11 +10,12 @@ from .pull import PullEvents
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Coroutine, Sequence
     from typing import Any, Protocol
 
     from typing_extensions import Self
 
+    from jetstream.kv.codecs import KeyCodec, ValueCodec
     from jetstream.machine.iteration import MachineEvents
     from jetstream.schema.timestamp import Timestamp
     from natsproto.port import BlockingPort
@@ -150,6 +151,23 @@ class KeyValue:
     def bucket(self) -> str:
         """The name of the bucket."""
         return self.inner.bucket
+
+    def with_codecs(
+        self,
+        *,
+        keys: KeyCodec | Sequence[KeyCodec] | None = None,
+        values: ValueCodec | Sequence[ValueCodec] | None = None,
+    ) -> KeyValue:
+        """Return the same bucket with codecs of its keys and values (ADR-54).
+
+        keys    the codec of keys, or several, such as [PathCodec(), Base64Codec()]: the first one
+                gets the key, the last one makes the key that is stored
+        values  likewise the codec of values, such as AesGcmCodec(secret)
+
+        They replace those that this object has. All calls take and return decoded keys and values;
+        CodecError: a stored key or value cannot be decoded.
+        """
+        return KeyValue(self.inner.with_codecs(keys=keys, values=values), self.port)
 
     get = blocking(_kv.KeyValue.get)
     history = blocking(_kv.KeyValue.history)

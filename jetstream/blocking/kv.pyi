@@ -3,16 +3,17 @@
 from collections.abc import Coroutine, Sequence
 from typing import Any, Protocol
 
-from typing_extensions import Self, Unpack
+from typing_extensions import Self
 
 from jetstream.blocking.pull import PullEvents
 from jetstream.kv import store as _kv
 from jetstream.kv import watch as _watch
+from jetstream.kv.codecs import KeyCodec, ValueCodec
 from jetstream.kv.config import KeyValueConfig, KeyValueStatus
 from jetstream.kv.entry import KeyValueEntry
-from jetstream.kv.options import WatchKeywords
 from jetstream.machine.iteration import MachineEvents
 from jetstream.schema.timestamp import Timestamp
+from natsproto.durations import Seconds
 from natsproto.port import BlockingPort
 from natsproto.wire.encode import BytesLike
 
@@ -86,7 +87,7 @@ class KeyWatcher(Watcher):
         """The start of the watch, by the server's clock."""
         ...
 
-    def next(self, timeout: float | None = None) -> KeyValueEntry:
+    def next(self, timeout: Seconds | None = None) -> KeyValueEntry:
         """Return the next item; raise TimeoutExpired, or InvalidState after `stop`."""
         ...
 
@@ -143,6 +144,23 @@ class KeyValue:
         """The name of the bucket."""
         ...
 
+    def with_codecs(
+        self,
+        *,
+        keys: KeyCodec | Sequence[KeyCodec] | None = None,
+        values: ValueCodec | Sequence[ValueCodec] | None = None,
+    ) -> KeyValue:
+        """Return the same bucket with codecs of its keys and values (ADR-54).
+
+        keys    the codec of keys, or several, such as [PathCodec(), Base64Codec()]: the first one
+                gets the key, the last one makes the key that is stored
+        values  likewise the codec of values, such as AesGcmCodec(secret)
+
+        They replace those that this object has. All calls take and return decoded keys and values;
+        CodecError: a stored key or value cannot be decoded.
+        """
+        ...
+
     def get(self, key: str, revision: int | None = None) -> KeyValueEntry:
         """Return the latest value of a key, or the one of this revision.
 
@@ -153,15 +171,15 @@ class KeyValue:
     def history(self, key: str) -> list[KeyValueEntry]:
         """Return all values and markers of a key, oldest first; raise KeyNotFound.
 
-        If others write meanwhile, as many as existed when the call began. TimeoutExpired as for
-        `keys`.
+        If others write meanwhile, it returns as many entries as existed when the call began. Raises
+        TimeoutExpired as `keys` does.
         """
         ...
 
     def keys(self, filters: str | Sequence[str] = ...) -> list[str]:
         """Return all keys, or those that match, sorted; an empty list if there are none.
 
-        If others write meanwhile, every key that existed when the call began and still exists.
+        If others write meanwhile, it has every key that existed when the call began and still does.
         TimeoutExpired: no message arrived within the timeout of this JetStream.
         """
         ...
@@ -171,29 +189,54 @@ class KeyValue:
         ...
 
     def watch(
-        self, keys: str | Sequence[str] = ..., **options: Unpack[WatchKeywords]
+        self,
+        keys: str | Sequence[str] = ...,
+        *,
+        include_history: bool = False,
+        ignore_deletes: bool = False,
+        meta_only: bool = False,
+        updates_only: bool = False,
+        resume_from_revision: int | None = None,
     ) -> KeyWatcher:
         """Watch keys: `async with` the result, and iterate over their values and changes.
 
         keys             a key, a filter such as `a.*.>`, or several of them (since 2.10)
         include_history  start with all values that exist, not with the latest of each key
+        ignore_deletes   leave out the markers of deleted keys
+        meta_only        leave out the values
         updates_only     start with the next change
         resume_from_revision
                          start with this revision, such as the one after the last that was read
-        ignore_deletes   leave out the markers of deleted keys
-        meta_only        leave out the values
+
+        Only one of include_history, updates_only and resume_from_revision can be given.
         """
         ...
 
-    def watch_all(self, **options: Unpack[WatchKeywords]) -> KeyWatcher:
-        """Watch all keys; the options are those of `watch`."""
+    def watch_all(
+        self,
+        *,
+        include_history: bool = False,
+        ignore_deletes: bool = False,
+        meta_only: bool = False,
+        updates_only: bool = False,
+        resume_from_revision: int | None = None,
+    ) -> KeyWatcher:
+        """Watch all keys: `watch` without `keys`, with the same options.
+
+        include_history  start with all values that exist, not with the latest of each key
+        ignore_deletes   leave out the markers of deleted keys
+        meta_only        leave out the values
+        updates_only     start with the next change
+        resume_from_revision
+                         start with this revision, such as the one after the last that was read
+        """
         ...
 
     def put(self, key: str, value: BytesLike) -> int:
         """Set the value of a key, and return the revision."""
         ...
 
-    def create(self, key: str, value: BytesLike, *, ttl: float | str | None = None) -> int:
+    def create(self, key: str, value: BytesLike, *, ttl: Seconds | str | None = None) -> int:
         """Set the value of a key that does not exist or was deleted; else raise KeyExists.
 
         After `ttl` seconds the key expires; the bucket needs a limit_marker_ttl.
@@ -203,23 +246,23 @@ class KeyValue:
     def update(self, key: str, value: BytesLike, last: int) -> int:
         """Update a key if its latest revision is `last` (0: the key must not exist).
 
-        WrongLastRevision: it is another one, and nothing was written.
+        WrongLastRevision: the latest revision is another one, and nothing was written.
         """
         ...
 
     def delete(self, key: str, *, last: int | None = None) -> int:
         """Mark a key as deleted, and return the revision of the marker; its history stays.
 
-        With `last` only if that is the latest revision of the key: WrongLastRevision.
+        With `last`, raise WrongLastRevision unless that is the latest revision of the key.
         """
         ...
 
-    def purge(self, key: str, *, last: int | None = None, ttl: float | str | None = None) -> int:
+    def purge(self, key: str, *, last: int | None = None, ttl: Seconds | str | None = None) -> int:
         """Delete a key and its history; after `ttl` seconds the marker is removed as well."""
         ...
 
-    def purge_deletes(self, older_than: float = ...) -> int:
-        """Remove markers that are older than so many seconds, and the values before all markers.
+    def purge_deletes(self, older_than: Seconds = ...) -> int:
+        """Remove markers older than `older_than` seconds, and the values before any marker.
 
         Return the number of removed messages. Values that are written meanwhile stay.
         """

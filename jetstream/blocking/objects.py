@@ -98,6 +98,8 @@ class ObjectStore:
         return self.inner.bucket
 
     put = blocking_unlocked(_store.ObjectStore.put)
+    put_file = blocking_unlocked(_store.ObjectStore.put_file)
+    get_file = blocking_unlocked(_store.ObjectStore.get_file)
     get = blocking_to(ObjectReader, _store.ObjectStore.get)
     get_bytes = blocking(_store.ObjectStore.get_bytes)
     get_info = blocking(_store.ObjectStore.get_info)

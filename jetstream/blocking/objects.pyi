@@ -1,5 +1,7 @@
 # Written by `python -m tests.facades`. Do not edit.
 
+from collections.abc import Callable
+
 from typing_extensions import Self
 
 from jetstream.blocking.kv import Watcher
@@ -8,9 +10,10 @@ from jetstream.objects import store as _store
 from jetstream.objects import watch as _watch
 from jetstream.objects.config import ObjectStoreStatus
 from jetstream.objects.info import ObjectInfo, ObjectMeta
-from jetstream.objects.source import ObjectData
 from jetstream.objects.store import HasBucket, Infos
-from natsproto.port import BlockingPort
+from jetstream.publish.source import ObjectData
+from natsproto.durations import Seconds
+from natsproto.port import BlockingPort, PathLike
 from natsproto.wire.headers import HeadersLike
 
 class InitialObjects:
@@ -34,7 +37,7 @@ class ObjectWatcher(Watcher):
     inner: _watch.ObjectWatcher
 
     def __init__(self, inner: _watch.ObjectWatcher, port: BlockingPort) -> None: ...
-    def next(self, timeout: float | None = None) -> ObjectInfo:
+    def next(self, timeout: Seconds | None = None) -> ObjectInfo:
         """Return the next item; raise TimeoutExpired, or InvalidState after `stop`."""
         ...
 
@@ -118,6 +121,38 @@ class ObjectStore:
         """
         ...
 
+    def put_file(
+        self,
+        path: PathLike,
+        meta: str | ObjectMeta | None = None,
+        *,
+        progress: Callable[[int], object] | None = None,
+        description: str = "",
+        headers: HeadersLike | None = None,
+        metadata: dict[str, str] | None = None,
+        chunk_size: int | None = None,
+    ) -> ObjectInfo:
+        """Store a file, under the last part of its path if no name is given.
+
+        `progress` is called with the number of bytes that were read, after each piece; the other
+        parameters are those of `put`. The file is read in pieces, on event loops in threads. Raises
+        OSError if it cannot be read.
+        """
+        ...
+
+    def get_file(
+        self, name: str, path: PathLike, *, progress: Callable[[int], object] | None = None
+    ) -> ObjectInfo:
+        """Write an object to a file, and return its info.
+
+        The file appears when all bytes are there and the digest is verified; a file of this name is
+        replaced. Until then it has another name in the same directory, and if the call fails or is
+        canceled it is removed. `progress` is called with the number of bytes after each chunk.
+
+        ObjectNotFound: it does not exist. OSError: the file cannot be written.
+        """
+        ...
+
     def get(self, name: str) -> ObjectReader:
         """Open an object: `async with` the result, and iterate or read it. Links are followed.
 
@@ -142,9 +177,9 @@ class ObjectStore:
     ) -> ObjectWatcher:
         """Watch objects: `async with` the result, and iterate over their infos and changes.
 
-        updates_only    start with the next change
-        include_history start with all infos that exist; current buckets keep only the latest
-        ignore_deletes  leave out deleted objects
+        include_history  start with all infos that exist; current buckets keep only the latest
+        ignore_deletes   leave out deleted objects
+        updates_only     start with the next change
         """
         ...
 
@@ -168,11 +203,11 @@ class ObjectStore:
         """Delete an object and its data; raise ObjectNotFound if it never existed."""
         ...
 
-    def purge_orphans(self, older_than: float = ...) -> int:
-        """Remove chunks without an object, if the newest of them is older than so many seconds.
+    def purge_orphans(self, older_than: Seconds = ...) -> int:
+        """Remove chunks without an object if the newest of them is older than `older_than` seconds.
 
         A program that ends during a put leaves such chunks, and so may a server that is killed. A
-        put in progress is safe unless it stalls for that long. Return how many were removed.
+        put in progress is safe unless it stalls for that long. Return the number of removed chunks.
         """
         ...
 

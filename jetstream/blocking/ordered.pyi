@@ -4,6 +4,7 @@ from jetstream.blocking.pull import Batch, JsMsg, Messages
 from jetstream.events import StreamRecreated
 from jetstream.ordered import api as _ordered
 from jetstream.schema.info import ConsumerInfo
+from natsproto.durations import Seconds
 from natsproto.port import BlockingPort
 
 class OrderedConsumer:
@@ -53,8 +54,8 @@ class OrderedConsumer:
         max_messages: int | None = None,
         *,
         max_bytes: int | None = None,
-        expires: float = 30.0,
-        heartbeat: float | None = None,
+        expires: Seconds = 30.0,
+        heartbeat: Seconds | None = None,
         no_wait: bool = False,
     ) -> Batch:
         """Fetch the next messages, as Consumer.fetch does.
@@ -63,7 +64,7 @@ class OrderedConsumer:
         """
         ...
 
-    def next(self, *, expires: float = 30.0, heartbeat: float | None = None) -> JsMsg | None:
+    def next(self, *, expires: Seconds = 30.0, heartbeat: Seconds | None = None) -> JsMsg | None:
         """Return the next message; None if there is none within `expires`."""
         ...
 
@@ -72,8 +73,8 @@ class OrderedConsumer:
         *,
         max_messages: int | None = None,
         max_bytes: int | None = None,
-        expires: float = 30.0,
-        heartbeat: float | None = None,
+        expires: Seconds = 30.0,
+        heartbeat: Seconds | None = None,
         threshold_messages: int | None = None,
         threshold_bytes: int | None = None,
         stop_after: int | None = None,
@@ -82,7 +83,7 @@ class OrderedConsumer:
 
         If the consumer or a message is lost, another consumer continues after the last message:
         `events` reports ConsumerReset. If the stream was deleted and created again, it continues
-        with the first message: StreamRecreated. It raises when a reset cannot succeed any more, as
+        with the first message: StreamRecreated. It raises when a reset can no longer succeed, as
         when the stream is gone.
         """
         ...

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from jetstream import message as _messages
 from jetstream.machine import iteration as _iteration
-from jetstream.machine.workers import CallbackRunner, sync_call
+from jetstream.machine.callbacks import CallbackRunner, sync_call
 from jetstream.pull import batch as _fetching
 from jetstream.pull import messages as _consuming
 from jetstream.subscribe import pull as _pull_subscribe
-from natsproto.port import blocking, blocking_next, blocking_to, run_sync
+from natsproto.port import blocking, blocking_next, blocking_next_to, blocking_to, run_sync
 from natsproto.wire.text import show
 
 TYPE_CHECKING: bool = False
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from jetstream.api.metadata import Metadata
+    from jetstream.machine.snapshot import ConsumerSnapshot
     from jetstream.schema.info import ConsumerInfo
     from natsproto.errors import NatsError
     from natsproto.port import BlockingPort
@@ -147,17 +148,19 @@ class Fetch:
         self.inner = inner
         self.port = port
 
-    _anext = blocking_to(JsMsg, _fetching.Fetch.__anext__)
+    __next__ = blocking_next_to(JsMsg, _fetching.Fetch.__anext__)
     close = blocking(_fetching.Fetch.aclose)
+
+    def snapshot(self) -> ConsumerSnapshot:
+        """Return the state of the iteration at this moment, without I/O.
+
+        Its `reason` says why no message comes. Before the iteration, nothing is requested.
+        """
+        with self.port.lock:
+            return self.inner.snapshot()
 
     def __iter__(self) -> Self:
         return self
-
-    def __next__(self) -> JsMsg:
-        try:
-            return self._anext()
-        except StopAsyncIteration:
-            raise StopIteration from None
 
 
 class PullSubscription:
@@ -244,7 +247,7 @@ class Iteration:
     next = blocking_to(JsMsg, _iteration.Iteration.next)
     stop = blocking_to(_facades, _iteration.Iteration.stop)
     drain = blocking(_iteration.Iteration.drain)
-    _anext = blocking_to(JsMsg, _iteration.Iteration.__anext__)
+    _next = blocking_next_to(JsMsg, _iteration.Iteration.__anext__)
 
     def run(
         self,
@@ -256,10 +259,10 @@ class Iteration:
     ) -> None:
         """Call `callback(msg)` for each message, in up to `concurrency` threads at once.
 
-        Returns when the iteration has ended and all callbacks are done.
-        When a callback raises, `on_error(msg, error)` is called, and the next message is handled.
-        Without `on_error`, or if that raises, no other callback starts, the running ones finish,
-        the iteration stops, and the error is raised; `nak` as in `stop`.
+        Returns when the iteration has ended and all callbacks are done. When a callback raises,
+        `on_error(msg, error)` is called, and the next message is handled. Without `on_error`, or if
+        that raises, no other callback starts, the running ones finish, the iteration stops, and the
+        error is raised; `nak` as in `stop`.
         """
         port = self.port
 
@@ -274,10 +277,18 @@ class Iteration:
     def poll(self) -> JsMsg | None:
         """Return the next message if that takes neither waiting nor I/O; otherwise None.
 
-        None does not mean that there is no message: call `next`, or iterate, then.
+        None does not mean that there is no message; call `next`, or iterate, to wait for one.
         """
         with self.port.lock:
             return facade_or_none(self.inner.poll(), self.port)
+
+    def snapshot(self) -> ConsumerSnapshot:
+        """Return the state of this moment, without I/O: its `reason` says why no message comes."""
+        with self.port.lock:
+            return self.inner.snapshot()
+
+    def __repr__(self) -> str:
+        return _iteration.describe(type(self).__name__, self.snapshot)
 
     def __iter__(self) -> Self:
         return self
@@ -292,10 +303,7 @@ class Iteration:
                 msg = self.inner.poll()
         if msg is not None:
             return JsMsg(msg, port)
-        try:
-            return self._anext()
-        except StopAsyncIteration:
-            raise StopIteration from None
+        return self._next()
 
     def __enter__(self) -> Self:
         return self

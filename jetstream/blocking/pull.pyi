@@ -7,10 +7,12 @@ from typing_extensions import Self
 from jetstream import message as _messages
 from jetstream.api.metadata import Metadata
 from jetstream.machine import iteration as _iteration
+from jetstream.machine.snapshot import ConsumerSnapshot
 from jetstream.pull import batch as _fetching
 from jetstream.pull import messages as _consuming
 from jetstream.schema.info import ConsumerInfo
 from jetstream.subscribe import pull as _pull_subscribe
+from natsproto.durations import Seconds
 from natsproto.errors import NatsError
 from natsproto.port import BlockingPort
 from natsproto.wire.headers import Headers
@@ -93,7 +95,7 @@ class JsMsg:
         """Acknowledge the message: it is not redelivered."""
         ...
 
-    def ack_sync(self, timeout: float = 5.0) -> None:
+    def ack_sync(self, timeout: Seconds = 5.0) -> None:
         """Acknowledge the message, and wait until the server confirms it.
 
         After TimeoutExpired the result is unknown: only the confirmation may be lost. The message
@@ -102,7 +104,7 @@ class JsMsg:
         """
         ...
 
-    def nak(self, delay: float | None = None) -> None:
+    def nak(self, delay: Seconds | None = None) -> None:
         """Reject the message: it is redelivered, at once or after `delay` seconds."""
         ...
 
@@ -143,12 +145,19 @@ class Fetch:
     port: BlockingPort
 
     def __init__(self, inner: _fetching.Fetch, port: BlockingPort) -> None: ...
+    def __next__(self) -> JsMsg: ...
     def close(self) -> None:
         """End the iteration now, without waiting for the garbage collector."""
         ...
 
+    def snapshot(self) -> ConsumerSnapshot:
+        """Return the state of the iteration at this moment, without I/O.
+
+        Its `reason` says why no message comes. Before the iteration, nothing is requested.
+        """
+        ...
+
     def __iter__(self) -> Self: ...
-    def __next__(self) -> JsMsg: ...
 
 class PullSubscription:
     """A consumer to fetch from. Returned by JetStream.pull_subscribe; end it with `unsubscribe`."""
@@ -181,7 +190,7 @@ class PullSubscription:
         """Return the configuration and the state of the consumer; raise ConsumerNotFound."""
         ...
 
-    def fetch(self, batch: int = 1, timeout: float = 5.0) -> Batch:
+    def fetch(self, batch: int = 1, timeout: Seconds = 5.0) -> Batch:
         """Fetch up to `batch` available messages; if there are none, wait for the first.
 
         It raises TimeoutExpired if none arrives within `timeout`, as other clients do;
@@ -193,7 +202,7 @@ class PullSubscription:
     def unsubscribe(self) -> None:
         """End the subscription, and delete the consumer if it belongs to it.
 
-        A fetch that is waiting raises. Messages that a canceled fetch has left are naked.
+        A fetch that is waiting raises. Messages that a canceled fetch left behind get a nak.
         """
         ...
 
@@ -208,7 +217,7 @@ class MachineEvents:
     port: BlockingPort
 
     def __init__(self, inner: _iteration.MachineEvents, port: BlockingPort) -> None: ...
-    def next(self, timeout: float | None = None) -> Record:
+    def next(self, timeout: Seconds | None = None) -> Record:
         """Return the next event; raise TimeoutExpired, or ConnectionClosed after the last one."""
         ...
 
@@ -236,7 +245,7 @@ class Iteration:
         """Whether the iteration has ended."""
         ...
 
-    def next(self, timeout: float | None = None) -> JsMsg:
+    def next(self, timeout: Seconds | None = None) -> JsMsg:
         """Return the next message; raise TimeoutExpired, or InvalidState at the end."""
         ...
 
@@ -247,7 +256,7 @@ class Iteration:
         """
         ...
 
-    def drain(self, timeout: float = 10.0) -> None:
+    def drain(self, timeout: Seconds = 10.0) -> None:
         """Request no more messages; the iteration ends after those that are on their way."""
         ...
 
@@ -261,20 +270,25 @@ class Iteration:
     ) -> None:
         """Call `callback(msg)` for each message, in up to `concurrency` threads at once.
 
-        Returns when the iteration has ended and all callbacks are done.
-        When a callback raises, `on_error(msg, error)` is called, and the next message is handled.
-        Without `on_error`, or if that raises, no other callback starts, the running ones finish,
-        the iteration stops, and the error is raised; `nak` as in `stop`.
+        Returns when the iteration has ended and all callbacks are done. When a callback raises,
+        `on_error(msg, error)` is called, and the next message is handled. Without `on_error`, or if
+        that raises, no other callback starts, the running ones finish, the iteration stops, and the
+        error is raised; `nak` as in `stop`.
         """
         ...
 
     def poll(self) -> JsMsg | None:
         """Return the next message if that takes neither waiting nor I/O; otherwise None.
 
-        None does not mean that there is no message: call `next`, or iterate, then.
+        None does not mean that there is no message; call `next`, or iterate, to wait for one.
         """
         ...
 
+    def snapshot(self) -> ConsumerSnapshot:
+        """Return the state of this moment, without I/O: its `reason` says why no message comes."""
+        ...
+
+    def __repr__(self) -> str: ...
     def __iter__(self) -> Self: ...
     def __next__(self) -> JsMsg: ...
     def __enter__(self) -> Self: ...

@@ -1,6 +1,7 @@
 """All exceptions of JetStream; those of the connection are in natsproto.errors.
 
     RemoteError (natsproto)
+      ServiceError               a service answered with an error: code, text, data, headers
       JetStreamError             base class of the following
         InvalidResponse          response that violates the API
         JetStreamNotAvailable    no response to an API request
@@ -20,6 +21,7 @@
           ConsumerUnavailable    no server responds for the consumer
           UnknownStatus          status that this client does not know
         HeartbeatMissed          the server stopped sending heartbeats
+        SnapshotFailed           a snapshot ended early: code, description
         MessagesMissed           messages of an ordered consumer did not arrive
         ResetFailed              an ordered consumer could not be recreated
         ApiError                 the server responded with an error: code, err_code, description
@@ -31,7 +33,13 @@
           KeyExists              the key cannot be created; also a WrongLastSequence
           WrongLastRevision      the key has changed; also a WrongLastSequence
           ObjectNotFound         the bucket does not have the object; also a MessageNotFound
+        GroupError               error of a consumer group: name
+          GroupNotFound          the group does not exist
+          GroupExists            it exists with a different configuration
+          GroupChanged           a setting of the group has changed: its members stop
+          NotAMember             the static group has no partitions for the member
         NotABucket               stream with the name of a bucket that is not one
+        CodecError               a codec failed on a key or value of a bucket: entry
         ObjectError              error of an object
           ObjectAlreadyExists    an object of this name exists
           ObjectCorrupt          the stored chunks are not those that were put
@@ -101,9 +109,17 @@ from .api import (
     WrongStream as WrongStream,
     api_error as api_error,
 )
+from .groups import (
+    GroupChanged as GroupChanged,
+    GroupError as GroupError,
+    GroupExists as GroupExists,
+    GroupNotFound as GroupNotFound,
+    NotAMember as NotAMember,
+)
 from .kv import (
     BucketExists as BucketExists,
     BucketNotFound as BucketNotFound,
+    CodecError as CodecError,
     KeyDeleted as KeyDeleted,
     KeyExists as KeyExists,
     KeyNotFound as KeyNotFound,
@@ -118,6 +134,7 @@ from .objects import (
     ObjectError as ObjectError,
     ObjectNotFound as ObjectNotFound,
 )
+from .services import ServiceError as ServiceError
 # isort: on
 
 TYPE_CHECKING: bool = False
@@ -303,6 +320,21 @@ class ConsumerUnavailable(PullFailed):
 
 class UnknownStatus(PullFailed):
     """The server sent a status that this client does not know."""
+
+
+class SnapshotFailed(JetStreamError):
+    """A snapshot ended before it was complete; `code` is the status of the server, or 0."""
+
+    def __init__(self, stream: str, code: int, description: str) -> None:
+        short = cut_middle(description)
+        text = "%d %s" % (code, short) if code else short
+        super().__init__("snapshot of stream %s failed: %s" % (stream, text))
+        self.stream = stream
+        self.code = code
+        self.description = description
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.stream, self.code, self.description)
 
 
 class HeartbeatMissed(JetStreamError):

@@ -62,6 +62,20 @@ class NotABucket(JetStreamError):
         return type(self), (self.bucket,)
 
 
+class CodecError(JetStreamError):
+    """A codec of the bucket failed on a key or value; its own error is the cause.
+
+    `entry` is the entry as it is stored; None if the codec failed to encode.
+    """
+
+    def __init__(self, text: str, entry: KeyValueEntry | None = None) -> None:
+        super().__init__(text)
+        self.entry = entry
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.args[0], self.entry)
+
+
 class KeyNotFound(MessageNotFound):
     """The bucket does not have this key, or not this `revision` of it (None: any)."""
 

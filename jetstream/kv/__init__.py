@@ -6,6 +6,11 @@ from natsproto.lazy import lazy_names
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
+    from .aes import AesGcmCodec as AesGcmCodec
+    from .codecs import Base64Codec as Base64Codec
+    from .codecs import KeyCodec as KeyCodec
+    from .codecs import PathCodec as PathCodec
+    from .codecs import ValueCodec as ValueCodec
     from .config import KeyValueConfig as KeyValueConfig
     from .config import KeyValueStatus as KeyValueStatus
     from .entry import KeyValueEntry as KeyValueEntry
@@ -15,13 +20,18 @@ if TYPE_CHECKING:
     from .watch import KeyWatcher as KeyWatcher
 else:
     _HOMES = {
+        "AesGcmCodec": "aes",
+        "Base64Codec": "codecs",
         "InitialEntries": "watch",
+        "KeyCodec": "codecs",
         "KeyLister": "watch",
         "KeyValue": "store",
         "KeyValueConfig": "config",
         "KeyValueEntry": "entry",
         "KeyValueStatus": "config",
         "KeyWatcher": "watch",
+        "PathCodec": "codecs",
+        "ValueCodec": "codecs",
     }
     __getattr__ = lazy_names("jetstream.kv", _HOMES, globals())
 

@@ -1,4 +1,7 @@
-"""What the key-value store and the object store share: a bucket is a stream with a prefix."""
+"""Buckets: the part that the key-value store and the object store share.
+
+A bucket of either kind is a stream whose name starts with a prefix.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     from jetstream.api.stored import StoredMsg
     from jetstream.config import StreamConfig
     from jetstream.schema.info import StreamInfo
-    from jetstream.stream import Stream
+    from jetstream.streams.stream import Stream
 
     Same: TypeAlias = tuple[tuple[str, str], ...]
 
@@ -45,7 +48,7 @@ ROLLUP = "Nats-Rollup"
 
 
 def check_chars(what: str, name: str, allowed: str, described: str, rule: str) -> str:
-    """Raise InvalidName unless a name has only allowed characters, described by `described`."""
+    """Raise InvalidName unless a name has only allowed characters; `described` names them."""
     if not isinstance(name, str):
         raise InvalidName("%s %s is not a str" % (what, shorten(name)), rule)
     if not name:
@@ -95,7 +98,7 @@ async def read_message(
 ) -> StoredMsg:
     """Return the last message of a subject, or the one of this sequence; raise MessageNotFound.
 
-    `direct`: from any replica, if the stream allows it; otherwise from the leader.
+    `direct`: read from any replica if the stream allows it; otherwise from the leader.
     """
     body: dict[str, Any] = {"last_by_subj": subject} if seq is None else {"seq": seq}
     if direct:
@@ -104,7 +107,7 @@ async def read_message(
                 return await get_direct_last(api, stream, subject)
             return await get_direct(api, stream, body)
         except NotSupported:
-            pass  # KV-26, OBJ-15: the stream was changed or deleted: ask the API
+            pass  # KV-26, OBJ-15: the stream was changed or deleted, so ask the API
     return await get_by_api(api, stream, body)
 
 
@@ -139,27 +142,27 @@ class BucketStatus:
 
     @property
     def storage(self) -> str:
-        """The storage of its content: `file` or `memory`."""
+        """The storage of the bucket: `file` or `memory`."""
         return self.stream_info.config.storage
 
     @property
     def replicas(self) -> int:
-        """The number of servers of a cluster that keep it."""
+        """The number of servers of a cluster that store the bucket."""
         return self.stream_info.config.num_replicas
 
     @property
     def ttl(self) -> float:
-        """The maximum age of its content, in seconds; 0: no limit."""
+        """The maximum age of the contents in seconds; 0: no limit."""
         return self.stream_info.config.max_age
 
     @property
     def is_compressed(self) -> bool:
-        """Whether its files are compressed."""
+        """Whether the files of the bucket are compressed."""
         return self.stream_info.config.compression == _COMPRESSED
 
     @property
     def backing_store(self) -> str:
-        """The technology that stores it: `JetStream`."""
+        """The technology that stores the bucket: `JetStream`."""
         return "JetStream"
 
     @property

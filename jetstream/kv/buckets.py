@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
     from jetstream.api.client import ApiClient
     from jetstream.config import StreamConfig
-    from jetstream.management import StreamManager
     from jetstream.publish.request import Publisher
     from jetstream.schema.fields import Fields
-    from jetstream.stream import Stream
+    from jetstream.streams.manager import StreamManager
+    from jetstream.streams.stream import Stream
 
     class BucketFields(Protocol):
         """The configuration of a bucket, as a table of fields that makes a stream."""
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 else:
     Config = Store = Status = None
 
-# Fields whose 0 has a meaning.
+# Fields in which 0 stands for another value.
 _AT_LEAST_ONE = ("history", "replicas")
 _UNLIMITED = ("max_bytes", "max_value_size")
 _SERVERS_OWN = "_nats."
@@ -72,7 +72,7 @@ class BucketManager(Generic[Config, Store, Status]):
         self.api = api
 
     async def check(self, config: Config) -> None:
-        """Check what only this kind of bucket has, before anything is sent."""
+        """Check the fields that only this kind of bucket has, before anything is sent."""
 
     def open(self, stream: Stream) -> Store:
         """Return the bucket in this stream."""
@@ -83,7 +83,7 @@ class BucketManager(Generic[Config, Store, Status]):
         """Create a bucket; if it exists, compare the given fields (KV-47)."""
         given = await self._config(config, fields)
         wanted = given.to_stream()
-        # Not by create_stream, whose error would look at the stream that exists once more.
+        # create_stream is not used: after a conflict it looks the stream up, and so do we.
         try:
             return self.open(self.streams.stream_of(await put_stream(self.api, "CREATE", wanted)))
         except StreamNameInUse:

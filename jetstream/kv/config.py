@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from jetstream.schema.fields import Refusal
     from jetstream.schema.stream_config import PlacementDict, RepublishDict, Storage
     from jetstream.schema.stream_sources import StreamSourceDict
+    from natsproto.durations import Seconds
 
     class KeyValueConfigDict(TypedDict, total=False):
         """The keywords of KeyValueConfig, for functions that forward them."""
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
         bucket: str
         description: str
         history: int
-        ttl: float
-        limit_marker_ttl: float
+        ttl: Seconds
+        limit_marker_ttl: Seconds
         max_value_size: int
         max_bytes: int
         storage: Storage
@@ -228,19 +229,19 @@ _REFUSED: list[Refusal[KeyValueConfig]] = [
         "KV-6",
         ("history",),
         lambda c: not 0 <= c.history <= MAX_HISTORY,
-        "a key has 1 to 64 values",
+        "the range is 1 to 64",
     ),
-    ("STREAM-6", ("ttl",), lambda c: 0 < c.ttl < 0.1, "0.1 s is the least"),
+    ("STREAM-6", ("ttl",), lambda c: 0 < c.ttl < 0.1, "the minimum is 0.1 s"),
     (
         "KV-9",
         ("limit_marker_ttl",),
         lambda c: 0 < c.limit_marker_ttl < 1,
-        "1 s is the least",
+        "the minimum is 1 s",
     ),
     (
         "KV-13",
         ("mirror", "sources"),
         lambda c: c.mirror is not None and c.sources,
-        "it is a copy of one bucket, or gets keys from several",
+        "a bucket has a mirror or sources, not both",
     ),
 ]

@@ -13,7 +13,7 @@ from .store import KeyValue
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
-    from jetstream.stream import Stream
+    from jetstream.streams.stream import Stream
 
     _Manager = BucketManager[KeyValueConfig, KeyValue, KeyValueStatus]
 else:

@@ -46,12 +46,17 @@ def check_key(key: str, *, write: bool = False) -> str:
 
 def check_filters(filters: str | Sequence[str]) -> list[str]:
     """Return one or more filters as a list; raise InvalidName or InvalidValue (KV-4)."""
+    return [_check_filter(each) for each in filters_of(filters)]
+
+
+def filters_of(filters: str | Sequence[str]) -> list[str]:
+    """Return one or more filters as a list, without a look at each; raise InvalidValue (KV-4)."""
     if isinstance(filters, str):
-        return [_check_filter(filters)]
+        return [filters]
     if not isinstance(filters, (list, tuple)) or not filters:
         text = "keys is not a filter or a list of filters: %s; use '>' for all keys"
         raise InvalidValue(text % shorten(filters), "KV-4")
-    return [_check_filter(each) for each in filters]
+    return list(filters)
 
 
 def _check_filter(pattern: str) -> str:

@@ -1,4 +1,4 @@
-"""WatchOptions: the options of a watch, checked before anything is sent."""
+"""WatchTarget and WatchOptions: what to watch, and how; checked before anything is sent."""
 
 from __future__ import annotations
 
@@ -6,27 +6,54 @@ from jetstream.schema.types import MOST_SEQUENCE
 from natsproto.errors import InvalidValue
 from natsproto.session import check_count, check_flag
 
+from .coding import PLAIN
 from .names import ALL_KEYS, check_filters
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import TypedDict
 
+    from jetstream.api.client import ApiClient
     from jetstream.schema.consumer_config import DeliverPolicy
 
-    class WatchKeywords(TypedDict, total=False):
-        """The keywords of WatchOptions, for functions that forward them."""
+    from .coding import Plain
 
-        include_history: bool
-        ignore_deletes: bool
-        meta_only: bool
-        updates_only: bool
-        resume_from_revision: int | None
+
+class WatchTarget:
+    """The part of a stream that is watched: the subjects that start with `prefix`.
+
+    history    how many entries of a key the stream keeps
+    whole      whether all subjects of the stream start with the prefix
+    coding     how the stream stores keys and values
+    """
+
+    __slots__ = ("api", "bucket", "coding", "history", "prefix", "stream", "whole")
+
+    def __init__(
+        self,
+        api: ApiClient,
+        stream: str,
+        bucket: str,
+        prefix: str,
+        *,
+        history: int = 1,
+        whole: bool = False,
+        coding: Plain = PLAIN,
+    ) -> None:
+        self.api: ApiClient = api
+        self.stream: str = stream
+        self.bucket: str = bucket
+        self.prefix: str = prefix
+        self.history: int = history
+        self.whole: bool = whole
+        self.coding: Plain = coding
 
 
 class WatchOptions:
-    """The keys to watch, and where to begin; KeyValue.watch describes the options."""
+    """The keys to watch, and where to begin; KeyValue.watch describes the options.
+
+    With codecs, `keys` is encoded already.
+    """
 
     __slots__ = ("filters", "ignore_deletes", "meta_only", "policy", "start")
 

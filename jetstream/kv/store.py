@@ -1,8 +1,8 @@
 """KeyValue: one bucket, its keys and their values (ADR-8).
 
-A bucket is a stream, a key a subject of it, a value a message, a revision its sequence. So a put is
-a publish, a deletion is a message that says so, and compare-and-set is the expectation of a publish
-about the last sequence of its subject.
+A bucket is a stream, a key is a subject of it, a value is a message, and a revision is the sequence
+of that message. So a put is a publish, a deletion is a message with a marker in its headers, and
+compare-and-set is a publish that expects a certain last sequence of its subject.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ from jetstream.errors.kv import (
 )
 from jetstream.schema.timestamp import SECOND
 from jetstream.schema.types import MOST_SEQUENCE
-from natsproto.session import check_count, check_seconds
+from natsproto.durations import check_seconds
+from natsproto.session import check_count
 from natsproto.wire.text import shorten
 
 from .bucket import ROLLUP, check_there, read_message
+from .coding import PLAIN, Coded
 from .config import KeyValueConfig, KeyValueStatus
 from .entry import DEL, OPERATION, PURGE, KeyValueEntry, stored_entry
-from .names import ALL_KEYS, STREAM, check_key, prefix_of
-from .watch import KeyLister, KeyWatcher, WatchOptions, WatchTarget, open_watch
+from .names import ALL_KEYS, STREAM, prefix_of
+from .options import WatchOptions, WatchTarget
+from .watch import KeyLister, KeyWatcher, open_watch
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
@@ -37,10 +40,12 @@ if TYPE_CHECKING:
     from jetstream.config import StreamConfig
     from jetstream.publish.headers import PublishOptions
     from jetstream.publish.request import Publisher
-    from jetstream.stream import Stream
+    from jetstream.streams.stream import Stream
+    from natsproto.durations import Seconds
     from natsproto.wire.encode import BytesLike
 
-    from .options import WatchKeywords
+    from .codecs import KeyCodec, ValueCodec
+    from .coding import Plain
 
 _PREFIX = "$JS.API"
 OLDER_THAN = 1800.0
@@ -49,26 +54,40 @@ OLDER_THAN = 1800.0
 class KeyValue:
     """A key-value bucket. Made by the calls of JetStream.
 
-    Any replica or mirror may answer a read, so shortly after a write it may still return the value
-    before it. The leader checks writes that have a condition.
+    Any replica or mirror may answer a read, so shortly after a write a read may still return the
+    previous value. The leader checks writes that have a condition.
     """
 
-    def __init__(self, publisher: Publisher, api: ApiClient, stream: Stream) -> None:
+    def __init__(
+        self, publisher: Publisher, api: ApiClient, stream: Stream, coding: Plain = PLAIN
+    ) -> None:
         self._publisher = publisher
+        self._coding = coding
         self._api = api
         self._stream = stream
         config = stream.cached_info.config
         self.bucket: str = config.name[len(STREAM) :]
         self._prefix, self._put_prefix = _prefixes(config, self.bucket, api.prefix)
         self._direct = config.allow_direct
-        self._target = WatchTarget(
-            api,
-            stream.name,
-            self.bucket,
-            self._prefix,
-            history=config.max_msgs_per_subject,
-            whole=True,
-        )
+        self._history = config.max_msgs_per_subject
+
+    def with_codecs(
+        self,
+        *,
+        keys: KeyCodec | Sequence[KeyCodec] | None = None,
+        values: ValueCodec | Sequence[ValueCodec] | None = None,
+    ) -> KeyValue:
+        """Return the same bucket with codecs of its keys and values (ADR-54).
+
+        keys    the codec of keys, or several, such as [PathCodec(), Base64Codec()]: the first one
+                gets the key, the last one makes the key that is stored
+        values  likewise the codec of values, such as AesGcmCodec(secret)
+
+        They replace those that this object has. All calls take and return decoded keys and values;
+        CodecError: a stored key or value cannot be decoded.
+        """
+        coding = Coded(keys, values)  # KVCODEC-1
+        return KeyValue(self._publisher, self._api, self._stream, coding)
 
     # Reading
 
@@ -77,10 +96,10 @@ class KeyValue:
 
         KeyNotFound: the key does not exist. KeyDeleted, a KeyNotFound: it was deleted.
         """
-        check_key(key)
+        stored = self._coding.key(key)
         if revision is not None:
             check_count("revision", revision, 1, MOST_SEQUENCE, "KV-27")
-        entry = await self._find(key, revision)
+        entry = self._coding.entry(await self._find(key, stored, revision), key)
         if entry.deleted:
             raise KeyDeleted(entry)  # KV-28
         return entry
@@ -88,14 +107,15 @@ class KeyValue:
     async def history(self, key: str) -> list[KeyValueEntry]:
         """Return all values and markers of a key, oldest first; raise KeyNotFound.
 
-        If others write meanwhile, as many as existed when the call began. TimeoutExpired as for
-        `keys`.
+        If others write meanwhile, it returns as many entries as existed when the call began. Raises
+        TimeoutExpired as `keys` does.
         """
-        check_key(key)
+        coding = self._coding
+        options = WatchOptions(coding.key(key), include_history=True)
         entries: list[KeyValueEntry] = []
-        async with await self.watch(key, include_history=True) as watcher:  # KV-30
+        async with await self._watch(options, PLAIN) as watcher:  # KV-30
             async for entry in watcher.initial():
-                entries.append(entry)  # noqa: PERF401 - MicroPython has no such comprehensions
+                entries.append(coding.entry(entry, key))  # noqa: PERF401 - not on MicroPython
         if not entries:
             raise KeyNotFound(self.bucket, key)
         return entries
@@ -103,7 +123,7 @@ class KeyValue:
     async def keys(self, filters: str | Sequence[str] = ALL_KEYS) -> list[str]:
         """Return all keys, or those that match, sorted; an empty list if there are none.
 
-        If others write meanwhile, every key that existed when the call began and still exists.
+        If others write meanwhile, it has every key that existed when the call began and still does.
         TimeoutExpired: no message arrived within the timeout of this JetStream.
         """
         found: set[str] = set()
@@ -117,91 +137,137 @@ class KeyValue:
 
     async def list_keys(self, filters: str | Sequence[str] = ALL_KEYS) -> KeyLister:
         """List keys one by one, for very many of them: `async with` the result, and iterate."""
-        options = WatchOptions(filters, ignore_deletes=True, meta_only=True)  # KV-38
-        return KeyLister(await self._watch(options))
+        stored = self._coding.filters(filters)
+        options = WatchOptions(stored, ignore_deletes=True, meta_only=True)  # KV-38
+        return KeyLister(await self._watch(options, self._coding))
 
     async def watch(
-        self, keys: str | Sequence[str] = ALL_KEYS, **options: Unpack[WatchKeywords]
+        self,
+        keys: str | Sequence[str] = ALL_KEYS,
+        *,
+        include_history: bool = False,
+        ignore_deletes: bool = False,
+        meta_only: bool = False,
+        updates_only: bool = False,
+        resume_from_revision: int | None = None,
     ) -> KeyWatcher:
         """Watch keys: `async with` the result, and iterate over their values and changes.
 
         keys             a key, a filter such as `a.*.>`, or several of them (since 2.10)
         include_history  start with all values that exist, not with the latest of each key
+        ignore_deletes   leave out the markers of deleted keys
+        meta_only        leave out the values
         updates_only     start with the next change
         resume_from_revision
                          start with this revision, such as the one after the last that was read
+
+        Only one of include_history, updates_only and resume_from_revision can be given.
+        """
+        return await self._watch(
+            WatchOptions(
+                self._coding.filters(keys),
+                include_history=include_history,
+                ignore_deletes=ignore_deletes,
+                meta_only=meta_only,
+                updates_only=updates_only,
+                resume_from_revision=resume_from_revision,
+            ),
+            self._coding,
+        )
+
+    async def watch_all(
+        self,
+        *,
+        include_history: bool = False,
+        ignore_deletes: bool = False,
+        meta_only: bool = False,
+        updates_only: bool = False,
+        resume_from_revision: int | None = None,
+    ) -> KeyWatcher:
+        """Watch all keys: `watch` without `keys`, with the same options.
+
+        include_history  start with all values that exist, not with the latest of each key
         ignore_deletes   leave out the markers of deleted keys
         meta_only        leave out the values
+        updates_only     start with the next change
+        resume_from_revision
+                         start with this revision, such as the one after the last that was read
         """
-        return await self._watch(WatchOptions(keys, **options))
-
-    async def watch_all(self, **options: Unpack[WatchKeywords]) -> KeyWatcher:
-        """Watch all keys; the options are those of `watch`."""
-        return await self._watch(WatchOptions(**options))
+        return await self.watch(
+            include_history=include_history,
+            ignore_deletes=ignore_deletes,
+            meta_only=meta_only,
+            updates_only=updates_only,
+            resume_from_revision=resume_from_revision,
+        )
 
     # Writing
 
     async def put(self, key: str, value: BytesLike) -> int:
         """Set the value of a key, and return the revision."""
-        check_key(key, write=True)
-        return await self._publish(key, value)
+        stored = self._coding.key(key, write=True)
+        return await self._publish(stored, self._coding.value(value, stored))
 
-    async def create(self, key: str, value: BytesLike, *, ttl: float | str | None = None) -> int:
+    async def create(self, key: str, value: BytesLike, *, ttl: Seconds | str | None = None) -> int:
         """Set the value of a key that does not exist or was deleted; else raise KeyExists.
 
         After `ttl` seconds the key expires; the bucket needs a limit_marker_ttl.
         """
-        check_key(key, write=True)
+        stored = self._coding.key(key, write=True)
+        data = self._coding.value(value, stored)
         try:
-            return await self._publish(key, value, ttl=ttl, expect_last_subject_seq=0)  # KV-20
+            return await self._publish(stored, data, ttl=ttl, expect_last_subject_seq=0)  # KV-20
         except WrongLastSequence as error:
             refusal = error
-        last = await self._marker(key, refusal)
+        last = await self._marker(key, stored, refusal)
         if last is None:
             raise KeyExists(self.bucket, key, refusal)
         try:
-            return await self._publish(key, value, ttl=ttl, expect_last_subject_seq=last)
+            return await self._publish(stored, data, ttl=ttl, expect_last_subject_seq=last)
         except WrongLastSequence as error:
             raise KeyExists(self.bucket, key, error) from None
 
     async def update(self, key: str, value: BytesLike, last: int) -> int:
         """Update a key if its latest revision is `last` (0: the key must not exist).
 
-        WrongLastRevision: it is another one, and nothing was written.
+        WrongLastRevision: the latest revision is another one, and nothing was written.
         """
-        check_key(key, write=True)
+        stored = self._coding.key(key, write=True)
         check_count("last", last, 0, MOST_SEQUENCE, "KV-22")
-        return await self._publish_after(key, value, last)
+        return await self._publish_after(key, stored, self._coding.value(value, stored), last)
 
     async def delete(self, key: str, *, last: int | None = None) -> int:
         """Mark a key as deleted, and return the revision of the marker; its history stays.
 
-        With `last` only if that is the latest revision of the key: WrongLastRevision.
+        With `last`, raise WrongLastRevision unless that is the latest revision of the key.
         """
-        check_key(key)
-        return await self._publish_after(key, b"", last, headers={OPERATION: DEL})  # KV-23
+        stored = self._coding.key(key)
+        headers = {OPERATION: DEL}
+        return await self._publish_after(key, stored, b"", last, headers=headers)  # KV-23
 
     async def purge(
-        self, key: str, *, last: int | None = None, ttl: float | str | None = None
+        self, key: str, *, last: int | None = None, ttl: Seconds | str | None = None
     ) -> int:
         """Delete a key and its history; after `ttl` seconds the marker is removed as well."""
-        check_key(key)
+        stored = self._coding.key(key)
         headers = {OPERATION: PURGE, ROLLUP: "sub"}
-        return await self._publish_after(key, b"", last, headers=headers, ttl=ttl)  # KV-23, KV-24
+        # KV-23, KV-24
+        return await self._publish_after(key, stored, b"", last, headers=headers, ttl=ttl)
 
-    async def purge_deletes(self, older_than: float = OLDER_THAN) -> int:
-        """Remove markers that are older than so many seconds, and the values before all markers.
+    async def purge_deletes(self, older_than: Seconds = OLDER_THAN) -> int:
+        """Remove markers older than `older_than` seconds, and the values before any marker.
 
         Return the number of removed messages. Values that are written meanwhile stay.
         """
-        check_seconds("older_than", older_than)
+        age = check_seconds("older_than", older_than)
         markers: list[KeyValueEntry] = []
-        async with await self.watch(meta_only=True) as watcher:
+        # Entries as they are stored, so that a key which no codec can decode does not matter.
+        async with await self._watch(WatchOptions(meta_only=True), PLAIN) as watcher:
             async for entry in watcher.initial():
                 if entry.deleted:
                     markers.append(entry)  # noqa: PERF401 - as above
         assert watcher.began is not None
-        limit = watcher.began.ns - int(older_than * SECOND)
+        limit = watcher.began.ns - int(age * SECOND)
         removed = 0
         for entry in markers:
             end = entry.revision + 1 if entry.created.ns <= limit else entry.revision
@@ -226,14 +292,23 @@ class KeyValue:
 
     # How it works
 
-    async def _watch(self, options: WatchOptions) -> KeyWatcher:
-        return await open_watch(KeyWatcher, self._target, options)
+    async def _watch(self, options: WatchOptions, coding: Plain) -> KeyWatcher:
+        target = WatchTarget(
+            self._api,
+            self._stream.name,
+            self.bucket,
+            self._prefix,
+            history=self._history,
+            whole=True,
+            coding=coding,
+        )
+        return await open_watch(KeyWatcher, target, options)
 
     async def _find(
-        self, key: str, revision: int | None = None, *, leader: bool = False
+        self, key: str, stored: str, revision: int | None = None, *, leader: bool = False
     ) -> KeyValueEntry:
-        """Return the entry, which may be a marker; raise KeyNotFound."""
-        stream, subject = self._stream.name, self._prefix + key
+        """Return the entry as it is stored, which may be a marker; raise KeyNotFound."""
+        stream, subject = self._stream.name, self._prefix + stored
         direct = self._direct and not leader
         try:
             msg = await read_message(self._api, stream, subject, seq=revision, direct=direct)
@@ -243,26 +318,29 @@ class KeyValue:
             raise BucketNotFound(self.bucket) from None
         if msg.subject != subject:
             raise KeyNotFound(self.bucket, key, revision)  # KV-27
-        return stored_entry(msg, self.bucket, key)
+        return stored_entry(msg, self.bucket, stored)
 
-    async def _marker(self, key: str, refusal: WrongLastSequence) -> int | None:
+    async def _marker(self, key: str, stored: str, refusal: WrongLastSequence) -> int | None:
         """Return the revision of the marker of a deleted key; None: the key exists."""
         last = refusal.last_seq
         entry: KeyValueEntry | None = None
         try:
-            entry = await self._find(key)
+            entry = await self._find(key, stored)
         except KeyNotFound:
             pass  # a replica may be behind
         if entry is None or (last is not None and entry.revision != last):
             try:
-                entry = await self._find(key, leader=True)  # KV-21
+                entry = await self._find(key, stored, leader=True)  # KV-21
             except KeyNotFound:
                 return 0  # it was removed meanwhile
         return entry.revision if entry.deleted else None
 
-    async def _publish(self, key: str, value: BytesLike, **options: Unpack[PublishOptions]) -> int:
+    async def _publish(
+        self, stored: str, value: BytesLike, **options: Unpack[PublishOptions]
+    ) -> int:
+        subject = self._put_prefix + stored
         try:
-            ack = await self._publisher.publish(self._put_prefix + key, value, **options)  # KV-18
+            ack = await self._publisher.publish(subject, value, **options)  # KV-18
         except NoStreamResponse:
             await check_there(self._stream, self.bucket)
             raise
@@ -274,14 +352,19 @@ class KeyValue:
         return ack.seq
 
     async def _publish_after(
-        self, key: str, value: BytesLike, last: int | None, **options: Unpack[PublishOptions]
+        self,
+        key: str,
+        stored: str,
+        value: BytesLike,
+        last: int | None,
+        **options: Unpack[PublishOptions],
     ) -> int:
         if last is None:
-            return await self._publish(key, value, **options)
+            return await self._publish(stored, value, **options)
         check_count("last", last, 0, MOST_SEQUENCE, "KV-22")
         options["expect_last_subject_seq"] = last
         try:
-            return await self._publish(key, value, **options)
+            return await self._publish(stored, value, **options)
         except WrongLastSequence as error:
             raise WrongLastRevision(self.bucket, key, last, error) from None
 

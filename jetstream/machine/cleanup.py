@@ -21,9 +21,8 @@ from jetstream.api.client import read_reply
 from jetstream.errors import JetStreamError, JetStreamNotAvailable
 from jetstream.errors.api import ApiError
 from jetstream.schema.info import ConsumerInfo
+from natsproto.connection.receiver import Receiver
 from natsproto.errors import LocalError
-
-from .base import Machine
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ _PAUSE = 1.0  # between two looks
 _TRIES = 3
 
 
-class Cleanup(Machine):
+class Cleanup(Receiver):
     """Subscribed to `inbox` alone; it ends its subscription by itself.
 
     `target` is the deliver_subject of the consumer; None: its name is enough. With `used` it may

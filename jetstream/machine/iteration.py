@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from jetstream.message import NAK, JsMsg
-from natsproto.errors import ConnectionClosed, InvalidState, NatsError, TimeoutExpired
+from natsproto.errors import ConnectionClosed, InvalidState, NatsError
 from natsproto.session import check_flag
+from natsproto.workers import NoLock
 
-from .base import Alarm, Machine
-from .workers import CallbackRunner, NoLock, async_call
+from .callbacks import CallbackRunner, async_call
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 
     from jetstream.pull.consume import Consume
     from jetstream.push.machine import Push
+    from natsproto.durations import Seconds
     from natsproto.session import Session
     from natsproto.wire.record import Record
+
+    from .snapshot import ConsumerSnapshot
 
     Source: TypeAlias = "Consume | Push"
 
@@ -51,14 +54,14 @@ class Iteration:
         """Whether there will be no more messages."""
         return not self.pending and (self._machine.ended or self._machine.finished)
 
-    async def next(self, timeout: float | None = None) -> JsMsg:  # D-CONSUME-17
+    async def next(self, timeout: Seconds | None = None) -> JsMsg:  # D-CONSUME-17
         """Return the next message; raise TimeoutExpired, or InvalidState at the end."""
         deadline = None if timeout is None else self._session.deadline(timeout)
         while not self.pending:
             if self._over():
                 await self._at_end()
                 raise InvalidState("%s has ended" % self._what)
-            await wait(self._session, self._machine, deadline, "message")
+            await self._session.wait(self._machine, deadline, "message")
         return self._take()
 
     def __aiter__(self) -> Self:
@@ -115,6 +118,13 @@ class Iteration:
         running = CallbackRunner(self, async_call(callback), nak, _NO_LOCK, handler)
         await running.run(self._session.port, concurrency)
 
+    def snapshot(self) -> ConsumerSnapshot:
+        """Return the state of this moment, without I/O: its `reason` says why no message comes."""
+        return self._machine.snapshot(self._session.port.now())
+
+    def __repr__(self) -> str:
+        return describe(type(self).__name__, self.snapshot)
+
     def _over(self) -> bool:
         if self._machine.error is not None:
             raise self._machine.error  # D-CONSUME-18
@@ -130,7 +140,7 @@ class Iteration:
         session = self._session
         machine = self._machine
         msg = machine.pop(session.port.now())
-        if machine.unperformed:
+        if machine.needs_poke:
             session.poke(machine)
         if machine.ended and not machine.pending():
             # A drain may wait for that, and the end may have ordered a deletion (D-ORDERED-17).
@@ -156,7 +166,7 @@ class Iteration:
         await self._finish()
         return rest
 
-    async def drain(self, timeout: float = 10.0) -> None:
+    async def drain(self, timeout: Seconds = 10.0) -> None:
         """Request no more messages; the iteration ends after those that are on their way."""
         session = self._session
         deadline = session.answer_deadline(timeout)
@@ -201,6 +211,15 @@ def stopper(session: Session, machine: Source, nak: bool) -> Callable[[], None]:
     return stop
 
 
+def describe(kind: str, snapshot: Callable[[], ConsumerSnapshot]) -> str:
+    """Return the repr of an object that has a snapshot; it never raises."""
+    try:
+        made = snapshot()
+    except NatsError as error:  # on another event loop
+        return "<%s: %s>" % (kind, error)
+    return "<%s of %s: %s>" % (kind, made.name or "a consumer", made.reason)
+
+
 class MachineEvents:
     """The events of a machine. `_what` names the machine in errors."""
 
@@ -210,13 +229,13 @@ class MachineEvents:
         self._session = session
         self._machine = machine
 
-    async def next(self, timeout: float | None = None) -> Record:
+    async def next(self, timeout: Seconds | None = None) -> Record:
         """Return the next event; raise TimeoutExpired, or ConnectionClosed after the last one."""
         deadline = None if timeout is None else self._session.deadline(timeout)
         while not self._machine.events.items:
             if self._machine.ended:
                 raise ConnectionClosed("there are no more events: %s has ended" % self._what)
-            await wait(self._session, self._machine, deadline, "event")
+            await self._session.wait(self._machine, deadline, "event")
         return self._machine.events.items.pop(0)
 
     def __aiter__(self) -> Self:
@@ -228,19 +247,3 @@ class MachineEvents:
                 raise StopAsyncIteration
             await self._session.port.wait(self._machine)
         return self._machine.events.items.pop(0)
-
-
-async def wait(session: Session, machine: Machine, deadline: float | None, what: str) -> None:
-    """Wait until the machine may be ready; raise TimeoutExpired after the deadline."""
-    if deadline is None:
-        await session.port.wait(machine)
-        return
-    if session.port.now() >= deadline:
-        raise TimeoutExpired("no %s in time" % what)
-    alarm = Alarm(machine)
-    session.connection.wake_at(alarm, deadline)
-    session.port.flush_soon()
-    try:
-        await session.port.wait(machine)
-    finally:
-        alarm.deadline = None

@@ -16,24 +16,22 @@ The machine asks for a verdict on each message:
     GAP       messages before it are missing: the consumer is lost
     CONTROL   it is not a message of the stream, but a status or a response
 
-Everything else is an input that the machine passes on. Afterwards it publishes the policy's
-effects, ends if the policy has an error, and sets its deadline by `due`.
+Everything else is an input that the machine passes on. Afterwards it adds the policy's
+effects to its own, ends if the policy has an error, and sets its deadline by `due`.
 """
 
 from __future__ import annotations
 
 from .queue import EventLog
+from .snapshot import READY
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
-    from typing import TypeAlias
-
+    from natsproto.connection.effects import MachineEffect
     from natsproto.errors import NatsError
     from natsproto.wire.frames import Msg
 
     from .status import Status
-
-    Effect: TypeAlias = "tuple[bytes, bytes, bytes]"
 
 KEEP = "keep"
 SKIP = "skip"
@@ -65,13 +63,18 @@ class Policy:
         return True
 
     @property
+    def consumer(self) -> str:
+        """What is known of the consumer, for a snapshot."""
+        return READY
+
+    @property
     def due(self) -> float | None:
         """When to call `handle_timer`."""
         return None
 
     @property
     def error(self) -> NatsError | None:
-        """Why there will be no consumer any more."""
+        """The reason why there will be no other consumer, or None."""
         return None
 
     def admit(self, msg: Msg, room: bool) -> str:
@@ -132,6 +135,6 @@ class Policy:
         """Remove and return messages that were set aside until the consumer was ready."""
         return []
 
-    def take_effects(self) -> list[Effect]:
-        """Remove and return what is to be published: subject, payload and reply."""
+    def take_effects(self) -> list[MachineEffect]:
+        """Remove and return what the connection has to do."""
         return []

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from natsproto.connection.waitable import Reports
+
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
+    from natsproto.events import Event
     from natsproto.wire.frames import Msg
-    from natsproto.wire.record import Record
 
 MAX_EVENTS = 256  # D-CONSUME-19
 
@@ -48,18 +50,21 @@ class MessageQueue:
 class EventLog:
     """Events for the user, oldest first; of those that are not taken, the newest are kept.
 
-    `total` counts all events, so a machine can see whether an input has added one.
+    `total` counts all events, so a machine can see whether an input has added one. `reports` has
+    those that are not in the log yet.
     """
 
-    __slots__ = ("items", "total")
+    __slots__ = ("items", "reports", "total")
 
     def __init__(self) -> None:
-        self.items: list[Record] = []
+        self.items: list[Event] = []
+        self.reports: Reports = Reports()
         self.total: int = 0
 
-    def add(self, event: Record) -> None:
+    def add(self, event: Event) -> None:
         """Append an event, and drop the oldest if there are too many (D-CONSUME-19)."""
         self.total += 1
+        self.reports.add(event)
         self.items.append(event)
         if len(self.items) > MAX_EVENTS:
             self.items.pop(0)

@@ -69,7 +69,7 @@ PENDING_BYTES = b"\r\nNats-Pending-Bytes: "
 class Status(Record):
     """The status of a pull.
 
-    `messages` and `bytes` are what the pull will not deliver any more; None: not reported.
+    `messages` and `bytes` are what the pull will no longer deliver; None if that was not reported.
     `consumer` names the consumer and its stream in the error.
     """
 

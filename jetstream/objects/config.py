@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 
     from jetstream.schema.fields import Refusal
     from jetstream.schema.stream_config import PlacementDict, Storage
+    from natsproto.durations import Seconds
 
     class ObjectStoreConfigDict(TypedDict, total=False):
         """The keywords of ObjectStoreConfig, for functions that forward them."""
 
         bucket: str
         description: str
-        ttl: float
+        ttl: Seconds
         max_bytes: int
         storage: Storage
         replicas: int
@@ -116,5 +117,5 @@ class ObjectStoreStatus(BucketStatus):
 
 
 _REFUSED: list[Refusal[ObjectStoreConfig]] = [
-    ("STREAM-6", ("ttl",), lambda c: 0 < c.ttl < 0.1, "0.1 s is the least"),
+    ("STREAM-6", ("ttl",), lambda c: 0 < c.ttl < 0.1, "the minimum is 0.1 s"),
 ]

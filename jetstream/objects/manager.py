@@ -11,7 +11,7 @@ from .store import ObjectStore
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
-    from jetstream.stream import Stream
+    from jetstream.streams.stream import Stream
 
     _Manager = BucketManager[ObjectStoreConfig, ObjectStore, ObjectStoreStatus]
 else:

@@ -11,7 +11,7 @@ from jetstream.api.stored import get_by_api
 from jetstream.errors import BucketNotFound, NoStreamResponse, ObjectNotFound, PublishInDoubt
 from jetstream.errors.api import ApiError, MessageNotFound, StreamNotFound, WrongLastSequence
 from jetstream.kv.bucket import ROLLUP, read_message
-from jetstream.kv.watch import WatchTarget
+from jetstream.kv.options import WatchTarget
 from jetstream.publish.headers import MSG_ID
 from natsproto.errors import HeaderError, RemoteError, TimeoutExpired
 from natsproto.session import check_flag
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from jetstream.api.stored import StoredMsg
     from jetstream.publish.request import Publisher
     from jetstream.schema.info import PubAck
-    from jetstream.stream import Stream
+    from jetstream.streams.stream import Stream
 
     from .info import ObjectInfo
 

@@ -15,29 +15,31 @@ from jetstream.api.stored import get_by_api
 from jetstream.errors import BucketNotFound
 from jetstream.errors.api import MessageNotFound, StreamNotFound
 from jetstream.schema.timestamp import SECOND
-from natsproto.session import check_seconds
+from natsproto.durations import check_seconds
 
 from .info import read_info
 from .watch import watch_infos
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
+    from natsproto.durations import Seconds
+
     from .meta import MetaStore
 
 OLDER_THAN = 3600.0
 _LOOKS = 2
 
 
-async def purge_orphans(metas: MetaStore, older_than: float) -> int:
+async def purge_orphans(metas: MetaStore, older_than: Seconds) -> int:
     """Purge orphans whose newest chunk is older than `older_than` seconds; count the chunks."""
-    check_seconds("older_than", older_than)
+    age = check_seconds("older_than", older_than)
     left = await _listed(metas)
     now = 0
     for _ in range(_LOOKS):
         if left:
             owned, now = await _owned(metas)
             left = [subject for subject in left if subject not in owned]
-    limit = now - int(older_than * SECOND)
+    limit = now - int(age * SECOND)
     removed = 0
     for subject in left:
         if await _is_old(metas, subject, limit):

@@ -13,7 +13,6 @@ sequences in the acknowledgments must rise: that shows that chunks are stored in
 from __future__ import annotations
 
 from jetstream.errors import ObjectCorrupt
-from jetstream.machine.iteration import wait
 from natsproto import encode
 from natsproto.errors import InvalidValue, TimeoutExpired
 from natsproto.session import check_count
@@ -25,13 +24,13 @@ from .sweep import ExpectedMeta, sweep
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
+    from jetstream.publish.source import Source
     from jetstream.publish.window_machine import Publication
     from natsproto.port import Lock
     from natsproto.wire.encode import BytesLike
 
     from .info import ObjectMeta
     from .meta import MetaStore
-    from .source import Source
     from .sweep import Sweep
 
 CHUNK = 128 * 1024
@@ -142,7 +141,7 @@ class Upload:
         deadline = session.deadline(self._metas.api.timeout)
         try:
             while not machine.done:
-                await wait(session, machine, deadline, "purge")
+                await session.wait(machine, deadline, "purge")
         except TimeoutExpired:
             pass  # the purge continues in the background
 

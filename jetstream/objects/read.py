@@ -1,15 +1,16 @@
 """ObjectReader: the bytes of an object, as they arrive.
 
 The chunks of an object are the messages of one subject: the initial values of a watch of that
-subject with all of its history (see KeyWatcher, which knows when they are complete). The reader
-buffers a limited number of bytes.
+subject with all of its history. The KeyWatcher knows when they are complete. The reader buffers a
+limited number of bytes.
 """
 
 from __future__ import annotations
 
 from jetstream.errors import ObjectChanged, ObjectCorrupt, ObjectError
+from jetstream.kv.options import WatchOptions
 from jetstream.kv.snapshot import chunks_wanted
-from jetstream.kv.watch import KeyWatcher, WatchOptions, open_watch
+from jetstream.kv.watch import KeyWatcher, open_watch
 from natsproto.errors import InvalidState
 from natsproto.session import check_count
 from natsproto.wire.text import cut_middle, shorten

@@ -16,32 +16,36 @@ from jetstream.errors import (
 )
 from jetstream.errors.api import StreamNotFound
 from jetstream.kv.bucket import check_there
-from jetstream.kv.watch import WatchOptions, open_watch
-from jetstream.machine.workers import NoLock
+from jetstream.kv.options import WatchOptions
+from jetstream.kv.watch import open_watch
+from jetstream.publish.source import source_of
 from natsproto.errors import InvalidValue
 from natsproto.session import check_flag
 from natsproto.wire.text import shorten
+from natsproto.workers import NoLock
 
 from .config import ObjectStoreStatus
+from .files import get_file, put_file
 from .info import ObjectInfo, ObjectLink, ObjectMeta, ObjectMetaOptions
 from .meta import MetaStore, is_in_doubt
 from .names import check_bucket, encode_name
 from .orphans import OLDER_THAN, purge_orphans
 from .put import CHUNK, Upload, send_all
 from .read import ObjectReader, open_reader
-from .source import source_of
 from .watch import ObjectWatcher
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, Protocol, TypeAlias
 
-    from jetstream.stream import Stream
-    from natsproto.port import Lock
+    from jetstream.publish.source import ObjectData
+    from jetstream.streams.stream import Stream
+    from natsproto.durations import Seconds
+    from natsproto.port import Lock, PathLike, Port
     from natsproto.wire.headers import HeadersLike
 
     from .manager import ObjectStoreManager
-    from .source import ObjectData
 
     Infos: TypeAlias = list[ObjectInfo]
 
@@ -60,8 +64,8 @@ _MOST_LINKS = 8
 class ObjectStore:
     """A bucket of objects. Made by the calls of JetStream.
 
-    Any replica may answer for the infos of objects: shortly after a put it may still return the
-    info before it.
+    Any replica may return the info of an object, so shortly after a put it may still be the
+    previous one.
     """
 
     def __init__(self, manager: ObjectStoreManager, stream: Stream) -> None:
@@ -114,9 +118,9 @@ class ObjectStore:
     ) -> ObjectWatcher:
         """Watch objects: `async with` the result, and iterate over their infos and changes.
 
-        updates_only    start with the next change
-        include_history start with all infos that exist; current buckets keep only the latest
-        ignore_deletes  leave out deleted objects
+        include_history  start with all infos that exist; current buckets keep only the latest
+        ignore_deletes   leave out deleted objects
+        updates_only     start with the next change
         """
         options = WatchOptions(
             include_history=include_history,
@@ -151,6 +155,49 @@ class ObjectStore:
             with self.lock:
                 await check_there(self._metas.stream, self.bucket)  # D-OBJ-44
             raise
+
+    async def put_file(
+        self,
+        path: PathLike,
+        meta: str | ObjectMeta | None = None,
+        *,
+        progress: Callable[[int], object] | None = None,
+        description: str = "",
+        headers: HeadersLike | None = None,
+        metadata: dict[str, str] | None = None,
+        chunk_size: int | None = None,
+    ) -> ObjectInfo:
+        """Store a file, under the last part of its path if no name is given.
+
+        `progress` is called with the number of bytes that were read, after each piece; the other
+        parameters are those of `put`. The file is read in pieces, on event loops in threads. Raises
+        OSError if it cannot be read.
+        """
+        options = {
+            "description": description,
+            "headers": headers,
+            "metadata": metadata,
+            "chunk_size": chunk_size,
+        }
+        return await put_file(self, self._port, path, meta, progress, options)
+
+    async def get_file(
+        self, name: str, path: PathLike, *, progress: Callable[[int], object] | None = None
+    ) -> ObjectInfo:
+        """Write an object to a file, and return its info.
+
+        The file appears when all bytes are there and the digest is verified; a file of this name is
+        replaced. Until then it has another name in the same directory, and if the call fails or is
+        canceled it is removed. `progress` is called with the number of bytes after each chunk.
+
+        ObjectNotFound: it does not exist. OSError: the file cannot be written.
+        """
+        token = self._manager.api.session.connection.new_token()
+        return await get_file(self, self._port, name, path, progress, token)
+
+    @property
+    def _port(self) -> Port:
+        return self._manager.api.session.port
 
     async def update_meta(
         self,
@@ -223,11 +270,11 @@ class ObjectStore:
             raise InvalidValue("store is not an object store: %s" % shorten(store), "OBJ-35")
         return await self._link(name, ObjectLink(bucket=check_bucket(bucket)))
 
-    async def purge_orphans(self, older_than: float = OLDER_THAN) -> int:
-        """Remove chunks without an object, if the newest of them is older than so many seconds.
+    async def purge_orphans(self, older_than: Seconds = OLDER_THAN) -> int:
+        """Remove chunks without an object if the newest of them is older than `older_than` seconds.
 
         A program that ends during a put leaves such chunks, and so may a server that is killed. A
-        put in progress is safe unless it stalls for that long. Return how many were removed.
+        put in progress is safe unless it stalls for that long. Return the number of removed chunks.
         """
         return await purge_orphans(self._metas, older_than)
 

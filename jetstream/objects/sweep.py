@@ -24,11 +24,10 @@ that it has queued.
 
 from __future__ import annotations
 
-from jetstream.api.client import encode_json, read_reply
+from jetstream.api.client import encode_json, is_no_responders, read_reply
 from jetstream.errors import JetStreamError
 from jetstream.errors.api import ApiError, MessageNotFound
-from jetstream.machine.base import Machine
-from natsproto.connection.waitable import NO_RESPONDERS
+from natsproto.connection.receiver import Receiver
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ LOOKING = "looking"
 PURGING = "purging"
 
 
-class Sweep(Machine):
+class Sweep(Receiver):
     """Purge a subject in the background; subscribed to `<inbox>.*`, and unsubscribes itself.
 
     `target` is the subject to purge: all of its messages, or those before the sequence `end_seq`.
@@ -92,7 +91,6 @@ class Sweep(Machine):
     def connected(self, now: float) -> None:
         if self.state == PAUSING:
             self.deadline = now + _PAUSE
-            self.busy.append(self)  # for the timer: there are no effects
         else:
             self.handle_timer(now)
 
@@ -110,7 +108,7 @@ class Sweep(Machine):
         return False
 
     def receive(self, msg: Msg, now: float) -> bool:
-        if msg.raw_subject != self._reply or (msg.status == NO_RESPONDERS and not msg.data):
+        if msg.raw_subject != self._reply or is_no_responders(msg):
             return False  # the timer repeats the request
         if self.state == LOOKING:
             return self._found(msg.data, now)

@@ -1,12 +1,14 @@
 """ObjectWatcher: the changes of the objects of a bucket as they happen.
 
-It is a watch (kv/watch.py) whose keys are encoded names, and whose values are infos of objects.
+It is a watch (kv/watcher.py) whose keys are encoded names, and whose values are infos of objects.
 """
 
 from __future__ import annotations
 
 from jetstream.errors import InvalidResponse
-from jetstream.kv.watch import Initial, KeyWatcher, Watcher, WatchOptions, open_watch
+from jetstream.kv.options import WatchOptions
+from jetstream.kv.watch import KeyWatcher, open_watch
+from jetstream.kv.watcher import Initial, Watcher
 
 from .info import ObjectInfo, read_info
 

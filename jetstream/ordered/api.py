@@ -23,6 +23,7 @@ from jetstream.pull.ledger import MARGIN
 from jetstream.pull.messages import Batch, Messages
 from jetstream.pull.options import (
     check_count,
+    check_time,
     consume_limits,
     consume_template,
     fetch_limits,
@@ -50,10 +51,11 @@ if TYPE_CHECKING:
     from jetstream.config import ConsumerConfig
     from jetstream.events import StreamRecreated
     from jetstream.message import JsMsg
+    from natsproto.durations import Seconds
 
 
 _SERIAL_DIGITS = 10  # of the names of consumers
-_TRIES = 5  # to find a name that nobody uses
+_TRIES = 5  # to find a name that is not in use
 _TOO_LATE = 0.05  # no second pull for so short a time
 _SHORTEST = 0.001  # the least time that a pull may have
 _LONG = 2.0  # a fetch of this time has heartbeats
@@ -143,8 +145,8 @@ class OrderedMessages(Messages):
 class OrderedConsumer:
     """An ordered consumer. Made by Stream.ordered_consumer.
 
-    A handle is used by one consume() or fetch at a time. Each goes on behind the last message that
-    was taken from the one before.
+    Only one consume() or fetch can use a handle at a time. Each continues after the last message
+    that was taken from the previous one.
     """
 
     def __init__(self, api: ApiClient, cursor: Cursor, max_attempts: int) -> None:
@@ -155,7 +157,7 @@ class OrderedConsumer:
         self._machine: Consume | None = None
         self._puller: Puller | None = None
         self._fetching = False
-        # When to ask whether messages were lost; None: there is no doubt.
+        # When to check whether messages were lost; None: there is no reason to.
         self._look_at: float | None = None
         self.stream: str = cursor.stream
 
@@ -196,8 +198,8 @@ class OrderedConsumer:
         max_messages: int | None = None,
         *,
         max_bytes: int | None = None,
-        expires: float = 30.0,
-        heartbeat: float | None = None,
+        expires: Seconds = 30.0,
+        heartbeat: Seconds | None = None,
         no_wait: bool = False,
     ) -> Batch:
         """Fetch the next messages, as Consumer.fetch does.
@@ -205,20 +207,23 @@ class OrderedConsumer:
         If the consumer is gone, another one is created.
         """
         batch, size = fetch_limits(max_messages, max_bytes)
-        fetch_template("", expires, heartbeat, no_wait, {}, False)
-        if heartbeat is None and not no_wait and expires >= _LONG:
-            heartbeat = min(HEARTBEAT, expires / 4)  # D-ORDERED-32
+        template = fetch_template("", expires, heartbeat, no_wait, {}, False)
+        ends, beat = template.expires, None if heartbeat is None else template.heartbeat
+        if beat is None and not no_wait and ends >= _LONG:
+            beat = min(HEARTBEAT, ends / 4)  # D-ORDERED-32
         self._claim()
         self._fetching = True
         try:
-            return await self._fetch(batch, size, expires, heartbeat, no_wait)
+            return await self._fetch(batch, size, ends, beat, no_wait)
         except BaseException:
-            self._forget()  # ORDERED-22: whatever was on its way comes again
+            self._forget()  # ORDERED-22: messages on their way are delivered again
             raise
         finally:
             self._fetching = False
 
-    async def next(self, *, expires: float = 30.0, heartbeat: float | None = None) -> JsMsg | None:
+    async def next(
+        self, *, expires: Seconds = 30.0, heartbeat: Seconds | None = None
+    ) -> JsMsg | None:
         """Return the next message; None if there is none within `expires`."""
         batch = await self.fetch(1, expires=expires, heartbeat=heartbeat)
         return batch[0] if len(batch) else None
@@ -228,8 +233,8 @@ class OrderedConsumer:
         *,
         max_messages: int | None = None,
         max_bytes: int | None = None,
-        expires: float = 30.0,
-        heartbeat: float | None = None,
+        expires: Seconds = 30.0,
+        heartbeat: Seconds | None = None,
         threshold_messages: int | None = None,
         threshold_bytes: int | None = None,
         stop_after: int | None = None,
@@ -238,14 +243,14 @@ class OrderedConsumer:
 
         If the consumer or a message is lost, another consumer continues after the last message:
         `events` reports ConsumerReset. If the stream was deleted and created again, it continues
-        with the first message: StreamRecreated. It raises when a reset cannot succeed any more, as
+        with the first message: StreamRecreated. It raises when a reset can no longer succeed, as
         when the stream is gone.
         """
         limits = consume_limits(
             max_messages, max_bytes, threshold_messages, threshold_bytes, stop_after
         )
-        if heartbeat is None and isinstance(expires, (int, float)):
-            heartbeat = min(HEARTBEAT, expires / 2)  # ORDERED-21
+        if heartbeat is None:
+            heartbeat = min(HEARTBEAT, check_time("expires", expires, 1.0) / 2)  # ORDERED-21
         subject = next_subject(self._api.prefix, self.stream, "")  # the policy adds the name
         template = consume_template(subject, expires, heartbeat, {}, False)
         self._claim()
@@ -253,7 +258,8 @@ class OrderedConsumer:
         session = self._api.session
         inbox = session.connection.new_inbox()
         recreator = self._recreator(inbox)
-        machine = Consume(inbox.encode(), template, InOrder(recreator), **limits)
+        name = "ordered consumer of stream %s" % shorten(self.stream)
+        machine = Consume(inbox.encode(), template, InOrder(recreator), name=name, **limits)
         self._machine = machine
         session.attach(machine, inbox + ".*")
         return OrderedMessages(self._api, machine, recreator)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from jetstream.config import ConsumerConfigDict
     from jetstream.schema.consumer_config import DeliverPolicy, ReplayPolicy
     from jetstream.schema.timestamp import TimestampLike
+    from natsproto.durations import Seconds
 
 HEARTBEAT = 5.0
 _SECOND = 10**9
@@ -27,7 +28,7 @@ def ordered_config(
     opt_start_time: TimestampLike | None,
     replay_policy: ReplayPolicy,
     headers_only: bool,
-    inactive_threshold: float,
+    inactive_threshold: Seconds,
     metadata: dict[str, str] | None,
 ) -> ConsumerConfig:
     """Return the checked configuration that all consumers of an ordered one share (ORDERED-1)."""

@@ -5,7 +5,7 @@ last message that arrived from the one before. Recreator (recreate.py) and Order
 them.
 
 A stream that was deleted and created again has other messages under the same sequences, so a start
-by sequence would skip them. STREAM.INFO tells when the stream was created. The first consumer was
+by sequence would skip them. STREAM.INFO reports when the stream was created. The first consumer was
 created after its stream: a stream that is younger than that is another one.
 """
 
@@ -29,10 +29,11 @@ if TYPE_CHECKING:
 class Cursor:
     """The consumers of one ordered consumer: what they share, and how far they have come.
 
-    `config` is the server's JSON, without name and without what the place in the stream decides.
-    `start` is the sequence that the next one starts at; 0: where the policy of `config` says.
-    `ahead` is how many messages are still to come until the last of each subject is here; until
-    then the next one begins with these anew, and what came is passed over. 0: it does not count.
+    `config` is the server's JSON, without the name and the fields that set the start.
+    `start` is the sequence that the next consumer starts at; 0: as the policy of `config` says.
+    `ahead` is the number of messages that are missing until the last message of each subject has
+    arrived. Until then, the next consumer starts with these messages again, and those that have
+    arrived before are skipped. 0: `start` is used.
     """
 
     __slots__ = (
@@ -83,7 +84,7 @@ class Cursor:
         if deliver_subject:
             config["deliver_subject"] = deliver_subject
         if self.start and not self.ahead:
-            # ORDERED-5: where the last one was, whatever the policy of the first.
+            # ORDERED-5: the policy of the first consumer does not apply to later ones.
             config.pop("opt_start_time", None)
             config["deliver_policy"] = "by_start_sequence"
             config["opt_start_seq"] = self.start

@@ -16,7 +16,7 @@ The consumer is lost by
 
     not by a change of leader, which does not concern its memory, nor by another end of a pull
 
-Each time the user is notified (ConsumerReset), and also if the stream is not the same any more
+Each time the user is notified (ConsumerReset), and also if the stream is no longer the same
 (StreamRecreated). The machine ends only by what ends a plain one, by an error that creating another
 consumer would meet again, and after `max_attempts` tries in a row.
 """
@@ -32,8 +32,8 @@ from natsproto.wire.text import cut_middle, shorten
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
-    from jetstream.machine.policy import Effect
     from jetstream.machine.status import Status
+    from natsproto.connection.effects import MachineEffect
     from natsproto.errors import NatsError
     from natsproto.wire.frames import Msg
 
@@ -63,6 +63,10 @@ class InOrder(Policy):
     @property
     def ready(self) -> bool:
         return self.cursor.ready
+
+    @property
+    def consumer(self) -> str:
+        return self.recreator.state
 
     @property
     def begun(self) -> bool:
@@ -139,11 +143,11 @@ class InOrder(Policy):
         self.recreator.connected(now)
 
     def disconnected(self, active: bool) -> bool:
-        news = active and self.cursor.ready
-        if news:
+        reported = active and self.cursor.ready
+        if reported:
             self.events.add(ConsumerReset(ConnectionLost("the connection was lost")))
         self.recreator.disconnected()
-        return news
+        return reported
 
     def handle_timer(self, now: float) -> None:
         self._report(self.recreator.handle_timer(now))
@@ -163,5 +167,5 @@ class InOrder(Policy):
     def pull_subject(self, subject: bytes) -> bytes:
         return subject + self.cursor.name.encode()
 
-    def take_effects(self) -> list[Effect]:
+    def take_effects(self) -> list[MachineEffect]:
         return self.recreator.take_effects()

@@ -21,7 +21,7 @@ from .recreate import CHECKING, CREATING
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
-    from jetstream.machine.policy import Effect
+    from natsproto.connection.effects import MachineEffect
     from natsproto.errors import NatsError
     from natsproto.wire.frames import Msg
 
@@ -60,9 +60,9 @@ class PushInOrder(InOrder):
         return super().lost(error, now)
 
     def disconnected(self, active: bool) -> bool:
-        news = super().disconnected(active)
+        reported = super().disconnected(active)
         self.take_early()
-        return news
+        return reported
 
     def receive(self, msg: Msg, now: float) -> None:
         early = msg.status == _HEARTBEAT_STATUS and not msg.data
@@ -80,7 +80,7 @@ class PushInOrder(InOrder):
         self.early_bytes = 0
         return early
 
-    def take_effects(self) -> list[Effect]:
+    def take_effects(self) -> list[MachineEffect]:
         recreator = self.recreator
         if recreator.state == CREATING and self.subject != recreator.deliver_subject:
             self.take_early()

@@ -32,7 +32,7 @@ consumer before is deleted on the way, and so is one whose answer did not come i
 
 from __future__ import annotations
 
-from jetstream.api.client import encode_json, read_reply
+from jetstream.api.client import encode_json, is_no_responders, read_reply
 from jetstream.errors import JetStreamNotAvailable, ResetFailed
 from jetstream.errors.api import (
     ApiError,
@@ -46,24 +46,23 @@ from jetstream.errors.api import (
     TooManyRequests,
 )
 from jetstream.machine.cleanup import clean_up
-from jetstream.pull.fetch import LATE
+from jetstream.pull.silence import LATE
 from jetstream.schema.info import StreamInfo
-from natsproto.connection.waitable import NO_RESPONDERS
+from natsproto.connection.effects import Publish
 from natsproto.errors import NatsError, TimeoutExpired
 from natsproto.wire import text as _text
 from natsproto.wire.text import shorten
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
-    from typing import TypeAlias
+    from typing import Any
 
     from jetstream.api.client import ApiClient
     from jetstream.events import StreamRecreated
+    from natsproto.connection.effects import MachineEffect
     from natsproto.wire.frames import Msg
 
     from .cursor import Cursor
-
-    Order: TypeAlias = "tuple[bytes, bytes, bytes]"
 
 SHORTEST_BACKOFF = 1.0
 LONGEST_BACKOFF = 10.0
@@ -77,7 +76,7 @@ BACKOFF = "backoff"
 OFFLINE = "offline"
 ENDED = "ended"
 
-# ORDERED-10: these pass, whatever their code; so does all that is the server's own fault (5xx).
+# ORDERED-10: these are temporary, regardless of their code; so are all server errors (5xx).
 _PASSING = (
     AssetOffline,
     ConsumerExists,
@@ -92,7 +91,7 @@ _PASSING = (
 class Recreator:
     """Creates the next consumer. A policy passes inputs on, and a machine publishes the effects.
 
-    `due` is when to call handle_timer; `error` is why there will be no consumer any more.
+    `due` is when to call handle_timer; `error` is why there will be no other consumer.
     With `delivers` they are push consumers, each to a subject of its own: `<inbox>.d<serial>`. It
     gets the answer as well: the machine is subscribed to that alone, before the orders go out.
     """
@@ -132,7 +131,7 @@ class Recreator:
         self._timeout = timeout
         self._most = max_attempts  # 0: any number
         self._delivers = delivers
-        self._effects: list[Order] = []
+        self._effects: list[MachineEffect] = []
         self._events: list[StreamRecreated] = []
         self._doomed = ""  # the consumer that is to be deleted
         self._orphan = ""  # the consumer that one deletion may not reach
@@ -143,11 +142,11 @@ class Recreator:
         self.failures: int = 0  # in a row, resets included
         self.error: NatsError | None = None
 
-    def take_effects(self) -> list[Order]:
-        """Remove and return what is to be published: subject, payload and reply."""
-        orders = self._effects
+    def take_effects(self) -> list[MachineEffect]:
+        """Remove and return what is to be published."""
+        effects = self._effects
         self._effects = []
-        return orders
+        return effects
 
     def take_events(self) -> list[StreamRecreated]:
         """Return what the user is to be notified of."""
@@ -180,7 +179,7 @@ class Recreator:
         self.failures = 0
 
     def reset(self, why: NatsError, now: float) -> None:
-        """Replace the consumer, which is of no use any more."""
+        """Replace the consumer, which is lost."""
         if self.state == READY:
             self._abandon()
             self._back_off(why, now)
@@ -196,9 +195,7 @@ class Recreator:
         if self.state != CREATING or token != self._reply_token(b"c"):
             return None  # late, or the response to a deletion
         try:
-            if msg.status == NO_RESPONDERS and not msg.data:
-                raise JetStreamNotAvailable("no responders to calls of the JetStream API")
-            self.cursor.installed(read_reply(msg.data))
+            self.cursor.installed(_read_answer(msg, "CONSUMER.CREATE"))
         except NatsError as error:
             self.state = BACKOFF  # there is nothing to delete
             self._failed(error, now)
@@ -252,6 +249,9 @@ class Recreator:
 
     # How it works
 
+    def _publish(self, subject: str, data: bytes, reply: bytes) -> None:
+        self._effects.append(Publish(_text.encode(subject), data, reply, None))
+
     def _reply_token(self, letter: bytes) -> bytes:
         """Return the last part of the subject of a response; push consumers deliver there, too."""
         return b"%s%d" % (b"d" if self._delivers else letter, self.cursor.serial)
@@ -264,16 +264,14 @@ class Recreator:
         """Request STREAM.INFO: the response is about this consumer's stream, or a later one."""
         subject = "%s.STREAM.INFO.%s" % (self._api, self.cursor.stream)
         reply = b"%s.%s" % (self._inbox, self._reply_token(b"s"))
-        self._effects.append((subject.encode(), b"", reply))
+        self._publish(subject, b"", reply)
         self.state = CHECKING
         self.due = now + min(self._timeout, CHECK)
         self._grace_used = False
 
     def _checked(self, msg: Msg, now: float) -> NatsError | None:
         try:
-            if msg.status == NO_RESPONDERS and not msg.data:
-                raise JetStreamNotAvailable("no responders to STREAM.INFO")
-            created = StreamInfo.from_json(read_reply(msg.data)).created
+            created = StreamInfo.from_json(_read_answer(msg, "STREAM.INFO")).created
         except StreamNotFound as error:
             self._failed(error, now)
             return error
@@ -307,7 +305,7 @@ class Recreator:
     def _delete(self) -> None:
         if self._doomed:
             subject = "%s.CONSUMER.DELETE.%s.%s" % (self._api, self.cursor.stream, self._doomed)
-            self._effects.append((subject.encode(), b"", self._inbox + b".x"))
+            self._publish(subject, b"", self._inbox + b".x")
             self._doomed = ""
 
     def _create(self, now: float) -> None:
@@ -316,7 +314,7 @@ class Recreator:
         endpoint, body = self.cursor.next_consumer(deliver if self._delivers else "")
         reply = b"%s.%s" % (self._inbox, self._reply_token(b"c"))
         subject = "%s.%s" % (self._api, endpoint)
-        self._effects.append((_text.encode(subject), encode_json(body), reply))
+        self._publish(subject, encode_json(body), reply)
         self.state = CREATING
         self.due = now + self._timeout
         self._grace_used = False
@@ -350,3 +348,10 @@ def clean_up_after(api: ApiClient, recreator: Recreator) -> None:
     orphan, used = recreator.take_orphan()
     if orphan:
         clean_up(api, recreator.cursor.stream, orphan, used=used)
+
+
+def _read_answer(msg: Msg, call: str) -> dict[str, Any]:
+    """Return the JSON object of an answer; raise its error, or that there was no responder."""
+    if is_no_responders(msg):
+        raise JetStreamNotAvailable("no responders to %s" % call)
+    return read_reply(msg.data)

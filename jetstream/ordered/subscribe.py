@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from jetstream.machine.iteration import wait
 from jetstream.push.api import PushMessages
 from jetstream.push.machine import ALARM_AFTER, Push
 from natsproto.errors import ConnectionClosed, TimeoutExpired
@@ -50,6 +49,7 @@ async def subscribe_ordered(
         ack_none=True,
         max_messages=max_messages,
         max_bytes=max_bytes,
+        name="ordered subscription to stream %s" % _text.shorten(stream),
     )
     session.attach(machine, _text.decode(policy.subject))
     messages = PushMessages(session, machine)
@@ -76,7 +76,7 @@ async def _begun(session: Session, machine: Push, policy: PushInOrder, deadline:
         if machine.ended:
             raise machine.error or ConnectionClosed(session.connection.closed)
         try:
-            await wait(session, machine, deadline, "ordered consumer")
+            await session.wait(machine, deadline, "ordered consumer")
         except TimeoutExpired:
             # D-ORDPUSH-9: what went wrong says more.
             raise policy.failure or TimeoutExpired("no ordered consumer in time") from None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from jetstream.api.client import read_reply
+from jetstream.api.client import read_reply, require_level
 from jetstream.errors import InvalidResponse
-from natsproto.errors import InvalidState, NoResponders, RemoteError
+from natsproto.errors import InvalidState, InvalidValue, NoResponders, RemoteError
 from natsproto.wire.headers import Headers
 from natsproto.wire.text import shorten, show
 
@@ -30,9 +30,9 @@ MAX_BATCH = 1000
 class AtomicBatch:
     """Messages to one stream, which needs allow_atomic. Made by JetStream.atomic_batch().
 
-    `add` messages, then `commit` with the last one. The server discards a batch that is not
-    committed in time, and rejects the commit if any of its messages was lost or rejected. An
-    invalid call raises a LocalError and leaves the batch as it was.
+    `add` messages, then `commit`, with the last one or without a message. The server discards a
+    batch that is not committed in time, and rejects the commit if any of its messages was lost or
+    rejected. An invalid call raises a LocalError and leaves the batch as it was.
     """
 
     def __init__(self, session: Session, timeout: float) -> None:
@@ -40,6 +40,7 @@ class AtomicBatch:
         self._timeout = timeout
         self._id = session.connection.new_token()
         self._over = False
+        self._subject = ""  # of the last message
         #: How many messages were added.
         self.size: int = 0
 
@@ -62,6 +63,7 @@ class AtomicBatch:
         else:
             connection.publish(subject, data, headers=headers)
             self.size += 1
+            self._subject = subject
             self._session.port.flush_soon()
 
     async def _begin(self, subject: str, data: BytesLike, headers: Headers) -> None:
@@ -73,25 +75,44 @@ class AtomicBatch:
         self._over = False
 
     async def commit(
-        self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]
+        self, subject: str = "", data: BytesLike = b"", **options: Unpack[PublishOptions]
     ) -> PubAck:
-        """Send the last message; return when all are stored.
+        """Send the last message, or none without a subject; return when all are stored.
 
-        ApiError: none of them is stored. PublishInDoubt: either all are or none.
+        Committing without a message needs nats-server 2.14. ApiError: none of the messages is
+        stored. PublishInDoubt: either all are or none.
         """
-        headers = self._headers(options)
-        headers.set(BATCH_COMMIT, "1")  # BATCH-1
-        ack = read_ack(await self._request(subject, data, headers))
+        if subject == "":
+            ack = await self._commit_added(data, options)
+        else:
+            headers = self._headers(options)
+            headers.set(BATCH_COMMIT, "1")  # BATCH-1
+            ack = read_ack(await self._request(subject, data, headers))
         if ack.batch != self._id or ack.count != self.size:  # BATCH-5
             raise InvalidResponse(
                 "batch %s of %d messages is acknowledged as %s" % (self._id, self.size, show(ack))
             )
         return ack
 
-    def _headers(self, options: PublishOptions) -> Headers:
+    async def _commit_added(self, data: BytesLike, options: PublishOptions) -> PubAck:
+        """Send a message that ends the batch and is not stored (BATCH-7)."""
+        if data or options:
+            raise InvalidValue("commit with data or options needs a subject", "BATCH-7")
+        if not self.size:
+            raise InvalidState("batch has no message to commit", "BATCH-7")
+        require_level(self._session.connection.info, 4, "a commit without a message")
+        headers = self._headers({}, stored=False)
+        headers.set(BATCH_COMMIT, "eob")
+        added = self.size
+        try:
+            return read_ack(await self._request(self._subject, b"", headers))
+        finally:
+            self.size = added
+
+    def _headers(self, options: PublishOptions, stored: bool = True) -> Headers:
         if self._over:
             raise InvalidState("batch already finished; start a new one", "D-BATCH-4")
-        if self.size == MAX_BATCH:
+        if self.size == MAX_BATCH and stored:
             raise InvalidState("a batch has at most %d messages" % MAX_BATCH, "BATCH-3")
         headers = publish_headers(options, self._session.connection) or Headers()
         headers.set(BATCH_ID, self._id)
@@ -104,6 +125,7 @@ class AtomicBatch:
             subject, data, deadline=session.deadline(self._timeout), headers=headers
         )
         self.size += 1
+        self._subject = subject
         self._over = True  # if it fails, the server may have received it or not
         try:
             reply = await session.settle(request)

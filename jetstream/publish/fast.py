@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from natsproto import encode
-from natsproto.connection.effects import Publish
+from natsproto.durations import check_patience
 from natsproto.errors import ConnectionClosed, InvalidState
-from natsproto.session import check_count, check_flag, check_patience
+from natsproto.session import check_count, check_flag
 
 from .fast_machine import APPEND, COMMIT, END, ENDING, NEW, OVER, START, STARTING, FastBatchMachine
 from .request import ELECTION, in_cluster
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from jetstream.events import Loss
     from jetstream.schema.info import PubAck
+    from natsproto.durations import Seconds
     from natsproto.session import Session
     from natsproto.wire.encode import BytesLike
 
@@ -40,7 +41,7 @@ class FastBatch(Sender):
     """
 
     def __init__(
-        self, session: Session, allow_gaps: bool, flow: int, max_acks: int, ack_timeout: float
+        self, session: Session, allow_gaps: bool, flow: int, max_acks: int, ack_timeout: Seconds
     ) -> None:
         check_flag("allow_gaps", allow_gaps)
         check_count("flow", flow, 1, MOST_FLOW, "FAST-3")
@@ -56,12 +57,12 @@ class FastBatch(Sender):
 
     @property
     def size(self) -> int:
-        """How many messages were added."""
+        """Number of messages that were added."""
         return self._machine.sent
 
     @property
     def stored(self) -> int:
-        """Number of leading messages acknowledged as stored (minus those in `take_losses`)."""
+        """Number of leading messages acknowledged as stored, minus those in `take_losses`."""
         return self._machine.stored
 
     @property
@@ -113,7 +114,7 @@ class FastBatch(Sender):
     def _send(self, raw: bytes, data: bytes, block: bytes | None) -> None:
         machine = self._machine
         operation = START if machine.state == NEW else APPEND
-        self._session.connection.send(Publish(raw, data, machine.reply(operation), block))
+        self._session.connection.send(raw, data, machine.reply(operation), block)
         number = machine.sent + 1
         if number < machine.limit:
             machine.sent = number
@@ -136,8 +137,7 @@ class FastBatch(Sender):
         data = encode.check_data(data)
         block = self._header_block(options) if options else None
         await self._last_room()
-        order = Publish(raw, data, self._machine.reply(COMMIT), block)
-        self._session.connection.send(order)
+        self._session.connection.send(raw, data, self._machine.reply(COMMIT), block)
         return await self._finish(COMMIT, raw)
 
     async def close(self) -> PubAck | None:

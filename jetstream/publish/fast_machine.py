@@ -24,7 +24,7 @@ all messages have arrived. Responses to the previous connection may be lost: wit
 
 from __future__ import annotations
 
-from jetstream.api.client import read_error, read_number, read_object
+from jetstream.api.client import is_no_responders, read_error, read_number, read_object
 from jetstream.api.metadata import is_number
 from jetstream.errors import (
     FastBatchFailed,
@@ -35,8 +35,7 @@ from jetstream.errors import (
 )
 from jetstream.errors.api import TooManyRequests
 from jetstream.events import Loss
-from jetstream.machine.base import Machine
-from natsproto.connection.waitable import NO_RESPONDERS
+from natsproto.connection.receiver import Receiver
 from natsproto.wire import text as _text
 from natsproto.wire.text import show
 
@@ -67,7 +66,7 @@ KEEP_ALIVE = 4.0  # FAST-9: twice that is less than the 10 s after which the ser
 MOST_LOSSES = 1000
 
 
-class FastBatchMachine(Machine):
+class FastBatchMachine(Receiver):
     """The state of a batch: `sent` messages were sent, and the first `stored` are acknowledged.
 
     While `sent` is below `limit` another message may be sent; call `note_sent` at once. When the
@@ -143,7 +142,7 @@ class FastBatchMachine(Machine):
         below `limit`.
         """
         if operation == END:
-            self._order_end()
+            self._emit_end()
         else:
             self.sent += 1
         if self.state == NEW:
@@ -165,7 +164,7 @@ class FastBatchMachine(Machine):
         if self.state == OVER:
             return False
         number, operation = self._place(msg)
-        if msg.status == NO_RESPONDERS and not msg.data:
+        if is_no_responders(msg):
             self._refused(number, operation, NoStreamResponse(_text.decode(self._subject)), now)
         else:
             try:
@@ -219,7 +218,7 @@ class FastBatchMachine(Machine):
             self._checking = False
             self._progress_at = now
         if self.state == ENDING and (self._gaps or self._last == END):
-            self._order_end()  # FAST-11: only the end itself is missing
+            self._emit_end()  # FAST-11: only the end itself is missing
 
     def _lose(self, loss: Loss, now: float) -> None:
         if self._gaps:
@@ -264,7 +263,7 @@ class FastBatchMachine(Machine):
             self._trouble = error
             self._report_loss(Loss(number, number, error))
             if operation == COMMIT:
-                self._order_end()
+                self._emit_end()
         elif self.state != FAILING:
             self._fail(error, now)
             self._ping(now)  # otherwise the server sees the gap only at the next message
@@ -325,7 +324,7 @@ class FastBatchMachine(Machine):
         self._ask_at = now + PING_WAIT
         self.emit(self._subject, b"", b"%s%d.%d.$FI" % (self._base, self.sent, PING))
 
-    def _order_end(self) -> None:
+    def _emit_end(self) -> None:
         self.emit(self._subject, b"", self.reply(END))
 
     def _settle(self, now: float) -> None:
@@ -357,7 +356,7 @@ class FastBatchMachine(Machine):
         self._online = False
         if self.state == STARTING:
             self._give_up(None, in_doubt=True)
-            self.ready.append(self)
+            self.wake()
         if not self._checking:
             self._sure = self.stored
         self._checking = self.sent > 0
@@ -370,7 +369,7 @@ class FastBatchMachine(Machine):
             self._await_answer(now)
         else:
             self._settle(now)
-            self.ready.append(self)
+            self.wake()
 
     def end(self, error: NatsError | None = None) -> bool:
         if self.state not in (NEW, OVER):

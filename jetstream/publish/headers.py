@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from jetstream.api.client import require_level
+from jetstream.api.hints import PUBLISH
 from jetstream.schema.timestamp import Timestamp
 from jetstream.schema.types import MOST_SEQUENCE
+from natsproto.durations import in_range, to_seconds
 from natsproto.errors import InvalidValue
+from natsproto.hints import with_hint
 from natsproto.session import check_count, check_flag
 from natsproto.wire.headers import Headers
 from natsproto.wire.subjects import check_known_name, check_publish, check_subscribe
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any, TypedDict
 
     from natsproto.connection import Connection
+    from natsproto.durations import Seconds
     from natsproto.wire.headers import HeadersLike
 
     class PublishOptions(TypedDict, total=False):
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
         expect_last_subject_seq: int | None
         expect_last_subject: str
         expect_last_msg_id: str
-        ttl: float | str | None
+        ttl: Seconds | str | None
 
 
 MSG_ID = "Nats-Msg-Id"
@@ -61,6 +65,8 @@ def publish_headers(
     """
     for name in options:
         if name not in _OPTIONS:
+            if name in PUBLISH:
+                raise InvalidValue(with_hint("unknown option: %s", name, PUBLISH), "D-PUB-9")
             known = ", ".join(_OPTIONS + others)
             raise InvalidValue(
                 "unknown option: %s; the options are %s" % (shorten(name), known), "D-PUB-9"
@@ -119,21 +125,21 @@ def _expected_subject(options: PublishOptions) -> str:
     return subject
 
 
-def time_to_live(ttl: float | str | None, name: str = "ttl") -> str:
+def time_to_live(ttl: Seconds | str | None, name: str = "ttl") -> str:
     """Return a TTL in the server's form: whole seconds, milliseconds, or never."""
     if ttl is None:
         return ""
     if ttl == "never":
         return "never"
-    number = isinstance(ttl, (int, float)) and not isinstance(ttl, bool)
-    if isinstance(ttl, str) or not number or not 1 <= ttl <= _MOST_SECONDS:
+    seconds: float = to_seconds(ttl)
+    if not in_range(seconds, 1, _MOST_SECONDS):
         text = "%s %s is neither 'never' nor a number of seconds from 1 to %d"
         raise InvalidValue(text % (name, shorten(ttl), _MOST_SECONDS), "PUB-7")
-    return str(int(ttl)) if ttl == int(ttl) else "%dms" % round(ttl * 1000)
+    return str(int(seconds)) if seconds == int(seconds) else "%dms" % round(seconds * 1000)
 
 
 def schedule_headers(
-    when: str, target: str, source: str, ttl: float | str | None, time_zone: str, rollup: bool
+    when: str, target: str, source: str, ttl: Seconds | str | None, time_zone: str, rollup: bool
 ) -> list[tuple[str, str]]:
     """Return the headers of a scheduled message (ADR-51)."""
     _check_when(when)

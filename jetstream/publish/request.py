@@ -7,8 +7,10 @@ in this file: sending, retrying on 503, and reading the acknowledgment.
 from __future__ import annotations
 
 from jetstream.api.client import read_reply
+from jetstream.api.republished import PURGE, SCHEDULE_NEXT, SCHEDULER
 from jetstream.errors import InvalidResponse, NoStreamResponse, PublishInDoubt, PublishTimeout
 from jetstream.schema.info import PubAck
+from natsproto.durations import check_patience
 from natsproto.errors import (
     InvalidValue,
     NoResponders,
@@ -16,8 +18,8 @@ from natsproto.errors import (
     RemoteError,
     TimeoutExpired,
 )
-from natsproto.session import check_patience
 from natsproto.wire.headers import Headers
+from natsproto.wire.subjects import check_publish
 from natsproto.wire.text import shorten
 
 from .headers import publish_headers, schedule_headers
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from jetstream.api.client import ApiClient
     from natsproto.connection import Connection
     from natsproto.connection.waitable import Request
+    from natsproto.durations import Seconds
     from natsproto.wire.encode import BytesLike
 
     from .atomic import AtomicBatch
@@ -62,7 +65,7 @@ class Publisher:
         subject: str,
         data: BytesLike = b"",
         *,
-        timeout: float | None = None,
+        timeout: Seconds | None = None,
         retries: int = 2,
         **options: Unpack[PublishOptions],
     ) -> PubAck:
@@ -74,7 +77,7 @@ class Publisher:
         subject: str,
         data: BytesLike,
         options: PublishOptions,
-        timeout: float | None,
+        timeout: Seconds | None,
         retries: int,
     ) -> PubAck:
         """Publish, and wait for the PubAck; retry on 503.
@@ -115,7 +118,7 @@ class Publisher:
             now = session.port.now()
 
     def window(
-        self, max_pending: int = 1000, ack_timeout: float | None = None, retries: int = 2
+        self, max_pending: int = 1000, ack_timeout: Seconds | None = None, retries: int = 2
     ) -> PublishWindow:
         """Return a window of publishes that are acknowledged together."""
         # Imported here, as below: many programs do not use it.
@@ -124,7 +127,7 @@ class Publisher:
         timeout = self._api.timeout if ack_timeout is None else ack_timeout
         return PublishWindow(self._api.session, max_pending, timeout, retries)
 
-    def atomic_batch(self, timeout: float | None = None) -> AtomicBatch:
+    def atomic_batch(self, timeout: Seconds | None = None) -> AtomicBatch:
         """Return a batch of messages that is stored as a whole or not at all."""
         from .atomic import AtomicBatch
 
@@ -133,7 +136,7 @@ class Publisher:
         return AtomicBatch(self._api.session, seconds)
 
     def fast_batch(
-        self, allow_gaps: bool, flow: int, max_acks: int, ack_timeout: float | None
+        self, allow_gaps: bool, flow: int, max_acks: int, ack_timeout: Seconds | None
     ) -> FastBatch:
         """Return a batch of messages that are stored in order as they arrive."""
         from .fast import FastBatch
@@ -162,7 +165,7 @@ class Publisher:
         when: str,
         target: str,
         source: str = "",
-        schedule_ttl: float | str | None = None,
+        schedule_ttl: Seconds | str | None = None,
         time_zone: str = "",
         rollup: bool = False,
         **options: Unpack[PublishOptions],
@@ -176,6 +179,16 @@ class Publisher:
         self._api.require_level(2, "a schedule")  # SCHED-2: an older server would only store it
         options["headers"] = _add_headers(options, pairs)
         return await self.publish(subject, data, **options)
+
+    async def cancel_schedule(
+        self, subject: str, data: BytesLike = b"", *, target: str, **options: Unpack[PublishOptions]
+    ) -> PubAck:
+        """Publish to the target of a schedule and remove the schedule, in one step."""
+        check_publish(subject)
+        self._api.require_level(2, "a schedule")
+        pairs = [(SCHEDULER, subject), (SCHEDULE_NEXT, PURGE)]  # SCHED-7
+        options["headers"] = _add_headers(options, pairs)
+        return await self.publish(target, data, **options)
 
 
 def _add_headers(options: PublishOptions, pairs: list[tuple[str, str]]) -> Headers:
@@ -244,7 +257,9 @@ class AckReader:
     def read(self, data: bytes) -> Ack:
         """Return the acknowledgment in this answer, for `make_ack`; errors as from `read_ack`."""
         digits = data[self._size : -1]
-        if data.startswith(self._head) and _is_sequence(digits) and data[-1] == _BRACE:  # D-PUB-19
+        # As `_is_sequence`, without the call: 0.1 us less.
+        number = digits.isdigit() and digits[0] != _ZERO and len(digits) <= _MOST_DIGITS
+        if number and data.startswith(self._head) and data[-1] == _BRACE:  # D-PUB-19
             return self._like, digits
         like = read_ack(data)
         head = data[: data.rfind(b":") + 1]

@@ -10,7 +10,7 @@ TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from natsproto.connection.waitable import Receiver
+    from natsproto.connection.receiver import Receiver
     from natsproto.session import Session
 
     from .headers import PublishOptions
@@ -29,6 +29,8 @@ class Sender:
         self._session = session
         self._checked: dict[str, bytes] = {}
         self._sid = session.connection.subscribe(pattern, machine)
+        # Now: a publish flushes the port only if no frame waits before it.
+        session.port.flush_soon()
 
     def _check_subject(self, subject: str) -> bytes:
         """Return the subject as it is sent, and remember it; raise InvalidSubject."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from jetstream.errors import PublishesFailed
 from natsproto import encode
-from natsproto.connection.effects import Publish
+from natsproto.durations import check_patience
 from natsproto.errors import ConnectionClosed, InvalidState, InvalidValue, NatsError
-from natsproto.session import check_count, check_patience
+from natsproto.session import check_count
 
 from .request import ELECTION, in_cluster
 from .sender import Sender
@@ -16,6 +16,7 @@ TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from natsproto.durations import Seconds
     from natsproto.session import Session
     from natsproto.wire.encode import BytesLike
 
@@ -26,7 +27,7 @@ class PublishWindow(Sender):
     """Publishes that are acknowledged together. Made by JetStream.publisher()."""
 
     def __init__(
-        self, session: Session, max_pending: int, ack_timeout: float, retries: int
+        self, session: Session, max_pending: int, ack_timeout: Seconds, retries: int
     ) -> None:
         if check_count("max_pending", max_pending) == 0:
             raise InvalidValue("max_pending 0 leaves no room for any publish")
@@ -43,20 +44,13 @@ class PublishWindow(Sender):
 
     @property
     def pending(self) -> int:
-        """How many acknowledgments are outstanding."""
+        """Number of publishes without an acknowledgment."""
         return self._machine.pending()
 
     def __repr__(self) -> str:
         machine = self._machine
-        state = (
-            "closed"
-            if machine.ended
-            else "%d of %d pending"
-            % (
-                machine.pending(),
-                machine.max_pending,
-            )
-        )
+        counts = (machine.pending(), machine.max_pending)
+        state = "closed" if machine.ended else "%d of %d pending" % counts
         return "<PublishWindow, %s>" % state
 
     async def publish(
@@ -80,18 +74,20 @@ class PublishWindow(Sender):
         block = self._header_block(options) if options else None
         if machine.full or machine.failed or machine.ended or connection.congested:
             await self._room()
-        publication = Publication(port, Publish(raw, data, b"", block))
+        publication = Publication(port, raw, data, block)
         online = connection.online
         if machine.submit(publication, port.now(), online):
             connection.apply(machine)
         if online:
             try:
-                connection.send(publication.order)
+                first = connection.send(raw, data, publication.reply, block)
             except NatsError as error:  # it is too large
                 publication.error_raised = True
-                machine.unsent(publication.order, error)
+                machine.reject(publication, error)
+                connection.apply(machine)
                 raise
-            port.flush_soon()
+            if first:
+                port.flush_soon()
         return publication
 
     async def _room(self) -> None:

@@ -18,10 +18,11 @@ up once for many acknowledgments.
 
 from __future__ import annotations
 
+from jetstream.api.client import is_no_responders
 from jetstream.errors import JetStreamError, NoStreamResponse, PublishInDoubt, PublishTimeout
-from jetstream.machine.base import Machine
-from natsproto.connection.effects import Publish
-from natsproto.connection.waitable import NO_RESPONDERS, Waitable
+from natsproto.connection.effects import Publish, Wake
+from natsproto.connection.receiver import Receiver
+from natsproto.connection.waitable import Waitable
 from natsproto.wire import text as _text
 from natsproto.wire.text import shorten
 
@@ -48,15 +49,29 @@ class Publication(Waitable):
     waits for a connection.
     """
 
-    __slots__ = ("_port", "answer", "error", "error_raised", "number", "order", "trouble")
+    __slots__ = (
+        "_port",
+        "answer",
+        "block",
+        "data",
+        "error",
+        "error_raised",
+        "number",
+        "raw_subject",
+        "reply",
+        "trouble",
+    )
 
-    def __init__(self, port: Port, order: Publish) -> None:
+    def __init__(self, port: Port, subject: bytes, data: bytes, block: bytes | None) -> None:
         # Not through super(): with 1000 publications in flight every 0.1 us counts.
         self.deadline: float | None = None
         self.armed: float | None = None
         self.waiters: list[Callable[[], object]] = []
         self._port = port
-        self.order: Publish = order
+        self.raw_subject: bytes = subject
+        self.data: bytes = data
+        self.block: bytes | None = block
+        self.reply: bytes = b""  # that of the last try
         self.number: int = 0  # its place in the order of publishing
         self.answer: Ack | None = None
         self.error: NatsError | None = None
@@ -66,7 +81,7 @@ class Publication(Waitable):
     @property
     def subject(self) -> str:
         """The subject of the message."""
-        return _text.decode(self.order.subject)
+        return _text.decode(self.raw_subject)
 
     @property
     def done(self) -> bool:
@@ -105,7 +120,7 @@ class Trouble:
         self.in_doubt: bool = False  # a try before that was not answered: it may be stored
 
 
-class AckWindow(Machine):
+class AckWindow(Receiver):
     """The state of a window. `open` has the publications in flight, by their last reply token.
 
     `failed` has those that failed, until `take_failed`.
@@ -150,7 +165,7 @@ class AckWindow(Machine):
         self._count = publication.number = self._count + 1
         tokens = self.tokens
         token = tokens.pool.pop() if tokens.pool else tokens.next()  # D-REQ-9
-        publication.order.reply = self._prefix + token
+        publication.reply = self._prefix + token
         self.open[token] = publication
         if not sent:
             return False
@@ -165,8 +180,7 @@ class AckWindow(Machine):
             publication.trouble.resting = False
         publication.deadline = now + self._ack_timeout
         self.wake_by(publication.deadline)
-        order = publication.order
-        self.emit(order.subject, order.data, order.reply, order.block)
+        self.emit(publication.raw_subject, publication.data, publication.reply, publication.block)
 
     def receive(self, msg: Msg, now: float) -> bool:
         return self.receive_all([msg], now)
@@ -177,6 +191,7 @@ class AckWindow(Machine):
         read = self._acks.read
         half = self.max_pending // 2
         crowded = len(open) > half
+        settled: list[Waitable] = []
         for msg in msgs:
             publication = open.pop(msg.raw_subject[skip:], None)
             if publication is None:
@@ -184,12 +199,14 @@ class AckWindow(Machine):
             try:
                 publication.answer = read(msg.data)
             except JetStreamError as error:
-                if msg.status == NO_RESPONDERS and not msg.data:
+                if is_no_responders(msg):
                     self._refused(publication, now)
                 else:
                     self._fail(publication, error)
             if publication.waiters:
-                self.ready.append(publication)
+                settled.append(publication)
+        if settled:
+            self.effects.append(Wake(settled))
         # Callers that wait for room wake up when half of the window has become free.
         return crowded and len(open) <= half  # D-PUB-11
 
@@ -203,7 +220,7 @@ class AckWindow(Machine):
             trouble.resting = True
             publication.deadline = now + RETRY_WAIT
             self.wake_by(publication.deadline)
-            self.open[self._token(publication.order)] = publication
+            self.open[self._token(publication.reply)] = publication
         elif trouble.in_doubt:
             # D-PUB-14: a 503 for this try says nothing about the one before.
             self._fail(publication, _in_doubt("no stream responds any more"))
@@ -221,9 +238,10 @@ class AckWindow(Machine):
         kind: type[PublishInDoubt] = PublishInDoubt,
     ) -> None:
         for publication in publications:
-            del self.open[self._token(publication.order)]
+            del self.open[self._token(publication.reply)]
             self._fail(publication, _in_doubt(why, kind))
-            self.ready.append(publication)
+        if publications:
+            self.effects.append(Wake(list(publications)))
 
     def handle_timer(self, now: float) -> bool:
         self.deadline = None
@@ -247,7 +265,7 @@ class AckWindow(Machine):
             trouble = publication.trouble
             on_its_way = publication.deadline is not None and not (trouble and trouble.resting)
             publication.deadline = None
-            if on_its_way and _HAS_ID in (publication.order.block or b""):  # D-PUB-13
+            if on_its_way and _HAS_ID in (publication.block or b""):  # D-PUB-13
                 if trouble is None:
                     trouble = publication.trouble = Trouble(now)
                 trouble.in_doubt = True
@@ -255,7 +273,7 @@ class AckWindow(Machine):
                 lost.append(publication)
         if lost:
             self._give_up(lost, "the connection was lost")
-            self.ready.append(self)
+            self.wake()
 
     def connected(self, now: float) -> None:
         for publication in self._in_order():
@@ -264,19 +282,22 @@ class AckWindow(Machine):
                 publication.trouble.refusals = 0
             self._send(publication, now)
 
-    def unsent(self, order: Publish, error: NatsError) -> None:  # D-PUB-15
-        publication = self.open.pop(self._token(order))
+    def unsent(self, effect: Publish, error: NatsError) -> None:
+        self.reject(self.open[self._token(effect.reply)], error)
+
+    def reject(self, publication: Publication, error: NatsError) -> None:  # D-PUB-15
+        """Fail a publication that cannot be sent."""
+        del self.open[self._token(publication.reply)]
         self._fail(publication, error)
-        self.ready.append(publication)
-        self.ready.append(self)
+        self.effects.append(Wake([publication, self]))
 
     def end(self, error: NatsError | None = None) -> bool:
         self._give_up(self._in_order(), str(error or "the publisher was closed"))  # D-PUB-17
         self.deadline = None  # else it would be kept until then
         return super().end(error)
 
-    def _token(self, order: Publish) -> bytes:
-        return order.reply[len(self._prefix) :]
+    def _token(self, reply: bytes) -> bytes:
+        return reply[len(self._prefix) :]
 
     def _in_order(self) -> list[Publication]:
         # Sorted, because dicts have no order on MicroPython.

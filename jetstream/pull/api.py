@@ -1,17 +1,16 @@
-"""Puller: the pulls of one consumer handle, behind fetch, next and consume.
+"""Puller: the pulls of one consumer handle, for fetch, next and consume.
 
 A fetcher is a subscription for one fetch at a time; fetches that run at once have one each. It is
 busy while a fetch uses it, then idle. If the server may still have its pull, because the caller
-left or nothing came in time, the fetcher is drained: UNSUB, behind which the server drops the pull,
-and a PING, at whose PONG everything that was on its way is here. The next fetch waits for that, and
-begins with what all idle fetchers have kept (D-FETCH-8).
+left or nothing arrived in time, the fetcher is drained: after UNSUB the server drops the pull, and
+after the PONG to a PING all messages that were on their way have arrived. The next fetch waits for
+that, and begins with the messages that all idle fetchers have kept (D-FETCH-8).
 """
 
 from __future__ import annotations
 
 from jetstream.api.metadata import read_metadata
 from jetstream.errors import NotJetStreamMessage, PullFailed
-from jetstream.machine.iteration import wait
 from jetstream.machine.probe import Probe
 from jetstream.message import JsMsg
 from natsproto.session import check_flag
@@ -34,6 +33,7 @@ TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from jetstream.api.client import ApiClient
     from natsproto.connection import Connection
+    from natsproto.durations import Seconds
     from natsproto.errors import NatsError
     from natsproto.session import Session
     from natsproto.wire.frames import Msg
@@ -59,11 +59,11 @@ class Puller:
         #: JetStream than pulls do, such as through the import of one subject (CONSUME-25).
         self.looks_up = True
         self.subject: str = next_subject(api.prefix, stream, name)
-        self._name = "consumer %s of stream %s" % (shorten(name), shorten(stream))
+        self.name: str = "consumer %s of stream %s" % (shorten(name), shorten(stream))
         self.ack_none = ack_none
         self.pinned = pinned
         self._idle: list[Fetcher] = []
-        self._busy: list[Fetcher] = []  # somebody waits for them
+        self._busy: list[Fetcher] = []  # callers wait for them
         self._abandoned: list[tuple[Fetcher, list[Msg]]] = []
         # Of the last pull: messages that were sent and did not come, and the status that ended it
         # if that status has no such count.
@@ -74,15 +74,15 @@ class Puller:
         self,
         max_messages: int | None,
         max_bytes: int | None,
-        expires: float,
-        heartbeat: float | None,
+        expires: Seconds,
+        heartbeat: Seconds | None,
         no_wait: bool,
         priority: PriorityOptions,
     ) -> Fetch:
         batch, size = fetch_limits(max_messages, max_bytes)
         template = fetch_template(self.subject, expires, heartbeat, no_wait, priority, self.pinned)
         # FETCH-12: without waiting, the server answers at once or not at all.
-        patience = self._timeout if no_wait else expires
+        patience = self._timeout if no_wait else template.expires
         return Fetch(self, template, batch, size, patience, no_wait)
 
     async def pull(
@@ -126,7 +126,7 @@ class Puller:
         deadline = port.now() + patience + MARGIN
         for drained in list(self._idle):
             while drained.draining and not drained.ended:
-                await wait(session, drained, deadline, "end of an earlier pull of " + self._name)
+                await session.wait(drained, deadline, "end of an earlier pull of " + self.name)
         fetcher = self._fetcher()
         self._busy.append(fetcher)
         now = port.now()
@@ -147,7 +147,7 @@ class Puller:
             self.session.port.flush_soon()
         failure = fetcher.failure
         if isinstance(failure, PullFailed):
-            return type(failure)(failure.code, failure.description, self._name)  # D-FETCH-18
+            return type(failure)(failure.code, failure.description, self.name)  # D-FETCH-18
         return failure
 
     def _retire(self, fetcher: Fetcher, rest: list[Msg]) -> None:
@@ -177,7 +177,10 @@ class Puller:
             self._retire(*self._abandoned.pop(0))
 
     def close(self) -> list[JsMsg]:
-        """End all subscriptions: whoever waits gets ConnectionClosed. Returns what nobody took."""
+        """End all subscriptions, and return the messages that were not taken.
+
+        Calls that wait raise ConnectionClosed.
+        """
         self.tidy()
         session = self.session
         rest = [JsMsg(msg, session, self.ack_none) for msg in self._take_kept()]
@@ -197,7 +200,7 @@ class Puller:
         else:
             connection = self.session.connection
             inbox = connection.new_inbox()
-            fetcher = Fetcher(inbox.encode(), self._name)
+            fetcher = Fetcher(inbox.encode(), self.name)
             connection.subscribe(inbox + ".*", fetcher)
         fetcher.messages = kept
         if pins:
@@ -231,8 +234,8 @@ class Puller:
         self,
         max_messages: int | None,
         max_bytes: int | None,
-        expires: float,
-        heartbeat: float | None,
+        expires: Seconds,
+        heartbeat: Seconds | None,
         threshold_messages: int | None,
         threshold_bytes: int | None,
         stop_after: int | None,
@@ -248,7 +251,7 @@ class Puller:
         connection = session.connection
         inbox = connection.new_inbox()
         probe = Probe(*self._place) if self.looks_up else None
-        machine = Consume(inbox.encode(), template, probe=probe, name=self._name, **limits)
+        machine = Consume(inbox.encode(), template, probe=probe, name=self.name, **limits)
         session.attach(machine, inbox + ".*")
         messages = Messages(session, machine, self.ack_none)
         messages.nak_on_exit = nak_on_exit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jetstream.machine.snapshot import ConsumerSnapshot
 from jetstream.message import JsMsg
 from natsproto.errors import InvalidState
 
@@ -33,8 +34,8 @@ class Fetch(Base):
         async for msg in consumer.fetch(100): ...        # each message when it arrives
 
     The iteration ends with the batch. If the pull failed, the error is raised after the messages
-    that arrived before. If the loop is left early, by `break`, an exception or `aclose`, the server
-    is told to drop the pull, and the messages that were not taken are for the next fetch.
+    that arrived before. If the loop is left early, by `break`, an exception or `aclose`, the pull
+    is canceled at the server, and messages that were not taken are kept for the next fetch.
 
     It is a coroutine as far as event loops are concerned: tasks can be made of it.
     """
@@ -134,6 +135,23 @@ class Fetch(Base):
             if not self._rest:
                 port.flush_soon()
                 await port.wait(fetcher)
+
+    def snapshot(self) -> ConsumerSnapshot:
+        """Return the state of the iteration at this moment, without I/O.
+
+        Its `reason` says why no message comes. Before the iteration, nothing is requested.
+        """
+        puller = self._puller
+        now = puller.session.port.now()
+        if self._fetcher is not None:
+            made = self._fetcher.snapshot(now)
+            made.pending += len(self._rest)
+            return made
+        made = ConsumerSnapshot(puller.name)
+        made.online = puller.session.connection.online
+        made.stopped = not self._used
+        made.ended = self._used
+        return made
 
     async def aclose(self) -> None:
         """End the iteration now, without waiting for the garbage collector."""

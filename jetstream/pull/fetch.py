@@ -12,18 +12,20 @@ subscription without a fetch for half a minute ends.
 
 An `eager` fetch (no_wait) wants only the messages that are there. The server says nothing when it
 stops at max_ack_pending, and keeps the pull. So after QUIET seconds without a message a probe
-follows, a pull that has expired when it arrives. The consumer's leader answers it behind everything
+follows, a pull that has expired when it arrives. The consumer's leader answers it after everything
 that it had to send. If QUIET seconds later there is still no message, there is none (FETCH-12).
 """
 
 from __future__ import annotations
 
 from jetstream.errors import HeartbeatMissed
-from jetstream.machine.base import Machine
+from jetstream.machine.snapshot import ConsumerSnapshot, OpenPull, set_times
 from jetstream.machine.status import BEAT, DONE, RETRY, SIZE, UNPIN, Status, is_status
+from natsproto.connection.receiver import Receiver
 from natsproto.errors import ConnectionClosed, ConnectionLost, TimeoutExpired
 
 from .ledger import MARGIN, counted_size, read_pin
+from .silence import LATE
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
@@ -33,11 +35,9 @@ if TYPE_CHECKING:
     from .ledger import PullTemplate
 
 IDLE = 30.0
-# A timer that fires this late means that the client was not reading, not that nothing was sent.
-LATE = 0.1
 # FETCH-12: how long an eager fetch waits before its probe, and after the answer to it.
 QUIET = 0.05
-# D-FETCH-15: how much more than was asked for is kept, should a server send more.
+# D-FETCH-15: how much more than was requested is kept if a server sends more.
 SLACK_MESSAGES = 64
 SLACK_BYTES = 1024 * 1024
 # D-FETCH-18
@@ -47,11 +47,11 @@ _NOT_ENDED = (
 )
 
 
-class Fetcher(Machine):
+class Fetcher(Receiver):
     """One fetch after the other. `take` returns its messages; once `done`, `failure` is its error.
 
     `open`: the server may still have the pull of the last fetch. `streaming`: the caller is woken
-    for every message, not only at the end. `dropped` counts messages beyond what was asked for.
+    for every message, not only at the end. `dropped` counts messages that were not requested.
     """
 
     __slots__ = (
@@ -170,6 +170,24 @@ class Fetcher(Machine):
         self._mine = 0
         return taken
 
+    def snapshot(self, now: float) -> ConsumerSnapshot:  # D-SNAPSHOT-1
+        """Return the state of this moment."""
+        made = ConsumerSnapshot(self._name)
+        made.online = self._online
+        made.ended = self.done or self.ended
+        made.error = self.failure or self.error
+        made.pending = self._mine
+        made.received = self._got
+        made.dropped = self.dropped
+        made.limit = self._got + self._left
+        made.level = self._mine + self._left
+        made.pin = self.pin
+        if not self.done:
+            left = OpenPull(self._left, self._bytes_left or 0, self._ends_at - now)
+            made.pulls = [left] if self._online else []
+            set_times(made, now, silence=self._silent_at)
+        return made
+
     def give_up(self, now: float) -> None:
         """End the fetch because its caller is gone. Its messages are for the next fetch."""
         if not self.done:
@@ -180,7 +198,7 @@ class Fetcher(Machine):
         self._grace_used = False
         if msg.raw_subject.startswith(self._prefix) and not msg.raw_reply:
             token = msg.raw_subject[len(self._prefix) :]
-            # PULL-8: a status of an earlier pull, or a second one, means nothing any more.
+            # PULL-8: a status of an earlier pull, or a second one, is ignored.
             if not token or token not in (self._token, self._probe) or not is_status(msg):
                 return False
             if token == self._token:
@@ -202,7 +220,7 @@ class Fetcher(Machine):
     def receive_all(self, msgs: list[Msg], now: float) -> bool:
         template = self._template
         simple = not self.done and self._bytes_left is None and len(msgs) <= self._left
-        # What has a reply subject is no status. 0.1 us a message, not 0.8.
+        # A message with a reply subject is not a status. 0.1 us a message, not 0.8.
         if not simple or template is None or template.pinned or _without_reply(msgs):
             return super().receive_all(msgs, now)
         self._grace_used = False
@@ -218,7 +236,7 @@ class Fetcher(Machine):
         return self.done or self.streaming
 
     def _has_room(self, msg: Msg) -> bool:
-        """D-FETCH-15: whether to keep it; what no pull has asked for is dropped and reported."""
+        """Return whether to keep it; messages that were not requested are dropped (D-FETCH-15)."""
         room = self._room > 0
         if room and self._bytes_room is not None:
             self._bytes_room -= counted_size(msg, False)
@@ -227,7 +245,7 @@ class Fetcher(Machine):
             self._room -= 1
         else:
             self.dropped += 1
-            self.dropping.append(self)
+            self.drop()
         return room
 
     def _book(self, msg: Msg, now: float) -> None:
@@ -261,7 +279,7 @@ class Fetcher(Machine):
 
     def _got_message(self, now: float) -> None:
         if self._eager:
-            self._probe = b""  # an answer to it would not be behind this message
+            self._probe = b""  # its answer would not be sent after this message
             self._quiet_at = now + QUIET
         self._heard(now)
 
@@ -269,7 +287,7 @@ class Fetcher(Machine):
         """Restart the heartbeat's time: something arrived, or may arrive from now on."""
         assert self._template is not None
         heartbeat = self._template.heartbeat
-        # FETCH-6: silence is no news without a connection.
+        # FETCH-6: silence means nothing without a connection.
         self._silent_at = now + 2 * heartbeat if heartbeat and self._online else None
         if self._eager and self._online and not self._template.expires and not self._probe:
             self._quiet_at = now + QUIET
@@ -338,7 +356,7 @@ class Fetcher(Machine):
         if not self.done and self._online:
             text = "the connection was lost during the fetch from %s" % self._name
             self._finish(ConnectionLost(text), now, open=True)  # D-FETCH-7
-            self.ready.append(self)
+            self.wake()
 
     def end(self, error: NatsError | None = None) -> bool:
         if not self.done:

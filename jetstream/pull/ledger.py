@@ -1,14 +1,14 @@
-"""Pulls: what is asked of a consumer, and the ledger of what it still owes.
+"""Pulls: requests to a consumer, and the ledger of what they may still deliver.
 
 Every pull has a reply subject of its own, `<inbox>.<token>` under one wildcard subscription, so
 each status names its pull. Messages do not: they arrive under the subject of the stream, and with
 two pulls open the server serves both in turn. So messages are booked on the oldest open pull, and a
-status that tells what its pull will not bring corrects the others: the sum is always right. Only a
-change of leader does not tell; it ends all pulls.
+status that reports what its pull will not deliver corrects the others: the sum is always right.
+Only a change of leader does not report it; it ends all pulls.
 
-A pull is closed once. It closes when its messages or bytes have come, by our own counting, for the
-server says nothing then; by its status; or when that is overdue. A second status, or one for a pull
-that was given up, changes nothing.
+A pull is closed once: when its messages or bytes have arrived, which the client counts because the
+server sends no status then; by its status; or when that is overdue. A second status, or one for a
+pull that was abandoned, changes nothing.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ if TYPE_CHECKING:
     from jetstream.machine.status import Status
     from natsproto.wire.frames import Msg
 
-# PULL-14: how much later than the server the client gives up.
+# PULL-14: how much later than at the server a pull ends at the client.
 MARGIN = 1.0
-# In byte mode the number of messages is not to be the limit (ADR-37).
+# With max_bytes, the number of messages must not be the limit (ADR-37).
 MANY = 1_000_000  # PULL-13
 _REMEMBERED = 16
 _PIN_ID = b"Nats-Pin-Id: "
-# The last line of the header block of whatever a pinned client gets: that name and 22 characters.
+# The last header line of each message to a pinned client: that name and 22 characters.
 _PIN_LINE = 37
 # The whole block, where there are no other headers.
 _PIN_BLOCK = 49
 
 
 class Pull(Record):
-    """A pull: what it may still bring. `bytes` stays 0 if it is not limited by bytes."""
+    """A pull, and what it may still deliver. `bytes` stays 0 if it is not limited by bytes."""
 
-    __slots__ = ("asked", "by_bytes", "bytes", "ends_at", "messages", "pin", "token")
+    __slots__ = ("by_bytes", "bytes", "ends_at", "messages", "pin", "requested", "token")
 
     def __init__(
         self, token: bytes, messages: int, max_bytes: int, ends_at: float, pin: str = ""
     ) -> None:
         self.token: bytes = token  # PULL-2
-        self.asked: tuple[int, int] = messages, max_bytes
+        self.requested: tuple[int, int] = messages, max_bytes
         self.messages: int = messages
         self.by_bytes: bool = max_bytes > 0
         self.bytes: int = max_bytes
@@ -53,7 +53,7 @@ class Pull(Record):
         self.pin: str = pin
 
     def book(self, messages: int, size: int) -> tuple[int, int]:
-        """Add to what it may bring, not below nothing; returns what was too much to take off."""
+        """Add to what it may deliver, down to 0 at least; return the part that was below 0."""
         left = min(0, self.messages + messages)
         self.messages += messages - left
         if not self.by_bytes:
@@ -68,10 +68,10 @@ class Pull(Record):
 
 
 class Ledger:
-    """The pulls of one subscription, oldest first; `open` are those that may still bring something.
+    """The pulls of one subscription, oldest first; `open` are those that may still deliver.
 
-    `_counted` are the last of those that were closed by our own counting. `late` and `late_bytes`
-    are what pulls that were given up asked for, and may have brought since.
+    `_counted` are the last ones that the client closed by counting. `late` and `late_bytes` are
+    what abandoned pulls requested, and may have delivered since.
     """
 
     __slots__ = ("_counted", "late", "late_bytes", "open")
@@ -104,7 +104,7 @@ class Ledger:
         return any(pull.token == token for pull in self.open + self._counted)
 
     def delivered(self, size: int) -> None:
-        """Book a message. One that belongs to a pull that was given up changes nothing."""
+        """Book a message. One that belongs to an abandoned pull changes nothing."""
         if self.open:
             pull = self.open[0]  # PULL-7
             _, rest = pull.book(-1, -size)
@@ -123,7 +123,7 @@ class Ledger:
                 self._count_out(pull)
 
     def ended(self, token: bytes, status: Status) -> Pull | None:
-        """Close the pull of this status; None if it is none of ours, or was closed before."""
+        """Close and return the pull of this status; None if it is unknown or already closed."""
         for pulls in (self.open, self._counted):
             for pull in pulls:
                 if pull.token == token:
@@ -136,7 +136,7 @@ class Ledger:
         if status.messages is not None:
             messages, size = status.messages, status.bytes or 0
         elif status.refused:
-            messages, size = pull.asked
+            messages, size = pull.requested
         else:
             # The leader is gone, and all pulls with it. What this one had left is not known, so
             # neither is what of the others was booked on it.
@@ -145,7 +145,7 @@ class Ledger:
         self._correct(pull.messages - messages, pull.bytes - size if pull.by_bytes else 0)
 
     def give_up(self, now: float) -> bool:
-        """Close those whose status is overdue; True if there were any."""
+        """Abandon the pulls whose status is overdue; return True if there were any."""
         left = [pull for pull in self.open if pull.ends_at > now]
         overdue = [pull for pull in self.open if pull.ends_at <= now]
         self._expect_late(overdue)
@@ -153,7 +153,7 @@ class Ledger:
         return bool(overdue)
 
     def clear(self) -> None:
-        """Give all of them up: after a reconnect or a missed heartbeat none will answer."""
+        """Abandon all pulls: after a reconnect or a missed heartbeat none is answered."""
         self._expect_late(self.open)
         self.open = []
         self._counted = []

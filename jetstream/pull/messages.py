@@ -59,8 +59,13 @@ class Messages(Iteration):
 
     @property
     def dropped(self) -> int:
-        """The number of messages dropped because no pull had asked for them, since the start."""
+        """The number of messages dropped that no pull had requested, since the start."""
         return self._consume.dropped
+
+
+def machine_of(messages: Messages) -> Consume:
+    """Return the machine, for a caller that waits for several things at once."""
+    return messages._consume  # pyright: ignore[reportPrivateUsage]
 
 
 class PullEvents(MachineEvents):

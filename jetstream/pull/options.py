@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from jetstream.api.hints import PULL
 from jetstream.schema.groups import is_group
 from jetstream.schema.types import MOST_COUNT
 from natsproto import session
+from natsproto.durations import check_seconds, to_seconds
 from natsproto.errors import InvalidValue
 from natsproto.session import check_flag
 from natsproto.wire.text import shorten
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import NotRequired
 
     from jetstream.schema.consumer_config import ConsumerConfig
+    from natsproto.durations import Seconds
 
     class ConsumeLimits(TypedDict):
         """The limits of a Consume."""
@@ -38,7 +41,6 @@ if TYPE_CHECKING:
 
 NANO = 10**9
 LONGEST_EXPIRES = 30.0
-_MOST_SECONDS = 10**9  # a generation
 SHORTEST_HEARTBEAT = 0.5
 LONGEST_HEARTBEAT = 30.0
 DEFAULT_MESSAGES = 500
@@ -66,6 +68,8 @@ def check_options(call: str, rest: PriorityOptions) -> None:
         if name not in _PRIORITY:
             known = ", ".join(_OPTIONS[call] + _PRIORITY)
             text = "%s has no option %s; it has %s" % (call, shorten(name), known)
+            if PULL.get(name) in _OPTIONS[call]:  # D-HINT-1
+                text = "%s has no option %s; use %s" % (call, shorten(name), PULL[name])
             raise InvalidValue(text, "D-PULL-15")
 
 
@@ -84,8 +88,8 @@ def next_subject(prefix: str, stream: str, name: str) -> str:
 
 def fetch_template(
     subject: str,
-    expires: float,
-    heartbeat: float | None,
+    expires: Seconds,
+    heartbeat: Seconds | None,
     no_wait: bool,
     priority: PriorityOptions,
     pinned: bool,
@@ -99,12 +103,11 @@ def fetch_template(
             raise InvalidValue(text, "PULL-5")
         fields["no_wait"] = True
         return PullTemplate(subject.encode(), fields, 0.0, 0.0, pinned)
-    check_time("expires", expires, 0.001)
-    if heartbeat is None:
-        heartbeat = _fetch_heartbeat(expires)
-    elif heartbeat:
-        check_heartbeat(heartbeat, expires, 0.001)
-    return _template(subject, fields, expires, heartbeat, pinned)
+    ends = check_time("expires", expires, 0.001)
+    beat: float = _fetch_heartbeat(ends) if heartbeat is None else to_seconds(heartbeat)
+    if heartbeat is not None and beat:
+        check_heartbeat(heartbeat, ends, 0.001)
+    return _template(subject, fields, ends, beat, pinned)
 
 
 def first_template(subject: str, expires: float, pinned: bool) -> PullTemplate:
@@ -119,18 +122,18 @@ def _fetch_heartbeat(expires: float) -> float:
 
 def consume_template(
     subject: str,
-    expires: float,
-    heartbeat: float | None,
+    expires: Seconds,
+    heartbeat: Seconds | None,
     priority: PriorityOptions,
     pinned: bool,
 ) -> PullTemplate:
     """Return the template of consume(), with heartbeats: only they reveal a silent server."""
-    check_time("expires", expires, 1.0)
+    ends = check_time("expires", expires, 1.0)
     if heartbeat is None:
-        heartbeat = min(expires / 2, LONGEST_HEARTBEAT)  # CONSUME-20
+        beat = min(ends / 2, LONGEST_HEARTBEAT)  # CONSUME-20
     else:
-        check_heartbeat(heartbeat, expires, SHORTEST_HEARTBEAT)
-    return _template(subject, _priority_fields(priority), expires, heartbeat, pinned)
+        beat = check_heartbeat(heartbeat, ends, SHORTEST_HEARTBEAT)
+    return _template(subject, _priority_fields(priority), ends, beat, pinned)
 
 
 def _template(
@@ -143,23 +146,18 @@ def _template(
     return PullTemplate(subject.encode(), fields, expires, heartbeat, pinned)
 
 
-def check_time(name: str, value: float, least: float) -> None:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not least <= value <= _MOST_SECONDS:
-        text = "%s %s is not a number of seconds from %g to %d" % (
-            name,
-            shorten(value),
-            least,
-            _MOST_SECONDS,
-        )
-        raise InvalidValue(text, "PULL-4")
+def check_time(name: str, value: Seconds, least: float) -> float:
+    """Return a duration in seconds; raise InvalidValue if it is not from `least`."""
+    return check_seconds(name, value, least, rule="PULL-4")
 
 
-def check_heartbeat(heartbeat: float, expires: float, least: float) -> None:
-    check_time("heartbeat", heartbeat, least)
-    if heartbeat > LONGEST_HEARTBEAT or heartbeat > expires / 2:
-        text = "heartbeat %g is above 30 s or above half of expires %g" % (heartbeat, expires)
+def check_heartbeat(heartbeat: Seconds, expires: float, least: float) -> float:
+    """Return a heartbeat in seconds; raise InvalidValue if it does not fit `expires`."""
+    beat = check_time("heartbeat", heartbeat, least)
+    if beat > LONGEST_HEARTBEAT or beat > expires / 2:
+        text = "heartbeat %g is above 30 s or above half of expires %g" % (beat, expires)
         raise InvalidValue(text, "PULL-5")
+    return beat
 
 
 def check_count(name: str, value: int) -> int:

@@ -3,7 +3,7 @@
 503, or another sign of absence    reported at once, then at growing intervals while it lasts
 a refusal of the consumer          likewise
 the second 503 in a row            the consumer is looked up (probe.py)
-a missed heartbeat                 likewise
+a missed heartbeat                 reported like a 503, and looked up like the second one
 not found                          the consumer is gone: `receive` returns the error
 any other answer, or none          looked up again at growing intervals while signs go on
 a message, a heartbeat, or a pull that ends as it should: all is well again
@@ -11,7 +11,7 @@ a message, a heartbeat, or a pull that ends as it should: all is well again
 
 from __future__ import annotations
 
-from jetstream.errors import ConsumerUnavailable
+from jetstream.errors import ConsumerUnavailable, HeartbeatMissed
 from jetstream.machine.probe import GONE
 
 from .pace import Pace, Repeats
@@ -79,7 +79,7 @@ class Presence:
 
     def reports(self, error: NatsError, now: float) -> bool:
         """Return True if the user is to be notified of this error now (D-CONSUME-11)."""
-        if isinstance(error, ConsumerUnavailable):
+        if isinstance(error, (ConsumerUnavailable, HeartbeatMissed)):
             self.doubted = True
             return self._absent.due(str(error), now)
         return self._refusals.due(str(error), now)

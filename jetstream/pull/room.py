@@ -1,8 +1,8 @@
-"""Room: how much a consume() may buffer, whatever a server sends.
+"""Room: how much a consume() may buffer, no matter how much a server sends.
 
-What was asked for is never above the limit. But pulls that were given up, after silence or a lost
-connection, may still be served: what they asked for is kept, too. Beyond that and some slack for
-errors in counting, messages were never asked for.
+Open pulls never request more than the limit. But the server may still serve pulls that were
+abandoned after silence or a lost connection: their messages are kept, too. Beyond that, and some
+slack for errors in counting, no pull has requested the message.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from .ledger import Ledger
 
 SLACK = 64  # messages; in bytes the limit again is enough
-MOST_LATE = 64  # so many times the limit is kept of pulls that were given up
-# How long after its `expires` a pull that was given up may still bring something.
+MOST_LATE = 64  # so many times the limit is kept from abandoned pulls
+# How long after its `expires` an abandoned pull may still deliver messages.
 LATEST = 60.0
 
 
@@ -37,7 +37,7 @@ class Room:
         return buffered <= self.most + min(late, MOST_LATE * self._limit)
 
     def pulled(self, expires: float, now: float) -> None:
-        """Note a pull, and forget those that were given up too long ago to deliver anything."""
+        """Note a pull, and forget those abandoned too long ago to deliver anything."""
         ledger = self._ledger
         if now >= self._late_until:
             ledger.late = ledger.late_bytes = 0

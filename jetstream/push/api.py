@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 class PushMessages(Iteration):
     """A push subscription: iterate it. Made by JetStream.subscribe.
 
-    The iteration ends by `unsubscribe`, `drain` or the end of the client; it raises if the server
-    says that the consumer is gone. Everything else is survived, and told by `events`.
+    The iteration ends with `unsubscribe`, `drain`, or the end of the client. It raises if the
+    server reports that the consumer was deleted. It survives everything else and reports it as one
+    of its `events`.
     """
 
     _what = "the subscription"
@@ -28,15 +29,15 @@ class PushMessages(Iteration):
     def __init__(self, session: Session, machine: Push) -> None:
         super().__init__(session, machine, machine.ack_none)
         self._push = machine
-        #: Where its messages come from.
+        #: The name of the stream.
         self.stream = ""
-        #: Its consumer; "" for an ordered one, which has one after the other.
+        #: The name of the consumer; "" for an ordered subscription, which may have several.
         self.name = ""
-        #: Of an ordered one: its consumers, and how far they have come.
+        #: The consumers of an ordered subscription, and how far they have come.
         self.cursor: Cursor | None = None
-        #: What happened: PushWarning, Gap, ConsumerSequenceReset. Iterate, or ask for the next.
+        #: PushWarning, Gap and ConsumerSequenceReset. Iterate, or await the next one.
         self.events: PushEvents = PushEvents(session, machine)
-        # PUSH-15: runs once, when nothing is to come any more and what came was taken.
+        # PUSH-15: called once, after the last message was taken.
         self.on_end: Callable[[], Awaitable[object]] | None = None
 
     @property
@@ -53,12 +54,20 @@ class PushMessages(Iteration):
             await self._finish()
         except NatsError as error:
             self._push.events.add(PushWarning(error))  # PUSH-15: no call waits for it
+            self._log()
 
     async def _finish(self) -> None:
         call = self.on_end
         self.on_end = None
         if call is not None:
             await call()
+            self._log()
+
+    def _log(self) -> None:
+        """Have the adapter log events that no input of the connection has caused."""
+        if self._push.events.reports.events:
+            self._push.wake()
+            self._session.poke(self._push)
 
 
 class PushEvents(MachineEvents):

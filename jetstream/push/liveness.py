@@ -1,7 +1,7 @@
 """LivenessProbe: check that the consumer of a push subscription exists and delivers to it.
 
-A server does not notify push subscribers that their consumer is gone: no message arrives any more,
-as if there was none to send. So the policy of the subscription (policy.py) has the consumer looked
+A server does not notify push subscribers that their consumer is gone: messages just stop,
+as if there were none to send. So the policy of the subscription (policy.py) has the consumer looked
 up when there is a reason to (JSSUB-16):
 
     idle      look                               send CONSUMER.INFO -> asking
@@ -18,8 +18,9 @@ from __future__ import annotations
 
 from jetstream.errors import ConsumerDeleted, ConsumerMoved, JetStreamNotAvailable
 from jetstream.events import PushWarning
-from jetstream.machine.base import Machine
 from jetstream.machine.probe import GONE, THERE, Probe
+from natsproto.connection.effects import Poke, Wake
+from natsproto.connection.receiver import Receiver
 from natsproto.wire.text import shorten
 
 TYPE_CHECKING: bool = False
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from .machine import Push
 
 
-class LivenessProbe(Machine):
+class LivenessProbe(Receiver):
     """Subscribed to `inbox`, for as long as the subscription that it checks.
 
     `target` is the subject of that subscription.
@@ -96,9 +97,10 @@ class LivenessProbe(Machine):
         self._rest()
         assert self._subscription is not None
         self._subscription.lose(error)
+        self.effects.append(Poke(self._subscription))
 
     def _warn(self, error: NatsError) -> None:
         subscription = self._subscription
         assert subscription is not None
         subscription.events.add(PushWarning(error))
-        subscription.ready.append(subscription)
+        self.effects.append(Wake([subscription]))

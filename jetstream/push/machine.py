@@ -12,10 +12,10 @@ The policy (machine/policy.py) decides which messages are kept, and what the los
 means: PlainPush reports it, InOrder replaces the consumer.
 
 Flow control: the server sends up to a window, then a request, and stalls until the request is
-answered. The answer says that there is room again, so it waits until the user has come that far.
-Should a request get lost, heartbeats name it; should the answer get lost, they name it still.
+answered. The answer says that there is room again, so it is sent when the user has taken all
+messages before the request. If a request or its answer gets lost, heartbeats repeat the request.
 
-Silence proves nothing if the client has not read, as in pull/consume.py: a timer that fires late
+Silence proves nothing if the client has not read, as in pull/silence.py: a timer that fires late
 gives the server one more heartbeat (D-PUSH-4).
 """
 
@@ -24,11 +24,13 @@ from __future__ import annotations
 from jetstream.api.metadata import is_number
 from jetstream.errors import ConsumerDeleted, ConsumerUnavailable, HeartbeatMissed, UnknownStatus
 from jetstream.events import PushWarning
-from jetstream.machine.base import Machine
 from jetstream.machine.policy import CONTROL, FULL, GAP, KEEP, SKIP
 from jetstream.machine.queue import MessageQueue
+from jetstream.machine.snapshot import ConsumerSnapshot, set_times
 from jetstream.machine.status import RETRY, Status
-from jetstream.pull.fetch import LATE
+from jetstream.pull.silence import LATE
+from natsproto.connection.effects import Resubscribe
+from natsproto.connection.receiver import Receiver
 
 from .policy import FLOW_CONTROL, PlainPush
 
@@ -36,6 +38,7 @@ TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from jetstream.machine.policy import Policy
     from jetstream.machine.queue import EventLog
+    from natsproto.connection.waitable import Reports
     from natsproto.errors import NatsError
     from natsproto.wire.frames import Msg
 
@@ -50,13 +53,14 @@ STALLED = b"\r\nNats-Consumer-Stalled: "
 _LONGEST_SUBJECT = 2048
 
 
-class Push(Machine):
-    """A queue that the server fills. The API takes messages with `pop`, which may order an answer.
+class Push(Receiver):
+    """A queue that the server fills. The API takes messages with `pop`, which may emit an answer.
 
-    `connected` is to be called when the consumer exists: from then on heartbeats are expected.
+    Call `connected` when the consumer exists: from then on heartbeats are expected.
     `max_messages` and `max_bytes` limit the queue; None: the default, 0: no limit. With flow
-    control the server has a limit of its own, so by default messages are not counted then.
-    `stopped`: it wants no more messages.
+    control the server has a limit of its own, so by default messages are not counted then. `name`
+    is that of the consumer and its stream, for the log.
+    `stopped`: no more messages are queued for the user.
     """
 
     def __init__(
@@ -69,6 +73,7 @@ class Push(Machine):
         ack_none: bool = False,
         max_messages: int | None = None,
         max_bytes: int | None = None,
+        name: str = "",
     ) -> None:
         super().__init__()
         if max_messages is None:
@@ -80,6 +85,9 @@ class Push(Machine):
         self.policy: Policy | PlainPush = policy or PlainPush()
         self._admit = self.policy.admit
         self.events: EventLog = self.policy.events
+        self.reports: Reports | None = self.events.reports
+        self.events.reports.source = name
+        self._name = name
         self._queue = MessageQueue()
         self._batch = self._queue.batch
         self._fresh = self._queue.fresh
@@ -103,7 +111,7 @@ class Push(Machine):
         return len(self._batch) + len(self._fresh)
 
     def pop(self, now: float) -> Msg:
-        """Remove and return the oldest message; there must be one. May order an answer."""
+        """Remove and return the oldest message; there must be one. May emit an answer."""
         msg = self._queue.pop()
         self._bytes -= msg.size
         self._taken += 1
@@ -112,7 +120,7 @@ class Push(Machine):
         return msg
 
     def poll(self) -> Msg | None:
-        """Remove and return the oldest message if that has no consequences; else None: `pop` it."""
+        """Remove and return the oldest message if that emits nothing; otherwise None: `pop` it."""
         if not self._batch or self._requests or self.ended:
             return None
         msg = self._batch.pop()
@@ -121,13 +129,13 @@ class Push(Machine):
         return msg
 
     @property
-    def unperformed(self) -> bool:
-        """Whether the connection has to look: for orders, or our leaving."""
-        return self.has_effects or (self.leaving and not self.ended)
+    def needs_poke(self) -> bool:
+        """Whether the connection has to apply effects."""
+        return bool(self.effects)
 
     @property
     def finished(self) -> bool:
-        """Whether all that was wanted was taken: there is no such limit here."""
+        """Return False: push subscriptions have no `stop_after`."""
         return False
 
     def stop(self) -> list[Msg]:
@@ -140,15 +148,36 @@ class Push(Machine):
         return rest
 
     def start_draining(self) -> None:  # PUSH-14
-        """Want no more; messages in the queue, and those on their way, can still be taken."""
+        """Stop, but let messages in the queue and those on their way be taken."""
         self.stopped = True
         self._set_deadline()
 
+    def snapshot(self, now: float) -> ConsumerSnapshot:  # D-SNAPSHOT-1
+        """Return the state of this moment."""
+        made = ConsumerSnapshot(self._name)
+        made.online = self._online
+        made.stopped = self.stopped or self.draining
+        made.ended = self.ended
+        made.error = self.error
+        made.pending = made.level = self.pending()
+        made.pending_bytes = self._bytes
+        made.received = self._taken + made.pending
+        made.dropped = self.dropped
+        made.limit = self._max_messages
+        if self._max_bytes and not made.limit:
+            made.unit, made.limit, made.level = "bytes", self._max_bytes, self._bytes
+        made.heard_ago = now - self._heard if self._heard else None
+        made.consumer = self.policy.consumer
+        silence = self._heard + self._silence + self._extra
+        set_times(made, now, silence=silence if self._watching else None)
+        set_times(made, now, recreate=self.policy.due if self._active else None)
+        return made
+
     def lose(self, error: NatsError) -> None:
-        """End because the consumer is gone; messages in the queue can still be taken."""
+        """End because the consumer was deleted; messages in the queue can still be taken."""
         if self._active:
             self._fail(error)
-            self.ready.append(self)
+            self.wake()
 
     # Inputs of the connection
 
@@ -159,7 +188,6 @@ class Push(Machine):
         self._grace_used = False
         self._answered = b""  # it may be lost with the connection
         self._set_deadline()
-        self.busy.append(self)
         if self._active:
             self.policy.connected(now)
             self._follow()
@@ -167,7 +195,7 @@ class Push(Machine):
     def disconnected(self, now: float) -> None:
         # PUSH-3: silence means nothing without a connection.
         if self.policy.disconnected(self._active):
-            self.ready.append(self)
+            self.wake()
         if self.policy.recreates:
             self._forget_requests()
         self._online = False
@@ -175,8 +203,7 @@ class Push(Machine):
 
     def end(self, error: NatsError | None = None) -> bool:
         self.policy.close()
-        if self.leaving or self.draining:
-            self._order_all()
+        self._collect_effects()
         new = super().end(error)
         self._set_deadline()
         return new
@@ -184,21 +211,21 @@ class Push(Machine):
     def receive(self, msg: Msg, now: float) -> bool:
         size = self._bytes + msg.size
         full = 0 < self._max_messages <= self.pending() or 0 < self._max_bytes < size
-        told = self.events.total
+        before = self.events.total
         verdict = self._admit(msg, not full)
         if verdict is not KEEP:
             return self._refuse(msg, verdict, now)
         self._hear(now)
         self._bytes = size
         self._fresh.append(msg)
-        return self.pending() == 1 or self.events.total > told
+        return self.pending() == 1 or self.events.total > before
 
     def receive_all(self, msgs: list[Msg], now: float) -> bool:
         # A message without headers is not a status. 0.6 us a message, not 1.8.
         size = self._bytes + sum([msg.size for msg in msgs])
         count = self.pending()
         full = 0 < self._max_messages < count + len(msgs) or 0 < self._max_bytes < size
-        told = self.events.total
+        before = self.events.total
         if full or [msg for msg in msgs if msg.raw_headers is not None]:
             return super().receive_all(msgs, now)
         if not self.policy.admit_all(msgs):
@@ -206,10 +233,10 @@ class Push(Machine):
         self._hear(now)
         self._bytes = size
         self._fresh += msgs
-        return not count or self.events.total > told
+        return not count or self.events.total > before
 
     def handle_timer(self, now: float) -> bool:
-        told = self.events.total
+        before = self.events.total
         ready = self.policy.ready
         if self._active:
             self.policy.handle_timer(now)
@@ -222,7 +249,7 @@ class Push(Machine):
             else:
                 text = "the server was silent for %.3g s" % (now - self._heard)
                 self._alarm(HeartbeatMissed(text), now)
-        return self._follow() or new or self.events.total > told
+        return self._follow() or new or self.events.total > before
 
     # The policy
 
@@ -234,7 +261,7 @@ class Push(Machine):
             return self._lose(self.policy.gap(msg), now)
         if verdict is FULL:
             self.dropped += 1
-            self.dropping.append(self)
+            self.drop()
         if verdict is SKIP or (verdict is FULL and not self.policy.recreates):
             self._hear(now)
         return False
@@ -249,7 +276,7 @@ class Push(Machine):
         return True
 
     def _lose(self, error: NatsError, now: float) -> bool:
-        """Have the policy replace the consumer, which is of no use any more; False if it cannot."""
+        """Have the policy replace the consumer, which is lost; return False if it cannot."""
         if not self._active or not self.policy.lost(error, now):
             return False
         self._forget_requests()
@@ -257,26 +284,25 @@ class Push(Machine):
         return True
 
     def _follow(self) -> bool:
-        """Do what the policy wants; True: that was the end."""
-        self._order_all()
+        """Apply the policy's effects and its error; return True if that was the end."""
+        self._collect_effects()
         error = self.policy.error
         if error is not None:
             return self._fail(error)
         self._set_deadline()
         return False
 
-    def _order_all(self) -> None:
+    def _collect_effects(self) -> None:
         effects = self.policy.take_effects()
         subject = self.policy.subject
         if subject and self.subject != subject:
             self._forget_requests()
             self.subject = subject
-            self.moving = True  # ORDPUSH-2
-        for effect in effects:
-            self.emit(*effect)
+            self.effects.append(Resubscribe())  # ORDPUSH-2
+        self.effects.extend(effects)
 
     def _forget_requests(self) -> None:
-        """D-ORDPUSH-7: flow control of an earlier consumer is not answered any more."""
+        """D-ORDPUSH-7: flow control of an earlier consumer is no longer answered."""
         self._requests = []
         self._answered = b""
 
@@ -316,9 +342,9 @@ class Push(Machine):
         if policy.recreates and not self._active:
             return False
         if not policy.ready:
-            told = self.events.total
+            before = self.events.total
             policy.receive(msg, now)
-            return self._use(now) if policy.ready else self._follow() or self.events.total > told
+            return self._use(now) if policy.ready else self._follow() or self.events.total > before
         self._hear(now)
         if not msg.status or msg.data:
             return False
@@ -338,11 +364,11 @@ class Push(Machine):
         return self._beat(int(last), now)
 
     def _beat(self, last: int, now: float) -> bool:
-        told = self.events.total
+        before = self.events.total
         missed = self.policy.heartbeat(last)
         if missed is not None:
             return self._lose(missed, now)
-        return self.events.total > told
+        return self.events.total > before
 
     def _status(self, status: Status, now: float) -> bool:  # ORDPUSH-8
         if self.policy.loses(status):

@@ -18,9 +18,11 @@ from __future__ import annotations
 from jetstream.api.metadata import read_consumer_seq
 from jetstream.events import ConsumerSequenceReset, Gap
 from jetstream.machine.policy import CONTROL, FULL, KEEP, Policy
+from natsproto.connection.effects import Poke
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
+    from natsproto.connection.effects import MachineEffect
     from natsproto.errors import NatsError
     from natsproto.wire.frames import Msg
 
@@ -36,7 +38,14 @@ class PlainPush(Policy):
     `probe_on_reconnect`: there are no heartbeats, which would show that the consumer is gone.
     """
 
-    __slots__ = ("_probe", "_probe_on_reconnect", "_queue_group", "_reconnects", "last")
+    __slots__ = (
+        "_effects",
+        "_probe",
+        "_probe_on_reconnect",
+        "_queue_group",
+        "_reconnects",
+        "last",
+    )
 
     def __init__(
         self,
@@ -51,6 +60,7 @@ class PlainPush(Policy):
         self._probe = probe
         self._probe_on_reconnect = probe_on_reconnect
         self._reconnects = False
+        self._effects: list[MachineEffect] = []
 
     def admit(self, msg: Msg, room: bool) -> str:
         if msg.raw_headers is not None and is_control(msg):
@@ -84,18 +94,28 @@ class PlainPush(Policy):
         return None
 
     def lost(self, error: NatsError, now: float) -> bool:
-        if self._probe is not None:
-            self._probe.look(now)
+        self._look(now)
         return False
 
     def connected(self, now: float) -> None:
-        if self._probe is not None and self._reconnects and self._probe_on_reconnect:
-            self._probe.look(now)
+        if self._reconnects and self._probe_on_reconnect:
+            self._look(now)
         self._reconnects = True
 
     def close(self) -> None:
         if self._probe is not None:
             self._probe.leave()
+            self._effects.append(Poke(self._probe))
+
+    def take_effects(self) -> list[MachineEffect]:
+        effects = self._effects
+        self._effects = []
+        return effects
+
+    def _look(self, now: float) -> None:
+        if self._probe is not None:
+            self._probe.look(now)
+            self._effects.append(Poke(self._probe))
 
     def _note(self, number: int, expected: int) -> None:
         """Note the consumer's sequence; `expected` was the last one if nothing was missed."""
@@ -113,7 +133,7 @@ def is_control(msg: Msg) -> bool:
     """Return whether the server itself sent this: a heartbeat, flow control or another status.
 
     PUSH-16: servers before 2.12.6 deliver stored status lines as they are. Only the reply subject
-    tells a stored message from a status.
+    distinguishes a stored message from a status.
     """
     if msg.data or not msg.status:  # PUSH-13
         return False

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from natsproto.durations import Seconds
+
     from .timestamp import Timestamp, TimestampLike
 
     DeliverPolicy: TypeAlias = Literal[
@@ -42,9 +44,9 @@ if TYPE_CHECKING:
         opt_start_seq: int
         opt_start_time: TimestampLike | None
         ack_policy: AckPolicy
-        ack_wait: float
+        ack_wait: Seconds
         max_deliver: int
-        backoff: Sequence[float]
+        backoff: Sequence[Seconds]
         filter_subject: str
         filter_subjects: list[str] | tuple[str, ...]
         replay_policy: ReplayPolicy
@@ -55,12 +57,12 @@ if TYPE_CHECKING:
         flow_control: bool
         headers_only: bool
         max_batch: int
-        max_expires: float
+        max_expires: Seconds
         max_bytes: int
         deliver_subject: str
         deliver_group: str
-        idle_heartbeat: float
-        inactive_threshold: float
+        idle_heartbeat: Seconds
+        inactive_threshold: Seconds
         num_replicas: int
         mem_storage: bool
         direct: bool
@@ -69,7 +71,7 @@ if TYPE_CHECKING:
         pause_until: TimestampLike | None
         priority_groups: list[str] | tuple[str, ...]
         priority_policy: PriorityPolicy
-        priority_timeout: float
+        priority_timeout: Seconds
 
 
 class ConsumerConfig(Fields):  # JSAPI-9

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
+    from natsproto.durations import Seconds
+
     from .stream_sources import StreamSourceDict, SubjectTransformDict
 
     Retention: TypeAlias = Literal["limits", "interest", "workqueue"]
@@ -54,7 +56,7 @@ if TYPE_CHECKING:
     class ConsumerLimitsDict(TypedDict, total=False):
         """The keywords of ConsumerLimits."""
 
-        inactive_threshold: float
+        inactive_threshold: Seconds
         max_ack_pending: int
 
     class StreamConfigDict(TypedDict, total=False):
@@ -67,14 +69,14 @@ if TYPE_CHECKING:
         max_consumers: int
         max_msgs: int
         max_bytes: int
-        max_age: float
+        max_age: Seconds
         max_msgs_per_subject: int
         max_msg_size: int
         discard: Discard
         storage: Storage
         num_replicas: int
         no_ack: bool
-        duplicate_window: float
+        duplicate_window: Seconds
         placement: Placement | PlacementDict | None
         mirror: StreamSource | StreamSourceDict | None
         sources: Sequence[StreamSource | StreamSourceDict]
@@ -91,7 +93,7 @@ if TYPE_CHECKING:
         allow_rollup_hdrs: bool
         consumer_limits: ConsumerLimits | ConsumerLimitsDict
         allow_msg_ttl: bool
-        subject_delete_marker_ttl: float
+        subject_delete_marker_ttl: Seconds
         allow_msg_counter: bool
         allow_atomic: bool
         allow_msg_schedules: bool

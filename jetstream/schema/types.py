@@ -6,6 +6,7 @@ number must fit the type that the server uses. Values from a server are only che
 
 from __future__ import annotations
 
+from natsproto.durations import in_range, to_seconds
 from natsproto.errors import InvalidValue
 from natsproto.wire.text import shorten
 
@@ -117,14 +118,12 @@ class _Duration(FieldType):
         return 0.0
 
     def check(self, value: Any) -> float:
-        # NaN and infinity are in no range, and a bool is not a number.
-        if not isinstance(value, (int, float)) or isinstance(value, bool):
-            raise TypeMismatch("is not a number of seconds")
-        if not self.least <= value <= _MOST_SECONDS:
+        seconds: float = to_seconds(value)
+        if not in_range(seconds, self.least, _MOST_SECONDS):
             raise TypeMismatch(
                 "is not a number of seconds from %d to %d" % (self.least, _MOST_SECONDS)
             )
-        return float(value)
+        return float(seconds)
 
     def decode(self, raw: Any) -> float:
         if (

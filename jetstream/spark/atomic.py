@@ -1,19 +1,20 @@
-"""delivery=atomic: batches that a stream stores whole, each with a marker that says how far it is.
+"""delivery=atomic: each batch is stored as a whole, with a marker that counts the rows so far.
 
 Every task of a write has a subject for its markers. A marker is the last message of an atomic
-batch, and tells how many rows of the task are stored. It is stored only if the one before it is
-still the last on its subject, so of all attempts at a task one at a time can write:
+batch and contains the number of rows of the task that are stored. It is stored only if the marker
+before it is still the last on its subject, so only one attempt at a task can write at a time:
 
-    an attempt begins    it reads the last marker, takes over by a marker of its own, and skips the
-                         rows that are stored, which must be those that the marker was written for
-    it goes on           each batch expects the marker of the batch before
-    it is an old one     its next batch is refused (10071): somebody took over. It fails.
-    no answer            it reads the last marker: its own means that the batch is stored, the one
-                         before that it is not, and is sent again
-    a later micro-batch  has written to this subject: it fails
+    an attempt starts    it reads the last marker, takes over by writing its own, and skips the
+                         rows that are stored, whose digest must be the one in the marker
+    it continues         each batch expects the marker of the batch before
+    it was superseded    its next batch is rejected (10071), because another attempt took over: it
+                         fails
+    no response          it reads the last marker: its own means that the batch is stored; if it is
+                         the one before, the batch is sent again
+    a later micro-batch  has written to this subject: the attempt fails
 
-No clock and no window is involved: it does not matter how much later an attempt comes, as long as
-the stream keeps the last marker.
+No clock and no window is involved: an attempt may come any time later, as long as the stream keeps
+the last marker.
 """
 
 from __future__ import annotations
@@ -34,7 +35,6 @@ from jetstream.errors import (
 )
 from jetstream.publish.atomic import BATCH_COMMIT, BATCH_ID, BATCH_SEQUENCE, MAX_BATCH
 from jetstream.publish.headers import EXPECTED_LAST_SUBJECT_SEQ
-from natsproto.connection.effects import Publish
 from natsproto.errors import (
     ConnectionLost,
     NatsError,
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from .columns import Piece
     from .options import Settings
 
-ROWS = MAX_BATCH - 1  # of a batch: the marker is one of its messages
+ROWS = MAX_BATCH - 1  # the marker is one of the messages of a batch
 _TRIES = 6
 _REST = 0.1  # before the second try; doubles
 _UNCLEAR = (TimeoutExpired, ConnectionLost, NoResponders, TooManyRequests)
@@ -69,9 +69,11 @@ class WriterFenced(JetStreamError):
 
 
 class Task(NamedTuple):
-    """A task whatever the attempt: the subject of its markers, its query ("" for none), its write.
+    """What all attempts at a task have in common.
 
-    The write is the number of a micro-batch.
+    markers  the subject of its markers
+    query    the id of the query; "" for a batch write
+    write    the number of the micro-batch; 0 for a batch write
     """
 
     markers: str
@@ -80,7 +82,7 @@ class Task(NamedTuple):
 
 
 class Marker:
-    """How far a task is: the rows that are stored, and a digest of them."""
+    """The progress of a task: the number of rows that are stored, and their digest."""
 
     def __init__(
         self, seq: int, owner: str, task: Task, rows: int = 0, digest: str | None = None
@@ -92,12 +94,13 @@ class Marker:
         self.digest = digest
 
     def encode(self) -> bytes:
+        """Return the payload of the message."""
         fields = {"owner": self.owner, "query": self.task.query, "write": self.task.write}
         return json.dumps({**fields, "rows": self.rows, "digest": self.digest}).encode()
 
     @staticmethod
     def decode(subject: str, seq: int, data: bytes, query: str) -> Marker:
-        """The marker; older versions wrote no query, so there it is taken for this one."""
+        """Return the marker in a message; `query` is for markers of older versions, without one."""
         try:
             fields: Any = json.loads(data)
             task = Task(subject, str(fields.get("query", query)), int(fields["write"]))
@@ -110,8 +113,8 @@ class Marker:
 
 
 def read_marker(stream: Stream, subject: str, query: str) -> Marker:
-    """The last marker; one that is before all others if there is none."""
-    # Markers are asked for from the leader: what a replica has may be old.
+    """Return the last marker; if there is none, one that precedes all others."""
+    # From the leader: the last marker of a replica may be an old one.
     stream.cached_info.config.allow_direct = False
     try:
         msg = retry(lambda: stream.get_msg(last_by_subject=subject))
@@ -121,7 +124,7 @@ def read_marker(stream: Stream, subject: str, query: str) -> Marker:
 
 
 class AtomicWriter:
-    """One attempt at one task: `take_over` once, `skip` what is stored, then `write` the rest."""
+    """One attempt at one task: `take_over`, `skip` the stored rows, then `write` the others."""
 
     def __init__(self, settings: Settings, task: Task) -> None:
         self._js = jetstream(settings)
@@ -135,14 +138,15 @@ class AtomicWriter:
         self._timeout = settings.seconds("requestTimeout")
         self._owner = self._session.connection.new_token()
         self._last = Marker(0, "", task)
-        self._chain = Chain()  # of the rows that are skipped or stored
-        self._skipped = self._stored = 0  # rows, so far and in all, of attempts before this one
-        self._connects = 0  # which connection it is that the batch is sent on
-        self._begun = False  # whether the stream has taken a batch
+        self._chain = Chain()  # of the rows that were skipped or stored
+        self._skipped = 0  # rows so far, of those that earlier attempts stored
+        self._stored = 0  # the number of those
+        self._connects = 0  # the number of the connection that the batch was sent on
+        self._begun = False  # whether the stream has accepted a batch
         self.tally: Tally = Tally()
 
     def take_over(self) -> int:
-        """Make this the one attempt that may write; returns how many rows are stored already."""
+        """Become the only attempt that may write; return the number of rows already stored."""
         for _ in range(_TRIES):
             last = self._read()
             self._check_owner(last)
@@ -157,7 +161,7 @@ class AtomicWriter:
                     expect_stream=self._stream.name,
                 )
             except WrongLastSequence:
-                continue  # another one was faster: what it has written is to be read
+                continue  # another attempt was faster: read its marker
             except (NoStreamResponse, PublishInDoubt, *RETRYABLE_CALLS):
                 last = self._read()
                 if last.owner != self._owner:
@@ -168,20 +172,20 @@ class AtomicWriter:
                 self._last = mine
             self._stored = self._last.rows
             return self._stored
-        raise WriterFenced("%s: too many attempts at one task take over" % self._subject)
+        raise WriterFenced("%s: too many other attempts at this task took over" % self._subject)
 
     def skip(self, pieces: list[Piece]) -> None:
-        """Rows that are stored, in order, ReplayMismatch if they are others than these."""
+        """Skip rows that are stored; raise ReplayMismatch after the last if the digest differs."""
         self._chain.add(pieces)
         self._skipped += len(pieces)
         self.tally.count_stored(len(pieces))
-        digest = self._last.digest  # None: an older version wrote it
+        digest = self._last.digest  # None in a marker of an older version
         if self._skipped == self._stored and digest not in (None, self._chain.digest()):
             text = "%s: the first %d rows of this task are not those that an earlier attempt stored"
             raise mismatch(text % (self._subject, self._skipped), self._write_id)
 
     def finish(self) -> None:
-        """All rows are there; ReplayMismatch if more are stored."""
+        """End the task; raise ReplayMismatch if an earlier attempt stored more rows."""
         if self._skipped < self._stored:
             text = "%s: this task has %d rows, and an earlier attempt stored %d"
             raise mismatch(text % (self._subject, self._skipped, self._stored), self._write_id)
@@ -191,8 +195,8 @@ class AtomicWriter:
 
     def _check_owner(self, last: Marker) -> None:
         if last.task.query != self._task.query:
-            text = "%s: its markers are of %s, and this is %s: give each write its own writeId, and"
-            text += " purge the markers of those that are over"
+            text = "%s has markers of %s, and this is %s: use another writeId for each write, and"
+            text += " purge the markers of finished ones"
             raise ReplayMismatch(text % (self._subject, _name(last.task), _name(self._task)))
         if last.task.write > self._task.write:
             raise self._fenced(last)
@@ -200,17 +204,17 @@ class AtomicWriter:
     def _fenced(self, last: Marker) -> WriterFenced:
         later = last.task.write > self._task.write
         who = "a later micro-batch" if later else "another attempt"
-        text = "%s: %s has taken over: its marker at %d, ours at %d"
+        text = "%s: %s has taken over: its marker is at %d, ours at %d"
         return WriterFenced(text % (self._subject, who, last.seq, self._last.seq))
 
     def new_id(self) -> str:
-        """For the next batch."""
+        """Return an id for the next batch."""
         return self._session.connection.new_token()
 
     def write(self, batch_id: str, pieces: list[Piece]) -> None:
-        """Store these rows, ROWS at most, made for the batch of this id; WriteFailed, WriterFenced.
+        """Store up to ROWS rows, encoded for the batch of this id; raise WriteFailed, WriterFenced.
 
-        Nothing of them is stored after WriteFailed.
+        After WriteFailed, none of them is stored.
         """
         chain = self._chain.copy()
         chain.add(pieces)
@@ -225,7 +229,7 @@ class AtomicWriter:
                 if last.owner != self._owner:
                     raise self._fenced(last) from error
                 if last.rows != self._last.rows:
-                    marker.seq = last.seq  # it is stored, only the answer was lost
+                    marker.seq = last.seq  # the batch is stored; only the response was lost
                 elif turn + 1 < _TRIES and _may_try_again(error):
                     self._rest(turn)
                     old, batch_id = batch_id, self.new_id()
@@ -248,13 +252,13 @@ class AtomicWriter:
         return WriteFailed(self._last.rows, pieces[0][0].decode(errors="replace"), error)
 
     async def _store(self, batch_id: str, pieces: list[Piece], marker: bytes) -> int:
-        """Send them as one batch; the sequence of its marker."""
+        """Send rows as one batch; return the sequence of its marker."""
         connection = self._session.connection
         port = self._port
         self._connects = connection.stats.connects
         first = self._request(*pieces[0])
         if not self._begun:
-            # Only once: a stream that takes no batches says so before anything else is sent.
+            # Only once: a stream that accepts no batches reports it before anything else is sent.
             await self._check_begin(first)
             self._begun = True
         for subject, data, block in pieces[1:]:
@@ -263,8 +267,8 @@ class AtomicWriter:
                 while connection.congested:
                     await port.wait(connection.writable)
             if not connection.online:
-                raise ConnectionLost("the connection was lost in the middle of a batch")
-            connection.send(Publish(subject, data, b"", block))
+                raise ConnectionLost("connection lost in the middle of a batch")
+            connection.send(subject, data, b"", block)
         headers = Headers()
         headers.set(BATCH_ID, batch_id)
         headers.set(BATCH_SEQUENCE, str(len(pieces) + 1))
@@ -275,7 +279,7 @@ class AtomicWriter:
         await self._check_begin(first)
         ack = read_reply(reply)
         if ack.get("batch") != batch_id or ack.get("count") != len(pieces) + 1:
-            text = "batch %s of %d messages is acknowledged as %s"
+            text = "batch %s of %d messages was acknowledged as %s"
             raise InvalidResponse(text % (batch_id, len(pieces) + 1, show(ack)))
         return int(ack["seq"])
 
@@ -288,14 +292,14 @@ class AtomicWriter:
         )
 
     async def _settle(self, request: Request) -> bytes:
-        """As Session.settle, but not beyond the connection that the batch was sent on."""
+        """Await a response like Session.settle, but fail if the batch's connection is lost."""
         connection = self._session.connection
         self._port.flush_soon()
         try:
             while not request.done:
                 await self._port.wait(request)
                 if connection.stats.connects != self._connects or not connection.online:
-                    raise ConnectionLost("the connection was lost before a batch was answered")
+                    raise ConnectionLost("connection lost before the response to a batch")
         except BaseException:
             connection.cancel(request)
             raise
@@ -307,8 +311,8 @@ class AtomicWriter:
     async def _check_begin(self, first: Request) -> None:
         answer = await self._settle(first)
         if answer:
-            read_reply(answer)  # raises, if it is a refusal
-            raise InvalidResponse("the stream did not begin a batch: %s" % shorten(answer))
+            read_reply(answer)  # raises if it is an error
+            raise InvalidResponse("stream did not start a batch: %s" % shorten(answer))
 
 
 def _name(task: Task) -> str:
@@ -316,9 +320,9 @@ def _name(task: Task) -> str:
 
 
 def _may_try_again(error: NatsError) -> bool:
-    """Whether a batch that is not stored may be the next time: not if the server refused a row."""
+    """Return whether a batch may be stored on the next try; not if the server rejected a row."""
     if isinstance(error, BatchRefused):
-        return error.err_code == _INCOMPLETE  # some of it was lost with a connection or a leader
+        return error.err_code == _INCOMPLETE  # messages were lost with a connection or a leader
     return not isinstance(error, WrongLastSequence)
 
 

@@ -15,11 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from jetstream.blocking import JetStream
 from natsproto.adapters.blocking import connect
-from natsproto.errors import InvalidValue
+from natsproto.errors import InvalidValue, PermissionDenied
+from natsproto.events import ServerError
 from natsproto.wire.text import shorten
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from natsproto.blocking import Client
+    from natsproto.connection import Connection
     from natsproto.options import OptionsDict
 
     from .options import Settings
@@ -73,6 +77,16 @@ def forget(settings: Settings) -> None:
     if kept is not None:
         with kept:
             pass
+
+
+def denied_publishes(connection: Connection) -> Iterator[PermissionDenied]:
+    """Yield the permission errors that the server has sent since the last call."""
+    event = connection.events.pop()
+    while event is not None:
+        error = event.error if isinstance(event, ServerError) else None
+        if isinstance(error, PermissionDenied):
+            yield error
+        event = connection.events.pop()
 
 
 def find_file(settings: Settings, name: str) -> str:

@@ -1,10 +1,10 @@
 """ConsumeReader: mode=consume, a durable pull consumer that others may share. At least once.
 
-The driver fetches, and partitions carry the messages to their tasks: so a task that is tried again
-has the same rows, and what is acknowledged is what was in the batch. That is done when Spark tells
-that the batch is finished: by `commit`, or by asking what follows it. Messages of a batch that was
-never finished, because the driver died, are delivered again after the consumer's ack_wait; then
-they are in another batch, or once more in the same one.
+The driver fetches the messages, and partitions carry them to their tasks. So a retried task has the
+same rows, and exactly the messages of a batch are acknowledged. That happens when Spark reports
+that the batch is finished: by `commit`, or by a request for the next offset. If the driver dies
+before, the messages are redelivered after the consumer's ack_wait; then they are in another batch,
+or again in the same one.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ if TYPE_CHECKING:
 
     from .options import Settings
 
-# What a batch has at most if the user says nothing: it goes through the driver.
+# The default limits of a batch, which has to pass through the driver.
 _MOST = 10_000
 _MOST_BYTES = 64 * 1024 * 1024
 # Fewer are not worth a task of their own.
 _LEAST = 1000
-# How long to wait for a first message, and for what others may have taken.
+# How long to wait for a first message, and for messages that other clients may have taken.
 _POLL = 1.0
 _BRIEFLY = 0.1
 
 
 class FetchedPartition(InputPartition):
-    """Messages that were fetched: subject, reply, data and headers of each."""
+    """Fetched messages: subject, reply, data and headers of each."""
 
     def __init__(self, messages: list[tuple[bytes, bytes, bytes, bytes | None]]) -> None:
         super().__init__(None)
@@ -63,7 +63,7 @@ class FetchedPartition(InputPartition):
 
 
 class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """An offset is the number of a batch; which messages it has is known to this process alone."""
+    """An offset is the number of a batch; only this process knows the messages of a batch."""
 
     def __init__(self, settings: Settings, schema: StructType) -> None:
         self.settings = settings
@@ -76,7 +76,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._batches: dict[int, list[Msg]] = {}
         self._pulls: Pulls | None = None
         self._left: int | None = None  # of AvailableNow
-        # Before 4.2 Spark does not say where a batch starts; numbers need only grow.
+        # Before 4.2 Spark does not pass the start of a batch; the numbers need only grow.
         self._number = int(time.time() * 1000)
 
     def initialOffset(self) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(self._most)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        return None  # the number of a batch is no measure of lag
+        return None  # the number of a batch does not measure the lag
 
     def prepareForTriggerAvailableNow(self) -> None:
         info = retry(self._consumer).cached_info
@@ -187,8 +187,8 @@ class ConsumeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if allowed > 0:
             # No more are delivered until some are acknowledged, which happens once per batch.
             self._most = min(self._most, allowed)
-        prefix = StreamQueries(self.settings, self.stream).api().prefix
-        return Pulls(client(self.settings), prefix, consumer)
+        api = StreamQueries(self.settings, self.stream).api()
+        return Pulls(client(self.settings), api, consumer)
 
     def _take(self, wait: float, everything: bool) -> list[Msg]:
         """Return the available messages, within the limits; wait briefly if there are none."""

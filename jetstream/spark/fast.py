@@ -1,12 +1,12 @@
-"""delivery=fast: rows by fast batches, which cost the server and the worker least.
+"""delivery=fast: rows in fast batches, which cost the server and the worker the least.
 
     all are acknowledged    counted
-    a row is refused        the task fails with the server's error, and Spark decides
-    some were lost          the batch tells how many are stored: on it goes behind them
-    the server was lost     nobody knows what is stored behind the last acknowledgement: it is sent
-                            again, and stored twice unless the rows have ids
+    a row is rejected       the task fails with the server's error, and Spark decides
+    some were lost          the batch reports how many are stored; the others are sent again
+    the server was lost     the rows after the last acknowledgment may be stored or not: they are
+                            sent again, and may be stored twice unless they have ids
 
-Each Arrow batch is a fast batch of its own: nothing is open while Spark makes the next rows.
+Each Arrow batch is a separate fast batch: none is open while Spark computes the next rows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from jetstream.publish.request import ELECTION, RETRY_WAIT, in_cluster
 from natsproto.errors import PayloadTooLarge
 from natsproto.port import run_sync
 
-from .sending import Tally, WriteFailed, complaints
+from .connect import denied_publishes
+from .sending import Tally, WriteFailed
 
 if TYPE_CHECKING:
     from jetstream.blocking import JetStream
@@ -35,16 +36,15 @@ if TYPE_CHECKING:
 
     from .columns import Piece
 
-_PATIENCE = 2.0  # seconds for tries that store nothing; in a cluster an election more
+_PATIENCE = 2.0  # seconds of tries that store nothing; in a cluster plus an election
 _DISABLED = 10205
 _PASSING = (NoStreamResponse, TooManyRequests, TemporarilyUnavailable, DuplicateInProcess)
 
 
 class FastSender:
-    """One task's rows: `send` returns when they are stored. Used as Sender is.
+    """The rows of one task: `send` returns when they are stored. Used like Sender.
 
-    Of the places in a stream the tally has only those of the last row of each batch: the server
-    tells no others.
+    The tally has the place of the last row of each batch only: the server reports no others.
     """
 
     def __init__(self, client: Client, js: JetStream, ack_timeout: float) -> None:
@@ -64,12 +64,12 @@ class FastSender:
         pass  # nothing is open between the calls
 
     def send(self, pieces: list[Piece]) -> None:
-        """Have them stored; WriteFailed if any row is refused."""
+        """Store rows; raise WriteFailed if one is rejected."""
         with self._port.lock:
             run_sync(self._send(pieces))
 
     def finish(self) -> None:
-        """They are stored already."""
+        """Do nothing: all rows are stored already."""
 
     async def _send(self, pieces: list[Piece]) -> None:
         failing_since = 0.0
@@ -89,14 +89,14 @@ class FastSender:
             await self._session.sleep(RETRY_WAIT)
 
     async def _store(self, pieces: list[Piece]) -> NatsError | None:
-        """One batch; what is stored of it is counted. The error, if it was not all."""
+        """Send one batch, count its stored rows, and return the error if some were not stored."""
         batch = self._js.fast_batch(ack_timeout=self._timeout)
         unfit: NatsError | None = None
         try:
             try:
                 await batch.add_encoded(pieces)
             except PayloadTooLarge as error:
-                unfit = error  # those before it are on their way
+                unfit = error  # the rows before it were sent
             ack = await batch.close()
         except FastBatchFailed as failure:
             self.tally.rows += failure.stored
@@ -108,17 +108,17 @@ class FastSender:
         return unfit
 
     def _check_allowed(self, pieces: list[Piece]) -> None:
-        """What may not be published is not answered: the server only complains."""
-        for error in complaints(self._session.connection):
+        """Raise if a row is not permitted: the server reports that, but does not reply."""
+        for error in denied_publishes(self._session.connection):
             for place, piece in enumerate(pieces):
                 if _subject(piece) == error.subject:
                     raise WriteFailed(self.tally.rows + place, error.subject, error)
 
 
 def _may_pass(error: NatsError) -> bool:
-    """Whether it may be another time; not if the server refused a row."""
+    """Return whether another try may succeed; not if the server rejected a row."""
     if isinstance(error, BatchRefused):
-        return error.err_code != _DISABLED  # it does not know the batch, or has too many of them
+        return error.err_code != _DISABLED  # the batch is unknown, or there are too many of them
     return isinstance(error, (FastBatchFailed, *_PASSING))
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def intersection(ours: list[str] | None, theirs: list[str]) -> list[str]:
-    """Filters for what both let pass, or a little more; none of them covers another."""
+    """Return filters for the subjects that match both, or a few more; none covers another."""
     if not ours:
         return theirs if ours is None else []
     found: list[str] = []
@@ -25,7 +25,7 @@ def intersection(ours: list[str] | None, theirs: list[str]) -> list[str]:
 
 
 def minimal(subjects: Iterable[str]) -> list[str]:
-    """Without those that another one covers: the server refuses filters that overlap."""
+    """Remove subjects that another one covers: the server rejects filters that overlap."""
     unique = list(dict.fromkeys(subjects))
     return [
         each
@@ -35,14 +35,14 @@ def minimal(subjects: Iterable[str]) -> list[str]:
 
 
 def matches_all(pattern: str, other: str) -> bool:
-    """Whether `pattern` gets everything that `other` gets."""
+    """Return whether `pattern` matches every subject that `other` matches."""
     if other.endswith(">") and not pattern.endswith(">"):
         return False
     return matches(pattern, other)
 
 
 def _overlap(one: str, other: str) -> bool:
-    """Whether some subject matches both."""
+    """Return whether some subject matches both."""
     ours, theirs = one.split("."), other.split(".")
     for mine, its in zip(ours, theirs):
         if ">" in (mine, its):

@@ -1,8 +1,8 @@
-"""How much goes into a micro-batch: the limits of the options, on several streams together.
+"""The size of a micro-batch: the limits that the options set, for several streams together.
 
 Messages are counted by their sequences, which is exact where a stream has no gaps. With filters, or
-with more gaps than messages, that would make batches with hardly a message in them, so there the
-server counts: each probe is a consumer that is made, asked what is pending for it, and deleted;
+with more gaps than messages, batches would have hardly any messages, so there the server counts:
+each probe creates a consumer, reads its number of pending messages, and deletes it, which takes
 half a millisecond.
 """
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from .options import Settings
     from .queries import StreamQueries, StreamSnapshot
 
-_PATIENCE = 900.0  # the default of maxTriggerDelay, which without a minimum means nothing
+_PATIENCE = 900.0  # the default of maxTriggerDelay, which applies only with a minimum
 _NAMES = ("maxMessagesPerTrigger", "maxBytesPerTrigger", "minMessagesPerTrigger")
 
 
 class Limits:
-    """What the options allow."""
+    """The limits of one query, and the time since it waits for its minimum."""
 
     def __init__(self, settings: Settings) -> None:
         self.most: int = settings.number("maxMessagesPerTrigger")
@@ -33,11 +33,11 @@ class Limits:
         self._may_probe = settings.text("fetchMode") == "pull"
         self._given = [name for name in _NAMES if settings.given(name)]
         self._waits_since: float | None = None
-        self._asked: tuple[dict[str, int], dict[str, int]] = {}, {}
+        self._counted: tuple[dict[str, int], dict[str, int]] = {}, {}  # begins and ends
         self._counts: dict[str, int] = {}
 
     def ignore(self) -> None:
-        """PySpark before 4.2 has no way to ask for less than everything."""
+        """Remove all limits, with a warning: PySpark before 4.2 always reads everything."""
         if self._given:
             names = ", ".join(self._given)
             warnings.warn("%s: ignored, PySpark is older than 4.2" % names, stacklevel=2)
@@ -51,13 +51,16 @@ class Limits:
         queries: dict[str, StreamQueries],
         waiting: bool,
     ) -> dict[str, int]:
-        """The ends that are allowed now: no further than `ends`; `begins` if it is to wait."""
-        if self._asked != (begins, ends):  # otherwise it waits, and is asked again and again
+        """Return the allowed ends, at most `ends`; `begins` if the query has to wait.
+
+        waiting  whether the query may wait for its minimum
+        """
+        if self._counted != (begins, ends):  # a query that waits calls this again and again
             self._counts = {
                 name: self._count(queries[name], snapshots[name], begin, ends[name])
                 for name, begin in begins.items()
             }
-            self._asked = begins, ends
+            self._counted = begins, ends
         counts = self._counts
         if waiting and self._is_too_early(sum(counts.values())):
             return begins
@@ -77,10 +80,10 @@ class Limits:
     def _count(self, queries: StreamQueries, snapshot: StreamSnapshot, begin: int, end: int) -> int:
         if begin >= end or not self._by_server(snapshot):
             return max(0, end - begin)
-        return max(0, queries.count(begin, self.filters) - self._behind(queries, end))
+        return max(0, queries.count(begin, self.filters) - self._count_from(queries, end))
 
-    def _behind(self, queries: StreamQueries, end: int) -> int:
-        return queries.count(end, self.filters)
+    def _count_from(self, queries: StreamQueries, start: int) -> int:
+        return queries.count(start, self.filters)
 
     def _is_too_early(self, count: int) -> bool:
         if not self.least or count >= self.least or not count:
@@ -97,7 +100,7 @@ class Limits:
     def _shares(
         self, counts: dict[str, int], snapshots: dict[str, StreamSnapshot]
     ) -> dict[str, int]:
-        """Of each stream so much of what is allowed in all as it has of what there is in all."""
+        """Divide the allowed messages among the streams in proportion to their counts."""
         total = sum(counts.values())
         part = 1.0
         if self.most and total > self.most:
@@ -108,7 +111,7 @@ class Limits:
                 part = min(part, self.most_bytes / size)
         if part == 1.0:
             return counts
-        # At least one of a stream that has any: otherwise nothing would ever be read.
+        # At least one of each stream that has any: otherwise it would never be read.
         return {name: max(1, int(count * part)) for name, count in counts.items()}
 
     def _end(
@@ -120,15 +123,15 @@ class Limits:
         count: int,
         wanted: int,
     ) -> int:
-        """Behind so many of the `count` messages between begin and end."""
+        """Return the sequence after `wanted` of the `count` messages between begin and end."""
         if not self._by_server(snapshot):
             return begin + wanted
-        behind = self._behind(queries, end) + count - wanted
+        left = self._count_from(queries, end) + count - wanted
         low, high = begin + 1, end
-        # The first place with no more than `behind` messages from it on.
+        # Find the first sequence from which on there are at most `left` messages.
         while low < high:
             middle = (low + high) // 2
-            if queries.count(middle, self.filters) <= behind:
+            if self._count_from(queries, middle) <= left:
                 high = middle
             else:
                 low = middle + 1
@@ -136,7 +139,7 @@ class Limits:
 
 
 def default_read_limit(settings: Settings) -> Any:
-    """What Spark hands back to latestOffset; it tells limited queries from unlimited ones."""
+    """Return the limit that Spark passes to latestOffset, unless it overrides the options."""
     from pyspark.sql.streaming.datasource import (
         ReadAllAvailable,
         ReadMaxBytes,
@@ -154,5 +157,5 @@ def default_read_limit(settings: Settings) -> Any:
 
 
 def is_unlimited(limit: Any) -> bool:
-    """ReadAllAvailable comes also if Spark overrides the options, as for Trigger.Once."""
+    """Return whether a limit is none: also if Spark overrides the options, as for Trigger.Once."""
     return type(limit).__name__ == "ReadAllAvailable"

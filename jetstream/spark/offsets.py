@@ -82,7 +82,7 @@ def planned(offset: dict[str, Any]) -> Plan | None:
 
 
 def check_version(offset: Any) -> None:
-    """Refuse an offset that a later version of this package wrote: it may mean something else."""
+    """Reject an offset that a later version of this package wrote: it may mean something else."""
     try:
         version: Any = offset.get("v", 0)
     except AttributeError:

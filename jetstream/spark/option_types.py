@@ -1,7 +1,6 @@
-"""Kinds of options: how the text of each is read.
+"""The types of options: how the text of each is parsed.
 
-`read` raises ValueError with what is wanted instead of the text, or a LocalError that says what is
-wrong with it.
+`read` raises ValueError with a description of valid texts, or a LocalError with the problem.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_LONGEST = 10**9  # seconds, a generation
+_LONGEST = 10**9  # seconds, 31 years
 _FLAGS = {"true": True, "false": False}
 _BIGINT = 2**63 - 1
 
 
 class OptionType(NamedTuple):
-    """`secret`: neither the text nor what is read from it may be shown."""
+    """A parser for the text of an option; neither the text nor the value of a secret is shown."""
 
     name: str
     read: Callable[[str], Any]
@@ -32,14 +31,14 @@ class OptionType(NamedTuple):
 
 def _text(text: str) -> str:
     if not text:
-        raise ValueError("a text that is not empty")
+        raise ValueError("a nonempty text")
     return text
 
 
 def _list(text: str) -> list[str]:
     parts = [part.strip() for part in text.split(",")]
     if "" in parts:
-        raise ValueError("names with a comma between each two")
+        raise ValueError("a list of names separated by commas")
     return parts
 
 
@@ -47,7 +46,7 @@ def _urls(text: str) -> list[str]:
     urls = _list(text)
     if any("@" in url.rpartition("://")[2].partition("/")[0] for url in urls):
         raise InvalidValue(
-            "a URL has credentials in it, and Spark shows this option in the plan of a query: use"
+            "a URL contains credentials, and Spark shows this option in the plan of a query: use"
             " options user and password, or token, whose values it hides"
         )
     return urls
@@ -78,14 +77,14 @@ def _duration(text: str) -> float:
         raise ValueError("a duration such as 30, 30s, 500ms, 5m or 1h")
     seconds = float(number) * _UNITS[unit]
     if seconds > _LONGEST:
-        raise ValueError("a duration of a lifetime or less")
+        raise ValueError("a duration of at most %d s" % _LONGEST)
     return seconds
 
 
 def _timeout(text: str) -> float:
     seconds = _duration(text)
     if not seconds:
-        raise ValueError("a time to wait for an answer: it must be more than 0")
+        raise ValueError("a timeout greater than 0")
     return seconds
 
 
@@ -99,7 +98,7 @@ def _timestamp(text: str) -> Timestamp:
 
 
 def _offsets(text: str) -> int | str | dict[str, int | str]:
-    """A place for all streams, or by stream: "earliest", "latest" or the first sequence to read."""
+    """Parse a place for all streams, or one for each: earliest, latest, or a sequence."""
     wanted = 'earliest, latest, a sequence, or JSON such as {"ORDERS": 42, "EVENTS": "latest"}'
     if not text.startswith("{"):
         return _place(text, wanted)
@@ -136,12 +135,12 @@ def _subjects(text: str) -> list[str]:
 
 def _token(text: str) -> str:
     if "." in text:
-        raise ValueError("one token of a subject, without dots")
+        raise ValueError("a single token of a subject, without dots")
     return _subject(text)
 
 
 def whole(least: int, most: int = _BIGINT) -> OptionType:
-    """A whole number in this range."""
+    """Return the type of whole numbers in this range."""
 
     def read(text: str) -> int:
         if not _is_number(text, least, most):
@@ -152,7 +151,7 @@ def whole(least: int, most: int = _BIGINT) -> OptionType:
 
 
 def choice(*names: str) -> OptionType:
-    """One of these, without case."""
+    """Return the type of these names, in upper or lower case."""
     known = {name.lower(): name for name in names}
 
     def read(text: str) -> str:
@@ -168,7 +167,7 @@ SECRET = OptionType("secret", _text, secret=True)
 FILE = OptionType("file", _text)
 NAME = OptionType("name", _name)
 NAMES = OptionType("list", _names)
-URLS = OptionType("list", _urls, secret=True)  # one that is refused may have a password in it
+URLS = OptionType("list", _urls, secret=True)  # an invalid one may contain a password
 FLAG = OptionType("true / false", _flag)
 DURATION = OptionType("duration", _duration)
 TIMEOUT = OptionType("duration", _timeout)

@@ -1,8 +1,8 @@
-"""The options of the source and the sink: one table, and the settings that are read by it.
+"""The options of the source and the sink: one table, and the settings that it parses.
 
-Spark hands over texts under names without case. What is unknown, does not apply, contradicts
-something else or is out of range is refused by name before anything is sent. What is secret does
-not show itself: not in repr, and not in the errors made here.
+Spark passes texts under names without case. An option that is unknown, does not apply, contradicts
+another, or is out of range is rejected by name before anything is sent. Secrets appear neither in
+repr nor in the errors that are raised here.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ BATCH, STREAM, WRITE = "batch read", "stream read", "write"
 READ = (BATCH, STREAM)
 EVERYWHERE = (BATCH, STREAM, WRITE)
 
-# What Spark itself adds to the options of a write.
+# Options that Spark itself adds to those of a write.
 _SPARKS_OWN = {"checkpointlocation", "queryname"}
 # Spark's asynchronous progress tracking. It does not log every micro-batch, so a restarted query
 # repeats rows under other numbers, and ids and markers would not fit.
@@ -50,7 +50,7 @@ _ASYNC = "asyncprogresstracking"
 
 
 class Option(NamedTuple):
-    """One row: `default` is a text as a user would write it, None for none."""
+    """A row of the table; `default` is a text as a user would write it, or None."""
 
     name: str
     default: str | None
@@ -68,21 +68,21 @@ OPTIONS = [
     Option("password", None, SECRET, EVERYWHERE, "with `user`"),
     Option("token", None, SECRET, EVERYWHERE, "a token"),
     Option("tls", "false", FLAG, EVERYWHERE, "no connection without TLS; implied by the others"),
-    Option("tlsFirst", "false", FLAG, EVERYWHERE, "TLS before the server says anything"),
+    Option("tlsFirst", "false", FLAG, EVERYWHERE, "TLS handshake before the server sends INFO"),
     Option("tlsCa", None, FILE, EVERYWHERE, "certificates to trust, instead of the system's"),
     Option("tlsCert", None, FILE, EVERYWHERE, "our certificate, with `tlsKey`"),
     Option("tlsKey", None, FILE, EVERYWHERE, "the key of `tlsCert`"),
     Option("inboxPrefix", "_INBOX", SUBJECT, EVERYWHERE, "first tokens of reply subjects"),
     Option("domain", None, NAME, EVERYWHERE, "a JetStream domain"),
     Option("apiPrefix", None, SUBJECT, EVERYWHERE, "instead of `$JS.API`"),
-    Option("requestTimeout", "5s", TIMEOUT, EVERYWHERE, "for each answer of the server"),
-    # What is read
+    Option("requestTimeout", "5s", TIMEOUT, EVERYWHERE, "for each response of the server"),
+    # The messages to read
     Option(
         "stream",
         None,
         NAMES,
         EVERYWHERE,
-        "one stream or several; required; writing: one, and no message may end up elsewhere",
+        "one stream or several; required; writing: one, and rows are stored in no other",
     ),
     Option("filterSubjects", None, SUBJECTS, READ, "read only these, wildcards allowed"),
     Option(
@@ -97,52 +97,58 @@ OPTIONS = [
     Option("endingOffsets", None, OFFSETS, (BATCH,), "the sequence to stop before; default latest"),
     Option("endingTimestamp", None, TIMESTAMP, (BATCH,), "only messages before that time"),
     Option("headersOnly", "false", FLAG, READ, "no payloads: `data` is null"),
-    Option("pushdown", "false", FLAG, (BATCH,), "filters narrow what is read: see *Filters*"),
-    Option("failOnDataLoss", "true", FLAG, READ, "false: warn if messages are gone, and go on"),
-    # How it is read
-    Option("minPartitions", None, whole(1, 100_000), READ, "at least so many tasks, if possible"),
-    Option("maxRecordsPerPartition", None, whole(1), READ, "sequences for one task at most"),
+    Option("pushdown", "false", FLAG, (BATCH,), "filters narrow the read: see *Filters*"),
+    Option("failOnDataLoss", "true", FLAG, READ, "false: warn if messages are gone, and continue"),
+    # How to read them
+    Option(
+        "minPartitions", None, whole(1, 100_000), READ, "the least number of tasks, if possible"
+    ),
+    Option("maxRecordsPerPartition", None, whole(1), READ, "the most sequences for one task"),
     Option("fetchMode", "pull", choice("pull", "direct"), READ, "direct: without a consumer"),
-    Option("fetchSize", "10000", whole(1, 1_000_000), READ, "messages asked for at a time"),
-    Option("arrowBatchRows", "10000", whole(1, 1_000_000), READ, "rows of an Arrow batch at most"),
+    Option("fetchSize", "10000", whole(1, 1_000_000), READ, "messages per pull"),
+    Option("arrowBatchRows", "10000", whole(1, 1_000_000), READ, "the most rows of an Arrow batch"),
     # Streaming
     Option("maxMessagesPerTrigger", None, whole(1), (STREAM,), "limit of a micro-batch"),
-    Option("maxBytesPerTrigger", None, whole(1), (STREAM,), "limit of a micro-batch, about"),
-    Option("minMessagesPerTrigger", None, whole(1), (STREAM,), "wait until there are so many"),
+    Option("maxBytesPerTrigger", None, whole(1), (STREAM,), "approximate limit of a micro-batch"),
+    Option("minMessagesPerTrigger", None, whole(1), (STREAM,), "wait until there are this many"),
     Option("maxTriggerDelay", None, DURATION, (STREAM,), "but no longer than this; default 15m"),
-    Option("mode", "sequence", choice("sequence", "consume"), (STREAM,), "how a place is kept"),
+    Option(
+        "mode", "sequence", choice("sequence", "consume"), (STREAM,), "how the position is kept"
+    ),
     Option("consumer", None, NAME, (STREAM,), "the durable pull consumer of mode=consume"),
-    Option("onCommit", "none", choice("none", "purge"), (STREAM,), "purge what is finished"),
-    # What is written
+    Option(
+        "onCommit", "none", choice("none", "purge"), (STREAM,), "purge messages of finished batches"
+    ),
+    # Writing
     Option(
         "subject",
         None,
         TEXT,
         EVERYWHERE,
-        "reading: as `filterSubjects`, but one; writing: of rows that have none in their column",
+        "reading: one subject, like `filterSubjects`; writing: for rows whose column has none",
     ),
     Option(
         "delivery",
         "dedup",
         choice("dedup", "atomic", "fast", "atLeastOnce"),
         (WRITE,),
-        "what a task that runs again does to rows that are stored",
+        "what happens to stored rows when a task runs again",
     ),
-    Option("maxInFlight", "4096", whole(1, 65_536), (WRITE,), "acknowledgements to wait for"),
+    Option("maxInFlight", "4096", whole(1, 65_536), (WRITE,), "the most unacknowledged messages"),
     Option(
         "writeId",
         None,
         TOKEN,
         (WRITE,),
-        "names a batch write, so that the same one can be repeated: see *writeId*; default: a new"
-        " name; queries are known by the id in their checkpoint as well",
+        "names a batch write, so that it can be repeated: see *writeId*; default: a new name;"
+        " queries are also identified by the id in their checkpoint",
     ),
     Option(
         "markerSubject",
         None,
         SUBJECT,
         (WRITE,),
-        "delivery=atomic: the stream takes `<markerSubject>.>`, and it is for nobody else",
+        "delivery=atomic: the stream has `<markerSubject>.>`, and nothing else is published there",
     ),
     Option(
         "minDuplicateWindow",
@@ -162,7 +168,7 @@ _APART = [  # options that exclude each other, and the reason
     ("nkeySeedFile", "token", "one kind of credentials is enough"),
     ("user", "token", "the server uses only one of them"),
     ("domain", "apiPrefix", "a domain is a prefix"),
-    ("subject", "filterSubjects", "both say what to read"),
+    ("subject", "filterSubjects", "both select the subjects to read"),
     ("startingOffsets", "startingTimestamp", "both say where to start"),
     ("endingOffsets", "endingTimestamp", "both say where to end"),
 ]

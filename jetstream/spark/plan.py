@@ -10,7 +10,7 @@ exactly as durable as its range. Changed options apply to batches that are plann
 
 `workers` is the number of cores of the driver, `least` is minPartitions and `most` is
 maxRecordsPerPartition, 0 if they were not given. `first` is where the range of each stream was cut
-from; PySpark before 4.2 does not tell a source where a batch begins, so there it is missing.
+from; PySpark before 4.2 does not pass the start of a batch, so there it is missing.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def new_plan(settings: Settings, first: dict[str, int] | None = None) -> Plan:
 
 
 def read_plan(fields: Any) -> Plan:
-    """Return the plan in an end offset; ValueError or another builtin error if it is not one."""
+    """Return the plan in an end offset; raise a built-in error such as ValueError if invalid."""
     filters = [str(each) for each in fields["filters"]]
     numbers = [fields["workers"], fields["least"], fields["most"]]
     first: dict[str, Any] = fields.get("first", {})

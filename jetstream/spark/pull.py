@@ -3,6 +3,9 @@
 The next pull is sent before the messages of the last one are processed, so that server and client
 work at the same time. A pull is limited by bytes as well as by messages: memory use must not depend
 on the size of messages.
+
+The client's Puller runs the pulls. Consumer.fetch would not do: it sends a pull and awaits it in
+one call, and creates an object for each message, which takes 3.2 us per message instead of 1.9.
 """
 
 from __future__ import annotations
@@ -12,21 +15,22 @@ from typing import TYPE_CHECKING
 
 from jetstream.api.metadata import read_metadata
 from jetstream.errors import MessagesMissed, PullRefused
-from jetstream.pull.fetch import Fetcher
+from jetstream.pull.api import Puller
 from jetstream.pull.ledger import PullTemplate
-from jetstream.pull.options import NANO, next_subject
-from natsproto.errors import PermissionDenied, RemoteError
-from natsproto.events import ServerError
+from jetstream.pull.options import NANO
+from natsproto.errors import RemoteError
 from natsproto.port import run_sync
 
 from .arrow import Rows, pulled_rows
-from .connect import client
+from .connect import client, denied_publishes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from jetstream.api.client import ApiClient
     from jetstream.blocking import Consumer
+    from jetstream.pull.fetch import Fetcher
     from natsproto.blocking import Client
     from natsproto.wire.frames import Msg
 
@@ -45,11 +49,12 @@ _SILENCE = 5.0
 class Pulls:
     """Consecutive pulls of one consumer: `request` messages, then `take` them."""
 
-    def __init__(self, client: Client, prefix: str, consumer: Consumer) -> None:
+    def __init__(self, client: Client, api: ApiClient, consumer: Consumer) -> None:
         self._port = client.port
-        self._session = client.inner.session
-        self._subject = next_subject(prefix, consumer.stream, consumer.name)
+        self._connection = client.inner.session.connection
         config = consumer.cached_info.config
+        ack_none = config.ack_policy == "none"
+        self._puller = Puller(api, consumer.stream, consumer.name, ack_none)
         # The limits of the consumer; 0: none.
         self._most = config.max_batch or 0
         self._longest = config.max_expires or 0.0
@@ -72,19 +77,10 @@ class Pulls:
         # No heartbeats, because such a pull is answered at once. But silence is detected; a single
         # large message gets more time, because it is silent until its end.
         silence = (wait + (_SILENCE if limit else _PATIENCE)) / 2
-        self._start(PullTemplate(self._subject.encode(), fields, wait, silence), count, wait)
-
-    def _start(self, template: PullTemplate, count: int, wait: float) -> None:
-        connection = self._session.connection
+        template = PullTemplate(self._puller.subject.encode(), fields, wait, silence)
         with self._port.lock:
-            fetcher = self._fetcher
-            if fetcher is None or fetcher.ended or fetcher.leaving:  # it was idle for long
-                inbox = connection.new_inbox()
-                fetcher = self._fetcher = Fetcher(inbox.encode())
-                connection.subscribe(inbox + ".*", fetcher)
-            now = self._port.now()
-            fetcher.start(template, count, 0, wait + _PATIENCE, now, connection.online)
-            connection.apply(fetcher)
+            begin = self._puller.begin(template, count, 0, wait + _PATIENCE, eager=False)
+            self._fetcher = run_sync(begin)
             self._port.flush_soon()
 
     def take(self) -> tuple[list[Msg], RemoteError | None]:
@@ -101,27 +97,22 @@ class Pulls:
         with self._port.lock:
             while not fetcher.done:
                 run_sync(self._port.wait(fetcher))
-                self._listen()
-        failure = fetcher.failure
+                self._check_allowed()
+            messages = fetcher.take()
+            failure = self._puller.leave(fetcher)
         assert failure is None or isinstance(failure, RemoteError)
-        return fetcher.take(), failure
+        return messages, failure
 
-    def _listen(self) -> None:
+    def _check_allowed(self) -> None:
         """Raise if the pull is not permitted: the server reports that, but does not reply."""
-        events = self._session.connection.events
-        while (event := events.pop()) is not None:
-            error = event.error if isinstance(event, ServerError) else None
-            if isinstance(error, PermissionDenied) and error.subject == self._subject:
+        for error in denied_publishes(self._connection):
+            if error.subject == self._puller.subject:
                 raise error
 
     def close(self) -> None:
         """End the subscription of the pulls."""
-        fetcher, self._fetcher = self._fetcher, None
-        if fetcher is not None:
-            with self._port.lock:
-                fetcher.leave()
-                self._session.connection.apply(fetcher)
-                self._port.flush_soon()
+        with self._port.lock:
+            self._puller.close()
 
 
 def _is_too_large(failure: RemoteError | None) -> bool:
@@ -137,7 +128,7 @@ def read_pull(
         with contextlib.suppress(RemoteError):
             consumer.delete()
         return
-    pulls = Pulls(client(settings), queries.api().prefix, consumer)
+    pulls = Pulls(client(settings), queries.api(), consumer)
     try:
         yield from _read(pulls, part, start, settings, bare)
     except RemoteError:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from jetstream.api.client import ApiClient, read_version
+from jetstream.api.client import ApiClient
 from jetstream.api.stored import get_by_api
 from jetstream.errors import ApiError, MessageNotFound, StreamNotFound
 from jetstream.schema.timestamp import Timestamp
 from natsproto.errors import InvalidValue, RemoteError
 from natsproto.port import run_sync
+from natsproto.wire.versions import read_version
 
 from .connect import client, jetstream
 from .retry import retry

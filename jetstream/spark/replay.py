@@ -23,10 +23,10 @@ from jetstream.api.client import encode_json, read_reply
 from jetstream.errors import InvalidResponse, JetStreamError, MessageNotFound
 from jetstream.publish.atomic import BATCH_ID
 from jetstream.publish.headers import MSG_ID
-from natsproto.errors import InvalidState, NoResponders, PermissionDenied
-from natsproto.events import ServerError
+from natsproto.errors import InvalidState, NoResponders
 from natsproto.wire.text import cut_middle, shorten
 
+from .connect import denied_publishes
 from .retry import RETRYABLE_CALLS
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from jetstream.api.client import ApiClient
     from jetstream.context import JetStream
-    from natsproto.connection.effects import Publish
+    from jetstream.publish.window_machine import Publication
 
     from .columns import Piece
 
@@ -73,6 +73,7 @@ class Chain:
         self._hash = hashlib.blake2b(digest_size=16)
 
     def copy(self) -> Chain:
+        """Return a chain that can be extended independently."""
         chain = Chain()
         chain._hash = self._hash.copy()
         return chain
@@ -86,12 +87,13 @@ class Chain:
         self._hash.update(b"".join(parts))
 
     def digest(self) -> str:
+        """Return the digest of the rows so far, in hexadecimal."""
         return self._hash.hexdigest()
 
 
 class _Duplicate(NamedTuple):
     row: int
-    order: Publish
+    publication: Publication
     stream: str
     seq: int
 
@@ -119,13 +121,13 @@ class Verifier:
         #: Rows that could not be compared, because the stream has removed their messages.
         self.gone: int = 0
 
-    def add(self, row: int, order: Publish, stream: str, seq: int) -> None:
+    def add(self, row: int, publication: Publication, stream: str, seq: int) -> None:
         """Compare a row with the message that the ack names, unless it has an id of its own."""
-        if self._mark in (order.block or b""):
-            self._pending.append(_Duplicate(row, order, stream, seq))
+        if self._mark in (publication.block or b""):
+            self._pending.append(_Duplicate(row, publication, stream, seq))
 
     async def verify(self) -> None:
-        """Compare the duplicates that were added; ReplayMismatch."""
+        """Compare the duplicates that were added; raise ReplayMismatch if one differs."""
         while self._pending:
             chunk = self._pending[:_CHUNK]
             for duplicate, stored in zip(chunk, await self._read(chunk)):
@@ -175,17 +177,15 @@ class Verifier:
 
     def _check_allowed(self) -> None:
         """Raise if reading is not permitted: the server reports that, but does not reply."""
-        events = self._api.session.connection.events
-        while (event := events.pop()) is not None:
-            error = event.error if isinstance(event, ServerError) else None
-            if isinstance(error, PermissionDenied) and ".STREAM.MSG.GET." in error.subject:
+        for error in denied_publishes(self._api.session.connection):
+            if ".STREAM.MSG.GET." in error.subject:
                 raise error
 
     async def _is_same(self, duplicate: _Duplicate, stored: _Stored) -> bool:
-        order = duplicate.order
-        subject = order.subject == stored.subject
-        data = order.data == stored.data
-        if _own(order.block or b"") != _own(stored.block):
+        sent = duplicate.publication
+        subject = sent.raw_subject == stored.subject
+        data = sent.data == stored.data
+        if _own(sent.block or b"") != _own(stored.block):
             return False
         if subject and data:
             return True

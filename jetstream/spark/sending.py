@@ -1,13 +1,13 @@
 """Rows through the publisher machine: a bounded window of publishes, each acknowledged.
 
     acknowledged                counted, with its stream and sequence
-    acknowledged as duplicate   counted, if what is stored is the same row (replay.py)
-    in doubt, or still being    sent again: by its id the stream knows it; without one it may be
-    stored by another attempt   stored twice, which is what at least once means
-    refused, or not permitted   the task fails with the server's error, and Spark decides
+    acknowledged as duplicate   counted, if the stored message is the same row (replay.py)
+    in doubt, or still being    sent again: the stream recognizes its id; a row without an id may
+    stored by another attempt   be stored twice, as "at least once" allows
+    rejected or not permitted   the task fails with the server's error, and Spark decides
 
-`Sender` works on the blocking adapter. It hands over to the socket what a whole batch has become,
-and waits only while the window is full.
+`Sender` works on the blocking adapter. It passes the messages of a whole batch to the socket at
+once, and waits only while the window is full.
 """
 
 from __future__ import annotations
@@ -26,29 +26,28 @@ from jetstream.publish.headers import EXPECTED_LAST_SUBJECT_SEQ, MSG_ID
 from jetstream.publish.request import ELECTION, in_cluster
 from jetstream.publish.window_machine import AckWindow, Publication
 from jetstream.schema.info import PubAck
-from natsproto.connection.effects import Publish
-from natsproto.errors import ConnectionClosed, NatsError, PermissionDenied
-from natsproto.events import ServerError
+from natsproto.errors import ConnectionClosed, NatsError
 from natsproto.port import run_sync
 from natsproto.wire.headers import Headers
 from natsproto.wire.text import shorten
 
+from .connect import denied_publishes
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from jetstream.blocking import JetStream
     from natsproto.blocking import Client
-    from natsproto.connection import Connection
 
     from .columns import Piece
     from .replay import Verifier
 
-_RETRIES = 8  # of a 503, 250 ms apart: a stream that is restored after a restart answers again
-_TRIES = 4  # of a row in doubt
+_RETRIES = 8  # after a 503, 250 ms apart: a server restores its streams after a restart
+_TRIES = 4  # for a row in doubt
 
 
 class WriteFailed(JetStreamError):
-    """A row was not stored; `row` is its number in the partition, `error` what was answered.
+    """A row was not stored; `row` is its number in the partition, `error` the reason.
 
     Rows before and after it may be stored. A task that runs again stores the others once, if the
     delivery is dedup or atomic.
@@ -67,9 +66,9 @@ class WriteFailed(JetStreamError):
 
 
 class Tally:
-    """What became of rows: how many, how many were stored before, and where they are.
+    """Counts of rows: written, and of these stored before; and their places.
 
-    `streams` has the first and the last sequence in each stream, those of duplicates included.
+    `streams` has the first and the last sequence in each stream, including duplicates.
     """
 
     def __init__(self) -> None:
@@ -78,17 +77,19 @@ class Tally:
         self.streams: dict[str, tuple[int, int]] = {}
 
     def count(self, stream: str, first: int, last: int, rows: int, duplicates: int = 0) -> None:
+        """Add rows that are stored between these sequences."""
         self.rows += rows
         self.duplicates += duplicates
         known = self.streams.get(stream, (first, last))
         self.streams[stream] = min(known[0], first), max(known[1], last)
 
     def count_stored(self, rows: int) -> None:
-        """Rows that an attempt before this one has written, nobody asks where."""
+        """Add rows that an earlier attempt stored, without their places."""
         self.rows += rows
         self.duplicates += rows
 
     def add(self, other: Tally) -> None:
+        """Add the counts of another task."""
         self.rows += other.rows
         self.duplicates += other.duplicates
         for stream, (first, last) in other.streams.items():
@@ -100,20 +101,10 @@ class Tally:
         return text % (self.rows, self.duplicates, ", ".join(places) or "nowhere")
 
 
-def complaints(connection: Connection) -> Iterator[PermissionDenied]:
-    """What the server did not let us publish, as far as it has said so since the last call."""
-    event = connection.events.pop()
-    while event is not None:
-        error = event.error if isinstance(event, ServerError) else None
-        if isinstance(error, PermissionDenied):
-            yield error
-        event = connection.events.pop()
-
-
 class Sender:
-    """One task's window: `send` returns when rows are on their way, `finish` when all are stored.
+    """The window of one task: `send` returns when the rows are sent, `finish` when all are stored.
 
-    `with` it: the subscription for the acknowledgements ends with the block.
+    A context manager: the subscription for the acknowledgments ends with the block.
     """
 
     def __init__(
@@ -130,9 +121,9 @@ class Sender:
         inbox = connection.new_inbox()
         backoff = ELECTION if in_cluster(connection) else 0.0
         self._machine = AckWindow(inbox.encode(), max_in_flight, ack_timeout, _RETRIES, backoff)
-        self._sent: deque[Publication] = deque()  # in order, from the first that is not counted yet
-        self._first = 0  # the row of that one
-        self._tries: dict[int, int] = {}  # of those in doubt, by their row
+        self._sent: deque[Publication] = deque()  # in order, from the first that is not yet counted
+        self._first = 0  # the row number of that one
+        self._tries: dict[int, int] = {}  # of the rows in doubt
         self._verifier = verifier
         self.tally: Tally = Tally()
         with self._port.lock:
@@ -149,12 +140,12 @@ class Sender:
             self._port.flush_soon()
 
     def send(self, pieces: Iterable[Piece]) -> None:
-        """Have them published; WriteFailed or ReplayMismatch for any row so far."""
+        """Publish rows; raise WriteFailed or ReplayMismatch for any row so far."""
         with self._port.lock:
             run_sync(self._send(pieces))
 
     def finish(self) -> None:
-        """Wait until every row is acknowledged; WriteFailed, ReplayMismatch."""
+        """Wait until every row is acknowledged; raise WriteFailed or ReplayMismatch."""
         with self._port.lock:
             run_sync(self._finish())
 
@@ -167,7 +158,7 @@ class Sender:
             if machine.full or machine.failed or machine.ended or connection.congested:
                 await self._room()
                 now = self._port.now()
-            publication = Publication(self._port, Publish(subject, data, b"", block))
+            publication = Publication(self._port, subject, data, block)
             sent.append(publication)
             self._submit(publication, now)
         self._port.flush_soon()
@@ -180,12 +171,17 @@ class Sender:
             connection.apply(self._machine)
         if online:
             try:
-                connection.send(publication.order)
-            except NatsError as error:  # it is too large
-                self._machine.unsent(publication.order, error)
+                connection.send(
+                    publication.raw_subject,
+                    publication.data,
+                    publication.reply,
+                    publication.block,
+                )
+            except NatsError as error:  # the row is too large
+                self._machine.reject(publication, error)
 
     async def _room(self) -> None:
-        """Wait until half of the window is free, so that many go out at a time."""
+        """Wait until half of the window is free, so that many rows are sent at a time."""
         machine = self._machine
         connection = self._connection
         most = machine.max_pending // 2 if machine.full else machine.max_pending
@@ -205,7 +201,7 @@ class Sender:
             await self._harvest()
 
     async def _look(self) -> None:
-        """See to those that failed: send again what is in doubt, raise what is refused."""
+        """Send rows in doubt again; raise WriteFailed for a row that was rejected."""
         for publication in self._machine.take_failed():
             row = self._first + self._sent.index(publication)
             error = publication.error
@@ -216,7 +212,9 @@ class Sender:
                 continue
             if not unclear or tries > _TRIES or self._machine.ended:
                 raise WriteFailed(row, publication.subject, error)
-            again = Publication(self._port, publication.order)
+            again = Publication(
+                self._port, publication.raw_subject, publication.data, publication.block
+            )
             self._sent[row - self._first] = again
             self._submit(again, self._port.now())
         self._listen()
@@ -224,25 +222,25 @@ class Sender:
             raise ConnectionClosed(self._connection.closed)
 
     def _listen(self) -> None:
-        """What may not be published is not answered: the server only complains."""
-        for error in complaints(self._connection):
+        """Raise if a row is not permitted: the server reports that, but does not reply."""
+        for error in denied_publishes(self._connection):
             for place, publication in enumerate(self._sent):
                 if publication.subject == error.subject:
                     raise WriteFailed(self._first + place, error.subject, error)
 
     async def _is_stored(self, publication: Publication) -> bool:
-        """Whether the message that breaks an expectation is this one, stored by another attempt.
+        """Return whether an expectation failed because another attempt stored this row.
 
-        A stream looks at expectations before it looks at ids. So a row that is sent again is
-        refused because of itself: then it is what follows the expected sequence.
+        A stream checks expectations before ids. So a row that is sent again fails because of its
+        own first copy, which is then the message after the expected sequence.
         """
-        headers = Headers.decode(publication.order.block or b"\r\n\r\n")
+        headers = Headers.decode(publication.block or b"\r\n\r\n")
         expected = headers.get(EXPECTED_LAST_SUBJECT_SEQ)
         if MSG_ID not in headers or not expected:
             return False
         subject = publication.subject
         stream = await self._js.stream(await self._js.stream_name_by_subject(subject))
-        stream.cached_info.config.allow_direct = False  # the leader's word: a replica may be behind
+        stream.cached_info.config.allow_direct = False  # a replica may lag
         try:
             msg = await stream.get_msg(int(expected) + 1, next_by_subject=subject)
         except MessageNotFound:
@@ -254,12 +252,12 @@ class Sender:
         return True
 
     async def _harvest(self) -> None:
-        """Count those at the front that are acknowledged, and verify those that are duplicates."""
+        """Count the first rows that are acknowledged, and verify the duplicates among them."""
         sent = self._sent
         verifier = self._verifier
         like: PubAck | None = None
         again = False
-        run: list[bytes] = []  # the sequences of those that differ in nothing else
+        run: list[bytes] = []  # the sequences of acks that are equal otherwise
         while sent and sent[0].answer is not None:
             publication = sent.popleft()
             assert publication.answer is not None
@@ -271,7 +269,7 @@ class Sender:
             run.append(digits or b"%d" % ack.seq)
             if again and verifier is not None:
                 row = self._first + len(run) - 1
-                verifier.add(row, publication.order, ack.stream, int(run[-1]))
+                verifier.add(row, publication, ack.stream, int(run[-1]))
         self._count(like, run)
         if verifier is not None:
             await verifier.verify()

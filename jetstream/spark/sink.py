@@ -1,18 +1,17 @@
-"""The sink: what Spark calls to write a DataFrame, or the micro-batches of a query.
+"""The sink: the writers that Spark calls for a DataFrame or for the micro-batches of a query.
 
-A writer is made on the driver, where columns and options are checked, and pickled to the tasks. A
+A writer is created on the driver, which checks columns and options, and is pickled to the tasks. A
 task that fails runs again from its first row, and a query that restarts repeats its last
-micro-batch. What that does to rows that are stored is the delivery:
+micro-batch. The delivery determines what happens to the rows that are already stored:
 
-    dedup        each row has an id, and the stream drops those that it knows (sending.py)
-    atomic       rows are skipped by what the last marker tells (atomic.py)
-
-and for both, that a repeated write has the rows that are stored is checked (replay.py).
-
+    dedup        each row has an id, and the stream drops ids that it knows (sending.py)
+    atomic       the last marker says how many rows to skip (atomic.py)
     atLeastOnce  they are stored again
-    fast         so they are, at the least cost (fast.py)
+    fast         they are stored again; costs the least (fast.py)
 
-What needs pyarrow (encoder.py) is imported by the tasks alone: see columns.py.
+With dedup and atomic, a repeated write must have the rows that are stored (replay.py).
+
+Only tasks import encoder.py, which needs pyarrow: see columns.py.
 """
 
 from __future__ import annotations
@@ -61,18 +60,19 @@ if TYPE_CHECKING:
 
 logger: logging.Logger = logging.getLogger("jetstream.spark")
 _SLOW = 0.5  # seconds from batch to batch
-_UNASKED = (  # why a stream may not be asked on the driver, though tasks may write to it
+# Errors of a lookup on the driver, after which tasks may still be able to write.
+_LOOKUP_FAILED = (
     ConnectionClosed,
     JetStreamNotAvailable,
     PermissionDenied,
     TemporarilyUnavailable,
     TimeoutExpired,
 )
-_checked: set[str] = set()  # the queries whose stream this process has looked at
+_checked: set[str] = set()  # the queries whose stream this process has checked
 
 
 class Written(WriterCommitMessage):
-    """What a task has written; `task` and whether it left markers, if the delivery is atomic."""
+    """The result of a task; with delivery=atomic also the `task`, and whether it left markers."""
 
     def __init__(self, tally: Tally, task: Task | None = None, marked: bool = False) -> None:
         self.tally = tally
@@ -84,22 +84,21 @@ class Written(WriterCommitMessage):
 
 
 class Sink:
-    """What the writers share. Picklable; in the tasks, `write` does the work."""
+    """The base of the writers. Picklable; in the tasks, `write` does the work."""
 
     def __init__(self, settings: Settings, schema: StructType, overwrite: bool) -> None:
         if overwrite:
             raise InvalidValue(
-                "a stream is appended to, never overwritten: use mode (of queries: output mode)"
-                " append"
+                "a stream cannot be overwritten: use mode append (of a query: output mode append)"
             )
         self._settings = settings
         self._types = check_columns(schema, settings)
         # The same for all attempts at the tasks of a write.
         self._write_id = settings.text("writeId") or secrets.token_hex(8)
-        self._query = ""  # the id in its checkpoint, if it is one
+        self._query = ""  # the id in its checkpoint, if a query writes
 
     def write_batches(self, batches: Iterable[pa.RecordBatch], write: int | None) -> Written:
-        """All rows of a task; `write` is the number of the micro-batch, if it is one."""
+        """Write all rows of a task; `write` is the number of the micro-batch, None for a batch."""
         context = _context()
         if "ttl" in self._types:
             info = client(self._settings).inner.session.connection.info
@@ -115,7 +114,7 @@ class Sink:
         return Written(self._send(batches, self._ids(write, partition)))
 
     def _ids(self, write: int | None, partition: int) -> str:
-        """What the ids of this task's rows begin with; "" if they get none."""
+        """Return the prefix of this task's row ids; "" if the rows get none."""
         if self._settings.text("delivery") != "dedup":
             return ""
         names = [self._write_id]
@@ -130,27 +129,27 @@ class Sink:
         encoder = Encoder(self._settings, ids)
         verifier = self._verifier(ids)
         with self._sender(verifier) as sender:
-            asked = time.monotonic()
+            requested = time.monotonic()
             for batch in batches:
-                # Nobody reads acknowledgements while Spark makes the next rows. If that takes long,
-                # as far as the first batch and the last wait tell, none are left open meanwhile.
+                # Acknowledgments are not read while Spark computes the next rows. If that may take
+                # long, judging by the time for this batch, all are awaited first.
                 first = not encoder.rows
-                slow = first or time.monotonic() - asked > _SLOW
+                slow = first or time.monotonic() - requested > _SLOW
                 pieces = encoder.encode(batch)
                 if first and verifier is not None and pieces:
-                    # Alone: of a task that has other rows than before, nothing is stored then.
+                    # Alone: if the rows of the task have changed, none of them is stored.
                     sender.send(pieces[:1])
                     sender.finish()
                     pieces = pieces[1:]
                 sender.send(pieces)
                 if slow:
                     sender.finish()
-                asked = time.monotonic()
+                requested = time.monotonic()
             sender.finish()
         if verifier is not None and verifier.gone:
             logger.warning(
-                "%d rows of %s were stored before and are not in the stream any more, so that they"
-                " are the same rows could not be verified",
+                "%d rows of %s were stored before, but the stream has removed them, so they could"
+                " not be compared",
                 verifier.gone,
                 ids,
             )
@@ -181,7 +180,7 @@ class Sink:
         for batch in batches:
             if batch.num_rows == 0:
                 continue
-            if writer is None:  # not before there is a row: an empty partition leaves no marker
+            if writer is None:  # only now: an empty partition leaves no marker
                 writer = AtomicWriter(settings, task)
                 skip = writer.take_over()
             stored = min(skip, batch.num_rows)
@@ -197,7 +196,7 @@ class Sink:
         return Written(writer.tally, task, marked=True)
 
     def end(self, messages: list[WriterCommitMessage | None], what: str) -> Tally:
-        """On the driver, when all tasks have written; only the last markers are of use then."""
+        """Finish a write on the driver: log the totals, check the partitions, purge old markers."""
         tally = Tally()
         written = [message for message in messages if isinstance(message, Written)]
         for message in written:
@@ -214,8 +213,8 @@ class Sink:
     def _check_all_covered(self, task: Task, marked: set[str]) -> None:
         """Raise ReplayMismatch if an earlier run stored rows of partitions that are empty here.
 
-        Each task looks at the rows of its own partition. Those of a partition that this run does
-        not have, or has no rows for, are in another one now, and stored a second time there.
+        Each task checks the rows of its own partition. If this run does not have a partition, or
+        has no rows for it, its rows are in another one now, and were stored there a second time.
         """
         base = task.markers.rpartition(".")[0]
         try:
@@ -223,12 +222,12 @@ class Sink:
             known = stream.info(subjects_filter=base + ".>").state.subjects
             others = [read_marker(stream, each, task.query) for each in known if each not in marked]
         except NatsError as error:
-            logger.warning("whether all partitions have their rows is not checked: %s", error)
+            logger.warning("rows of earlier runs in other partitions were not checked: %s", error)
             return
         for marker in others:
             if (marker.task.query, marker.task.write) == task[1:] and marker.rows:
                 text = "%s: an earlier run stored %d rows of a partition that has none now, so they"
-                text += " are stored twice; purge this subject to go on"
+                text += " are stored twice; purge this subject to continue"
                 where = (marker.task.markers, marker.rows)
                 raise mismatch(text % where, self._settings.text("writeId"))
 
@@ -237,8 +236,8 @@ class Sink:
             stream = jetstream(self._settings).stream("".join(self._settings.list("stream")))
             for subject in markers:
                 stream.purge(subject=subject, keep=1)
-        except NatsError as error:  # they are in nobody's way
-            logger.warning("old markers are left in the stream: %s", error)
+        except NatsError as error:  # old markers do no harm
+            logger.warning("old markers were not purged: %s", error)
 
 
 class BatchWriter(Sink, DataSourceArrowWriter):
@@ -256,7 +255,7 @@ class BatchWriter(Sink, DataSourceArrowWriter):
 
 
 class StreamWriter(Sink, DataSourceStreamWriter):
-    """Writes micro-batches by rows: all that Spark 4.0 has."""
+    """Writes micro-batches by rows, the only way of Spark 4.0."""
 
     def write(self, iterator: Iterator[Row]) -> WriterCommitMessage:
         from .encoder import to_batches
@@ -264,17 +263,18 @@ class StreamWriter(Sink, DataSourceStreamWriter):
         return self.write_micro_batch(to_batches(iterator, self._types))
 
     def write_micro_batch(self, batches: Iterable[pa.RecordBatch]) -> WriterCommitMessage:
+        """Write the rows of a task of a micro-batch, which the task's properties identify."""
         context = _context()
         query = context.getLocalProperty("sql.streaming.queryId")
         number = context.getLocalProperty("streaming.sql.batchId")
         if not query or number is None:
-            raise InvalidState("Spark does not tell the task its query and its micro-batch")
+            raise InvalidState("Spark did not pass the query id and the batch id to the task")
         self._query = query  # as it is in the checkpoint
         if not self._settings.given("writeId"):
             self._write_id = query
         if query not in _checked:
-            # In the first task of each worker: Spark makes two writers for each micro-batch on the
-            # driver, in processes of their own, and one of them only to be told of the commit.
+            # In the first task of each worker, not on the driver: there Spark creates two writers
+            # for each micro-batch, in separate processes, and one of them only for the commit.
             check_target(self._settings, self._write_id, self._types)
             _checked.add(query)
         return self.write_batches(batches, int(number))
@@ -284,10 +284,12 @@ class StreamWriter(Sink, DataSourceStreamWriter):
 
 
 def batch_writer(settings: Settings, schema: StructType, overwrite: bool) -> BatchWriter:
+    """Return the writer of a DataFrame."""
     return BatchWriter(settings, schema, overwrite)
 
 
 def stream_writer(settings: Settings, schema: StructType, overwrite: bool) -> StreamWriter:
+    """Return the writer of a query, by Arrow batches if Spark can."""
     if ARROW_QUERIES:
         from .sink_arrow import StreamArrowWriter
 
@@ -296,9 +298,10 @@ def stream_writer(settings: Settings, schema: StructType, overwrite: bool) -> St
 
 
 def check_target(settings: Settings, write_id: str, types: dict[str, str]) -> None:
-    """InvalidValue for what the stream will refuse; a warning where it may forget too early.
+    """Raise InvalidValue if the stream will reject the rows; warn if its window is too short.
 
-    Without a connection, or the permission to ask, nothing is said: a driver may have none.
+    Checks nothing without a connection, or without the permission to look up the stream: a driver
+    may have neither.
     """
     try:
         js = jetstream(settings)
@@ -317,10 +320,10 @@ def check_target(settings: Settings, write_id: str, types: dict[str, str]) -> No
             if not config.allow_atomic:
                 raise InvalidValue("delivery=atomic: stream %s does not have allow_atomic" % name)
             if js.stream_names(markers) != [name]:
-                text = "option markerSubject: stream %s does not take %s"
+                text = "option markerSubject: stream %s does not accept %s"
                 raise InvalidValue(text % (name, shorten(markers)))
-    except _UNASKED as error:
-        logger.warning("the stream cannot be asked, so nothing is checked: %s", error)
+    except _LOOKUP_FAILED as error:
+        logger.warning("the stream could not be looked up and is not checked: %s", error)
         return
     if "ttl" in types and not config.allow_msg_ttl:
         raise InvalidValue("column ttl: stream %s does not have allow_msg_ttl" % name)
@@ -331,9 +334,9 @@ def check_target(settings: Settings, write_id: str, types: dict[str, str]) -> No
 def _check_window(name: str, window: float, least: float) -> None:
     if window < least:
         logger.warning(
-            "stream %s has a duplicate_window of %g s: rows that are written again later than that,"
-            " by a task that is retried or a query that restarts, are stored twice. At least %g s"
-            " are wanted (option minDuplicateWindow); delivery=atomic needs no window",
+            "stream %s has a duplicate_window of %g s: rows that a retried task or a restarted"
+            " query writes again after that are stored twice. Use at least %g s (option"
+            " minDuplicateWindow), or delivery=atomic, which needs no window",
             name,
             window,
             least,
@@ -343,12 +346,12 @@ def _check_window(name: str, window: float, least: float) -> None:
 def _context() -> TaskContext:
     context = TaskContext.get()
     if context is None:
-        raise InvalidState("rows are written by tasks of Spark, and this is none")
+        raise InvalidState("rows can only be written in a task of Spark")
     return context
 
 
 def _parts(batch: pa.RecordBatch, most: int) -> Iterator[Any]:
-    """Slices of about the same size, so that none of them is tiny."""
+    """Yield slices of about the same size, so that none of them is tiny."""
     count = batch.num_rows
     parts = -(-count // most)
     for part in range(parts):

@@ -1,7 +1,7 @@
 """BatchReader: a stream, or a part of it, as a table.
 
 The range of sequences is fixed when Spark plans the read, so all actions on one DataFrame see the
-same rows, and a task that is tried again reads what it read before.
+same rows, and a task that is retried reads the same messages.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class BatchReader(DataSourceReader):
-    """Made on the driver, pickled to the workers."""
+    """Created on the driver, and pickled to the workers."""
 
     def __init__(self, settings: Settings, schema: StructType) -> None:
         self.settings = settings
@@ -88,22 +88,22 @@ class BatchReader(DataSourceReader):
 
 
 class PushdownReader(BatchReader):
-    """pushdown=true: reads only what the filters of the query may let pass.
+    """pushdown=true: reads only messages that may pass the filters of the query.
 
-    Not unless it is asked for. What is planned for the filters of one query is kept by Spark for
-    the frame: the next query on it, if it has no filters, reads no more than that, and so do two
-    reads of it in one query, the second of which decides (4.3; tests/spark pins it). While Spark's
-    setting is off, a reader that has this method is an error, which names the setting.
+    Off by default, because Spark keeps the plan of the first query for the DataFrame: the next
+    query on it reads no more than that, even without filters, and if one query reads it twice, the
+    filters of the second read apply to both (4.3; tests/spark pins it). Spark rejects a reader with
+    this method while its setting is off, and names the setting.
     """
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         for each in filters:
             self.narrowing.add(each)
-        return filters  # Spark applies them all the same
+        return filters  # Spark applies them as well
 
 
 def batch_reader(settings: Settings, schema: StructType) -> BatchReader:
-    """The reader for these options."""
+    """Return the reader for these options."""
     if not settings.flag("pushdown"):
         return BatchReader(settings, schema)
     if not PUSHDOWN:
@@ -114,10 +114,10 @@ def batch_reader(settings: Settings, schema: StructType) -> BatchReader:
 def read_rows(
     partition: InputPartition, settings: Settings, schema: StructType, columns: list[str]
 ) -> Iterator[Any]:
-    """The record batches of a range; nothing for what Spark makes up where there is none."""
+    """Yield the record batches of a range; none if Spark has made up the partition."""
     if isinstance(partition, Range):
         wanted = arrow_schema(schema)
-        # Nobody asks for what is in the messages: then the server need not send it.
+        # If neither column is selected, the server need not send the payloads.
         bare = settings.flag("headersOnly") or not {"data", "headers"} & set(columns)
         if settings.text("fetchMode") == "direct":
             bare = False
@@ -128,13 +128,14 @@ def read_rows(
 def starting_sequence(
     queries: StreamQueries, snapshot: StreamSnapshot, settings: Settings, default: str
 ) -> int:
-    """Where the options say to start."""
+    """Return the sequence at which the options say to start."""
     if settings.given("startingTimestamp"):
         return queries.sequence_at(settings.get("startingTimestamp"), snapshot)
     return sequence_of(place_of(settings, "startingOffsets", snapshot.name) or default, snapshot)
 
 
 def sequence_of(place: int | str, snapshot: StreamSnapshot) -> int:
+    """Return the sequence of "earliest", "latest", or a number."""
     if isinstance(place, int):
         return place
     return snapshot.first if place == "earliest" else snapshot.next

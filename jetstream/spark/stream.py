@@ -1,15 +1,16 @@
-"""StreamReader: a streaming query's view of streams, by sequence.
+"""StreamReader: the source of a streaming query, by sequence.
 
 Spark calls it in one long-lived process on the driver: initialOffset, then latestOffset, partitions
-and commit for each micro-batch. What is finished can be told in two ways only: `commit(end)`, which
-comes when the batch behind it is planned, and `start` of latestOffset, which comes even if there is
-no such batch (since 4.2). So both finalise.
+and commit for each micro-batch. It reports finished batches in two ways: by `commit(end)`, which
+comes when the following batch is planned, and by the `start` of latestOffset, which comes even if
+no batch follows (since 4.2). Both purge what is finished.
 
-Without a trigger interval Spark asks a hundred times a second. While nothing is new, an answer is
-put off until the last look at the server is some time old (0.6 s for each stream): that is all the
-load of an idle query.
+Without a trigger interval Spark calls latestOffset a hundred times a second. While there are no new
+messages, it returns only when the last lookup is 0.6 s old for each stream; these lookups are the
+only load of an idle query.
 
-PySpark 4.0 and 4.1 call latestOffset() without arguments and know no limits: all there is, then.
+PySpark 4.0 and 4.1 call latestOffset() without arguments and have no limits: a batch then has all
+messages.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ _LONGEST_WAIT = 1.0
 
 
 def stream_reader(settings: Settings, schema: StructType) -> DataSourceStreamReader:
-    """The reader for this mode."""
+    """Return the reader for this mode."""
     if settings.text("mode") == "consume":
         from .consume import ConsumeReader
 
@@ -69,7 +70,7 @@ def stream_reader(settings: Settings, schema: StructType) -> DataSourceStreamRea
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """mode=sequence. Pickled to the workers as it is made; what changes stays on the driver."""
+    """mode=sequence. Pickled to the workers when created; its state changes on the driver only."""
 
     def __init__(self, settings: Settings, schema: StructType) -> None:
         self.settings = settings
@@ -81,13 +82,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._snapshots: dict[str, StreamSnapshot] = {}
         self._looked_at = 0.0
         self._target: dict[str, StreamSnapshot] | None = None  # of AvailableNow
-        self._told: dict[str, Any] = {}  # before 4.2: the last answer
+        self._reported: dict[str, Any] = {}  # before 4.2: the last result of latestOffset
         self._purged: dict[str, int] = {}
         _check_purge(settings)
         if not LIMITED:
             self.limits.ignore()
 
-    # What Spark calls on the driver
+    # Called by Spark on the driver
 
     def initialOffset(self) -> dict[str, Any]:
         if self._initial is None:
@@ -98,7 +99,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 if start > snapshot.next:
                     text = "option startingOffsets: stream %s ends before sequence %d, not %d"
                     raise InvalidValue(text % (name, snapshot.next, start))
-                # If it is gone, the first batch says so. Before 4.2 later drivers ask this, too.
+                # If it is gone, the first batch reports it; before 4.2 restarted drivers call this.
                 places[name] = Place(start, snapshot.created)
             self._initial = initial_offset(places)
         return self._initial
@@ -118,18 +119,18 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._wait()
             end = self._next_end(begins, start, limited)
         if end is None:
-            # The first batch has an end of its own even if it is empty: see offsets.py.
+            # The end of the first batch differs from its start even if it is empty: offsets.py.
             return end_offset(begins, start, new_plan(self.settings)) if first else start
         return end
 
     def _all_there_is(self) -> dict[str, Any]:
-        """Before 4.2: also asked for before the initial offset, and never told where it starts."""
+        """Return the end of all streams, for Spark before 4.2, which may call this first."""
         plan = new_plan(self.settings)
         offset = end_offset(self._latest(), self.initialOffset(), plan)
-        if offset == self._told:
+        if offset == self._reported:
             self._wait()
             offset = end_offset(self._latest(), self.initialOffset(), plan)
-        self._told = offset
+        self._reported = offset
         return offset
 
     def _latest(self) -> Places:
@@ -141,7 +142,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _next_end(
         self, places: Places, start: dict[str, Any], limited: bool
     ) -> dict[str, Any] | None:
-        """The end of the batch that begins there; None if it is not time for one."""
+        """Return the end of the batch that starts at these places; None if it is too early."""
         snapshots = self._target or self._snapshots
         if self._target is None and (not snapshots or self._is_stale()):
             snapshots = self._take_snapshots()
@@ -160,7 +161,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return default_read_limit(self.settings)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        """For the metrics of lag: what the last look has told."""
+        """Return the end of the streams at the last lookup, for the metrics of lag."""
         if not self._snapshots:
             return None
         places = {
@@ -175,7 +176,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         ends = self._read(end)
         begins = self._check_streams(start_places(start, end))
-        # Not by the options of now: a batch that is replayed has the partitions that it had.
+        # Not the current options: a replayed batch must have the same partitions.
         plan = planned(end) or new_plan(self.settings)
         firsts: dict[str, int] = {}
         whole: list[Range] = []
@@ -188,13 +189,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 continue
             first = first_to_read(begins[name], snapshot, self.fail)
             if place.created != snapshot.created:
-                first = place.next  # it was made anew: nothing of what was to be read is there
+                first = place.next  # it was recreated: none of the messages exist anymore
             firsts[name] = first
             start_of_plan = plan.first.get(name, first)
             if start_of_plan < place.next:
                 whole.append(Range(name, start_of_plan, place.next, plan.filters, place.created))
         parts = split(whole, plan)
-        for part in parts:  # those without messages stay: the others keep their numbers
+        for part in parts:  # empty ones stay, so that the others keep their numbers
             part.start = min(part.end, max(part.start, firsts[part.stream]))
         return list(parts)
 
@@ -204,18 +205,18 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def stop(self) -> None:
         pass  # the process ends, and its connection with it
 
-    # What it calls on workers
+    # Called by Spark on workers
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         return read_rows(partition, self.settings, self.schema, self.columns)
 
-    # How it works
+    # Internals
 
     def _queries(self, stream: str) -> StreamQueries:
         return StreamQueries(self.settings, stream)
 
     def _take_snapshots(self) -> dict[str, StreamSnapshot]:
-        """Ask the server for the streams as they are now."""
+        """Look up the current state of the streams."""
         snapshots = {name: self._queries(name).snapshot() for name in self.settings.list("stream")}
         if not self._snapshots:
             for snapshot in snapshots.values():
@@ -232,7 +233,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return time.monotonic() - self._looked_at >= self._interval
 
     def _wait(self) -> None:
-        """Until it is time to look again; then look. Not for long: a query may be stopped."""
+        """Wait until the next lookup is due, and do it; not for long, as a query may be stopped."""
         rest = self._looked_at + self._interval - time.monotonic()
         if rest > 0:
             time.sleep(min(rest, _LONGEST_WAIT))
@@ -246,13 +247,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         known = self.settings.list("stream")
         if set(places) != set(known):
             raise InvalidValue(
-                "the checkpoint is for streams %s, option stream for %s: a query on other streams"
-                " needs a checkpoint of its own" % (",".join(sorted(places)), ",".join(known))
+                "checkpoint is for streams %s, option stream for %s: use another checkpoint for a"
+                " query on other streams" % (",".join(sorted(places)), ",".join(known))
             )
         return places
 
     def _finish(self, end: dict[str, Any]) -> None:
-        """Purge what the batch that ends here, and those before it, have read."""
+        """Purge the messages of the batch that ends here, and of those before it."""
         places = self._read(end)
         if self.settings.text("onCommit") != "purge":
             return
@@ -270,7 +271,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _check_start(settings: Settings) -> None:
-    """A place is a sequence, and that of a time to come is not known."""
+    """Reject a start in the future: its sequence is not known yet."""
     start: Timestamp | None = settings.get("startingTimestamp")
     if start is not None and start.ns > time.time_ns() + SKEW:
         raise InvalidValue("option startingTimestamp: %s is in the future" % start)
@@ -281,5 +282,5 @@ def _check_purge(settings: Settings) -> None:
         start = settings.get("startingOffsets")
         if start != "earliest":
             raise InvalidValue(
-                "onCommit=purge deletes all below what was read: it needs startingOffsets=earliest"
+                "onCommit=purge deletes all earlier messages: it needs startingOffsets=earliest"
             )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from jetstream.api.hints import SUBSCRIBE
 from jetstream.config import ConsumerConfig
 from jetstream.ordered.config import HEARTBEAT, ordered_push_config
+from natsproto.durations import LONGEST, in_range
 from natsproto.errors import InvalidValue
-from natsproto.session import check_count, check_flag, check_seconds
+from natsproto.hints import with_hint
+from natsproto.session import check_count, check_flag
 from natsproto.wire.subjects import check_known_name, check_new_name, check_queue, check_subscribe
 from natsproto.wire.text import shorten
 
@@ -21,7 +24,7 @@ class ConsumerOptions:
     """The part of a subscription's options that all workflows share.
 
     `given` are the names of the fields of `config` that the caller has set. The class attributes
-    are the words and the rules of the call.
+    are the names and the rules for the error messages of the call.
 
     UNUSED      fields that have no effect on the kind of consumer that the call creates, which are
                 fields of a consumer of the OTHER kind
@@ -29,7 +32,7 @@ class ConsumerOptions:
 
     CALL = "subscribe"
     KIND, OTHER = "push", "pull"
-    # D-JSSUB-4: the server would keep some of them without a word.
+    # D-JSSUB-4: the server would silently keep some of them.
     UNUSED: tuple[str, ...] = (
         "max_waiting",
         "max_batch",
@@ -51,13 +54,16 @@ class ConsumerOptions:
         config: ConsumerConfig | Mapping[str, Any] | None,
         fields: Mapping[str, Any],
     ) -> None:
+        for name in fields:
+            if name in SUBSCRIBE:
+                raise InvalidValue(with_hint("unknown option: %s", name, SUBSCRIBE), "D-HINT-1")
         self.given: list[str] = given_names(config, fields)
         self.config: ConsumerConfig = ConsumerConfig.of(config, fields)
         self.subject = subject
         self.stream = stream
 
     def _check(self) -> None:
-        """Check the place, and that no field is for the other kind of consumer."""
+        """Check subject and stream, and that no field is for the other kind of consumer."""
         if self.subject:
             check_subscribe(self.subject)
         if self.stream:
@@ -142,7 +148,7 @@ class SubscribeOptions(ConsumerOptions):
             self.name = self.durable = self.queue
 
     def _check_new(self) -> None:
-        """Reject what the server would reject, before the consumer is looked up."""
+        """Reject a configuration that the server would reject, before the consumer is looked up."""
         if not self.bind:
             self.config_for(self.name, self.target or "inbox").check()
 
@@ -165,7 +171,7 @@ class SubscribeOptions(ConsumerOptions):
 
 
 class Limits:
-    """The limits of a subscription: its queue, missed heartbeats, and what happens at its end."""
+    """The limits of a subscription: queue size, missed heartbeats, and the naks at its end."""
 
     def __init__(
         self,
@@ -175,12 +181,14 @@ class Limits:
         nak_on_exit: bool = False,
     ) -> None:
         self.nak_on_exit: bool = check_flag("nak_on_exit", nak_on_exit)
-        check_seconds("alarm_after", alarm_after)
+        if not in_range(alarm_after, 0, LONGEST):
+            text = "alarm_after %s is not a number of heartbeats" % shorten(alarm_after)
+            raise InvalidValue(text, "JSSUB-13")
+        self.alarm_after: float = alarm_after
         if alarm_after < 1:
             raise InvalidValue(
                 "alarm_after %s is less than one heartbeat" % shorten(alarm_after), "JSSUB-13"
             )
-        self.alarm_after = alarm_after
         self.max_messages: int | None = _limit("max_pending_messages", max_messages)
         self.max_bytes: int | None = _limit("max_pending_bytes", max_bytes)
 

@@ -6,8 +6,8 @@
       not found create it, unless `bind` is set; if another client was first, look again
     no name     create one, which is deleted by `unsubscribe`
 
-A fetch is one pull with both no_wait and expires. To the server that means: send the messages that
-are there now; if there are none, wait for the first. It expires shortly before the caller's
+A fetch is one pull with both no_wait and expires. The server then sends the messages that
+are available; if there are none, it waits for the first. It expires shortly before the caller's
 timeout. For one message a pull with expires alone does the same.
 """
 
@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from jetstream.api.assets import put_consumer
 from jetstream.config import ConsumerConfig
-from jetstream.consumer import Consumer
 from jetstream.errors import JetStreamNotAvailable
 from jetstream.errors.api import ConsumerExists, ConsumerNotFound, JetStreamNotEnabled
 from jetstream.machine.cleanup import clean_up, may_exist
 from jetstream.pull.ledger import MARGIN
 from jetstream.pull.options import check_count, check_time, fetch_template, first_template
+from jetstream.streams.consumer import Consumer
 from natsproto.errors import (
     ConnectionClosed,
     InvalidState,
@@ -41,10 +41,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from jetstream.api.client import ApiClient
-    from jetstream.consumer import BoundConsumer
-    from jetstream.management import StreamManager
     from jetstream.pull.messages import Batch
     from jetstream.schema.info import ConsumerInfo
+    from jetstream.streams.consumer import BoundConsumer
+    from jetstream.streams.manager import StreamManager
+    from natsproto.durations import Seconds
 
 # D-PSUB-3: fields that make a consumer a push consumer, or only apply to one.
 _PUSH_ONLY = (
@@ -141,7 +142,7 @@ async def pull_subscribe(
             raise
         return await _attach(
             streams, api, stream, wanted
-        )  # PSUB-2: it was not there when we looked
+        )  # PSUB-2: another client created it after the lookup
     except BaseException as error:
         if not wanted.name and may_exist(error):
             clean_up(api, stream, config.name)  # D-JSSUB-17
@@ -191,7 +192,7 @@ class PullSubscription:
         """Return the configuration and the state of the consumer; raise ConsumerNotFound."""
         return await self._consumer.info()
 
-    async def fetch(self, batch: int = 1, timeout: float = 5.0) -> Batch:
+    async def fetch(self, batch: int = 1, timeout: Seconds = 5.0) -> Batch:
         """Fetch up to `batch` available messages; if there are none, wait for the first.
 
         It raises TimeoutExpired if none arrives within `timeout`, as other clients do;
@@ -199,17 +200,17 @@ class PullSubscription:
         after messages arrived, the batch has them, and the `error`.
         """
         check_count("batch", batch)
-        check_time("timeout", timeout, _SHORTEST)
+        patience = check_time("timeout", timeout, _SHORTEST)
         if self.closed:
             raise InvalidState("the subscription has ended")
         session = self._session
         port = session.port
-        end = port.now() + timeout
-        expire = end - min(timeout / 10, 0.1)  # PSUB-6
+        end = port.now() + patience
+        expire = end - min(patience / 10, 0.1)  # PSUB-6
         while True:
             now = port.now()
             if expire - now < _SHORTEST:
-                raise TimeoutExpired("no message within %g s" % timeout)
+                raise TimeoutExpired("no message within %g s" % patience)
             found = await self._pull(batch, expire - now, end - now)
             if found is not None:
                 return found
@@ -241,7 +242,7 @@ class PullSubscription:
     async def unsubscribe(self) -> None:
         """End the subscription, and delete the consumer if it belongs to it.
 
-        A fetch that is waiting raises. Messages that a canceled fetch has left are naked.
+        A fetch that is waiting raises. Messages that a canceled fetch left behind get a nak.
         """
         if self.closed:
             return

@@ -24,6 +24,7 @@ from jetstream.push.liveness import LivenessProbe
 from jetstream.push.machine import Push
 from jetstream.push.policy import PlainPush
 from natsproto.errors import NatsError
+from natsproto.wire.text import shorten
 
 from .binding import bind
 
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 
     from jetstream.api.client import ApiClient
     from jetstream.config import ConsumerConfig
-    from jetstream.management import StreamManager
     from jetstream.schema.info import ConsumerInfo
+    from jetstream.streams.manager import StreamManager
 
     from .options import Limits, OrderedSubscribeOptions, SubscribeOptions
 
@@ -142,6 +143,7 @@ def _listen(
         ack_none=config.ack_policy == "none",
         max_messages=limits.max_messages,
         max_bytes=limits.max_bytes,
+        name="consumer %s of stream %s" % (shorten(name), shorten(stream)),
     )
     probe.watch(machine)
     connection.subscribe(inbox, probe)
@@ -168,8 +170,7 @@ def _deletion(
         except (ConsumerNotFound, StreamNotFound):
             pass  # already deleted
         except NatsError as error:
-            machine.events.add(
-                PushWarning(error)
-            )  # JSSUB-11: the subscription has ended all the same
+            # JSSUB-11: the subscription has ended all the same.
+            machine.events.add(PushWarning(error))
 
     return delete

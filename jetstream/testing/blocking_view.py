@@ -23,7 +23,7 @@ from natsproto.testing.blocking_view import View, add_twins, view_of, viewed
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from jetstream import JetStream
+    from jetstream import ConsumerGroups, JetStream
     from natsproto.client import Client
 
 
@@ -68,6 +68,12 @@ add_twins(
         *(kv.KeyValue, kv.KeyWatcher, kv.KeyLister, kv_watch.InitialEntries),
         *(object_store.ObjectStore, object_store.ObjectReader, object_store.ObjectWatcher),
         object_watch.InitialObjects,
+        jetstream.Advisories,
+        *(jetstream.DeadLetters, jetstream.DeadLetter),
+        jetstream.StreamSnapshot,
+        jetstream.StoredMsgs,
+        *(jetstream.ConsumerGroups, jetstream.StaticGroup, jetstream.ElasticGroup),
+        *(jetstream.GroupMember, jetstream.GroupMsg),
     ],
     _JetStreamView,
 )
@@ -82,3 +88,11 @@ def jetstream_of(client: Client, **options: Any) -> JetStream:
         js: JetStream = view_of(jetstream.blocking.JetStream(client.inner, **options))
         return js
     return jetstream.JetStream(client, **options)
+
+
+def groups_of(js: JetStream) -> ConsumerGroups:
+    """Return the consumer groups of the JetStream of a check, which may be a view."""
+    if isinstance(js, View):
+        groups: ConsumerGroups = view_of(jetstream.blocking.ConsumerGroups(js.inner))
+        return groups
+    return jetstream.ConsumerGroups(js)

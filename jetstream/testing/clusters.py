@@ -1,6 +1,6 @@
-"""Clusters for the checks of JetStream: replicated streams, their leaders, patience for elections.
+"""Clusters for the checks of JetStream: replicated streams, leaders and elections.
 
-A check that kills, stops or freezes a member has a cluster of its own. The others share a cluster
+A check that kills, stops or freezes a member has its own cluster. The others share a cluster
 and delete their streams when they end.
 """
 
@@ -9,7 +9,13 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from jetstream.errors import ApiError, JetStreamNotAvailable, NoStreamResponse, StreamNotFound
+from jetstream.errors import (
+    ApiError,
+    ConsumerUnavailable,
+    JetStreamNotAvailable,
+    NoStreamResponse,
+    StreamNotFound,
+)
 from natsproto.errors import NoResponders, TimeoutExpired
 from natsproto.testing.cluster import CATCH_UP
 
@@ -48,6 +54,16 @@ ATTEMPT = 2.0
 LONGEST = 8 * ELECTION
 
 
+_NO_ANSWER = (
+    ApiError,
+    ConsumerUnavailable,
+    JetStreamNotAvailable,
+    NoResponders,
+    NoStreamResponse,
+    TimeoutExpired,
+)
+
+
 async def answered(client: Client, call: Callable[[], Awaitable[Answer]]) -> Answer:
     """Call until the cluster answers: a leader, or storage for replicas, may still be missing."""
     answers: list[Answer] = []
@@ -55,7 +71,7 @@ async def answered(client: Client, call: Callable[[], Awaitable[Answer]]) -> Ans
     async def attempt() -> bool:
         try:
             answers.append(await call())
-        except (ApiError, TimeoutExpired, JetStreamNotAvailable, NoStreamResponse, NoResponders):
+        except _NO_ANSWER:
             return False
         return True
 

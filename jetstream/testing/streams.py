@@ -1,4 +1,4 @@
-"""Helpers for the checks of JetStream: a shared server, a stream of their own, and waiting."""
+"""Helpers for the checks of JetStream: a shared server, separate streams, and waiting."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ async def nothing_pushed(messages: PushMessages, seconds: float = 0.05) -> None:
 
 
 async def unbound(ctx: Context, js: JetStream, name: str) -> None:
-    """Wait until the server knows that this push consumer has no subscriber any more."""
+    """Wait until the server knows that this push consumer has no subscriber."""
 
     async def look() -> bool:
         return not (await js.consumer(name_of(ctx), name)).cached_info.push_bound
@@ -129,8 +129,20 @@ async def until(client: Client, look: Callable[[], Awaitable[bool]], timeout: fl
         await pause(client, 0.02)
 
 
+async def counted(ctx: Context, consumer: Consumer, pending: int) -> None:
+    """Wait until the consumer has this many messages to deliver.
+
+    A busy server acknowledges a message before its consumers have counted it.
+    """
+
+    async def look() -> bool:
+        return (await consumer.info()).num_pending == pending
+
+    await until(await ctx.client(), look)
+
+
 async def left_alone(ctx: Context, js: JetStream, stream: str) -> None:
-    """Wait until the stream has no consumers any more."""
+    """Wait until the stream has no consumers."""
 
     async def look() -> bool:
         return not await js.consumer_names(stream)

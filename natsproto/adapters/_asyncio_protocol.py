@@ -1,6 +1,6 @@
 """TransportProtocol: one transport of asyncio or uvloop.
 
-A BufferedProtocol, which reads into a buffer of 64 KiB: that halves the cost of a round trip
+A BufferedProtocol, which reads into a buffer of its own: that halves the cost of a round trip
 compared to asyncio.Protocol.
 """
 
@@ -49,7 +49,10 @@ class TransportProtocol(asyncio.BufferedProtocol):
             self.transport.abort()
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return the buffer to read into."""
+        """Return the buffer to read into, of the size that the port asks for."""
+        port = self._port
+        if port is not None and port.read_size != len(self._buffer):
+            self._buffer = memoryview(bytearray(port.read_size))
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:

@@ -13,7 +13,7 @@ import socket
 import time
 from typing import TYPE_CHECKING, Any
 
-from .driver import READ_SIZE, TRANSPORT_ERRORS, Driver, SystemRng
+from .driver import TRANSPORT_ERRORS, Driver, SystemRng
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,8 +37,10 @@ _DAY = 86400.0  # poll accepts at most 24 days
 
 def look_up(effect: Dial) -> Addresses:
     """Return the addresses to try, as from getaddrinfo, or the error. May take long."""
+    # As bytes, because for a str Python imports the codec of international names: 3.4 ms.
+    host = effect.host.encode() if effect.host.isascii() else effect.host
     try:
-        addresses = socket.getaddrinfo(effect.host, effect.port, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, effect.port, type=socket.SOCK_STREAM)
     except TRANSPORT_ERRORS as error:
         return error
     if effect.shuffle:
@@ -139,10 +141,10 @@ class SocketTransport:
         self.stage = OPEN
         return True
 
-    def receive(self) -> bytes | None:
+    def receive(self, size: int) -> bytes | None:
         """Return received data, None if there is none yet, or b"" at the end of the transport."""
         try:
-            return self._sock.recv(READ_SIZE)
+            return self._sock.recv(size)
         except self._again:
             if self.broken is not None:
                 raise OSError(str(self.broken)) from self.broken
@@ -250,7 +252,7 @@ class SocketDriver(Driver):
             if transport.secured():
                 self.on_tls()
         else:
-            data = transport.receive()
+            data = transport.receive(self.read_size)
             if data:
                 self.on_data(data)
             elif data is None:

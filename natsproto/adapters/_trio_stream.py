@@ -1,13 +1,19 @@
-"""TransportStream: one transport of trio, with a task that reads and one that writes."""
+"""TransportStream: one transport of trio, with a task that reads and one that writes.
+
+Data is sent where it is published, without waiting. The writer sends what the system did not
+accept, and what is published later in the same turn; with TLS it sends everything. A caller never
+waits for the socket, so canceling it never leaves half a frame on the wire.
+"""
 
 from __future__ import annotations
 
-from socket import SOCK_STREAM
+import socket
 from typing import TYPE_CHECKING, Any
 
 import trio
+from trio.lowlevel import Abort, wait_readable, wait_task_rescheduled, wait_writable
 
-from .driver import READ_SIZE, TRANSPORT_ERRORS, disown_socket, try_addresses
+from .driver import TRANSPORT_ERRORS, disown_socket, try_addresses
 from .tls import tls_context
 
 if TYPE_CHECKING:
@@ -19,16 +25,17 @@ if TYPE_CHECKING:
 class TransportStream:
     """One transport and its two tasks. After `detach` it reports nothing more."""
 
-    _stream: trio.abc.Stream
+    _sock: socket.socket  # without waiting; `_socket` is the same one, for trio
 
     def __init__(self, port: TrioPort) -> None:
         self._port = port
         self._scope = trio.CancelScope(shield=True)
         self._socket: trio.socket.SocketType | None = None
-        self._pieces: list[bytes] = []
-        self._filled = trio.Event()
+        self._tls: trio.SSLStream[trio.SocketStream] | None = None
+        self._unsent: list[bytes | memoryview] = []  # not accepted by the system yet
+        self._parked: trio.lowlevel.Task | None = None  # the writer, while it has nothing to do
         self._broken: BaseException | None = None  # why nothing more can be sent
-        self.idle = False  # the writer has nothing to do
+        self.idle = False  # open, and everything was sent
         self.hostname = ""  # if set, TLS is to be started
 
     def detach(self) -> None:
@@ -42,21 +49,52 @@ class TransportStream:
             disown_socket(self._socket.fileno())
 
     def _close(self) -> None:
+        self.idle = False
         if self._socket is not None:
             self._socket.close()
 
     def write(self, pieces: list[bytes]) -> None:
-        """Pass data to the writer, which must be idle."""
-        if pieces:
-            self._pieces = pieces
+        """Send data; the stream must be idle. What the system does not accept is for the writer."""
+        self._unsent += pieces
+        if self._tls is None:
+            self._send()
+        if self._unsent:
             self.idle = False
-            self._filled.set()
+            self.wake_writer()
+
+    def _send(self) -> None:
+        """Send as much as the system accepts."""
+        unsent = self._unsent
+        try:
+            while unsent:
+                size = self._sock.send(unsent[0])
+                if size == len(unsent[0]):
+                    del unsent[0]
+                else:
+                    unsent[0] = memoryview(unsent[0])[size:]
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            # The reader reports it: the server's last words may say more.
+            self._broken = error
+            self.idle = False
+            unsent.clear()
+
+    def wake_writer(self) -> bool:
+        """Wake the writer to look for work in this turn; return False if it was not waiting."""
+        task, self._parked = self._parked, None
+        if task is None:
+            return False
+        trio.lowlevel.reschedule(task)
+        return True
 
     async def run(self, effect: Dial) -> None:
         """Dial, then read and write until the transport ends or is dropped."""
         with self._scope:
             try:
-                found = await trio.socket.getaddrinfo(effect.host, effect.port, type=SOCK_STREAM)
+                found = await trio.socket.getaddrinfo(
+                    effect.host, effect.port, type=socket.SOCK_STREAM
+                )
                 await try_addresses(found, effect.shuffle, self._connect)
                 async with trio.open_nursery() as nursery:
                     self.idle = True
@@ -73,50 +111,91 @@ class TransportStream:
 
     async def _connect(self, address: Any) -> None:
         self._close()
-        self._socket = trio.socket.socket(*address[:3])
+        self._sock = socket.socket(*address[:3])
+        self._socket = trio.socket.from_stdlib_socket(self._sock)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         await self._socket.connect(address[4])
-        self._stream = trio.SocketStream(self._socket)
 
     async def _read(self) -> None:
         try:
-            while True:
+            while not self._scope.cancel_called:
                 if self.hostname:
                     await self._start_tls()
-                data = await self._stream.receive_some(READ_SIZE)
+                data = await self._receive()
                 # A read that succeeds in the turn in which it is canceled returns all the same.
                 if not data or self._scope.cancel_called:
                     return
-                self._port.on_data(bytes(data))
+                self._port.on_data(data)
         except trio.ClosedResourceError:
             pass  # detached while this task was about to run: too late to be canceled
         except trio.BrokenResourceError as error:
             self._broken = error.__cause__ or error
 
+    async def _receive(self) -> bytes:
+        if self._tls is not None:
+            return bytes(await self._tls.receive_some(self._port.read_size))
+        # Wait first: a read that has to wait would be tried twice.
+        while True:
+            await wait_readable(self._sock)
+            if self._scope.cancel_called:
+                return b""
+            try:
+                return self._sock.recv(self._port.read_size)
+            except BlockingIOError:
+                pass
+            except OSError as error:
+                raise trio.BrokenResourceError from error
+
     async def _start_tls(self) -> None:
+        assert self._socket is not None
         context = tls_context(self._port.connection.options)
         try:
-            stream = trio.SSLStream(
-                self._stream, context, server_hostname=self.hostname, https_compatible=True
+            tls = trio.SSLStream(
+                trio.SocketStream(self._socket),
+                context,
+                server_hostname=self.hostname,
+                https_compatible=True,
             )
         except ValueError as error:  # a name that no certificate can have
             raise trio.BrokenResourceError from error
         self.hostname = ""
-        await stream.do_handshake()
-        self._stream = stream
+        await tls.do_handshake()
+        self._tls = tls
         if not self._scope.cancel_called:
             self._port.on_tls()
 
     async def _write(self) -> None:
         try:
-            while True:
-                await self._filled.wait()
-                self._filled = trio.Event()
-                for piece in self._pieces:
-                    await self._stream.send_all(piece)
-                self.idle = True
-                self._port.pump()
+            while self._broken is None and not self._scope.cancel_called:
+                if self._unsent:
+                    await self._send_rest()
+                else:
+                    await self._park()
+                self._port.uncork()
         except trio.ClosedResourceError:
             pass  # as above
         except trio.BrokenResourceError as error:
-            # The reader reports it: the server's last words may say more.
             self._broken = error.__cause__ or error
+
+    async def _send_rest(self) -> None:
+        if self._tls is not None:
+            while self._unsent:
+                await self._tls.send_all(self._unsent[0])
+                del self._unsent[0]
+        else:
+            while self._unsent:
+                await wait_writable(self._sock)
+                if self._scope.cancel_called:
+                    return
+                self._send()
+        self.idle = self._broken is None
+
+    async def _park(self) -> None:
+        """Wait for `wake_writer`."""
+
+        def abort(_: object) -> Abort:
+            self._parked = None
+            return Abort.SUCCEEDED
+
+        self._parked = trio.lowlevel.current_task()
+        await wait_task_rescheduled(abort)

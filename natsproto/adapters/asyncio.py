@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from functools import partial
 from socket import SOCK_STREAM
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
@@ -27,7 +26,7 @@ from .driver import (
 from .tls import tls_context
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
 
     from typing_extensions import Unpack
 
@@ -125,22 +124,25 @@ class AsyncioPort(Driver):
         super().on_fork()
 
     async def wait(self, waitable: Waitable) -> None:
-        """Wait for a future that the waiter sets."""
-        waiter: asyncio.Future[None] = self._loop.create_future()
-        wake = partial(self._wake, waiter)
-        waitable.waiters.append(wake)
+        """Wait for a future, which `wake` sets."""
+        waiter: Any = self._loop.create_future()
+        waitable.waiters.append(waiter)
         try:
             await waiter
-        finally:
-            if wake in waitable.waiters:
-                waitable.waiters.remove(wake)
+        except BaseException:  # canceled, before or after it was woken
+            if waiter in waitable.waiters:
+                waitable.waiters.remove(waiter)
             elif not waiter.cancelled():
                 self._woken -= 1
+            raise
+        self._woken -= 1
 
-    def _wake(self, waiter: asyncio.Future[None]) -> None:
-        if not waiter.done():
-            waiter.set_result(None)
-            self._woken += 1
+    def wake(self, waiters: list[asyncio.Future[None]]) -> None:
+        """Set the futures of those who wait."""
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+                self._woken += 1
 
     async def checkpoint(self) -> None:
         """Yield to the loop when the turn is over."""
@@ -150,6 +152,10 @@ class AsyncioPort(Driver):
                 await asyncio.sleep(0)
             finally:
                 self._woken -= 1
+
+    async def run_blocking(self, work: Callable[[], Any]) -> Any:
+        """Call a function in a thread of the loop's executor."""
+        return await self._loop.run_in_executor(None, work)
 
     async def run_all(self, workers: list[Worker]) -> None:
         """Run each worker in a task."""
@@ -169,11 +175,12 @@ class AsyncioPort(Driver):
         # The first bytes after a read are sent at once. Further ones are joined and sent at the end
         # of the turn, or earlier if they are many. Only those take a callback: without one a
         # request costs 2 turns instead of 3 (-15 %).
-        self._check_loop()
         if not self._corked or self.connection.congested:
+            self._check_loop()
             self._corked = True
             self.pump()
         elif not self._uncorking:
+            self._check_loop()
             self._uncorking = True
             self._loop.call_soon(self._uncork)
 

@@ -6,9 +6,8 @@ is answered, so the server disconnects a client that is not used for minutes. Th
 that and dials again; a publish then returns when it was sent, or when the attempt to connect has
 failed. Names are looked up inside the calls as well, and timeouts do not hold during that.
 
-A client is for one thread at a time. After `os.fork()` the child has a client of its own: its next
-call connects. Ctrl-C and other exceptions of signal handlers may come at any time: the client stays
-usable.
+A client is for one thread at a time. After `os.fork()` the child makes its own connection with its
+next call. Signal handlers may raise at any time, as Ctrl-C does; the client stays usable.
 """
 
 from __future__ import annotations
@@ -65,10 +64,9 @@ def connect(
 class BlockingPort(SocketDriver):
     """Runs a connection in the caller's thread. It is also the lock around each call."""
 
-    alone = True
-
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
+        self.alone: bool = True  # no call is active, not even of another thread by mistake
         self._user = 0  # the thread that is in a call
         self._last_user = 0
         self._held = 0  # how many messages waited for a connection when the call began
@@ -88,11 +86,12 @@ class BlockingPort(SocketDriver):
             raise InvalidState(
                 "client is in use by another thread: natsproto.adapters.threads is for several"
             )
+        self._held = self.connection.held  # first: the look may find that the transport is lost
         transport = self._transport
         # If the user is still set, an exception has interrupted the very end of its last call.
         if user or transport is None or transport.stage is not OPEN or self.now() > self._look_at:
             self._look()
-        self._held = self.connection.held
+        self.alone = False
         self._user = get_ident()  # last: no exception can come between this and the call
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
@@ -103,6 +102,7 @@ class BlockingPort(SocketDriver):
             if kind is not None:
                 self._look_at = -math.inf
             self._last_user, self._user = self._user, 0
+            self.alone = True
             self._interrupts.allow()
 
     def _deliver(self) -> None:
@@ -175,6 +175,7 @@ class BlockingPort(SocketDriver):
     def on_fork(self) -> None:
         """Connect again in the child: this client is usable there."""
         self._user = self._last_user = 0
+        self.alone = True
         self._torn = False
         self.hang_up()
         self.connection.forked(self.now())

@@ -11,14 +11,18 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 from natsproto.client import Client
 from natsproto.connection import Connection
 from natsproto.connection.effects import Dial, StartTls
 from natsproto.errors import InvalidState, InvalidValue
+from natsproto.hints import OPTIONS
 from natsproto.options import Options
 from natsproto.port import run_sync
 from natsproto.wire.text import shorten
+
+from .logs import EventLogger
 
 try:
     import warnings
@@ -32,8 +36,12 @@ if TYPE_CHECKING:
     from weakref import WeakSet
 
     from natsproto.connection.servers import Rng
+    from natsproto.connection.waitable import Reports
     from natsproto.options import ServersLike
-    from natsproto.port import Port
+    from natsproto.port import PathLike, Port
+    from natsproto.trace.connection import Sink
+
+    from ._files import FileReader, FileWriter
 
     Worker: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
     #: An entry of the list that socket.getaddrinfo returns.
@@ -42,6 +50,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CANCEL_GRACE",
     "FORKED",
+    "LARGE_READ_SIZE",
     "READ_SIZE",
     "TRANSPORT_ERRORS",
     "Driver",
@@ -53,8 +62,11 @@ __all__ = [
     "try_addresses",
 ]
 
-#: How many bytes to read at a time.
+#: How many bytes to read at a time: more is slower for small messages, which then do not fit into
+#: the processor's cache until they are used.
 READ_SIZE = 64 * 1024
+#: How many while large messages arrive: fewer of them are cut in two, which costs a copy each.
+LARGE_READ_SIZE = 256 * 1024
 #: How long leaving a canceled block may take, in seconds: enough to send what it has published.
 CANCEL_GRACE = 0.5
 #: What dialing and TLS raise when they fail. A host name that cannot be encoded for DNS, or that no
@@ -65,6 +77,8 @@ FORKED = "this client belongs to the process before the fork: connect again"
 
 # For how long an iterator that finds messages keeps the loop to itself, in seconds.
 _TURN = 0.02
+# The mean size from which on messages are large, in bytes on the wire.
+_LARGE = 512
 _FILE_TYPE = 0o170000
 _REGULAR_FILE = 0o100000
 
@@ -73,7 +87,7 @@ class SystemRng:
     """Random numbers of the operating system, with the methods that a Connection needs.
 
     random.SystemRandom does the same, but MicroPython does not have it. Where `os.urandom` is
-    missing, pass a function that returns so many random bytes; they must not be predictable.
+    missing, pass a function that returns the given number of unpredictable random bytes.
     """
 
     def __init__(self, urandom: Callable[[int], bytes] | None = None) -> None:
@@ -102,6 +116,8 @@ def _no_urandom(size: int) -> bytes:
 
 
 _RNG = SystemRng()
+# MicroPython has no perf_counter.
+_ticks: Callable[[], float] = getattr(time, "perf_counter", time.time)
 
 
 def make_connection(
@@ -111,8 +127,13 @@ def make_connection(
 
     `options` are the keywords of natsproto.options.Options, except that `creds` is the path of a
     file here, and that `tls` must be a bool, None or an ssl.SSLContext (D-OPT-16). An option that
-    does not exist raises InvalidValue, with the name that was probably meant.
+    does not exist raises InvalidValue, with the name that was probably meant. `context` names a
+    file with settings, see natsproto.adapters.contexts; True means the selected one. `trace` is a
+    sink for every step of the connection, see natsproto.trace.
     """
+    if "context" in options:
+        servers, options = _add_context(servers, options)
+    options, sink = _take_trace(options)
     creds: Any = options.get("creds")
     if (isinstance(creds, str) and creds) or hasattr(creds, "__fspath__"):
         options = dict(options)
@@ -124,7 +145,37 @@ def make_connection(
         raise
     if checked.tls is not None and checked.tls is not True:
         _check_tls(checked.tls)
+    if sink is not None:
+        from natsproto.trace import TracedConnection
+
+        return TracedConnection(checked, rng=rng, sink=sink)
     return Connection(checked, rng=rng)
+
+
+def _take_trace(options: dict[str, Any]) -> tuple[dict[str, Any], Sink | None]:
+    """Return the options without `trace`, and its sink."""
+    # MicroPython has no environment. The variable is looked up here, so that the module of traces
+    # is imported only if there is one.
+    environ: dict[str, str] = getattr(os, "environ", {})
+    if "trace" not in options and not environ.get("NATSPROTO_TRACE"):
+        return options, None
+    from natsproto.trace import sink_of
+
+    options = dict(options)
+    trace = options.pop("trace", None)
+    return options, sink_of(trace)
+
+
+def _add_context(
+    servers: ServersLike, options: dict[str, Any]
+) -> tuple[ServersLike, dict[str, Any]]:
+    options = dict(options)
+    name = options.pop("context")
+    if name is None or name is False:
+        return servers, options
+    from .contexts import merge_context, read_context
+
+    return merge_context(read_context(name), servers, options)  # D-CTX-5
 
 
 def _credentials_reader(creds: str | os.PathLike[str]) -> Callable[[], str]:
@@ -151,11 +202,17 @@ def _reject_unknown(options: dict[str, Any]) -> None:
         return  # MicroPython: the TypeError has to do
     for name in options:
         if name not in known:
-            from difflib import get_close_matches
-
-            close = get_close_matches(name, known, 1)
-            hint = "; do you mean %r?" % close[0] if close else ""
+            hint = _hint(name, known)
             raise InvalidValue("option does not exist: %s%s" % (shorten(name), hint)) from None
+
+
+def _hint(name: str, known: dict[str, Any]) -> str:
+    from difflib import get_close_matches
+
+    if name in OPTIONS:  # D-HINT-1
+        return "; %s" % OPTIONS[name]
+    close = get_close_matches(name, known, 1)
+    return "; do you mean %r?" % close[0] if close else ""
 
 
 def _check_tls(tls: object) -> None:
@@ -217,8 +274,11 @@ class Driver:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
+        #: How many bytes to read next; it follows the size of the messages.
+        self.read_size: int = READ_SIZE
         self._turn_began = 0.0
         self._later: list[Callable[[], object]] = []
+        self._log = EventLogger(connection.options.name)
         _track(self)
 
     # What an adapter implements
@@ -247,6 +307,11 @@ class Driver:
         """Schedule `on_timer` for that time or earlier; a later time may be ignored."""
         raise NotImplementedError
 
+    def wake(self, waiters: list[Any]) -> None:
+        """Wake the callers that `wait` has put on the list of a waitable."""
+        for wake in waiters:
+            wake()
+
     def pump_soon(self) -> None:
         """Schedule `pump`; called from any thread and within any call.
 
@@ -272,9 +337,11 @@ class Driver:
                 self.hang_up()
         self.send()
         for waitable in connection.take_ready():
-            waiters, waitable.waiters = waitable.waiters, []
-            for wake in waiters:
-                wake()
+            if waitable.waiters:
+                waiters, waitable.waiters = waitable.waiters, []
+                self.wake(waiters)
+            if waitable.reports is not None and waitable.reports.events:
+                self.log_events(waitable.reports)
         deadline = connection.next_deadline()
         if deadline is not None:
             self.set_timer(deadline)
@@ -293,9 +360,27 @@ class Driver:
 
     def on_data(self, data: bytes) -> None:
         """Report bytes that were received, in any pieces."""
+        stats = self.connection.stats
+        before = stats.in_msgs
         self.connection.receive_data(data, self.now())
+        if len(data) < READ_SIZE:
+            self.read_size = READ_SIZE
+        else:
+            self._follow(len(data), stats.in_msgs - before)
         self.pump()
         self._turn_began = self._time()
+
+    def _follow(self, size: int, count: int) -> None:
+        """Choose the size of the next read, after a full one.
+
+        Reads become large after a full read with a mean message of 512 bytes or more; they become
+        small again after a read that is not full, so that an idle connection keeps no large buffer,
+        or after a mean below 256 bytes.
+        """
+        if size >= _LARGE * count:
+            self.read_size = LARGE_READ_SIZE
+        elif size < _LARGE // 2 * count:
+            self.read_size = READ_SIZE
 
     def on_closed(self, error: BaseException | None) -> None:
         """Report that the transport is lost or could not be opened; None: the server closed it."""
@@ -310,7 +395,7 @@ class Driver:
         self.pump()
 
     def on_timer(self) -> None:
-        """Report that the deadline has come, or that some time has passed."""
+        """Report that the deadline has passed; calling it earlier is harmless."""
         self.connection.handle_timer(self.now())
         self.pump()
 
@@ -329,10 +414,38 @@ class Driver:
         self._later.append(work)
         self.pump_soon()
 
+    async def run_blocking(self, work: Callable[[], Any]) -> Any:
+        """Call a function that blocks, for example on a file; event loops do that in a thread."""
+        return work()
+
+    async def open_file(self, path: PathLike) -> FileReader:
+        """Open a file for reading, see _files.py."""
+        from ._files import open_file
+
+        return await open_file(self.run_blocking, path)
+
+    async def create_file(self, path: PathLike, token: str) -> FileWriter:
+        """Create a file that appears when it is complete, see _files.py."""
+        from ._files import create_file
+
+        return await create_file(self.run_blocking, path, token)
+
+    def ticks(self) -> float:
+        """Return seconds from any origin, by the most precise clock of the system."""
+        return _ticks()
+
+    def utc_ns(self) -> int:
+        """Return the nanoseconds since 1970 in UTC, by the clock of the system."""
+        return time.time_ns()
+
     def warn(self, text: str) -> None:
         """Issue a ResourceWarning, unless the interpreter is about to end."""
         if warnings is not None and not sys.is_finalizing():
             warnings.warn(text, ResourceWarning, stacklevel=3)
+
+    def log_events(self, reports: Reports) -> None:
+        """Write new events to the log; natsproto.adapters.logs says how."""
+        self._log.write(reports.source, reports.take(), self._time())
 
     def turn_is_over(self) -> bool:
         """Return whether `checkpoint` should let others run before the next message is returned."""

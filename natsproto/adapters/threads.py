@@ -63,7 +63,7 @@ def connect(
 
 
 class ThreadsPort(SocketDriver):
-    """Runs a connection in a thread of its own; a lock protects the core."""
+    """Runs a connection in a background thread; a lock protects the core."""
 
     alone = False
     _running = False

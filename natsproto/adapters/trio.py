@@ -1,16 +1,17 @@
 """trio: `async with connect(...) as client`.
 
 Each connection has a nursery, with one task for the timer and two for each transport: one reads,
-the other writes. A publish only hands bytes to the writer, so canceling it never leaves half a
-frame on the wire. These tasks are shielded: a cancellation from outside is meant for the block, and
-while that ends they still send what it has published.
+the other writes. A publish sends what the system accepts at once and hands the rest to the writer,
+so canceling it never leaves half a frame on the wire. These tasks are shielded: a cancellation from
+outside is meant for the block, and while that ends they still send what it has published.
 """
 
 from __future__ import annotations
 
 import math
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from natsproto.client import Client, leave
 from natsproto.errors import InvalidState, MissingExtra
@@ -26,6 +27,7 @@ from ._trio_stream import TransportStream
 from .driver import CANCEL_GRACE, Driver, make_connection, open_client
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from contextlib import AbstractAsyncContextManager
 
     from typing_extensions import Unpack
@@ -95,6 +97,8 @@ class TrioPort(Driver):
         self._nursery = nursery
         self._token = trio.lowlevel.current_trio_token()
         self._stream: TransportStream | None = None
+        self._corked = False  # something was sent, and nothing was received since
+        self._uncorking = False  # the writer will send the rest
         self._fires_at = math.inf
         self._earlier = trio.Event()  # the timer was moved forward
         self._timer = trio.CancelScope(shield=True)
@@ -104,15 +108,19 @@ class TrioPort(Driver):
         """Return trio's time."""
         return trio.current_time()
 
+    @trio.lowlevel.enable_ki_protection  # no Ctrl-C between the list and the sleep
     async def wait(self, waitable: Waitable) -> None:
-        """Wait for an event that the waiter sets."""
-        event = trio.Event()
-        waitable.waiters.append(event.set)
-        try:
-            await event.wait()
-        finally:
-            if event.set in waitable.waiters:
-                waitable.waiters.remove(event.set)
+        """Sleep until the waiter reschedules this task."""
+        # Without an Event, which needs a set of its own, a request takes 3 us less.
+        wake = partial(trio.lowlevel.reschedule, trio.lowlevel.current_task())
+        waitable.waiters.append(wake)
+
+        def abort(_: object) -> trio.lowlevel.Abort:
+            # Not called once `wake` was: that takes it off the list, and ends the sleep.
+            waitable.waiters.remove(wake)
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        await trio.lowlevel.wait_task_rescheduled(abort)
 
     async def checkpoint(self) -> None:
         """Run a checkpoint; others run only when the turn is over."""
@@ -120,6 +128,10 @@ class TrioPort(Driver):
             await trio.lowlevel.checkpoint()
         else:
             await trio.lowlevel.checkpoint_if_cancelled()
+
+    async def run_blocking(self, work: Callable[[], Any]) -> Any:
+        """Call a function in a thread; a cancellation takes effect after it."""
+        return await trio.to_thread.run_sync(work)
 
     async def run_all(self, workers: list[Worker]) -> None:
         """Run each worker in a task."""
@@ -132,8 +144,29 @@ class TrioPort(Driver):
             raise
 
     def flush_soon(self) -> None:
-        """Run `pump` at once: the writer task sends."""
+        """Run `pump` at once, or by the writer if something was sent in this turn before."""
+        # The first bytes after a read are sent at once. Further ones are joined, and the writer
+        # sends them when its turn comes, or the caller if they are many. If the writer is busy or
+        # there is none, there may still be effects, waiters, and a timer to look after.
+        if self._uncorking and not self.connection.congested:
+            return
+        stream = self._stream
+        if self._corked and not self.connection.congested and stream is not None:
+            self._uncorking = stream.wake_writer()
+            if self._uncorking:
+                return
+        self._corked = True
         self.pump()
+
+    def uncork(self) -> None:
+        """Run `pump`, in the writer; the next bytes are sent at once again."""
+        self._corked = self._uncorking = False
+        self.pump()
+
+    def on_data(self, data: bytes) -> None:
+        """Report data; what is sent in response is sent at once."""
+        self._corked = False
+        super().on_data(data)
 
     def pump_soon(self) -> None:
         """Schedule `pump`, from any thread."""
@@ -182,7 +215,7 @@ class TrioPort(Driver):
             self._stream = None
 
     def send(self) -> None:
-        """Pass data to the writer, if it is idle."""
+        """Send data, if all before it was sent."""
         stream = self._stream
         if stream is not None and stream.idle:
             stream.write(self.connection.data_to_send())

@@ -9,16 +9,21 @@
     creds                   jwt, sig                 the text of a .creds file has JWT and seed
 
 A JWT or creds can be combined with a user or a token: auth callouts read both.
+
+JWTs are issued by the classes of claims.py, account_claims.py and operator_claims.py, whose names
+are here, too, and imported on first use.
 """
 
 from __future__ import annotations
 
-from binascii import b2a_base64
-
 from natsproto.errors import AuthorizationFailed, InvalidValue
+from natsproto.lazy import lazy_names
+from natsproto.wire import base64url
 from natsproto.wire import text as _text
 
 from . import nkeys
+from .creds import format_creds as format_creds
+from .creds import parse_creds as parse_creds
 from .secret import Secret, as_secret
 
 TYPE_CHECKING: bool = False
@@ -26,7 +31,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Protocol
 
+    from .account_claims import AccountClaims as AccountClaims
+    from .account_claims import AccountLimits as AccountLimits
+    from .account_claims import SigningScope as SigningScope
+    from .auth_request import AuthClient as AuthClient
+    from .auth_request import AuthOptions as AuthOptions
+    from .auth_request import AuthRequest as AuthRequest
+    from .auth_request import AuthServer as AuthServer
+    from .auth_request import AuthTls as AuthTls
+    from .callout import AuthCallout as AuthCallout
+    from .callout import AuthResponse as AuthResponse
+    from .claims import UserClaims as UserClaims
+    from .limits import Permissions as Permissions
+    from .limits import UserLimits as UserLimits
     from .nkeys import Signer
+    from .operator_claims import OperatorClaims as OperatorClaims
     from .secret import SecretLike
 
     class UrlCredentials(Protocol):
@@ -47,6 +66,27 @@ if TYPE_CHECKING:
             """The token."""
             ...
 
+else:
+    __getattr__ = lazy_names(
+        "natsproto.auth",
+        {
+            "AccountClaims": "account_claims",
+            "AccountLimits": "account_claims",
+            "AuthCallout": "callout",
+            "AuthClient": "auth_request",
+            "AuthOptions": "auth_request",
+            "AuthRequest": "auth_request",
+            "AuthResponse": "callout",
+            "AuthServer": "auth_request",
+            "AuthTls": "auth_request",
+            "OperatorClaims": "operator_claims",
+            "Permissions": "limits",
+            "SigningScope": "account_claims",
+            "UserClaims": "claims",
+            "UserLimits": "limits",
+        },
+        globals(),
+    )
 
 _SIGNATURE = 64
 _APART = [  # AUTH-3: arguments that exclude each other, and the reason
@@ -176,9 +216,7 @@ class Auth:
             signature = nkeys.sign(_check_seed(seed), data)
         else:
             signature = _call_sign(self._sign, data)
-        # AUTH-5: base64url without padding, by hand because MicroPython has only plain base64.
-        text = b2a_base64(signature).decode().rstrip("=\n")
-        return text.replace("+", "-").replace("/", "_")
+        return base64url.encode(signature)  # AUTH-5
 
     def _reveal(self, name: str) -> str:
         try:
@@ -190,33 +228,6 @@ class Auth:
                 "credentials callback %s returned %s, not str" % (name, type(value).__name__)
             )
         return value
-
-
-def parse_creds(text: str) -> tuple[str, str]:
-    """Return the JWT and the seed in the text of a .creds file.
-
-    Raises InvalidValue if one of them is missing.
-    """
-    return _creds_block(text, "NATS USER JWT"), _creds_block(text, "USER NKEY SEED")
-
-
-def _creds_block(text: str, title: str) -> str:
-    """Return the text between the line with BEGIN and this title and the next such line."""
-    value = ""
-    inside = False
-    for line in text.split("\n"):
-        line = line.strip()
-        marker = line.strip("-").strip() if line[:3] == line[-3:] == "---" else ""
-        if inside and marker:
-            if value:
-                return value
-            raise InvalidValue("block %r of creds is empty" % title, "AUTH-9")
-        if inside:
-            value += line
-        elif marker == "BEGIN " + title:
-            inside = True
-    problem = "has no end" if inside else "is missing"
-    raise InvalidValue("block %r of creds %s" % (title, problem), "AUTH-9")
 
 
 def _call_sign(sign: Signer, nonce: bytes) -> bytes:

@@ -18,8 +18,20 @@ if TYPE_CHECKING:
 
     Signer: TypeAlias = Callable[[bytes], bytes]
 
+OPERATOR = "O"
+ACCOUNT = "A"
 USER = "U"
+SERVER = "N"
 CURVE = "X"
+#: What the letters of the types mean, for errors.
+KINDS = {
+    OPERATOR: "operator",
+    ACCOUNT: "account",
+    USER: "user",
+    SERVER: "server",
+    CURVE: "curve",
+    "C": "cluster",
+}
 _SEED = "S"
 _PREFIXES = "ACNOUX"  # account, cluster, server (node), operator, user, curve
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
@@ -83,6 +95,52 @@ def sign(seed: str, nonce: bytes) -> bytes:
     return _load(_decode_signing_seed(seed)[1])[1](nonce)
 
 
+def verify(key: str, data: bytes, signature: bytes) -> bool:
+    """Return whether the owner of a public key signed the data (NKEY-8).
+
+    Raises InvalidValue if the text is not a public key that signs, MissingExtra without a library.
+    """
+    prefix, raw = decode_public_key(key)
+    if prefix == CURVE:
+        raise InvalidValue("public nkey belongs to a curve key (X), which cannot sign", "NKEY-5")
+    return _verifier(raw)(signature, data)
+
+
+def _verifier(raw: bytes) -> Callable[[bytes, bytes], bool]:
+    """Return a function that checks a signature of data."""
+    try:
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    except ImportError:
+        return _nacl_verifier(raw)
+
+    def check(signature: bytes, data: bytes) -> bool:
+        try:
+            Ed25519PublicKey.from_public_bytes(raw).verify(signature, data)
+        except InvalidSignature:
+            return False
+        return True
+
+    return check
+
+
+def _nacl_verifier(raw: bytes) -> Callable[[bytes, bytes], bool]:
+    try:
+        from nacl.exceptions import BadSignatureError
+        from nacl.signing import VerifyKey
+    except ImportError:
+        raise _missing() from None
+
+    def check(signature: bytes, data: bytes) -> bool:
+        try:
+            VerifyKey(raw).verify(data, signature)
+        except (BadSignatureError, ValueError):  # of a wrong length
+            return False
+        return True
+
+    return check
+
+
 def _decode_signing_seed(seed: str) -> tuple[str, bytes]:
     prefix, raw = decode_seed(seed)
     if prefix == CURVE:
@@ -104,11 +162,14 @@ def _load_nacl(raw: bytes) -> tuple[bytes, Signer]:
     try:
         from nacl.signing import SigningKey
     except ImportError:
-        raise MissingExtra(
-            "nkeys need a library for Ed25519: pip install natsproto[nkeys] or PyNaCl", "D-NKEY-6"
-        ) from None
+        raise _missing() from None
     key = SigningKey(raw)
     return bytes(key.verify_key), lambda nonce: key.sign(nonce).signature
+
+
+def _missing() -> MissingExtra:
+    text = "nkeys need a library for Ed25519: pip install natsproto[nkeys] or PyNaCl"
+    return MissingExtra(text, "D-NKEY-6")
 
 
 def _check_prefix(what: str, prefix: str, rule: str) -> None:
@@ -136,11 +197,12 @@ def _decode(what: str, text: str, length: int) -> bytes:  # D-NKEY-7
 
 def _encode(data: bytes) -> str:
     crc = _crc16(data)
-    return _encode_base32(data + bytes([crc & 0xFF, crc >> 8]))
+    return encode_base32(data + bytes([crc & 0xFF, crc >> 8]))
 
 
 # Base32 by hand, because MicroPython has none.
-def _encode_base32(data: bytes) -> str:
+def encode_base32(data: bytes) -> str:
+    """Return the base32 text of any bytes, without padding."""
     chars: list[str] = []
     value = bits = 0
     for byte in data:

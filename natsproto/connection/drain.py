@@ -1,4 +1,4 @@
-"""Drain: the graceful end of a client, in three steps.
+"""Drain and Ending: the graceful end of a client, in three steps.
 
     1  UNSUB everything and a fence: at its PONG all that was on its way has arrived
     2  the user takes what arrived, and may publish answers
@@ -17,10 +17,11 @@ from .waitable import Request
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
-    from natsproto.errors import NatsError
+    from natsproto.errors import MessagesUnconfirmed, NatsError
 
+    from .bus import Bus
     from .pings import Pings
-    from .waitable import Receiver
+    from .receiver import Receiver
 
 
 class Drain(Request):
@@ -57,7 +58,7 @@ class Drain(Request):
             return self._pings.idle or self._start_flush()
         if flush.done and self._again and self._seen != self._pings.published:
             # D-DRAIN-6: the last message was taken before its answer was published. Once, because
-            # somebody may be publishing all the time.
+            # the user may be publishing all the time.
             self._again = False
             return self._start_flush()
         return flush.done
@@ -77,7 +78,10 @@ class Drain(Request):
         return False  # the connection closes now, and settles it
 
     def settle(self, loss: NatsError | None, closed: str) -> bool:
-        """The client is closed: with this loss, and for this reason; False if it was settled."""
+        """Settle it, as the client is closed with this loss and for this reason.
+
+        Return False if it was settled before.
+        """
         error = loss  # D-DRAIN-10, D-CONN-28
         if error is None and self._receivers is not None:
             if self._expired:
@@ -86,3 +90,70 @@ class Drain(Request):
             elif not self._complete:
                 error = ConnectionClosed(closed)  # DRAIN-7
         return self.finish(error=error)
+
+
+class Ending:
+    """The drain and the graceful close of one client, either of which may begin during the other.
+
+    If neither has begun when the client is closed, the loss is kept until `report_loss`.
+    """
+
+    __slots__ = ("_bus", "_close", "_loss", "_pings", "drain", "has_begun")
+
+    def __init__(self, bus: Bus, pings: Pings) -> None:
+        self._bus = bus
+        self._pings = pings
+        #: The drain of the client; None before it begins.
+        self.drain: Drain | None = None
+        self._close: Drain | None = None
+        self._loss: MessagesUnconfirmed | None = None
+        #: Whether the client is about to be closed.
+        self.has_begun: bool = False
+
+    def start_drain(self, deadline: float, receivers: list[Receiver]) -> Drain:
+        """Begin the drain; its fence was sent to these receivers."""
+        self.drain = Drain(self._pings, deadline, receivers)
+        return self._begin(self.drain)
+
+    def start_close(self, deadline: float) -> Drain:
+        """Begin the close, or let it end by an earlier deadline."""
+        close = self._close
+        if close is None:
+            self._close = close = Drain(self._pings, deadline, None)
+        elif close.deadline is not None and deadline < close.deadline:
+            close.deadline = deadline  # a second caller is in more of a hurry
+        return self._begin(close)
+
+    def _begin(self, request: Drain) -> Drain:
+        self.has_begun = True
+        self._bus.timers.arm(request)
+        return request
+
+    def owns(self, request: Request) -> bool:
+        """Return whether this is the drain or the close, which a canceled caller does not end."""
+        return request is self.drain or request is self._close
+
+    def is_due(self) -> bool:
+        """Return whether the client is to be closed now."""
+        drain, close = self.drain, self._close
+        return (drain is not None and drain.advance()) or (close is not None and close.advance())
+
+    def closed(self, loss: MessagesUnconfirmed | None, reason: str) -> None:
+        """Settle what has begun: the client is closed with this loss and for this reason."""
+        self._loss = loss
+        self.settle(reason)
+        if self.has_begun:
+            self._loss = None  # its callers learn of it
+
+    def settle(self, reason: str) -> None:
+        """Settle the drain and the close, unless that was done before."""
+        for request in (self.drain, self._close):
+            if request is not None and request.settle(self._loss, reason):
+                self._bus.ready.append(request)
+
+    def report_loss(self) -> Request:
+        """Return a close that is settled, with the loss if that was not reported before."""
+        request = Request("close")
+        request.finish(error=self._loss)
+        self._loss = None
+        return request

@@ -1,10 +1,21 @@
-"""Orders to the adapter, in the order in which they are to be carried out.
+"""Effects: what a machine wants done, in the order in which it is to be done.
 
-Dial       open a transport to this host and port; then transport_opened, or transport_closed
-StartTls   upgrade it, checking the certificate against hostname; then tls_started, or
-           transport_closed
-Hangup     drop the transport, or the attempt at one, at once: nothing is reported about it
-           any more
+From the connection to its adapter:
+
+    Dial         open a transport to this host and port; then transport_opened, or transport_closed
+    StartTls     upgrade it, checking the certificate against hostname; then tls_started, or
+                 transport_closed
+    Hangup       drop the transport, or the attempt at one, at once: nothing is reported about it
+                 any more
+
+From the receiver of a subscription to the connection (subscriptions.py):
+
+    Publish      send a message; without a connection it is dropped
+    Wake         wake callers
+    Poke         apply the effects of another receiver, too
+    Drop         report that a message was dropped
+    Resubscribe  move the subscription to another subject
+    Unsubscribe  end the subscription
 """
 
 from __future__ import annotations
@@ -15,7 +26,11 @@ TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
+    from .receiver import Receiver
+    from .waitable import Waitable
+
     Effect: TypeAlias = "Dial | StartTls | Hangup"
+    MachineEffect: TypeAlias = "Publish | Wake | Poke | Drop | Resubscribe | Unsubscribe"
 
 
 class Dial(Record):
@@ -45,7 +60,7 @@ class Hangup(Record):
 
 
 class Publish(Record):
-    """From a machine to its connection: publish this. All of it was checked before."""
+    """Publish this message, which was checked before."""
 
     __slots__ = ("block", "data", "reply", "subject")
 
@@ -54,3 +69,39 @@ class Publish(Record):
         self.data: bytes = data
         self.reply: bytes = reply
         self.block: bytes | None = block
+
+
+class Wake(Record):
+    """Wake the callers that wait for these."""
+
+    __slots__ = ("waitables",)
+
+    def __init__(self, waitables: list[Waitable]) -> None:
+        self.waitables: list[Waitable] = waitables
+
+
+class Poke(Record):
+    """Apply the effects of this receiver as well: the machine has called it."""
+
+    __slots__ = ("receiver",)
+
+    def __init__(self, receiver: Receiver) -> None:
+        self.receiver: Receiver = receiver
+
+
+class Drop(Record):
+    """Report that there was no room for a message."""
+
+    __slots__ = ()
+
+
+class Resubscribe(Record):
+    """Replace the subscription by one to the receiver's new subject."""
+
+    __slots__ = ()
+
+
+class Unsubscribe(Record):
+    """End the subscription."""
+
+    __slots__ = ()

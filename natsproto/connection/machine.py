@@ -6,9 +6,10 @@ states.py has the states and the table that every change of state follows. A lif
     connect -> Dial -> transport_opened -> INFO -> [StartTls -> tls_started] -> CONNECT PING -> PONG
     -> CONNECTED until the transport is lost -> the next server, at once or after a pause -> ...
 
-What survives a lost transport: subscriptions (sent again first), publishes that the adapter had not
-taken (sent once, after them), requests (their inbox is a subscription). What does not: a flush that
-waits for its PONG, and bytes that the adapter had taken. Nothing is ever sent twice.
+Subscriptions survive a lost transport (they are sent again first), and so do publishes that the
+adapter had not taken (sent once, after them), and requests (their inbox is a subscription). A flush
+that waits for its PONG is lost, and so are bytes that the adapter had taken. Nothing is ever sent
+twice.
 
 A Connection is made of parts, each with a state of its own. A part never sees the connection: it
 returns what the connection has to do, or reports to the bus.
@@ -19,6 +20,7 @@ returns what the connection has to do, or reports to the bus.
     pings          PONGs that are due, flushes, what the server has confirmed
     lame_duck      leaving a server that is about to stop; None while it has not said so
     transport      everything that belongs to one dial; None while there is none
+    ending         the drain and the graceful close of the client
     attempts       which server to dial, and when
     bus            ready waitables, events and deadlines of all of them
 """
@@ -42,6 +44,7 @@ from natsproto.events import (
     Disconnected,
     Discovered,
     PublishDropped,
+    ServerChoiceFailed,
     ServerError,
 )
 from natsproto.websocket import check_library
@@ -50,11 +53,13 @@ from natsproto.wire.frames import Err, Info, Msg, Ping, Pong
 
 from . import server_errors, states
 from .bus import Bus
-from .drain import Drain
+from .drain import Ending
 from .effects import Dial, Hangup, StartTls
+from .encoded import size_of, subject_of
 from .lame_duck import LameDuck
-from .outbound import HIGH_WATER, Outbound, size_of, subject_of
-from .pings import PING, PONG, Pings
+from .outbound import HIGH_WATER, Outbound
+from .pings import PING, PONG, Fence, Pings
+from .receiver import Mailbox, Receiver
 from .requests import Requests
 from .servers import Attempts, Pool
 from .states import (
@@ -71,75 +76,20 @@ from .states import (
 from .subscriptions import Subscriptions
 from .tokens import Tokens
 from .transport import Transport
-from .waitable import Fence, Mailbox, Request, Waitable
+from .waitable import Alarm, Request, Waitable
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Protocol
 
-    from natsproto.errors import MessagesUnconfirmed
     from natsproto.events import EventQueue
     from natsproto.options import Options
-    from natsproto.wire.encode import BytesLike
     from natsproto.wire.frames import Frame
-    from natsproto.wire.headers import HeadersLike
 
-    from .effects import Effect, Publish
+    from .calls import GatherCall, PublishCall, RequestCall, SubscribeCall, UnsubscribeCall
+    from .effects import Effect
     from .outbound import Stats
     from .servers import Rng
-    from .waitable import MultiRequest, Receiver
-
-    # The types of commands that have keywords.
-
-    class PublishCall(Protocol):
-        """The type of Connection.publish."""
-
-        def __call__(
-            self,
-            subject: str,
-            data: BytesLike = b"",
-            reply: str = "",
-            headers: HeadersLike | None = None,
-        ) -> bool: ...
-
-    class SubscribeCall(Protocol):
-        """The type of Connection.subscribe."""
-
-        def __call__(self, subject: str, receiver: Receiver, *, queue: str = "") -> int: ...
-
-    class UnsubscribeCall(Protocol):
-        """The type of Connection.unsubscribe."""
-
-        def __call__(self, sid: int, *, after: int = 0) -> None: ...
-
-    class RequestCall(Protocol):
-        """The type of Connection.start_request."""
-
-        def __call__(
-            self,
-            subject: str,
-            data: BytesLike = b"",
-            *,
-            deadline: float,
-            headers: HeadersLike | None = None,
-            wildcards: bool = False,
-        ) -> Request: ...
-
-    class GatherCall(Protocol):
-        """The type of Connection.start_gather."""
-
-        def __call__(
-            self,
-            subject: str,
-            data: BytesLike = b"",
-            *,
-            deadline: float,
-            headers: HeadersLike | None = None,
-            max_msgs: int = 0,
-            stall: float = 0.0,
-            max_bytes: int = 0,
-        ) -> MultiRequest: ...
 
 
 _AWAITED = {DIALING: "a connection", OPENING: "INFO", SECURING: "TLS", GREETING: "PONG"}
@@ -151,13 +101,11 @@ class Connection:
     # Slots, because CPython finds few attributes faster than many: 0.05 us a publish.
     __slots__ = (
         "_alarm",
-        "_closing",
-        "_drain",
         "_effects",
-        "_loss",
         "_rng",
         "attempts",
         "bus",
+        "ending",
         "info",
         "lame_duck",
         "new_inbox",
@@ -197,9 +145,6 @@ class Connection:
         self.opened: Request = Request("connect")
         #: What the server said about itself last.
         self.info: Info | None = None
-        self._drain: Drain | None = None
-        self._closing: Drain | None = None  # the graceful close
-        self._loss: MessagesUnconfirmed | None = None  # at the end, until it is reported
         # The parts
         bus = Bus()
         self.bus: Bus = bus
@@ -213,10 +158,11 @@ class Connection:
         self.requests: Requests = Requests(bus, outbound, self.subscriptions, options, rng)
         self.pings: Pings = Pings(bus, outbound)
         self.lame_duck: LameDuck | None = None
+        self.ending: Ending = Ending(bus, self.pings)
         # Commands that are those of a part, bound once: no call is added on the hot path.
         self.publish: PublishCall = outbound.publish
         self.respond: Callable[[bytes, bytes], bool] = outbound.respond
-        self.send: Callable[[Publish], None] = outbound.send
+        self.send: Callable[[bytes, bytes, bytes, bytes | None], bool] = outbound.send
         self.withdraw: Callable[[], None] = outbound.withdraw
         self.subscribe: SubscribeCall = self.subscriptions.subscribe
         self.unsubscribe: UnsubscribeCall = self.subscriptions.unsubscribe
@@ -355,10 +301,13 @@ class Connection:
             elif self.lame_duck is not None and waitable is self.lame_duck.timer:
                 self._leave(self.lame_duck, now)
             elif waitable.handle_timer(now):
-                self.bus.ready.append(waitable)
+                ready = waitable.target if isinstance(waitable, Alarm) else waitable
+                self.bus.ready.append(ready)
                 if isinstance(waitable, Request):
                     self._forget(waitable)  # REQ-4
             timers.arm(waitable)
+            if isinstance(waitable, Receiver):
+                self.subscriptions.collect(waitable)
         self._after(now)
 
     def forked(self, now: float) -> None:
@@ -432,7 +381,7 @@ class Connection:
 
     def cancel(self, request: Request) -> None:
         """Stop waiting for a request; later responses to it are dropped."""
-        if request is not self._drain and request is not self._closing:  # D-DRAIN-8: they go on
+        if not self.ending.owns(request):  # D-DRAIN-8
             request.finish()
             self._forget(request)
 
@@ -454,15 +403,15 @@ class Connection:
 
     def start_drain(self, deadline: float) -> Request:
         """Unsubscribe everything, let the user take what arrived, flush, close (see drain.py)."""
-        if self._drain is None:
+        drain = self.ending.drain
+        if drain is None:
             inbox = self.requests.inbox
             # DRAIN-3
             receivers = [each for each in self.subscriptions.receivers() if each is not inbox]
             self.start_drain_of(receivers, None)
-            self._drain = Drain(self.pings, deadline, receivers)
-            self.bus.timers.arm(self._drain)
-            self._advance_drain(self._drain)
-        return self._drain
+            drain = self.ending.start_drain(deadline, receivers)
+            self._advance_ending()
+        return drain
 
     def start_close(self, deadline: float) -> Request:
         """Flush and close (CONN-27); settled when closed, with MessagesUnconfirmed (D-CONN-28).
@@ -471,17 +420,10 @@ class Connection:
         reports a loss that was not reported before, once.
         """
         if self.state == CLOSED:
-            request = Request("close")
-            request.finish(error=self._loss)
-            self._loss = None
-            return request
-        if self._closing is None:
-            self._closing = Drain(self.pings, deadline, None)
-        elif self._closing.deadline is not None and deadline < self._closing.deadline:
-            self._closing.deadline = deadline  # a second caller is in more of a hurry
-        self.bus.timers.arm(self._closing)
-        self._advance_drain(self._closing)
-        return self._closing
+            return self.ending.report_loss()
+        close = self.ending.start_close(deadline)
+        self._advance_ending()
+        return close
 
     def consumed(self, now: float) -> None:
         """Report that the API took the last message of a subscription that has ended."""
@@ -542,7 +484,8 @@ class Connection:
     # The handshake
 
     def _try_next(self, now: float) -> None:
-        delay = self.attempts.choose(self.opened.done)
+        delay = self.attempts.choose(self.opened.done, self.info)
+        self._report_choice()
         if delay is None:
             self._shut(self.attempts.why_failed())  # RECON-3
         elif delay:
@@ -550,17 +493,22 @@ class Connection:
         else:
             self._dial(now)
 
+    def _report_choice(self) -> None:
+        if self.attempts.mistake is not None:
+            self.bus.emit(ServerChoiceFailed(self.attempts.mistake))  # POOL-17
+
     def _dial(self, now: float) -> None:
-        server = self.attempts.confirm()
-        url = server.url
-        if url.is_websocket:
+        server = self.attempts.confirm(self.info)
+        self._report_choice()
+        transport = Transport(server)
+        if transport.is_websocket:
             try:
                 check_library()  # D-WS-9: before dialing, and before TLS could fail for wss
             except LocalError as error:
                 self._failed(None, error, now)
                 return
-        self.transport = Transport(server)
-        self._effects.append(Dial(url.host, url.port, self.options.shuffle))
+        self.transport = transport
+        self._effects.append(Dial(server.url.host, server.url.port, self.options.shuffle))
         self._enter(states.DIAL)
         self._set_alarm(now + self.options.connect_timeout)  # CONN-6
 
@@ -570,7 +518,7 @@ class Connection:
 
     def _open(self, transport: Transport, now: float) -> None:
         try:
-            transport.open()
+            transport.open(self.options)
         except LocalError as error:
             self._break(error, now)
 
@@ -625,6 +573,7 @@ class Connection:
             self.outbound.add(PONG)  # PING-1
             transport.owed += len(PONG)
         elif isinstance(frame, Pong):
+            self.pings.last_pong = now
             self._handle_pong(transport)
         elif isinstance(frame, Err):
             self._handle_error(frame.text, transport, now)
@@ -696,8 +645,7 @@ class Connection:
             self.lame_duck.notice(transport.server.name, now, self._can_leave())
 
     def _can_leave(self) -> bool:
-        staying = self._drain is not None or self._closing is not None
-        return self.pool.others() and self.options.max_reconnects != 0 and not staying
+        return self.pool.others() and self.options.max_reconnects != 0 and not self.ending.has_begun
 
     def _leave(self, lame_duck: LameDuck, now: float) -> None:
         """Leave a lame duck: hold publishes back, and hang up when it has seen the rest."""
@@ -740,7 +688,7 @@ class Connection:
             self.lame_duck = None
         self.bus.online = False
         self.outbound.take_back()
-        self.pings.disconnected(closing=self._drain is not None or self._closing is not None)
+        self.pings.disconnected(closing=self.ending.has_begun)
         self.subscriptions.disconnected(now)
         self.bus.emit(Disconnected(transport.server.name, error))
         self.attempts.lost(error, now)
@@ -769,17 +717,15 @@ class Connection:
         # Subscriptions of a client that was closed on purpose just end.
         self.subscriptions.end_all(self.subscriptions.receivers(), reason and error)
         self.requests.fail(error)
-        self._loss = loss = self.pings.close(text)
+        loss = self.pings.close(text)
         self.outbound.close()
         self.bus.ready += self.bus.timers.clear()  # no caller waits for a time that never comes
         if self.opened.finish(error=reason or error):
             self.bus.ready.append(self.opened)
+        self.subscriptions.apply_all()
         self.subscriptions.report_drops()  # D-EVENT-6: before Closed, which is the last event
         self.bus.emit(Closed(reason, 0 if loss is None else loss.unsent + loss.in_doubt))
-        self._settle(self._drain)
-        self._settle(self._closing)
-        if self._drain is not None or self._closing is not None:
-            self._loss = None  # their callers learn of it
+        self.ending.closed(loss, text)
 
     # The end of every input
 
@@ -794,20 +740,15 @@ class Connection:
             subscriptions.report_drops()
         if self.lame_duck is not None and self.lame_duck.is_over:
             self._break(None, now)
-        if self._drain is not None:
-            self._advance_drain(self._drain)
-        if self._closing is not None:
-            self._advance_drain(self._closing)
+        if self.ending.has_begun:
+            self._advance_ending()
 
-    def _advance_drain(self, drain: Drain) -> None:
-        if drain.advance():
-            if self.state != CLOSED:
+    def _advance_ending(self) -> None:
+        if self.ending.is_due():
+            if self.state == CLOSED:
+                self.ending.settle(self.closed)
+            else:
                 self._shut(None)
-            self._settle(drain)
-
-    def _settle(self, drain: Drain | None) -> None:
-        if drain is not None and drain.settle(self._loss, self.closed):
-            self.bus.ready.append(drain)
 
 
 def _describe(error: BaseException) -> str:

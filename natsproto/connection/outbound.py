@@ -29,6 +29,7 @@ from natsproto.wire import encode, subjects
 from natsproto.wire.record import Record
 from natsproto.wire.text import cut_middle
 
+from .encoded import reply_of, size_of
 from .waitable import Waitable
 
 TYPE_CHECKING: bool = False
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from natsproto.wire.headers import HeadersLike
 
     from .bus import Bus
-    from .effects import Publish
 
 # Larger frames and payloads go out alone: joining would copy them once more.
 LARGE = 64 * 1024
@@ -46,13 +46,18 @@ LARGE = 64 * 1024
 HIGH_WATER = 256 * 1024
 _MAX_SUBJECTS = 1024
 _MAX_REMEMBERED = 4096
+_MAX_ENDING = 16
+_MAX_ENDINGS = 64
 _NO_LIMIT = 1 << 62
 
 
 class Stats(Record):
-    """Cumulative counters: messages and bytes on the wire, and connections made."""
+    """Cumulative counters: messages and bytes on the wire, connections made, messages dropped.
 
-    __slots__ = ("connects", "in_bytes", "in_msgs", "out_bytes", "out_msgs")
+    `dropped` messages have arrived, but the queue of their subscription was full.
+    """
+
+    __slots__ = ("connects", "dropped", "in_bytes", "in_msgs", "out_bytes", "out_msgs")
 
     def __init__(self) -> None:
         self.in_msgs: int = 0
@@ -60,6 +65,7 @@ class Stats(Record):
         self.out_msgs: int = 0
         self.out_bytes: int = 0
         self.connects: int = 0
+        self.dropped: int = 0
 
     @property
     def reconnects(self) -> int:
@@ -72,6 +78,7 @@ class Outbound:
 
     __slots__ = (
         "_bus",
+        "_endings",
         "_fleeting",
         "_held",
         "_held_size",
@@ -98,7 +105,7 @@ class Outbound:
         self.size: int = 0
         self.writable: Waitable = Waitable()
         self._large = False  # whether any of the frames is
-        self._fleeting: set[int] = set()  # places in `frames` of what dies with the transport
+        self._fleeting: list[int] = []  # places in `frames` of what dies with the transport
         self.holding: bool = True
         self._held: list[bytes] = []
         self._held_size = 0
@@ -106,6 +113,7 @@ class Outbound:
         self.max_payload: int = _NO_LIMIT
         #: b"PUB subject " of each subject that was checked before.
         self.checked: dict[str, bytes] = {}
+        self._endings: dict[bytes, bytes] = {}  # b" 4\r\n+ACK\r\n" of short responses
         self._sizes: dict[int, bytes] = {}  # b"16\r\n" of small sizes that were used before
         self._inbox = b"\n"  # how the reply subject of a request starts; so far none does
         #: Messages in `stats` whose sender waits for a response, and so learns of their loss.
@@ -155,15 +163,22 @@ class Outbound:
         """Publish to an opaque reply subject; return True as `publish` does."""
         if not reply:
             raise InvalidSubject("message has no reply subject: its sender expects no response")
-        if self.holding or len(data) > min(_MAX_REMEMBERED, self.max_payload):
-            return self._publish(reply, data, b"", None)
+        ending = self._endings.get(data)
+        if ending is None or self.holding:
+            return self._respond(reply, data)
         # An acknowledgment, mostly: in one call instead of five.
-        frame = b"PUB %s %d\r\n%s\r\n" % (reply, len(data), data)
+        frame = b"PUB " + reply + ending
         waiting = self.size
         self.frames.append(frame)
         self.size = waiting + len(frame)
         self.stats.out_msgs += 1
         return not waiting or waiting > HIGH_WATER
+
+    def _respond(self, reply: bytes, data: bytes) -> bool:
+        first = self._publish(reply, data, b"", None)
+        if len(data) <= _MAX_ENDING and len(self._endings) < _MAX_ENDINGS:
+            self._endings[data] = b" %d\r\n%s\r\n" % (len(data), data)
+        return first
 
     def request(self, head: bytes, data: bytes, reply: bytes, block: bytes | None) -> None:
         """Queue a request; `head` is its b"PUB subject "."""
@@ -181,13 +196,16 @@ class Outbound:
         self.stats.out_msgs += 1
         self.answerable += 1
 
-    def send(self, effect: Publish) -> None:
-        """Queue a machine's publish, or raise NatsError. Not to be called while holding."""
-        frame = self._encode(effect.subject, effect.data, effect.reply, effect.block)
-        self._fleeting.add(len(self.frames))
-        self.add(frame)
+    def send(self, subject: bytes, data: bytes, reply: bytes, block: bytes | None) -> bool:
+        """Queue a machine's publish, or raise NatsError; return True as `publish` does.
+
+        Not to be called while holding.
+        """
+        frame = self._encode(subject, data, reply, block)
+        self._fleeting.append(len(self.frames))
         self.stats.out_msgs += 1
         self.answerable += 1
+        return self.add(frame)
 
     def withdraw(self) -> None:
         """Take the last publish back: the port refuses commands from where it was made."""
@@ -252,11 +270,6 @@ class Outbound:
         self.size = size + len(frame)
         return not size or size > HIGH_WATER
 
-    @property
-    def congested(self) -> bool:
-        """Whether callers should wait for `writable` before they publish more."""
-        return self.size > HIGH_WATER
-
     def take(self) -> list[bytes]:
         """Take all frames for the transport, joined except for large ones."""
         frames = self.frames
@@ -273,11 +286,11 @@ class Outbound:
         self.frames = []
         self.size = 0
         self._large = False
-        self._fleeting = set()
+        self._fleeting = []
 
     def _take_publishes(self) -> list[bytes]:
         """Take the publishes, and drop frames that belong to the lost transport alone."""
-        fleeting = self._fleeting
+        fleeting = set(self._fleeting)
         frames = self.frames
         self.clear()
         publishes: list[bytes] = []
@@ -291,6 +304,11 @@ class Outbound:
         return publishes
 
     # Holding
+
+    @property
+    def pending_bytes(self) -> int:
+        """About how many bytes wait to be sent, now or on the next connection."""
+        return self.size + self._held_size
 
     @property
     def held(self) -> int:
@@ -318,6 +336,7 @@ class Outbound:
         self._info = info
         self.max_payload = info.max_payload if info.max_payload > 0 else _NO_LIMIT
         self._sizes.clear()
+        self._endings.clear()
 
     def hold(self) -> None:
         """Keep later publishes until `release`: this server is being left."""
@@ -359,7 +378,7 @@ class Outbound:
         self._bus.ready.append(self.writable)
 
     # Counting, for the messages that the server has not confirmed. Requests and the publishes of
-    # machines do not count: whoever waits for their responses learns of their loss.
+    # machines do not count: the callers that wait for their responses learn of their loss.
 
     def expect_replies(self, inbox: bytes) -> None:
         """Recognize a request by the start of its reply subject."""
@@ -406,24 +425,3 @@ def _joined(frames: list[bytes]) -> list[bytes]:
             group.append(frame)
     pieces.append(b"".join(group))
     return [piece for piece in pieces if piece]
-
-
-def _words(frame: bytes) -> list[bytes]:
-    """Return the first line of a PUB or HPUB: its name, the subject, a reply or not, the sizes."""
-    return frame[: frame.find(b"\r\n")].split(b" ")
-
-
-def subject_of(frame: bytes) -> bytes:
-    """Return the subject of a PUB or HPUB."""
-    return _words(frame)[1]
-
-
-def reply_of(frame: bytes) -> bytes:
-    """Return its reply subject, b"" if it has none."""
-    words = _words(frame)
-    return words[2] if len(words) == (5 if words[0] == b"HPUB" else 4) else b""
-
-
-def size_of(frame: bytes) -> int:
-    """Return the size of its headers and payload together."""
-    return int(_words(frame)[-1])

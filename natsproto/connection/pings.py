@@ -6,7 +6,7 @@ settles the oldest PING, and confirms the messages that were sent before it.
     a PING is sent      its PONG
     to keep alive       proves that the server is there; too few of them, and the connection is lost
     for a flush         settles the flush
-    as a fence          settles a drain: nothing is on its way to its subscriptions any more
+    as a fence          settles a drain: nothing is still on its way to its subscriptions
     for a lame duck     says that the server can be left
 
     input               PINGs that wait                   flushes without a connection
@@ -23,7 +23,7 @@ from __future__ import annotations
 from natsproto.errors import ConnectionClosed, ConnectionLost, MessagesUnconfirmed
 from natsproto.wire import encode
 
-from .waitable import Fence, Request
+from .waitable import Request
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
@@ -31,15 +31,34 @@ if TYPE_CHECKING:
 
     from .bus import Bus
     from .outbound import Outbound
+    from .receiver import Receiver
 
 PING = encode.ping()
 PONG = encode.pong()
 
 
+class Fence(Request):
+    """A PING sent after UNSUBs: at its PONG, nothing is still on its way to these receivers."""
+
+    __slots__ = ("receivers",)
+
+    def __init__(self, what: str, deadline: float | None, receivers: list[Receiver]) -> None:
+        super().__init__(what, deadline)
+        self.receivers: list[Receiver] = receivers
+
+
 class Pings:
     """The PINGs of one connection, and the count of messages that the server has confirmed."""
 
-    __slots__ = ("_bus", "_confirmed", "_flushes", "_in_doubt", "_outbound", "_waiting")
+    __slots__ = (
+        "_bus",
+        "_confirmed",
+        "_flushes",
+        "_in_doubt",
+        "_outbound",
+        "_waiting",
+        "last_pong",
+    )
 
     def __init__(self, bus: Bus, outbound: Outbound) -> None:
         self._bus = bus
@@ -49,6 +68,8 @@ class Pings:
         self._flushes: list[Request] = []  # these wait for a connection
         self._confirmed = 0  # messages that the server has received, or that were lost before
         self._in_doubt = 0  # messages that were lost with their transport during a close
+        #: When the server last answered a PING; None: never.
+        self.last_pong: float | None = None
 
     def ping(self, request: Request | None = None) -> None:
         """Send a PING; its PONG settles the request. Without one it keeps the connection alive."""

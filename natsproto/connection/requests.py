@@ -20,8 +20,9 @@ from natsproto.errors import ConnectionClosed, NatsError, PermissionDenied
 from natsproto.wire import encode, subjects
 from natsproto.wire import text as _text
 
-from .outbound import reply_of, size_of
-from .waitable import MultiRequest, Receiver, Request
+from .encoded import reply_of, size_of
+from .receiver import Receiver
+from .waitable import MultiRequest, Request
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
@@ -34,19 +35,18 @@ if TYPE_CHECKING:
     from .outbound import Outbound
     from .servers import Rng
     from .subscriptions import Subscriptions
-    from .timers import Timers
 
 
 class Inbox(Receiver):
     """The receiver of `<inbox>.*`: hands each message to the request that its token names."""
 
-    __slots__ = ("_timers", "open", "prefix")
+    __slots__ = ("_bus", "open", "prefix")
 
-    def __init__(self, inbox: bytes, timers: Timers) -> None:
+    def __init__(self, inbox: bytes, bus: Bus) -> None:
         super().__init__()
         self.subject: bytes = inbox + b".*"  # REQ-1
         self.prefix: bytes = inbox + b"."
-        self._timers = timers
+        self._bus = bus
         #: The requests that wait, by token.
         self.open: dict[bytes, Request] = {}
 
@@ -56,11 +56,11 @@ class Inbox(Receiver):
         request = self.open.get(token)
         if request is not None:
             request.receive(msg, now)
-            self.ready.append(request)
+            self._bus.ready.append(request)
             if request.done:
                 del self.open[token]
             else:
-                self._timers.arm(request)  # REQ-8: the stall may end before the deadline
+                self._bus.timers.arm(request)  # REQ-8: the stall may end before the deadline
         return False
 
     def fail(self, error: NatsError, subject: str = "") -> None:
@@ -69,7 +69,7 @@ class Inbox(Receiver):
             if subject in ("", request.subject):
                 del self.open[request.token]
                 request.finish(error=error)
-                self.ready.append(request)
+                self._bus.ready.append(request)
 
     def pending(self) -> int:
         """Return 0: the user takes nothing from here."""
@@ -130,7 +130,7 @@ class Requests:
         subject: str,
         data: BytesLike = b"",
         *,
-        deadline: float,
+        deadline: float | None,
         headers: HeadersLike | None = None,
         max_msgs: int = 0,
         stall: float = 0.0,
@@ -158,7 +158,7 @@ class Requests:
         self._bus.timers.arm(request)
 
     def _open_inbox(self) -> Inbox:
-        inbox = self.inbox = Inbox(_text.encode(self.new_inbox()), self._bus.timers)
+        inbox = self.inbox = Inbox(_text.encode(self.new_inbox()), self._bus)
         self._subscriptions.add(inbox)
         self._outbound.expect_replies(inbox.prefix)
         return inbox

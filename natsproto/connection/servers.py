@@ -6,11 +6,12 @@ after a loss all others come first. Members that the cluster announces are inser
 
 There are two such requests. `next_untried` is for the first connect: each server that the user
 named once, and failures do not count. `next` is for reconnecting: a server that fails
-max_reconnects times in a row leaves the pool; None means that there is nothing to try.
+max_reconnects times in a row leaves the pool; None means that there is nothing to try. `choose` is
+`next` with the option choose_server, which may prefer another server (choice.py).
 
     input           failures    the pool
     next_untried    -           moves the server to its end
-    next            -           moves the server to its end; the first round is over
+    next, choose    -           moves the server to its end; the first round is over
     failed          + 1 (not    drops the server if it has failed max_reconnects times
                     at first)
     connected       0           moves the server to its end; the first round is over
@@ -35,6 +36,7 @@ otherwise be dialed without any pause (D-RECON-2).
 
 from __future__ import annotations
 
+from natsproto.choice import KnownServer, choose_server
 from natsproto.errors import AuthorizationFailed, ConnectFailed, InvalidValue
 from natsproto.options import read_servers
 from natsproto.urls import ServerUrl
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 
     from natsproto.errors import NatsError
     from natsproto.options import Options, ServersLike
+    from natsproto.wire.frames import Info
 
     class Rng(Protocol):
         """The injected randomness; random.Random is one."""
@@ -127,13 +130,33 @@ class Pool:
         return server
 
     def next(self) -> Server | None:
-        """The server to try for a reconnect; None: there is none to try any more (POOL-4)."""
+        """Return the server to try for a reconnect, or None if none is left to try (POOL-4)."""
         self._untried = None
         if not self._servers or self._options.max_reconnects == 0:
             return None
         server = self._servers[0]
         self._move_to_end(server)
         return server
+
+    def choose(self, info: Info | None) -> tuple[Server | None, float | None]:  # POOL-16
+        """Return the server to try for a reconnect, and its delay if the program sets it.
+
+        Raises InvalidValue if choose_server fails; then `next` is to decide.
+        """
+        chooser = self._options.choose_server
+        if chooser is not None and self._servers and self._options.max_reconnects:
+            choice = choose_server(chooser, [self._show(each) for each in self._servers], info)
+            if choice is not None:
+                self._untried = None
+                server = self._servers[choice[0]]
+                self._move_to_end(server)
+                return server, choice[1]
+        return self.next(), None
+
+    def _show(self, server: Server) -> KnownServer:
+        error = server.last_error
+        current = server is self._current
+        return KnownServer(server.name, server.discovered, server.failures, error, current)
 
     def failed(self, server: Server, error: Exception) -> None:
         """An attempt failed before the handshake was done. The loss of a connection is none."""
@@ -156,9 +179,12 @@ class Pool:
 
     def delay(self, attempt: int) -> float:
         """How long to wait before an attempt, 0 being the first after a loss (POOL-7)."""
+        options = self._options
+        delays = options.reconnect_delays
+        if delays:  # POOL-15
+            return delays[min(max(attempt, 0), len(delays) - 1)]
         if attempt <= 0:
             return 0.0
-        options = self._options
         # Bounded before it is computed: 2 ** 2000 is no float.
         wait = options.reconnect_wait * 2.0 ** min(attempt - 1, _MAX_DOUBLINGS)
         wait = min(wait, options.reconnect_wait_max)
@@ -168,11 +194,11 @@ class Pool:
         """Take over what INFO of `via` says about its cluster; returns what was not known."""
         if self._options.ignore_discovered:  # POOL-13
             return []
-        told = self._read_told(urls[:MAX_DISCOVERED], via)
+        found = self._read_discovered(urls[:MAX_DISCOVERED], via)
         # POOL-9: a server that does not advertise knows nothing about the others.
-        if not told:
+        if not found:
             return []
-        listed = {url.address for url in told}
+        listed = {url.address for url in found}
         keep = (via, self._current)
         self._servers = [
             server
@@ -181,7 +207,7 @@ class Pool:
         ]
         known = {server.url.address for server in self._servers}
         new: list[ServerUrl] = []
-        for url in told:
+        for url in found:
             if url.address not in known:
                 known.add(url.address)
                 new.append(url)
@@ -245,18 +271,18 @@ class Pool:
             end -= 1
         self._servers.insert(self._rng.randrange(end + 1) if self._options.shuffle else end, server)
 
-    def _read_told(self, texts: list[str], via: Server) -> list[ServerUrl]:
+    def _read_discovered(self, texts: list[str], via: Server) -> list[ServerUrl]:
         """The URLs of what INFO lists, with the scheme and the credentials of `via`."""
         scheme = via.url.scheme
         if self._secure:  # POOL-11
             scheme = "wss" if via.url.is_websocket else "tls"
-        told: list[ServerUrl] = []
+        urls: list[ServerUrl] = []
         for text in texts:
             url = _read_address(scheme, text)
             if url is not None:
                 user, password, token = via.url.user, via.url.password, via.url.token
-                told.append(ServerUrl(scheme, url.host, url.port, "", user, password, token))
-        return told
+                urls.append(ServerUrl(scheme, url.host, url.port, "", user, password, token))
+        return urls
 
 
 def _read_address(scheme: str, text: str) -> ServerUrl | None:
@@ -272,7 +298,7 @@ def _read_address(scheme: str, text: str) -> ServerUrl | None:
 class Attempts:
     """The attempts of one client to connect and to reconnect."""
 
-    __slots__ = ("_connected_at", "_count", "_errors", "_flaps", "_pool", "_server")
+    __slots__ = ("_connected_at", "_count", "_errors", "_flaps", "_pool", "_server", "mistake")
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -281,6 +307,7 @@ class Attempts:
         self._errors: list[tuple[str, NatsError]] = []  # the last of each server since a success
         self._connected_at = 0.0
         self._flaps = 0  # connections in a row that did not last
+        self.mistake: InvalidValue | None = None  # of choose_server, in the last call
 
     @property
     def server(self) -> Server:
@@ -288,24 +315,33 @@ class Attempts:
         assert self._server is not None
         return self._server
 
-    def choose(self, reconnecting: bool) -> float | None:  # RECON-1
+    def choose(self, reconnecting: bool, info: Info | None = None) -> float | None:  # RECON-1
         """Choose the next server; return the delay before dialing it, None if there is none."""
+        self.mistake = None
         server = self._pool.next_untried()
         delay = 0.0
         if server is None and reconnecting:
-            server = self._pool.next()
-            delay = self._pool.delay(self._count)
+            server, chosen = self._choose(info)
+            delay = self._pool.delay(self._count) if chosen is None else chosen
             self._count += 1
         if server is None:
             return None
         self._server = server
         return delay
 
-    def confirm(self) -> Server:
+    def confirm(self, info: Info | None = None) -> Server:
         """Return the server to dial now: the pool may have been replaced during the delay."""
+        self.mistake = None
         if self.server not in self._pool.servers:
-            self._server = self._pool.next() or self._server  # RECON-6
+            self._server = self._choose(info)[0] or self._server  # RECON-6
         return self.server
+
+    def _choose(self, info: Info | None) -> tuple[Server | None, float | None]:
+        try:
+            return self._pool.choose(info)
+        except InvalidValue as error:  # POOL-17
+            self.mistake = error
+            return self._pool.next(), None
 
     def failed(self, error: NatsError) -> None:
         """Note that an attempt ended without a connection."""
@@ -321,7 +357,7 @@ class Attempts:
         self._pool.connected(self.server)
 
     def lost(self, error: NatsError | None, now: float) -> None:
-        """Note that the connection is lost; None: it was given up on purpose."""
+        """Note that the connection is lost; with None, it was abandoned on purpose."""
         if now - self._connected_at >= _STABLE:
             self._flaps = 0
             self.server.auth_error = ""

@@ -55,7 +55,7 @@ DIAL = "dial"  # there is a server to try, and its time has come
 START_TLS = "start_tls"  # TLS comes next: before INFO, or because of INFO
 GREET = "greet"  # INFO is here, and TLS is done or not needed: CONNECT and PING are queued
 ACCEPTED = "accepted"  # the server has answered PONG, and no -ERR in the same read
-HANG_UP = "hang_up"  # the attempt or the connection is given up: an error, a deadline, a command
+HANG_UP = "hang_up"  # the attempt or the connection is abandoned: an error, a deadline, a command
 CLOSE = "close"  # for good: by the user, or because there is nothing left to try
 
 OUTCOMES = (DIAL, START_TLS, GREET, ACCEPTED, HANG_UP, CLOSE)

@@ -23,6 +23,8 @@ from natsproto.wire import encode, subjects
 from natsproto.wire import text as _text
 from natsproto.wire.frames import Msg
 
+from .effects import Drop, Poke, Publish, Resubscribe, Wake
+
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,15 +32,16 @@ if TYPE_CHECKING:
     from natsproto.wire.frames import Frame
 
     from .bus import Bus
+    from .effects import MachineEffect
     from .outbound import Outbound
+    from .receiver import Receiver
     from .tokens import Tokens
-    from .waitable import Receiver
 
 
 class Subscriptions:
     """The subscriptions of one connection."""
 
-    __slots__ = ("_bus", "_last_sid", "_outbound", "busy", "by_sid", "dropping", "tokens")
+    __slots__ = ("_bus", "_last_sid", "_outbound", "busy", "by_sid", "dropping", "slow", "tokens")
 
     def __init__(self, bus: Bus, outbound: Outbound, tokens: Tokens) -> None:
         self._bus = bus
@@ -46,10 +49,12 @@ class Subscriptions:
         self._last_sid = 0
         self.tokens: Tokens = tokens
         self.by_sid: dict[int, Receiver] = {}
-        #: Machines that have orders for the connection.
+        #: Receivers with effects, which are applied at the end of the input.
         self.busy: list[Receiver] = []
         #: Receivers that dropped a message since the last report, once for each message.
         self.dropping: list[Receiver] = []
+        #: The ids of subscriptions that have dropped a message, until they end.
+        self.slow: set[int] = set()
 
     def receivers(self) -> list[Receiver]:
         """Return all of them by ascending id; a dict has no order on MicroPython."""
@@ -68,9 +73,6 @@ class Subscriptions:
         """Subscribe a receiver whose subject and queue are set and checked."""
         self._last_sid += 1  # D-SUB-1
         receiver.sid = self._last_sid
-        receiver.busy = self.busy
-        receiver.ready = self._bus.ready
-        receiver.dropping = self.dropping
         receiver.tokens = self.tokens
         self.by_sid[receiver.sid] = receiver
         if self._bus.online:
@@ -94,30 +96,44 @@ class Subscriptions:
         self.end(receiver)
 
     def apply(self, receiver: Receiver) -> None:
-        """Carry out what a machine has ordered since the last call.
-
-        Without a connection nothing is sent: the machine orders again when it is connected. Orders
-        that cannot be sent at all go back to it as `unsent`.
-        """
-        outbound = self._outbound
-        if receiver.moving:  # D-SUB-9
-            receiver.moving = False
-            if self._bus.online and receiver.sid in self.by_sid:
-                outbound.add(encode.unsub(receiver.sid))
-                self._send_sub(receiver)
-        for order in receiver.take_effects():
-            if outbound.holding:
-                continue
-            try:
-                outbound.send(order)
-            except NatsError as error:
-                receiver.unsent(order, error)
-        if receiver.leaving:
-            self.unsubscribe(receiver.sid)
+        """Carry out the effects of a receiver, and arm its deadline."""
+        while receiver.effects:  # one that cannot be sent, or the end, may lead to others
+            for effect in receiver.take_effects():
+                if isinstance(effect, Publish):
+                    self._publish(effect, receiver)
+                else:
+                    self._apply(effect, receiver)
         self._bus.timers.arm(receiver)
 
+    def _publish(self, effect: Publish, receiver: Receiver) -> None:
+        # Without a connection nothing is sent: the machine repeats it when it is connected.
+        if not self._outbound.holding:
+            try:
+                self._outbound.send(effect.subject, effect.data, effect.reply, effect.block)
+            except NatsError as error:
+                receiver.unsent(effect, error)
+
+    def _apply(self, effect: MachineEffect, receiver: Receiver) -> None:
+        if isinstance(effect, Wake):
+            self._bus.ready += effect.waitables
+        elif isinstance(effect, Poke):
+            self.apply(effect.receiver)
+        elif isinstance(effect, Drop):
+            self.dropping.append(receiver)
+        elif receiver.sid in self.by_sid:
+            if not isinstance(effect, Resubscribe):
+                self.unsubscribe(receiver.sid)
+            elif self._bus.online:  # D-SUB-9
+                self._outbound.add(encode.unsub(receiver.sid))
+                self._send_sub(receiver)
+
+    def collect(self, receiver: Receiver) -> None:
+        """Have the effects of a receiver applied at the end of the input, if it has any."""
+        if receiver.effects:
+            self.busy.append(receiver)
+
     def apply_all(self) -> None:
-        """Carry out the orders of every machine that has any."""
+        """Carry out the effects of every receiver that has any."""
         while self.busy:
             self.apply(self.busy.pop())
 
@@ -131,8 +147,10 @@ class Subscriptions:
     def end(self, receiver: Receiver, error: NatsError | None = None) -> None:
         """End a subscription without a word to the server."""
         self.by_sid.pop(receiver.sid, None)
+        self.slow.discard(receiver.sid)
         if receiver.end(error):
             self._bus.ready.append(receiver)
+        self.collect(receiver)
 
     def end_all(self, receivers: list[Receiver], error: NatsError | None = None) -> None:
         """End all of these."""
@@ -184,6 +202,8 @@ class Subscriptions:
             self._bus.ready.append(receiver)
         if receiver.deadline is not None:
             self._bus.timers.arm(receiver)
+        if receiver.effects:
+            self.busy.append(receiver)
         if receiver.received == receiver.max_received:  # SUB-3
             self.end(receiver)
 
@@ -195,6 +215,9 @@ class Subscriptions:
         for receiver in self.dropping:
             dropped = drops.pop(receiver.sid, 0)
             if dropped:
+                self._outbound.stats.dropped += dropped
+                if receiver.sid in self.by_sid:
+                    self.slow.add(receiver.sid)
                 subject = _text.decode(receiver.subject)
                 self._bus.emit(SlowConsumer(subject, receiver.sid, dropped))  # D-SUB-6
         self.dropping.clear()
@@ -203,12 +226,18 @@ class Subscriptions:
 
     def connected(self, now: float) -> None:  # RECON-4
         """Subscribe again on a new transport."""
-        for receiver in self.receivers():
+        receivers = self.receivers()
+        for receiver in receivers:
             self._send_sub(receiver)
             if receiver.max_received:
                 left = receiver.max_received - receiver.received  # SUB-2
                 self._outbound.add(encode.unsub(receiver.sid, after=left))
+        for receiver in receivers:
             receiver.connected(now)
+            if receiver.deadline is not None:
+                self._bus.timers.arm(receiver)
+            if receiver.effects:
+                self.busy.append(receiver)
 
     def _send_sub(self, receiver: Receiver) -> None:
         # The server counts from this SUB on; so does the maximum of UNSUB.
@@ -221,6 +250,8 @@ class Subscriptions:
         self.end_all([each for each in self.receivers() if each.draining])  # D-DRAIN-5
         for receiver in self.receivers():
             receiver.disconnected(now)
+            if receiver.effects:
+                self.busy.append(receiver)
 
     def deny(self, error: PermissionDenied, sid: int) -> None:
         """End the one that the server refused, found by its id or by subject and queue (ERR-5)."""

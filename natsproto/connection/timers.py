@@ -38,11 +38,11 @@ class Timers:
             self._sweep()
 
     def next_deadline(self) -> float | None:
-        """The earliest entry, at or before the earliest deadline."""
+        """Return the earliest entry, which is at or before the earliest deadline."""
         return self.heap[0][0] if self.heap else None
 
     def pop_due(self, now: float) -> list[Waitable]:  # D-CLOCK-1
-        """Those whose deadline has come, earliest first; each has to be armed again."""
+        """Return those whose deadline has come, earliest first; each has to be armed again."""
         due: list[Waitable] = []
         heap = self.heap
         while heap and heap[0][0] <= now:
@@ -57,7 +57,7 @@ class Timers:
         return due
 
     def clear(self) -> list[Waitable]:
-        """Forget all of them; returns those that had a deadline."""
+        """Forget all of them; return those that had a deadline."""
         waiting = [entry[2] for entry in self.heap if entry[2].armed == entry[0]]
         for waitable in waiting:
             waitable.armed = None
@@ -66,7 +66,7 @@ class Timers:
         return waiting
 
     def _sweep(self) -> None:  # CLOCK-2
-        """Drop what has no deadline any more: most requests end long before their time-out."""
+        """Drop entries without a deadline: most requests end long before their timeout."""
         live: list[tuple[float, int, Waitable]] = []
         for entry in self.heap:
             waitable = entry[2]

@@ -37,7 +37,7 @@ class Tokens:
         self.pool: list[bytes] = []
 
     def next(self) -> bytes:
-        """Return a token that nobody can predict and that was not used before."""
+        """Return a token that cannot be predicted and was not used before."""
         if not self.pool:
             digits = hexlify(self._randrange(_LIMIT).to_bytes(_BYTES, "big")).upper()
             self.pool = list(struct.unpack(_CUT, digits))

@@ -79,11 +79,13 @@ class Transport:
         """Return whether TLS comes before INFO (CONN-14)."""
         return self.server.url.wants_tls if self.is_websocket else options.tls_first
 
-    def open(self) -> None:
+    def open(self, options: Options) -> None:
         """Begin the WebSocket upgrade, if this is one; raise LocalError if that is impossible."""
         if self.is_websocket:
             url = self.server.url
-            self.websocket = WebSocket(url.host, url.port, url.path)
+            self.websocket = WebSocket(
+                url.host, url.port, url.path, options.ws_headers, options.ws_compression
+            )
             self._output = [self.websocket.handshake()]
 
     def secure(self) -> None:

@@ -1,4 +1,4 @@
-"""What a caller may be waiting for: requests, and the queues that subscriptions deliver to.
+"""What a caller may be waiting for: requests here, and receivers of messages in receiver.py.
 
 The core hands those that are ready to the adapter (Connection.take_ready), which wakes whoever
 waits. A wake-up promises nothing: callers look again.
@@ -12,15 +12,25 @@ from natsproto.wire.text import shorten
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any, Protocol
 
     from natsproto.errors import NatsError
     from natsproto.wire.frames import Msg
 
-    from .effects import Publish
-    from .tokens import Tokens
+    class Reported(Protocol):
+        """An event, as the log needs it; natsproto.events.Event is the base class."""
+
+        __slots__: Any
+
+        @property
+        def level(self) -> str: ...
+        @property
+        def text(self) -> str: ...
+
 
 NO_RESPONDERS = 503
-# JetStream puts this behind the headers of a stored message that it answers with.
+MAX_REPORTS = 256
+# JetStream appends this to the headers of a stored message in a response.
 _STORED = b"Nats-Stream: "
 
 
@@ -32,6 +42,31 @@ def is_status_reply(msg: Msg) -> bool:
     return msg.status > 0 and not msg.data and _STORED not in (msg.raw_headers or b"")
 
 
+class Reports:
+    """The events of one source that the adapter has not logged yet, at most 256 of them (D-LOG-4).
+
+    `source` names it in the log, such as a consumer and its stream; "": the connection.
+    """
+
+    __slots__ = ("events", "source")
+
+    def __init__(self, source: str = "") -> None:
+        self.source: str = source
+        self.events: list[Reported] = []
+
+    def add(self, event: Reported) -> None:
+        """Append an event, and drop the oldest if the adapter has left too many."""
+        self.events.append(event)
+        if len(self.events) > MAX_REPORTS:
+            self.events.pop(0)
+
+    def take(self) -> list[Reported]:
+        """Remove and return all events."""
+        events = self.events
+        self.events = []
+        return events
+
+
 class Waitable:
     """Something that a caller may be waiting for, and that may have a deadline.
 
@@ -39,6 +74,10 @@ class Waitable:
     """
 
     __slots__ = ("armed", "deadline", "waiters")
+
+    # The events for the log, where there can be any. Not annotated in the usual way: publications
+    # are waitables, too, and this is not for programs.
+    reports = None  # type: Reports | None
 
     def __init__(self) -> None:
         self.deadline: float | None = None
@@ -51,10 +90,20 @@ class Waitable:
         return True
 
 
-class Request(Waitable):
-    """An answer to come: a reply, a PONG, the end of a drain, the first connection.
+class Alarm(Waitable):
+    """Wakes the callers that wait for `target`, whose own deadline serves another purpose."""
 
-    `what` names it in the error, should the answer not come in time; if it is "", the subject does.
+    __slots__ = ("target",)
+
+    def __init__(self, target: Waitable) -> None:
+        super().__init__()
+        self.target: Waitable = target
+
+
+class Request(Waitable):
+    """A response that is due: a reply, a PONG, the end of a drain, the first connection.
+
+    `what` names it in the error of a timeout; if it is "", the subject does.
     """
 
     __slots__ = ("done", "error", "reply", "subject", "token", "what")
@@ -72,7 +121,7 @@ class Request(Waitable):
         self.error: NatsError | None = None
 
     def finish(self, reply: Msg | None = None, error: NatsError | None = None) -> bool:
-        """Settle it; False if it was settled before."""
+        """Settle it; return False if it was settled before."""
         if self.done:
             return False
         self.done = True
@@ -93,31 +142,21 @@ class Request(Waitable):
         return self.finish(error=TimeoutExpired("no answer to %s in time" % what))
 
 
-class Fence(Request):
-    """A PING behind UNSUBs: at its PONG nothing is on its way to these receivers any more."""
-
-    __slots__ = ("receivers",)
-
-    def __init__(self, what: str, deadline: float | None, receivers: list[Receiver]) -> None:
-        super().__init__(what, deadline)
-        self.receivers: list[Receiver] = receivers
-
-
 class MultiRequest(Request):  # REQ-6
-    """A request with many responses (ADR-47), which are in `replies`.
+    """A request with many responses (ADR-47), which are in `replies` until they are taken.
 
     It ends after `max_msgs` responses, after a pause of `stall` seconds, or at the deadline, which
     is not an error. A status instead of a response ends it as well: 503 with NoResponders, any
     other is kept as a response. A response above `limits`, messages and bytes, ends it with
-    TooManyReplies.
+    TooManyReplies; those that were taken do not count.
     """
 
-    __slots__ = ("_limits", "_size", "end", "max_msgs", "replies", "stall")
+    __slots__ = ("_limits", "_size", "count", "end", "max_msgs", "replies", "stall")
 
     def __init__(
         self,
         what: str,
-        deadline: float,
+        deadline: float | None,
         subject: str,
         max_msgs: int = 0,
         stall: float = 0.0,
@@ -126,7 +165,8 @@ class MultiRequest(Request):  # REQ-6
         super().__init__(what, deadline, subject)
         self._limits = limits
         self._size = 0
-        self.end: float = deadline
+        self.count: int = 0  # of all responses, also those that were taken
+        self.end: float | None = deadline
         self.max_msgs: int = max_msgs
         self.stall: float = stall
         self.replies: list[Msg] = []
@@ -140,154 +180,24 @@ class MultiRequest(Request):  # REQ-6
         if (not self.max_msgs and len(self.replies) >= most) or self._size > most_bytes:
             return self.finish(error=self._too_many())  # D-REQ-10
         self.replies.append(msg)
-        if status or len(self.replies) == self.max_msgs:
+        self.count += 1
+        if status or self.count == self.max_msgs:
             return self.finish()
         if self.stall:
-            self.deadline: float | None = min(self.end, now + self.stall)
+            stalled = now + self.stall
+            self.deadline: float | None = stalled if self.end is None else min(self.end, stalled)
         return True
+
+    def take(self) -> list[Msg]:  # D-REQ-13
+        """Return the responses since the last call, and make room for as many more."""
+        taken, self.replies = self.replies, []
+        self._size = 0
+        return taken
 
     def _too_many(self) -> TooManyReplies:
         text = "more answers to the request to %s than %d messages or %d bytes: set max_msgs"
-        told = (shorten(self.subject), self._limits[0], self._limits[1])
-        return TooManyReplies(text % told, self.replies)
+        values = (shorten(self.subject), self._limits[0], self._limits[1])
+        return TooManyReplies(text % values, self.replies)
 
     def handle_timer(self, now: float) -> bool:
         return self.finish()
-
-
-class Receiver(Waitable):
-    """What a subscription delivers to: a Mailbox, or a machine that does more than queue.
-
-    `received` counts all messages, `received_before` those before the last SUB; the subscription
-    ends when `received` reaches `max_received`. When `ended`, no more messages arrive, and `error`
-    says why, unless it was on purpose. A machine adds itself to `busy` when it has effects for the
-    connection, or wants its subscription to end (`leaving`) or to be one to its new `subject`
-    (`moving`), to `ready` what else callers may be waiting for, and to `dropping` for each message
-    that it had no room for. `tokens` are the connection's, for reply subjects.
-    """
-
-    __slots__ = (
-        "busy",
-        "draining",
-        "dropping",
-        "ended",
-        "error",
-        "leaving",
-        "max_received",
-        "moving",
-        "queue",
-        "ready",
-        "received",
-        "received_before",
-        "sid",
-        "subject",
-        "tokens",
-    )
-
-    tokens: Tokens
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.sid: int = 0
-        self.subject: bytes = b""
-        self.queue: bytes = b""
-        self.received: int = 0
-        self.received_before: int = 0
-        self.max_received: int = 0
-        self.draining: bool = False
-        self.leaving: bool = False
-        self.moving: bool = False
-        self.ended: bool = False
-        self.error: NatsError | None = None
-        self.busy: list[Receiver] = []
-        self.ready: list[Waitable] = []
-        self.dropping: list[Receiver] = []
-
-    def receive(self, msg: Msg, now: float) -> bool:
-        """Take a message; True: there is something new for those who wait."""
-        raise NotImplementedError
-
-    def receive_all(self, msgs: list[Msg], now: float) -> bool:
-        """The same for several that came in a row."""
-        new = False
-        for msg in msgs:
-            if self.receive(msg, now):
-                new = True
-        return new
-
-    def pending(self) -> int:
-        """How many messages wait for the user."""
-        raise NotImplementedError
-
-    def end(self, error: NatsError | None = None) -> bool:
-        """Nothing more will come; False if that was known."""
-        if self.ended:
-            return False
-        self.ended = True
-        self.error = error
-        return True
-
-    def take_effects(self) -> list[Publish]:
-        """What the connection is to do; a Mailbox wants nothing."""
-        return []
-
-    def unsent(self, order: Publish, error: NatsError) -> None:
-        """An order that cannot be sent, and why; time-outs find out if nothing is done about it."""
-
-    def connected(self, now: float) -> None:
-        """The subscription is in force, for the first time or again."""
-
-    def disconnected(self, now: float) -> None:
-        """Nothing comes until `connected`."""
-
-
-class Mailbox(Receiver):  # SUB-5, SUB-7
-    """A bounded queue of messages. What does not fit is dropped, counted and reported.
-
-    Two lists instead of a deque, which needs a fixed length on MicroPython: messages are appended
-    to `_fresh`; when `batch` is used up, `_fresh` is turned round and takes its place.
-    """
-
-    __slots__ = ("_fresh", "batch", "bytes", "dropped", "max_bytes", "max_msgs")
-
-    def __init__(self, max_msgs: int, max_bytes: int) -> None:
-        super().__init__()
-        self.max_msgs: int = max_msgs
-        self.max_bytes: int = max_bytes
-        self.bytes: int = 0
-        self.dropped: int = 0
-        self._fresh: list[Msg] = []
-        self.batch: list[Msg] = []
-
-    def receive(self, msg: Msg, now: float) -> bool:
-        fresh = self._fresh
-        count = len(fresh) + len(self.batch)
-        size = self.bytes + msg.size
-        if size > self.max_bytes or count >= self.max_msgs:
-            self.dropped += 1
-            self.dropping.append(self)
-            return False
-        self.bytes = size
-        fresh.append(msg)
-        return not count
-
-    def receive_all(self, msgs: list[Msg], now: float) -> bool:
-        count = self.pending()
-        size = self.bytes + sum([msg.size for msg in msgs])
-        if size > self.max_bytes or count + len(msgs) > self.max_msgs:
-            return super().receive_all(msgs, now)  # not all of them fit
-        self.bytes = size
-        self._fresh += msgs
-        return not count
-
-    def pop(self) -> Msg:
-        """The oldest message; IndexError if there is none."""
-        if not self.batch:
-            self.batch, self._fresh = self._fresh, self.batch
-            self.batch.reverse()
-        msg = self.batch.pop()
-        self.bytes -= msg.size
-        return msg
-
-    def pending(self) -> int:
-        return len(self.batch) + len(self._fresh)

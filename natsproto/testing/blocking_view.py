@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from natsproto.client import Client, Events
 from natsproto.port import run_sync
+from natsproto.replies import Replies
 from natsproto.subscription import Subscription
 
 if TYPE_CHECKING:
@@ -109,4 +110,4 @@ def add_twins(twins: Iterable[type], view: type[View] = View) -> None:
     _twins.update({twin.__name__: (twin, view) for twin in twins})
 
 
-add_twins([Client, Events, Subscription])
+add_twins([Client, Events, Replies, Subscription])

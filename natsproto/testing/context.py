@@ -1,4 +1,4 @@
-"""The context of a check: clients, servers, and a subject of its own."""
+"""The context of a check: clients, servers, and a separate subject."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ AnEvent = TypeVar("AnEvent", bound="Event")
 AnError = TypeVar("AnError", bound=NatsError)
 
 #: How long a check waits for something that must happen. It happens much sooner, or never.
-WAIT = 5.0
+WAIT = 12.0
 #: Well below WAIT: a call that has no reason to wait returns within this time.
 SOON = 1.5
 
@@ -218,7 +218,7 @@ async def answer(client: Client, sub: Subscription, count: int) -> None:
     """Answer this many requests with their own payload."""
     for _ in range(count):
         msg = await sub.next(WAIT)
-        await client.publish(msg.reply, msg.data, headers=msg.headers)
+        await client.respond(msg, msg.data, headers=msg.headers)
     await client.flush(WAIT)
 
 

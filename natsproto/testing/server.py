@@ -124,6 +124,8 @@ class Server:
     config: the configuration in the server's own language, or as a dict. It may set up anything
         (websocket, tls, accounts) except the client port, monitoring and the store directory.
     cluster: the cluster block, which a Cluster fills in
+    port: the port for clients; 0 means any free one
+    store: a directory for streams that stays; by default they are gone when the server stops
     timeout: how long a start, a reload or a monitoring request may take, in seconds
     """
 
@@ -137,6 +139,8 @@ class Server:
         config: str | Mapping[str, Any] = "",
         cluster: Mapping[str, Any] | None = None,
         binary: str | os.PathLike[str] | None = None,
+        port: int = 0,
+        store: str | os.PathLike[str] | None = None,
         timeout: float = 10.0,
     ) -> None:
         self.binary: str = find_server(binary)
@@ -145,6 +149,8 @@ class Server:
         self.urls: dict[str, str] = {}
         self._jetstream = jetstream
         self._timeout = timeout
+        self._fixed_port = port
+        self._store = store
         self._process: subprocess.Popen[bytes] | None = None
         self._guard: subprocess.Popen[bytes] | None = None
         self.directory: Path = Path(tempfile.mkdtemp(prefix="nats-server-"))
@@ -254,7 +260,9 @@ class Server:
 
     def _port(self, listener: str) -> int:
         """Return a free port for the first start, and the same port for every later one."""
-        return int(self.urls[listener].rpartition(":")[2]) if self.urls else free_port()
+        if self.urls:
+            return int(self.urls[listener].rpartition(":")[2])
+        return self._fixed_port if self._fixed_port and listener == "nats" else free_port()
 
     def _start_first(self) -> None:
         for attempt in range(1, ATTEMPTS + 1):
@@ -277,7 +285,7 @@ class Server:
         command += ["--addr", HOST, "--port", str(self._port("nats"))]
         command += ["--http_port", str(self._port("monitoring"))]
         command += ["--ports_file_dir", str(self.directory)]
-        command += ["--store_dir", str(self.directory / "store")]
+        command += ["--store_dir", str(self._store or self.directory / "store")]
         command += ["--jetstream"] * self._jetstream
         # A session of its own: Ctrl-C is for the Python process, which then stops the server.
         with self.log_path.open("ab") as log:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 from typing import TYPE_CHECKING, Any
 
 from .context import Context, Servers
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 #: How long a check may take, unless it says otherwise.
-LONGEST = 30.0
+LONGEST = 60.0
 
 
 class ChecksFailed(AssertionError):
@@ -180,6 +181,8 @@ def check_adapter(
     if strangers:
         raise ValueError(f"there is no check {strangers[0]!r}")
     report = Report()
+    # Checks provoke what is logged. Without a handler, Python would write it to stderr.
+    logging.getLogger("natsproto").addHandler(logging.NullHandler())
     with Servers(server_binary) as servers:
         for one in [suite[name] for name in names]:
             reason = one.reason_to_skip(runner, servers.version)

@@ -6,6 +6,8 @@ Pong.
 
 from __future__ import annotations
 
+from natsproto.hints import MESSAGE, no_attribute
+
 from . import text as _text
 from .headers import Headers, read_status
 from .record import Record
@@ -88,6 +90,19 @@ class Msg(_Payload):
         self.data = data
         self.raw_headers = headers
         self.size: int = size
+
+    if not TYPE_CHECKING:
+        # Not __getattr__, which would also be called for `_headers` while it is unset.
+
+        @property
+        def respond(self):
+            """Raise AttributeError with a hint: a message is plain data without a connection."""
+            raise no_attribute(self, "respond", MESSAGE)
+
+        @property
+        def header(self):
+            """Raise AttributeError with a hint: the headers are a multimap."""
+            raise no_attribute(self, "header", MESSAGE)
 
     def _fields(self) -> list[tuple[str, object]]:
         return [

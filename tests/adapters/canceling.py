@@ -21,7 +21,7 @@ FOR_GOOD = 300.0
 
 
 async def until_empty(runtime: Runtime, look: Callable[[], Awaitable[object]]) -> None:
-    """Wait until `look` finds nothing; what it found in the end is part of the failure."""
+    """Wait until `look` finds nothing; a failure shows the last findings."""
     deadline = time.monotonic() + PATIENCE
     while left := await look():
         if time.monotonic() >= deadline:

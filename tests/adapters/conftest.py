@@ -21,13 +21,13 @@ def shared_server() -> Iterator[Server]:
 
 @pytest.fixture
 def server(shared_server: Server) -> Server:
-    """To be left as it is found."""
+    """Return a shared server; leave it as you found it."""
     return shared_server
 
 
 @pytest.fixture
 def own_server() -> Iterator[Server]:
-    """To be killed, frozen and revived."""
+    """Start a server that the test may kill, freeze and restart."""
     with Server() as server:
         yield server
 

@@ -81,12 +81,14 @@ def test_one_thread_at_a_time(server):
         waiter.start()
         while not client.port._user:
             time.sleep(0.001)
+        assert not client.port.alone  # so even a publish that joins others takes the lock
         with pytest.raises(InvalidState, match="in use by another thread"):
             client.publish("a")
         # Not even the answer of a client in use; so somebody else has to end the wait.
         with connect(server.url) as other:
             other.publish("a")
         waiter.join(5)
+        assert client.port.alone
         client.publish("a")
         assert sub.next(timeout=5).data == b""
 
@@ -144,6 +146,26 @@ def test_a_publish_after_the_last_words_of_a_server(monkeypatch):
             client.publish("a", b"1")
             assert sub.next(timeout=5).data == b"1"
         client.close()
+
+
+@pytest.mark.rule("D-RECON-15", "D-RECON-16")
+@pytest.mark.parametrize("ends_with_publish", [True, False])
+def test_corked_publishes_after_the_server_has_hung_up(own_server, ends_with_publish):
+    """A cork that lasts longer than a few milliseconds still reads, and nothing is lost."""
+    with connect(own_server.url, reconnect_wait=0.01) as client, client.corked():
+        for number in range(3):
+            client.publish("a", b"%d" % number)
+        own_server.kill()
+        own_server.restart()
+        with threads.connect(own_server.url) as watcher:
+            sub = watcher.subscribe("a")
+            watcher.flush()
+            if ends_with_publish:
+                client.publish("a", b"3")
+                assert client.stats.reconnects == 1
+            client.flush()
+            for number in range(3 + ends_with_publish):
+                assert sub.next(timeout=5).data == b"%d" % number
 
 
 @pytest.mark.rule("D-RECON-15")

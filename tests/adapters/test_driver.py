@@ -1,4 +1,4 @@
-"""The driver: what it imports, the options that it checks, and the order of its work."""
+"""The driver: its imports, the options that it checks, and the order of its work."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pytest
 from natsproto.adapters import driver
 from natsproto.adapters.driver import (
     FORKED,
+    LARGE_READ_SIZE,
+    READ_SIZE,
     Driver,
     SystemRng,
     make_connection,
@@ -64,7 +66,7 @@ LAZY = {"ssl", "inspect", "difflib", "pathlib"}
 
 
 @pytest.mark.parametrize("adapter", ["blocking", "threads"])
-def test_adapters_import_what_few_programs_need_on_demand(adapter):
+def test_adapters_import_rarely_used_modules_on_demand(adapter):
     code = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
@@ -78,7 +80,7 @@ print(*sys.modules)
 
 
 class Recorder(Driver):
-    """Writes down what it is asked to do."""
+    """A driver that records its calls."""
 
     def __init__(self, connection):
         super().__init__(connection)
@@ -145,7 +147,7 @@ def test_a_life_and_the_order_of_the_outputs():
     assert made.taken()[0] == "hang up"
 
 
-def test_effects_come_before_data():
+def test_effects_are_applied_before_data_is_sent():
     made = start(tls=True)
     made.on_opened()
     made.taken()
@@ -165,7 +167,7 @@ def test_an_error_is_reported_without_its_traceback():
     assert error.__traceback__ is None
 
 
-def test_work_of_finalizers_comes_before_effects():
+def test_work_of_finalizers_runs_before_effects():
     made = start()
     made.taken()
     made.run_soon(lambda: made.connection.close(0.0))
@@ -257,6 +259,8 @@ def test_a_credentials_file_that_does_not_exist(tmp_path, name):
 UNKNOWN = [  # name, the error
     ("timeout", "option does not exist: 'timeout'; do you mean 'connect_timeout'?"),
     ("zzz", "option does not exist: 'zzz'"),
+    ("error_cb", "option does not exist: 'error_cb'; iterate client.events"),
+    ("dont_randomize", "option does not exist: 'dont_randomize'; use shuffle=False"),
 ]
 
 
@@ -349,3 +353,53 @@ def test_a_worker_runs_to_its_end():
 
     run_worker(worker)
     assert done == [True]
+
+
+def test_an_adapter_chooses_what_its_waiters_are():
+    woken = []
+
+    class Own(Recorder):
+        def wake(self, waiters):
+            woken.append(waiters)
+
+    made = Own(make_connection("nats://a", {"max_reconnects": 1}, rng=Script()))
+    made.connection.connect(0.0)
+    made.pump()
+    made.connection.opened.waiters += ["first", "second"]
+    made.on_opened()
+    made.on_data(info())
+    made.on_data(PONG)
+    assert woken == [["first", "second"]]  # and not called for waitables without waiters
+    assert made.connection.opened.waiters == []
+
+
+def messages(size: int, total: int) -> bytes:
+    """At least `total` bytes, in messages that take `size` bytes each."""
+    payload = size - len(b"MSG a 1 \r\n\r\n") - len(str(size))
+    frame = b"MSG a 1 %d\r\n%s\r\n" % (payload, bytes(payload))
+    return frame * (-(-total // len(frame)))
+
+
+READS = [  # case, (bytes of a message, bytes of a read) ..., the size of the next read
+    ("small messages", [(30, READ_SIZE)], READ_SIZE),
+    ("large messages", [(600, READ_SIZE)], LARGE_READ_SIZE),
+    ("large messages, not a full read", [(600, READ_SIZE // 2)], READ_SIZE),
+    ("the last read of many", [(600, LARGE_READ_SIZE), (600, 6000)], READ_SIZE),
+    ("medium messages", [(400, READ_SIZE)], READ_SIZE),
+    ("medium messages after large ones", [(600, READ_SIZE), (400, READ_SIZE)], LARGE_READ_SIZE),
+    ("small messages after large ones", [(600, READ_SIZE), (30, LARGE_READ_SIZE)], READ_SIZE),
+    ("a part of one message", [(1 << 20, 1 << 20)], LARGE_READ_SIZE),
+]
+
+
+@pytest.mark.parametrize(("case", "reads", "expected"), READS, ids=[row[0] for row in READS])
+def test_the_read_size_follows_the_messages(case, reads, expected):
+    made = start()
+    made.on_opened()
+    made.on_data(info())
+    made.on_data(PONG)
+    assert made.read_size == READ_SIZE
+    for size, total in reads:
+        data = messages(size, total)
+        made.on_data(data[:READ_SIZE] if size > READ_SIZE else data)
+    assert made.read_size == expected

@@ -49,8 +49,17 @@ async def until(runtime, look):
     pytest.fail("it did not happen")
 
 
+def pending(consumer, count):
+    """Return whether this many messages are counted, which may be after their PubAcks."""
+
+    async def look():
+        return (await consumer.info()).num_pending == count
+
+    return look
+
+
 def waiting(consumer, count):
-    """Return whether so many pulls wait at the server."""
+    """Return whether this many pulls wait at the server."""
 
     async def look():
         return (await consumer.info()).num_waiting == count
@@ -144,6 +153,7 @@ def test_an_iteration_that_is_left(runtime, js_server):
         async with runtime.connect(js_server.url) as client:
             js, consumer, fill = await new_consumer(client)
             await fill(b"1", b"2")
+            await until(runtime, pending(consumer, 2))
             async for msg in consumer.fetch(10, expires=20.0):
                 assert msg.data == b"1"
                 break

@@ -10,6 +10,7 @@ import warnings
 import pytest
 
 from natsproto.adapters import asyncio as on_asyncio
+from natsproto.adapters.driver import LARGE_READ_SIZE, READ_SIZE
 from natsproto.errors import ConnectFailed, ConnectionClosed, InvalidState, NatsError
 from natsproto.port import run_sync
 from natsproto.testing import free_port
@@ -117,7 +118,7 @@ def test_an_idle_client_sleeps(runtime, server, monkeypatch):
     runtime.run(main)
 
 
-def test_reconnecting_leaves_nothing_behind(runtime, server):
+def test_reconnecting_leaks_nothing(runtime, server):
     async def main():
         async with runtime.connect(server.url, name="mover") as client:
             for _ in range(20):
@@ -259,7 +260,7 @@ def test_the_adapter_of_trio_on_asyncio():
 
 
 def test_a_timer_of_trio_that_is_moved_forward(server):
-    """The first deadline is that of a PING, minutes away; a timeout comes before it."""
+    """The first deadline is that of a PING, minutes away; a timeout is earlier."""
     trio = pytest.importorskip("trio")
     from natsproto.adapters.trio import connect
 
@@ -270,3 +271,36 @@ def test_a_timer_of_trio_that_is_moved_forward(server):
                 await sub.next(timeout=0.05)
 
     trio.run(main)
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_the_buffer_is_large_only_while_large_messages_arrive(loop, server):
+    """A connection that is idle again keeps no more than before."""
+    kept = []
+
+    async def main():
+        async with (
+            on_asyncio.connect(server.url) as client,
+            on_asyncio.connect(server.url) as other,
+        ):
+            port = client.session.port
+            assert isinstance(port, on_asyncio.AsyncioPort)
+            sub = await client.subscribe("a", max_msgs=10_000, max_bytes=1 << 28)
+            await client.flush()
+            assert buffer_size(port) == READ_SIZE
+            for _ in range(200):
+                await other.publish("a", bytes(16_384))
+            for _ in range(200):
+                await sub.next(10.0)
+                kept.append(buffer_size(port))
+            await client.flush()
+            await client.flush()
+            assert buffer_size(port) == READ_SIZE
+
+    Runtime(loop).run(main)
+    assert LARGE_READ_SIZE in kept
+
+
+def buffer_size(port: on_asyncio.AsyncioPort) -> int:
+    assert port._protocol is not None
+    return len(port._protocol._buffer)

@@ -18,7 +18,7 @@ FAST = {"reconnect_wait": 0.01, "max_msgs": MANY}
     ("name", "hint"),
     [
         ("timeout", "do you mean 'connect_timeout'?"),
-        ("reconnect_time_wait", "do you mean 'reconnect_wait'?"),
+        ("reconnect_time_wait", "use reconnect_wait"),
         ("zzz", "option does not exist: 'zzz'"),
     ],
 )

@@ -9,7 +9,8 @@ from contextlib import nullcontext
 import pytest
 
 from natsproto.adapters import threads
-from natsproto.adapters._sockets import READ, WRITE, SocketTransport
+from natsproto.adapters._sockets import READ, WRITE, SocketTransport, look_up
+from natsproto.connection.effects import Dial
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def test_data_is_left_untaken_only_while_the_transport_waits_to_write(ends):
     assert (transport.unsent, transport.wants()) == ([], READ)
 
 
-def test_a_broken_transport_takes_no_data(ends):
+def test_a_broken_transport_accepts_no_data(ends):
     transport, _ = ends
     transport.broken = OSError("broken")
     source = Source()
@@ -79,3 +80,19 @@ def test_large_messages_do_not_stop_the_thread(server, corked):
         for _ in range(300):
             client.publish("large", data)
         client.flush(20)
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"), [("a.example", b"a.example"), ("ä.example", "ä.example")]
+)
+def test_only_an_international_name_is_looked_up_as_text(monkeypatch, name, asked):
+    """For text, Python imports a codec that takes longer than the rest of a look-up."""
+    hosts = []
+
+    def getaddrinfo(host, *args, **kwargs):
+        hosts.append(host)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    assert look_up(Dial(name, 4222, False)) == []
+    assert hosts == [asked]

@@ -159,7 +159,7 @@ def test_the_program_ends_without_closing_its_client(server):
 
 
 def received(server, code, *args, **options):
-    """Return what the program publishes to `a`; its first argument is the URL."""
+    """Return the messages that the program publishes to `a`; its first argument is the URL."""
     with connect(server.url, max_msgs=200_000) as watcher:
         sub = watcher.subscribe("a")
         watcher.flush()

@@ -204,7 +204,7 @@ def test_the_context_of_the_options(certificates):
 
 
 class FilteredDriver(Driver):
-    """The smallest driver with TLS: a blocking socket, and a clock that stands still."""
+    """The smallest driver with TLS: a blocking socket, and a clock that does not move."""
 
     sock: socket.socket
     tls: TlsFilter | None = None

@@ -9,12 +9,16 @@ import trio
 import trio.testing
 
 from natsproto.adapters._trio_stream import TransportStream
-from natsproto.adapters.trio import connect
+from natsproto.adapters.driver import READ_SIZE
+from natsproto.adapters.trio import TrioPort, connect
 from natsproto.connection.effects import Dial
+from natsproto.errors import MessagesUnconfirmed, TimeoutExpired
 
 
 class Port:
     """Records the reports of a stream."""
+
+    read_size = READ_SIZE
 
     def __init__(self):
         self.open = trio.Event()
@@ -26,8 +30,8 @@ class Port:
     def on_data(self, data):
         self.reports.append(data)
 
-    def pump(self):
-        self.reports.append("written")
+    def uncork(self):
+        """Look for work, as the writer may ask at any time."""
 
     def transport_lost(self, error):
         self.reports.append(error)
@@ -93,5 +97,46 @@ def test_a_block_whose_exit_is_interrupted_leaves_no_task(server, monkeypatch):
 
     async def interrupted():
         raise KeyboardInterrupt
+
+    trio.run(main)
+
+
+def test_a_publish_is_sent_without_another_turn_of_the_loop(server):
+    """The first one after a read; those that follow in the same turn are joined by the writer."""
+    sent = []
+
+    async def main():
+        async with connect(server.url) as client:
+            port = client.session.port
+            assert isinstance(port, TrioPort)
+            await client.flush()
+            await client.publish("a", b"1")
+            sent.append(list(port.connection.data_to_send()))
+            await client.publish("a", b"2")
+            await client.publish("a", b"3")
+            sent.append(b"".join(port.connection.data_to_send()).count(b"PUB"))
+            port.connection.publish("a", b"4", "", None)
+            await trio.testing.wait_all_tasks_blocked()
+            sent.append(list(port.connection.data_to_send()))
+
+    trio.run(main)
+    assert sent == [[], 2, []]
+
+
+@pytest.mark.rule("D-CONN-26")
+def test_commands_take_effect_while_the_writer_waits_for_room(own_server):
+    """A frozen server accepts nothing more: a timeout still holds, and so does a close."""
+
+    async def main():
+        async with connect(own_server.url, max_pending_out=1 << 24) as client:
+            own_server.freeze()
+            with trio.move_on_after(1):
+                while True:
+                    await client.publish("a", bytes(1 << 20))
+            with pytest.raises(TimeoutExpired):
+                await client.request("b", timeout=0.2)
+            with pytest.raises(MessagesUnconfirmed):
+                await client.close(timeout=0.2)
+            assert client.state == "CLOSED"
 
     trio.run(main)

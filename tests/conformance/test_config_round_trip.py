@@ -1,4 +1,4 @@
-"""A real nats-server takes every field of a configuration and gives it back as it was.
+"""A real nats-server accepts every field of a configuration and returns it unchanged.
 
 What we refuse before it is sent, it must refuse too; and what it takes, we must send.
 """
@@ -195,7 +195,7 @@ def same(sent: Fields, got: Fields, name: str) -> None:
 
 @pytest.mark.rule("JSAPI-1", "JSAPI-8", "JSAPI-9", "STREAM-11")
 @pytest.mark.parametrize(("name", "value", "more"), rows(STREAM_FIELDS))
-def test_stream_field_comes_back(clean, name, value, more):
+def test_stream_field_round_trips(clean, name, value, more):
     config = StreamConfig(**{"name": "T", name: value, **more})
     config.check()
     created = clean.put_stream(config)
@@ -217,7 +217,7 @@ def test_a_stream_is_sealed_by_an_update(clean):
 
 @pytest.mark.rule("JSAPI-1", "JSAPI-8", "JSAPI-9")
 @pytest.mark.parametrize(("name", "value", "more"), rows(CONSUMER_FIELDS))
-def test_consumer_field_comes_back(clean, name, value, more):
+def test_consumer_field_round_trips(clean, name, value, more):
     config = ConsumerConfig(**{"name": "x", name: value, **more})
     config.check()
     created = clean.put_consumer(config)
@@ -230,29 +230,29 @@ def test_consumer_field_comes_back(clean, name, value, more):
 
 
 @pytest.mark.parametrize(("rule", "config"), refused(REFUSED_STREAMS))
-def test_the_server_refuses_the_stream_too(clean, rule, config):
+def test_the_server_also_rejects_the_stream(clean, rule, config):
     with pytest.raises(ApiError):
         clean.put_stream(StreamConfig(**{"name": "T", **config}))
 
 
 @pytest.mark.parametrize(("rule", "config"), refused(REFUSED_CONSUMERS))
-def test_the_server_refuses_the_consumer_too(clean, rule, config):
+def test_the_server_also_rejects_the_consumer(clean, rule, config):
     with pytest.raises(ApiError):
         clean.put_consumer(ConsumerConfig(**{"name": config.get("durable_name", "x"), **config}))
 
 
 @pytest.mark.parametrize("config", TAKEN_STREAMS)
-def test_the_server_takes_the_stream(clean, config):
+def test_the_server_accepts_the_stream(clean, config):
     clean.put_stream(StreamConfig(**{"name": "T", **config}))
 
 
 @pytest.mark.parametrize("config", TAKEN_CONSUMERS)
-def test_the_server_takes_the_consumer(clean, config):
+def test_the_server_accepts_the_consumer(clean, config):
     clean.put_consumer(ConsumerConfig(**{"name": "x", **config}))
 
 
 @pytest.mark.rule("CONS-24")
-def test_the_server_has_another_ack_policy_by_default(clean):
+def test_the_default_ack_policy_of_the_server_differs(clean):
     reply = clean.call(
         "CONSUMER.CREATE.ORIGIN.x", {"stream_name": "ORIGIN", "config": {"name": "x"}}
     )
@@ -261,7 +261,7 @@ def test_the_server_has_another_ack_policy_by_default(clean):
 
 
 @pytest.mark.rule("JSAPI-2", "TIME-4")
-def test_nothing_in_an_info_is_unknown(clean):
+def test_every_field_of_an_info_is_known(clean):
     clean.put_stream(StreamConfig(name="T", mirror=source()))
     clean.put_consumer(
         ConsumerConfig(name="x", priority_policy="pinned_client", priority_groups=["g"])

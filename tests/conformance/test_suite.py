@@ -26,7 +26,7 @@ from natsproto.testing.context import raises
 EVERY = [*CHECKS.values(), *jetstream_testing.CHECKS.values()]
 
 
-def test_there_are_many_checks():
+def test_the_number_of_checks():
     assert len(CHECKS) >= 150
     assert len(jetstream_testing.CHECKS) >= 400
 
@@ -42,7 +42,7 @@ def test_each_package_has_the_checks_of_its_own_subject():
 
 
 @pytest.mark.parametrize("check", EVERY, ids=lambda check: check.name)
-def test_checks_say_what_they_prove(check):
+def test_checks_have_docstrings(check):
     assert check.proves.endswith(".")
     assert not check.name.startswith("check_")
 
@@ -64,7 +64,7 @@ def test_a_bad_adapter_fails():
     assert caught.value.report.passed == ["publish_reaches_subscriber"]
 
 
-def test_what_cannot_be_run_is_skipped(monkeypatch):
+def test_checks_that_cannot_run_are_skipped(monkeypatch):
     monkeypatch.setattr(CHECKS["empty_payload"], "since", (99, 0, 0))
     monkeypatch.setattr(CHECKS["wildcards"], "needs", ("no_such_module",))
     names = ["empty_payload", "wildcards", "two_hundred_requests_in_flight"]
@@ -140,7 +140,7 @@ def test_a_check_that_hangs_on_trio():
         TrioRunner().run(fail, timeout=1)
 
 
-def test_exceptions_that_nobody_fetches():
+def test_unretrieved_exceptions():
     async def main():
         asyncio.get_running_loop().call_soon(lambda: 1 / 0)
         await asyncio.sleep(0)
@@ -149,7 +149,7 @@ def test_exceptions_that_nobody_fetches():
         AsyncioRunner().run(main, timeout=1)
 
 
-def test_tasks_give_results_and_errors():
+def test_tasks_return_results_and_errors():
     async def work(result):
         if isinstance(result, Exception):
             raise result

@@ -80,7 +80,7 @@ def test_connect(port, path):
 
 @pytest.mark.rule("WS-3", "WS-4")
 @pytest.mark.parametrize("size", [0, 1, 125, 126, 65_535, 65_536, 1_000_000])
-def test_messages_of_all_sizes_come_back(port, size):
+def test_messages_of_all_sizes_round_trip(port, size):
     payload = bytes(range(256)) * (size // 256 + 1)
     payload = payload[:size]
     with Peer(port) as peer:
@@ -95,7 +95,7 @@ def test_messages_of_all_sizes_come_back(port, size):
 
 @pytest.mark.rule("WS-6")
 @pytest.mark.parametrize("token", ["right", "wrong"])
-def test_the_server_says_why_and_closes(token):
+def test_the_server_reports_the_reason_and_closes(token):
     config = {
         "websocket": {"listen": "127.0.0.1:-1", "no_tls": True},
         "authorization": {"token": "right"},

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Server:
     """Routes messages, counts auto-unsubscribes, answers PING, and plays a few services.
 
-    `echo` answers once, `many` three times, `silent` never, and there is nobody on `nobody`.
+    `echo` answers once, `many` three times, `silent` never, and `nobody` has no subscriber.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Server:
 
 
 class Cable:
-    """Carries bytes between a wire and its server until nothing moves any more.
+    """Carries bytes between a wire and its server until both are idle.
 
     After `cut` bytes from the server the transport is lost, and the next one leads to a new server,
     uncut. The last `slow` bytes before that are read one by one, all others as they were sent.

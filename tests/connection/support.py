@@ -11,8 +11,9 @@ from natsproto.options import Options
 
 if TYPE_CHECKING:
     from natsproto.connection.effects import Effect
+    from natsproto.connection.receiver import Mailbox
     from natsproto.connection.tokens import Tokens
-    from natsproto.connection.waitable import Mailbox, Waitable
+    from natsproto.connection.waitable import Waitable
     from natsproto.events import Event
 
 PONG = b"PONG\r\n"
@@ -43,7 +44,7 @@ NO_RESPONDERS = b"NATS/1.0 503\r\n\r\n"
 
 
 class Script:
-    """Randomness that was decided before: fractions are used up, then 0.0 for ever."""
+    """Scripted randomness: the given fractions, and then 0.0 forever."""
 
     def __init__(self, *fractions: float) -> None:
         self.fractions = list(fractions)
@@ -56,7 +57,7 @@ class Script:
 
 
 class Wire:
-    """Inputs in short; what came of them is kept until it is asked for.
+    """Short forms of the inputs; the outputs are kept until they are read.
 
     `now` is the time of the last input; `at` moves it. Servers are a, b, c in this order, unless
     the options say otherwise.
@@ -100,7 +101,7 @@ class Wire:
         return self.tell("handle_timer", at=at)
 
     def ring(self) -> Wire:
-        """The timer, when it is due, until something comes of it: some entries are out of date."""
+        """Fire the timer when it is due, until it has an effect: some entries are out of date."""
         before = self._outcome()
         for _ in range(10):
             deadline = self.connection.next_deadline()
@@ -119,7 +120,7 @@ class Wire:
         return self.look()
 
     def look(self) -> Wire:
-        """What an adapter does after every input and command."""
+        """Do what an adapter does after every input and command."""
         connection = self.connection
         self._effects += connection.take_effects()
         if self.writable:

@@ -199,7 +199,7 @@ def test_nothing_given_is_nothing(name, nothing):
         ),
     ],
 )
-def test_what_can_be_checked_is_checked_at_once(options, complaint):
+def test_options_are_checked_at_once_where_possible(options, complaint):
     with pytest.raises(InvalidValue) as caught:
         choose_auth(**options)
     assert str(caught.value) == complaint
@@ -207,14 +207,14 @@ def test_what_can_be_checked_is_checked_at_once(options, complaint):
 
 @pytest.mark.rule("D-AUTH-11")
 @pytest.mark.parametrize("options", [{"nkey_seed": SEED}, {"creds": CREDS}])
-def test_a_missing_library_is_told_at_once(options, monkeypatch):
+def test_a_missing_library_is_reported_at_once(options, monkeypatch):
     for module in LIBRARIES:
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtra):
         choose_auth(**options)
 
 
-def test_a_missing_library_behind_a_callback_is_told_too(monkeypatch):
+def test_a_missing_library_in_a_callback_is_reported(monkeypatch):
     for module in LIBRARIES:
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtra):
@@ -238,7 +238,7 @@ def test_no_nonce_for_a_jwt(options):
     ("nonce", "signed"),
     [("nönce", "nönce".encode()), ("n\udcff", b"n\xff")],
 )
-def test_a_nonce_is_signed_as_it_came(nonce, signed):
+def test_a_nonce_is_signed_as_received(nonce, signed):
     seen = []
     auth = choose_auth(nkey=PUBLIC, sign=lambda data: seen.append(data) or bytes(64))
     auth.connect_fields(nonce, PLAIN)
@@ -279,7 +279,7 @@ def test_the_url_wins(options, url, fields):
 
 
 @pytest.mark.rule("AUTH-8")
-def test_a_jwt_goes_with_the_url():
+def test_a_jwt_is_sent_in_addition_to_the_url():
     auth = choose_auth(jwt=JWT, sign=sign, token="t")
     fields = auth.connect_fields(NONCE, Url(user="U", password="P"))
     assert fields == {"user": "U", "pass": "P", "jwt": JWT, "sig": SIG}
@@ -425,7 +425,7 @@ def sources(names: list[str], how: str) -> dict[str, object]:
 
 
 def shown_by(value: object) -> list[str]:
-    """What common ways to look at an object show, down to the objects that it holds."""
+    """Return the output of common ways to inspect an object, including the objects it holds."""
     texts = [repr(value), str(value), f"{value}", pprint.pformat([value])]
     texts += [repr(getattr(value, name)) for name in dir(value)]
     for name in getattr(type(value), "__slots__", ()):

@@ -1,4 +1,4 @@
-"""The facades, on a port that does no I/O: what happens is decided before."""
+"""The facades, on a port that does no I/O and follows a script."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from natsproto.connection.outbound import HIGH_WATER
 from natsproto.errors import (
     ConnectionClosed,
     InvalidState,
+    InvalidValue,
     MessagesUnconfirmed,
     TimeoutExpired,
 )
 from natsproto.events import Closed, Disconnected
 from tests.connection.support import PONG, Wire, msg
+from tests.jetstream.support import Stage
 
 INBOX = "_INBOX." + "0" * 22  # what scripted randomness gives
 
 
 class ScriptedPort:
-    """Whoever waits makes the next thing happen."""
+    """A port whose `wait` runs the next step of the script."""
 
     def __init__(self, wire: Wire) -> None:
         self.wire = wire
@@ -102,7 +104,7 @@ def test_flush_and_reconnect(nc, port):
     assert nc.connected_url == ""
 
 
-def test_what_is_known(nc):
+def test_known_attributes(nc):
     assert nc.info is not None
     assert nc.info.version == "2.15.1"
     assert (nc.state, nc.connected_url, nc.servers) == (
@@ -243,7 +245,7 @@ def test_corked(nc, port):
     ],
 )
 def test_facades_have_the_same_names(facade, inner):
-    """And the same docstrings; only what awaits and iterates is called differently."""
+    """Docstrings are the same, too; only methods that await or iterate have other names."""
 
     def public(cls):
         return {name: value for name, value in vars(cls).items() if not name.startswith("_")}
@@ -253,3 +255,110 @@ def test_facades_have_the_same_names(facade, inner):
     for name, value in public(inner).items():
         assert inspect.getdoc(getattr(facade, name)) == inspect.getdoc(value), name
     assert inspect.getdoc(facade).split(".")[0] == inspect.getdoc(inner).split(".")[0]
+
+
+@pytest.mark.rule("D-RECON-16")
+def test_a_publish_that_joins_others_needs_no_lock_for_some_milliseconds(nc, port):
+    port.alone = True
+    port.wire.writable = False
+    nc.publish("a", b"1")
+    port.dead = True  # it cannot be entered
+    nc.publish("a", b"2")
+    port.wire.now += 0.0051
+    with pytest.raises(ConnectionClosed):
+        nc.publish("a", b"3")
+    port.dead = False
+    nc.publish("a", b"3")
+    port.script = [("room", b"")]
+    port.wire.room = lambda _: (setattr(port.wire, "writable", True), port.wire.look())
+    for _ in range(HIGH_WATER // 65_000 + 2):
+        nc.publish("a", bytes(65_000))
+    assert port.script == []
+    assert port.wire.sent().startswith(b"PUB a 1\r\n1\r\nPUB a 1\r\n2\r\nPUB a 1\r\n3\r\n")
+
+
+def numbers(*which: int) -> bytes:
+    return b"".join([msg("a", 1, b"%d" % number) for number in which])
+
+
+@pytest.mark.rule("D-SUB-10")
+@pytest.mark.parametrize("alone", [False, True])
+def test_run_calls_a_plain_function_without_the_lock(nc, port, alone):
+    port.alone = alone
+    sub = nc.subscribe("a")
+    port.script = [("data", numbers(1, 2, 3))]
+    seen = []
+
+    def callback(message):
+        assert port.held == 0
+        seen.append(message.data)
+        if len(seen) == 3:
+            sub.unsubscribe()
+
+    sub.run(callback)
+    assert seen == [b"1", b"2", b"3"]
+
+
+@pytest.mark.rule("D-SUB-11")
+def test_run_ends_with_the_error_of_a_callback(nc, port):
+    sub = nc.subscribe("a")
+    port.script = [("data", numbers(1, 2, 3))]
+    seen = []
+
+    def callback(message):
+        seen.append(message.data)
+        if message.data != b"3":
+            raise ZeroDivisionError(message.data)
+
+    def on_error(message, error):
+        if message.data == b"2":
+            raise KeyError("mine") from error
+
+    with pytest.raises(KeyError, match="mine"):
+        sub.run(callback, on_error=on_error)
+    assert seen == [b"1", b"2"]
+    assert b"UNSUB 1\r\n" in port.wire.sent()
+    assert [each.data for each in sub] == [b"3"]
+
+
+@pytest.mark.rule("D-SUB-12")
+def test_run_with_an_async_callback(nc, port):
+    sub = nc.subscribe("a")
+    port.script = [("data", numbers(1, 2))]
+
+    async def callback(message):
+        raise AssertionError("it is not awaited")
+
+    made = []
+
+    def wrapper(message):
+        made.append(callback(message))
+        return made[0]
+
+    with pytest.raises(InvalidValue, match="is async: this client is not"):
+        sub.run(wrapper, on_error=lambda message, error: None)
+    made[0].close()
+
+
+def test_names_of_other_clients(nc):
+    with pytest.raises(AttributeError, match="no attribute 'jetstream'; "):
+        nc.jetstream  # noqa: B018 - the attribute is what raises
+    with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
+        nc.subscribe("a").nothing  # noqa: B018
+
+
+@pytest.mark.rule("D-REQ-13")
+def test_responses_one_by_one():
+    stage = Stage([b"1", b"2"], [b"3"])
+    replies = stage.blocking.iter_request_many("svc", timeout=1.0)
+    assert [reply.data for reply in replies] == [b"1", b"2"]
+    replies = stage.blocking.iter_request_many("svc")
+    assert next(replies).data == b"3"
+    replies.close()
+    assert list(replies) == []
+
+
+@pytest.mark.rule("D-HEALTH-1")
+def test_health(nc, port):
+    assert nc.health().connected
+    assert port.held == 0

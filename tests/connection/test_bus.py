@@ -29,7 +29,7 @@ def test_a_closed_connection_says_why():
 @pytest.mark.parametrize(
     ("times", "deadline"), [([5.0], 5.0), ([5.0, 7.0], 5.0), ([5.0, 3.0], 3.0)]
 )
-def test_a_waitable_wakes_at_the_earliest_time_that_was_asked_for(times, deadline):
+def test_a_waitable_wakes_at_the_earliest_requested_time(times, deadline):
     bus, waitable = Bus(), Waitable()
     for time in times:
         bus.wake_at(waitable, time)

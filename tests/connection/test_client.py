@@ -1,4 +1,4 @@
-"""Client and Events, without a server: what they ask of the connection and the port."""
+"""Client and Events, without a server: how they use the connection and the port."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from natsproto.client import leave
 from natsproto.connection.outbound import HIGH_WATER
 from natsproto.errors import (
     ConnectionClosed,
+    ConnectionLost,
     InvalidValue,
     MessagesUnconfirmed,
     NoResponders,
@@ -15,6 +16,7 @@ from natsproto.errors import (
     TooManyReplies,
 )
 from natsproto.events import Closed, Connected, Disconnected
+from natsproto.wire.frames import Msg
 from tests.connection.support import PONG, Wire
 from tests.jetstream.support import NOBODY, SILENCE, Stage, Status
 
@@ -26,7 +28,7 @@ def test_a_new_client_knows_nothing_and_is_nowhere():
     assert repr(fresh) == "<Client NEW >"
 
 
-def test_what_a_client_says_of_itself_has_no_credentials():
+def test_the_repr_of_a_client_has_no_credentials():
     stage = Stage()
     client = stage.client
     stage.connection.pool.set_servers(["nats://me:secret@a:4222", "nats://b:4222"])
@@ -47,7 +49,7 @@ def test_set_servers_replaces_the_pool():
         client.set_servers([])
 
 
-def test_publish_goes_out_as_it_is():
+def test_publish_is_sent_unchanged():
     stage = Stage()
     stage.run(stage.client.publish("a", b"1", reply="r", headers={"K": "v"}))
     stage.run(stage.client.publish("a", b"2"))
@@ -74,8 +76,58 @@ def test_publish_waits_while_too_much_is_on_its_way():
     assert not stage.connection.congested
 
 
+@pytest.mark.rule("D-REQ-12")
+def test_a_response_goes_to_the_reply_subject():
+    stage = Stage()
+    stage.run(stage.client.respond(Msg(b"svc", 1, b"_INBOX.1", b"?"), b"yes", headers={"K": "v"}))
+    (sent,) = stage.pubs
+    assert (sent.subject, sent.data, sent.headers["K"]) == ("_INBOX.1", b"yes", "v")
+
+
+@pytest.mark.rule("D-REQ-12")
+def test_a_message_without_a_reply_subject_cannot_be_answered():
+    stage = Stage()
+    with pytest.raises(InvalidValue, match=r"'svc' has no reply subject.*D-REQ-12"):
+        stage.run(stage.client.respond(Msg(b"svc", 1, b"", b"?"), b"yes"))
+    assert stage.pubs == []
+
+
+@pytest.mark.rule("D-PING-6")
+def test_rtt_is_the_time_from_ping_to_pong():
+    stage = Stage()
+    times = iter([1.0, 1.25])
+    stage.ticks = lambda: next(times)
+    assert stage.client.health().rtt is None
+    assert stage.run(stage.client.rtt()) == 0.25
+    assert stage.client.health().rtt == 0.25
+
+
+@pytest.mark.rule("D-PING-6")
+def test_rtt_needs_a_connection():
+    stage = Stage()
+    stage.wire.lost()
+    with pytest.raises(ConnectionLost, match="D-PING-6"):
+        stage.run(stage.client.rtt())
+    stage.connection.close(9.0)
+    with pytest.raises(ConnectionClosed):
+        stage.run(stage.client.rtt())
+
+
+@pytest.mark.rule("D-HINT-1")
+def test_a_name_of_nats_py_is_answered_with_a_hint():
+    stage = Stage()
+    with pytest.raises(AttributeError, match=r"'Client'.*'jetstream'; use jetstream.JetStream\("):
+        stage.client.jetstream()
+    sub = stage.run(stage.client.subscribe("a"))
+    with pytest.raises(AttributeError, match="'next_msg'; use next"):
+        sub.next_msg()
+    for name in ("respond", "header"):
+        with pytest.raises(AttributeError, match="'Msg' object has no attribute '%s'; use" % name):
+            getattr(Msg(b"a", 1), name)
+
+
 @pytest.mark.rule("REQ-1")
-def test_a_request_gives_the_answer():
+def test_a_request_returns_the_response():
     stage = Stage(b"yes")
     assert stage.run(stage.client.request("svc", b"?", headers={"K": "v"})).data == b"yes"
     (asked,) = stage.pubs
@@ -108,7 +160,7 @@ MANY = [  # what comes,                   options,                              
 
 @pytest.mark.rule("REQ-6")
 @pytest.mark.parametrize(("answer", "options", "expected"), MANY)
-def test_request_many_ends_as_it_was_told(answer, options, expected):
+def test_request_many_ends_by_its_limits(answer, options, expected):
     stage = Stage(answer)
     replies = stage.run(stage.client.request_many("svc", timeout=1.0, **options))
     assert [reply.data for reply in replies] == expected
@@ -116,6 +168,20 @@ def test_request_many_ends_as_it_was_told(answer, options, expected):
     assert stage.now() == (options.get("stall", 0.0) if ends_early else 1.0)
     assert stage.connection.requests.inbox is not None
     assert stage.connection.requests.inbox.open == {}
+
+
+@pytest.mark.rule("D-REQ-13")
+@pytest.mark.parametrize("timeout", [1.0, None])
+def test_responses_one_by_one(timeout):
+    stage = Stage([b"1", b"2"])
+
+    async def every():
+        options = {"timeout": timeout, "max_msgs": 2, "headers": {"K": "v"}}
+        return [msg.data async for msg in stage.client.iter_request_many("svc", b"?", **options)]
+
+    assert stage.run(every()) == [b"1", b"2"]
+    [asked] = stage.pubs
+    assert (asked.subject, asked.data, asked.headers.get("K")) == ("svc", b"?", "v")
 
 
 @pytest.mark.rule("D-REQ-10")
@@ -134,16 +200,17 @@ def test_a_sentinel_ends_request_many_before_its_limit_does():
     assert [reply.data for reply in stage.run(asking)] == [b"1"]
 
 
-def test_request_many_where_nobody_listens_raises():
+def test_request_many_without_responders_raises():
     stage = Stage(Status("503"))
     with pytest.raises(NoResponders):
         stage.run(stage.client.request_many("svc"))
 
 
 WRONG = [  # the call,                                             what is wrong
-    (lambda c: c.request("a", timeout=-1), "timeout -1 is not from 0"),
+    (lambda c: c.request("a", timeout=-1), "timeout -1 is not a number of seconds from 0"),
     (lambda c: c.request_many("a", max_msgs=-1), "max_msgs -1 is not a whole number"),
     (lambda c: c.request_many("a", stall="1"), "stall '1' is not a number of seconds"),
+    (lambda c: c.iter_request_many("a", max_msgs=-1), "max_msgs -1 is not a whole number"),
     (lambda c: c.subscribe("a", max_msgs=True), "max_msgs True is not a whole number"),
     (lambda c: c.subscribe("a", max_bytes=1.5), "max_bytes 1.5 is not a whole number"),
     (lambda c: c.flush(timeout=None), "timeout None is not a number of seconds"),
@@ -189,7 +256,7 @@ def test_close_flushes_and_may_be_repeated():
 
 
 @pytest.mark.rule("CONN-27")
-def test_close_gives_up_on_a_server_that_does_not_answer():
+def test_close_ends_at_its_timeout_if_the_server_does_not_answer():
     stage = Stage()
     stage.serve = lambda: False
     stage.run(stage.client.close(timeout=0.5))
@@ -198,7 +265,7 @@ def test_close_gives_up_on_a_server_that_does_not_answer():
 
 @pytest.mark.rule("D-CONN-28")
 @pytest.mark.parametrize("end", ["close", "drain"])
-def test_the_end_says_what_was_not_sent_and_closes(end):
+def test_leaving_the_block_reports_unsent_messages_and_closes(end):
     stage = Stage()
     stage.wire.lost(at=9.0)
     stage.run(stage.client.publish("a"))

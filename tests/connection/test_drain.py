@@ -16,7 +16,7 @@ from tests.connection.support import PING, PONG, Wire, err, msg, names, texts
 
 
 def take(wire, mailbox):
-    """As the API does: the connection is told of the last message of what has ended."""
+    """Take messages like the API: the connection learns of the last one of an ended receiver."""
     payloads = texts(mailbox)
     wire.tell("consumed")
     return payloads
@@ -75,7 +75,7 @@ def test_a_client_without_subscriptions_is_flushed_and_closed():
 
 @pytest.mark.rule("D-DRAIN-6")
 @pytest.mark.parametrize("busy", [False, True])
-def test_what_is_published_behind_the_flush_gets_another_but_not_for_ever(busy):
+def test_publishes_after_the_flush_get_another_one_but_not_forever(busy):
     wire, mailbox, drain = draining()
     wire.data(msg("a", 1) + PONG)
     take(wire, mailbox)
@@ -156,7 +156,7 @@ def test_a_loss_during_the_flush(early):
 
 
 @pytest.mark.rule("D-DRAIN-5", "DRAIN-4", "D-DRAIN-10")
-def test_no_connection_ever_comes():
+def test_there_is_never_a_connection():
     wire = Wire(max_reconnects=-1).up().lost(at=5.0)
     wire.connection.publish("a")
     drain = wire.connection.start_drain(20.0)
@@ -188,7 +188,7 @@ def test_a_failure_in_the_middle():
 
 
 @pytest.mark.rule("D-DRAIN-8")
-def test_nobody_waits_for_it_any_more():
+def test_no_caller_waits_for_it_anymore():
     wire, _, drain = draining()
     wire.connection.cancel(drain)
     assert not drain.done
@@ -228,3 +228,32 @@ def test_the_drain_of_a_subscription_within_that_of_the_client():
     assert isinstance(fence.error, ConnectionLost) is False
     wire.data(PONG)
     assert (drain.done, wire.state) == (True, "CLOSED")
+
+
+# The part that holds the drain and the close; test_machine_close.py has the close as a whole.
+
+
+@pytest.mark.rule("CONN-27")
+def test_a_later_close_may_only_bring_the_deadline_forward():
+    ending = Wire().up().connection.ending
+    close = ending.start_close(4.0)
+    assert [ending.start_close(at).deadline for at in (8.0, 3.0, 5.0)] == [4.0, 3.0, 3.0]
+    assert ending.start_close(9.0) is close
+    assert (ending.owns(close), ending.has_begun) == (True, True)
+
+
+@pytest.mark.rule("D-CONN-28")
+def test_a_loss_that_no_drain_or_close_reports_is_kept_for_one_caller():
+    ending = Wire().up().connection.ending
+    loss = MessagesUnconfirmed(2, 1)
+    ending.closed(loss, "closed by the client")
+    assert [ending.report_loss().error for _ in range(2)] == [loss, None]
+
+
+@pytest.mark.rule("D-CONN-28")
+def test_a_loss_that_a_close_reports_is_not_kept():
+    ending = Wire().up().connection.ending
+    close = ending.start_close(4.0)
+    loss = MessagesUnconfirmed(2, 1)
+    ending.closed(loss, "closed by the client")
+    assert (close.done, close.error, ending.report_loss().error) == (True, loss, None)

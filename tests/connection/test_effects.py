@@ -2,7 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from natsproto.connection.effects import Dial, Hangup, Publish, StartTls
+from natsproto.connection.effects import (
+    Dial,
+    Drop,
+    Hangup,
+    Poke,
+    Publish,
+    Resubscribe,
+    StartTls,
+    Unsubscribe,
+    Wake,
+)
 
 
 @pytest.mark.parametrize(
@@ -15,6 +25,11 @@ from natsproto.connection.effects import Dial, Hangup, Publish, StartTls
             Publish(b"s", b"d", b"r", None),
             "Publish(block=None, data=b'd', reply=b'r', subject=b's')",
         ),
+        (Wake([]), "Wake(waitables=[])"),
+        (Poke(None), "Poke(receiver=None)"),
+        (Drop(), "Drop()"),
+        (Resubscribe(), "Resubscribe()"),
+        (Unsubscribe(), "Unsubscribe()"),
     ],
 )
 def test_effects_show_and_compare_their_fields(effect, text):

@@ -9,9 +9,11 @@ from natsproto.events import (
     Connected,
     Disconnected,
     Discovered,
+    Event,
     EventQueue,
     LameDuck,
     PublishDropped,
+    ServerChoiceFailed,
     ServerError,
     SlowConsumer,
 )
@@ -38,6 +40,10 @@ def rest(queue):
             AttemptFailed("u", ConnectionLost("x")),
             "AttemptFailed(error=ConnectionLost('x'), url='u')",
         ),
+        (
+            ServerChoiceFailed(ConnectionLost("x")),
+            "ServerChoiceFailed(error=ConnectionLost('x'))",
+        ),
         (Discovered(["u"]), "Discovered(urls=['u'])"),
         (LameDuck("u"), "LameDuck(url='u')"),
         (ServerError(ConnectionLost("x")), "ServerError(error=ConnectionLost('x'))"),
@@ -50,7 +56,44 @@ def test_events_show_their_fields(event, text):
     assert repr(event) == text
 
 
-def test_events_come_out_in_the_order_they_went_in():
+LOST = ConnectionLost("reset")
+LOGGED = [  # event, level, text
+    (Connected("u", False), "info", "connected to u"),
+    (Connected("u", True), "info", "reconnected to u"),
+    (Disconnected("u", None), "info", "disconnected from u: by the client"),
+    (Disconnected("u", LOST), "warning", "disconnected from u: reset"),
+    (AttemptFailed("u", LOST), "warning", "could not connect to u: reset"),
+    (Discovered(["u", "v"]), "debug", "discovered servers: u, v"),
+    (LameDuck("u"), "info", "server u is about to stop (lame duck mode)"),
+    (ServerError(LOST), "warning", "server reported an error: reset"),
+    (SlowConsumer("s", 1, 2), "warning", "subscription 1 to 's' dropped 2 messages: queue full"),
+    (SlowConsumer("", 0, 2), "warning", "several subscriptions dropped 2 messages: queues full"),
+    (
+        PublishDropped("s", 9),
+        "warning",
+        "publish to 's' dropped: its 9 bytes exceed the max_payload of the new server",
+    ),
+    (Closed(None), "info", "closed"),
+    (Closed(LOST), "warning", "closed: reset"),
+    (Closed(None, 2), "warning", "closed (2 messages are unconfirmed)"),
+    (Event(), "warning", "Event()"),
+]
+
+
+@pytest.mark.rule("D-LOG-1")
+@pytest.mark.parametrize(("event", "level", "text"), LOGGED)
+def test_events_in_the_log(event, level, text):
+    assert (event.level, event.text) == (level, text)
+
+
+@pytest.mark.rule("D-LOG-1")
+def test_the_log_sees_every_event_in_addition_to_the_readers():
+    queue = EventQueue()
+    fill(queue, LameDuck("a"), LameDuck("b"))
+    assert queue.reports.take() == [LameDuck("a"), LameDuck("b")] == rest(queue)
+
+
+def test_events_are_returned_in_order():
     queue = EventQueue()
     fill(queue, LameDuck("a"), LameDuck("b"))
     assert queue.pop() == LameDuck("a")
@@ -117,7 +160,7 @@ FLOOD = [  # case, events, those that a queue of three keeps
 
 @pytest.mark.rule("D-EVENT-5", "D-EVENT-9")
 @pytest.mark.parametrize(("case", "events", "kept"), FLOOD, ids=[row[0] for row in FLOOD])
-def test_what_a_flood_leaves(case, events, kept):
+def test_the_events_kept_after_a_flood(case, events, kept):
     queue = EventQueue(limit=3)
     fill(queue, *events)
     assert rest(queue) == kept
@@ -166,7 +209,7 @@ def test_readers_at_the_same_time_see_every_event():
 
 
 @pytest.mark.rule("D-EVENT-8")
-def test_a_reader_starts_after_what_others_have_returned():
+def test_a_reader_starts_after_the_events_that_others_returned():
     queue = EventQueue()
     fill(queue, A, B, C)
     assert queue.pop() == A

@@ -1,4 +1,4 @@
-"""A whole dialogue, with the transport cut behind every single byte that the server sends.
+"""A whole dialogue, with the transport cut after every single byte that the server sends.
 
 Whatever the byte, the client comes back on the next transport, and in the end: every subscription
 is in force once, no message is delivered twice, nothing is sent twice, every request is settled,
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.rule("RECON-4", "RECON-7", "D-RECON-11", "SUB-2", "D-CO
 
 
 class Dialogue:
-    """What a client does in its life, step by step, on whatever transport there is."""
+    """The steps of a client's life, on any transport."""
 
     def __init__(self, cut=None, slow=0):
         self.wire = Wire(max_reconnects=-1, retry_on_first_connect=True)
@@ -135,12 +135,12 @@ LENGTH = Dialogue().run().cable.carried
 
 
 @pytest.mark.parametrize("slow", [0, 40], ids=["whole reads", "the last bytes one by one"])
-def test_the_dialogue_cut_behind_every_byte(slow):
+def test_the_dialogue_cut_after_every_byte(slow):
     assert 600 < LENGTH < 1500
     for cut in range(1, LENGTH + 1):
         check(Dialogue(cut, slow).run(), 1)
 
 
-def test_the_dialogue_byte_by_byte_and_cut_behind_some():
+def test_the_dialogue_byte_by_byte_and_cut_after_some():
     for cut in range(1, LENGTH + 1, 31):
         check(Dialogue(cut, slow=cut).run(), 1)

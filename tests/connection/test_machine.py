@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from natsproto.connection.effects import Dial, Hangup, Publish
+from natsproto.connection.effects import Dial, Hangup
 from natsproto.connection.outbound import HIGH_WATER
-from natsproto.connection.waitable import Receiver, Waitable
+from natsproto.connection.receiver import Receiver
+from natsproto.connection.waitable import Waitable
 from natsproto.errors import (
     ConnectFailed,
     ConnectionClosed,
@@ -66,7 +67,7 @@ def test_no_server_is_left_to_try(limit, attempts):
 
 
 @pytest.mark.rule("RECON-4", "RECON-7")
-def test_what_is_sent_on_a_new_connection_and_in_which_order():
+def test_frames_on_a_new_connection_and_their_order():
     wire = Wire().up()
     wire.subscribe("a")
     wire.subscribe("b", "q")
@@ -104,7 +105,7 @@ def test_force_reconnect():
     ("happened", "told"),
     [("receive_data", [b"PING\r\n"]), ("transport_closed", []), ("tls_started", [])],
 )
-def test_what_comes_before_the_order_to_hang_up_was_taken(happened, told):
+def test_inputs_before_the_hangup_is_taken(happened, told):
     connection = Wire().up().connection
     connection.force_reconnect(2.0)
     getattr(connection, happened)(*told, 2.0)
@@ -115,7 +116,7 @@ def test_what_comes_before_the_order_to_hang_up_was_taken(happened, told):
 
 
 @pytest.mark.rule("RECON-12")
-def test_whoever_waits_for_room_is_woken():
+def test_callers_that_wait_for_room_are_woken():
     wire = Wire().up()
     writable = wire.connection.writable
     wire.writable = False
@@ -238,7 +239,7 @@ def test_late_inputs_after_the_end_are_ignored():
 
 
 @pytest.mark.rule("D-CLOCK-1", "REQ-4")
-def test_what_becomes_due_together():
+def test_deadlines_that_pass_together():
     wire = Wire(Script(0.5), servers=ABC[:2], ping_interval=10.0).up().timer(at=6.0)
     wire.data(info(ldm=True), at=9.5)  # to be left at 10.0
     requests = [wire.connection.start_request("a", deadline=10.0) for _ in range(2)]
@@ -294,18 +295,15 @@ class Machine(Receiver):
 
     def handle_timer(self, now):
         self.deadline = now + 1.0
-        self.busy.append(self)
+        self.emit(b"pull", b"", b"")
         return False
-
-    def take_effects(self):
-        return [Publish(b"pull", b"", b"", None)]
 
     def pending(self):
         return 0
 
 
 @pytest.mark.rule("D-CLOCK-1", "D-RECON-9")
-def test_a_machine_is_told_of_its_time_and_its_orders_are_carried_out():
+def test_a_machine_gets_its_timer_and_its_effects_are_applied():
     wire = Wire().up().timer(at=6.0)
     machine = Machine()
     wire.connection.subscribe("m", machine)
@@ -318,7 +316,7 @@ def test_a_machine_is_told_of_its_time_and_its_orders_are_carried_out():
 
 
 @pytest.mark.rule("D-SUB-6")
-def test_drops_are_told_after_each_read():
+def test_drops_are_reported_after_each_read():
     wire = Wire().up()
     wire.subscribe("a", max_msgs=1)
     wire.data(msg("a", 1) * 3)
@@ -373,6 +371,6 @@ def test_statistics_go_on_over_reconnects():
     assert stats.out_bytes == len(wire.sent())
 
 
-def test_an_error_without_a_text_is_told_by_its_name():
+def test_an_error_without_text_is_reported_by_its_name():
     wire = Wire().up().lost(TimeoutError(), at=9.0)
     assert str(wire.events()[0].error) == "TimeoutError"

@@ -1,4 +1,4 @@
-"""The graceful close, and what it counts as unconfirmed."""
+"""The graceful close, and the messages that it counts as unconfirmed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.connection.support import PING, PONG, Wire
 
 
 def loss(request):
-    """What the request says about the end: (unsent, in doubt), or None for nothing."""
+    """Return (unsent, in doubt) as reported by the request; None if nothing was lost."""
     error = request.error
     return None if error is None else (error.unsent, error.in_doubt)
 
@@ -94,7 +94,7 @@ def test_how_a_close_ends(state, publishes, inputs, closed_at, expected):
 
 
 @pytest.mark.rule("CONN-27")
-def test_what_a_close_sends():
+def test_the_frames_that_a_close_sends():
     wire = publish(Wire().up(), 1)
     wire.connection.start_close(3.0)
     assert wire.sent() == b"PUB a 1\r\nx\r\n" + PING
@@ -134,7 +134,7 @@ def test_losses_before_the_close_are_not_its_concern():
 
 
 @pytest.mark.rule("D-CONN-28")
-def test_what_is_published_after_the_flush_gets_another_one():
+def test_publishes_after_the_flush_get_another_one():
     wire = publish(Wire().up(), 1)
     closing = wire.connection.start_close(9.0)
     publish(wire, 1)
@@ -193,7 +193,7 @@ def test_a_failure_for_good_while_it_closes():
 
 
 @pytest.mark.rule("D-CONN-28")
-def test_a_close_at_once_says_what_it_cuts_off():
+def test_an_immediate_close_reports_unconfirmed_messages():
     wire = publish(Wire().up(), 2).look()
     publish(wire, 1)
     wire.connection.close(1.0)
@@ -227,7 +227,7 @@ def test_a_close_in_the_middle_of_a_drain():
 
 
 @pytest.mark.rule("CONN-27", "D-DRAIN-8")
-def test_a_close_that_nobody_waits_for_goes_on():
+def test_a_close_continues_without_a_waiting_caller():
     wire = publish(Wire().up(), 1)
     closing = wire.connection.start_close(9.0)
     wire.connection.cancel(closing)

@@ -16,7 +16,7 @@ INBOX = "_INBOX." + "0" * 22  # what scripted randomness gives
 
 
 def reconnect(wire):
-    """Lose the transport and get another; returns what is sent behind CONNECT and PING."""
+    """Lose the transport and get another; return the data sent after CONNECT and PING."""
     wire.lost(at=wire.now + 10).greet().sent()
     return wire.data(PONG).sent()
 
@@ -67,7 +67,7 @@ def test_flushes_that_gave_up_are_not_kept():
 
 
 @pytest.mark.rule("D-CLOCK-1")
-def test_a_wake_up_is_the_earliest_that_was_asked_for():
+def test_a_wake_up_is_at_the_earliest_requested_time():
     wire = Wire().up()
     bell = Waitable()
     for deadline in (5.0, 3.0, 4.0):
@@ -81,7 +81,7 @@ def test_a_wake_up_is_the_earliest_that_was_asked_for():
 
 
 @pytest.mark.rule("D-CONN-24")
-def test_everybody_is_told_of_the_end():
+def test_all_waiting_callers_are_notified_of_the_end():
     wire = Wire().up()
     mailbox = wire.subscribe("a")
     waiting = [
@@ -128,7 +128,7 @@ def test_info_of_the_first_server_is_known_before_the_last_is_lost():
     assert wire.connection.info.max_payload == 8
 
 
-def test_a_connection_knows_what_it_is_doing():
+def test_the_state_of_a_connection():
     wire = Wire(verbose=True)
     wire.connection.publish("a")
     assert (wire.connection.connecting, wire.connection.held) == (False, 1)

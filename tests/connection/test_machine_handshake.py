@@ -92,7 +92,7 @@ def test_the_fields_of_connect(options, fields, differ):
 
 
 @pytest.mark.rule("CONN-16")
-def test_the_nonce_is_signed_anew_at_each_attempt():
+def test_the_nonce_is_signed_again_at_each_attempt():
     nonces = []
 
     def sign(nonce):
@@ -123,7 +123,7 @@ BEFORE_INFO = [
 @pytest.mark.rule("CONN-2", "D-CONN-3", "CONN-11", "D-CONN-20")
 @pytest.mark.parametrize(("data", "error", "text"), BEFORE_INFO)
 @pytest.mark.parametrize("url", ["nats://a", "tls://a"])
-def test_what_comes_before_info(url, data, error, text):
+def test_data_before_info(url, data, error, text):
     wire = Wire(servers=url)
     mailbox = wire.subscribe("a")
     wire.connect().opened().data(data + info(tls_required=True) + PONG)
@@ -185,7 +185,7 @@ def test_tls_is_used_or_nothing_is_said(url, options, fields, outcome):
 
 @pytest.mark.rule("CONN-13")
 @pytest.mark.parametrize("behind", [PING, PONG, msg("a", 1), err("x"), info(), b"+OK\r\n"])
-def test_a_frame_in_clear_behind_info_fails_the_attempt(behind):
+def test_a_plaintext_frame_after_info_fails_the_attempt(behind):
     wire = Wire(servers=["tls://a", "tls://b"])
     mailbox = wire.subscribe("a")
     wire.connect().opened().data(info(tls_required=True) + behind)
@@ -217,7 +217,7 @@ def test_tls_before_info(options, name):
 
 
 @pytest.mark.rule("CONN-12", "CONN-15")
-def test_a_member_that_the_cluster_tells_of_gets_no_credentials_in_clear():
+def test_a_discovered_member_gets_no_credentials_in_plaintext():
     wire = Wire(servers="tls://joe:hush@a", max_reconnects=-1, rng=Script())
     wire.connect().greet(tls_required=True).secured().data(PONG + info(connect_urls=["evil:1"]))
     wire.forget().lost(at=9.0)
@@ -309,7 +309,7 @@ def test_the_first_connect_tries_each_server_once():
 
 
 @pytest.mark.rule("CONN-9")
-def test_refused_credentials_are_what_the_user_is_told_of():
+def test_rejected_credentials_are_reported_to_the_user():
     wire = Wire(servers=SERVERS).connect()
     wire.lost().greet().data(err("Authorization Violation")).lost()
     assert type(wire.connection.opened.error) is AuthorizationFailed

@@ -14,7 +14,7 @@ def offline():
 
 
 def up_again(wire, **fields):
-    """Connect to a server with this INFO; returns what is sent after CONNECT and PING."""
+    """Connect to a server with this INFO; return the data sent after CONNECT and PING."""
     wire.greet(**fields).sent()
     return wire.data(PONG).sent()
 
@@ -59,7 +59,7 @@ def test_a_request_that_is_too_large_for_the_next_server_fails():
 @pytest.mark.parametrize(
     ("confirmed", "taken", "waiting"), [(0, 0, 0), (3, 0, 0), (0, 3, 0), (0, 0, 3), (1, 2, 4)]
 )
-def test_what_is_unconfirmed_at_the_end(confirmed, taken, waiting):
+def test_unconfirmed_messages_at_the_end(confirmed, taken, waiting):
     wire = Wire().up()
     for _ in range(confirmed):
         wire.connection.publish("a")
@@ -71,14 +71,14 @@ def test_what_is_unconfirmed_at_the_end(confirmed, taken, waiting):
     for _ in range(waiting):
         wire.connection.publish("a")
     wire.connection.close(1.0)
-    loss = wire.connection._loss
+    loss = wire.connection.start_close(2.0).error
     counts = (0, 0) if loss is None else (loss.unsent, loss.in_doubt)
     assert counts == (waiting, taken)
 
 
 @pytest.mark.rule("D-CONN-28")
 @pytest.mark.parametrize(("closing", "in_doubt"), [(False, 0), (True, 2)])
-def test_a_lost_transport_leaves_in_doubt_what_it_had_taken(closing, in_doubt):
+def test_frames_taken_by_a_lost_transport_are_in_doubt(closing, in_doubt):
     wire = Wire(max_reconnects=-1).up()
     wire.connection.start_request("svc", deadline=9.0)
     for _ in range(2):

@@ -4,7 +4,7 @@ import pytest
 
 from natsproto.connection import transport
 from natsproto.connection.effects import Dial, Hangup
-from natsproto.connection.waitable import Receiver
+from natsproto.connection.receiver import Receiver
 from natsproto.errors import (
     AuthorizationFailed,
     ConnectionLost,
@@ -60,7 +60,7 @@ LATER = [  # INFO after the first, what is known then
 
 @pytest.mark.rule("D-CONN-36")
 @pytest.mark.parametrize(("later", "known"), LATER)
-def test_a_later_info_does_not_unset_what_it_leaves_out(later, known):
+def test_a_later_info_does_not_unset_omitted_fields(later, known):
     first = {"jetstream": True, "nonce": "abc", "connect_urls": ["b:1"], "ldm": True}
     wire = Wire(max_reconnects=0).connect().greet(**first).data(PONG)
     wire.data(b"INFO " + later + b"\r\n")
@@ -80,7 +80,7 @@ EXPIRED = b"+OK\r\n" + PONG + info(connect_info=True) + err("User Authentication
 
 
 @pytest.mark.rule("CONN-8", "CONN-9")
-def test_a_refusal_right_behind_pong_on_the_first_connect():
+def test_a_rejection_right_after_pong_on_the_first_connect():
     wire = Wire(servers=ABC[:2])
     wire.subscribe("a")
     wire.connect().greet().forget().data(EXPIRED)
@@ -93,7 +93,7 @@ def test_a_refusal_right_behind_pong_on_the_first_connect():
 
 @pytest.mark.rule("CONN-8", "CONN-17")
 @pytest.mark.parametrize("split", [False, True])
-def test_a_refusal_right_behind_pong_on_a_reconnect_ends_it_the_second_time(split):
+def test_a_rejection_right_after_pong_on_a_reconnect_ends_it_the_second_time(split):
     wire = Wire(max_reconnects=-1).up().lost(at=99.0).forget()
     cut = len(EXPIRED) - 40
     reads = [EXPIRED[:cut], EXPIRED[cut:]] if split else [EXPIRED]
@@ -125,7 +125,7 @@ def test_credentials_that_expire_after_a_good_while_are_tried_again():
         (PONG + err("Stale Connection"), ServerFailed),
     ],
 )
-def test_what_fails_a_greeting(data, kind):
+def test_frames_that_fail_a_handshake(data, kind):
     wire = Wire(max_reconnects=-1)
     mailbox = wire.subscribe("a")
     wire.up().lost(at=99.0).greet().forget().data(data)
@@ -206,7 +206,7 @@ def test_answered_pings_go_on_for_ever_flushes_or_not():
 
 
 @pytest.mark.rule("PING-4", "DRAIN-1")
-def test_a_pong_that_keeps_alive_says_nothing_to_a_drain_behind_it():
+def test_a_keepalive_pong_does_not_end_a_later_drain():
     wire = Wire(ping_interval=10.0).up().timer(at=10.0)
     mailbox = wire.subscribe("a")
     fence = wire.connection.start_drain_of([mailbox], 99.0)
@@ -218,7 +218,7 @@ def test_a_pong_that_keeps_alive_says_nothing_to_a_drain_behind_it():
 
 
 @pytest.mark.rule("D-PING-5", "D-CONN-20")
-def test_pings_whose_answers_nobody_reads(monkeypatch):
+def test_pings_whose_answers_the_server_does_not_read(monkeypatch):
     assert transport._MAX_OWED == 1024 * 1024
     monkeypatch.setattr(transport, "_MAX_OWED", len(PONG) * 1000)
     wire = Wire().up()
@@ -286,7 +286,7 @@ def test_a_deadline_that_a_message_sets_is_armed(count):
 
 
 @pytest.mark.rule("D-CONN-20")
-def test_what_came_before_garbage_is_delivered_and_nothing_behind_it():
+def test_messages_before_invalid_input_are_delivered_and_none_after_it():
     wire = Wire().up()
     mailbox = wire.subscribe("a")
     wire.data(msg("a", 1, b"1") * 2 + b"garbage\r\n" + msg("a", 1, b"2"), at=99.0)
@@ -315,8 +315,28 @@ def test_permission_errors_go_where_they_belong():
 # Discovery and lame ducks
 
 
+@pytest.mark.rule("POOL-16", "POOL-17")
+def test_the_program_chooses_by_the_last_info_and_its_mistakes_are_events():
+    seen = []
+
+    def choose(known, info):
+        seen.append(info.server_name)
+        return known[2] if len(seen) == 1 else "nats://nowhere"
+
+    wire = Wire(servers=ABC, choose_server=choose).up(server_name="first")
+    wire.effects()
+    assert wire.lost(at=9.0).effects() == [Dial("a", 4222, False)]
+    assert (seen, names(wire.events())) == (["first"], ["Disconnected"])
+    wire.lost(at=10.0)
+    [failed, mistake] = wire.events()
+    assert (mistake.error.rule, wire.state) == ("POOL-17", "WAITING")
+    assert "not in the pool: 'nats://nowhere'" in str(mistake.error)
+    assert isinstance(failed, AttemptFailed)
+    assert wire.ring().effects() == [Dial("b", 4222, False)]
+
+
 @pytest.mark.rule("EVENT-3", "CONN-5")
-def test_new_members_are_told_once():
+def test_new_members_are_reported_once():
     wire = Wire().up(connect_urls=["x:1"])
     assert wire.data(info(connect_urls=["x:1"])).events() == []
     assert wire.data(info(connect_urls=["x:1", "y:2"])).events() == [Discovered(["nats://y:2"])]

@@ -189,7 +189,7 @@ def test_no_mistyped_character_goes_unnoticed(place):
         ("U", RAW[1:], "has 31 raw bytes, not 32"),
     ],
 )
-def test_what_is_no_key_is_not_encoded(function, kind, raw, complaint):
+def test_invalid_keys_are_not_encoded(function, kind, raw, complaint):
     with pytest.raises(InvalidValue, match=complaint):
         function(kind, raw)
 
@@ -199,6 +199,23 @@ def test_what_is_no_key_is_not_encoded(function, kind, raw, complaint):
 def test_a_curve_key_does_not_sign(function):
     with pytest.raises(InvalidValue, match="curve key"):
         function(nkeys.encode_seed("X", RAW))
+
+
+@pytest.mark.rule("NKEY-8")
+@pytest.mark.parametrize(("secret", "public", "message", "signature"), RFC_8032)
+def test_signatures_are_verified(library, secret, public, message, signature):
+    key = nkeys.encode_public_key("A", bytes.fromhex(public))
+    data, signed = bytes.fromhex(message), bytes.fromhex(signature)
+    assert nkeys.verify(key, data, signed)
+    for wrong in (signed[:-1], b"", bytes([signed[0] ^ 1]) + signed[1:]):
+        assert not nkeys.verify(key, data, wrong)
+    assert not nkeys.verify(key, data + b"x", signed)
+
+
+@pytest.mark.rule("NKEY-5", "NKEY-8")
+def test_curve_keys_verify_nothing():
+    with pytest.raises(InvalidValue, match="cannot sign"):
+        nkeys.verify(nkeys.encode_public_key("X", RAW), b"", b"")
 
 
 @pytest.mark.rule("D-NKEY-6")
@@ -236,7 +253,7 @@ def connects(name: str) -> dict[str, dict[str, str]]:
         ("90-err-user-auth-expired.json", "C", False),  # of another nonce
     ],
 )
-def test_what_a_real_server_took_for_a_signature(transcript, connection, valid):
+def test_a_signature_that_a_real_server_accepted(transcript, connection, valid):
     ed25519 = pytest.importorskip(MODULES["cryptography"])
     from cryptography.exceptions import InvalidSignature
 
@@ -254,3 +271,11 @@ def test_what_a_real_server_took_for_a_signature(transcript, connection, valid):
         assert not valid
     else:
         assert valid
+
+
+@pytest.mark.rule("D-NKEY-6")
+def test_verifying_needs_a_library(monkeypatch):
+    for module in MODULES.values():
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtra, match=r"pip install natsproto\[nkeys\]"):
+        nkeys.verify(PUBLIC, b"", bytes(64))

@@ -23,7 +23,7 @@ STEPS = st.sampled_from(
 
 
 class Life:
-    """A wire whose adapter takes bytes only when told to, and what it has taken, by transport."""
+    """A wire whose adapter takes bytes only on request; records the taken bytes by transport."""
 
     def __init__(self, **options):
         options |= {"servers": ["a", "b"], "max_reconnects": -1, "retry_on_first_connect": True}
@@ -69,7 +69,7 @@ class Life:
                 self.transports.append(b"")
 
     def take(self):
-        """The adapter takes what there is."""
+        """Have the adapter take all available bytes."""
         if self.wire.state in (GREETING, CONNECTED):
             self.transports[-1] += b"".join(self.wire.connection.data_to_send())
 

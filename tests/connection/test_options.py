@@ -17,7 +17,7 @@ MIB = 1024 * 1024
 
 
 class Context:
-    """Stands for a context, which only the adapter looks into."""
+    """A stand-in for a TLS context, which only the adapter inspects."""
 
     def __repr__(self):
         return SECRET
@@ -51,6 +51,10 @@ DEFAULTS = {
     "max_pending_out": 8 * MIB,
     "max_msgs": 65536,
     "max_bytes": 64 * MIB,
+    "reconnect_delays": [],
+    "ws_compression": False,
+    "choose_server": None,
+    "ws_headers": [],
 }
 
 
@@ -196,6 +200,9 @@ def test_tls_is_not_a_number_or_a_file_name(tls):
         Options(tls=tls)
 
 
+OPT_18 = pytest.mark.rule("OPT-18")
+
+
 @pytest.mark.rule("OPT-6")
 @pytest.mark.parametrize(
     ("servers", "shown"),
@@ -204,6 +211,11 @@ def test_tls_is_not_a_number_or_a_file_name(tls):
         (["host"], ["nats://host:4222"]),
         (("b", "tls://a:1", "c"), ["nats://b:4222", "tls://a:1", "nats://c:4222"]),
         (["ws://a", "wss://b/x"], ["ws://a:80", "wss://b:443/x"]),
+        pytest.param("a,b:1", ["nats://a:4222", "nats://b:1"], marks=OPT_18),
+        pytest.param("tls://a, tls://b", ["tls://a:4222", "tls://b:4222"], marks=OPT_18),
+        pytest.param("nats://u:p@a,nats://u:p@b", ["nats://a:4222", "nats://b:4222"], marks=OPT_18),
+        pytest.param("nats://u:p,w@a,b", ["nats://a:4222", "nats://b:4222"], marks=OPT_18),
+        pytest.param("nats://a,u:p,w@b", ["nats://b:4222"], marks=OPT_18),
     ],
 )
 def test_servers(servers, shown):
@@ -214,6 +226,8 @@ BAD_SERVERS = [  # servers, tls, message
     ([], None, "servers is empty: at least one is required (OPT-6)"),
     ((), None, "servers is empty: at least one is required (OPT-6)"),
     ("", None, "server '' has no host (OPT-3)"),
+    pytest.param("a,,b", None, "server '' has no host (OPT-3)", marks=OPT_18),
+    pytest.param("a,", None, "server '' has no host (OPT-3)", marks=OPT_18),
     (None, None, "servers is not a str or a list of str: NoneType (OPT-6)"),
     (b"u:s3cr3t@host", None, "servers is not a str or a list of str: bytes (OPT-6)"),
     ({"a": 1}, None, "servers is not a str or a list of str: dict (OPT-6)"),
@@ -239,6 +253,12 @@ def test_servers_that_are_rejected(servers, tls, message):
     with pytest.raises(InvalidValue, match="^" + re.escape(message)) as caught:
         Options(servers=servers, tls=tls)
     assert SECRET not in str(caught.value)
+
+
+@pytest.mark.rule("OPT-18")
+def test_a_comma_in_a_password_does_not_separate_servers():
+    first, second = Options(servers="nats://u:p,w@a,nats://v:q@b").servers
+    assert (first.password, second.password) == ("p,w", "q")
 
 
 @pytest.mark.rule("D-OPT-8")
@@ -270,6 +290,53 @@ def test_credentials_go_into_auth_and_do_not_show(given, fields):
             pickle.dumps(options, protocol)
 
 
+@pytest.mark.rule("WS-10", "D-OPT-13")
+@pytest.mark.parametrize("given", [{"Cookie": SECRET}, [("Cookie", SECRET)], (["Cookie", SECRET],)])
+def test_headers_of_a_websocket_do_not_show(given):
+    options = Options(servers="ws://a", ws_headers=given)
+    [(name, value)] = options.ws_headers
+    assert (name, value.reveal()) == ("Cookie", SECRET)
+    assert SECRET not in repr(options)
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(options)
+
+
+BAD_WS_HEADERS = [  # headers, the error
+    ("Cookie: x", "ws_headers is not a dict or a list of pairs: str (WS-10)"),
+    (["Cookie"], "ws_headers has an entry that is not a pair (WS-10)"),
+    ({"A b": "x"}, "ws_headers has an invalid name: 'A b' (WS-10)"),
+    ({"": "x"}, "ws_headers has an invalid name: '' (WS-10)"),
+    ({1: "x"}, "ws_headers has an invalid name: 1 (WS-10)"),
+    ({"Host": "x"}, "ws_headers must not set Host (WS-10)"),
+    ({"Sec-WebSocket-Key": "x"}, "ws_headers must not set Sec-WebSocket-Key (WS-10)"),
+    ({"A": SECRET + "\r\nB: x"}, "ws_headers has an invalid value for A (WS-10)"),
+    ({"A": 1}, "ws_headers has an invalid value for A (WS-10)"),
+]
+
+
+@pytest.mark.rule("WS-10")
+@pytest.mark.parametrize(("headers", "message"), BAD_WS_HEADERS)
+def test_headers_of_a_websocket_that_are_rejected(headers, message):
+    with pytest.raises(InvalidValue) as caught:
+        Options(ws_headers=headers)
+    assert str(caught.value) == message
+
+
+@pytest.mark.rule("POOL-15")
+def test_the_chooser_is_checked_and_not_shown():
+    assert "choose_server=function" in repr(Options(choose_server=lambda known, info: None))
+    with pytest.raises(InvalidValue, match=r"choose_server is not a function: 'a' \(POOL-16\)"):
+        Options(choose_server="a")
+
+
+def test_reconnect_delays_are_checked():
+    assert Options(reconnect_delays=(0, 1.5)).reconnect_delays == [0.0, 1.5]
+    with pytest.raises(InvalidValue, match=r"reconnect_delays is not a list: 1\.5"):
+        Options(reconnect_delays=1.5)
+    with pytest.raises(InvalidValue, match="reconnect_delays -1 is not a number from 0"):
+        Options(reconnect_delays=[0, -1])
+
+
 def test_repr_shows_plain_values():
     assert "tls=None" in repr(Options())
     assert "tls=True" in repr(Options(tls=True))
@@ -289,10 +356,11 @@ def test_an_unknown_option_is_a_type_error():
         Options(DEFAULT_SERVER)
 
 
-def test_the_typed_keywords_are_those_of_options():
+def test_the_typed_keywords_match_options():
     tree = ast.parse(inspect.getsource(module))
     [typed] = [node for node in ast.walk(tree) if getattr(node, "name", "") == "OptionsDict"]
     names = [node.target.id for node in typed.body if isinstance(node, ast.AnnAssign)]
+    assert [names.pop(), names.pop()] == ["trace", "context"], "which adapters replace"
     types = {node.target.id: node.annotation for node in typed.body[1:]}
     init = inspect.signature(Options.__init__).parameters
     assert names == list(init)[2:], "without self and servers"

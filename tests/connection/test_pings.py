@@ -6,8 +6,8 @@ import pytest
 
 from natsproto.connection.bus import Bus
 from natsproto.connection.outbound import Outbound
-from natsproto.connection.pings import PING, Pings
-from natsproto.connection.waitable import Fence, Request
+from natsproto.connection.pings import PING, Fence, Pings
+from natsproto.connection.waitable import Request
 from natsproto.errors import ConnectionClosed, ConnectionLost
 
 

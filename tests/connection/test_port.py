@@ -1,4 +1,4 @@
-"""How coroutines run where nothing is async, and what becomes of methods."""
+"""Coroutines that run without an event loop, and the methods derived from them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from natsproto.errors import InvalidState
 from natsproto.port import (
     blocking,
     blocking_next,
+    blocking_next_to,
     blocking_to,
     blocking_unlocked,
     locked_to,
@@ -81,6 +82,7 @@ class Facade:
     sum = blocking_to(Sum, Inner.add)
     sum_now = locked_to(Sum, Inner.add_now)
     __next__ = blocking_next(Inner.__anext__)
+    next_sum = blocking_next_to(Sum, Inner.__anext__)
 
     def __iter__(self):
         return self
@@ -117,6 +119,14 @@ def test_an_iteration():
     assert facade.inner.log == ["locked", "next", "released"] * 2 + ["locked", "released"]
 
 
+def test_an_iteration_over_facades():
+    facade = Facade()
+    sums = [facade.next_sum(), facade.next_sum()]
+    assert [(each.inner, each.port) for each in sums] == [(2, facade.port), (5, facade.port)]
+    with pytest.raises(StopIteration):
+        facade.next_sum()
+
+
 def test_arguments_are_passed_on():
     assert Facade().add(1, two=5) == 6
     with pytest.raises(TypeError):
@@ -130,14 +140,14 @@ def test_a_result_gets_a_facade():
     assert (result.inner, result.port) == (2, facade.port)
 
 
-def test_errors_come_out_and_the_lock_is_released():
+def test_errors_propagate_and_the_lock_is_released():
     facade = Facade()
     with pytest.raises(ZeroDivisionError):
         facade.fail()
     assert facade.inner.log == ["locked", "released"]
 
 
-def test_a_coroutine_that_suspends_is_closed_and_told():
+def test_a_coroutine_that_suspends_is_closed_and_reported():
     facade = Facade()
     with pytest.raises(InvalidState, match="suspended"):
         facade.suspend()
@@ -149,7 +159,7 @@ def test_run_sync():
 
 
 @pytest.mark.parametrize("method", [Facade.add, Facade.add_by_itself, Facade.sum])
-def test_name_docstring_and_signature_are_those_of_the_method(method):
+def test_name_docstring_and_signature_match_the_method(method):
     assert (method.__name__, method.__qualname__) == ("add", "Inner.add")
     assert method.__doc__ == "One and two."
     assert list(inspect.signature(method).parameters) == ["self", "one", "two"]

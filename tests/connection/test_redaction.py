@@ -1,4 +1,4 @@
-"""No secret in what a user may print or log (D-CONN-19)."""
+"""No secret appears in anything that a user may print or log (D-CONN-19)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECRETS = [
 
 
 def shown(wire):
-    """All that the connection tells, as text, attributes of all objects behind it included."""
+    """Return all text that the connection reveals, including the attributes of its objects."""
     texts = [wire.connection.closed]
     things = [*wire.events(), *wire.effects(), *wire.ready(), wire.connection.opened]
     things += [wire.connection.options, wire.connection.info, *wire.connection.pool.servers]

@@ -1,4 +1,4 @@
-"""What may become of a request: answers, nobody, time-outs, a lost transport, a refusal."""
+"""The outcomes of a request: responses, no responders, timeouts, lost transports, rejections."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ INBOX = "_INBOX." + "0" * 22  # what scripted randomness gives
 
 
 @pytest.mark.rule("REQ-3")
-def test_nobody_listens():
+def test_a_request_without_responders():
     wire = Wire().up()
     request = wire.connection.start_request("a", deadline=5.0)
     wire.data(hmsg(INBOX + ".1", 1, NO_RESPONDERS))
@@ -20,7 +20,7 @@ def test_nobody_listens():
 
 
 @pytest.mark.rule("REQ-4")
-def test_nobody_answers_in_time_and_a_late_answer_is_dropped():
+def test_a_request_times_out_and_a_late_response_is_dropped():
     wire = Wire().up()
     request = wire.connection.start_request("a", deadline=2.0)
     assert wire.deadline == 2.0

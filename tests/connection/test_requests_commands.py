@@ -108,7 +108,7 @@ def test_many_answers():
     assert wire.connection.requests.inbox.open == {}
 
 
-def test_names_that_nobody_else_has():
+def test_new_tokens_and_inboxes():
     connection = Wire(inbox_prefix="in.\udcff").connection
     assert connection.new_token() == "0" * 22
     assert connection.new_inbox() == "in.\udcff." + "0" * 22

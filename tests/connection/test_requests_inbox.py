@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import pytest
 
+from natsproto.connection.bus import Bus
 from natsproto.connection.requests import Inbox
-from natsproto.connection.timers import Timers
 from natsproto.connection.waitable import MultiRequest, Request
 from natsproto.errors import PermissionDenied
 from natsproto.wire.frames import Msg
 
 
-def make(*subjects, timers=None):
-    inbox = Inbox(b"_INBOX.x", timers or Timers())
+def make(*subjects):
+    inbox = Inbox(b"_INBOX.x", Bus())
     requests = [Request("it", 5.0, subject) for subject in subjects]
     return inbox, requests, [register(inbox, request) for request in requests]
 
@@ -23,10 +23,10 @@ def register(inbox, request):
 
 
 def answer(inbox, subject, data=b"x"):
-    """Whether anybody was woken by an answer on this subject."""
-    inbox.ready.clear()
+    """Return the waitables that a response on this subject wakes."""
+    inbox._bus.ready.clear()
     assert inbox.receive(Msg(subject, 1, b"", data), 1.0) is False
-    return list(inbox.ready)
+    return list(inbox._bus.ready)
 
 
 @pytest.mark.rule("REQ-1")
@@ -43,7 +43,7 @@ def test_each_request_has_a_subject_of_its_own_under_one_wildcard():
 @pytest.mark.parametrize(
     "subject", [b"_INBOX.x.1", b"_INBOX.x.3", b"_INBOX.x.", b"_INBOX.x", b"", b"_INBOX.x.1.1"]
 )
-def test_answers_for_nobody_are_dropped(subject):
+def test_responses_without_a_request_are_dropped(subject):
     inbox, [a], tokens = make("a")
     answer(inbox, tokens[0], b"first")
     assert answer(inbox, subject, b"second") == []
@@ -51,9 +51,9 @@ def test_answers_for_nobody_are_dropped(subject):
 
 
 @pytest.mark.rule("REQ-8")
-def test_the_stall_is_armed_when_it_comes_before_the_deadline():
-    timers = Timers()
-    inbox, [], [] = make(timers=timers)
+def test_the_stall_is_armed_if_it_is_before_the_deadline():
+    inbox, [], [] = make()
+    timers = inbox._bus.timers
     request = MultiRequest("it", 10.0, "a", 0, 0.5)
     subject = register(inbox, request)
     timers.arm(request)
@@ -69,6 +69,6 @@ def test_requests_fail_by_subject_or_all_together(subject, failed):
     inbox, requests, _ = make("a", "b", "a")
     error = PermissionDenied("no")
     inbox.fail(error, subject)
-    assert inbox.ready == [requests[i] for i in failed]
+    assert inbox._bus.ready == [requests[i] for i in failed]
     assert [request.error is error for request in requests] == [i in failed for i in range(3)]
     assert len(inbox.open) == 3 - len(failed)

@@ -83,7 +83,7 @@ def test_truth():
     assert Secret("x")
 
 
-def test_what_is_fixed():
+def test_fixed_secrets():
     assert Secret(VALUE).fixed
     assert not Secret(lambda: VALUE).fixed
 

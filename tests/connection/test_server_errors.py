@@ -57,7 +57,7 @@ TEXTS = [
 
 @pytest.mark.rule("ERR-1", "ERR-2", "ERR-3")
 @pytest.mark.parametrize(("text", "kind"), TEXTS)
-def test_what_a_text_means_in_any_case(text, kind):
+def test_texts_are_compared_without_case(text, kind):
     for form in (text, text.lower(), text.upper(), text.title(), text + " (and more)"):
         assert classify(form) == kind
 
@@ -99,7 +99,7 @@ def test_the_transcripts_bear_the_table_out():
         ("who knows", ServerFailed),
     ],
 )
-def test_the_error_says_what_the_server_said(text, kind):
+def test_the_error_contains_the_text_of_the_server(text, kind):
     error = as_error(text)
     assert type(error) is kind
     assert str(error) == f"server error: {text}"
@@ -145,7 +145,7 @@ PERMISSIONS = [
 
 @pytest.mark.rule("ERR-5", "ERR-6", "ERR-9")
 @pytest.mark.parametrize(("text", "subject", "queue", "sid", "publish"), PERMISSIONS)
-def test_what_a_permission_error_names(text, subject, queue, sid, publish):
+def test_the_subject_of_a_permission_error(text, subject, queue, sid, publish):
     error = as_error(text)
     assert (error.subject, error.queue) == (subject, queue)
     assert denied_sid(text) == sid

@@ -12,7 +12,7 @@ ERROR = OSError("refused")
 
 
 class Script:
-    """Randomness that was decided before. `asked` is what was asked for."""
+    """Scripted randomness; `asked` records the requests."""
 
     def __init__(self, numbers=(), fraction=0.0):
         self.numbers = list(numbers)
@@ -79,7 +79,7 @@ def test_order_by_chance(numbers, order):
 
 
 @pytest.mark.rule("POOL-1")
-def test_any_random_serves_and_the_same_seed_gives_the_same_order():
+def test_any_rng_works_and_the_same_seed_produces_the_same_order():
     servers = " ".join(f"h{i}" for i in range(20))
     orders = [names(make(servers, random.Random(seed), shuffle=True)) for seed in (1, 1, 2)]
     assert orders[0] == orders[1] != orders[2]
@@ -159,7 +159,7 @@ def test_round_robin_with_the_current_one_last(steps, then):
 
 
 @pytest.mark.rule("POOL-4")
-def test_a_server_that_was_not_asked_for_goes_last_too():
+def test_a_connected_server_that_was_not_next_is_moved_to_the_end():
     pool = make()
     pool.connected(pool.servers[1])
     assert names(pool) == "a c b"
@@ -197,7 +197,7 @@ def test_no_reconnects_at_all():
 
 
 @pytest.mark.rule("POOL-6")
-def test_what_a_server_remembers():
+def test_the_state_kept_for_a_server():
     pool = make("a")
     server = connect(pool)
     server.auth_error = "Authorization Violation"
@@ -249,6 +249,52 @@ def test_delay_with_defaults_and_without_jitter():
     assert [make().delay(n) for n in range(8)] == [0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 10.0]
     assert make(rng=Script(fraction=0.9), reconnect_jitter=0).delay(1) == 0.25
     assert make(reconnect_wait=0).delay(9) == 0.0
+
+
+@pytest.mark.rule("POOL-15")
+def test_given_delays_replace_the_computed_ones():
+    pool = make(rng=Script(fraction=0.9), reconnect_delays=[0, 0.5, 3])
+    assert [pool.delay(attempt) for attempt in (-1, 0, 1, 2, 3, 10**9)] == [0, 0, 0.5, 3, 3, 3]
+    assert make(reconnect_delays=[2.0]).delay(0) == 2.0
+
+
+@pytest.mark.rule("POOL-16")
+def test_the_program_chooses_the_server_of_a_reconnect():
+    seen = []
+
+    def choose(known, info):
+        seen.append([(each.url, each.discovered, each.failures, each.current) for each in known])
+        return known[1], 3.0
+
+    pool = make("a b", choose_server=choose)
+    server = connect(pool)
+    pool.discover(["x:1"], server)
+    found, delay = pool.choose(None)
+    assert (found.url.host, delay, names(pool)) == ("x", 3.0, "b a x")
+    assert [url for url, _, _, _ in seen[0]] == [
+        "nats://b:4222",
+        "nats://x:1",
+        "nats://a:4222",
+    ]
+    assert [(found, current) for _, found, _, current in seen[0]] == [
+        (False, False),
+        (True, False),
+        (False, True),
+    ]
+    pool.failed(found, OSError())
+    pool.choose(None)
+    assert [failures for _, _, failures, _ in seen[1]] == [0, 0, 1]
+
+
+@pytest.mark.rule("POOL-16", "POOL-5")
+def test_the_client_chooses_where_the_program_does_not():
+    pool = make("a b", choose_server=lambda known, info: None)
+    assert pool.choose(None)[0].url.host == "a"
+    assert make("a b").choose(None)[0].url.host == "a"
+    assert make("a", choose_server=pytest.fail, max_reconnects=0).choose(None) == (None, None)
+    pool = make("a", choose_server=lambda known, info: known[0], max_reconnects=1)
+    pool.failed(pool.choose(None)[0], OSError())
+    assert pool.choose(None) == (None, None)
 
 
 DISCOVERED = [  # what INFO of a lists, what is new, the pool
@@ -304,7 +350,7 @@ def test_members_that_are_no_longer_listed(texts, left):
 
 
 @pytest.mark.rule("POOL-9")
-def test_the_current_server_and_the_one_that_tells_stay():
+def test_the_current_and_the_announcing_server_stay():
     pool = make("a")
     pool.discover(["x:1", "y:2", "z:3"], connect(pool))
     run(pool, "x+")
@@ -367,7 +413,7 @@ def test_credentials_are_for_discovered_servers_too(server, expected):
 @pytest.mark.parametrize(
     ("numbers", "order"), [([0, 0], "y x b a"), ([1, 2], "b x y a"), ([1, 0], "y b x a")]
 )
-def test_new_members_come_at_random_before_the_one_in_use(numbers, order):
+def test_new_members_are_inserted_at_random_before_the_one_in_use(numbers, order):
     rng = Script([1, *numbers])
     pool = make("a b", rng, shuffle=True)
     pool.discover(["x:1", "y:2"], connect(pool))
@@ -376,7 +422,7 @@ def test_new_members_come_at_random_before_the_one_in_use(numbers, order):
 
 
 @pytest.mark.rule("POOL-12")
-def test_new_members_come_last_if_the_one_in_use_has_left():
+def test_new_members_are_last_if_the_one_in_use_has_left():
     pool = make("a b")
     server = connect(pool)
     pool.set_servers("c")
@@ -481,7 +527,7 @@ def test_others():
     assert pool.others()
 
 
-def test_what_is_given_out_is_a_copy():
+def test_the_returned_list_is_a_copy():
     pool = make("a")
     pool.urls.clear()
     pool.servers.clear()

@@ -63,6 +63,27 @@ def test_servers_that_were_replaced_during_the_delay():
     assert attempts.confirm().url.host == "c"
 
 
+@pytest.mark.rule("POOL-16")
+def test_the_program_sets_the_server_and_the_delay():
+    choices = [("nats://b:4222", 7.0), "nats://b:4222", None]
+    attempts, pool = make(choose_server=lambda known, info: choices.pop(0))
+    assert [choose(attempts) for _ in range(2)] == [("a", 0.0), ("b", 0.0)]  # the first round
+    assert [choose(attempts) for _ in range(3)] == [("b", 7.0), ("b", 2.0), ("a", 4.0)]
+    choices.append("nats://d:4222")
+    pool.set_servers(["nats://c", "nats://d"])
+    assert attempts.confirm().url.host == "d"
+
+
+@pytest.mark.rule("POOL-17")
+def test_a_mistake_of_the_program_is_kept_for_one_call():
+    choices = ["nats://x", "nats://b:4222"]
+    attempts, _ = make(choose_server=lambda known, info: choices.pop(0))
+    choose(attempts)
+    choose(attempts)
+    assert (choose(attempts), attempts.mistake.rule) == (("a", 1.0), "POOL-17")
+    assert (choose(attempts), attempts.mistake) == (("b", 2.0), None)
+
+
 @pytest.mark.rule("CONN-17")
 def test_the_same_refusal_twice_in_a_row():
     attempts, _ = make(servers="nats://a")

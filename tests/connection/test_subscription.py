@@ -11,7 +11,7 @@ from tests.jetstream.support import Stage
 
 
 def subscribed(*payloads: bytes, subject: str = "a", queue: str = ""):
-    """A stage and a subscription that these have come for."""
+    """Return a stage and a subscription for which these messages have arrived."""
     stage = Stage()
     sub = stage.run(stage.client.subscribe(subject, queue=queue))
     stage.serve()
@@ -29,7 +29,7 @@ def rest(stage, sub):
     return stage.run(take())
 
 
-def test_what_it_says_of_itself():
+def test_the_repr_and_the_attributes():
     _, sub = subscribed(b"1", b"2", subject="é.x", queue="q")
     assert (sub.subject, sub.queue, sub.sid, sub.pending, sub.dropped) == ("é.x", "q", 1, 2, 0)
     assert repr(sub) == "<Subscription 1 to 'é.x', 2 pending>"
@@ -40,7 +40,7 @@ def test_next_takes_the_oldest():
     assert [stage.run(sub.next()).data, stage.run(sub.next(timeout=0)).data] == [b"1", b"2"]
 
 
-def test_at_hand_is_what_takes_no_more_than_taking():
+def test_only_messages_that_need_no_further_work_are_at_hand():
     stage, sub = subscribed(b"1", b"2", b"3")
     assert at_hand(sub) is None  # nobody has asked for any yet
     stage.run(sub.next())
@@ -51,7 +51,7 @@ def test_at_hand_is_what_takes_no_more_than_taking():
     assert sub._mailbox.bytes == 0
 
 
-def test_next_waits_no_longer_than_it_was_told():
+def test_next_respects_its_timeout():
     stage, sub = subscribed()
     with pytest.raises(TimeoutExpired, match="no message on 'a' in time"):
         stage.run(sub.next(timeout=0.75))
@@ -69,7 +69,7 @@ def test_next_is_woken_by_the_message():
     assert stage.run(sub.next(timeout=5)).data == b"late"
 
 
-def test_after_unsubscribe_what_has_come_can_be_taken():
+def test_after_unsubscribe_arrived_messages_can_be_taken():
     stage, sub = subscribed(b"1", b"2")
     stage.run(sub.unsubscribe())
     assert stage.wire.sent() == b"UNSUB 1\r\n"
@@ -106,7 +106,7 @@ def test_leaving_the_block_unsubscribes():
 
 
 @pytest.mark.rule("ERR-5")
-def test_a_refused_subscription_raises_behind_what_came():
+def test_a_rejected_subscription_raises_after_the_arrived_messages():
     stage, sub = subscribed(b"1")
     stage.wire.data(err('Permissions Violation for Subscription to "a"'))
     assert stage.run(sub.next()).data == b"1"
@@ -143,7 +143,7 @@ def test_an_iterator_lets_others_run_now_and_then(before):
     assert len(turns) == 2
 
 
-def test_an_iterator_gives_one_after_the_other_and_counts_their_bytes_off():
+def test_an_iterator_returns_messages_in_order_and_deducts_their_bytes():
     stage, sub = subscribed(b"1", b"2", b"3")
 
     async def two():
@@ -179,3 +179,23 @@ def test_the_last_message_taken_ends_the_drain_of_the_client():
     stage.serve()
     assert drain.done
     assert drain.error is None
+
+
+def test_a_name_that_does_not_exist():
+    _, sub = subscribed()
+    with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
+        sub.nothing  # noqa: B018 - the attribute is what raises
+
+
+@pytest.mark.rule("D-SUB-10")
+def test_run_calls_for_each_message():
+    stage, sub = subscribed(b"1", b"2")
+    seen = []
+
+    async def callback(message):
+        seen.append(message.data)
+        if message.data == b"2":
+            await sub.unsubscribe()
+
+    stage.run(sub.run(callback))
+    assert seen == [b"1", b"2"]

@@ -1,4 +1,4 @@
-"""What is kept for a subscription and what is dropped; maxima as the server counts them."""
+"""The messages that a subscription keeps and drops; maxima as the server counts them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.connection.support import PONG, Wire, hmsg, msg
 
 
 def reconnect(wire):
-    """Lose the transport and get another; returns what is sent behind CONNECT and PING."""
+    """Lose the transport and get another; return the data sent after CONNECT and PING."""
     wire.lost(at=wire.now + 10).greet().sent()
     return wire.data(PONG).sent()
 
@@ -54,7 +54,7 @@ def test_the_maximum_over_reconnects(steps, sent, left):
 
 
 @pytest.mark.rule("SUB-2")
-def test_the_maximum_is_told_as_the_server_counts():
+def test_the_maximum_is_sent_as_the_server_counts():
     wire = Wire().up()
     mailbox = wire.subscribe("a")
     wire.data(msg("a", 1) * 3)
@@ -104,7 +104,7 @@ def test_messages_keep_their_order_however_they_are_mixed(sids, taken):
 
 
 @pytest.mark.rule("SUB-5")
-def test_limits_are_those_of_the_subscription_or_of_the_options():
+def test_limits_are_set_by_the_subscription_or_the_options():
     connection = Wire(max_msgs=3, max_bytes=7).connection
     assert [
         (box.max_msgs, box.max_bytes)
@@ -113,7 +113,7 @@ def test_limits_are_those_of_the_subscription_or_of_the_options():
 
 
 @pytest.mark.rule("SUB-5", "D-SUB-6")
-def test_drops_are_told_once_for_each_read_and_add_up():
+def test_drops_are_reported_once_per_read_and_add_up():
     wire = Wire().up()
     a = wire.subscribe("a", max_msgs=1)
     b = wire.subscribe("\udcff", max_msgs=2)
@@ -137,3 +137,17 @@ def test_headers_count():
     wire.data(hmsg("a", 1, block) * 10)
     assert (mailbox.pending(), mailbox.dropped) == (2, 8)
     assert 600 < mailbox.bytes <= 1000
+
+
+@pytest.mark.rule("D-HEALTH-1")
+def test_slow_subscriptions_are_known_until_they_end():
+    wire = Wire().up()
+    wire.subscribe("a", max_msgs=1)
+    wire.subscribe("b", max_msgs=1)
+    wire.data(msg("a", 1) * 3 + msg("b", 2) * 2)
+    assert (wire.connection.subscriptions.slow, wire.connection.stats.dropped) == ({1, 2}, 3)
+    wire.connection.unsubscribe(1)
+    assert wire.connection.subscriptions.slow == {2}
+    wire.connection.unsubscribe(2, after=4)
+    wire.data(msg("b", 2) * 2)  # the last one is dropped, and ends it
+    assert (wire.connection.subscriptions.slow, wire.connection.stats.dropped) == (set(), 5)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from natsproto.connection.effects import Publish
-from natsproto.connection.waitable import Receiver
+from natsproto.connection.effects import Poke, Publish, Resubscribe
+from natsproto.connection.receiver import Receiver
 from natsproto.errors import (
     ConnectionLost,
     InvalidSubject,
@@ -112,13 +112,11 @@ class Machine(Receiver):
     """Orders a publish at each message, asks to be woken, and leaves behind the second."""
 
     def receive(self, msg, now):
-        self.leaving = msg.data == b"2"
+        self.emit(b"pull", b"", b"")
+        if msg.data == b"2":
+            self.leave()
         self.deadline = now + 1.0
-        self.busy.append(self)
         return False
-
-    def take_effects(self):
-        return [Publish(b"pull", b"", b"", None)]
 
 
 @pytest.mark.rule("D-RECON-9")
@@ -248,7 +246,7 @@ def test_a_drain_that_takes_too_long_still_ends_when_the_pong_comes():
 def test_a_receiver_that_wants_to_leave():
     wire = Wire().up()
     mailbox = wire.subscribe("a")
-    mailbox.leaving = True
+    mailbox.leave()
     wire.connection.apply(mailbox)
     assert wire.sent() == b"SUB a 1\r\nUNSUB 1\r\n"
     assert mailbox.ended
@@ -260,20 +258,42 @@ def test_a_receiver_that_wants_another_subject():
     machine = Machine()
     connection = wire.connection
     connection.subscribe("a", machine)
-    machine.subject, machine.moving = b"b", True
+    machine.subject = b"b"
+    machine.effects += [Resubscribe(), Publish(b"pull", b"", b"", None)]
     connection.apply(machine)
     assert wire.sent() == b"SUB a 1\r\nUNSUB 1\r\nSUB b 1\r\nPUB pull 0\r\n\r\n"
     connection.apply(machine)
-    assert wire.sent() == b"PUB pull 0\r\n\r\n"
+    assert wire.sent() == b""
     wire.lost()
-    machine.subject, machine.moving = b"c", True
+    machine.subject = b"c"
+    machine.effects.append(Resubscribe())
     connection.apply(machine)
-    assert (wire.greet().data(PONG).sent().partition(b"SUB")[2], machine.moving) == (
-        b" c 1\r\n",
-        False,
-    )
+    assert wire.greet().data(PONG).sent().partition(b"SUB")[2] == b" c 1\r\n"
     connection.unsubscribe(1)
     wire.sent()
-    machine.moving = True
+    machine.effects.append(Resubscribe())
     connection.apply(machine)
-    assert wire.sent() == b"PUB pull 0\r\n\r\n"
+    assert wire.sent() == b""
+
+
+@pytest.mark.rule("D-RECON-9")
+def test_a_machine_that_calls_another_has_its_effects_applied():
+    wire = Wire().up()
+    first, second = Machine(), Machine()
+    wire.connection.subscribe("a", first)
+    wire.connection.subscribe("b", second)
+    wire.sent()
+    second.emit(b"pull", b"", b"")
+    second.wake()
+    first.effects.append(Poke(second))
+    wire.connection.apply(first)
+    assert (wire.sent(), wire.ready()) == (b"PUB pull 0\r\n\r\n", [second])
+
+
+@pytest.mark.rule("D-RECON-9")
+def test_a_machine_that_leaves_without_a_subscription():
+    wire = Wire().up()
+    machine = Machine()
+    machine.leave()
+    wire.connection.apply(machine)
+    assert wire.sent() == b""

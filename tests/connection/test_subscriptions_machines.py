@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from natsproto.connection.bus import Bus
-from natsproto.connection.effects import Publish
 from natsproto.connection.outbound import Outbound
+from natsproto.connection.receiver import Receiver
 from natsproto.connection.subscriptions import Subscriptions
 from natsproto.connection.tokens import Numbers
-from natsproto.connection.waitable import Receiver
 from natsproto.errors import PayloadTooLarge
 from natsproto.wire.frames import Msg
 from tests.connection.support import Wire, msg
@@ -20,26 +19,20 @@ class Machine(Receiver):
 
     def __init__(self):
         super().__init__()
-        self.orders = []
         self.back = []
 
-    def emit(self, data=b"x"):
-        self.orders.append(Publish(b"pull", data, b"_INBOX.1", None))
-        self.busy.append(self)
+    def pull(self, data=b"x"):
+        self.emit(b"pull", data, b"_INBOX.1")
 
     def receive(self, msg: Msg, now: float) -> bool:
-        self.emit(msg.data)
+        self.pull(msg.data)
         return False
 
-    def take_effects(self):
-        taken, self.orders = self.orders, []
-        return taken
-
-    def unsent(self, order, error):
-        self.back.append((order.data, type(error)))
+    def unsent(self, effect, error):
+        self.back.append((effect.data, type(error)))
 
     def connected(self, now):
-        self.emit(b"again")
+        self.pull(b"again")
 
 
 def make():
@@ -57,8 +50,8 @@ def test_what_a_machine_orders_is_sent_and_counted():
     subscriptions, outbound = make()
     outbound.release()
     machine = Machine()
-    machine.emit(b"1")
-    machine.emit(b"2")
+    machine.pull(b"1")
+    machine.pull(b"2")
     subscriptions.apply(machine)
     subscriptions.apply(machine)
     assert taken(outbound) == b"".join(b"PUB pull _INBOX.1 1\r\n%d\r\n" % i for i in (1, 2))
@@ -69,11 +62,11 @@ def test_what_a_machine_orders_is_sent_and_counted():
 def test_orders_neither_wait_for_a_connection_nor_outlive_one():
     subscriptions, outbound = make()
     machine = Machine()
-    machine.emit()
+    machine.pull()
     subscriptions.apply(machine)
     outbound.release()
     assert taken(outbound) == b""
-    machine.emit()
+    machine.pull()
     subscriptions.apply(machine)
     outbound.take_back()
     outbound.release()
@@ -88,8 +81,8 @@ def test_an_order_that_cannot_be_sent_goes_back_and_harms_nobody():
     wire.connection.outbound.clear()
     wire.data(msg("a", 1, b"12345") + msg("a", 1, b"ok"))
     assert wire.sent() == b"PUB pull _INBOX.1 5\r\n12345\r\nPUB pull _INBOX.1 2\r\nok\r\n"
-    machine.emit(b"123456")
-    wire.timer()
+    machine.pull(b"123456")
+    wire.connection.apply(machine)
     assert (wire.sent(), machine.back) == (b"", [(b"123456", PayloadTooLarge)])
 
 
@@ -103,3 +96,31 @@ def test_a_machine_orders_anew_when_it_is_told_of_a_connection():
     wire.writable = True
     wire.greet().sent()
     assert wire.data(b"PONG\r\n").sent() == b"SUB a 1\r\nPUB pull _INBOX.1 5\r\nagain\r\n"
+
+
+class Waiting(Receiver):
+    """Sets a deadline when it is connected, and records when that comes."""
+
+    def __init__(self):
+        super().__init__()
+        self.times = []
+
+    def connected(self, now):
+        self.deadline = now + 3.0
+
+    def handle_timer(self, now):
+        self.times.append(now)
+        self.deadline = None
+        return False
+
+
+@pytest.mark.rule("D-CLOCK-1")
+def test_a_deadline_that_a_connection_sets_is_armed():
+    wire = Wire().up()
+    machine = Waiting()
+    wire.connection.subscribe("a", machine)
+    wire.lost(at=5.0)
+    wire.greet().data(b"PONG\r\n")
+    while wire.now < 8.0:
+        wire.ring()
+    assert machine.times == [8.0]

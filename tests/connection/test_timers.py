@@ -32,7 +32,7 @@ def test_nothing_is_due_without_deadlines():
     assert idle.armed is None
 
 
-def test_due_ones_come_earliest_first_and_once():
+def test_due_entries_are_returned_once_and_earliest_first():
     timers, [b, a, c] = make(2.0, 1.0, 3.0)
     assert timers.next_deadline() == 1.0
     assert timers.pop_due(0.9) == []
@@ -92,7 +92,7 @@ def test_arming_twice_adds_nothing():
     assert timers.next_deadline() is None
 
 
-def test_clear_gives_those_that_waited():
+def test_clear_returns_the_waiting_entries():
     timers, [a, b] = make(1.0, 2.0)
     move(timers, b, 0.5)
     assert timers.clear() == [b, a]
@@ -113,7 +113,7 @@ def test_a_million_settled_requests_leave_nothing():
     assert timers.pop_due(1e9) == [live]
 
 
-def test_what_was_swept_can_be_armed_again():
+def test_swept_entries_can_be_armed_again():
     timers, waitables = make(*range(10, 74))
     first = waitables[0]
     first.deadline = None
@@ -125,7 +125,7 @@ def test_what_was_swept_can_be_armed_again():
 
 
 def test_like_a_plain_list_of_deadlines():
-    """Random moves: what is due is always what a list without any cleverness says."""
+    """After random moves, the timers that are due are those of a plain list."""
     rng = random.Random(7)
     timers, waitables = make(*[None] * 50)
     now = 0.0

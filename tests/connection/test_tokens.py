@@ -7,8 +7,8 @@ import string
 import pytest
 
 from natsproto.connection import Connection
+from natsproto.connection.receiver import Receiver
 from natsproto.connection.tokens import Numbers, Tokens
-from natsproto.connection.waitable import Receiver
 from natsproto.errors import NatsError
 from natsproto.options import Options
 from tests.connection.support import Wire
@@ -29,7 +29,7 @@ def test_tokens_are_64_random_bits_each():
 
 @pytest.mark.rule("D-REQ-9")
 def test_the_next_token_depends_on_the_randomness_alone():
-    """Whoever knows every token of one connection knows nothing about another one's."""
+    """Knowing every token of one connection does not help to predict those of another."""
     one, same, other = (Tokens(random.Random(seed).randrange) for seed in (1, 1, 2))
     first = [one.next() for _ in range(200)]
     assert first == [same.next() for _ in range(200)]
@@ -41,7 +41,7 @@ def test_small_numbers_are_tokens_of_full_length():
     assert Tokens(lambda limit: limit - 1).next() == b"F" * 15 + b"E"
 
 
-def test_randomness_is_asked_for_in_large_pieces():
+def test_random_bytes_are_requested_in_large_pieces():
     asked = []
 
     def randrange(limit):

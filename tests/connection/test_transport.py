@@ -44,7 +44,7 @@ FIRST = [  # URL,     options,       INFO,                     outcome
 
 @pytest.mark.rule("CONN-11", "CONN-12")
 @pytest.mark.parametrize(("url", "options", "fields", "outcome"), FIRST)
-def test_info_asks_for_more_tls_and_never_for_less(url, options, fields, outcome):
+def test_info_can_require_more_tls_but_never_less(url, options, fields, outcome):
     transport = make(url)
     if outcome in (GREET, START_TLS):
         assert transport.greet(Info(fields), Options(servers=url, **options)) == outcome
@@ -63,7 +63,7 @@ def test_info_asks_for_more_tls_and_never_for_less(url, options, fields, outcome
         ([Info({"tls_required": True}), Ok()], TlsFailed, "nats://a:4222 sent data before TLS"),
     ],
 )
-def test_nothing_but_info_may_come_first(frames, error, text):
+def test_the_first_frame_must_be_info(frames, error, text):
     transport = make()
     *before, last = frames
     for frame in before:
@@ -73,7 +73,7 @@ def test_nothing_but_info_may_come_first(frames, error, text):
 
 
 @pytest.mark.rule("CONN-13")
-def test_bytes_that_came_in_clear_are_discarded():
+def test_plaintext_bytes_are_discarded():
     transport = make()
     transport.parser.feed(b"INFO {")
     transport.secure()
@@ -97,7 +97,7 @@ def test_tls_before_info(url, options, first):
 
 
 @pytest.mark.rule("CONN-4")
-def test_connect_says_what_the_transport_is():
+def test_connect_describes_the_transport():
     transport = make()
     transport.greet(Info({"headers": True}), Options())
     frame = transport.connect_frame(Options(name="it", no_echo=True, verbose=True))
@@ -121,7 +121,7 @@ def test_credentials_that_cannot_be_read():
 
 
 @pytest.mark.rule("D-CONN-36")
-def test_a_later_info_does_not_unset_what_it_leaves_out():
+def test_a_later_info_does_not_unset_omitted_fields():
     transport = make()
     first = {"headers": True, "max_payload": 9, "version": "2", "ldm": True}
     transport.greet(Info(first), Options())
@@ -134,7 +134,7 @@ def test_a_later_info_does_not_unset_what_it_leaves_out():
 def test_pongs_that_nothing_reads(monkeypatch):
     monkeypatch.setattr(module, "_MAX_OWED", 10)
     transport = make()
-    transport.open()
+    transport.open(Options())
     transport.owed = 10
     assert (transport.websocket, transport.overdue()) == (None, None)
     transport.owed = 11
@@ -149,7 +149,7 @@ def test_a_websocket():
     from wsproto.events import Ping as WsPing
 
     transport = make("ws://a")
-    transport.open()
+    transport.open(Options())
     server = WSConnection(ConnectionType.SERVER)
     [request] = transport.wrap([])
     server.receive_data(request)

@@ -2,17 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from natsproto.connection.effects import Publish
 from natsproto.connection.waitable import (
-    Fence,
-    Mailbox,
+    MAX_REPORTS,
+    Alarm,
     MultiRequest,
-    Receiver,
+    Reports,
     Request,
     Waitable,
     is_status_reply,
 )
 from natsproto.errors import ConnectionLost, NoResponders, TimeoutExpired, TooManyReplies
+from natsproto.events import LameDuck
 from natsproto.wire.frames import Msg
 
 STATUS = b"NATS/1.0 %d\r\n\r\n"
@@ -22,11 +22,30 @@ def message(data=b"x", status=0, size=0):
     return Msg(b"s", 1, b"", data, STATUS % status if status else None, size)
 
 
+@pytest.mark.rule("D-LOG-4")
+def test_the_newest_events_are_kept_for_the_log():
+    reports = Reports("consumer 'w'")
+    for number in range(MAX_REPORTS + 3):
+        reports.add(LameDuck(str(number)))
+    taken = reports.take()
+    assert (reports.source, reports.events) == ("consumer 'w'", [])
+    assert (len(taken), taken[0], taken[-1]) == (256, LameDuck("3"), LameDuck("258"))
+    assert Waitable().reports is None
+
+
 def test_a_waitable_is_ready_when_its_time_has_come():
     waitable = Waitable()
     waitable.deadline = 1.0
     assert waitable.handle_timer(1.0)
     assert waitable.deadline is None
+
+
+def test_an_alarm_is_ready_for_those_who_wait_for_its_target():
+    target = Waitable()
+    alarm = Alarm(target)
+    alarm.deadline = 3.0
+    assert alarm.handle_timer(3.0) is True
+    assert (alarm.target, alarm.deadline, target.deadline) == (target, None, None)
 
 
 @pytest.mark.rule("REQ-2")
@@ -117,9 +136,14 @@ def test_a_gather_keeps_what_is_within_its_limits(limits, most, sizes, kept, fai
         assert gather.error is None
 
 
-def test_a_fence_knows_its_receivers():
-    receivers = [Receiver()]
-    assert Fence("drain", None, receivers).receivers is receivers
+@pytest.mark.rule("D-REQ-13")
+def test_taken_answers_make_room_and_still_count():
+    gather = MultiRequest("", None, "a", 4, 1.0, (2, 100))
+    gather.receive(message(size=100), 1.0)
+    assert (gather.deadline, len(gather.take()), gather.take()) == (2.0, 1, [])
+    for _ in range(3):
+        gather.receive(message(size=30), 1.0)
+    assert (gather.done, gather.error, gather.count, len(gather.take())) == (True, None, 4, 3)
 
 
 GATHER = [
@@ -163,91 +187,3 @@ def test_nobody_is_an_error_for_a_gather_too_even_behind_answers():
     assert gather.receive(message(b"", 503), 1.0)
     assert isinstance(gather.error, NoResponders)
     assert len(gather.replies) == 1
-
-
-def test_a_receiver_is_for_others_to_fill_in():
-    receiver = Receiver()
-    with pytest.raises(NotImplementedError):
-        receiver.receive(message(), 0.0)
-    with pytest.raises(NotImplementedError):
-        receiver.pending()
-    assert receiver.take_effects() == []
-    receiver.connected(0.0)
-    receiver.disconnected(0.0)
-    receiver.unsent(Publish(b"s", b"", b"", None), TimeoutExpired("x"))
-
-
-def test_a_receiver_ends_once_and_keeps_the_first_reason():
-    receiver = Receiver()
-    reason = ConnectionLost("x")
-    assert receiver.end(reason)
-    assert not receiver.end()
-    assert (receiver.ended, receiver.error) == (True, reason)
-
-
-@pytest.mark.rule("SUB-7")
-def test_a_mailbox_wakes_its_reader_only_when_it_was_empty():
-    mailbox = Mailbox(10, 1000)
-    assert [mailbox.receive(message(b"%d" % i), 0.0) for i in range(3)] == [True, False, False]
-    assert [mailbox.pop().data, mailbox.pop().data] == [b"0", b"1"]
-    assert not mailbox.receive(message(b"3"), 0.0)  # "2" was still there: nobody waits
-    assert [mailbox.pop().data, mailbox.pop().data] == [b"2", b"3"]
-    assert mailbox.receive(message(b"4"), 0.0)
-    assert mailbox.pending() == 1
-    mailbox.pop()
-    with pytest.raises(IndexError):
-        mailbox.pop()
-
-
-@pytest.mark.rule("SUB-7")
-def test_messages_that_come_together_wake_their_reader_once():
-    mailbox = Mailbox(3, 1000)
-    first, second, third, fourth = (message(b"%d" % i) for i in range(4))
-    assert mailbox.receive_all([first, second], 0.0)
-    assert not mailbox.receive_all([third, fourth], 0.0)
-    assert [mailbox.pop(), mailbox.pop(), mailbox.pop()] == [first, second, third]
-    assert mailbox.dropped == 1
-    assert mailbox.receive_all([fourth], 0.0)
-
-
-LIMITS = [
-    # what                                     msgs, bytes, sizes offered,        kept
-    ("as many as fit", 3, 1000, [1, 1, 1, 1, 1], [1, 1, 1]),
-    ("as many bytes as fit", 100, 10, [4, 6, 1], [4, 6]),
-    ("a large one is dropped, smaller ones behind it are not", 100, 10, [4, 7, 6], [4, 6]),
-    ("larger than the whole mailbox", 100, 10, [11, 1], [1]),
-    ("exactly the whole mailbox", 100, 10, [10, 1], [10]),
-    ("both limits", 2, 10, [5, 5, 1], [5, 5]),
-]
-
-
-@pytest.mark.rule("SUB-5")
-@pytest.mark.parametrize("together", [False, True])
-@pytest.mark.parametrize(
-    ("max_msgs", "max_bytes", "sizes", "kept"),
-    [pytest.param(*row[1:], id=row[0]) for row in LIMITS],
-)
-def test_the_limits_of_a_mailbox(max_msgs, max_bytes, sizes, kept, together):
-    mailbox = Mailbox(max_msgs, max_bytes)
-    msgs = [message(size=size) for size in sizes]
-    if together:
-        assert mailbox.receive_all(msgs, 0.0)
-    else:
-        for msg in msgs:
-            mailbox.receive(msg, 0.0)
-    assert mailbox.bytes == sum(kept)
-    assert mailbox.dropped == len(sizes) - len(kept)
-    assert mailbox.dropping == [mailbox] * mailbox.dropped
-    assert [mailbox.pop().size for _ in range(mailbox.pending())] == kept
-    assert mailbox.bytes == 0
-
-
-@pytest.mark.rule("SUB-5")
-def test_there_is_room_again_after_a_message_was_taken():
-    mailbox = Mailbox(2, 10)
-    for _ in range(1000):
-        mailbox.receive(message(size=5), 0.0)
-        mailbox.receive(message(size=5), 0.0)
-        mailbox.pop()
-        mailbox.pop()
-    assert (mailbox.dropped, mailbox.bytes, mailbox.pending()) == (0, 0, 0)

@@ -7,6 +7,7 @@ from hashlib import sha1
 import pytest
 
 from natsproto import ProtocolError
+from natsproto.auth.secret import Secret
 from natsproto.errors import InvalidState, InvalidValue, MissingExtra
 from natsproto.websocket import WebSocket
 
@@ -22,7 +23,7 @@ def test_without_wsproto(monkeypatch):
 
 
 wsproto = pytest.importorskip("wsproto")
-from wsproto import events  # noqa: E402  (after the test that needs none)
+from wsproto import events, extensions  # noqa: E402  (after the test that needs none)
 
 
 def accept(request: bytes) -> bytes:
@@ -115,13 +116,13 @@ def test_handshake(host, port, path, line, name):
         ("localhost", "/é"),
     ],
 )
-def test_what_http_cannot_carry_is_refused(host, path):
+def test_values_that_http_cannot_represent_are_rejected(host, path):
     with pytest.raises(InvalidValue, match="cannot be sent in HTTP"):
         WebSocket(host, 80, path).handshake()
 
 
 @pytest.mark.rule("WS-2", "WS-3")
-def test_what_follows_the_response_in_the_same_read():
+def test_data_after_the_response_in_the_same_read():
     websocket = WebSocket("localhost", 80)
     response = accept(websocket.handshake())
     assert not websocket.opened
@@ -175,7 +176,7 @@ def test_received(name, data, expected):
 
 
 @pytest.mark.rule("WS-3")
-def test_a_huge_frame_is_passed_on_as_it_comes():
+def test_a_huge_frame_is_passed_on_as_it_arrives():
     websocket = opened()
     assert websocket.receive(b"\x82\x7f" + (1 << 40).to_bytes(8, "big") + b"first") == b"first"
     assert websocket.receive(b"second") == b"second"
@@ -272,7 +273,7 @@ def test_refused(response, reason):
 
 
 @pytest.mark.rule("WS-2")
-def test_what_is_not_http_is_found_at_its_first_byte():
+def test_input_that_is_not_http_fails_at_its_first_byte():
     websocket = WebSocket("localhost", 80)
     websocket.handshake()
     assert websocket.receive(b"") == websocket.receive(b"HT") == websocket.receive(b"T") == b""
@@ -380,3 +381,41 @@ def test_a_dialogue_with_the_server_side_of_wsproto():
     assert client.receive(server.send(events.CloseConnection(1001, "bye"))) == b""
     assert at_server(client.take_output()) == [events.CloseConnection(1001, "bye")]
     assert client.closed
+
+
+@pytest.mark.rule("WS-10")
+def test_headers_of_the_user_are_part_of_the_request():
+    request = WebSocket(
+        "a", 80, "", [("Cookie", Secret("a=b")), ("X-Trace", Secret("7"))]
+    ).handshake()
+    assert (header(request, b"cookie"), header(request, b"x-trace")) == (b"a=b", b"7")
+
+
+@pytest.mark.rule("WS-11")
+def test_compression_is_offered_and_used_if_the_server_accepts_it():
+    websocket = WebSocket("a", 80, compression=True)
+    server = wsproto.WSConnection(wsproto.ConnectionType.SERVER)
+    server.receive_data(websocket.handshake())
+    [request] = server.events()
+    [offer] = request.extensions
+    assert "client_no_context_takeover" in offer
+    assert "server_no_context_takeover" in offer
+    deflate = extensions.PerMessageDeflate(
+        client_no_context_takeover=True, server_no_context_takeover=True
+    )
+    accepted = server.send(events.AcceptConnection(extensions=[deflate]))
+    assert websocket.receive(accepted) == b""
+    sent = websocket.send(b"PUB a 1000\r\n" + b"x" * 1000)
+    assert len(sent) < 100
+    server.receive_data(sent)
+    assert b"".join(event.data for event in server.events())[-1000:] == b"x" * 1000
+    answer = server.send(events.BytesMessage(b"y" * 1000))
+    assert len(answer) < 100
+    assert websocket.receive(answer) == b"y" * 1000
+
+
+@pytest.mark.rule("WS-11")
+def test_nothing_is_compressed_without_the_consent_of_the_server():
+    websocket = WebSocket("a", 80, compression=True)
+    websocket.receive(accept(websocket.handshake()))
+    assert len(websocket.send(b"x" * 1000)) > 1000

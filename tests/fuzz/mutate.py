@@ -65,7 +65,7 @@ class Mutator:
         return self._renumber(data)
 
     def _renumber(self, data: bytes) -> bytes:
-        """Another number in place of one that is there: sizes and ids that lie."""
+        """Replace a number, so that sizes and ids are wrong."""
         fields = data.split(b" ")
         digits = [i for i, field in enumerate(fields) if field[:1].isdigit()]
         if not digits:

@@ -1,4 +1,4 @@
-"""What must hold for any bytes at all. The tests, the seeded mutations and atheris share it."""
+"""The invariants for any input. The tests, the seeded mutations and atheris share them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PEERS = ("server", "client")
 
 
 def check_stream(peer: str, stream: bytes, cuts: list[int]) -> None:
-    """Frames or ProtocolError, the same in one read and in several, and never more kept than came.
+    """Check that one read and several yield the same frames or error, within bounded memory.
 
     `read` passes on every error but ProtocolError: nothing else may come out.
     """
@@ -32,7 +32,7 @@ def check_stream(peer: str, stream: bytes, cuts: list[int]) -> None:
 
 
 def check_and_tell(peer: str, stream: bytes, cuts: list[int]) -> None:
-    """check_stream, and what it was given if that fails."""
+    """Run check_stream, and add its input to the error if it fails."""
     try:
         check_stream(peer, stream, cuts)
     except Exception as error:
@@ -40,7 +40,7 @@ def check_and_tell(peer: str, stream: bytes, cuts: list[int]) -> None:
 
 
 def check_message(message: Msg | Pub) -> None:
-    """Whatever is in a message, only its headers may raise, and only HeaderError."""
+    """Check that only the headers of a message may raise, and only HeaderError."""
     assert message.subject.encode(errors="surrogateescape") == message.raw_subject
     assert message.reply.encode(errors="surrogateescape") == message.raw_reply
     assert 0 <= message.status <= 999
@@ -49,7 +49,7 @@ def check_message(message: Msg | Pub) -> None:
 
 
 def check_block(block: bytes) -> None:
-    """Headers or HeaderError; what can be read is read again from what we write."""
+    """Check that a block yields headers or HeaderError, and that headers round-trip."""
     code, description = read_status(block)
     assert 0 <= code <= 999
     assert isinstance(description, str)

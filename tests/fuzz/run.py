@@ -25,7 +25,7 @@ HARNESSES = {"fuzz_parser": 0.75, "fuzz_headers": 0.25}  # share of the time
 
 
 def write_corpus(folder: Path) -> None:
-    """What the harnesses start from: the transcripts, and the header blocks in them."""
+    """Write the initial corpus: the transcripts, and the header blocks in them."""
     for harness in HARNESSES:
         (folder / harness).mkdir()
     blocks: set[bytes] = set()

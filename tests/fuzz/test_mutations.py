@@ -18,12 +18,12 @@ FOUND = sorted((Path(__file__).parent / "found").iterdir())
 @pytest.mark.rule("D-WIRE-16", "D-WIRE-17")
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_mutated_transcripts(seed):
-    """200,000 of them; what fails belongs into `found`, for ever."""
+    """200,000 mutations; an input that fails is added to `found` for good."""
     for peer, stream, cuts in islice(Mutator(seed), MUTATIONS):
         check_and_tell(peer, stream, cuts)
 
 
-def test_the_same_seed_gives_the_same_mutations():
+def test_the_same_seed_produces_the_same_mutations():
     one, two, other = (list(islice(Mutator(seed), 100)) for seed in (7, 7, 8))
     assert one == two
     assert one != other
@@ -39,6 +39,6 @@ def test_the_mutations_are_worth_their_time():
 
 @pytest.mark.rule("D-WIRE-16", "D-WIRE-17")
 @pytest.mark.parametrize("path", FOUND, ids=lambda path: path.name)
-def test_what_was_found_before(path):
+def test_inputs_found_earlier(path):
     check = check_block if path.name.startswith("fuzz_headers-") else check_input
     check(path.read_bytes())

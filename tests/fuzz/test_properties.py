@@ -80,7 +80,7 @@ def from_server(draw: st.DrawFn) -> tuple[bytes, object]:
 
 @st.composite
 def from_client(draw: st.DrawFn) -> tuple[bytes, object]:
-    """A frame and what our encoder writes for it."""
+    """Return a frame and the bytes that our encoder writes for it."""
     kind = draw(st.sampled_from(["pub", "hpub", "sub", "unsub", "connect", "ping", "pong"]))
     if kind == "ping":
         return encode.ping(), Ping()

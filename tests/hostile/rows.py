@@ -1,4 +1,4 @@
-"""What a broken or malicious server may send, and what comes of it in each state.
+"""Data that a broken or malicious server may send, and its effect in each state.
 
 The three outcomes are for OPENING (INFO is expected), GREETING (PONG is) and CONNECTED:
 

@@ -63,7 +63,7 @@ def busy(rng):
 
 
 def live(wire, rng, requests):
-    """The damaged dialogue, in reads of any size, and whatever else may happen meanwhile."""
+    """Play the damaged dialogue, in reads of any size, with other inputs in between."""
     for part in DIALOGUE:
         part = damage(rng, part) if rng.random() < 0.6 else part
         while part:

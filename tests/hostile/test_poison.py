@@ -1,4 +1,4 @@
-"""Odd messages of other publishers cost no connection, and reach whoever they are for."""
+"""Malformed messages of other publishers do not end the connection, and are delivered."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pieces(data, size):
 @pytest.mark.rule("D-CONN-20", "WIRE-15", "SUB-7")
 @pytest.mark.parametrize("size", [1 << 20, 1])
 @pytest.mark.parametrize("poison", POISON, ids=lambda poison: poison.name)
-def test_a_subscriber_gets_it_and_lives_on(poison, size):
+def test_a_subscriber_receives_it_and_continues(poison, size):
     wire = Wire().up()
     mailbox = wire.subscribe("p.>")
     wire.forget()
@@ -38,7 +38,7 @@ def test_a_subscriber_gets_it_and_lives_on(poison, size):
 
 @pytest.mark.rule("D-CONN-20", "REQ-2")
 @pytest.mark.parametrize("poison", POISON, ids=lambda poison: poison.name)
-def test_as_an_answer_it_settles_its_request_or_none(poison):
+def test_as_an_answer_it_settles_only_its_request(poison):
     wire = Wire().up()
     request = wire.connection.start_request("q", deadline=9.0)
     gather = wire.connection.start_gather("q", deadline=9.0)
@@ -81,7 +81,7 @@ def test_a_flood_of_headers_stays_within_the_limit():
 
 @pytest.mark.rule("PUSH-16")
 @pytest.mark.parametrize("poison", POISON, ids=lambda poison: poison.name)
-def test_a_push_subscription_gets_it_and_answers_nothing(poison):
+def test_a_push_subscription_receives_it_and_sends_nothing(poison):
     push = Push(PlainPush(last=0), flow_control=True, heartbeat=5.0)
     push.connected(0.0)
     reply = b"$JS.ACK.S.C.1.1.1.1794786870000000000.0"
@@ -93,7 +93,7 @@ def test_a_push_subscription_gets_it_and_answers_nothing(poison):
 
 @pytest.mark.rule("D-PUSH-17", "D-ACK-10")
 @pytest.mark.parametrize("poison", [p for p in POISON if p.reply], ids=lambda poison: poison.name)
-def test_a_push_subscription_obeys_no_reply_of_others(poison):
+def test_a_push_subscription_ignores_reply_subjects_of_others(poison):
     push = Push(PlainPush(last=0), flow_control=True, heartbeat=5.0)
     push.connected(0.0)
     beat = b"NATS/1.0 100 Idle Heartbeat\r\nNats-Consumer-Stalled: %s\r\n\r\n" % poison.reply
@@ -108,5 +108,5 @@ def test_a_push_subscription_obeys_no_reply_of_others(poison):
     assert wire.sent() == b""
 
 
-def test_there_are_enough_of_them():
+def test_the_number_of_poisoned_messages():
     assert len(POISON) >= 18

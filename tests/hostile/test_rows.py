@@ -1,4 +1,4 @@
-"""Each row of rows.py in each state, in one read, in pieces, and with more behind it."""
+"""Each row of rows.py in each state, in one read, in pieces, and with more data after it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def pieces(data, size):
 
 
 def feed(wire, chunks):
-    """Until it is hung up on; what is kept in memory is looked at after each read."""
+    """Feed the data until the client hangs up, and check the memory in use after each read."""
     state = wire.state
     for chunk in chunks:
         wire.data(chunk)
@@ -43,7 +43,7 @@ def feed(wire, chunks):
 
 
 def listens(wire):
-    """It has come through, or gets through the handshake now, and answers PING."""
+    """Return whether the client has completed, or now completes, the handshake and answers PING."""
     if wire.state == "OPENING":
         wire.data(info())
     if wire.state == "GREETING":

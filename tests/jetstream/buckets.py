@@ -1,4 +1,4 @@
-"""What the tests of both kinds of buckets have in common: of values, and of objects."""
+"""Helpers for tests of key-value buckets and object stores."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ NO_STREAM = {"error": {"code": 404, "err_code": 10059, "description": "stream no
 IN_USE = {"error": {"code": 400, "err_code": 10058, "description": "name in use"}}
 OVERLAP = {"error": {"code": 400, "err_code": 10065, "description": "subjects overlap"}}
 
-# A stream of that name which takes something else.
+# A stream of that name with other subjects.
 OTHER = {"config": {"name": "X", "subjects": ["x"], "max_msgs_per_subject": 1}}
 
 NO_BUCKETS = ["", "a.b", "a b", "a*", ">", "é", "a/b", "a=b", 7, None, b"b"]
 NOT_MADE = [
-    # call; what the server says; what is raised, and what it also is
+    # call; the server's answers; the error, and a base class of it
     ("create", [IN_USE, OTHER], BucketExists, StreamNameInUse),
     ("create", [IN_USE, NO_STREAM], BucketNotFound, StreamNotFound),
     ("create", [OVERLAP], SubjectOverlap, SubjectOverlap),
@@ -48,7 +48,7 @@ SAME_STREAM = {"config": {}, "created": "2020-01-01T00:00:00Z"}
 def created(
     stream: str, name: str, pending: int = 0, serial: int = 1, seq: int = 0, sent: int = 0
 ) -> dict[str, Any]:
-    """A consumer that is there, with so many messages for us."""
+    """The info of an existing consumer with this many pending messages."""
     return {
         "stream_name": stream,
         "name": "%s_%d" % (name, serial),
@@ -60,7 +60,7 @@ def created(
 
 
 def state(stream: str, last: int, subjects: dict[str, int] | int) -> dict[str, Any]:
-    """What a stream answers before a watch begins: how many subjects it has, or which."""
+    """The answer of a stream before a watch begins: its number of subjects, or their names."""
     fields: dict[str, Any] = {"last_seq": last}
     answer: dict[str, Any] = {"config": {"name": stream}, "state": fields}
     if isinstance(subjects, int):
@@ -72,7 +72,7 @@ def state(stream: str, last: int, subjects: dict[str, int] | int) -> dict[str, A
 
 
 def check_no_bucket(bucket: Any, checks: tuple[Callable[[str], str], ...], rule: str) -> None:
-    """None of these functions takes it for the name of a bucket."""
+    """Check that all of these functions reject the name of a bucket."""
     for check in checks:
         with pytest.raises(InvalidName, match="bucket") as caught:
             check(bucket)
@@ -84,7 +84,7 @@ def check_no_bucket(bucket: Any, checks: tuple[Callable[[str], str], ...], rule:
 def check_not_made(
     stage: Stage, buckets: Any, call: str, error: type[Exception], also: type[Exception]
 ) -> None:
-    """A bucket `b` is not made: the error says so, and that it is about `b`."""
+    """Check that a call does not create bucket `b`, and that the error names it."""
     with pytest.raises(error) as caught:
         stage.run(getattr(buckets, call)(None, {"bucket": "b"}))
     assert isinstance(caught.value, also)
@@ -100,7 +100,7 @@ def check_call(
     gives: Any,
     status: type,
 ) -> None:
-    """A call of JetStream, in a domain: what it asks for, and what it gives."""
+    """Check the requests and the result of a call of JetStream, in a domain."""
     update = ".UPDATE." in endpoint
     stage = Stage(*[answer] * (2 if update else 1))
     js = JetStream(stage.client, domain="hub")

@@ -1,9 +1,10 @@
-"""A consuming machine, what happens to it, and what it told."""
+"""A consuming machine, its inputs, and its events."""
 
 from __future__ import annotations
 
 from jetstream.events import PullWarning
 from jetstream.pull.consume import Consume
+from tests.effects import publishes
 from tests.jetstream.pulls import (
     INBOX,
     batches,
@@ -37,7 +38,7 @@ def consuming(
         probe=probe,
     )
     machine.connected(at)
-    machine.take_effects()
+    publishes(machine)
     return machine
 
 
@@ -52,12 +53,12 @@ def happen(machine, steps):
 
 
 def play(machine, steps):
-    """The batches of the pulls that were ordered meanwhile."""
+    """Return the batches of the pulls that were sent in the meantime."""
     happen(machine, steps)
     return batches(machine)
 
 
-def told(machine):
+def event_names(machine):
     """The names of all events, with those of the errors of warnings."""
     names = [
         type(event.error if isinstance(event, PullWarning) else event).__name__

@@ -1,4 +1,4 @@
-"""A fast batch with its orders, and with answers as a server writes them."""
+"""A fast batch with its effects, and with responses as a server writes them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from jetstream.publish.fast_machine import (
     FastBatchMachine,
 )
 from natsproto.wire.frames import Msg
+from tests.effects import publishes
 
 INBOX = b"_INBOX.b"
 
@@ -43,7 +44,7 @@ NOBODY = b"NATS/1.0 503\r\n\r\n"
 
 
 class Batch:
-    """The machine with its orders, and with answers as a server writes them."""
+    """The machine with its effects, and with responses as a server writes them."""
 
     def __init__(self, sent=0, *, gaps=False, flow=2, max_acks=2, patience=5.0, online=True):
         self.machine = FastBatchMachine(INBOX, flow, max_acks, gaps, patience)
@@ -70,8 +71,8 @@ class Batch:
         return self.machine.receive(Msg(subject, 1, b"", raw, None), now)
 
     def orders(self):
-        """The places of what was ordered: `3.4` is a ping for 3; all go to the first subject."""
-        orders = self.machine.take_effects()
+        """The numbers and operations of its effects: `3.4` is a ping for message 3."""
+        orders = publishes(self.machine)
         assert all((order.subject, order.data) == (b"s.first", b"") for order in orders)
         base = b"%s.%d.%s." % (INBOX, self.flow, self.mode)
         assert all(order.reply.startswith(base) for order in orders)

@@ -1,4 +1,4 @@
-"""What the tests of the key-value store have in common: a bucket, and what its stream delivers."""
+"""Helpers for tests of the key-value store: a bucket, and the messages that its stream delivers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def stream(bucket: str = "b", **config: Any) -> dict[str, Any]:
 
 
 def bucket(*answers: Any, info: dict[str, Any] | None = None, **config: Any) -> Any:
-    """A stage that answers so, and a bucket that was looked up."""
+    """A stage with these answers, and a bucket that was looked up."""
     stage = Stage(stream(**config), *answers)
     kv = stage.run(JetStream(stage.client, **(info or {})).key_value("b"))
     assert len(stage.pubs) == 1
@@ -29,7 +29,7 @@ def bucket(*answers: Any, info: dict[str, Any] | None = None, **config: Any) -> 
 
 
 def created(pending: int = 0, serial: int = 1, seq: int = 0, sent: int = 0) -> dict[str, Any]:
-    """A consumer that is there, with so many messages for us."""
+    """The info of an existing consumer with this many pending messages."""
     return buckets.created("KV_b", NAME, pending, serial, seq, sent)
 
 
@@ -68,7 +68,7 @@ def direct(key: str, seq: int, data: bytes = b"v", operation: str = "") -> Statu
 
 
 def short(stage: Stage) -> list[str]:
-    """What was asked for, without the prefix of the API, the body and the names of watches."""
+    """The subjects of all requests, without the prefix of the API and the names of watches."""
     words = []
     for pub in stage.pubs:
         subject = pub.subject.replace("$JS.API.", "").replace(NAME, "w")

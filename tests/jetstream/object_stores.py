@@ -1,4 +1,4 @@
-"""What the tests of the object store have in common: a bucket, and what its stream delivers."""
+"""Helpers for tests of the object store: a bucket, and the messages that its stream delivers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def stream(bucket: str = "b", **config: Any) -> dict[str, Any]:
 
 
 def store(*answers: Any, info: dict[str, Any] | None = None, **config: Any) -> Any:
-    """A stage that answers so, and a bucket that was looked up."""
+    """A stage with these answers, and a bucket that was looked up."""
     stage = Stage(stream(**config), *answers)
     bucket = stage.run(JetStream(stage.client, **(info or {})).object_store("b"))
     assert len(stage.pubs) == 1
@@ -73,24 +73,24 @@ def wrong(last: int) -> dict[str, Any]:
 
 
 def created(name: str, pending: int = 0, serial: int = 1, sent: int = 0) -> dict[str, Any]:
-    """A consumer that is there, with so many messages for us."""
+    """The info of an existing consumer with this many pending messages."""
     return buckets.created("OBJ_b", name, pending, serial, 0, sent)
 
 
 def listed(*names: str, last: int = 9) -> dict[str, Any]:
-    """The objects that the bucket tells about."""
+    """The answer of a stream that lists the infos of these objects."""
     return buckets.state("OBJ_b", last, {"$O.b.M." + token(name): 1 for name in names})
 
 
 def delivery(
     subject: str, data: bytes, number: int, pending: int, name: str, serial: int = 1, seq: int = 0
 ) -> Delivery:
-    """A message of the stream: its number from this consumer, and how many are behind it."""
+    """A message of the stream: its number from this consumer, and how many are pending."""
     place = (name, serial, seq or number, number, pending)
     reply = "$JS.ACK.OBJ_b.%s_%d.1.%d.%d.1000000000.%d" % place
     return Delivery(subject, reply, data)
 
 
 def short(stage: Stage) -> list[str]:
-    """What was asked for, without the prefix of the API and the body."""
+    """The subjects of all requests, without the prefix of the API."""
     return [pub.subject.replace("$JS.API.", "") for pub in stage.pubs]

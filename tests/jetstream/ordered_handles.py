@@ -1,4 +1,4 @@
-"""Ordered consumer handles on a stage, and what they send and receive, in short."""
+"""Ordered consumer handles on a stage, with short forms of their requests and messages."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def delivery(serial, seq, number):
 
 
 def handle(*answers, most=None, info=None, **options):
-    """A stage that answers so, and the handle, whose first consumer is there."""
+    """Return a stage with these answers, and the handle, whose first consumer exists."""
     stage = Stage(created(), *answers, **(info or {}))
     api = ApiClient(stage.client.session, "", "$JS.API", 5.0)
     ordered = stage.run(open_ordered(api, "S", "o", config(**options), most))

@@ -1,13 +1,14 @@
-"""Messages and statuses as a consumer sends them, and what a machine ordered."""
+"""Messages and statuses as a consumer sends them, and the publishes of a machine."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from jetstream.machine.base import Machine
 from jetstream.pull.ledger import PullTemplate
+from natsproto.connection.receiver import Receiver
 from natsproto.wire.frames import Msg
+from tests.effects import publishes
 
 INBOX = b"_INBOX.i"
 SUBJECT = b"$JS.API.CONSUMER.MSG.NEXT.S.C"
@@ -21,7 +22,7 @@ def template(
 
 
 def message(size: int = 40, number: int = 1, headers: bytes | None = None) -> Msg:
-    """Counted as `size` bytes: subject and reply have 37, headers come on top."""
+    """Return a message of `size` bytes: subject and reply have 37, headers are extra."""
     reply = b"$JS.ACK.S.C.1.%d.%d.1794786870000000000.0" % (number, number)
     data = b"x" * (size - 1 - len(reply))
     return Msg(b"s", 1, reply, data, headers)
@@ -42,10 +43,10 @@ def pinned(pin: str = PIN, size: int = 60) -> Msg:
     return message(size, headers=b"NATS/1.0\r\nNats-Pin-Id: %s\r\n\r\n" % pin.encode())
 
 
-def ordered(machine: Machine) -> list[dict[str, Any]]:
+def ordered(machine: Receiver) -> list[dict[str, Any]]:
     """The bodies of the pulls since the last look; each has the token of its reply, too."""
     found = []
-    for order in machine.take_effects():
+    for order in publishes(machine):
         assert (order.subject, order.block) == (SUBJECT, None)
         body: dict[str, Any] = json.loads(order.data)
         assert order.reply.startswith(INBOX + b".")
@@ -54,5 +55,5 @@ def ordered(machine: Machine) -> list[dict[str, Any]]:
     return found
 
 
-def batches(machine: Machine) -> list[int]:
+def batches(machine: Receiver) -> list[int]:
     return [body["batch"] for body in ordered(machine)]

@@ -1,4 +1,4 @@
-"""The API on a connection without I/O: what happens while a call waits is a script."""
+"""The API on a connection without I/O: a script plays while a call waits."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ ACK = "$JS.ACK.S.C.1.%d.%d.1794786870000000000.0"
 
 
 class Cancelled(BaseException):
-    """What an event loop throws into a coroutine."""
+    """The exception that an event loop throws into a canceled coroutine."""
 
 
 class Stage:
-    """A port and all that is behind it: its `wait` plays one step of the script."""
+    """A port and everything behind it: its `wait` plays one step of the script."""
 
     def __init__(self, up: bool = True) -> None:
         self.wire = Wire()
@@ -57,6 +57,12 @@ class Stage:
 
     def flush_soon(self) -> None:
         self.wire.look()
+
+    def ticks(self) -> float:
+        return self.wire.now
+
+    def utc_ns(self) -> int:
+        return int(self.wire.now * 10**9)
 
     def run_soon(self, work: Callable[[], object]) -> None:
         self.later.append(work)

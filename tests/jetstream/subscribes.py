@@ -22,11 +22,11 @@ DONE = {"success": True}
 
 
 class Cancelled(BaseException):
-    """What an event loop throws into a coroutine."""
+    """The exception that an event loop throws into a canceled coroutine."""
 
 
 class Noting:
-    """A parser that notes what it reads, in short; not the inbox of requests, and no watch.
+    """A parser that records its frames in short form, without the request inbox and watches.
 
     A watch is subscribed right before what it watches over.
     """
@@ -54,7 +54,7 @@ class Noting:
 
 
 class Listener(Stage):
-    """Notes SUBs and UNSUBs as well: `log` has all that was sent. May cancel who waits."""
+    """A stage whose `log` also has SUBs and UNSUBs. It can cancel a waiting caller."""
 
     def __init__(self, *answers, **info):
         super().__init__(*answers, **info)
@@ -100,7 +100,7 @@ def streams(*names):
 
 
 def begin(*answers, **asked):
-    """A stage that answers so, the subscription or the error, and what was sent for it."""
+    """Return a stage with these answers, the subscription or the error, and the frames sent."""
     stage = Listener(*answers)
     asked.setdefault("subject", "s.a")
     try:

@@ -60,7 +60,7 @@ class Digits:
 
 
 class Stage:
-    """Plays the port and the server of a client.
+    """A stage that plays the port and the server of a client.
 
     Each publish with a reply subject takes the next of the answers: a dict, which is sent as JSON,
     bytes, a Status, a Delivery, a list of several, or SILENCE. `asked` has what was published since
@@ -98,11 +98,17 @@ class Stage:
     def flush_soon(self) -> None:
         pass
 
+    def ticks(self) -> float:
+        return self.wire.now
+
+    def utc_ns(self) -> int:
+        return int(self.wire.now * 10**9)
+
     def run_soon(self, work: Callable[[], object]) -> None:
         work()
 
     def warn(self, text: str) -> None:
-        """Tests drop what they like."""
+        """Ignore warnings: tests drop objects on purpose."""
 
     async def checkpoint(self) -> None:
         pass
@@ -117,7 +123,7 @@ class Stage:
             self.wire.ring()
 
     def serve(self) -> bool:
-        """Answer what was sent; False if there was nothing to answer."""
+        """Answer the sent requests; return False if there were none."""
         frames = self._parser.feed(self.wire.sent())
         answered = False
         for frame in frames:
@@ -162,14 +168,14 @@ class Stage:
         return True
 
     def lose(self) -> None:
-        """The connection breaks, and the next one is there at once."""
+        """Break the connection and open the next one at once."""
         self.wire.lost()
         self.forget_transport()
         self.wire.greet(jetstream=True, api_lvl=5).data(PONG)
         self.wire.effects()
 
     def forget_transport(self) -> None:
-        """What the server knew of the connection that is gone."""
+        """Discard the server's state of the lost connection."""
         self._parser = Parser(peer="client")
         self._subs = {}
 
@@ -180,7 +186,7 @@ class Stage:
 
     @property
     def pubs(self) -> list[Pub]:
-        """What was published since the last look."""
+        """Return the messages published since the last call."""
         self.serve()
         pubs, self._pubs = self._pubs, []
         return pubs
@@ -191,7 +197,7 @@ class Stage:
         return [(pub.subject, body(pub.data)) for pub in self.pubs]
 
     def quiet(self) -> bool:
-        """Nothing was sent, and every answer was asked for."""
+        """Return whether nothing was sent and every answer was used."""
         return self.asked == [] and self.answers == []
 
 

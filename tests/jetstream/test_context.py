@@ -8,15 +8,15 @@ import pytest
 
 from jetstream import JetStream
 from jetstream.kv.manager import KeyValueManager
-from jetstream.management import StreamManager
 from jetstream.objects.manager import ObjectStoreManager
 from jetstream.publish.request import Publisher
+from jetstream.streams.manager import StreamManager
 from natsproto.errors import InvalidValue
 from tests.jetstream.support import Stage
 
 
 class Recorder:
-    """Stands in for a manager: checks the arguments by its signature, and records them."""
+    """A stand-in for a manager that checks the arguments against its signature and records them."""
 
     def __init__(self, cls):
         self.cls = cls
@@ -52,7 +52,13 @@ def record():
     return js, {place: getattr(js, place) for place in places}
 
 
-SUBSCRIBING = ("subscribe", "pull_subscribe")  # which are functions of their own room
+SUBSCRIBING = (
+    "subscribe",
+    "pull_subscribe",
+    "advisories",
+    "snapshot_stream",
+    "restore_stream",
+)  # which are functions of their own room
 CALLS = [
     name
     for name, value in vars(JetStream).items()
@@ -159,3 +165,29 @@ def test_pull_subscribe():
     with pytest.raises(InvalidValue):
         stage.run(js.pull_subscribe())
     assert stage.quiet()
+
+
+def test_advisories():
+    js = JetStream(Stage().client)
+    events = js.advisories("nak", stream="S", consumer="c", prefix="events")
+    assert events.subjects == ["events.ADVISORY.CONSUMER.MSG_NAKED.S.c"]
+
+
+@pytest.mark.rule("D-HINT-1")
+def test_names_of_other_clients():
+    with pytest.raises(AttributeError, match="no attribute 'add_stream'; use create_stream"):
+        JetStream(Stage().client).add_stream  # noqa: B018 - the attribute is what raises
+
+
+def test_backups():
+    stage = Stage({"config": {"name": "S"}, "state": {}})
+    js = JetStream(stage.client)
+    snapshot = stage.run(js.snapshot_stream("S", consumers=False, chunk_size=2048, window=4096))
+    ((endpoint, body),) = stage.asked
+    assert endpoint == "$JS.API.STREAM.SNAPSHOT.S"
+    assert (body["no_consumers"], body["chunk_size"], body["window_size"]) == (True, 2048, 4096)
+    stage.answers = [{"deliver_subject": "target"}, b"", {"config": {"name": "S"}}]
+    seen = []
+    restored = js.restore_stream(b"x", snapshot.config, timeout=9.0, progress=seen.append)
+    assert stage.run(restored).name == "S"
+    assert seen == [1]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from jetstream import events
-from jetstream.errors import PullRefused
+from jetstream.errors import PullRefused, ServiceError
 from jetstream.events import (
     ConsumerReset,
     ConsumerSequenceReset,
@@ -12,11 +12,14 @@ from jetstream.events import (
     Pinned,
     PullWarning,
     PushWarning,
+    RequestFailed,
+    ResponseTruncated,
+    ServiceStopped,
+    StatsFailed,
     StreamRecreated,
     Unpinned,
 )
 from jetstream.schema.timestamp import Timestamp
-from natsproto.wire.record import Record
 
 
 @pytest.mark.rule("CONSUME-13")
@@ -44,6 +47,62 @@ def test_losses():
     assert repr(Loss(3, 5)) == "<Loss of 3 to 5: a gap>"
 
 
+@pytest.mark.rule("SERVICE-23", "D-SERVICE-19", "D-SERVICE-4")
+def test_events_of_services():
+    error = ValueError("x")
+    event = RequestFailed("e", "g.e", error)
+    assert (event.endpoint, event.subject, event.error) == ("e", "g.e", error)
+    assert StatsFailed("e", error).error is error
+    assert repr(ServiceStopped("s", "1", None)) == "ServiceStopped(error=None, id='1', name='s')"
+
+
+REFUSED = PullRefused(409, "x")
+LOGGED = [  # event, level, text
+    (PullWarning(REFUSED), "warning", "pull ended: %s" % REFUSED),
+    (Pinned("id"), "info", "this client is the pinned one"),
+    (Unpinned(), "info", "this client is no longer the pinned one"),
+    (PushWarning(REFUSED), "warning", "subscription continues after an error: %s" % REFUSED),
+    (Gap(3, 5), "warning", "deliveries 3 to 5 did not arrive"),
+    (ConsumerSequenceReset(7, 1), "info", "sequence of the consumer went back from 7 to 1"),
+    (ConsumerReset(REFUSED), "warning", "consumer is recreated: %s" % REFUSED),
+    (
+        StreamRecreated("S", Timestamp(1), Timestamp(2)),
+        "warning",
+        "stream 'S' was created again: reading its first message",
+    ),
+    (
+        RequestFailed("e", "g.e", ValueError("secret")),
+        "warning",
+        "handler of endpoint 'e' raised ValueError",
+    ),
+    (
+        RequestFailed("e", "g.e", ServiceError(404, "none")),
+        "debug",
+        "handler of endpoint 'e' raised ServiceError",
+    ),
+    (
+        ResponseTruncated("INFO", 2000, 1000, "endpoints"),
+        "warning",
+        "INFO response of 2000 bytes is above the max_payload 1000: left out endpoints",
+    ),
+    (
+        StatsFailed("e", ValueError("secret")),
+        "warning",
+        "stats_data of endpoint 'e' raised ValueError",
+    ),
+    (ServiceStopped("s", "1", None), "info", "service 's' stopped"),
+    (ServiceStopped("s", "1", REFUSED), "warning", "service 's' stopped: %s" % REFUSED),
+]
+
+
+@pytest.mark.rule("D-LOG-1", "D-LOG-2")
+@pytest.mark.parametrize(("event", "level", "text"), LOGGED)
+def test_events_in_the_log(event, level, text):
+    assert (event.level, event.text) == (level, text)
+
+
 def test_every_event_is_public():
     defined = {each for each in vars(events).values() if isinstance(each, type)}
-    assert events.__all__ == sorted(each.__name__ for each in defined if each is not Record)
+    assert events.__all__ == sorted(
+        each.__name__ for each in defined if each.__module__ == events.__name__
+    )

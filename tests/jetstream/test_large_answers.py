@@ -1,4 +1,4 @@
-"""Errors about what a server answered do not repeat it, however large it is."""
+"""Errors about a server's response do not repeat it, however large it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors and reprs do not repeat what they are about: logs are not the place for a payload."""
+"""Errors and reprs do not repeat large values: payloads do not belong in logs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from jetstream.errors import (
 from jetstream.errors import kv as kv_errors
 from jetstream.errors import objects as object_errors
 from jetstream.kv.entry import KeyValueEntry
-from jetstream.machine import workers as running
 from jetstream.message import JsMsg
 from jetstream.objects.info import ObjectInfo, ObjectMeta
 from jetstream.objects.read import ObjectReader
@@ -28,8 +27,8 @@ from jetstream.pull.ledger import Pull
 from jetstream.pull.messages import Batch
 from jetstream.schema.info import PubAck, StreamInfo
 from jetstream.schema.timestamp import Timestamp
-from jetstream.stream import Stream
-from natsproto import Headers, NatsError, encode, events
+from jetstream.streams.stream import Stream
+from natsproto import Headers, NatsError, encode, events, workers
 from natsproto.adapters.driver import make_connection
 from natsproto.connection.effects import Publish
 from natsproto.connection.servers import Server
@@ -278,7 +277,7 @@ SYNCHRONOUS = [
     lambda: JetStream(Stage().client, domain=TEXT),
     lambda: blocking.JetStream(LIST),
     lambda: JetStream(Stage().client).bind_consumer("S", TEXT),
-    lambda: running.check_callback(LIST),
+    lambda: workers.check_callback(LIST, "D-RUN-1"),
     lambda: Options(servers=["nats://" + TOKEN, "ws://" + TOKEN]),
     lambda: Options(servers="ws://" + TOKEN, tls=True),
     lambda: make_connection("nats://a", {TOKEN: 1}),
@@ -288,7 +287,7 @@ SYNCHRONOUS = [
 
 @pytest.mark.rule("D-ERR-11")
 @pytest.mark.parametrize("call", SYNCHRONOUS, ids=range(len(SYNCHRONOUS)))
-def test_an_error_of_what_is_not_awaited_is_short(call):
+def test_errors_of_unawaited_work_are_short(call):
     with pytest.raises(LocalError) as caught:
         call()
     check_short(str(caught.value))
@@ -299,7 +298,7 @@ BLOCK = b"NATS/1.0\r\nA: " + TOKEN.encode() + b"\r\n\r\n"
 MSG = frames.Msg(TOKEN.encode(), 1, TOKEN.encode(), DATA, BLOCK)
 INFO = StreamInfo.from_json({"config": {"name": TOKEN, "subjects": LIST}, "later": LIST})
 URL = ServerUrl.parse("nats://" + TOKEN)
-PUBLICATION = Publication(None, Publish(TOKEN.encode(), DATA, b"", BLOCK))
+PUBLICATION = Publication(None, TOKEN.encode(), DATA, BLOCK)
 SHOWN = [
     MSG,
     frames.Pub(TOKEN.encode(), TOKEN.encode(), DATA, BLOCK),

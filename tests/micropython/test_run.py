@@ -1,4 +1,4 @@
-"""The core does on MicroPython what it does here: the checks of checks/ run on both.
+"""The core behaves the same on MicroPython and CPython: the checks of checks/ run on both.
 
 MicroPython comes from npm, as WebAssembly, and runs under Node.
 """
@@ -21,7 +21,7 @@ from tests.core import MODULES, ROOT, dotted, name
 
 HERE = Path(__file__).parent
 # The base of adapters does I/O, so it is not the core, but adapters for devices are built on it.
-DRIVER = [ROOT / "natsproto/adapters/__init__.py", ROOT / "natsproto/adapters/driver.py"]
+DRIVER = [ROOT / "natsproto/adapters" / name for name in ("__init__.py", "driver.py", "logs.py")]
 CACHE = ROOT / ".venv" / "micropython"
 PEERS = {"<": "server", ">": "client"}
 
@@ -60,13 +60,13 @@ def install(locked: list[Path], home: Path) -> None:
         try:
             own.rename(home)
         except OSError:
-            if not home.exists():  # nobody was faster
+            if not home.exists():  # no other process was faster
                 raise
 
 
 @pytest.fixture(scope="session")
 def tree(tmp_path_factory):
-    """What MicroPython finds at its root: the core, the checks and the streams."""
+    """Return the directory that is MicroPython's root: the core, the checks and the streams."""
     root = tmp_path_factory.mktemp("micropython")
     (root / "__future__.py").write_text("annotations = None\n")
     for path in MODULES + DRIVER:
@@ -83,7 +83,7 @@ def tree(tmp_path_factory):
 
 
 def read_streams(transcript: Path) -> dict[str, bytes]:
-    """What each peer sent on each connection: {"02-msg-forms.A.server": b"INFO ..."}."""
+    """Return the bytes of each peer and connection: {"02-msg-forms.A.server": b"INFO ..."}."""
     found: dict[str, bytes] = {}
     for entry in json.loads(transcript.read_text(encoding="utf-8"))["frames"]:
         if entry["dir"] in PEERS:
@@ -108,7 +108,7 @@ def run_here(tree: Path, statements: list[str]) -> str:
 
 @pytest.fixture(params=["cpython", "micropython"])
 def python(request, tree):
-    """Runs statements on the one or the other, and gives what they print."""
+    """Return a function that runs statements on either Python and returns their output."""
     if request.param == "cpython":
         return lambda *statements: run_here(tree, statements)
     command = ["node", HERE / "run.mjs", request.getfixturevalue("micropython"), tree]
@@ -116,11 +116,11 @@ def python(request, tree):
 
 
 def count(output: str) -> int:
-    """How many checks ran; none may have failed, and their number must be told."""
-    told = re.search(r"^(\d+) checks, (\d+) failed$", output, re.MULTILINE)
-    assert told, f"no report:\n{output}"
-    assert told[2] == "0", output
-    return int(told[1])
+    """Return how many checks ran; none may have failed, and the number must be printed."""
+    report = re.search(r"^(\d+) checks, (\d+) failed$", output, re.MULTILINE)
+    assert report, f"no report:\n{output}"
+    assert report[2] == "0", output
+    return int(report[1])
 
 
 @pytest.mark.parametrize(("part", "least"), PARTS)
@@ -161,8 +161,8 @@ def test_names_that_are_imported_on_first_use(python, name):
 
 
 def test_the_runtime_is_the_one_that_is_meant(python, request):
-    told = python("import sys", "print(sys.implementation.name)")
-    assert f"[{told.strip()}]" in request.node.name
+    report = python("import sys", "print(sys.implementation.name)")
+    assert f"[{report.strip()}]" in request.node.name
 
 
 def test_a_failed_check_is_counted(python):

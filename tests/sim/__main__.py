@@ -14,7 +14,7 @@ def replay(mode: str, seed: int) -> str:
 
 
 def run(mode: str, seed: int, verbose: bool = False) -> list[str]:
-    """The trace of one run; an exception says what does not hold."""
+    """Return the trace of one run; an exception names the violated invariant."""
     world = MODES[mode](seed, verbose)
     try:
         world.run()
@@ -25,7 +25,7 @@ def run(mode: str, seed: int, verbose: bool = False) -> list[str]:
 
 
 def failure(mode: str, seed: int, verbose: bool = False) -> str:
-    """What does not hold, and how to see it again; "" if all is well."""
+    """Return the violated invariant and how to replay it; "" if there is none."""
     try:
         run(mode, seed, verbose)
     except Exception as error:

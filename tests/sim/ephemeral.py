@@ -1,4 +1,4 @@
-"""A model of a server with one stream and consumers that are made and deleted, each in its memory.
+"""A model of a server with one stream and in-memory consumers that are created and deleted.
 
 Each of them is a Model (model.py) that reads the stream by itself; what is new is the API, and that
 a server which stops takes its consumers with it.
@@ -91,7 +91,7 @@ class Server:
     # What clients do
 
     def subscribed(self, peer: Peer) -> None:
-        """Interest is looked for when there is something to deliver."""
+        """Look for interest when there is something to deliver."""
 
     def published(self, peer: Peer, pub: Pub) -> None:
         words = pub.subject.split(".")
@@ -176,7 +176,7 @@ class Server:
     # What happens to servers
 
     def delete(self, name: str, line: str = "409 Consumer Deleted") -> None:
-        """The consumer is gone; its pulls are told so, unless the line is empty."""
+        """Delete the consumer; its pulls get this status line, unless it is empty."""
         consumer = self.consumers.pop(name)
         consumer.step_down([line] if line else [])
 

@@ -1,4 +1,4 @@
-"""Fast batches: a program that adds messages and goes on behind what is stored, and what must hold.
+"""Fast batches: a program that adds messages and resumes after the stored ones; its invariants.
 
 F1   the messages of a batch are stored in order, and none of them twice
 F2   what is acknowledged is stored, but for losses that were told
@@ -31,6 +31,7 @@ from jetstream.errors import (
 from jetstream.publish.fast import FastBatch
 from jetstream.publish.fast_machine import NEW, OVER, FastBatchMachine
 from natsproto.errors import NatsError
+from tests.effects import will_publish
 from tests.sim.fast_model import COMMIT, END, PING, REFUSALS, FastModel
 from tests.sim.scenarios import require
 from tests.sim.world import Task, World
@@ -68,7 +69,7 @@ class Watched(FastBatchMachine):
 
 
 class Attempt:
-    """One batch of the program: what it was to store, and what came of it."""
+    """One batch of the program: the messages to store, and the outcome."""
 
     def __init__(self, todo: list[int], batch: FastBatch, begun: float) -> None:
         self.todo = todo
@@ -130,7 +131,7 @@ class Ingesting(World):
         self.plan(faults, self.faults, span)
         if rng.random() < 0.5:
             self.plan(GENTLE, rng.randrange(3), span)
-        self.running = Task(self, self._run())
+        self.running = Task(self, self._run)
 
     # The program
 
@@ -148,7 +149,7 @@ class Ingesting(World):
             await self.sleep(LINGER)
 
     async def _attempt(self, attempt: Attempt, batch: FastBatch) -> list[int]:
-        """Add them all; what is left."""
+        """Add all messages; return those that are left."""
         begun = self.now
         well = not self.sick
         try:
@@ -222,7 +223,7 @@ class Ingesting(World):
             self._sick(seconds, model.elect)
 
     def fault_crash(self, seconds: float) -> None:
-        """The server is gone, and with it what it knew of batches."""
+        """Crash the server, which loses its state of batches."""
         self.model.crash(self.rng.randrange(4))
         self.down_until = self.now + seconds
         if self.link is not None:
@@ -244,7 +245,7 @@ class Ingesting(World):
         self._sick(min(seconds, 0.3), accept)
 
     def fault_late(self, seconds: float) -> None:
-        """The connection is lost, but what was sent comes, maybe behind what the next one sends."""
+        """Lose the connection; the sent data still arrives, perhaps after that of the next one."""
         link = self.link
         if link is None:
             return
@@ -262,7 +263,7 @@ class Ingesting(World):
         self._sick(1.0, lambda: None)
 
     def fault_untold(self, seconds: float) -> None:
-        """The connection breaks just when the server tells of a loss."""
+        """Break the connection just when the server reports a loss."""
 
         def lose() -> None:
             self.model.before_loss = None
@@ -273,7 +274,7 @@ class Ingesting(World):
         self.model.before_loss = lose
 
     def fault_load(self, seconds: float) -> None:
-        """Other batches come and go: the flow changes."""
+        """Change the flow, as if other batches started and ended."""
         self.model.capacity = self.rng.choice((1, 2, 3, 5, 500))
 
     def fault_slow(self, seconds: float) -> None:
@@ -413,7 +414,7 @@ class Ingesting(World):
         connection: Any = self.connection
         require(not connection.subscriptions.by_sid, "I13: subscriptions are left")
         require(
-            not any(each.has_effects for each in connection.subscriptions.busy),
+            not any(will_publish(each) for each in connection.subscriptions.busy),
             "I13: orders are left",
         )
 

@@ -1,4 +1,4 @@
-"""A model of a stream that takes fast batches, as far as clients can tell.
+"""A model of a stream that accepts fast batches, as clients see it.
 
 A message that is taken is stored after a while, in order. A replicated stream has followers that
 learn of what is stored: a leader that comes of them knows of a batch only its last stored message.
@@ -37,7 +37,7 @@ def header(block: bytes | None, name: bytes) -> bytes:
 
 
 class Message:
-    """One message of a batch, or what has the form of one: its end, a ping."""
+    """One message of a batch, or something of the same form: its end, a ping."""
 
     __slots__ = ("block", "data", "flow", "gaps", "id", "number", "operation", "reply")
 
@@ -59,7 +59,7 @@ class Message:
 
 
 class Batch:
-    """What a server knows of one. The last number that came is at least the last stored one."""
+    """A server's state of a batch. The last received number is at least the last stored one."""
 
     __slots__ = (
         "came",
@@ -92,7 +92,7 @@ class Batch:
 
 
 class FastModel:
-    """The stream, whoever leads it, and what followers know."""
+    """The stream, its leader, and the state of its followers."""
 
     def __init__(self, clock: Clock, name: str = "S", **config: Any) -> None:
         self._clock = clock
@@ -307,7 +307,7 @@ class FastModel:
         batch.seq = seq
 
     def _catch_up(self, batch: Batch) -> None:
-        """What came and was not stored, is passed."""
+        """Skip messages that arrived and were not stored."""
         if not batch.pending:
             batch.stored = batch.came
 
@@ -330,7 +330,7 @@ class FastModel:
         self._answer(reply, type="ack", seq=batch.told, msgs=batch.flow)
 
     def _commit(self, batch: Batch, reply: bytes) -> bool:
-        """No more is taken; it is over when all that came is stored."""
+        """Accept no more messages; the batch ends when all that arrived are stored."""
         batch.ending = True
         if batch.came == batch.stored:
             self._finish(batch, reply)
@@ -354,7 +354,7 @@ class FastModel:
             self.take(message)
 
     def step_down(self, survive: int, silent: bool) -> None:
-        """There is no leader. Of what is on its way the first are stored, the others are lost."""
+        """Remove the leader: the first messages in flight are stored, the others are lost."""
         self.leader = False
         self.silent = silent
         self._queue = []
@@ -370,7 +370,7 @@ class FastModel:
             self._store()
 
     def elect(self) -> None:
-        """A follower leads, and tells the batches that it knows where it is."""
+        """Make a follower the leader, which reports its position to the batches that it knows."""
         self.leader = True
         self._free_at = self.now
         alive = [each for each in self.followers.values() if self.now < each.touched + FORGET_AFTER]
@@ -388,7 +388,7 @@ class FastModel:
         return twin
 
     def crash(self, lose: int) -> None:
-        """One that is alone: batches are forgotten, and what was not yet acknowledged may be."""
+        """Crash a single server: batches are lost, and so may be messages not yet acknowledged."""
         self.era += 1
         self._queue = []
         self.batches = {}

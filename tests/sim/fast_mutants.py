@@ -154,7 +154,7 @@ MUTANTS = [
     (
         "the end is sent once",
         "publish.fast_machine",
-        "            self._order_end()  # FAST-11: only the end itself is missing\n",
+        "            self._emit_end()  # FAST-11: only the end itself is missing\n",
         "            pass\n",
         "publish.test_fast_machine",
     ),

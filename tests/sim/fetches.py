@@ -1,4 +1,4 @@
-"""fetch and next, awaited and iterated: what the client does in these modes, and what must hold.
+"""fetch and next, awaited and iterated: the behavior of the client, and its invariants.
 
 The invariants are those of scenarios.py.
 """
@@ -28,7 +28,7 @@ class Fetching(Pulls):
         self.began: float | None = None
         self.got = 0
         self.cancelled = 0
-        self.looping = Task(self, self._loop())
+        self.looping = Task(self, self._loop)
         for _ in range(rng.choice((0, 0, 1, 2))):
             self.at(rng.uniform(0.0, 3.0), self._cancel)
 
@@ -37,7 +37,7 @@ class Fetching(Pulls):
             self.note("cancelled")
             self.began = None
             self.looping.cancel()
-            self.looping = Task(self, self._loop())
+            self.looping = Task(self, self._loop)
 
     async def _loop(self) -> None:
         while True:
@@ -98,7 +98,7 @@ class Fetching(Pulls):
         self.finished = True
 
     def _in_hand(self) -> int:
-        """Messages that were taken from a fetcher, and that nobody has got yet."""
+        """Return messages that were taken from a fetcher and not yet returned."""
         return 0
 
 

@@ -1,4 +1,4 @@
-"""consume() of a consumer that is gone while no pull is open, or while no one is told.
+"""consume() of a consumer that is deleted while no pull is open, or without a status.
 
     full    it is deleted when the server has no pull: the buffer is full, or a pause is on
     away    it is deleted while the connection is down

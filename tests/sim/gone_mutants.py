@@ -1,4 +1,4 @@
-"""Mistakes that somebody might make about consumers that are gone; see test_mutants.py."""
+"""Possible mistakes about consumers that are gone; see test_mutants.py."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ MUTANTS = [
     (
         "no deadline for the second lookup",
         "pull.consume",
-        "for due in (self._presence.due, self.policy.due):",
-        "for due in (self.policy.due,):",
+        "self._silence.due, self._presence.due, self.policy.due):",
+        "self._silence.due, self.policy.due):",
         "pull.test_consume_gone",
     ),
     (
         "pulls that overlap put silence off",
-        "pull.consume",
+        "pull.silence",
         " or (overdue and now >= self._silent_at):",
         ":",
         "gone",
@@ -106,8 +106,7 @@ MUTANTS = [
         "a lookup is a heartbeat",
         "pull.consume",
         "            return self._found(msg, now)\n",
-        "            self._silent_at = now + self._silence\n"
-        "            return self._found(msg, now)\n",
+        "            self._silence.heard(now)\n            return self._found(msg, now)\n",
         "pull.test_consume_gone",
     ),
     (

@@ -1,4 +1,4 @@
-"""A model of a server with one stream and one pull consumer, as far as clients can tell.
+"""A model of a server with one stream and one pull consumer, as clients see it.
 
 Times come from a clock that also runs its timers; bytes go out as nats-server 2.15.1 writes them.
 tests/sim/test_model.py replays the transcripts of a real server against it.
@@ -26,7 +26,7 @@ class Clock(Protocol):
 
 
 def status_block(line: str, messages: int | None = None, size: int = 0, header: str = "") -> bytes:
-    """The header block of a status; with what its pull will not bring, if that is told."""
+    """Return the header block of a status, with the undelivered count of its pull if reported."""
     if messages is not None:
         header = f"Nats-Pending-Messages: {messages}\r\nNats-Pending-Bytes: {size}\r\n"
     return f"NATS/1.0 {line}\r\n{header}\r\n".encode()
@@ -78,7 +78,7 @@ class Request:
 
 
 class Server(Protocol):
-    """What serves clients."""
+    """The part of the model that serves clients."""
 
     def published(self, peer: Peer, pub: Pub) -> None: ...
     def subscribed(self, peer: Peer) -> None: ...
@@ -110,7 +110,7 @@ class Peer:
                 assert isinstance(frame, Connect), frame
 
     def sid(self, subject: bytes) -> int:
-        """Of the subscription that a reply goes to; 0 if nobody is interested."""
+        """Return the id of the subscription that a reply goes to; 0 without interest."""
         if self.alive:
             for sid, pattern in self.subs.items():
                 if pattern == subject or (
@@ -134,7 +134,7 @@ class Peer:
 
 
 class Model:
-    """The stream, the consumer, its waiting pulls, and whoever leads them."""
+    """The stream, the consumer, its waiting pulls, and its leader."""
 
     def __init__(self, clock: Clock, name: str = "S", **config: Any) -> None:
         self._clock = clock
@@ -168,7 +168,7 @@ class Model:
     # What clients do
 
     def subscribed(self, peer: Peer) -> None:
-        """Interest is looked for when there is something to deliver."""
+        """Look for interest when there is something to deliver."""
 
     def published(self, peer: Peer, pub: Pub) -> None:
         subject = pub.raw_subject
@@ -314,9 +314,9 @@ class Model:
                 self._serve(request, message)
 
     def _end_once(self) -> None:
-        """End the pulls with no_wait: there is nothing more for them.
+        """End the no_wait pulls: there is nothing more for them.
 
-        If only max_ack_pending is in the way, they stay, and are told nothing.
+        If only max_ack_pending prevents a delivery, they stay without a status.
         """
         if self._ack_pending() >= self.max_ack_pending:
             return
@@ -400,7 +400,7 @@ class Model:
     # What happens to servers
 
     def step_down(self, statuses: list[str]) -> None:
-        """No leader any more; its pulls are told so, in each of these words."""
+        """Remove the leader; its pulls get each of these status lines."""
         self.leader = self.frozen = False
         ended, self.waiting = self.waiting + self.limbo, []
         self.limbo = []
@@ -421,7 +421,7 @@ class Model:
         self.step_down(["409 Consumer Deleted"])
 
     def vanish(self) -> None:
-        """The consumer is gone, and its pulls are not told."""
+        """Remove the consumer; its pulls get no status."""
         self.exists = False
         self.waiting = []
         self.limbo = []

@@ -14,6 +14,7 @@ from tests.sim import (
     pushing,
     recreating,
     scenarios,
+    serving,
 )
 
 if TYPE_CHECKING:
@@ -37,4 +38,5 @@ MODES: dict[str, type[World]] = {
     "push_fc": pushing.PushingWithFlowControl,
     "ordered_push": ordered_pushing.OrderedPushing,
     "fast": fast.Ingesting,
+    "service": serving.Serving,
 }

@@ -1,4 +1,4 @@
-"""Ordered consumers: whatever befalls them, each message comes once, in order, without gaps.
+"""Ordered consumers: whatever happens, each message arrives once, in order and without gaps.
 
 O1   the messages are those of the stream from the first consumer's start on, one after the other
 O2   never stuck: there is a consumer and what Consume promises (I4), or one is on its way; in the
@@ -25,6 +25,7 @@ from jetstream.ordered.policy import InOrder
 from jetstream.pull.consume import Consume
 from jetstream.pull.messages import Messages
 from natsproto.errors import ConnectionClosed, NatsError
+from tests.effects import will_publish
 from tests.sim.ephemeral import Server
 from tests.sim.scenarios import require
 from tests.sim.world import Task, World
@@ -34,7 +35,7 @@ FAULTS += ["deleted", "vanished", "shutdown", "kill", "recount", "lost_message",
 
 
 class Ordering(World):
-    """What both modes share: a stream that grows, and is to be read to its end."""
+    """The part that both modes share: a stream that grows and must be read to its end."""
 
     model: Any
     most_consumers = 6  # in two seconds
@@ -59,7 +60,7 @@ class Ordering(World):
         if self.gone:
             self.at(rng.uniform(1.0, 4.0), self._drop_stream)
         self.plan(FAULTS, rng.randrange(5), 4.0)
-        self.reading = Task(self, self._read())
+        self.reading = Task(self, self._read)
 
     def _add(self, number: int) -> None:
         self.left_to_add -= 1
@@ -126,7 +127,7 @@ class Ordering(World):
             lambda: f"O6: {len(connection.subscriptions.by_sid)} subscriptions",
         )
         require(
-            not any(each.has_effects for each in connection.subscriptions.busy),
+            not any(will_publish(each) for each in connection.subscriptions.busy),
             "O6: orders are left",
         )
         useless = [request.at for request in self.server.pulls if not request.brought]
@@ -243,7 +244,7 @@ class OrderedConsuming(Ordering):
             self._check_machine(machine)
         if self.complete and self.messages is not None and not self.ending:
             self.ending = True
-            Task(self, self._end())
+            Task(self, self._end)
         if self.reading.done:
             self._check_end()
 
@@ -256,12 +257,12 @@ class OrderedConsuming(Ordering):
         if machine._online and machine._active:
             assert isinstance(machine.policy, InOrder)
             recreator = machine.policy.recreator
-            alive = bool(machine.ledger.open) or machine._waiting or machine.pending() > 0
+            alive = bool(machine.ledger.open) or machine.refill.waiting or machine.pending() > 0
             require(
                 alive or recreator.due is not None,
                 lambda: f"O2: nothing is asked for, and consumers are {recreator.state}",
             )
-            due = machine.ledger.open or recreator.due is not None or machine._waiting
+            due = machine.ledger.open or recreator.due is not None or machine.refill.waiting
             require(not due or machine.deadline is not None, "O2: no deadline")
 
     def _check_end(self) -> None:
@@ -295,7 +296,7 @@ class OrderedFetching(Ordering):
             self.note("cancelled")
             self.began = None
             self.reading.cancel()
-            self.reading = Task(self, self._read())
+            self.reading = Task(self, self._read)
 
     async def _read(self) -> None:
         if self.ordered is None:

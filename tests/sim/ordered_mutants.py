@@ -1,4 +1,4 @@
-"""Mistakes that somebody might make in ordered consumers; see test_mutants.py."""
+"""Possible mistakes in ordered consumers; see test_mutants.py."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ MUTANTS = [
     (
         "what is passed over is no sign of life",
         "pull.consume",
-        "            self._silent_at = now + self._silence\n            self._progressed",
-        "            self._progressed",
+        "            self._silence.heard(now)\n            self.refill.skipped",
+        "            self.refill.skipped",
         "pull.test_consume_in_order",
     ),
     (

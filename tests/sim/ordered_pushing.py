@@ -1,4 +1,4 @@
-"""Ordered push subscriptions: what the client does, and what must hold.
+"""Ordered push subscriptions: the behavior of the client, and its invariants.
 
 O1   each message is taken once, in order, without a gap, whatever happens
 O2   no more than one consumer is made in half a second, but for one at once after a loss
@@ -50,7 +50,7 @@ class OrderedPushing(World):
         self.taken = 0
         self.ending = False
         self.how = rng.choice(("stop", "drain", "unsubscribe", "close"))
-        self.iterating = Task(self, self._iterate())
+        self.iterating = Task(self, self._iterate)
         faults = FAULTS + LOSSES if rng.random() < 0.7 else FAULTS[:2]
         self.plan(faults, rng.randrange(5), 4.0)
 
@@ -90,13 +90,13 @@ class OrderedPushing(World):
     # Faults
 
     def fault_delete(self, seconds: float) -> None:
-        """Somebody deletes the consumer; nobody tells."""
+        """Delete the consumer without a notice."""
         for name in list(self.model.consumers):
             self.model.delete(name)
         self._sick(0.0, lambda: None)
 
     def fault_restart(self, seconds: float) -> None:
-        """What is in memory is gone, and so is the connection."""
+        """Restart the server: everything in memory is lost, and so is the connection."""
         self.fault_delete(seconds)
         self.fault_cut(seconds)
 
@@ -140,7 +140,7 @@ class OrderedPushing(World):
         self._check_machine(machine, machine.policy)
         if self.complete and not self.ending and not self.iterating.done:
             self.ending = True
-            Task(self, self._end())
+            Task(self, self._end)
 
     def _check_machine(self, machine: Push, policy: PushInOrder) -> None:
         for event in machine.events.items:

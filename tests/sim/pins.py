@@ -19,7 +19,7 @@ RIVAL = "R" * 22
 
 
 class PinningModel(Model):
-    """`pin` is the id of the pinned client; "": nobody is."""
+    """A model whose `pin` is the id of the pinned client; "": no client is pinned."""
 
     def __init__(self, clock: Clock, name: str = "S", **config: Any) -> None:
         super().__init__(clock, name, **config)
@@ -81,7 +81,7 @@ class PinningModel(Model):
         self._used()
 
     def _used(self) -> None:
-        """The client with the pin is there: it may be silent for so long from now on."""
+        """Note that the client with the pin is active, and restart its timeout."""
         self._silent_at = self._clock.now + self.priority_timeout
         self._clock.at(self._silent_at, self._look_for_it)
 

@@ -1,4 +1,4 @@
-"""Mistakes that somebody might make in pull and ordered consumers; see test_mutants.py."""
+"""Possible mistakes in pull and ordered consumers; see test_mutants.py."""
 
 from __future__ import annotations
 
@@ -6,37 +6,37 @@ from __future__ import annotations
 MUTANTS = [
     (
         "asks for the whole limit",
-        "pull.consume",
-        "missing = self._limit - level",
-        "missing = self._limit",
+        "pull.refill",
+        "missing = self.limit - level",
+        "missing = self.limit",
         "consume",
     ),
     (
         "pulls survive the connection",
         "pull.consume",
-        "        self._waiting = False\n        self.ledger.clear()\n",
-        "        self._waiting = False\n",
+        "        self.refill.cancel()\n        self.ledger.clear()\n",
+        "        self.refill.cancel()\n",
         "consume",
     ),
     (
         "pulls survive silence",
-        "pull.consume",
-        "            self.ledger.clear()\n            self._missed(",
-        "            self._missed(",
+        "pull.silence",
+        "            self._ledger.clear()\n            return Heart",
+        "            return Heart",
         "consume",
     ),
     (
         "nothing resets the silence",
-        "pull.consume",
-        "        self._silent_at = now + self._silence\n        self._grace_used = False\n",
-        "",
+        "pull.silence",
+        "        self._silent_at = now + self._length\n        self._grace_used = False\n",
+        "        pass\n",
         "consume",
     ),
     (
         "silence after one heartbeat",
-        "pull.consume",
-        "self._silence = 2 * template",
-        "self._silence = template",
+        "pull.silence",
+        "self._length = 2 * heartbeat",
+        "self._length = heartbeat",
         "consume",
     ),
     (
@@ -46,7 +46,7 @@ MUTANTS = [
         "self.ends_at = now",
         "consume",
     ),
-    ("a pause without an end", "pull.consume", "            self._waiting = True\n", "", "consume"),
+    ("a pause without an end", "pull.refill", "            self.waiting = True\n", "", "consume"),
     (
         "one token for all pulls",
         "pull.consume",
@@ -78,35 +78,35 @@ MUTANTS = [
     (
         "no pull after silence",
         "pull.consume",
-        "        return self._follow(now) or self.events.total > told\n\n    # The policy",
-        "        return self.events.total > told\n\n    # The policy",
+        "        return self._follow(now) or self.events.total > before\n\n    # The policy",
+        "        return self.events.total > before\n\n    # The policy",
         "consume",
     ),
     (
         "pulls after the end of a drain",
         "pull.consume",
-        "if not self._online or not self._active or not self.policy.ready:",
-        "if not self._online or not self.policy.ready:",
+        "stopped = self.stopped or self.draining or self.ended",
+        "stopped = False",
         "pull.test_consume",
     ),
     (
         "refills one too late",
-        "pull.consume",
-        "level >= self._threshold or",
-        "level >= self._threshold - 1 or",
+        "pull.refill",
+        "level >= self.threshold or",
+        "level >= self.threshold - 1 or",
         "pull.test_consume",
     ),
     (
         "late timers are believed",
-        "pull.consume",
+        "pull.silence",
         "now - due > LATE",
         "now - due > 1e9",
         "pull.test_consume",
     ),
     (
         "overdue pulls stay",
-        "pull.consume",
-        "overdue = self.ledger.give_up(now)",
+        "pull.silence",
+        "overdue = self._ledger.give_up(now)",
         "overdue = False",
         "pull.test_consume",
     ),
@@ -119,16 +119,16 @@ MUTANTS = [
     ),
     (
         "too large, again and again",
-        "pull.consume",
-        "self._too_small = status.bytes or 0",
+        "pull.refill",
+        "self._too_small = size",
         "self._too_small = 0",
         "pull.test_consume_bytes",
     ),
     (
         "stop_after counts nothing",
-        "pull.consume",
-        "self._stop_after - self._received - self.ledger.messages",
-        "self._stop_after",
+        "pull.refill",
+        "batch = min(batch, stop_after - self.received - ledger.messages)",
+        "batch = min(batch, stop_after)",
         "pull.test_consume_ends",
     ),
     (
@@ -249,7 +249,7 @@ MUTANTS = [
     (
         "an answer to a probe outlives a message",
         "pull.fetch",
-        '            self._probe = b""  # an answer to it would not be behind this message\n',
+        '            self._probe = b""  # its answer would not be sent after this message\n',
         "",
         "pull.test_fetch_eager",
     ),
@@ -284,8 +284,8 @@ MUTANTS = [
     (
         "next waits for ever",
         "machine.iteration",
-        "    session.connection.wake_at(alarm, deadline)\n",
-        "",
+        'deadline, "message")',
+        'None, "message")',
         "pull.test_messages",
     ),
     (
@@ -298,7 +298,7 @@ MUTANTS = [
     (
         "sent again without an id",
         "publish.window_machine",
-        'if on_its_way and _HAS_ID in (publication.order.block or b""):',
+        'if on_its_way and _HAS_ID in (publication.block or b""):',
         "if on_its_way:",
         "publish",
     ),

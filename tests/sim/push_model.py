@@ -1,4 +1,4 @@
-"""A model of a server with one stream and push consumers, as far as clients can tell.
+"""A model of a server with one stream and push consumers, as clients see it.
 
 Flow control as in nats-server: a request when the window is half full, nothing more when it is
 full, and the window doubles with each answer. tests/sim/test_push_model.py replays the transcripts
@@ -21,7 +21,7 @@ MOST_WINDOW = 32 * 1024 * 1024
 
 
 class Copy:
-    """What a consumer knows of a message."""
+    """A consumer's state of a message."""
 
     __slots__ = ("acked", "count", "due")
 
@@ -32,7 +32,7 @@ class Copy:
 
 
 class PushConsumer:
-    """One consumer; it beats and delivers while somebody listens to just its subject."""
+    """One consumer; it sends heartbeats and messages while its exact subject has a subscriber."""
 
     def __init__(self, model: PushModel, name: str, config: dict[str, Any]) -> None:
         self._model = model
@@ -165,7 +165,7 @@ class PushConsumer:
         self.pump()
 
     def reset(self) -> None:
-        """ADR-60: it counts anew, and delivers all that is not acknowledged."""
+        """Restart the sequence (ADR-60), and deliver everything that is not acknowledged."""
         self.delivered = 0
         for copy in self.copies.values():
             copy.due = 0.0
@@ -189,7 +189,7 @@ class PushConsumer:
 
 
 class PushModel:
-    """The stream, its push consumers, and whoever leads them."""
+    """The stream, its push consumers, and its leader."""
 
     def __init__(self, clock: Clock, name: str = "S", **config: Any) -> None:
         self.clock = clock
@@ -220,7 +220,7 @@ class PushModel:
         return self.clock.now
 
     def listener(self, subject: bytes) -> Peer | None:
-        """Who listens to just that subject; a wildcard does not count."""
+        """Return the subscriber to exactly that subject; a wildcard does not count."""
         for peer in self.peers:
             if peer.alive and subject in peer.subs.values():
                 return peer
@@ -307,7 +307,7 @@ class PushModel:
             consumer.pump()
 
     def asked(self, request: bytes) -> None:
-        """Flow control was asked for."""
+        """Handle a flow control request."""
 
     # What happens to servers
 
@@ -326,5 +326,5 @@ class PushModel:
         self.pump()
 
     def step_down(self, statuses: list[str]) -> None:
-        """No leader: push consumers are told nothing of it."""
+        """Remove the leader: push consumers get no notice."""
         self.frozen = True

@@ -1,4 +1,4 @@
-"""Mistakes that somebody might make in push subscriptions; see test_mutants.py."""
+"""Possible mistakes in push subscriptions; see test_mutants.py."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ MUTANTS = [
     (
         "it stays where it is",
         "push.machine",
-        "            self.moving = True  # ORDPUSH-2\n",
+        "            self.effects.append(Resubscribe())  # ORDPUSH-2\n",
         "",
         "ordered_push",
     ),
@@ -190,8 +190,8 @@ MUTANTS = [
     (
         "no deletion at the end",
         "push.machine",
-        "        if self.leaving or self.draining:\n            self._order_all()\n",
-        "",
+        "        self._collect_effects()\n        new = super().end(error)\n",
+        "        new = super().end(error)\n",
         "ordered_push",
     ),
 ]

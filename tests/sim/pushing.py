@@ -1,4 +1,4 @@
-"""Push subscriptions: what the client does in each mode, and what must hold.
+"""Push subscriptions: the behavior of the client in each mode, and its invariants.
 
 P1   what arrived was taken, waits, was returned or was dropped, and drops are counted
 P2   what the consumer delivered and the client did not get is told as a gap, and nothing else is
@@ -22,6 +22,7 @@ from jetstream.push.machine import Push
 from jetstream.push.policy import PlainPush
 from natsproto import Parser
 from natsproto.errors import ConnectionClosed
+from tests.effects import will_publish
 from tests.sim.model import NANO
 from tests.sim.push_model import PushModel
 from tests.sim.scenarios import BLOCKS, require
@@ -37,7 +38,7 @@ LARGEST = 250  # a message on the wire
 
 
 class Pushing(World):
-    """A subscription to a consumer that is there, whose messages are acknowledged."""
+    """A subscription to an existing consumer, whose messages are acknowledged."""
 
     model: PushModel  # type: ignore[assignment]
     flow_control = False
@@ -78,7 +79,7 @@ class Pushing(World):
         self.asked_after: dict[bytes, int] = {}  # requests, and how many messages came before
         self.arrivals = 0
         self.leaders = 1
-        self.iterating = Task(self, self._iterate())
+        self.iterating = Task(self, self._iterate)
         faults = ANNOUNCED + (SILENT if rng.random() < 0.7 else [])
         self.plan(faults + (FLOW if self.flow_control else []), rng.randrange(4), 4.0)
 
@@ -204,7 +205,7 @@ class Pushing(World):
             )
             if self.complete and not self.ending:
                 self.ending = True
-                Task(self, self._end())
+                Task(self, self._end)
 
     def _check_queue(self, machine: Push) -> None:
         if self.flow_control:
@@ -272,7 +273,7 @@ class Pushing(World):
         connection: Any = self.connection
         require(not connection.subscriptions.by_sid, "I13: subscriptions are left")
         require(
-            not any(each.has_effects for each in connection.subscriptions.busy),
+            not any(will_publish(each) for each in connection.subscriptions.busy),
             "I13: orders are left",
         )
 

@@ -1,4 +1,4 @@
-"""Ordered consumers of a stream that is deleted and created again, in whatever is going on.
+"""Ordered consumers of a stream that is deleted and created again at any time.
 
 O1 as in ordered.py, for each life of the stream: once a message of the next life came, none of the
 one before comes any more, and the messages of the last life all come, from the first one on.
@@ -20,7 +20,7 @@ FAULTS = ["cut", "stall", "crowd", "lost_pull", "deleted", "vanished", "recount"
 
 
 class Recreating(Ordering):
-    """What both modes share."""
+    """The part that both modes share."""
 
     most_consumers = 10  # two more for each time that the stream is recreated
 

@@ -1,4 +1,4 @@
-"""What the client does in each mode, and what must hold: I1 to I14 of the invariants.
+"""The behavior of the client in each mode, and the invariants I1 to I14.
 
 I1   0 <= asked <= the limit, in messages and bytes; when nothing is under way it is exactly what
      the server owes, unless there were silent faults
@@ -38,6 +38,7 @@ from jetstream.pull.api import Puller
 from jetstream.pull.consume import Consume
 from jetstream.pull.messages import Messages
 from natsproto.errors import ConnectionClosed, PendingBufferFull
+from tests.effects import will_publish
 from tests.sim.model import Model
 from tests.sim.world import Task, Violation, World
 
@@ -61,7 +62,7 @@ def require(holds: bool, what: str | Callable[[], str]) -> None:
 
 
 class Pulls(World):
-    """What fetch and consume have in common: a stream that is filled, and is to be emptied."""
+    """The part that fetch and consume share: a stream that is filled and must be emptied."""
 
     def begin(self) -> None:
         rng = self.rng
@@ -130,7 +131,7 @@ class Pulls(World):
             lambda: f"I13: {len(connection.subscriptions.by_sid)} subscriptions are left",
         )
         require(
-            not any(each.has_effects for each in connection.subscriptions.busy),
+            not any(will_publish(each) for each in connection.subscriptions.busy),
             "I13: orders are left",
         )
 
@@ -155,7 +156,7 @@ class Consuming(Pulls):
         self.heard = 0.0
         self.told = 0
         self.rest = 0
-        self.iterating = Task(self, self._iterate())
+        self.iterating = Task(self, self._iterate)
         self.how = rng.choice(("stop", "drain", "nak", "close"))
         if self.deleted:
             self.at(rng.uniform(1.0, 4.0), self._delete)
@@ -235,15 +236,15 @@ class Consuming(Pulls):
         if machine.ended or machine.stopped:
             self._check_end(machine)
             return
-        require(machine._received == self.arrived, "I8: a message was dropped")
+        require(machine.refill.received == self.arrived, "I8: a message was dropped")
         if machine._online:
-            alive = bool(ledger.open) or machine._waiting or machine.pending() > 0
-            wanted = self.stop_after is None or machine._received < self.stop_after
+            alive = bool(ledger.open) or machine.refill.waiting or machine.pending() > 0
+            wanted = self.stop_after is None or machine.refill.received < self.stop_after
             require(alive or not wanted, "I4: connected, and neither pull nor pause nor message")
             require(not ledger.open or machine.deadline is not None, "I4: a pull without deadline")
         if self.complete and not self.ending and not self.stop_after:
             self.ending = True
-            Task(self, self._end())
+            Task(self, self._end)
 
     def _check_server(self, buffered: int) -> None:
         mine = [
@@ -267,7 +268,7 @@ class Consuming(Pulls):
             LONGEST_ABSENCE + 0.6 + (4 * self.heartbeat + self.expires + 1 if self.silent else 0)
         )
         active = not (machine.stopped or machine.ended or self.complete)
-        if active and (self.stop_after is None or machine._received < self.stop_after):
+        if active and (self.stop_after is None or machine.refill.received < self.stop_after):
             since = max(self.idle_since, self.healthy_since)
             require(self.now - since <= bound, lambda: f"I5: no pull at the server for {bound} s")
 
@@ -315,7 +316,7 @@ class Consuming(Pulls):
     def finally_check(self) -> None:
         super().finally_check()
         machine = self.machine
-        received = machine._received
+        received = machine.refill.received
         require(received <= self.arrived, "I8: more than arrived")
         rest = self.rest + machine.pending()
         require(received == self.taken + rest, lambda: f"I8: {received} came, {self.taken} taken")
@@ -343,7 +344,7 @@ class Publishing(World):
         self.window: PublishWindow | None = None
         self.made: list[tuple[int, Publication]] = []
         self.refused: list[int] = []
-        self.publishing = Task(self, self._publish())
+        self.publishing = Task(self, self._publish)
         self.plan(["cut", "silence", "hole", "stores_no_more", "stall"], rng.randrange(4), 4.0)
 
     def fault_stores_no_more(self, seconds: float) -> None:
@@ -385,7 +386,7 @@ class Publishing(World):
         if self.window is not None:
             machine = self.window._machine
             require(len(machine.open) <= machine.max_pending, "I1: more than the window takes")
-            waits = machine.deadline is not None or machine.has_effects
+            waits = machine.deadline is not None or will_publish(machine)
             require(not machine.open or waits or not self.connection.online, "I4: no deadline")
         if self.publishing.done and not self.finished:
             require(self.publishing.error is None, lambda: f"I10: {self.publishing.error!r}")

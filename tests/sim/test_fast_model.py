@@ -92,7 +92,7 @@ DIALOGUES = {  # mode, flow, and (number, operation, data, headers)
 
 
 def random_dialogue(seed):
-    """What a client might send, with holes, refusals and repetitions; now and then of two."""
+    """Return frames of one or two clients, with holes, rejections and repetitions."""
     rng = random.Random(seed)
     mode = rng.choice(("fail", "ok"))
     flow = rng.randrange(1, 5)
@@ -123,7 +123,7 @@ def orders():
 
 
 def play_model(mode, flow, places, stream):
-    """The answers, and what is stored."""
+    """Return the responses and the stored messages."""
     model = FastModel(Clock(), stream, max_size=MAX_SIZE)
     sent = []
     peer = Peer(model, sent.append)
@@ -141,7 +141,7 @@ def block_of(headers):
 
 
 def place(msg):
-    """What it answers to, and the answer; the flow that was asked for does not count."""
+    """Return the request and its response, without the requested flow."""
     words = msg.subject.split(".")
     return ".".join([words[-6], *words[-4:]]), msg.data.decode()
 
@@ -216,7 +216,7 @@ LEADERS = [
 
 @pytest.mark.parametrize(("mode", "before", "then", "answers"), LEADERS)
 def test_another_leader(mode, before, then, answers):
-    """It knows of a batch what was stored last: what was refused or known by its id, is a gap."""
+    """It knows only the last stored message: rejected and duplicate messages are a gap."""
     clock = Clock()
     model = FastModel(clock, replicated=True, delay=0.01)
     sent = []

@@ -40,7 +40,7 @@ def read(name):
 
 
 def shape(data):
-    """Statuses as they are; of messages the payload and the size of what counts."""
+    """Return statuses unchanged; of messages, return the payload and the size that counts."""
     found = []
     for frame in Parser().feed(data):
         if isinstance(frame, Msg):

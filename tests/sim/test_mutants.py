@@ -1,4 +1,4 @@
-"""Mistakes that somebody might make, each made on purpose: a table or a few hundred seeds find it.
+"""Possible mistakes, each made on purpose: a table or a few hundred seeds find it.
 
 A mutant is a change to the text of one module, applied while a fresh copy of the package is
 imported. Nothing on disk is touched.
@@ -22,6 +22,7 @@ from tests.sim.gone_mutants import MUTANTS as GONE_MUTANTS
 from tests.sim.ordered_mutants import MUTANTS as ORDERED_MUTANTS
 from tests.sim.pull_mutants import MUTANTS as PULL_MUTANTS
 from tests.sim.push_mutants import MUTANTS as PUSH_MUTANTS
+from tests.sim.service_mutants import MUTANTS as SERVICE_MUTANTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +31,9 @@ ROOT = Path(__file__).parent.parent.parent
 FRESH = ("jetstream", "tests.sim", "tests.jetstream")
 SEEDS = 300
 
-MUTANTS = PULL_MUTANTS + GONE_MUTANTS + ORDERED_MUTANTS + PUSH_MUTANTS + FAST_MUTANTS
+MUTANTS = (
+    PULL_MUTANTS + GONE_MUTANTS + ORDERED_MUTANTS + PUSH_MUTANTS + FAST_MUTANTS + SERVICE_MUTANTS
+)
 
 
 class Mutation(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -56,7 +59,7 @@ def is_fresh(name: str) -> bool:
 
 @pytest.fixture
 def mutate() -> Iterator[Any]:
-    """Import anew, with a mutation; afterwards everything is as before."""
+    """Import again with a mutation; restore everything afterwards."""
     before = {name: module for name, module in sys.modules.items() if is_fresh(name)}
     finders: list[Mutation] = []
 
@@ -148,10 +151,21 @@ def test_mutant(module, old, new, finder, mutate):
             ("publish.fast_machine", "PING_WAIT = 1.0", "PING_WAIT = 1.00"),
             ["publish.test_fast_machine", "publish.test_fast_machine_time"],
         ),
+        (
+            ("services.machine", "_MAX_WAITING = 256", "_MAX_WAITING = 256 + 0"),
+            [
+                "services.test_counters",
+                "services.test_machine",
+                "services.test_queue",
+                "services.test_request",
+                "services.test_runner",
+                "services.test_service",
+            ],
+        ),
     ],
-    ids=["pull", "push", "fast"],
+    ids=["pull", "push", "fast", "service"],
 )
-def test_without_a_mutation_all_is_well(mutation, tables, mutate):
+def test_without_a_mutation_everything_passes(mutation, tables, mutate):
     mutate(Mutation(*mutation))
     for name in tables:
         run_tables(name)

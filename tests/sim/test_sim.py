@@ -29,7 +29,7 @@ def test_kept_seeds(mode, seed):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_same_seed_gives_the_same_run(mode):
+def test_the_same_seed_produces_the_same_run(mode):
     for seed in range(10):
         world = MODES[mode](seed)
         other = MODES[mode](seed)
@@ -42,7 +42,7 @@ def test_the_same_seed_gives_the_same_run(mode):
         assert world.trace == other.trace
 
 
-def test_a_failure_tells_how_to_replay_it(monkeypatch, capsys):
+def test_a_failure_says_how_to_replay_it(monkeypatch, capsys):
     def fail(self):
         if self.now > 0.1:
             raise AssertionError("I99: so it goes")

@@ -33,7 +33,7 @@ class Violation(AssertionError):
 
 
 class Cancelled(BaseException):
-    """What an event loop throws into a coroutine."""
+    """The exception that an event loop throws into a canceled coroutine."""
 
 
 class _Suspend:
@@ -42,11 +42,12 @@ class _Suspend:
 
 
 class Task:
-    """A coroutine that is run in steps."""
+    """A coroutine that is run in steps, and made at the first: its world may end before."""
 
-    def __init__(self, world: World, coroutine: Coroutine[Any, Any, Any]) -> None:
+    def __init__(self, world: World, work: Callable[[], Coroutine[Any, Any, Any]]) -> None:
         self._world = world
-        self._coroutine = coroutine
+        self._work = work
+        self._coroutine: Coroutine[Any, Any, Any] | None = None
         self._scheduled = False
         self.done = False
         self.error: NatsError | None = None
@@ -61,10 +62,16 @@ class Task:
         if self._world.stalled(self._step, TASK):
             return
         self._scheduled = False
-        self._advance(lambda: self._coroutine.send(None))
+        if not self.done:
+            coroutine = self._coroutine = self._coroutine or self._work()
+            self._advance(lambda: coroutine.send(None))
 
     def cancel(self) -> None:
-        self._advance(lambda: self._coroutine.throw(Cancelled()))
+        coroutine = self._coroutine
+        if coroutine is None:
+            self.done = True
+        else:
+            self._advance(lambda: coroutine.throw(Cancelled()))
 
     def _advance(self, resume: Callable[[], object]) -> None:
         if self.done:
@@ -81,7 +88,7 @@ class Task:
 
 
 class Link:
-    """One transport. What is under way when it breaks is lost."""
+    """One transport. Data in flight is lost when it breaks."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -143,7 +150,7 @@ class Link:
 
 
 class SimPort:
-    """What the API sees of this world."""
+    """The port of this world."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -167,6 +174,12 @@ class SimPort:
     def flush_soon(self) -> None:
         self._world.carry_out()
 
+    def ticks(self) -> float:
+        return self._world.now
+
+    def utc_ns(self) -> int:
+        return int(self._world.now * 10**9)
+
     def run_soon(self, work: Callable[[], object]) -> None:
         def run() -> None:
             work()
@@ -183,7 +196,7 @@ class SimPort:
 
 
 class World:
-    """Everything, and the clock. Subclasses are scenarios: what the client does and must hold."""
+    """The simulated world and its clock. Subclasses are scenarios with their invariants."""
 
     def __init__(self, seed: int, verbose: bool = False) -> None:
         self.seed = seed
@@ -355,7 +368,7 @@ class World:
         self.at(self.now + seconds, well, DATA)
 
     def fault_cut(self, seconds: float) -> None:
-        """The connection breaks behind some byte, and the server is away for a while."""
+        """Break the connection after some byte; the server is away for a while."""
         self.down_until = self.now + seconds
         link = self.link
         if link is not None:
@@ -364,14 +377,14 @@ class World:
         self._sick(seconds + 0.5, lambda: None)
 
     def fault_silence(self, seconds: float) -> None:
-        """Nothing gets through, in both directions; it all comes later."""
+        """Delay all data in both directions."""
         self.silent = True
         if self.link is not None:
             self.link.frozen_until = self.now + seconds
         self._sick(seconds, lambda: None)
 
     def fault_hole(self, seconds: float) -> None:
-        """Nothing gets through any more; only PINGs find out."""
+        """Drop all data from now on; only PINGs reveal it."""
         self.silent = True
         if self.link is not None:
             self.link.frozen_until = self.now + 1000.0
@@ -396,7 +409,7 @@ class World:
             self._sick(seconds, self._elect)
 
     def fault_kill(self, seconds: float) -> None:
-        """The leader says nothing any more; a late answer when there is another."""
+        """Silence the leader; it answers late, when there is another one."""
         if self.model.leader and not self.model.frozen:
             self.silent = True
             self.model.freeze()
@@ -422,7 +435,7 @@ class World:
         self._sick(0.0, lambda: None)
 
     def fault_stall(self, seconds: float) -> None:
-        """The user's code does not come back for a while, and nothing is read."""
+        """Block the user's code for a while, so that nothing is read."""
         if self.now >= self.stall_until:
             self.stall_until = self.now + seconds
             self._sick(seconds, lambda: None)

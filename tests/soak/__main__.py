@@ -23,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
         for where in options.where or PLACES:
             soak = Soak(where, options.messages, options.faults, seed)
             complaints = asyncio.run(soak.run())
-            print(soak.told(), flush=True)
+            print(soak.summary(), flush=True)
             for complaint in complaints:
                 print("  " + complaint)
             if complaints:

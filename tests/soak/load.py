@@ -1,4 +1,4 @@
-"""A soak: publishers with message ids and consumers with acknowledgements, while faults happen.
+"""A soak: publishers with message ids and consumers with acknowledgments, while faults happen.
 
 Whatever happens to servers and connections, in the end every message must have been stored once,
 delivered and acknowledged, and nothing may be left open. Faults come by progress, not by the clock:
@@ -202,7 +202,7 @@ class Soak:
         self.ledger.odd.append(f"not acknowledged within {PATIENCE} s: {left}")
 
     async def _read_back(self, js: JetStream) -> None:
-        """Count what is stored, by a consumer of its own.
+        """Count the stored messages with a separate consumer.
 
         A leader may still have to be found; and a consumer that was created a moment ago may not
         be known yet to the member that this client is connected to, which then answers 503.
@@ -233,7 +233,7 @@ class Soak:
             await asyncio.sleep(0.1)
         return await question()
 
-    def told(self) -> str:
+    def summary(self) -> str:
         ledger = self.ledger
         grown = [size >> 20 for _, size in ledger.rss]
         memory = f"RSS {grown[0]} to {grown[-1]} MB" if grown else "RSS not measured"

@@ -1,7 +1,7 @@
 """python -m tests.soak.memory [--megabytes 1024]
 
 How much memory a push subscription takes when far more is offered than its handler takes: with flow
-control the server waits, without it the limit of the queue holds, and what is missing is told.
+control the server waits, without it the limit of the queue holds, and gaps are reported.
 Each is measured in a process of its own: the peak of its resident memory, less what it had before.
 """
 

@@ -74,7 +74,7 @@ class Snapshots:
                 await js.delete_key_value("kv")
                 await js.delete_object_store("obj")
 
-    def told(self) -> str:
+    def summary(self) -> str:
         rates = (sum(self.calls.values()), self.puts / self.seconds, self.seconds)
         text = "history %d: %d snapshots, %.0f writes/s, %.0f s; short:" % (self.history, *rates)
         parts = ["%s %d/%d" % (name, self.short[name], self.calls[name]) for name in self.calls]
@@ -178,12 +178,12 @@ def _has(found: list[str], wanted: list[str]) -> bool:
 
 
 async def take_all(count: int, histories: tuple[int, ...] = HISTORIES) -> list[Snapshots]:
-    """On a server of their own."""
+    """Take all snapshots on a separate server."""
     made = [Snapshots(history, count) for history in histories]
     with Server(jetstream=True) as server:
         for each in made:
             await each.run(server.url)
-            print(each.told(), flush=True)
+            print(each.summary(), flush=True)
     return made
 
 

@@ -8,11 +8,11 @@ from tests.soak import memory
 
 
 @pytest.mark.rule("D-PUSH-11")
-def test_far_more_is_offered_than_is_taken():
+def test_memory_is_bounded_if_readers_are_slow():
     assert memory.measure(64) == []
 
 
-def test_it_would_find_what_is_wrong(monkeypatch, capsys):
+def test_growth_above_the_limit_fails(monkeypatch, capsys):
     monkeypatch.setattr(memory, "LIMITS", {"flow_control": -1 - memory.MARGIN})
     monkeypatch.setattr("sys.argv", ["memory", "--megabytes", "1"])
     assert memory.main() == 1

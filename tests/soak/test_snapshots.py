@@ -14,7 +14,7 @@ from tests.soak.snapshots import HISTORIES, Snapshots, main, take_all
 def test_snapshots_are_complete(history):
     [made] = asyncio.run(take_all(160, (history,)))
     assert sum(made.calls.values()) == 160
-    assert not sum(made.short.values()), made.told()
+    assert not sum(made.short.values()), made.summary()
 
 
 @pytest.mark.parametrize("short", [0, 1])

@@ -1,4 +1,4 @@
-"""The short form of the soak (`make soak` runs it long), and tests of its own checks."""
+"""The short form of the soak (`make soak` runs the long form), and tests of its checks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHORT = [("single", 3, {"kill", "freeze"}), ("cluster", 3, {"terminate", "stream
 def test_nothing_is_lost(where, seed, faults):
     soak = Soak(where, 3000, 2, seed)
     complaints = asyncio.run(soak.run())
-    assert not complaints, soak.told()
+    assert not complaints, soak.summary()
     assert set(soak.names) == faults
     assert len(soak.ledger.faults) == 2
 
@@ -158,6 +158,6 @@ def test_the_command(monkeypatch, capsys):
 
     monkeypatch.setattr(Soak, "run", run)
     assert main(["--messages", "10", "--faults", "1", "--seed", "7", "--where", "single"]) == 1
-    told = capsys.readouterr().out
-    assert "so it goes" in told
-    assert "python -m tests.soak --messages 10 --faults 1 --seed 7 --where single" in told
+    output = capsys.readouterr().out
+    assert "so it goes" in output
+    assert "python -m tests.soak --messages 10 --faults 1 --seed 7 --where single" in output

@@ -39,7 +39,7 @@ _numbers = itertools.count(1)
 
 
 def java_version() -> int:
-    """The major version of the Java that Spark would take; 0 if there is none."""
+    """Return the major version of the Java that Spark would use; 0 if there is none."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else "java"
     if shutil.which(java) is None:
@@ -50,9 +50,9 @@ def java_version() -> int:
 
 
 def lean_home(home: Path) -> Path:
-    """Spark's directory without the zip of its Python code: workers take what is installed.
+    """Link Spark's directory without the zip of its Python code: workers use the installed one.
 
-    Code from a zip is compiled anew by every process: 1.8 s instead of 0.6.
+    Every process compiles code from a zip again, which takes 1.8 s instead of 0.6 s.
     """
     import pyspark
 
@@ -64,9 +64,9 @@ def lean_home(home: Path) -> Path:
 
 
 def start_session(directory: Path, *, remote: bool = False, **settings: str) -> SparkSession:
-    """A session whose workers run this Python and find this repository, and that is quiet.
+    """Start a quiet session whose workers run this Python and find this repository.
 
-    A remote one is a client of Spark Connect, whose server is started along with it.
+    A remote session is a client of Spark Connect, and starts the server as well.
     """
     from pyspark.sql import SparkSession
 
@@ -101,7 +101,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     from jetstream.spark.compat import LIMITED
 
     if not LIMITED:
-        # PySpark before 4.2 leaves sockets of its own to the garbage collector.
+        # PySpark before 4.2 leaves its sockets to the garbage collector.
         for item in items:
             if item.path.is_relative_to(Path(__file__).parent):
                 item.add_marker(
@@ -133,7 +133,7 @@ def js(server: Server) -> Iterator[JetStream]:
 
 @pytest.fixture
 def name() -> str:
-    """A name for a stream that no other test has; its subjects may begin with it, too."""
+    """Return a name for a stream, and for the start of its subjects, that no other test uses."""
     return f"S{next(_numbers)}"
 
 
@@ -142,7 +142,7 @@ def name() -> str:
 
 @pytest.fixture(scope="module")
 def small_batches(spark: SparkSession) -> Iterator[None]:
-    """So that a task has written something when it fails."""
+    """Make Arrow batches small, so that a task has written some rows when it fails."""
     from tests.spark.sinks import SMALL
 
     spark.conf.set(SMALL, "500")
@@ -152,7 +152,7 @@ def small_batches(spark: SparkSession) -> Iterator[None]:
 
 @pytest.fixture
 def make(js: JetStream, name: str) -> Callable[..., Stream]:
-    """Makes a stream that is kept in memory."""
+    """Return a function that creates a stream in memory."""
 
     def make(**config: Any) -> Stream:
         settings = {"storage": "memory", "allow_direct": True, **config}
@@ -168,7 +168,7 @@ def stream(make: Callable[..., Stream]) -> Stream:
 
 @pytest.fixture
 def plain(server: Server, name: str) -> dict[str, str]:
-    """The options of a write to that stream."""
+    """Return the options of a write to the stream."""
     return {"servers": server.url, "subject": f"{name}.a"}
 
 
@@ -181,11 +181,11 @@ def atomic(plain: dict[str, str], name: str) -> dict[str, str]:
 def exact(
     request: pytest.FixtureRequest, plain: dict[str, str], atomic: dict[str, str]
 ) -> dict[str, str]:
-    """The options of each delivery that stores every row once."""
+    """Return the options of each delivery that stores every row once."""
     return atomic if request.param == "atomic" else plain
 
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Readers of queries that do not wait for something new."""
+    """Make readers of queries not wait for new messages."""
     monkeypatch.setattr("jetstream.spark.stream._POLL", 0.0)

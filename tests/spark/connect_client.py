@@ -1,4 +1,4 @@
-"""A client of Spark Connect in a process of its own: reads, writes and queries, told as JSON."""
+"""A client of Spark Connect in a separate process: it reads, writes, and prints JSON."""
 
 from __future__ import annotations
 

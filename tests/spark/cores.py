@@ -1,4 +1,4 @@
-"""A source on a driver with so many cores; Spark's processes import it by name."""
+"""A source for a driver with a given number of cores; Spark's processes import it by name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from jetstream.spark import JetStreamDataSource, plan, ranges
 
 
 class CoresDataSource(JetStreamDataSource):
-    """The option `cores` is its own."""
+    """The source with an additional option `cores`."""
 
     @classmethod
     def name(cls) -> str:
@@ -25,5 +25,5 @@ class CoresDataSource(JetStreamDataSource):
     def streamReader(self, schema: Any) -> Any:
         source, cores = self._without()
         plan.default_parallelism = lambda: cores
-        ranges._LEAST = 1000  # so that not so many rows are needed for several partitions
+        ranges._LEAST = 1000  # so that fewer rows are enough for several partitions
         return source.streamReader(schema)

@@ -1,4 +1,4 @@
-"""A driver of its own, to be killed: a query from a stream to files, told what to do by JSON."""
+"""A driver in a separate process, to be killed: a query from a stream to files; takes JSON."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def main() -> None:
         .option("path", str(directory / "rows"))
         .start()
     )
-    told = -1
+    reported = -1
     while query.isActive:
         progress = query.lastProgress
-        if progress is not None and progress["batchId"] != told:
-            told = progress["batchId"]
-            print("batch", told, flush=True)
+        if progress is not None and progress["batchId"] != reported:
+            reported = progress["batchId"]
+            print("batch", reported, flush=True)
         query.awaitTermination(0.1)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def fail_once(name: str, how: str) -> None:
-    """`how`: raised, killed, executor (is killed), or the port of a gate to wait at."""
+    """Fail the first time; `how`: raised, killed, executor, or the port of a gate to wait at."""
     flag = Path(name)
     if not flag.exists():
         flag.touch()
@@ -29,13 +29,13 @@ def fail_once(name: str, how: str) -> None:
 
 
 def kill_executor() -> None:
-    """In a task: its worker is a child of a daemon, and that is one of the executor."""
+    """Kill the executor of a task, the grandparent of its process."""
     daemon = Path(f"/proc/{os.getppid()}/stat").read_text()
     os.kill(int(daemon.rpartition(")")[2].split()[1]), signal.SIGKILL)
 
 
 def failing(reader: Any, flag: str, how: str) -> Any:
-    """The reader with a `read` that fails behind its first record batch, once a partition."""
+    """Make `read` fail after its first record batch, once per partition."""
 
     class Failing(type(reader)):  # type: ignore[misc]
         def read(self, partition: Any) -> Iterator[Any]:
@@ -49,7 +49,7 @@ def failing(reader: Any, flag: str, how: str) -> Any:
 
 
 class FailingDataSource(JetStreamDataSource):
-    """The options `flag` and `how` are its own."""
+    """The source with additional options `flag` and `how`."""
 
     @classmethod
     def name(cls) -> str:

@@ -1,4 +1,4 @@
-"""What tasks wait for: a gate, until a test has done what it wants to do; rows that are stored."""
+"""Conditions that tasks wait for: a gate that a test opens, and rows that are stored."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ POLL = 0.02
 
 
 class Gate:
-    """`await_tasks` returns when so many stand before it; `open` lets these and all others pass."""
+    """`await_tasks` returns when this many tasks wait; `open` lets these and all others pass."""
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -32,7 +32,7 @@ class Gate:
         self.port: int = self._listener.getsockname()[1]
 
     def await_tasks(self, count: int, jobs: Iterable[Future[None]]) -> None:
-        """Raises what the jobs raise, if they end before."""
+        """Wait for `count` tasks; if a job fails before, raise its error."""
         deadline = time.monotonic() + PATIENCE
         while len(self._waiting) < count:
             with contextlib.suppress(TimeoutError):
@@ -40,7 +40,7 @@ class Gate:
             for job in jobs:
                 if job.done():
                     job.result()
-            assert time.monotonic() < deadline, f"nobody came to the gate within {PATIENCE:g} s"
+            assert time.monotonic() < deadline, f"no task came to the gate within {PATIENCE:g} s"
 
     def open(self) -> None:
         self._listener.close()
@@ -55,7 +55,7 @@ class Gate:
 
 
 def pass_gate(port: int) -> None:
-    """In a task."""
+    """Wait, in a task, until the gate is open."""
     with contextlib.suppress(ConnectionError):  # it is open already
         connection = socket.create_connection(("127.0.0.1", port))
         with connection:
@@ -63,12 +63,12 @@ def pass_gate(port: int) -> None:
 
 
 def stored_on(stream: Stream, subject: str) -> int:
-    """How many messages of this subject there are."""
+    """Return the number of messages of this subject."""
     return stream.info(subjects_filter=subject).state.subjects.get(subject, 0)
 
 
 def wait_for_subject(servers: str, name: str, subject: str, count: int) -> None:
-    """In a task."""
+    """Wait, in a task, until this many messages of the subject are stored."""
     with connect(servers.split(",")) as client:
         stream = JetStream(client).stream(name)
         while stored_on(stream, subject) < count:

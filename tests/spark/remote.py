@@ -1,8 +1,9 @@
-"""A Spark cluster and its driver, in a process of their own that is told what to do by JSON.
+"""A Spark cluster and its driver, in a separate process that reads and writes lines of JSON.
 
-    {"call": "module:function", "with": {...}}   is answered by   {"value": ...} or {"error": ...}
+    input     {"call": "module:function", "with": {...}}
+    output    {"value": ...} or {"error": ...}
 
-The function gets the session and the arguments. When its input ends, so does everything.
+The function gets the session and the arguments. When the input ends, the cluster stops.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ HOSTS = ["127.0.0.1", "127.0.0.2"]
 
 
 class Daemons:
-    """A master, and on each host a worker with one core. They end with the block."""
+    """A master, and on each host a worker with one core, until the end of the block."""
 
     def __init__(self, directory: Path) -> None:
         self._home = lean_home(directory / "home")
@@ -38,7 +39,9 @@ class Daemons:
         self.url = f"spark://{HOSTS[0]}:{port}"
         try:
             self._start("master.Master", "--host", HOSTS[0], "--port", str(port))
-            while not _is_open(HOSTS[0], port):  # who asks too early asks again much later
+            while not _is_open(
+                HOSTS[0], port
+            ):  # a worker that connects too early retries much later
                 time.sleep(0.02)
             for host in HOSTS:
                 limits = ["--cores", "1", "--memory", "1g", "--work-dir", str(directory / host)]

@@ -1,4 +1,4 @@
-"""What tests of the sink share: frames and batches of numbers, and what is stored of them."""
+"""Helpers for tests of the sink: frames and batches of numbers, and the stored messages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def write(frame, options, **more):
 
 
 def stored(stream):
-    """Every message but markers, in order."""
+    """Return all messages in order, except markers."""
     found = []
     state = stream.info().state
     while state.messages and (not found or found[-1].seq < state.last_seq):
@@ -36,7 +36,7 @@ def stored(stream):
 
 
 def in_order(stream):
-    """The numbers that are stored, as they are."""
+    """Return the stored numbers, in the order of the stream."""
     return [int(msg.data) for msg in stored(stream)]
 
 
@@ -45,7 +45,7 @@ def payloads(stream):
 
 
 def sabotage(frame, what, after=2):
-    """The rows of the frame; in the first attempt at each task `what` happens amid them."""
+    """Return the frame; the first attempt at each task calls `what` in the middle of its rows."""
 
     def rows(batches):
         first = TaskContext.get().attemptNumber() == 0
@@ -58,7 +58,7 @@ def sabotage(frame, what, after=2):
 
 
 def wait_for_rows(url, name, count):
-    """In a task: until so many messages are stored."""
+    """Wait, in a task, until this many messages are stored."""
     with connect(url) as client:
         stream = JetStream(client).stream(name)
         while stream.info().state.messages < count:
@@ -66,7 +66,7 @@ def wait_for_rows(url, name, count):
 
 
 def run_query(spark, source, options, checkpoint, queryName=None, **more):
-    """A query over the files in the directory, until it has written all that there is."""
+    """Run a query over the files in the directory until it has written all rows."""
     files = spark.readStream.schema("data STRING").option("maxFilesPerTrigger", "1")
     writer = (
         files.text(str(source))

@@ -1,4 +1,4 @@
-"""Readers of queries without Spark: its calls, in the order of Spark's own."""
+"""Call the readers of queries without Spark, in the same order as Spark does."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.spark.support import make, query_reader, sequences
 
 
 class Query:
-    """What Spark does with a reader, with JSON in between; `start` is the last finished offset."""
+    """Calls a reader like Spark, with offsets as JSON; `start` is the last finished offset."""
 
     def __init__(self, reader, start=None):
         self.reader = reader
@@ -22,7 +22,7 @@ class Query:
         return self.call(self.reader.latestOffset(self.start, limit or self.limit))
 
     def batch(self, limit=None):
-        """The sequences of the next batch; None if there is none."""
+        """Return the sequences of the next batch; None if there is none."""
         end = self.plan(limit)
         if end == self.start:
             return None

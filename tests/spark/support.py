@@ -1,4 +1,4 @@
-"""What tests of the source share: readers without Spark, and streams to read."""
+"""Helpers for tests of the source: readers without Spark, and streams to read."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def query_reader(server: Server, columns: Iterable[str] = ("sequence",), **optio
 
 
 def rows_of(reader: Any, partitions: Any = None) -> list[dict[str, Any]]:
-    """What tasks would read, one after the other."""
+    """Return the rows that tasks would read, one task after the other."""
     parts = reader.partitions() if partitions is None else partitions
     return [row for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
 
@@ -67,7 +67,7 @@ def sequences(reader: Any, partitions: Any = None) -> list[int]:
 
 
 def fill(js: JetStream, name: str, count: int, *, subjects: int = 1, size: int = 8) -> None:
-    """Message i has the subject <name>.<i % subjects> and i as its data."""
+    """Publish messages; message i has the subject <name>.<i % subjects> and i as its data."""
     with js.publisher(max_pending=1000) as publisher:
         for i in range(count):
             publisher.publish(f"{name}.{i % subjects}", b"%0*d" % (size, i))

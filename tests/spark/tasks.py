@@ -1,4 +1,4 @@
-"""Tasks of the sink without Spark: what it calls, and the context that it sets for them."""
+"""Run tasks of the sink without Spark: the same calls, in the same context."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BATCH = 7  # rows of an Arrow batch, so that a task has several
 
 
 class Crash(Exception):
-    """The driver dies."""
+    """The driver crashed."""
 
 
 @contextlib.contextmanager
@@ -36,7 +36,7 @@ def task(partition: int, **properties: str) -> Iterator[None]:
 
 
 def batches(rows: Iterable[Row], crash_after: int | None = None) -> Iterator[pa.RecordBatch]:
-    """The rows in Arrow batches; if it is to crash, after so many of them."""
+    """Yield the rows in Arrow batches; raise Crash after `crash_after` of them."""
     rows = list(rows)
     for start in range(0, len(rows), BATCH):
         if crash_after is not None and start >= crash_after:
@@ -57,9 +57,9 @@ def write_batch(
     partitions: list[list[Row]],
     crashes: dict[int, int] | None = None,
 ) -> None:
-    """A micro-batch, or a write of a frame if `query` is None.
+    """Write a micro-batch, or a frame if `query` is None.
 
-    `crashes` has the tasks that began before the driver died, and how many rows each had by then.
+    `crashes` has the tasks that started before the driver crashed, and their rows by then.
     """
     kind = BatchWriter if query is None else StreamWriter
     writer: Any = kind(read_options(options, WRITE), SCHEMA, False)
@@ -75,6 +75,6 @@ def write_batch(
             else:
                 messages.append(writer.write_micro_batch(found))
     if crashes is None:
-        # Spark tells another instance of the commit, in a process of its own.
+        # Spark commits with another instance, in a separate process.
         last: Any = kind(read_options(options, WRITE), SCHEMA, False)
         last.commit(messages, *([] if query is None else [number]))

@@ -52,13 +52,13 @@ def batch_of(*messages: Msg, columns: tuple[str, ...] = ROWS, bare: bool = False
 
 
 @pytest.mark.parametrize("form", [OLD, NEW])
-def test_replies_are_read_as_csv(form):
+def test_replies_are_parsed_as_csv(form):
     sequences, times = read_replies([reply(seq, form) for seq in (1, 5, 99999999999)])
     assert sequences.to_pylist() == [1, 5, 99999999999]
     assert times.to_pylist() == [TIME + 1, TIME + 5, TIME + 99999999999]
 
 
-def test_replies_of_another_form_are_read_one_by_one():
+def test_replies_of_different_forms_are_parsed_one_by_one():
     replies = [reply(1), reply(2, delivered=2), reply(3, delivered=100), reply(4, NEW)]
     assert read_replies(replies)[0].to_pylist() == [1, 2, 3, 4]
     # What a consumer delivers again may come first, and its number of deliveries may be longer.
@@ -89,7 +89,7 @@ def test_all_columns():
     assert (second["headers"], second["data"], second["sequence"]) == (None, b"", 9)
 
 
-def test_columns_come_in_the_order_of_the_schema():
+def test_columns_follow_the_order_of_the_schema():
     (row,) = batch_of(Msg(b"a", 1, reply(1), b"x"), columns=("sequence", "data"))
     assert list(row.items()) == [("sequence", 1), ("data", b"x")]
 
@@ -99,7 +99,7 @@ def test_without_payloads_data_is_null():
     assert row["data"] is None
 
 
-def test_one_odd_message_stops_nothing():
+def test_malformed_messages_do_not_stop_a_read():
     rows = batch_of(
         Msg(b"a.\xff", 1, reply(1), b"\xff"),
         Msg(b"b", 1, reply(2), b"", b"NATS/1.0 503 Odd\r\nno colon\r\n: none\r\nK\xff: v\r\n\r\n"),
@@ -119,12 +119,12 @@ def test_one_odd_message_stops_nothing():
     ]
 
 
-def test_the_plain_way_to_read_headers():
+def test_read_headers_parses_one_block():
     block = b"NATS/1.0\r\nX: 1\r\nY: 2\r\nX: 3\r\n\r\n"
     assert read_headers(block) == {"X": ["1", "3"], "Y": ["2"]}
 
 
-def test_the_batch_has_the_types_that_spark_wants():
+def test_a_record_batch_has_the_types_that_spark_requires():
     assert arrow_schema(schema("timestamp")).field("timestamp").type == pa.timestamp("us", "UTC")
 
 
@@ -147,7 +147,7 @@ PLACE = (
         "2026-11-15T23:55:50.071146522+01:00",
     ],
 )
-def test_times_in_columns_are_the_same_as_one_by_one(text):
+def test_times_parsed_in_columns_equal_times_parsed_one_by_one(text):
     assert read_times([text.encode()]).to_pylist() == [Timestamp.parse(text).ns]
 
 
@@ -169,7 +169,7 @@ def test_messages_of_direct_get():
             direct_rows("S", [Msg(b"i", 1, b"", b"", odd)], pytest.fail)
 
 
-def test_direct_get_of_headers_that_do_not_end_is_read_again():
+def test_a_direct_message_with_unterminated_headers_is_reread():
     when = "2026-11-15T23:55:50.071146522Z"
     mangled = ("NATS/1.0\r\nA:" + (PLACE % (7, when)).removeprefix("\r\n")).encode()
     stored = StoredMsg("S", "a.b", 7, Timestamp(0), b"whole", b"NATS/1.0\r\nA: b")
@@ -179,13 +179,13 @@ def test_direct_get_of_headers_that_do_not_end_is_read_again():
         (later, b"d", b"NATS/1.0\r\nA:"),  # it is gone by now
         (None, b"d", b"NATS/1.0\r\nA:"),
     ]:
-        asked: list[int] = []
+        requested: list[int] = []
         rows = direct_rows(
             "S",
             [Msg(b"i", 1, b"", b"d", mangled)],
-            lambda seq, asked=asked, answer=answer: asked.append(seq) or answer,
+            lambda seq, requested=requested, answer=answer: requested.append(seq) or answer,
         )
-        assert (asked, rows.data, rows.headers) == ([7], [data], [block])
+        assert (requested, rows.data, rows.headers) == ([7], [data], [block])
         assert (rows.sequences.to_pylist(), rows.subjects) == ([7], [b"a.b"])
 
 
@@ -196,20 +196,20 @@ class Here:
     name, created, first, next = "S", "then", 5, 10
 
 
-def test_an_offset_is_json_and_comes_back():
+def test_an_offset_survives_a_json_round_trip():
     places = {"S": Place(4, "then"), "T": Place(1, "now")}
     assert read_places(json.loads(json.dumps(initial_offset(places)))) == places
 
 
 @pytest.mark.parametrize("text", ["0", "-5", "1.5", "true", '"7"', "null", "[1]"])
-def test_an_offset_that_was_changed_by_hand(text):
+def test_a_manually_changed_offset_is_rejected(text):
     place = '{"streams": {"S": {"next": %s, "created": "then"}}}'
     assert read_places(json.loads(place % "7")) == {"S": Place(7, "then")}
     with pytest.raises(InvalidValue, match="is not one of mode=sequence"):
         read_places(json.loads(place % text))
 
 
-def test_a_plan_is_json_and_comes_back():
+def test_a_plan_survives_a_json_round_trip():
     plan = Plan(["a.*", "b"], 3, 0, 500, {"S": 4})
     end = json.loads(json.dumps(end_offset({"S": Place(9, "then")}, {}, plan)))
     assert vars(planned(end)) == vars(plan)
@@ -219,12 +219,12 @@ def test_a_plan_is_json_and_comes_back():
 @pytest.mark.parametrize(
     "odd", [3, {}, {"workers": 2}, {"filters": [], "workers": -1, "least": 0, "most": 0}]
 )
-def test_a_plan_that_was_changed_by_hand(odd):
+def test_a_manually_changed_plan_is_rejected(odd):
     with pytest.raises(InvalidValue, match="is not one of mode=sequence"):
         planned({"streams": {}, "plan": odd})
 
 
-def test_an_offset_of_a_later_version_is_refused():
+def test_an_offset_of_a_later_version_is_rejected():
     offset = end_offset({"S": Place(9, "then")}, {}, Plan([], 1, 0, 0, {}))
     assert offset["v"] == 1
     without = {"streams": offset["streams"]}
@@ -246,12 +246,12 @@ def test_an_offset_of_a_later_version_is_refused():
         {"consumer": "S/worker", "batch": 7},
     ],
 )
-def test_an_offset_of_something_else(odd):
+def test_an_offset_of_another_source_is_rejected(odd):
     with pytest.raises(InvalidValue, match="is not one of mode=sequence"):
         read_places(odd)
 
 
-def test_the_first_batch_begins_where_its_end_says():
+def test_the_first_batch_starts_where_its_end_offset_says():
     early, late = {"S": Place(4, "then")}, {"S": Place(9, "then")}
     plan = Plan([], 1, 0, 0, {})
     end = end_offset(late, initial_offset(early), plan)
@@ -272,7 +272,7 @@ def test_the_first_batch_begins_where_its_end_says():
         (Place(12, "then"), "stream S ends before sequence 10, and was read up to 11", 10),
     ],
 )
-def test_what_is_lost_raises_or_warns(place, message, first, caplog):
+def test_lost_messages_raise_or_warn(place, message, first, caplog):
     if message is None:
         assert first_to_read(place, Here, True) == first
     else:

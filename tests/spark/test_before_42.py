@@ -16,7 +16,7 @@ def before(monkeypatch):
     monkeypatch.setattr(consume, "_POLL", 0.05)
 
 
-def test_all_there_is(server, js, name):
+def test_one_batch_has_all_available_messages(server, js, name):
     make(js, name, 10)
     reader = query_reader(server, stream=name)
     end = reader.latestOffset()  # before the initial offset
@@ -25,7 +25,7 @@ def test_all_there_is(server, js, name):
     later = reader.latestOffset()
     assert sequences(reader, reader.partitions(end, later)) == list(range(11, 16))
     assert reader.latestOffset() == later
-    # The first batch was not finished: the next driver is told of its end.
+    # The first batch was not finished: the next driver gets its end.
     again = query_reader(server, stream=name)
     assert sequences(again, again.partitions(again.initialOffset(), later)) == list(range(11, 16))
 
@@ -36,8 +36,8 @@ def test_limits_are_ignored_with_a_warning(server, js, name):
     assert reader.limits.most == 0
 
 
-def test_what_is_consumed_is_acknowledged_by_the_batch_behind_it(server, js, name):
-    """All that tells of a finished batch; the last one of a query is not told of."""
+def test_a_consumed_batch_is_acknowledged_when_the_next_one_is_planned(server, js, name):
+    """Spark reports a finished batch in no other way, and never the last one of a query."""
     make(js, name, 10, retention="workqueue")
     js.create_consumer(name, durable_name="worker")
     options = {"mode": "consume", "consumer": "worker", "maxMessagesPerTrigger": 6}

@@ -27,7 +27,7 @@ def settings(server, **options):
 
 
 def answers(made) -> bool:
-    """Whether the server takes these options."""
+    """Return whether the server accepts these options."""
     client(made).flush()
     forget(made)
     return True
@@ -46,7 +46,7 @@ def test_a_connection_is_kept_for_the_same_options(server):
     forget(settings(server, inboxPrefix="_MINE"))
 
 
-def test_a_fork_has_a_connection_of_its_own(server):
+def test_a_forked_child_opens_its_own_connection(server):
     mine = client(settings(server)).info.client_id
     reading, writing = os.pipe()
     pid = os.fork()
@@ -65,7 +65,7 @@ def test_a_fork_has_a_connection_of_its_own(server):
     os.close(writing)
 
 
-def test_user_and_password_and_token():
+def test_user_password_and_token():
     with Server(config={"authorization": {"user": "joe", "password": SECRET}}) as server:
         assert answers(settings(server, user="joe", password=SECRET))
         with pytest.raises(AuthorizationFailed) as caught:
@@ -77,7 +77,7 @@ def test_user_and_password_and_token():
             client(settings(server))
 
 
-def test_a_server_that_cannot_be_reached_shows_no_password(server):
+def test_the_error_for_an_unreachable_server_shows_no_password(server):
     with pytest.raises(NatsError) as caught:
         client(settings(server, servers="nats://127.0.0.1:1", user="joe", password=SECRET))
     assert SECRET not in "".join(traceback.format_exception(caught.value))
@@ -118,12 +118,12 @@ def test_tls(tmp_path):
         assert answers(settings(server, tlsCa=ca, tlsFirst="true"))
 
 
-def test_no_credentials_without_tls_where_it_is_wanted(server):
+def test_no_credentials_are_sent_without_the_required_tls(server):
     with pytest.raises(ConnectFailed, match="TLS is required"):
         client(settings(server, tls="true", token=SECRET))
 
 
-def test_files_that_are_not_there_or_no_certificates(server, tmp_path):
+def test_missing_files_and_invalid_certificates(server, tmp_path):
     for name in ("credsFile", "nkeySeedFile", "tlsCa"):
         with pytest.raises(InvalidValue, match=f"option {name}: file '/no/such' does not exist"):
             client(settings(server, **{name: "/no/such"}))
@@ -133,7 +133,7 @@ def test_files_that_are_not_there_or_no_certificates(server, tmp_path):
         client(settings(server, tlsCa=str(odd)))
 
 
-def test_a_file_may_come_with_the_job(spark, tmp_path, server):
+def test_a_file_can_be_distributed_with_the_job(spark, tmp_path, server):
     path = tmp_path / "shipped.creds"
     path.write_text("x")
     spark.sparkContext.addFile(str(path))
@@ -167,14 +167,14 @@ MODES = {
 }
 
 
-def test_the_page_names_these_permissions():
+def test_the_documentation_lists_these_permissions():
     page = (ROOT / "docs" / "spark.md").read_text(encoding="utf-8")
     for subject in {subject for subjects in ALLOWED.values() for subject in subjects}:
         assert f"`{subject}`" in page
 
 
 @pytest.mark.skipif(not LIMITED, reason="has readers with a limit: PySpark 4.2")
-def test_a_user_needs_no_more_than_these_permissions():
+def test_these_permissions_are_sufficient():
     users = [{"user": "admin", "password": "x"}]
     for name, subjects in ALLOWED.items():
         allowed = {"publish": subjects, "subscribe": ["_INBOX.>"]}

@@ -1,9 +1,10 @@
-"""mode=consume without Spark: taken by a durable consumer, acknowledged when finished."""
+"""mode=consume without Spark: read by a durable consumer, acknowledged when finished."""
 
 from __future__ import annotations
 
 import json
 import pickle
+import time
 
 import pytest
 
@@ -27,7 +28,7 @@ def impatient(monkeypatch):
 
 @pytest.fixture
 def work(js, name):
-    """A work queue of ten messages with a durable consumer."""
+    """Create a work queue of ten messages with a durable consumer."""
     make(js, name, 10, retention="workqueue")
     js.create_consumer(name, durable_name="worker", ack_wait=1.0)
     return name
@@ -38,7 +39,7 @@ def reader_of(server, name, columns=("sequence",), **options):
 
 
 def step(reader, start, limit=None):
-    """The sequences of the next batch, and its end."""
+    """Return the sequences of the next batch, and its end."""
     limit = limit or reader.getDefaultReadLimit()
     end = json.loads(json.dumps(reader.latestOffset(start, limit)))
     parts = pickle.loads(pickle.dumps(reader.partitions(start, end)))
@@ -50,26 +51,34 @@ def acked(js, name):
     return info.ack_floor.stream_seq, info.num_ack_pending
 
 
-def test_batches_are_acknowledged_when_they_are_finished(server, js, work):
+def check_acked(js, name, floor, pending):
+    """Wait until the server has processed acknowledgments, which it does not confirm."""
+    deadline = time.monotonic() + 10
+    while acked(js, name) != (floor, pending) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert acked(js, name) == (floor, pending)
+
+
+def test_finished_batches_are_acknowledged(server, js, work):
     reader = reader_of(server, work, maxMessagesPerTrigger=4)
     start = reader.initialOffset()
     found, end = step(reader, start)
     assert found == [1, 2, 3, 4]
     assert acked(js, work) == (0, 4)
     reader.commit(end)
-    assert acked(js, work) == (4, 0)
+    check_acked(js, work, 4, 0)
     found, later = step(reader, end)
     assert found == [5, 6, 7, 8]
-    assert acked(js, work) == (4, 4)
-    found, last = step(reader, later)  # what follows is asked for: so the one before is done
+    check_acked(js, work, 4, 4)
+    found, last = step(reader, later)  # a request for the next offset: the batch before is finished
     assert found == [9, 10]
     assert acked(js, work)[0] == 8
     assert step(reader, last) == ([], last)
-    assert acked(js, work) == (10, 0)
+    check_acked(js, work, 10, 0)
     assert js.stream(work).cached_info.state.messages == 0
 
 
-def test_the_columns_of_deliveries(server, work):
+def test_columns_about_deliveries(server, work):
     reader = reader_of(server, work, COLUMNS)
     end = reader.latestOffset(reader.initialOffset(), reader.getDefaultReadLimit())
     rows = rows_of(reader, reader.partitions(reader.initialOffset(), end))
@@ -92,10 +101,10 @@ def test_a_batch_stays_the_same_until_it_is_finished(server, work):
     assert step(reader, end)[0] == [5, 6, 7, 8]
 
 
-def test_what_a_driver_that_died_had_taken_comes_again(server, js, work):
+def test_messages_of_a_dead_driver_are_redelivered(server, js, work):
     dead = reader_of(server, work, maxMessagesPerTrigger=4)
     _, end = step(dead, dead.initialOffset())
-    # The batch is in Spark's log, and is run again: with what there is now.
+    # The batch is in Spark's log and runs again, with the messages that exist now.
     again = reader_of(server, work, maxMessagesPerTrigger=10)
     parts = again.partitions(again.initialOffset(), end)
     assert [row["sequence"] for row in rows_of(again, parts)] == [5, 6, 7, 8, 9, 10]
@@ -109,7 +118,7 @@ def test_what_a_driver_that_died_had_taken_comes_again(server, js, work):
     assert js.stream(work).cached_info.state.messages == 0
 
 
-def test_all_there_is_in_one_batch_if_spark_wants_that(server, work):
+def test_an_unlimited_batch_has_all_messages(server, work):
     reader = reader_of(server, work, maxMessagesPerTrigger=4)
     found, _ = step(reader, reader.initialOffset(), ALL)
     assert found == list(range(1, 11))
@@ -130,7 +139,7 @@ def test_available_now(server, js, work):
     assert sizes == [4, 4, 2]
 
 
-def test_consumers_that_do_not_fit(server, js, name):
+def test_unsuitable_consumers_are_rejected(server, js, name):
     make(js, name, 1)
     with pytest.raises(ConsumerNotFound, match=f"consumer not found: worker of stream {name}"):
         step(reader_of(server, name), reader_of(server, name).initialOffset())
@@ -152,7 +161,7 @@ def test_consumers_that_do_not_fit(server, js, name):
         3,
     ],
 )
-def test_offsets_of_another_consumer_or_mode(server, work, offset):
+def test_offsets_of_another_consumer_or_mode_are_rejected(server, work, offset):
     if isinstance(offset, dict) and "consumer" in offset:
         offset["consumer"] = offset["consumer"].replace("%s", work)
     with pytest.raises(InvalidValue, match="does not belong to consumer worker"):
@@ -190,8 +199,8 @@ def test_limits_of_the_consumer_and_of_the_options(server, js, name, config, opt
     assert step(reader, end) == ([], end)
 
 
-def test_what_was_delivered_and_not_acknowledged_is_there_for_available_now(server, js, work):
-    """It is not pending any more, as the server counts, and nobody else would ask for it."""
+def test_available_now_includes_unacknowledged_messages(server, js, work):
+    """The server no longer counts them as pending, and no other client would pull them."""
     others = js.consumer(work, "worker").fetch(10)
     for msg in others:
         msg.nak()
@@ -202,7 +211,7 @@ def test_what_was_delivered_and_not_acknowledged_is_there_for_available_now(serv
     assert step(reader, end) == ([], end)
 
 
-def test_batches_in_several_record_batches(server, work):
+def test_a_batch_is_split_into_several_record_batches(server, work):
     reader = reader_of(server, work, arrowBatchRows=4)
     end = reader.latestOffset(reader.initialOffset(), ALL)
     (part,) = reader.partitions(reader.initialOffset(), end)
@@ -220,13 +229,13 @@ def test_a_server_that_restarts_between_batches(name):
         assert found == [1, 2, 3, 4]
         server.kill()
         server.restart()
-        # A server that is killed may forget what it had delivered: at least once.
+        # A killed server may forget its deliveries: at least once.
         while not set(found) >= set(range(1, 11)):
             more, end = step(reader, end)
             found += more
 
 
-def test_pulls_that_are_not_allowed(name):
+def test_pulls_without_permission_fail(name):
     denied = {"publish": {"deny": ["$JS.API.CONSUMER.MSG.NEXT.>"]}}
     users = [
         {"user": "admin", "password": "x"},
@@ -248,5 +257,5 @@ def test_spark_before_4_2(server, js, work):
     reader.commit(end)
     later = reader.latestOffset()
     assert later["batch"] > end["batch"]
-    assert acked(js, work) == (4, 4)
+    check_acked(js, work, 4, 4)
     assert reader.reportLatestOffset() is None

@@ -25,7 +25,7 @@ spark.driver.host 127.0.0.1
 
 @pytest.fixture(scope="module")
 def server():
-    """One of its own: the streams of the page are to be there for later blocks alone."""
+    """Start a separate server: the streams of the page exist for later blocks only."""
     with Server(jetstream=True) as server:
         yield server
 
@@ -38,10 +38,10 @@ def test_code_runs(block, spark, server):
 
 @pytest.fixture
 def bare(tmp_path):
-    """The environment of a shell in which no virtual environment is active."""
+    """Return the environment of a shell without an active virtual environment."""
     commands = tmp_path / "bin"
     commands.mkdir()
-    other = commands / "python3"  # what Spark finds if it is not told which one to run
+    other = commands / "python3"  # which Spark finds by default
     other.write_text("#!/bin/sh\necho this is another Python >&2\nexit 1\n")
     other.chmod(0o755)
     if "JAVA_HOME" not in os.environ:
@@ -60,8 +60,8 @@ def bare(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the other Python is a shell script")
-def test_the_readme_runs_where_no_environment_is_active(spark, bare, tmp_path):
-    """`spark` is here for its check of Java alone."""
+def test_the_readme_runs_without_an_active_environment(spark, bare, tmp_path):
+    """`spark` is used only for its check of Java."""
     [block] = [each for each in IN_SPARK if each.page.name == "README.md"]
     with Server(jetstream=True) as server:
         script = tmp_path / "script.py"

@@ -1,4 +1,4 @@
-"""The examples for Spark run to their end and say what they should, in the shared session."""
+"""The examples for Spark run in the shared session and print their expected output."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def server():
         yield server
 
 
-def test_none_is_forgotten():
+def test_every_example_is_tested():
     assert {path.stem for path in ROOT.glob("examples/spark_*.py")} == set(SAY)
 
 
 @pytest.mark.parametrize("name", SAY)
-def test_it_says(name, spark, server, capsys):
+def test_the_example_prints_its_expected_output(name, spark, server, capsys):
     importlib.import_module(f"examples.{name}").main(spark, server.url)
     said = capsys.readouterr().out
     assert [text for text in SAY[name] if text not in said] == [], said

@@ -1,8 +1,8 @@
-"""A Spark cluster: executors that are killed, copies of slow tasks, files that come with a job.
+"""A Spark cluster: killed executors, copies of slow tasks, and files distributed with a job.
 
-A master, two workers with an executor of one core each, and a driver, all of them processes of
-their own. The functions without "test" in their names run in that driver (remote.py), those inside
-of them in its tasks.
+A master, two workers with an executor of one core each, and a driver are separate processes. The
+functions without "test" in their names run in that driver (remote.py), their inner functions in
+its tasks.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SETTINGS = {
 
 
 class SparkCluster:
-    """`call` has a function of this module run by the driver."""
+    """`call` runs a function of this module in the driver."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -88,7 +88,7 @@ def stream(js, name):
 
 
 def options_of(delivery, server, stream):
-    """Of those deliveries that store every row once."""
+    """Return the options of a delivery that stores every row once."""
     options = {"servers": server.url, "delivery": delivery}
     if delivery == "atomic":
         options.update(stream=stream.name, markerSubject=f"{stream.name}.mark")
@@ -104,7 +104,7 @@ def read(spark, options):
     return [row.sequence for row in frame.select("sequence").collect()]
 
 
-def test_an_executor_is_killed_in_a_read(cluster, server, js, name, tmp_path):
+def test_an_executor_is_killed_during_a_read(cluster, server, js, name, tmp_path):
     make(js, name, 3000)
     (tmp_path / "flag-1501").touch()  # the second task has no accident
     options = {"servers": server.url, "stream": name, "minPartitions": "2"}
@@ -114,7 +114,7 @@ def test_an_executor_is_killed_in_a_read(cluster, server, js, name, tmp_path):
 
 
 def deadly(frame, url, name, flag):
-    """The rows of the frame; once, when some are stored, the executor of the first is killed."""
+    """Return the frame; once, when some rows are stored, kill the executor of the first."""
 
     def rows(batches):
         for number, batch in enumerate(batches):
@@ -132,7 +132,7 @@ def write_once(spark, options, name, flag):
 
 
 @pytest.mark.parametrize("delivery", ["dedup", "atomic"] if SOAK else ["dedup"])
-def test_an_executor_is_killed_in_a_write(cluster, server, stream, delivery, tmp_path):
+def test_an_executor_is_killed_during_a_write(cluster, server, stream, delivery, tmp_path):
     flag = tmp_path / "flag"
     options = options_of(delivery, server, stream)
     cluster.call(write_once, options=options, name=stream.name, flag=str(flag))
@@ -151,7 +151,9 @@ def copy(spark, options, name, directory):
 
 
 @pytest.mark.parametrize("delivery", ["dedup", "atomic"] if SOAK else ["atomic"])
-def test_an_executor_is_killed_in_a_micro_batch(cluster, server, js, stream, delivery, tmp_path):
+def test_an_executor_is_killed_during_a_micro_batch(
+    cluster, server, js, stream, delivery, tmp_path
+):
     make(js, stream.name + "IN", 6000)
     options = options_of(delivery, server, stream)
     cluster.call(copy, options=options, name=stream.name, directory=str(tmp_path))
@@ -163,10 +165,10 @@ def test_an_executor_is_killed_in_a_micro_batch(cluster, server, js, stream, del
 
 
 def speculate(spark, options, name):
-    """The first task stops, until the copy that Spark then makes of it has written more than it.
+    """Stop the first task until the copy that Spark starts has written more rows.
 
-    Then both go on. The copy stops in its turn, until the first one has written all (dedup), or has
-    been refused (atomic), whereupon Spark starts a third.
+    Then both continue. The copy stops in turn, until the first one has written all rows (dedup),
+    or was rejected (atomic) and Spark starts a third.
     """
     url = options["servers"]
     subject = F.format_string(name + ".%d", (F.col("data").cast("int") / 6000).cast("int"))
@@ -205,7 +207,7 @@ def failed_tasks(spark):
 
 
 def count_fenced(cluster):
-    """How often the executors have told so."""
+    """Count the WriterFenced errors in the logs of the executors."""
     return sum(path.read_text().count("WriterFenced") for path in cluster.directory.rglob("stderr"))
 
 
@@ -230,8 +232,8 @@ def read_with_file(spark, options, path):
     return sorted(row.sequence for row in frame.select("sequence").collect())
 
 
-def test_credentials_that_come_with_the_job(cluster, tmp_path):
-    """Each executor has a directory of its own for the files of a job."""
+def test_credentials_are_distributed_with_the_job(cluster, tmp_path):
+    """Each executor has a separate directory for the files of a job."""
     path = tmp_path / "shipped.creds"
     path.write_text(jwts.creds(jwts.user_jwt(jwts.USER), jwts.USER))
     with Server(jetstream=True, config=jwts.server_config(jetstream=True)) as server:

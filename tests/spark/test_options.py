@@ -1,4 +1,4 @@
-"""Options of the source and of connections: what is read, and what is refused by name."""
+"""Options of the source and of connections: how they are parsed, and which are rejected."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ READ = [  # name, text, value
 
 
 @pytest.mark.parametrize(("name", "text", "value"), READ)
-def test_texts_are_read_by_kind_without_case(name, text, value):
+def test_options_are_parsed_by_type_and_names_ignore_case(name, text, value):
     for spelling in (name, name.lower(), name.upper()):
         assert read_options({"stream": "S", spelling: text}, BATCH).get(name) == value
 
 
-REFUSED = [  # where, options, what the error says
+REFUSED = [  # where, options, the error
     (BATCH, {}, "option stream is missing"),
     (BATCH, {"streem": "S"}, "option streem is unknown: did you mean stream?"),
     (BATCH, {**S, "startingoffset": "1"}, "did you mean startingOffsets?"),
     (BATCH, {**S, "qqq": "1"}, "option qqq is unknown"),
     (BATCH, {**S, "mode": "consume"}, "option mode is for stream read, not for a batch read"),
     (STREAM, {**S, "endingOffsets": "1"}, "option endingOffsets is for batch read"),
-    (BATCH, {"stream": "A,"}, "option stream 'A,' is not names"),
+    (BATCH, {"stream": "A,"}, "option stream 'A,' is not a list of names"),
     (BATCH, {"stream": "A,A"}, "option stream has a duplicate: A,A"),
     (BATCH, {**S, "fetchSize": "0"}, "option fetchSize '0' is not a whole number from 1"),
     (BATCH, {**S, "fetchSize": "1e3"}, "option fetchSize '1e3' is not"),
@@ -58,7 +58,7 @@ REFUSED = [  # where, options, what the error says
     (BATCH, {**S, "failOnDataLoss": "no"}, "is not true or false"),
     (BATCH, {**S, "requestTimeout": "soon"}, "is not a duration"),
     (BATCH, {**S, "requestTimeout": "1.2.3s"}, "is not a duration"),
-    (BATCH, {**S, "requestTimeout": "0"}, "it must be more than 0"),
+    (BATCH, {**S, "requestTimeout": "0"}, "is not a timeout greater than 0"),
     (BATCH, {**S, "requestTimeout": "9" * 400}, "is not a duration"),
     (BATCH, {"stream": "A.B"}, "option stream: name 'A.B' contains '.'"),
     (BATCH, {"stream": "A B"}, "option stream: name 'A B' contains a space"),
@@ -127,7 +127,7 @@ REFUSED = [  # where, options, what the error says
     (WRITE, {"minDuplicateWindow": "1s", "delivery": "atLeastOnce"}, "is for delivery=dedup"),
     (WRITE, {"stream": "A,B"}, "option stream: a write has one stream"),
     (WRITE, {"subject": "a.*"}, "option subject: subject 'a.*' has a wildcard"),
-    (WRITE, {"writeId": "a.b"}, "option writeId 'a.b' is not one token"),
+    (WRITE, {"writeId": "a.b"}, "option writeId 'a.b' is not a single token"),
     (WRITE, {"maxInFlight": "0"}, "option maxInFlight '0' is not a whole number"),
     (WRITE, {"startingOffsets": "earliest"}, "option startingOffsets is for"),
     (WRITE, {"maxInFligth": "1"}, "did you mean maxInFlight?"),
@@ -136,21 +136,21 @@ REFUSED = [  # where, options, what the error says
 
 
 @pytest.mark.parametrize(("where", "texts", "message"), REFUSED)
-def test_what_cannot_work_is_refused_by_name(where, texts, message):
+def test_invalid_options_are_rejected_by_name(where, texts, message):
     with pytest.raises(InvalidValue) as caught:
         read_options(texts, where)
     assert message in str(caught.value)
 
 
-def test_filters_that_others_cover_are_left_out():
-    """A server refuses a consumer whose filters cover each other."""
+def test_filters_covered_by_others_are_removed():
+    """A server rejects a consumer whose filters cover each other."""
     settings = read_options({**S, "filterSubjects": "a.*, a.b, c, c, *.x.d, y.*.d"}, BATCH)
     assert settings.filters == ["a.*", "c", "*.x.d", "y.*.d"]
     assert read_options({**S, "subject": "a.>"}, BATCH).filters == ["a.>"]
     assert read_options(S, BATCH).filters == []
 
 
-def test_every_option_has_a_help_and_a_default_that_reads():
+def test_every_option_has_help_and_a_valid_default():
     names = [option.name for option in OPTIONS]
     assert len({name.lower() for name in names}) == len(names)
     for option in OPTIONS:
@@ -160,7 +160,7 @@ def test_every_option_has_a_help_and_a_default_that_reads():
             option.type.read(option.default)
 
 
-WRONG = {  # a text that no option of the kind takes
+WRONG = {  # a text that no option of the type accepts
     "list": "a,,b",
     "file": "",
     "secret": "",
@@ -177,8 +177,8 @@ WRONG = {  # a text that no option of the kind takes
 
 
 @pytest.mark.parametrize("option", OPTIONS, ids=[option.name for option in OPTIONS])
-def test_every_option_refuses_what_is_none_of_its_kind(option):
-    """By its name; what is secret is not repeated."""
+def test_every_option_rejects_a_text_of_another_type(option):
+    """The error names the option, and does not repeat a secret."""
     text = WRONG.get(option.type.name, "something else")  # of a choice
     with pytest.raises(InvalidValue, match=f"option {option.name}") as caught:
         read_options({**S, option.name: text}, option.where[0])
@@ -186,7 +186,7 @@ def test_every_option_refuses_what_is_none_of_its_kind(option):
 
 
 @pytest.mark.parametrize("name", ["password", "token", "user"])
-def test_secrets_do_not_show(name):
+def test_repr_hides_secrets(name):
     secret = "the-word-is-hunter2"
     texts = {**S, name: secret}
     if name in ("user", "password"):
@@ -201,21 +201,21 @@ def test_secrets_do_not_show(name):
 @pytest.mark.parametrize(
     "text", ["hunter2,,", "nats://a,nats://u:hunter2@b", "hunter2@b:4222", "ws://u:hunter2@b/p"]
 )
-def test_servers_with_secrets_are_refused_and_do_not_show_either(text):
-    """Spark hides what options say by their names, and this one is not among those."""
+def test_server_urls_with_credentials_are_rejected_and_hidden(text):
+    """Spark hides the values of some options by name, but not of this one."""
     with pytest.raises(InvalidValue, match="option servers") as caught:
         read_options({**S, "servers": text}, BATCH)
     assert "hunter2" not in str(caught.value)
     assert read_options({**S, "servers": "ws://b/p@q"}, BATCH).list("servers") == ["ws://b/p@q"]
 
 
-def test_before_it_is_known_what_for_all_options_are_known():
+def test_all_options_are_known_if_the_use_is_unknown():
     assert read_options({"mode": "consume"}, None).text("mode") == "consume"
     with pytest.raises(InvalidValue, match="did you mean stream"):
         read_options({"streem": "S"}, None)
 
 
-def test_columns_that_there_are():
+def test_known_columns():
     assert default_schema(False).startswith("subject STRING, data BINARY, headers MAP<")
     assert "num_delivered" not in default_schema(False)
     assert "num_delivered" in default_schema(True)
@@ -223,7 +223,7 @@ def test_columns_that_there_are():
     assert check_schema(schema(*names), False) == names
 
 
-def test_columns_that_there_are_not_are_refused_by_name():
+def test_unknown_columns_are_rejected_by_name():
     from pyspark.sql.types import IntegerType, StructType
 
     with pytest.raises(InvalidValue, match="column 'key' does not exist; there are subject, data"):
@@ -250,12 +250,12 @@ def test_columns_that_may_be_null():
         check_schema(strict, True)
 
 
-def test_the_timestamp_is_one_whatever_spark_takes_the_word_for():
-    """TIMESTAMP alone is without a time zone where spark.sql.timestampType says so."""
+def test_the_timestamp_type_does_not_depend_on_a_setting():
+    """spark.sql.timestampType can make TIMESTAMP a type without a time zone."""
     assert default_schema(False).endswith("timestamp TIMESTAMP_LTZ")
 
 
-def test_what_spark_adds_to_the_options_of_a_query():
+def test_options_that_spark_adds_to_those_of_a_query():
     more = {"subject": "s", "checkpointLocation": "/tmp/c", "queryName": "orders"}
     read_options({**more, "asyncProgressTrackingEnabled": "False"}, WRITE)
     for name in (

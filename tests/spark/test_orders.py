@@ -1,4 +1,4 @@
-"""The demo's pipeline finds what its generator knows."""
+"""The pipeline of the demo computes the totals of its generator."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ EVENTS = 5_000  # a little more than two minutes
 WRAPPER = "spark.sql.streaming.triggerAvailableNowWrapper.enabled"
 
 
-def test_revenue_in_both_places_is_the_generators(spark, server, js, tmp_path, request):
+def test_revenue_in_both_places_equals_that_of_the_generator(spark, server, js, tmp_path, request):
     js.create_stream(name=STREAM, subjects=["orders.>"])
     publish(server.url, 11, Work("publish", EVENTS))
     pipeline = Pipeline(spark, server.url, tmp_path)
-    if not LIMITED:  # otherwise what the watermark ends stays open: see test_examples.py
+    if not LIMITED:  # otherwise closed windows are not emitted: see test_examples.py
         request.addfinalizer(lambda: spark.conf.unset(WRAPPER))
         spark.conf.set(WRAPPER, "true")
     pipeline.start()

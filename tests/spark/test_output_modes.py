@@ -1,4 +1,4 @@
-"""Output modes of aggregations: a stream is appended to, and what it has does not change."""
+"""Output modes of aggregations: only append, because stored messages do not change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.spark.support import fill, make
 
 @pytest.fixture
 def counts(spark, server, js, name):
-    """How many messages there are of each of two subjects, as messages: subject and count."""
+    """Return a query that counts the messages of two subjects, as rows of subject and count."""
     make(js, name, 10, subjects=2)
     make(js, f"{name}OUT")
     rows = spark.readStream.format("jetstream").option("servers", server.url)
@@ -34,7 +34,7 @@ def stored(js, name):
 
 
 REFUSED = [  # by the sink; by Spark, since no sink in Python has it; by Spark, for every sink
-    ("complete", "InvalidValue: a stream is appended to, never overwritten"),
+    ("complete", "InvalidValue: a stream cannot be overwritten"),
     ("update", "jetstream does not support Update mode"),
     ("append", "not supported for streaming aggregations without watermark"),
 ]
@@ -50,11 +50,11 @@ def test_refused(js, name, counts, options, tmp_path, mode, why):
     assert stored(js, name) == []
 
 
-def test_what_is_updated_is_appended_by_batches(js, name, counts, options, tmp_path):
-    """The way to do it: in foreachBatch a message is whatever the query says it is."""
+def test_updates_are_appended_by_foreach_batch(js, name, counts, options, tmp_path):
+    """The alternative to output mode update: foreachBatch writes each result as a message."""
 
     def append(frame, number):
-        # After a shuffle rows come in any order: so they are known by what they are about.
+        # A shuffle changes the order of rows, so their ids are made of their content.
         ids = frame.selectExpr("*", f"concat('{number}.', subject) AS msg_id")
         ids.write.format("jetstream").mode("append").options(**options).save()
 

@@ -1,4 +1,4 @@
-"""What filters of a query leave to be read, if that is asked for."""
+"""Filters of a query that narrow the read, with option pushdown."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_intersections(ours, theirs, both):
     assert intersection(ours, theirs) == both
 
 
-def test_which_pattern_covers_which():
+def test_matches_all():
     assert matches_all("a.>", "a.b.>")
     assert matches_all("a.*", "a.b")
     assert not matches_all("a.*", "a.>")
@@ -135,7 +135,7 @@ def test_which_pattern_covers_which():
     assert minimal(["a.b", "a.>", "c", "c"]) == ["a.>", "c"]
 
 
-def test_a_reader_that_is_narrowed_reads_less_and_never_too_little(server, js, name):
+def test_a_narrowed_reader_reads_less_but_enough(server, js, name):
     make(js, name, 60, subjects=3)
 
     def read(*filters, **options):
@@ -152,7 +152,7 @@ def test_a_reader_that_is_narrowed_reads_less_and_never_too_little(server, js, n
     assert read(GreaterThan(SEQ, 10**15)) == []
 
 
-def test_older_servers_are_not_asked_for_filters_that_they_refuse(server, js, name, monkeypatch):
+def test_older_servers_get_no_unsupported_filters(server, js, name, monkeypatch):
     make(js, name, 6, subjects=3)
 
     def read():
@@ -182,7 +182,7 @@ def load(spark, server, name, **options):
     return reader.schema("subject STRING, sequence BIGINT").load()
 
 
-def test_less_is_read_in_spark(spark, server, js, name, setting):
+def test_pushed_filters_reduce_the_read_in_spark(spark, server, js, name, setting):
     make(js, name, 2000, subjects=2)
 
     def sent(**options):
@@ -194,10 +194,10 @@ def test_less_is_read_in_spark(spark, server, js, name, setting):
         return server.monitor("/varz")["out_msgs"] - before
 
     assert sent(pushdown="true") < 100
-    assert sent() > 2000  # it has to be asked for
+    assert sent() > 2000  # off by default
 
 
-def test_without_it_a_frame_is_the_same_for_all_queries(spark, server, js, name, setting):
+def test_without_pushdown_a_frame_is_the_same_for_all_queries(spark, server, js, name, setting):
     make(js, name, 20)
     frame = load(spark, server, name)
     few, rest = frame.where("sequence < 5"), frame.where("sequence >= 5")
@@ -205,8 +205,8 @@ def test_without_it_a_frame_is_the_same_for_all_queries(spark, server, js, name,
 
 
 @pytest.mark.skipif(not VERSION.startswith("4.3."), reason="seen with PySpark 4.3")
-def test_spark_keeps_the_filters_of_a_query_for_the_next(spark, server, js, name, setting):
-    """Why it is asked for: if this fails, Spark has changed, and it may be the default."""
+def test_spark_applies_the_filters_of_a_query_to_the_next(spark, server, js, name, setting):
+    """The reason for the option: if this fails, Spark has changed, and it can be the default."""
     make(js, name, 20)
     frame = load(spark, server, name, pushdown="true")
     assert frame.where("sequence < 5").count() == 4
@@ -214,7 +214,7 @@ def test_spark_keeps_the_filters_of_a_query_for_the_next(spark, server, js, name
     assert load(spark, server, name, pushdown="true").count() == 20
 
 
-def test_sparks_setting_is_needed_and_named(spark, server, js, name):
+def test_the_error_names_the_required_setting_of_spark(spark, server, js, name):
     make(js, name, 1)
     assert load(spark, server, name).count() == 1
     with pytest.raises(PySparkException, match=SETTING):

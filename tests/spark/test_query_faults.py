@@ -1,4 +1,4 @@
-"""Streaming queries whose messages are gone, whose stream is another one, whose server restarts."""
+"""Streaming queries with removed messages, recreated streams, and servers that restart."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytest.importorskip("pyspark.sql.streaming.datasource", reason="needs PySpark 4.
 pytestmark = pytest.mark.usefixtures("impatient")
 
 
-def test_messages_that_are_gone_before_they_were_read(server, js, name, caplog):
+def test_messages_removed_before_the_read_are_data_loss(server, js, name, caplog):
     query = started(server, js, name)
     fill(js, name, 10)
     js.stream(name).purge(seq=16)
@@ -26,7 +26,7 @@ def test_messages_that_are_gone_before_they_were_read(server, js, name, caplog):
     assert "messages 11 to 15" in caplog.text
 
 
-def test_a_purge_of_what_was_read_is_no_loss(server, js, name):
+def test_a_purge_of_read_messages_is_not_data_loss(server, js, name):
     query = started(server, js, name)
     js.stream(name).purge()
     assert query.batch() is None
@@ -34,7 +34,7 @@ def test_a_purge_of_what_was_read_is_no_loss(server, js, name):
     assert query.batch() == [11, 12, 13]
 
 
-def test_a_gap_is_no_loss(server, js, name):
+def test_a_gap_is_not_data_loss(server, js, name):
     query = started(server, js, name)
     fill(js, name, 5)
     for seq in (11, 13, 15):
@@ -43,8 +43,8 @@ def test_a_gap_is_no_loss(server, js, name):
     assert query.batch() == [12, 14]
 
 
-def test_a_stream_that_ends_before_the_offset_gives_its_sequences_again(server, js, name, caplog):
-    """As one that was restored from a copy, or lost its last messages with its server's power."""
+def test_a_stream_that_ends_before_the_offset_reuses_sequences(server, js, name, caplog):
+    """It was restored from a backup, or lost its last messages in a power failure."""
     query = started(server, js, name)
     query.start["streams"][name]["next"] = 15
     with pytest.raises(DataLost, match="ends before sequence 11, and was read up to 14"):
@@ -58,7 +58,7 @@ def test_a_stream_that_ends_before_the_offset_gives_its_sequences_again(server, 
 
 
 @pytest.mark.parametrize("count", [0, 5, 50])
-def test_a_stream_that_was_made_anew(server, js, name, caplog, count):
+def test_a_recreated_stream_is_data_loss(server, js, name, caplog, count):
     query = started(server, js, name)
     js.delete_stream(name)
     make(js, name, count)
@@ -71,7 +71,7 @@ def test_a_stream_that_was_made_anew(server, js, name, caplog, count):
     assert query.batch() == [count + 1]
 
 
-def test_a_stream_that_was_made_anew_after_planning(server, js, name):
+def test_a_stream_that_is_recreated_after_planning(server, js, name):
     query = started(server, js, name, failOnDataLoss=False)
     fill(js, name, 10)
     end = query.plan()

@@ -1,4 +1,4 @@
-"""How much goes into a micro-batch: limits of the options, without Spark."""
+"""The size of a micro-batch: the limits that the options set, without Spark."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_limits(server, js, name):
     assert is_unlimited(query_reader(server, **options).getDefaultReadLimit())
 
 
-def test_limits_with_filters_count_what_is_wanted(server, js, name):
+def test_limits_with_filters_count_matching_messages(server, js, name):
     make(js, name, 100, subjects=10)
     options = {"stream": name, "startingOffsets": "earliest", "subject": f"{name}.3"}
     query = Query(query_reader(server, maxMessagesPerTrigger=4, **options))
@@ -31,8 +31,8 @@ def test_limits_with_filters_count_what_is_wanted(server, js, name):
     assert js.consumer_names(name) == []
 
 
-def test_limits_where_most_is_gaps_count_what_is_there(server, js, name):
-    """Where a stream keeps the last message of each subject, and one is old, others change."""
+def test_limits_of_a_sparse_stream_count_existing_messages(server, js, name):
+    """A stream keeps the last message of each subject; one subject is old, others change."""
     make(js, name, 1, max_msgs_per_subject=1)
     for subject in ("a", "b", "c") * 40:
         js.publish(f"{name}.{subject}", b"")
@@ -57,7 +57,7 @@ def test_a_limit_by_bytes(server, js, name):
     assert query.batch() == [1]
 
 
-def test_a_minimum_waits_but_not_for_ever(server, js, name, monkeypatch):
+def test_a_minimum_waits_up_to_the_maximum_delay(server, js, name, monkeypatch):
     clock = [1000.0]
     monkeypatch.setattr("jetstream.spark.limits.time.monotonic", lambda: clock[0])
     make(js, name, 3)

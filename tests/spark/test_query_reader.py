@@ -1,4 +1,4 @@
-"""The reader of streaming queries without Spark: where they start, what follows, how they end."""
+"""The reader of streaming queries without Spark: starts, batches, replays and purges."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ALL = streaming.ReadAllAvailable()
 POLL = stream_module._POLL
 
 
-def test_batches_follow_one_another(server, js, name):
+def test_each_batch_starts_where_the_last_one_ended(server, js, name):
     make(js, name, 10)
     query = Query(query_reader(server, stream=name, startingOffsets="earliest"))
     assert query.batch() == list(range(1, 11))
@@ -41,7 +41,7 @@ def test_where_a_query_starts(server, js, name, start, first):
     assert next_of(reader.initialOffset(), name) == first
 
 
-def test_a_start_that_cannot_be(server, js, name):
+def test_invalid_starts_are_rejected(server, js, name):
     make(js, name, 10).purge(seq=5)
     with pytest.raises(InvalidValue, match="ends before sequence 11, not 99"):
         query_reader(server, stream=name, startingOffsets="99").initialOffset()
@@ -51,8 +51,8 @@ def test_a_start_that_cannot_be(server, js, name):
     assert query.batch() == [5, 6, 7, 8, 9, 10]
 
 
-def test_a_start_that_is_gone_by_the_time_of_a_restart(server, js, name):
-    """PySpark before 4.2 has every driver ask for the initial offset, whatever its checkpoint."""
+def test_a_start_that_was_removed_before_a_restart(server, js, name):
+    """PySpark before 4.2 requests the initial offset at every start, despite a checkpoint."""
     stream = make(js, name, 10)
     reader = query_reader(server, stream=name, startingOffsets="2")
     end = reader.latestOffset()
@@ -72,8 +72,8 @@ def test_a_start_by_time(server, js, name):
         query_reader(server, stream=name, startingTimestamp=late).initialOffset()
 
 
-def test_a_first_batch_that_was_not_finished_loses_nothing(server, js, name):
-    """Trap: Spark asks for the initial offset again, and latest is another place by then."""
+def test_an_unfinished_first_batch_loses_no_messages(server, js, name):
+    """Trap: Spark requests the initial offset again, and latest is another place by then."""
     make(js, name, 10)
     reader = query_reader(server, stream=name)
     query = Query(reader)
@@ -81,7 +81,7 @@ def test_a_first_batch_that_was_not_finished_loses_nothing(server, js, name):
     end = query.plan()
     assert next_of(end, name) == 16
     fill(js, name, 7)
-    # The driver dies before the batch is done. The next one is told of the end alone.
+    # The driver dies before the batch is finished. The next one gets only the end.
     again = query_reader(server, stream=name)
     start = query.call(again.initialOffset())
     assert next_of(start, name) == 23
@@ -103,7 +103,7 @@ def ranges(reader, start, end):
         {},  # and another number of cores
     ],
 )
-def test_a_replayed_batch_has_the_partitions_that_it_had(server, js, name, monkeypatch, changed):
+def test_a_replayed_batch_has_the_same_partitions(server, js, name, monkeypatch, changed):
     make(js, name, 8000, subjects=2)
     options = {"stream": name, "startingOffsets": "earliest"}
     first = {"minPartitions": 2, "filterSubjects": f"{name}.0"} if changed else {}
@@ -126,7 +126,7 @@ def test_a_replayed_batch_has_the_partitions_that_it_had(server, js, name, monke
     assert (len(after), after[0][2]) != (2, before[0][2])
 
 
-def test_a_replayed_batch_keeps_its_partitions_if_messages_are_gone(server, js, name):
+def test_a_replayed_batch_keeps_its_partitions_without_removed_messages(server, js, name):
     stream = make(js, name, 100)
     options = {"stream": name, "startingOffsets": "earliest", "minPartitions": 4}
     query = Query(query_reader(server, **options, failOnDataLoss=False))
@@ -140,7 +140,7 @@ def test_a_replayed_batch_keeps_its_partitions_if_messages_are_gone(server, js, 
         query_reader(server, **options).partitions(query.start, end)
 
 
-def test_an_offset_of_an_older_version_is_cut_by_the_options(server, js, name):
+def test_an_offset_of_an_older_version_is_split_by_the_options(server, js, name):
     make(js, name, 100)
     options = {"stream": name, "startingOffsets": "earliest"}
     query = Query(query_reader(server, **options, minPartitions=2))
@@ -149,7 +149,7 @@ def test_an_offset_of_an_older_version_is_cut_by_the_options(server, js, name):
     assert len(again.partitions(again.initialOffset(), end)) == 5
 
 
-def test_a_purge_takes_what_the_batch_has_read_whatever_the_filter_is_now(server, js, name):
+def test_a_purge_uses_the_filter_of_the_batch_not_the_current_one(server, js, name):
     make(js, name, 30, subjects=3)
     options = {"stream": name, "startingOffsets": "earliest", "onCommit": "purge"}
     query = Query(query_reader(server, **options, subject=f"{name}.1"))
@@ -159,7 +159,7 @@ def test_a_purge_takes_what_the_batch_has_read_whatever_the_filter_is_now(server
     assert left == {f"{name}.0": 10, f"{name}.2": 10}
 
 
-def test_the_initial_offset_stays_what_it_was_told_to_be(server, js, name):
+def test_the_initial_offset_does_not_change(server, js, name):
     make(js, name, 3)
     reader = query_reader(server, stream=name)
     first = reader.initialOffset()
@@ -167,7 +167,7 @@ def test_the_initial_offset_stays_what_it_was_told_to_be(server, js, name):
     assert reader.initialOffset() == first
 
 
-def test_available_now_ends_where_the_stream_ended_when_it_began(server, js, name):
+def test_available_now_ends_at_the_initial_end_of_the_stream(server, js, name):
     make(js, name, 10)
     reader = query_reader(server, stream=name, startingOffsets="earliest", maxMessagesPerTrigger=4)
     reader.prepareForTriggerAvailableNow()
@@ -177,7 +177,7 @@ def test_available_now_ends_where_the_stream_ended_when_it_began(server, js, nam
     assert [query.batch() for _ in range(3)] == [[5, 6, 7, 8], [9, 10], None]
 
 
-def test_lag_is_reported_without_a_call(server, js, name):
+def test_lag_is_reported_without_a_request(server, js, name):
     make(js, name, 10)
     reader = query_reader(server, stream=name, startingOffsets="earliest", maxMessagesPerTrigger=4)
     assert reader.reportLatestOffset() is None
@@ -189,7 +189,7 @@ def test_lag_is_reported_without_a_call(server, js, name):
 
 
 class Clock:
-    """In place of `time`: nobody sleeps, the clock goes on."""
+    """Replaces `time`: sleep returns at once and advances the clock."""
 
     def __init__(self):
         self.now = 1000.0
@@ -202,7 +202,9 @@ class Clock:
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
-def test_an_idle_query_asks_less_than_twice_a_second(server, js, name, monkeypatch, count):
+def test_an_idle_query_sends_fewer_than_two_requests_per_second(
+    server, js, name, monkeypatch, count
+):
     names = [f"{name}{i}" for i in range(count)]
     for each in names:
         make(js, each, 1)
@@ -223,31 +225,31 @@ def test_an_idle_query_asks_less_than_twice_a_second(server, js, name, monkeypat
     assert server.monitor("/jsz")["api"]["total"] - calls <= 2 * 30
 
 
-def test_other_streams_than_those_of_the_checkpoint_are_refused(server, js, name):
+def test_streams_that_differ_from_the_checkpoint_are_rejected(server, js, name):
     make(js, name, 1)
     make(js, name + "B", 1)
     start = Query(query_reader(server, stream=name)).start
-    with pytest.raises(InvalidValue, match=f"the checkpoint is for streams {name}, option"):
+    with pytest.raises(InvalidValue, match=f"checkpoint is for streams {name}, option"):
         query_reader(server, stream=f"{name},{name}B").latestOffset(start, ALL)
 
 
 # onCommit
 
 
-def test_what_is_finished_is_purged_by_commit_or_by_going_on(server, js, name):
+def test_finished_batches_are_purged_by_commit_or_the_next_offset(server, js, name):
     query = started(server, js, name, onCommit="purge")
     state = js.stream(name).cached_info.state
-    assert state.messages == 10  # the batch is planned and read, but nobody says that it is done
+    assert state.messages == 10  # the batch is planned and read, but not reported as finished
     query.reader.commit(query.start)
     assert js.stream(name).cached_info.state.messages == 0
     fill(js, name, 5)
     assert query.batch() == list(range(11, 16))
     assert js.stream(name).cached_info.state.messages == 5
-    assert query.batch() is None  # it was asked what follows
+    assert query.batch() is None  # the next offset was requested
     assert js.stream(name).cached_info.state.messages == 0
 
 
-def test_a_purge_takes_only_what_was_read(server, js, name):
+def test_a_purge_removes_only_read_messages(server, js, name):
     make(js, name, 30, subjects=3)
     query = Query(
         query_reader(
@@ -264,7 +266,7 @@ def test_a_purge_takes_only_what_was_read(server, js, name):
     assert left == {f"{name}.0": 10, f"{name}.2": 10}
 
 
-def test_a_purge_that_is_not_allowed_or_would_take_too_much(server, js, name):
+def test_purges_that_are_denied_or_remove_too_much_are_rejected(server, js, name):
     make(js, name, 1, deny_purge=True)
     with pytest.raises(InvalidValue, match="has deny_purge"):
         query_reader(

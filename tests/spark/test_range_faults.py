@@ -1,4 +1,4 @@
-"""Reading without Spark: streams that cannot be read, and what happens on the way."""
+"""Reading without Spark: streams that cannot be read, and faults during the read."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def test_direct_get_must_be_allowed(server, js, name):
         batch_reader(server, stream=name, fetchMode="direct").partitions()
 
 
-def test_a_stream_that_is_not_there(server, js, name):
+def test_a_missing_stream_is_an_error(server, js, name):
     make(js, name, 1)
     with pytest.raises(NatsError, match="stream not found: NOWHERE"):
         batch_reader(server, stream=f"{name},NOWHERE").partitions()
 
 
-def test_sequences_of_any_size_that_spark_has_numbers_for(server, js, name):
+def test_sequences_up_to_the_limit_of_bigint(server, js, name):
     make(js, name, 3, first_seq=2**60, allow_direct=True)
     for mode in ("pull", "direct"):
         reader = batch_reader(server, stream=name, startingOffsets=2**60 + 1, fetchMode=mode)
@@ -59,8 +59,8 @@ USERS = [
 ]
 
 
-def test_what_is_not_allowed_fails_at_once(name):
-    """The server does not answer a pull that is not allowed: it must not be waited for."""
+def test_a_read_without_permission_fails_at_once(name):
+    """The server does not respond to a pull without permission, so the read must not wait."""
     config = {"authorization": {"users": USERS}}
     with Server(jetstream=True, config=config) as server:
         with connect(server.url, user="admin", password="x") as admin:
@@ -72,7 +72,7 @@ def test_what_is_not_allowed_fails_at_once(name):
                 sequences(reader)
 
 
-def test_what_was_asked_for_and_is_gone(server, js, name, caplog):
+def test_requested_messages_that_were_removed_are_data_loss(server, js, name, caplog):
     stream = make(js, name, 20)
     stream.purge(seq=11)
     with pytest.raises(DataLost, match="messages 5 to 10 of stream"):
@@ -84,7 +84,7 @@ def test_what_was_asked_for_and_is_gone(server, js, name, caplog):
 
 
 @pytest.mark.parametrize("fail", [True, False])
-def test_what_goes_between_planning_and_reading(server, js, name, fail, caplog):
+def test_messages_removed_between_planning_and_reading(server, js, name, fail, caplog):
     stream = make(js, name, 20)
     reader = batch_reader(server, stream=name, failOnDataLoss=fail)
     partitions = reader.partitions()
@@ -98,7 +98,7 @@ def test_what_goes_between_planning_and_reading(server, js, name, fail, caplog):
 
 
 @pytest.mark.parametrize("fail", [True, False])
-def test_what_goes_while_it_is_read(server, js, name, fail, caplog):
+def test_messages_removed_during_the_read(server, js, name, fail, caplog):
     stream = make(js, name, 100)
     reader = batch_reader(server, stream=name, failOnDataLoss=fail, fetchSize=10, arrowBatchRows=10)
     batches = reader.read(reader.partitions()[0])
@@ -114,7 +114,7 @@ def test_what_goes_while_it_is_read(server, js, name, fail, caplog):
         assert "to 60 of stream" in caplog.text
 
 
-def test_what_goes_at_the_end_of_the_range_is_a_gap(server, js, name):
+def test_messages_removed_at_the_end_of_a_range_are_a_gap(server, js, name):
     stream = make(js, name, 20)
     reader = batch_reader(server, stream=name)
     partitions = reader.partitions()
@@ -123,7 +123,7 @@ def test_what_goes_at_the_end_of_the_range_is_a_gap(server, js, name):
     assert sequences(reader, partitions) == list(range(1, 18))
 
 
-def test_a_stream_that_is_made_anew_between_planning_and_reading(server, js, name):
+def test_a_stream_that_is_recreated_between_planning_and_reading(server, js, name):
     stream = make(js, name, 20)
     reader = batch_reader(server, stream=name)
     partitions = reader.partitions()
@@ -133,7 +133,7 @@ def test_a_stream_that_is_made_anew_between_planning_and_reading(server, js, nam
         sequences(reader, partitions)
 
 
-def test_a_consumer_that_is_deleted_meanwhile(server, js, name):
+def test_a_consumer_that_is_deleted_during_the_read(server, js, name):
     make(js, name, 50)
     reader = batch_reader(server, stream=name, fetchSize=5, arrowBatchRows=5)
     batches = reader.read(reader.partitions()[0])
@@ -145,7 +145,7 @@ def test_a_consumer_that_is_deleted_meanwhile(server, js, name):
     assert [row["sequence"] for row in found] == list(range(1, 51))
 
 
-def test_a_server_that_restarts_meanwhile(name):
+def test_a_server_that_restarts_during_the_read(name):
     with Server(jetstream=True) as server, connect(server.url) as admin:
         make(JetStream(admin), name, 50)
         reader = batch_reader(server, stream=name, fetchSize=5, arrowBatchRows=5)
@@ -158,7 +158,7 @@ def test_a_server_that_restarts_meanwhile(name):
         assert [row["sequence"] for row in found] == list(range(1, 51))
 
 
-def test_a_server_that_is_gone_for_good(name, monkeypatch):
+def test_a_server_that_does_not_come_back(name, monkeypatch):
     monkeypatch.setattr(retry, "_DELAY", 0.0)
     with Server(jetstream=True) as server, connect(server.url) as admin:
         make(JetStream(admin), name, 50)
@@ -172,8 +172,8 @@ def test_a_server_that_is_gone_for_good(name, monkeypatch):
             list(batches)
 
 
-def test_deliveries_that_are_missing_are_noticed(server, js, name, monkeypatch):
-    """A pull that loses a message on its way: the range is begun anew behind what came."""
+def test_missing_deliveries_are_detected(server, js, name, monkeypatch):
+    """A message of a pull is lost: the range is read again after the last good message."""
     make(js, name, 30)
     take = pull.Pulls.take
     lost = []
@@ -192,7 +192,7 @@ def test_deliveries_that_are_missing_are_noticed(server, js, name, monkeypatch):
     assert lost
 
 
-def test_a_connection_that_breaks_again_and_again_is_an_error(server, js, name, monkeypatch):
+def test_repeated_connection_losses_are_an_error(server, js, name, monkeypatch):
     make(js, name, 5)
 
     def broken(self):

@@ -1,4 +1,4 @@
-"""Reading without Spark: ranges, where they start and end, and what is in them."""
+"""Reading without Spark: how ranges are split, where they start and end, and their rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from jetstream.spark.plan import new_plan
 from jetstream.spark.queries import StreamQueries
 from jetstream.spark.ranges import Range, split
 from natsproto.adapters.blocking import connect
-from natsproto.connection.effects import Publish
 from natsproto.errors import InvalidValue
 from tests.spark.support import batch_reader, fill, make, rows_of, sequences
 
@@ -44,13 +43,13 @@ def test_ranges_are_split_into_equal_parts():
     assert lengths({}) == []
 
 
-def test_tasks_without_number_are_refused():
+def test_too_many_tasks_are_rejected():
     assert len(lengths({"maxRecordsPerPartition": "1"}, (1, 1001))) == 1000
     with pytest.raises(InvalidValue, match="maxRecordsPerPartition 10 cuts 10000000 sequences"):
         lengths({"maxRecordsPerPartition": "10"}, (1, 10_000_001))
 
 
-def test_a_stream_is_read_in_order_however_it_is_cut(server, js, name):
+def test_a_stream_is_read_in_order_however_it_is_split(server, js, name):
     make(js, name, 100, subjects=3)
     for options in (
         {},
@@ -128,13 +127,13 @@ def test_times_are_exact_and_gaps_do_not_matter(server, js, name):
 POISON = [b"NATS/1.0\r\nA: b", b"NATS/1.0\r\nA: b\r\n", b"NATS/1.0", b"x", b"\r\n\r\n", b"\n\n\n"]
 
 
-def test_headers_that_are_none_do_not_stop_direct_reads(server, js, name):
-    """The server puts its own headers into them: what it sends is not what is stored."""
+def test_malformed_headers_do_not_stop_direct_reads(server, js, name):
+    """The server inserts its own headers, so the response differs from the stored message."""
     make(js, name, 2, allow_direct=True)
     with connect(server.url) as client:
         for number, block in enumerate(POISON):
-            order = Publish(f"{name}.p".encode(), b"data %d" % number, b"", block)
-            client.inner.session.connection.send(order)
+            connection = client.inner.session.connection
+            connection.send(f"{name}.p".encode(), b"data %d" % number, b"", block)
         client.flush()
     fill(js, name, 2)
     columns = ("sequence", "subject", "data", "headers")
@@ -210,7 +209,7 @@ def test_headers_only(server, js, name):
     assert dict(rows[3]["headers"]) == {"A": ["b"], "Nats-Msg-Size": ["5"]}
 
 
-def test_what_nobody_asks_for_is_not_sent(server, js, name):
+def test_payloads_are_not_sent_if_no_column_needs_them(server, js, name):
     js.create_stream(name=name, subjects=[f"{name}.>"])
     for _ in range(20):
         js.publish(f"{name}.x", bytes(10_000))
@@ -237,7 +236,7 @@ def test_a_range_is_repeatable_and_picklable(server, js, name):
         assert sequences(copy, parts) == list(range(1, 21))
 
 
-def test_consumers_are_gone_afterwards(server, js, name):
+def test_consumers_are_deleted_after_the_read(server, js, name):
     make(js, name, 20)
     for options in ({}, {"minPartitions": 3}, {"subject": f"{name}.none"}):
         rows_of(batch_reader(server, stream=name, **options))
@@ -249,7 +248,7 @@ def test_consumers_are_gone_afterwards(server, js, name):
 
 
 def test_memory_does_not_grow_with_the_stream(server, js, name):
-    """200 messages of 256 KiB are 50 MiB; a pull asks for 16 MiB, and two are under way."""
+    """200 messages of 256 KiB are 50 MiB; a pull has 16 MiB, and two are in flight."""
     js.create_stream(name=name, subjects=[f"{name}.>"])
     with js.publisher(max_pending=20) as publisher:
         for _ in range(200):
@@ -268,7 +267,7 @@ def test_memory_does_not_grow_with_the_stream(server, js, name):
         tracemalloc.stop()
 
 
-def test_large_messages_behind_small_ones_come_a_few_at_a_time(server, js, name, monkeypatch):
+def test_large_messages_after_small_ones_arrive_a_few_at_a_time(server, js, name, monkeypatch):
     monkeypatch.setattr(pull, "BUDGET", 10_000)
     make(js, name, 1000)
     for size in (4000, 4000, 4000, 20_000, 30_000, 8):  # two of them are larger than the budget

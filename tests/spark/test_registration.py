@@ -1,4 +1,4 @@
-"""Spark finds the source by itself, and those who have no Spark do not notice it."""
+"""Spark finds the source by itself, and installations without Spark are not affected."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def run(code: str, *flags: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def test_spark_finds_it_by_the_name_of_a_module():
+def test_spark_finds_the_source_by_its_module_name():
     import pyspark_jetstream
 
     assert pyspark_jetstream.DefaultSource is JetStreamDataSource
     assert JetStreamDataSource.name() == "jetstream"
 
 
-def test_without_spark_the_module_is_empty_and_does_not_raise():
+def test_without_spark_the_module_imports_as_empty():
     code = "import pyspark_jetstream; print(hasattr(pyspark_jetstream, 'DefaultSource'))"
     assert run(code, "-S") == "False"  # no site: no PySpark
 
@@ -39,7 +39,7 @@ def test_jetstream_itself_does_not_import_spark():
     assert run(code) == "False"
 
 
-def test_looking_it_up_imports_neither_readers_nor_pyarrow():
+def test_looking_up_the_source_imports_neither_readers_nor_pyarrow():
     code = "import pyspark.sql.datasource; known = set(sys.modules); import pyspark_jetstream; "
     code += "print(*sorted(set(sys.modules) - known))"
     added = run(code).split()
@@ -55,7 +55,7 @@ def test_committing_a_write_needs_no_pyarrow():
     assert run(code) == "True False"
 
 
-def test_the_options_decide_about_readers_and_columns():
+def test_options_select_readers_and_columns():
     source = JetStreamDataSource({"stream": "S"})
     assert "sequence BIGINT" in source.schema()
     assert isinstance(source.reader(schema(*ROWS)), BatchReader)

@@ -1,6 +1,6 @@
-"""Micro-batches that are replayed after a crash amid them, by a driver that plans in another way.
+"""Micro-batches that are replayed after a crash, by a driver that plans them differently.
 
-The tasks are run here as Spark runs them, but without Spark, so that many plans can be tried.
+The tasks run as in Spark, but without it, so that many plans can be tried.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SUBJECTS = 3
 
 @pytest.fixture
 def target(make, exact, name):
-    """A stream that takes what the queries write, and their options."""
+    """Create the target stream of the queries; return it and their options."""
     stream = make(allow_atomic=True)
     return stream, {key: exact[key] for key in exact if key != "subject"}
 
@@ -46,7 +46,7 @@ def counted(stream):
 
 
 class Machine:
-    """A driver: its cores, and the options that it is started with."""
+    """A driver: its cores, and its options."""
 
     def __init__(self, dice: random.Random, source: str) -> None:
         self.cores = dice.randint(1, 5)
@@ -65,7 +65,7 @@ class Machine:
 
 
 def partitions_of(reader, start, end, name):
-    """The rows of each partition, as a query without a shuffle maps and filters them."""
+    """Return the rows of each partition, mapped and filtered without a shuffle."""
     return [
         [
             (f"{name}.{row['subject'][-1]}", row["data"] + (b"!" if copy else b""))
@@ -78,14 +78,14 @@ def partitions_of(reader, start, end, name):
 
 
 def crashes_of(dice, partitions):
-    """Which tasks had begun when the driver died, and how far they were."""
+    """Choose the tasks that had started when the driver crashed, and their rows by then."""
     running = dice.sample(range(len(partitions)), dice.randint(1, len(partitions)))
     return {each: dice.randint(0, len(partitions[each])) for each in running}
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_crash_amid_a_batch_and_another_plan(server, js, name, target, monkeypatch, seed):
-    """Reads of streams without a shuffle: exact, whatever changes between the two drivers."""
+def test_a_crash_during_a_batch_and_another_plan(server, js, name, target, monkeypatch, seed):
+    """A read without a shuffle is exact, whatever changes between the two drivers."""
     stream, options = target
     dice = random.Random(seed)
     monkeypatch.setattr("jetstream.spark.ranges._LEAST", 10)
@@ -98,7 +98,7 @@ def test_a_crash_amid_a_batch_and_another_plan(server, js, name, target, monkeyp
         end = query.plan()
         partitions = partitions_of(reader, query.start, end, name)
         expected.update(row for rows in partitions for row in rows)
-        for _ in range(dice.randint(1, 2)):  # the driver dies, perhaps twice amid one batch
+        for _ in range(dice.randint(1, 2)):  # the driver dies, perhaps twice during one batch
             if partitions:
                 write_batch(options, "q", number, partitions, crashes_of(dice, partitions))
             fill(js, source, 10, subjects=SUBJECTS)
@@ -110,7 +110,7 @@ def test_a_crash_amid_a_batch_and_another_plan(server, js, name, target, monkeyp
 
 
 def distribute(dice, rows):
-    """As a shuffle might distribute and order them, or as files might be cut."""
+    """Distribute and order rows as a shuffle might do, or the splitting of files."""
     partitions = dice.randint(1, 4)
     if dice.random() < 0.5:
         size = -(-len(rows) // partitions)
@@ -122,11 +122,11 @@ def distribute(dice, rows):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_plan_that_nobody_fixes(name, target, seed):
-    """Shuffles, or other sources: nothing is lost, and atomic is exact or raises an error.
+def test_a_replay_with_an_arbitrary_plan(name, target, seed):
+    """After shuffles, or with other sources, no row is lost; atomic is exact or raises an error.
 
-    With dedup the stream has no record of partitions that are gone from the plan, so rows of those
-    may be stored twice without an error.
+    With dedup the stream has no record of partitions that the replay lacks, so their rows may be
+    stored twice without an error.
     """
     stream, options = target
     dice = random.Random(seed)
@@ -145,14 +145,14 @@ def test_a_plan_that_nobody_fixes(name, target, seed):
             assert found == Counter(rows)
 
 
-# What a difference is, and what it is not
+# Which differences are detected
 
 
 def rows(name, *numbers):
     return [(f"{name}.a", b"%d" % number) for number in numbers]
 
 
-def test_stored_rows_of_a_partition_that_the_replay_has_not(name, make, atomic):
+def test_stored_rows_of_a_partition_that_the_replay_lacks(name, make, atomic):
     stream = make(allow_atomic=True)
     options = {key: atomic[key] for key in atomic if key != "subject"}
     one, two = rows(name, *range(10)), rows(name, *range(10, 20))
@@ -176,7 +176,7 @@ def test_a_task_with_fewer_rows_than_are_stored(name, target):
     assert sum(counted(stream).values()) == 21
 
 
-def test_of_a_task_that_begins_with_another_row_nothing_is_stored(name, target):
+def test_a_task_that_starts_with_another_row_stores_nothing(name, target):
     stream, options = target
     write_batch(options, "q", 0, [rows(name, *range(7))], {0: 7})
     with pytest.raises(ReplayMismatch, match=r"docs/spark\.md"):
@@ -184,11 +184,11 @@ def test_of_a_task_that_begins_with_another_row_nothing_is_stored(name, target):
     assert counted(stream) == Counter(rows(name, *range(7)))
 
 
-def test_one_write_id_for_two_frames(name, target):
+def test_reusing_a_write_id_for_another_frame_fails(name, target):
     stream, options = target
     options = {**options, "writeId": "monday"}
     first = [rows(name, 1, 2), rows(name, 3)]
-    for _ in range(2):  # the same write: that is what the option is for
+    for _ in range(2):  # the same write: the purpose of the option
         write_batch(options, None, 0, first)
     with pytest.raises(ReplayMismatch, match="Was option writeId 'monday' used for another write"):
         write_batch(options, None, 0, [rows(name, 7, 8, 9), rows(name, 3)])
@@ -196,14 +196,14 @@ def test_one_write_id_for_two_frames(name, target):
 
 
 def test_a_write_id_and_a_new_checkpoint(name, target):
-    """The micro-batches of the second query have the numbers of the first one's."""
+    """The micro-batches of both queries have the same numbers."""
     stream, options = target
     options = {**options, "writeId": "pipeline"}
     write_batch(options, "q1", 0, [rows(name, 1, 2)])
     if "markerSubject" in options:
-        with pytest.raises(ReplayMismatch, match="are of query q1, and this is query q2: give"):
+        with pytest.raises(ReplayMismatch, match="markers of query q1, and this is query q2: use"):
             write_batch(options, "q2", 0, [rows(name, 3, 4)])
-        with pytest.raises(ReplayMismatch, match="are of query q1, and this is a batch write"):
+        with pytest.raises(ReplayMismatch, match="markers of query q1, and this is a batch write"):
             write_batch(options, None, 0, [rows(name, 3, 4)])
         assert counted(stream) == Counter(rows(name, 1, 2))
     else:
@@ -211,7 +211,7 @@ def test_a_write_id_and_a_new_checkpoint(name, target):
         assert counted(stream) == Counter(rows(name, 1, 2, 3, 4))
 
 
-def test_rows_differ_by_their_subject_and_not_only_by_their_data(name, target):
+def test_rows_with_different_subjects_differ(name, target):
     _, options = target
     write_batch(options, "q", 0, [rows(name, 1, 2)], {0: 2})
     with pytest.raises(ReplayMismatch):
@@ -228,17 +228,17 @@ def test_a_stream_that_changes_subjects_when_it_stores_messages(name, make, plai
         write_batch(options, "q", 0, [rows(name, 2, 1, 3)])
 
 
-def test_rows_that_are_not_in_the_stream_any_more(name, make, plain, caplog):
-    """A work queue whose messages are taken, or limits: there is nothing to compare with."""
+def test_rows_that_the_stream_has_removed(name, make, plain, caplog):
+    """A work queue or limits have removed them, so they cannot be compared."""
     stream = make(max_msgs_per_subject=1)
     options = {key: plain[key] for key in plain if key != "subject"}
     for _ in range(2):
         write_batch(options, "q", 0, [rows(name, *range(10))])
     assert counted(stream) == Counter(rows(name, 9))
-    assert "9 rows of q.0.0 were stored before and are not in the stream any more" in caplog.text
+    assert "9 rows of q.0.0 were stored before, but the stream has removed them" in caplog.text
 
 
-def test_a_writer_that_may_not_read(name):
+def test_a_writer_without_permission_to_read(name):
     user = {"user": "joe", "password": "pw", "permissions": {"publish": {"deny": "$JS.API.>"}}}
     admin = {"user": "a", "password": "b"}
     config = {"authorization": {"users": [user, admin]}}
@@ -255,10 +255,10 @@ def test_a_writer_that_may_not_read(name):
 
 
 def test_markers_of_older_versions(js, name, make, atomic):
-    """They tell neither a query nor a digest: what they say is believed."""
+    """They have neither a query nor a digest, and are accepted without a check."""
     stream = make(allow_atomic=True)
     options = {key: atomic[key] for key in atomic if key != "subject"}
-    marker = {"owner": "somebody", "write": 4, "rows": 2}
+    marker = {"owner": "another", "write": 4, "rows": 2}
     js.publish(f"{name}.mark.q.0", json.dumps(marker).encode())
     write_batch(options, "q", 4, [rows(name, 1, 2, 3)])
     assert counted(stream) == Counter(rows(name, 3))

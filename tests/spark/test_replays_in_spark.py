@@ -1,7 +1,7 @@
-"""Queries in Spark that fail amid a micro-batch, and whose restart plans it in another way.
+"""Queries in Spark that fail during a micro-batch, and plan it differently after the restart.
 
-tests/spark/test_replays.py tries many more plans without Spark. These tests show that Spark does
-what is assumed there: the replay of a batch gets the end offset that is in the checkpoint.
+tests/spark/test_replays.py tries many more plans without Spark. These tests verify its assumption
+about Spark: the replay of a batch gets the end offset that is in the checkpoint.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.spark.gates import Gate, pass_gate
 from tests.spark.sinks import payloads, wait_for_rows
 from tests.spark.support import fill
 
-# Where rows pass through Python before they are written: it is no matter of ours.
+# PySpark warns about pandas where rows pass through Python; that does not matter here.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
     pytest.mark.usefixtures("small_batches"),
@@ -41,7 +41,7 @@ def run(frame, options, checkpoint):
 
 
 def crash(frame, options, checkpoint, stream, tasks=2, least=1):
-    """Stop the query when so many tasks are amid their rows, and `least` rows are stored."""
+    """Stop the query when `tasks` tasks are in the middle, and `least` rows are stored."""
     with Gate() as gate:
         port = gate.port
 
@@ -65,7 +65,7 @@ def source(spark, server, name, **options):
 
 @pytest.fixture
 def messages(spark, js, name):
-    """A stream of messages that are wide enough to leave the buffers of Spark's processes."""
+    """Create a stream of messages that are too large for the buffers of Spark's processes."""
     spark.dataSource.register(CoresDataSource)
     js.create_stream(name=f"{name}_IN", subjects=[f"{name}_IN.>"], storage="memory")
     fill(js, f"{name}_IN", COUNT, subjects=2, size=300)
@@ -82,7 +82,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("delivery", "before", "after"), CHANGES)
-def test_the_source_is_planned_in_another_way(
+def test_the_source_is_planned_differently(
     request, spark, server, name, stream, messages, tmp_path, delivery, before, after
 ):
     options = request.getfixturevalue(delivery)
@@ -95,7 +95,7 @@ def test_the_source_is_planned_in_another_way(
 
 @pytest.fixture
 def setting(spark):
-    """Sets something for Spark, until the end of the test."""
+    """Return a function that changes a setting of Spark until the end of the test."""
     before = {}
 
     def set_to(key, value):
@@ -122,7 +122,7 @@ def test_spark_keeps_the_number_of_shuffle_partitions(
 
 
 def replay(frame, options, checkpoint, stream):
-    """What is stored in the end, or the name of the error that says why it cannot be right."""
+    """Return the stored rows, or the name of the error that reports a mismatch."""
     try:
         run(frame, options, checkpoint)
     except StreamingQueryException as error:
@@ -132,8 +132,8 @@ def replay(frame, options, checkpoint, stream):
     return Counter(payloads(stream))
 
 
-def test_another_source_that_is_cut_in_another_way(spark, name, stream, plain, setting, tmp_path):
-    """How Spark cuts files depends on its settings and on the cores of the machine."""
+def test_another_source_that_is_split_differently(spark, name, stream, plain, setting, tmp_path):
+    """How Spark splits files depends on its settings and on the cores of the machine."""
     (tmp_path / "in").mkdir()
     lines = "\n".join([f"{number:0300}" for number in range(COUNT)])
     (tmp_path / "in" / "rows.txt").write_text(lines + "\n")

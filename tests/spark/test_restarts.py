@@ -1,4 +1,4 @@
-"""Queries that start again on their checkpoint: with other options, or after it was changed."""
+"""Queries that restart from their checkpoint: with other options, or after it was changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.spark.support import fill, make
 from tests.spark.test_stream import Query
 
 
-def test_other_limits_filters_and_partitions_count_from_where_it_was(
+def test_changed_limits_filters_and_partitions_apply_after_a_restart(
     spark, server, js, name, tmp_path
 ):
     make(js, name, 10, subjects=2)
@@ -42,7 +42,7 @@ def test_another_mode_or_other_streams_need_another_checkpoint(spark, server, js
     query = Query(spark, server, tmp_path, stream=name, startingOffsets="earliest")
     query.run()
     query.options["stream"] = f"{name},{name}B"
-    with pytest.raises(StreamingQueryException, match="needs a checkpoint of its own"):
+    with pytest.raises(StreamingQueryException, match="use another checkpoint for a query"):
         query.run()
     query.options = {**query.options, "stream": name, "mode": "consume", "consumer": "worker"}
     del query.options["startingOffsets"]
@@ -50,7 +50,7 @@ def test_another_mode_or_other_streams_need_another_checkpoint(spark, server, js
         query.run()
 
 
-def test_a_checkpoint_that_was_changed_by_hand(spark, server, js, name, tmp_path):
+def test_a_manually_changed_checkpoint_is_rejected(spark, server, js, name, tmp_path):
     make(js, name, 5)
     query = Query(spark, server, tmp_path, stream=name, startingOffsets="earliest")
     query.run()

@@ -1,4 +1,4 @@
-"""Millions of rows through the sink and the source: all of them, once, and in flat memory."""
+"""Millions of rows through the sink and the source, each once, with constant memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.spark.watch import Watch, peaks
 # More of them by hand: SPARK_ROWS=20000000.
 ROWS = int(os.environ.get("SPARK_ROWS", "2000000"))
 BATCHES = 12
-# Before what is measured: Spark imports the last things that it needs when a first task ends.
+# Before the measurement: Spark imports its last modules when a first task ends.
 FIRST = 1000
 # Megabytes: how much the second half may have above the first quarter, and a process at all.
 MARGIN, MOST = 16.0, 256.0
@@ -35,7 +35,7 @@ def checks(number):
 
 @pytest.fixture(scope="module")
 def written(spark, server, js):
-    """The options of a stream that has the numbers below ROWS, and watches of how they came."""
+    """Write the numbers below ROWS to a stream; return its options and the watches."""
 
     def write(start, end, delivery):
         frame = spark.range(start, end, 1, 2).selectExpr("CAST(id AS STRING) AS data")
@@ -48,7 +48,7 @@ def written(spark, server, js):
     with Watch(server) as by_window:
         write(FIRST, ROWS // 8, "dedup")
     with Watch(server) as by_batches:
-        write(ROWS // 8, ROWS, "fast")  # what takes the least time
+        write(ROWS // 8, ROWS, "fast")  # the fastest
     yield options, [by_window, by_batches]
     js.delete_stream("SCALE")
 
@@ -75,7 +75,7 @@ def test_the_source(spark, server, written):
 
 
 def test_a_query(spark, server, written, tmp_path):
-    """Of many micro-batches, whose offsets come from one process; before 4.2 of a single one."""
+    """It has many micro-batches, planned by one process; before 4.2 a single one."""
     options, _ = written
     sums = []
 
@@ -93,7 +93,7 @@ def test_a_query(spark, server, written, tmp_path):
     watch.check(WORKER, QUERY, margin=MARGIN, most=MOST)
 
 
-GROWTH = [  # messages so far, with what the two workers and the planner have;  whether it is flat
+GROWTH = [  # messages so far, memory of the two workers and the planner;  whether it is flat
     ("flat", [(0, 50, 90, 30), (25, 100, 90, 30), (50, 90, 100, 30), (100, 99, 99, 30)], True),
     ("starting", [(0, 9, 9, 9), (0, 90, 9, 30), (20, 100, 99, 30), (100, 101, 99, 30)], True),
     ("a little in time", [(0, 99, 9, 9), (25, 99, 99, 9), (26, 120, 99, 9), (90, 99, 9, 9)], True),
@@ -108,7 +108,7 @@ GROWTH = [  # messages so far, with what the two workers and the planner have;  
 
 
 @pytest.mark.parametrize(("table", "is_flat"), [each[1:] for each in GROWTH])
-def test_the_watch_tells_what_grows(server, table, is_flat):
+def test_the_watch_detects_growth(server, table, is_flat):
     watch = Watch(server)
     for messages, one, other, planner in table:
         sizes = ((WORKER, one), (WORKER, other), (QUERY, planner))

@@ -1,4 +1,4 @@
-"""Writing DataFrames to streams: what is stored, and what is refused."""
+"""Writing DataFrames to streams: stored rows, and rejected writes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pyspark.errors import PySparkException
 
 from tests.spark.sinks import numbers, payloads, stored, write
 
-# Where rows pass through Python before they are written: it is no matter of ours.
+# PySpark warns about pandas where rows pass through Python; that does not matter here.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
     pytest.mark.usefixtures("small_batches"),
@@ -29,19 +29,19 @@ def test_an_empty_frame(spark, stream, plain):
     assert stream.info().state.messages == 0
 
 
-def test_each_write_is_another_one(spark, stream, plain):
+def test_each_write_is_independent(spark, stream, plain):
     for _ in range(2):
         write(numbers(spark, 10), plain)
     assert payloads(stream) == sorted([*range(10)] * 2)
 
 
-def test_a_write_that_is_repeated_by_its_id(spark, stream, exact):
+def test_a_write_repeated_with_its_id_stores_nothing_new(spark, stream, exact):
     for _ in range(2):
         write(numbers(spark, 2500), exact, writeId="monday")
     assert payloads(stream) == list(range(2500))
 
 
-def test_old_markers_are_swept(spark, stream, atomic):
+def test_old_markers_are_purged(spark, stream, atomic):
     write(numbers(spark, 5000), atomic)
     assert stream.info().state.messages == 5002
 
@@ -69,15 +69,15 @@ def test_at_least_once_has_no_ids(spark, stream, plain):
 
 
 REFUSED = [
-    ({}, {"mode": "overwrite"}, "a stream is appended to, never overwritten"),
+    ({}, {"mode": "overwrite"}, "a stream cannot be overwritten"),
     ({}, {"frame": "SELECT 'x' AS data, 1 AS extra"}, "column 'extra' cannot be written"),
     ({"maxInFligt": "1"}, {}, "did you mean maxInFlight?"),
-    ({"subject": "nobody.there"}, {}, "no stream accepts subject 'nobody.there'"),
+    ({"subject": "no.stream"}, {}, "no stream accepts subject 'no.stream'"),
 ]
 
 
 @pytest.mark.parametrize(("options", "how", "why"), REFUSED)
-def test_refused_on_the_driver(spark, stream, plain, options, how, why):
+def test_invalid_writes_are_rejected_on_the_driver(spark, stream, plain, options, how, why):
     frame = spark.sql(how.get("frame", "SELECT 'x' AS data"))
     writer = frame.write.format("jetstream").mode(how.get("mode", "append"))
     with pytest.raises(PySparkException) as caught:

@@ -39,7 +39,7 @@ class Attempt(AtomicWriter):
 
 
 class Deaf(Attempt):
-    """It does not hear that its first batch is stored."""
+    """It does not receive the acknowledgment of its first batch."""
 
     deaf = True
 
@@ -47,12 +47,12 @@ class Deaf(Attempt):
         seq = await super()._store(batch_id, pieces, marker)
         if self.deaf:
             self.deaf = False
-            raise TimeoutExpired("no answer")
+            raise TimeoutExpired("no response")
         return seq
 
 
 class Mute(Attempt):
-    """Its first batch does not reach the server, as far as it knows."""
+    """Its first batch is lost before the server."""
 
     mute = True
 
@@ -61,7 +61,7 @@ class Mute(Attempt):
             self.mute = False
             pieces = pieces[:1]
             await self._check_begin(self._request(*pieces[0]))
-            raise TimeoutExpired("no answer")
+            raise TimeoutExpired("no response")
         return await super()._store(batch_id, pieces, marker)
 
 
@@ -76,7 +76,7 @@ def test_batches_and_their_markers(js, name, make, settings):
     assert js.stream(name).info().state.messages == 1003
 
 
-def test_the_next_attempt_skips_what_is_stored(js, name, make, settings):
+def test_the_next_attempt_skips_stored_rows(js, name, make, settings):
     make(allow_atomic=True)
     Attempt(settings).put(make_batch(0, 600))
     attempt = Attempt(settings)
@@ -117,7 +117,7 @@ def test_a_zombie_of_an_old_micro_batch_is_fenced(js, name, make, settings):
     assert in_order(js.stream(name)) == list(range(10))
 
 
-def test_no_window_is_needed(js, name, make, settings):
+def test_atomic_needs_no_duplicate_window(js, name, make, settings):
     make(allow_atomic=True, duplicate_window=0.1)
     Attempt(settings).put(make_batch(0, 10))
     js.publish(f"{name}.b", b"100", msg_id="known")
@@ -140,7 +140,7 @@ def test_a_batch_in_doubt(js, name, make, settings, kind):
 
 
 class Patient(Attempt):
-    """While it waits for its turn, others finish."""
+    """While it waits to retry, other batches finish."""
 
     others = ()
 
@@ -148,7 +148,7 @@ class Patient(Attempt):
         self.others.pop().commit(f"{self.settings.list('stream')[0]}.b", b"1")
 
 
-def test_the_server_takes_fifty_batches_at_a_time(js, name, make, settings):
+def test_the_server_accepts_fifty_concurrent_batches(js, name, make, settings):
     make(allow_atomic=True)
     attempt = Patient(settings)
     attempt.others = [js.atomic_batch() for _ in range(50)]
@@ -201,7 +201,7 @@ ATOMIC_REFUSED = [
     [each[1:] for each in ATOMIC_REFUSED],
     ids=[each[0] for each in ATOMIC_REFUSED],
 )
-def test_what_is_refused_leaves_nothing(js, name, make, settings, config, batch, why):
+def test_a_rejected_batch_stores_nothing(js, name, make, settings, config, batch, why):
     make(**config)
     attempt = Attempt(settings)
     with pytest.raises(WriteFailed) as caught:
@@ -210,7 +210,7 @@ def test_what_is_refused_leaves_nothing(js, name, make, settings, config, batch,
     assert in_order(js.stream(name)) == []
 
 
-def test_somebody_else_on_the_subject_of_markers(js, name, make, settings):
+def test_a_foreign_message_on_a_marker_subject(js, name, make, settings):
     make(allow_atomic=True)
     js.publish(f"{name}.mark.w.0", b"hello")
     with pytest.raises(InvalidResponse, match="message 1 on a marker subject is not a marker"):

@@ -1,4 +1,4 @@
-"""The columns of the sink: which are taken, and what is sent for a row. No Spark, no server."""
+"""The columns of the sink: accepted types, and the encoded rows. No Spark, no server."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TYPES = {
 
 
 def struct(text):
-    """Spark's own reader of such texts needs a session."""
+    """Parse a schema; Spark's own parser needs a session."""
     schema = StructType()
     for column in text.split(", "):
         name, kind = column.split()
@@ -84,7 +84,7 @@ def test_schemas(schema, kinds):
     assert check_columns(struct(schema), settings()) == kinds
 
 
-def test_how_a_text_is_compared_is_no_matter():
+def test_collations_do_not_matter():
     folded = StringType("UTF8_LCASE")
     schema = StructType().add("data", folded).add("headers", MapType(StringType(), folded))
     kinds = {"data": "STRING", "headers": "MAP<STRING,STRING>"}
@@ -117,7 +117,7 @@ def test_wrong_schemas(schema, why):
     assert why in str(caught.value)
 
 
-def test_some_subject_is_needed():
+def test_a_subject_is_required():
     with pytest.raises(InvalidValue, match="no subject: set option subject or add a column"):
         check_columns(struct("data STRING"), read_options({}, WRITE))
 
@@ -249,7 +249,7 @@ ENCODED = [  # what,  columns,  arguments,  the pieces of the rows
     [row[1:] for row in ENCODED],
     ids=[row[0] for row in ENCODED],
 )
-def test_what_is_sent(columns, arguments, pieces):
+def test_encoded_rows(columns, arguments, pieces):
     assert encode(columns, **arguments) == pieces
 
 
@@ -309,8 +309,8 @@ def test_a_row_without_any_subject():
         encoder.encode(batch)
 
 
-def test_large_types_are_the_same():
-    """Those of spark.sql.execution.arrow.useLargeVarTypes."""
+def test_large_types_are_encoded_the_same():
+    """Large types come from spark.sql.execution.arrow.useLargeVarTypes."""
     rows = {
         "data": ([b"1", b"2"], pa.binary(), pa.large_binary()),
         "subject": (["a", "b"], pa.string(), pa.large_string()),
@@ -332,7 +332,7 @@ def test_rows_are_counted_over_batches():
     assert blocks == [HEAD + b"Nats-Msg-Id: q.%d\r\n\r\n" % number for number in range(6)]
 
 
-def test_rows_become_batches():
+def test_rows_are_converted_to_batches():
     kinds = {"data": "BINARY", "ttl": "INT", "headers": "MAP<STRING,ARRAY<STRING>>"}
     rows = [(bytearray(b"%d" % number), None, {"A": ["x"]}) for number in range(10_001)]
     batches = list(to_batches(iter(rows), kinds))

@@ -45,7 +45,7 @@ def test_every_row_once_and_in_order(js, name, make, settings, window):
     assert in_order(js.stream(name)) == list(range(1500))
 
 
-def test_a_second_attempt_is_dropped_by_ids(js, name, make, settings):
+def test_the_ids_of_a_second_attempt_are_dropped(js, name, make, settings):
     make()
     send(settings, make_batch(0, 300))
     assert seen(send(settings, make_batch(0, 1000))) == (1000, 300, {name: (1, 1000)})
@@ -53,7 +53,7 @@ def test_a_second_attempt_is_dropped_by_ids(js, name, make, settings):
     assert repr(send(settings, make_batch(0, 2))) == f"2 rows, 2 of them stored before: {name} 1-2"
 
 
-def test_without_ids_it_is_stored_again(js, name, make, settings):
+def test_rows_without_ids_are_stored_again(js, name, make, settings):
     make()
     send(settings, make_batch(0, 300), ids="")
     assert seen(send(settings, make_batch(0, 1000), ids="")) == (1000, 0, {name: (301, 1300)})
@@ -83,7 +83,9 @@ def test_tallies_add_up():
 
 
 @each_refused
-def test_what_the_server_refuses_fails_the_task(js, name, make, settings, config, batch, row, why):
+def test_a_row_that_the_server_rejects_fails_the_task(
+    js, name, make, settings, config, batch, row, why
+):
     make(**config)
     with pytest.raises(WriteFailed) as caught:
         send(settings, batch)
@@ -98,7 +100,7 @@ def test_no_stream(name, settings):
     assert isinstance(caught.value.error, NoStreamResponse)
 
 
-def test_another_stream_than_the_wanted_one(name, make, server):
+def test_a_row_for_another_stream_is_rejected(name, make, server):
     make()
     settings = read_options(
         {"servers": server.url, "subject": f"{name}.a", "stream": "OTHER"}, WRITE
@@ -107,7 +109,7 @@ def test_another_stream_than_the_wanted_one(name, make, server):
         send(settings, make_batch(0, 3))
 
 
-def test_what_may_not_be_published(name):
+def test_a_row_without_permission_fails_the_task(name):
     user = {"user": "joe", "password": "pw", "permissions": {"publish": {"deny": f"{name}.a"}}}
     config = {"authorization": {"users": [user]}}
     with Server(jetstream=True, config=config) as server:

@@ -1,4 +1,4 @@
-"""delivery=fast: rows by fast batches, against a real server, without Spark and with it."""
+"""delivery=fast: rows in fast batches on a real server, without Spark and with it."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def test_every_row_once_and_in_order(js, server, name, make):
 
 
 @pytest.mark.rule("FAST-14")
-def test_with_ids_it_is_stored_once(js, server, name, make):
+def test_rows_with_ids_are_stored_once(js, server, name, make):
     make()
     for count in (10, 20):
         assert send(options(server, name), make_batch(0, count, msg_id=str)).rows == count
     assert in_order(js.stream(name)) == list(range(20))
 
 
-def test_without_ids_it_is_stored_again(js, server, name, make):
+def test_rows_without_ids_are_stored_again(js, server, name, make):
     make()
     for _ in range(2):
         send(options(server, name), make_batch(0, 3))
@@ -73,7 +73,9 @@ def test_without_ids_it_is_stored_again(js, server, name, make):
 
 
 @each_refused
-def test_what_the_server_refuses_fails_the_task(js, server, name, make, config, batch, row, why):
+def test_a_row_that_the_server_rejects_fails_the_task(
+    js, server, name, make, config, batch, row, why
+):
     make(**config)
     with pytest.raises(WriteFailed) as caught:
         send(options(server, name), batch)
@@ -99,13 +101,13 @@ def test_a_row_for_no_stream(js, server, name, make):
     assert in_order(js.stream(name)) == [0, 1]
 
 
-def test_batches_are_not_allowed(js, server, name, make):
+def test_a_stream_without_allow_batched_fails_the_task(js, server, name, make):
     make(allow_batched=False)
     with pytest.raises(WriteFailed, match=r"row 0 .* BatchRefused"):
         send(options(server, name), make_batch(0, 4))
 
 
-def test_what_may_not_be_published(name):
+def test_a_row_without_permission_fails_the_task(name):
     user = {"user": "joe", "password": "pw", "permissions": {"publish": {"deny": f"{name}.no"}}}
     config = {"authorization": {"users": [user]}}
     with Server(jetstream=True, config=config) as server:
@@ -140,8 +142,8 @@ def test_a_server_that_restarts(name, end):
     assert sorted(set(numbers)) == list(range(6000))
 
 
-def test_leaders_that_step_down(name):
-    """What the batch tells to be stored is not sent again: nothing is there twice, without ids."""
+def test_leaders_step_down_during_a_write(name):
+    """Rows that the batch reports as stored are not sent again: no duplicates, even without ids."""
     with Cluster(3, jetstream=True) as cluster:
         cluster.wait_formed()
         settings = options(cluster.members[0], name)
@@ -168,7 +170,7 @@ def test_leaders_that_step_down(name):
 
 
 class Struck(list):
-    """Rows that something happens amid, the first time that they are gone through."""
+    """Rows that call a function in the middle of their first iteration."""
 
     def __init__(self, rows, strike):
         super().__init__(rows)

@@ -15,14 +15,14 @@ from natsproto.adapters.blocking import connect
 from natsproto.testing import Server
 from tests.spark.sinks import numbers, payloads, sabotage, wait_for_rows, write
 
-# Where rows pass through Python before they are written: it is no matter of ours.
+# PySpark warns about pandas where rows pass through Python; that does not matter here.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
     pytest.mark.usefixtures("small_batches"),
 ]
 
 
-def test_a_stream_that_is_full(spark, js, name, server):
+def test_a_full_stream_fails_the_write(spark, js, name, server):
     js.create_stream(name=name, subjects=[f"{name}.>"], max_msgs=100, discard="new")
     options = {"servers": server.url, "subject": f"{name}.a"}
     with pytest.raises(PySparkException) as caught:

@@ -1,4 +1,4 @@
-"""Writing queries to streams: micro-batches that are repeated, and a Spark that is killed."""
+"""Writing queries to streams: repeated micro-batches, and a Spark that is killed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jetstream.spark.compat import ARROW_QUERIES
 from tests.core import ROOT
 from tests.spark.sinks import SMALL, make_files, payloads, run_query, stored, wait_for_rows
 
-# Where rows pass through Python before they are written: it is no matter of ours.
+# PySpark warns about pandas where rows pass through Python; that does not matter here.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
     pytest.mark.usefixtures("small_batches"),
@@ -57,7 +57,7 @@ def test_another_query_is_another_write(spark, stream, plain, tmp_path):
 
 
 def copy_stream(spark, options, target, checkpoint, deadly=False):
-    """From stream to stream; if it is deadly, Spark is killed in the middle of a micro-batch."""
+    """Copy a stream to another; if `deadly`, kill Spark in the middle of a micro-batch."""
 
     def rows(batches):
         for number, batch in enumerate(batches):
@@ -88,7 +88,7 @@ copy_stream(start_session(Path(work)), json.loads(options), target, checkpoint, 
 
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="processes are found in /proc: Linux")
-def test_spark_is_killed_and_another_one_goes_on(spark, js, server, stream, tmp_path):
+def test_spark_is_killed_and_a_new_session_continues(spark, js, server, stream, tmp_path):
     name = stream.name
     js.create_stream(name=f"{name}_IN", subjects=[f"{name}_IN"], allow_direct=True)
     with js.publisher() as publisher:
@@ -113,7 +113,7 @@ def test_spark_is_killed_and_another_one_goes_on(spark, js, server, stream, tmp_
 
 
 def test_rows_instead_of_arrow(spark, stream, plain, tmp_path):
-    """What Spark 4.0 calls, which has no Arrow for queries."""
+    """Spark 4.0 calls this writer: it has no Arrow for queries."""
     from jetstream.spark import JetStreamDataSource
     from jetstream.spark.options import WRITE, read_options
     from jetstream.spark.sink import StreamWriter

@@ -1,4 +1,4 @@
-"""What is checked on the driver before anything is written."""
+"""The checks on the driver before rows are written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def options(server, name, **more):
     return read_options({"servers": server.url, "subject": f"{name}.a", **more}, WRITE)
 
 
-def test_a_short_duplicate_window_is_warned_of(server, name, make, caplog):
+def test_a_short_duplicate_window_logs_a_warning(server, name, make, caplog):
     make(duplicate_window=30)
     batch_writer(options(server, name), DATA, False)
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
@@ -33,7 +33,7 @@ def test_a_short_duplicate_window_is_warned_of(server, name, make, caplog):
 
 
 WRONG_TARGETS = [
-    (StreamNotFound, "no stream accepts subject", {"subject": "nobody.there"}),
+    (StreamNotFound, "no stream accepts subject", {"subject": "no.stream"}),
     (StreamNotFound, "stream not found", {"stream": "NOBODY"}),
     (
         InvalidValue,
@@ -41,13 +41,13 @@ WRONG_TARGETS = [
         {"delivery": "atomic", "markerSubject": "NAME.mark", "stream": "NAME"},
     ),
     (InvalidValue, "does not have allow_batched", {"delivery": "fast", "stream": "NAME"}),
-    (InvalidValue, "never overwritten", {"overwrite": True}),
+    (InvalidValue, "cannot be overwritten", {"overwrite": True}),
     (InvalidValue, "column ttl: stream NAME does not have allow_msg_ttl", {"ttl": True}),
 ]
 
 
 @pytest.mark.parametrize(("error", "why", "more"), WRONG_TARGETS)
-def test_wrong_targets(server, name, make, error, why, more):
+def test_unsuitable_targets_are_rejected(server, name, make, error, why, more):
     make()
     more = {k: v.replace("NAME", name) if isinstance(v, str) else v for k, v in more.items()}
     schema = StructType().add("data", StringType())
@@ -71,13 +71,13 @@ def test_a_driver_without_a_connection_checks_nothing(name, caplog):
         gone = server.url
     settings = read_options({"servers": gone, "subject": f"{name}.a"}, WRITE)
     assert isinstance(batch_writer(settings, DATA, False), BatchWriter)
-    assert "the stream cannot be asked, so nothing is checked" in caplog.text
+    assert "the stream could not be looked up and is not checked" in caplog.text
 
 
 def test_a_driver_that_finds_no_leader_checks_nothing(name, caplog):
-    """In an election nobody answers; without JetStream it is the same."""
+    """During an election there is no response; the same without JetStream."""
     with Server() as server:
         settings = read_options({"servers": server.url, "subject": f"{name}.a"}, WRITE)
         assert isinstance(batch_writer(settings, DATA, False), BatchWriter)
         forget(settings)
-    assert "the stream cannot be asked, so nothing is checked: no JetStream answers" in caplog.text
+    assert "could not be looked up and is not checked: no JetStream answers" in caplog.text

@@ -21,7 +21,7 @@ def load(spark, server, schema=None, source="jetstream", **options):
     return (reader if schema is None else reader.schema(schema)).load()
 
 
-def test_rows_are_what_was_published(spark, server, js, name):
+def test_rows_match_the_published_messages(spark, server, js, name):
     make(js, name, 50, subjects=2)
     js.publish(f"{name}.h", b"\x00\xff", headers=[("A", "1"), ("B", "two"), ("A", "3")])
     ack = js.publish(f"{name}.empty", b"")
@@ -62,7 +62,7 @@ def test_a_schema_prunes_and_partitions_are_in_order(spark, server, js, name):
 
 
 def test_all_actions_on_a_frame_see_the_same_rows(spark, server, js, name):
-    """Not in 4.0, which plans a read for every action."""
+    """Except in 4.0, which plans a read for every action."""
     make(js, name, 10)
     frame = load(spark, server, stream=name)
     assert frame.count() == 10
@@ -72,7 +72,7 @@ def test_all_actions_on_a_frame_see_the_same_rows(spark, server, js, name):
     assert load(spark, server, stream=name).count() == 20
 
 
-def test_mistakes_are_told_by_name(spark, server):
+def test_errors_name_the_invalid_option(spark, server):
     with pytest.raises(PySparkException, match="did you mean startingOffsets"):
         load(spark, server, stream="S", startingOffset="1")
     with pytest.raises(PySparkException, match="option stream is missing"):
@@ -84,9 +84,7 @@ def test_mistakes_are_told_by_name(spark, server):
 
 
 @pytest.mark.parametrize("how", ["raised", "killed"])
-def test_tasks_that_fail_in_the_middle_read_the_same_rows_again(
-    spark, server, js, name, tmp_path, how
-):
+def test_retried_tasks_read_the_same_rows(spark, server, js, name, tmp_path, how):
     make(js, name, 300)
     spark.dataSource.register(FailingDataSource)
     frame = load(
@@ -112,7 +110,7 @@ def test_secrets_are_neither_in_plans_nor_in_errors(spark, name):
         with pytest.raises(PySparkException) as caught:
             frame.collect()
         url = server.url.replace("//", f"//joe:{SECRET}@")
-        with pytest.raises(PySparkException, match="a URL has credentials in it") as refused:
+        with pytest.raises(PySparkException, match="a URL contains credentials") as refused:
             spark.readStream.format("jetstream").options(servers=url, stream=name).load()
         queries = [
             spark.readStream.format("jetstream").options(servers=server.url, **more).load()

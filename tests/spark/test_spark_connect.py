@@ -1,4 +1,4 @@
-"""Spark Connect: the same source and sink, from a client that has no JVM of its own."""
+"""Spark Connect: the same source and sink, from a client without a JVM."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytest.importorskip("grpc", reason="Spark Connect needs grpcio: pip install 'pys
 
 
 def test_reads_writes_and_queries(spark, server, js, name, tmp_path):
-    """`spark` is here for its check of Java alone: a process has one kind of session."""
+    """`spark` is used only for its check of Java: a process has one type of session."""
     make(js, name, 10)
     out = js.create_stream(name=f"{name}OUT", subjects=[f"{name}OUT"])
     # SPARK_TESTING: at a port that is free, not at 15002.

@@ -1,4 +1,4 @@
-"""Settings of a session, and what is asked in SQL."""
+"""Settings of a session, and queries in SQL."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PUSHDOWN = {"pushdown": "true"} if compat.PUSHDOWN else {}
 
 @pytest.fixture
 def setting(spark):
-    """Sets a configuration for one test."""
+    """Return a function that changes a setting for one test."""
     before = {}
 
     def set_one(name, value):
@@ -42,7 +42,7 @@ def test_timestamps_are_moments_in_every_session(spark, server, js, name, settin
         assert frame.selectExpr("unix_micros(timestamp)").first()[0] == stored
 
 
-def test_a_time_is_pushed_down_as_the_moment_that_it_is(spark, server, js, name, setting):
+def test_a_time_is_pushed_down_in_utc(spark, server, js, name, setting):
     make(js, name, 3)
     setting("spark.sql.session.timeZone", "Asia/Kolkata")
     setting("spark.sql.python.filterPushdown.enabled", "true")
@@ -53,8 +53,8 @@ def test_a_time_is_pushed_down_as_the_moment_that_it_is(spark, server, js, name,
         assert (2 in [row.sequence for row in narrow.collect()]) == found
 
 
-def test_a_view_by_sql(spark, server, js, name):
-    """It stays as it was when it was first used, but in 4.0: see test_source.py."""
+def test_a_temporary_view_in_sql(spark, server, js, name):
+    """Its rows are fixed at its first use, except in 4.0: see test_source.py."""
     make(js, name, 10)
     where = f"OPTIONS (servers '{server.url}', stream '{name}', password '{SECRET}', user 'u')"
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} USING jetstream {where}")
@@ -67,7 +67,7 @@ def test_a_view_by_sql(spark, server, js, name):
     spark.catalog.dropTempView(name)
 
 
-def test_columns_that_cannot_be_are_refused_before_tasks_run(spark, server, js, name):
+def test_invalid_columns_are_rejected_before_tasks_run(spark, server, js, name):
     make(js, name, 1)
     for schema, text in (
         ("headers MAP<STRING, ARRAY<STRING>> NOT NULL", "headers is NOT NULL, but may be null"),

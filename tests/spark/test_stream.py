@@ -76,7 +76,7 @@ def test_available_now_with_limits_two_streams_and_lag(spark, server, js, name, 
     assert [len(rows) for rows in query.batches.values()] == ([20, 20] if LIMITED else [40])
     expected = [(name, i) for i in range(1, 31)] + [(other, i) for i in range(1, 11)]
     assert sorted(query.rows) == expected
-    if LIMITED:  # nor does it ask for the lag
+    if LIMITED:  # nor does it request the lag
         progress = done.recentProgress[0].sources[0]
         latest = json.loads(progress.latestOffset)["streams"]
         assert {each: latest[each]["next"] for each in latest} == {name: 31, other: 11}
@@ -90,7 +90,7 @@ def test_available_now_with_limits_two_streams_and_lag(spark, server, js, name, 
 
 
 def test_available_now_and_once(spark, server, js, name, tmp_path):
-    """On every version; what follows the first run is read by a reader that knows nothing of it."""
+    """On every version; a second run uses a new reader."""
     make(js, name, 10)
     options = {"startingOffsets": "earliest", "maxMessagesPerTrigger": "6"}
     query = Query(spark, server, tmp_path, stream=name, **options)
@@ -101,13 +101,13 @@ def test_available_now_and_once(spark, server, js, name, tmp_path):
     assert list(query.batches.values()) == [list(range(11, 20))]  # as one batch, whatever the limit
 
 
-def test_a_first_batch_that_fails_loses_nothing_with_latest(spark, server, js, name, tmp_path):
+def test_a_failed_first_batch_with_latest_loses_no_messages(spark, server, js, name, tmp_path):
     make(js, name, 5)
     query = Query(spark, server, tmp_path, stream=name)  # latest
     query.fails = True
     with pytest.raises(StreamingQueryException, match="a batch that fails"):
         query.start().awaitTermination()
-    fill(js, name, 7)  # latest is behind these now
+    fill(js, name, 7)  # latest is after these now
     query.fails = False
     found = []
     for _ in range(2):  # before 4.2 one run is one batch, and the first one is the one that failed
@@ -116,7 +116,7 @@ def test_a_first_batch_that_fails_loses_nothing_with_latest(spark, server, js, n
     assert found == list(range(6, 13))
 
 
-def test_workers_that_are_killed_in_a_micro_batch(spark, server, js, name, tmp_path):
+def test_workers_are_killed_during_a_micro_batch(spark, server, js, name, tmp_path):
     make(js, name, 300)
     spark.dataSource.register(FailingDataSource)
     query = Query(
@@ -149,7 +149,7 @@ def test_lost_messages_fail_the_query_or_not(spark, server, js, name, tmp_path):
     assert query.rows == list(range(16, 21))
 
 
-def test_a_work_queue_is_consumed_to_the_last_message(spark, server, js, name, tmp_path):
+def test_a_work_queue_is_consumed_completely(spark, server, js, name, tmp_path):
     """Trap: AvailableNow never commits its last batch. Before 4.2 that is its only one."""
     make(js, name, 25, retention="workqueue")
     js.create_consumer(name, durable_name="worker")
@@ -171,7 +171,7 @@ def test_a_work_queue_is_consumed_to_the_last_message(spark, server, js, name, t
     assert js.stream(name).cached_info.state.messages == (0 if LIMITED else 25)
 
 
-def test_an_idle_query_leaves_the_server_alone_and_wakes_up(spark, server, js, name, tmp_path):
+def test_an_idle_query_rarely_polls_and_resumes(spark, server, js, name, tmp_path):
     make(js, name, 3)
     query = Query(spark, server, tmp_path, stream=name, startingOffsets="earliest")
     running = query.start()
@@ -188,8 +188,8 @@ def test_an_idle_query_leaves_the_server_alone_and_wakes_up(spark, server, js, n
 
 
 @pytest.mark.skipif(not LIMITED, reason="many micro-batches need a limit: PySpark 4.2")
-def test_a_driver_that_is_killed_and_started_again(spark, server, js, name, tmp_path):
-    """Every message is in the files once: Spark's files are exactly once, and so are our reads."""
+def test_a_killed_driver_is_restarted(spark, server, js, name, tmp_path):
+    """Every message is in the files once: the file sink and the reads are exactly once."""
     make(js, name, 4000)
     options = {
         "servers": server.url,

@@ -1,8 +1,8 @@
 """Watches the memory of Spark's Python processes while rows pass through them.
 
-A sample is what each process has in memory, and how many messages the server had taken and sent
-until then. So a quarter is one of the messages, not of the time: starting and planning, and what
-else the machine does, make no difference.
+A sample contains the memory of a process, and the number of messages that the server had received
+and sent by then. So a quarter of the samples is a quarter of the messages, not of the time:
+starting, planning and the load of the machine make no difference.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MEGABYTE = 1024 * 1024
 INTERVAL = 0.25
-Sample = tuple[int, str, float]  # messages, what the process is for, megabytes
+Sample = tuple[int, str, float]  # messages, the module of the process, megabytes
 
 
 class Watch:
@@ -50,7 +50,7 @@ class Watch:
             self.samples += [(messages, kind, size) for kind, size in python_processes()]
 
     def check(self, *kinds: str, margin: float, most: float) -> dict[str, tuple[float, float]]:
-        """The peaks of each kind, which must be among those that were seen: see `peaks`."""
+        """Check the peaks of all kinds of processes, including these; return them: see `peaks`."""
         found = peaks(self.samples)
         assert set(kinds) <= set(found), found
         for kind, (early, late) in found.items():
@@ -60,7 +60,7 @@ class Watch:
 
 
 def peaks(samples: list[Sample]) -> dict[str, tuple[float, float]]:
-    """Megabytes of the largest process of each kind: in the first quarter, in the second half."""
+    """Return the megabytes of the largest process of each kind: first quarter, second half."""
     first, last = samples[0][0], samples[-1][0]
     quarter, half = first + (last - first) // 4, first + (last - first) // 2
     early = _largest(samples, lambda messages: messages <= quarter)
@@ -77,7 +77,7 @@ def _largest(samples: list[Sample], when: Callable[[int], bool]) -> dict[str, fl
 
 
 def python_processes() -> list[tuple[str, float]]:
-    """Of this session: the module that each of them runs, and its megabytes."""
+    """Return the module and the megabytes of each process of this session."""
     parents: dict[int, int] = {}
     names: dict[int, str] = {}
     for path in Path("/proc").glob("[0-9]*"):
@@ -101,7 +101,7 @@ def python_processes() -> list[tuple[str, float]]:
 
 
 def _stat(path: Path) -> list[Any]:
-    """Its fields behind the name, which may have anything in it: state, parent, ..."""
+    """Return the fields after the name, which may contain anything: state, parent, ..."""
     return (path / "stat").read_text().rpartition(")")[2].split()
 
 

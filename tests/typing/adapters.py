@@ -1,6 +1,6 @@
-"""What type checkers know of `connect` and of clients, on every adapter.
+"""The types of `connect` and of clients, on every adapter.
 
-Checked, never run: an `assert_type` that is wrong and a mistake that is not found are errors alike.
+Checked, never run: a wrong `assert_type` is an error, and so is a mistake that is not found.
 """
 
 from __future__ import annotations

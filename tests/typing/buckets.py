@@ -1,6 +1,6 @@
-"""What type checkers know of the key-value store, with and without await.
+"""The types of the key-value store, with and without await.
 
-Checked, never run: an `assert_type` that is wrong and a mistake that is not found are errors alike.
+Checked, never run: a wrong `assert_type` is an error, and so is a mistake that is not found.
 """
 
 from __future__ import annotations
@@ -40,6 +40,11 @@ async def asynchronous(js: jetstream.JetStream) -> None:
     assert_type(await bucket.history("a"), list[kv.KeyValueEntry])
     assert_type(await bucket.keys(["a.*", "b"]), list[str])
     assert_type(await bucket.info(), kv.KeyValueConfig)
+    coded = bucket.with_codecs(keys=[kv.PathCodec(), kv.Base64Codec()], values=kv.Base64Codec())
+    assert_type(coded, kv.KeyValue)
+    assert_type(
+        bucket.with_codecs(values=[kv.AesGcmCodec(b"", b""), kv.Base64Codec()]), kv.KeyValue
+    )
     status = await bucket.status()
     assert_type((status.values, status.bytes, status.ttl), tuple[int, int, float])
     assert_type(status.config, kv.KeyValueConfig)
@@ -67,6 +72,7 @@ def synchronous(js: js_blocking.JetStream) -> None:
     assert_type(bucket.put("a", b""), int)
     assert_type(bucket.create("a", b"", ttl=60), int)
     assert_type(bucket.keys(), list[str])
+    assert_type(bucket.with_codecs(keys=kv.PathCodec(), values=None), blocking_kv.KeyValue)
     assert_type(bucket.status(), kv.KeyValueStatus)
     with bucket.list_keys() as lister:
         for key in lister:

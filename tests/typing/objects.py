@@ -1,6 +1,6 @@
-"""What type checkers know of the object store, with and without await.
+"""The types of the object store, with and without await.
 
-Checked, never run: an `assert_type` that is wrong and a mistake that is not found are errors alike.
+Checked, never run: a wrong `assert_type` is an error, and so is a mistake that is not found.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What type checkers know of JetStream, with and without async and await.
+"""The types of JetStream, with and without async and await.
 
-Checked, never run: an `assert_type` that is wrong is an error.
+Checked, never run: a wrong `assert_type` is an error.
 """
 
 from __future__ import annotations

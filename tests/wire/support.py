@@ -1,4 +1,4 @@
-"""What the tests of the wire share: reading a stream in pieces, and the transcripts."""
+"""Helpers for the tests of the wire: reading a stream in pieces, and the transcripts."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def pieces(data: bytes, cuts: Iterable[int]) -> list[bytes]:
 
 
 class Stream(NamedTuple):
-    """What one side of one connection of a transcript sent."""
+    """The bytes that one side of one connection of a transcript sent."""
 
     name: str
     peer: str

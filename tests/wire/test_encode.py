@@ -69,7 +69,7 @@ TABLE = [
 
 @pytest.mark.rule("ENC-1", "ENC-2", "ENC-3", "ENC-4", "WIRE-18")
 @pytest.mark.parametrize(("encoded", "wire", "frame"), TABLE)
-def test_what_is_encoded_is_what_is_read_back(encoded, wire, frame):
+def test_encoded_values_are_parsed_back(encoded, wire, frame):
     assert encoded == wire
     assert read_all(encoded, peer="client") == [frame]
 
@@ -83,7 +83,7 @@ def test_connect_is_json_without_a_space():
 
 
 @pytest.mark.rule("ENC-3")
-def test_fields_that_were_checked_before_give_the_same_bytes():
+def test_cached_fields_produce_the_same_bytes():
     slow = encode.pub("a", b"p", reply="r", headers={"A": "b"})
     assert encode.pub_checked(b"a", b"p", b"r", encode.header_block({"A": "b"})) == slow
     assert encode.pub_checked(b"a", b"p", b"", None) == encode.pub("a", b"p")
@@ -130,7 +130,7 @@ def test_fields_that_were_checked_before_give_the_same_bytes():
         ),
     ],
 )
-def test_what_cannot_be_sent_is_refused(call, problem):
+def test_values_that_cannot_be_sent_are_rejected(call, problem):
     with pytest.raises(LocalError) as error:
         call()
     assert str(error.value) == problem

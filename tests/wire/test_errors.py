@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import pickle
 
 import pytest
 
@@ -101,7 +102,7 @@ def test_a_local_error_names_its_rule(error, message, rule):
 
 
 @pytest.mark.rule("D-WIRE-17")
-def test_a_protocol_error_tells_what_and_where():
+def test_a_protocol_error_names_the_problem_and_its_offset():
     error = ProtocolError("unknown operation", 174, b"FOO bar\r")
     assert str(error) == r"unknown operation at byte 174: b'FOO bar\r'"
     assert (error.reason, error.offset, error.excerpt) == ("unknown operation", 174, b"FOO bar\r")
@@ -140,15 +141,22 @@ def test_a_protocol_error_tells_what_and_where():
         ),
     ],
 )
-def test_an_error_says_what_happened_with_the_values(error, message, attributes):
+def test_an_error_contains_the_problem_and_the_values(error, message, attributes):
     assert str(error) == message
     assert {name: getattr(error, name) for name in attributes} == attributes
 
 
-def test_a_failed_connect_tells_of_every_server():
+def test_a_failed_connect_lists_every_server():
     tried = [("nats://a:4222", OSError("refused")), ("nats://b:4222", TimeoutError("too slow"))]
     error = errors.ConnectFailed(tried)
     assert str(error) == (
         "no server could be reached: nats://a:4222: refused; nats://b:4222: too slow"
     )
     assert error.errors == tried
+
+
+@pytest.mark.rule("D-CALLOUT-5")
+def test_a_rejected_user_has_a_reason():
+    for error in (first := errors.UserRejected("left"), pickle.loads(pickle.dumps(first))):
+        assert (str(error), error.reason) == ("user rejected: left", "left")
+        assert isinstance(error, errors.RemoteError)

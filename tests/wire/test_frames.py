@@ -8,7 +8,7 @@ BLOCK = b"NATS/1.0 408 Request Timeout\r\nNats-Pending-Messages: 3\r\n\r\n"
 
 
 @pytest.mark.parametrize("kind", ["msg", "pub"])
-def test_a_message_decodes_what_it_is_asked_for(kind):
+def test_a_message_is_decoded_on_access(kind):
     fields = (b"r.x", b"data", BLOCK)
     message = Msg(b"t.\xc3\xa9", 7, *fields) if kind == "msg" else Pub(b"t.\xc3\xa9", *fields)
     assert (message.subject, message.raw_subject) == ("t.é", b"t.\xc3\xa9")
@@ -116,7 +116,7 @@ DEFAULT = {str: "", int: 0, bool: False, list: []}
 
 @pytest.mark.rule("WIRE-10")
 @pytest.mark.parametrize(("name", "value"), FULL.items())
-def test_info_gives_each_field_or_its_default(name, value):
+def test_info_returns_each_field_or_its_default(name, value):
     default = DEFAULT[type(value)]
     assert getattr(Info(FULL), name) == value
     assert getattr(Info({}), name) == default
@@ -132,9 +132,16 @@ def test_urls_that_are_no_text_are_left_out(name):
 
 
 @pytest.mark.rule("WIRE-10")
-def test_info_keeps_what_it_does_not_know():
+def test_info_keeps_unknown_fields():
     assert Info({"xkey": "X1", "port": "no number"}).fields == {"xkey": "X1", "port": "no number"}
 
 
 def test_every_field_of_info_is_in_the_table():
     assert set(Info.__slots__) == {*FULL, "fields"}
+
+
+@pytest.mark.rule("D-HINT-1")
+@pytest.mark.parametrize("name", ["respond", "header"])
+def test_names_of_other_clients(name):
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'; "):
+        getattr(Msg(b"a", 1), name)

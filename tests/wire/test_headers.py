@@ -138,7 +138,7 @@ def test_the_error_shows_64_bytes_of_a_long_block():
 
 @pytest.mark.rule("HDR-7")
 @given(st.binary())
-def test_whatever_comes_is_a_block_or_a_header_error(block):
+def test_any_input_is_a_block_or_a_header_error(block):
     code, description = read_status(block)
     assert 0 <= code <= 999
     assert isinstance(description, str)
@@ -215,7 +215,7 @@ def test_a_refused_change_changes_nothing(change):
     ],
     ids=["dict", "tuples", "pairs", "iterator", "Headers"],
 )
-def test_headers_are_made_from_what_is_at_hand(items):
+def test_headers_accept_mappings_and_pairs(items):
     assert Headers(items).encode() == START + b"A: 1\r\nA: 2\r\nB: 3\r\n\r\n"
 
 
@@ -245,7 +245,7 @@ def test_no_headers_are_an_empty_block():
     ],
     ids=ascii,
 )
-def test_what_a_block_cannot_carry_is_refused(name, value, problem):
+def test_invalid_names_and_values_are_rejected(name, value, problem):
     with pytest.raises(InvalidHeader) as error:
         check_header(name, value)
     assert str(error.value) == problem
@@ -254,7 +254,7 @@ def test_what_a_block_cannot_carry_is_refused(name, value, problem):
 
 @pytest.mark.rule("HDR-9")
 @pytest.mark.parametrize("items", [5, [("A",)], [("A", "1", "2")], [5]])
-def test_what_is_neither_a_mapping_nor_pairs_is_refused(items):
+def test_other_types_than_mappings_and_pairs_are_rejected(items):
     with pytest.raises(InvalidHeader) as error:
         Headers(items)
     assert str(error.value) == f"headers are neither a mapping nor pairs: {items!r} (HDR-9)"

@@ -1,4 +1,4 @@
-"""Linear time, counted and not clocked: twice the input is at most 2.2 times the work.
+"""Linear time, counted instead of measured: twice the input is at most 2.2 times the work.
 
 Two counts, because either alone would be blind to half of it:
 
@@ -61,9 +61,9 @@ class TouchedPieces(_Pieces):
 
 
 def instructions(runs) -> list[int]:
-    """How many instructions of the parser's module each of these calls runs.
+    """Return how many instructions of the parser's module each of these calls runs.
 
-    The first is there to be ignored: Python 3.13 does not count a function's first call.
+    Ignore the first result: Python 3.13 does not count a function's first call.
     """
     count = 0
 
@@ -115,7 +115,7 @@ CHUNKS = {"one feed": 1 << 30, "byte by byte": 1, "7 bytes": 7, "4,097 bytes": 4
 
 
 def reader(data: bytes, size: int, pieces: type[_Pieces] = _Pieces, kind: type[bytes] = bytes):
-    """A call that reads the data in chunks of this size, on a parser of its own."""
+    """Return a call that reads the data in chunks of this size, on a new parser."""
     chunks = [kind(data[i : i + size]) for i in range(0, len(data), size)]
     reading = Parser()
     reading._kept = pieces()

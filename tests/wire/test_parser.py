@@ -1,10 +1,12 @@
-"""The grammar, what is garbage, and that neither depends on how the stream is cut.
+"""The grammar, invalid input, and their independence of how the stream is split.
 
 Every row runs whole, byte by byte, and on a parser that has seen its numbers before: the first and
 the last may take the hot loop, the second never does.
 """
 
 from __future__ import annotations
+
+import random
 
 import pytest
 from hypothesis import example, given, settings
@@ -205,7 +207,7 @@ def test_a_payload_ends_with_crlf(wire, offset, crlf):
 
 
 @pytest.mark.rule("D-WIRE-17")
-def test_garbage_tells_where_and_is_for_good():
+def test_invalid_input_is_located_and_final():
     parser = Parser()
     assert parser.feed(b"PING\r\nMSG a 1 2\r") == [Ping()]
     with pytest.raises(ProtocolError) as first:
@@ -232,7 +234,7 @@ def test_garbage_tells_where_and_is_for_good():
         ("client", b"PING ", MAX_LINE),
     ],
 )
-def test_a_line_that_is_too_long_is_garbage_before_its_end_comes(peer, start, limit):
+def test_a_line_that_is_too_long_fails_before_its_end_arrives(peer, start, limit):
     line = start + b" " * (limit - len(start))
     error = Result([Ping()], ("control line is too long", 6, (line + b" ")[:64]))
     halves = [b"PING\r\n" + line[:100], line[100:]]
@@ -246,7 +248,7 @@ def test_a_line_that_is_too_long_is_garbage_before_its_end_comes(peer, start, li
 
 @pytest.mark.rule("D-WIRE-16")
 @pytest.mark.parametrize(("peer", "wire", "frames"), VALID)
-def test_the_size_of_a_message_is_what_it_took_on_the_wire(peer, wire, frames):
+def test_the_size_of_a_message_is_its_size_on_the_wire(peer, wire, frames):
     if len(frames) == 1 and isinstance(frames[0], Msg):
         assert [result.frames[0].size for result in three_ways(peer, wire)] == [len(wire)] * 3
         for cut in range(1, len(wire)):
@@ -319,6 +321,22 @@ def test_max_payload(own, first, wire, limit):
             assert error == (None if limit is None else (reason, len(start), line))
 
 
+@pytest.mark.rule("WIRE-8", "WIRE-9")
+@pytest.mark.parametrize("seed", range(20))
+def test_lines_that_repeat_are_read_as_if_each_was_the_first(seed):
+    dice = random.Random(seed)
+    lines = [b"MSG a 1 %d", b"MSG b 1 %d", b"MSG a 2 %d", b"MSG a 1 r %d", b"HMSG a 1 2 %d"]
+    wire = []
+    for _ in range(60):
+        size = dice.choice((2, 3))
+        wire.append(dice.choice(lines) % size + b"\r\n" + b"x" * size + b"\r\n")
+    wire[dice.randrange(60)] = b"MSG a 1 2\r\nxxx\r\n"  # the payload does not end where it should
+    alone = read(wire, Parser())
+    together = read([b"".join(wire)], Parser())
+    assert (together.frames, together.error) == (alone.frames, alone.error)
+    assert together.error is not None
+
+
 @pytest.mark.rule("WIRE-13")
 def test_a_client_takes_answers_above_the_max_payload_of_info():
     parser = Parser(max_payload=10, follow_info=False)
@@ -329,7 +347,7 @@ def test_a_client_takes_answers_above_the_max_payload_of_info():
 
 
 @pytest.mark.rule("WIRE-13")
-def test_an_absurd_size_is_refused_before_a_byte_of_it_comes():
+def test_an_absurd_size_is_rejected_before_the_payload_arrives():
     assert read([b"MSG a 1 67108864\r\n"], Parser()).error is None
     error = read([b"MSG a 1 67108865\r\n"], Parser()).error
     assert error == ("size 67108865 is above max_payload 67108864", 0, b"MSG a 1 67108865\r")
@@ -349,7 +367,7 @@ def test_reads_above_64_kib_hold_long_lines_and_tabs_and_much_else():
 
 
 @pytest.mark.rule("D-WIRE-16")
-def test_what_the_parser_remembers_is_bounded():
+def test_the_caches_of_the_parser_are_bounded():
     parser = Parser()
     for i in range(10_000):
         assert len(parser.feed(b"MSG a %d %d\r\n%s\r\n" % (i, i % 5000, b"." * (i % 5000)))) == 1

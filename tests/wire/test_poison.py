@@ -1,4 +1,4 @@
-"""Odd messages of other publishers: ordinary frames, whatever is in them.
+"""Malformed messages of other publishers are ordinary frames, whatever they contain.
 
 The server forwards all of these (transcripts 05, 06 and 07 have most of them). A reader of the
 subject gets text, a reader of the headers gets HeaderError, and the messages around are unharmed.
@@ -118,7 +118,7 @@ def test_an_odd_message_is_an_ordinary_frame(poison):
 
 @pytest.mark.rule("HDR-7")
 @pytest.mark.parametrize("poison", POISON, ids=lambda poison: poison.name)
-def test_only_who_asks_for_odd_headers_gets_the_error(poison):
+def test_malformed_headers_fail_only_on_access(poison):
     (odd,) = read_all(on_the_wire(poison))
     if poison.block is None:
         assert odd.headers is None
@@ -139,7 +139,7 @@ def items_or_none(message: Msg) -> list[tuple[str, str]] | None:
 
 @pytest.mark.rule("WIRE-15", "HDR-7")
 def test_the_odd_messages_of_the_transcripts():
-    """What transcripts 05, 06 and 07 hold arrives as it was sent, and nothing is lost."""
+    """The messages of transcripts 05, 06 and 07 arrive as they were sent, and none is lost."""
     found = {
         stream.name: [frame for frame in read_all(stream.data) if isinstance(frame, Msg)]
         for stream in streams()

@@ -59,7 +59,7 @@ def test_no_transcript_is_missing():
 
 
 @pytest.mark.rule("D-WIRE-17")
-def test_only_those_that_are_about_garbage_end_in_it():
+def test_only_transcripts_of_invalid_input_end_with_it():
     reasons = {s.name: result.error[0] for s, result in WHOLE.items() if result.error is not None}
     assert reasons == GARBAGE
 
@@ -119,7 +119,7 @@ def encoded(frame) -> bytes:
 
 
 def reencoded(data: bytes) -> bytes | None:
-    """What our encoder makes of what a client wrote; None if it refuses or there is no frame."""
+    """Return a client's frames as our encoder writes them; None if they are invalid."""
     try:
         return b"".join(map(encoded, read_all(data, peer="client")))
     except (LocalError, HeaderError, ProtocolError):
@@ -149,7 +149,7 @@ NOT_OURS = {  # transcript: writes that our encoder makes otherwise or not at al
 
 
 @pytest.mark.rule("ENC-1", "ENC-2", "ENC-3", "ENC-4")
-def test_encoding_gives_the_bytes_that_were_read():
+def test_encoding_returns_the_bytes_that_were_read():
     same, others = 0, {}
     for path in transcripts():
         for data in [data for _, direction, data in writes(path) if direction == ">"]:

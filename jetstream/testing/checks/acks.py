@@ -42,11 +42,11 @@ async def check_metadata(ctx: Context) -> None:
     _, consumer = await new_consumer(ctx, 3)
     batch = await consumer.fetch(2, no_wait=True)
     for n, msg in enumerate(batch, 1):
-        told = msg.metadata
-        assert (told.stream, told.consumer, told.domain) == (name_of(ctx), "c", "")
-        assert (told.stream_seq, told.consumer_seq, told.delivered) == (n, n, 1)
-        assert told.pending == 3 - n
-        assert before - 10**9 < told.timestamp_ns < time.time_ns() + 10**9
+        place = msg.metadata
+        assert (place.stream, place.consumer, place.domain) == (name_of(ctx), "c", "")
+        assert (place.stream_seq, place.consumer_seq, place.delivered) == (n, n, 1)
+        assert place.pending == 3 - n
+        assert before - 10**9 < place.timestamp_ns < time.time_ns() + 10**9
 
 
 @check()
@@ -73,7 +73,7 @@ async def check_no_ack(ctx: Context) -> None:
 
 @check()
 async def check_ack_sync(ctx: Context) -> None:
-    """ack_sync returns when the server has it."""
+    """ack_sync returns when the server has received the acknowledgment."""
     _, consumer = await new_consumer(ctx, 2)
     for n, msg in enumerate(await consumer.fetch(2, no_wait=True), 1):
         await msg.ack_sync()
@@ -82,7 +82,7 @@ async def check_ack_sync(ctx: Context) -> None:
 
 @check()
 async def check_ack_sync_without_a_consumer(ctx: Context) -> None:
-    """If the consumer is gone, ack_sync says so; if the server is silent, it times out."""
+    """ack_sync raises NoResponders if the consumer is gone, and times out without a response."""
     server = ctx.own_server(jetstream="enabled")
     js = await open_js(ctx, server)
     stream = await new_stream(ctx, js)
@@ -133,7 +133,7 @@ async def check_ack_none(ctx: Context) -> None:
 
 @check()
 async def check_nak(ctx: Context) -> None:
-    """A message that is nak'ed is delivered again at once."""
+    """A nak'd message is redelivered at once."""
     _, consumer = await new_consumer(ctx, 1)
     await (await _one(consumer)).nak()
     again = await _one(consumer)
@@ -142,7 +142,7 @@ async def check_nak(ctx: Context) -> None:
 
 @check()
 async def check_nak_with_delay(ctx: Context) -> None:
-    """Or after a delay, and not before."""
+    """A message that is nak'd with a delay is redelivered after it, and not before."""
     _, consumer = await new_consumer(ctx, 1)
     begin = time.monotonic()
     await (await _one(consumer)).nak(delay=0.3)
@@ -273,9 +273,9 @@ async def check_acks_of_the_second_form(ctx: Context) -> None:
     _, consumer = await _v2(ctx)
     batch = await consumer.fetch(3, no_wait=True)
     assert len(batch[0].reply.split(".")) >= 11, batch[0].reply
-    told = batch[1].metadata
-    assert (told.stream, told.consumer, told.domain) == (name_of(ctx), "c", "")
-    assert (told.stream_seq, told.consumer_seq, told.delivered, told.pending) == (2, 2, 1, 1)
+    place = batch[1].metadata
+    assert (place.stream, place.consumer, place.domain) == (name_of(ctx), "c", "")
+    assert (place.stream_seq, place.consumer_seq, place.delivered, place.pending) == (2, 2, 1, 1)
     for msg in batch:
         await msg.ack_sync()
     info = await consumer.info()

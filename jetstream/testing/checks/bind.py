@@ -1,4 +1,4 @@
-"""subscribe(): finding a consumer, binding to it, creating it, and who deletes it in the end."""
+"""subscribe(): finding a consumer, binding to it, creating it and deleting it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def check_bind_twice(ctx: Context) -> None:
 
 @check()
 async def check_bind_without_the_queue(ctx: Context) -> None:
-    """A consumer of a queue group wants its members to say so."""
+    """A consumer with a queue group requires subscribers to name it."""
     js, subject = await filled_stream(ctx)
     async with await js.subscribe(subject, durable="c", queue="q"):
         with raises(QueueRequired) as caught:
@@ -67,7 +67,7 @@ async def check_bind_without_the_queue(ctx: Context) -> None:
 
 @check()
 async def check_bind_to_another_queue(ctx: Context) -> None:
-    """Members of one queue group are not members of another."""
+    """A subscriber must name the queue group of the consumer."""
     js, subject = await filled_stream(ctx)
     async with await js.subscribe(subject, durable="c", queue="q"):
         with raises(QueueMismatch) as caught:
@@ -76,8 +76,8 @@ async def check_bind_to_another_queue(ctx: Context) -> None:
 
 
 @check()
-async def check_bind_a_queue_to_none(ctx: Context) -> None:
-    """A consumer for one subscriber takes no queue group."""
+async def check_bind_a_queue_to_a_consumer_without_one(ctx: Context) -> None:
+    """A consumer without a queue group rejects one."""
     js, subject = await filled_stream(ctx)
     async with await js.subscribe(subject, durable="c"):
         with raises(QueueNotServed):
@@ -86,7 +86,7 @@ async def check_bind_a_queue_to_none(ctx: Context) -> None:
 
 @check()
 async def check_bind_to_another_subject(ctx: Context) -> None:
-    """The filter of the consumer is the subject that was asked for."""
+    """The filter of the consumer must be the requested subject."""
     js, subject = await filled_stream(ctx)
     stream = name_of(ctx)
     async with await js.subscribe(subject, durable="c"):
@@ -101,7 +101,7 @@ async def check_bind_to_another_subject(ctx: Context) -> None:
 
 @check(since=(2, 10))
 async def check_bind_to_other_filters(ctx: Context) -> None:
-    """The filters of the consumer are those that were asked for, in any order."""
+    """The filters of the consumer must be the requested ones, in any order."""
     js, _ = await filled_stream(ctx)
     filters = [f"{ctx.subject}.{token}" for token in "abc"]
     asked: dict[str, Any] = {"stream": name_of(ctx), "durable": "c"}
@@ -119,7 +119,7 @@ async def check_bind_to_other_filters(ctx: Context) -> None:
 
 @check()
 async def check_bind_push_to_pull(ctx: Context) -> None:
-    """A pull consumer pushes nothing."""
+    """A pull consumer cannot be used for a push subscription."""
     js, subject = await filled_stream(ctx)
     await js.create_consumer(name_of(ctx), durable_name="c")
     with raises(PushOfPullConsumer):
@@ -138,7 +138,7 @@ async def check_bind_pull_to_push(ctx: Context) -> None:
 
 @check()
 async def check_bind_to_another_configuration(ctx: Context) -> None:
-    """A field that was asked for and is another: the error names it, and nothing is changed."""
+    """If a requested field differs, the error names it, and nothing is changed."""
     js, subject = await filled_stream(ctx)
     async with await js.subscribe(subject, durable="c", max_deliver=5, description="d"):
         pass
@@ -172,7 +172,7 @@ async def check_bind_to_another_configuration(ctx: Context) -> None:
 
 @check()
 async def check_bind_to_the_same_configuration(ctx: Context) -> None:
-    """Whatever the server makes of a configuration, it fits the one that it was made from."""
+    """However the server adjusts a configuration, it matches the original one."""
     js, subject = await filled_stream(ctx)
     configs: list[dict[str, Any]] = [
         {},
@@ -210,7 +210,7 @@ async def check_bind_with_metadata(ctx: Context) -> None:
 
 @check()
 async def check_bind_flow_control_with_queue(ctx: Context) -> None:
-    """Flow control and queue groups exclude each other: asked for, and found."""
+    """Flow control excludes queue groups, whether it is requested or found."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     await new_stream(ctx, js)
@@ -228,7 +228,7 @@ async def check_bind_flow_control_with_queue(ctx: Context) -> None:
 
 @check()
 async def check_bind_heartbeat_with_queue(ctx: Context) -> None:
-    """Heartbeats and queue groups exclude each other: asked for, and found."""
+    """Heartbeats exclude queue groups, whether they are requested or found."""
     js, subject = await filled_stream(ctx)
     with raises(HeartbeatWithQueue):
         await js.subscribe(subject, queue="q", idle_heartbeat=1.0)
@@ -241,7 +241,7 @@ async def check_bind_heartbeat_with_queue(ctx: Context) -> None:
 
 @check()
 async def check_bind_to_nothing(ctx: Context) -> None:
-    """With bind nothing is created."""
+    """With bind no consumer is created."""
     js, subject = await filled_stream(ctx)
     with raises(ConsumerNotFound):
         await js.subscribe(subject, durable="c", bind=True)

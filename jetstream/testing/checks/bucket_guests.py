@@ -36,7 +36,7 @@ _NATS_PY: dict[str, Any] = {**_NATS_JS, "deny_delete": True, "allow_msg_ttl": Tr
 
 
 async def _bucket_of(js: JetStream, bucket: str, config: dict[str, Any]) -> None:
-    """As another client makes it; and it is created, updated, and refused."""
+    """Create a bucket as another client does; then open it, update it, and reject a mismatch."""
     await js.create_stream(name="KV_" + bucket, subjects=[f"$KV.{bucket}.>"], **config)
     await js.create_key_value(bucket=bucket)
     kv = await js.create_key_value(bucket=bucket, history=1, storage="memory", ttl=0)
@@ -55,7 +55,7 @@ async def _bucket_of(js: JetStream, bucket: str, config: dict[str, Any]) -> None
 
 @check()
 async def check_kv_bucket_of_nats_js(ctx: Context) -> None:
-    """A bucket without deny_delete is one, and can be updated."""
+    """A bucket without deny_delete is accepted and can be updated."""
     await _bucket_of(await open_js(ctx), name_of(ctx), _NATS_JS)
 
 
@@ -72,7 +72,7 @@ async def check_kv_bucket_of_nats_py(ctx: Context) -> None:
 
 
 async def _write_link(js: JetStream, store: ObjectStore, name: str, to: str) -> None:
-    """As nats.js writes it: without nuid, size and chunks."""
+    """Write a link like nats.js does: without nuid, size and chunks."""
     link = {"bucket": store.bucket, "name": to}
     info = {"name": name, "bucket": store.bucket, "options": {"link": link}}
     subject = f"$O.{store.bucket}.M." + base64.urlsafe_b64encode(name.encode()).decode()
@@ -113,7 +113,7 @@ async def check_object_links_of_nats_js(ctx: Context) -> None:
 
 @check()
 async def check_objects_where_messages_are_small(ctx: Context) -> None:
-    """The default size of chunks is one that the server takes; one that is given is refused."""
+    """The default chunk size fits the server; a given size that is too large is rejected."""
     js = await open_js(ctx, ctx.shared_server(**JETSTREAM, max_payload=8192))
     store = await js.create_object_store(bucket=name_of(ctx), storage="memory")
     data = sample(100_000)
@@ -125,7 +125,7 @@ async def check_objects_where_messages_are_small(ctx: Context) -> None:
 
 
 @check(slow=True)
-async def check_buckets_that_are_gone(ctx: Context) -> None:
+async def check_deleted_buckets(ctx: Context) -> None:
     """A write to a deleted bucket raises an error that names the bucket."""
     js, kv = await new_bucket(ctx)
     store = await js.create_object_store(bucket=kv.bucket, storage="memory")
@@ -167,7 +167,7 @@ async def _replace(store: ObjectStore, names: list[str], stop: list[bool]) -> No
 
 @check()
 async def check_object_lists_while_others_write(ctx: Context) -> None:
-    """Objects that are there all the time are in every list, however others replace them."""
+    """Objects that always exist are in every list, even while others replace them."""
     js, store = await new_store(ctx)
     names = ["o%d" % number for number in range(10)]
     for name in names:
@@ -185,7 +185,7 @@ async def check_object_lists_while_others_write(ctx: Context) -> None:
 
 @check(slow=True)
 async def check_object_of_a_frozen_server(ctx: Context) -> None:
-    """If the server freezes amid an object, that is an error after a while; it can be read on."""
+    """If the server freezes during a read, an error is raised, and reading can continue later."""
     server = ctx.own_server(**JETSTREAM)
     js = await open_js(ctx, server)
     data = sample(12_000_000)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from jetstream.errors import ConsumerDeleted, ConsumerIsPush
 from jetstream.testing.blocking_view import jetstream_of
 from jetstream.testing.streams import (
+    counted,
     fill,
     js_server,
     name_of,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 async def _take(messages: Messages, count: int) -> list[bytes]:
-    """The payloads of the next messages, acknowledged."""
+    """Acknowledge the next messages and return their payloads."""
     taken: list[bytes] = []
     for _ in range(count):
         msg = await messages.next(WAIT)
@@ -53,7 +54,7 @@ async def check_consume(ctx: Context) -> None:
 
 @check()
 async def check_consume_by_iteration(ctx: Context) -> None:
-    """The same by `async for`, five thousand messages, each acknowledged."""
+    """`async for` delivers five thousand messages, each acknowledged."""
     _, consumer = await new_consumer(ctx, 5000)
     seen: list[bytes] = []
     async with consumer.consume() as messages:
@@ -69,7 +70,7 @@ async def check_consume_by_iteration(ctx: Context) -> None:
 
 @check()
 async def check_consume_one_by_one(ctx: Context) -> None:
-    """With max_messages=1 there is never more than one on its way."""
+    """With max_messages=1 there is never more than one message in flight."""
     _, consumer = await new_consumer(ctx, 20)
     async with consumer.consume(max_messages=1) as messages:
         for payload in numbers(20):
@@ -81,7 +82,7 @@ async def check_consume_one_by_one(ctx: Context) -> None:
 
 @check()
 async def check_consume_by_bytes(ctx: Context) -> None:
-    """With max_bytes no more than that is buffered, and all messages come."""
+    """With max_bytes at most that many bytes are buffered, and all messages arrive."""
     js, consumer = await new_consumer(ctx)
     payloads = [b"%03d" % n + b"x" * (n * 10) for n in range(100)]
     await fill(ctx, js, payloads)
@@ -94,8 +95,8 @@ async def check_consume_by_bytes(ctx: Context) -> None:
 
 
 @check()
-async def check_consume_asks_for_no_more_than_it_may(ctx: Context) -> None:
-    """Asked for and not taken: never above max_messages, by the server's own count."""
+async def check_consume_never_requests_too_much(ctx: Context) -> None:
+    """Requested and untaken messages never exceed max_messages, by the server's own count."""
     js, consumer = await new_consumer(ctx, 100)
     other = await (await open_js(ctx)).consumer(name_of(ctx), "c")
     async with consumer.consume(max_messages=10, threshold_messages=4) as messages:
@@ -105,12 +106,14 @@ async def check_consume_asks_for_no_more_than_it_may(ctx: Context) -> None:
             await msg.ack_sync()
             assert int(msg.data) == n
     await fill(ctx, js, [b"left"])
-    assert (await other.info()).num_pending == 1  # no pull is left
+    await counted(ctx, other, 1)
+    [msg] = await other.fetch(1, expires=WAIT)  # no pull was left that would have taken it
+    assert msg.metadata.delivered == 1
 
 
 @check()
 async def check_consume_refills_at_the_threshold(ctx: Context) -> None:
-    """Below the threshold, and not before, a pull asks for the missing messages."""
+    """Only below the threshold does a pull request the missing messages."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     stream = await new_stream(ctx, js)
@@ -129,8 +132,8 @@ async def check_consume_refills_at_the_threshold(ctx: Context) -> None:
 
 
 @check()
-async def check_consume_refused_locally(ctx: Context) -> None:
-    """Wrong numbers and combinations are refused before anything is sent."""
+async def check_consume_rejected_locally(ctx: Context) -> None:
+    """Invalid numbers and combinations are rejected before anything is sent."""
     client = await ctx.connect(js_server(ctx))
     stream = await new_stream(ctx, jetstream_of(client))
     consumer = await stream.create_consumer(durable_name="c")
@@ -154,7 +157,7 @@ async def check_consume_refused_locally(ctx: Context) -> None:
 
 @check()
 async def check_consume_next_times_out(ctx: Context) -> None:
-    """next(timeout) raises when nothing came, and can be called again."""
+    """next(timeout) raises if no message arrives, and can be called again."""
     js, consumer = await new_consumer(ctx)
     async with consumer.consume(max_messages=5) as messages:
         for _ in range(2):
@@ -223,7 +226,7 @@ async def check_consume_nak_on_exit(ctx: Context) -> None:
 
 @check()
 async def check_consume_more_than_was_asked_for(ctx: Context) -> None:
-    """Messages that were never asked for are kept within bounds: more are dropped and counted."""
+    """Messages that were not requested are kept within limits; more are dropped and counted."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     stream = await new_stream(ctx, js)
@@ -263,7 +266,7 @@ async def check_consume_drain(ctx: Context) -> None:
 
 @check()
 async def check_consume_stop_after(ctx: Context) -> None:
-    """stop_after gives exactly so many; the rest is left to others."""
+    """stop_after delivers exactly that many messages and leaves the rest to others."""
     _, consumer = await new_consumer(ctx, 50)
     messages = consumer.consume(max_messages=10, stop_after=25)
     seen: list[bytes] = []
@@ -288,7 +291,7 @@ async def check_consume_again(ctx: Context) -> None:
 
 @check()
 async def check_consume_twice_at_once(ctx: Context) -> None:
-    """Two consumes on one consumer share its messages: none is lost, none comes twice."""
+    """Two consumes on one consumer share its messages: none is lost or duplicated."""
     _, consumer = await new_consumer(ctx, 200)
     seen: list[bytes] = []
     async with (
@@ -366,7 +369,7 @@ async def _waiting(ctx: Context, consumer: Consumer) -> None:
 
 @check()
 async def check_consume_consumer_deleted(ctx: Context) -> None:
-    """When the consumer is deleted, that is raised: no further message will come."""
+    """When the consumer is deleted, the iteration raises an error."""
     await _deleted(ctx, "consumer")
 
 
@@ -378,7 +381,7 @@ async def check_consume_stream_deleted(ctx: Context) -> None:
 
 @check()
 async def check_consume_of_a_push_consumer(ctx: Context) -> None:
-    """A push consumer cannot be pulled from: that is raised."""
+    """Pulling from a push consumer raises an error."""
     js = await open_js(ctx)
     stream = await new_stream(ctx, js)
     consumer = await stream.create_consumer(deliver_subject=ctx.subject.replace("check", "push"))

@@ -15,7 +15,15 @@ from jetstream.errors import (
     WorkQueueConflict,
 )
 from jetstream.testing.blocking_view import jetstream_of
-from jetstream.testing.streams import fill, name_of, new_consumer, new_stream, numbers, open_js
+from jetstream.testing.streams import (
+    counted,
+    fill,
+    name_of,
+    new_consumer,
+    new_stream,
+    numbers,
+    open_js,
+)
 from jetstream.testing.suite import check
 from natsproto.errors import InvalidName, InvalidSubject, InvalidValue, LocalError
 from natsproto.testing.context import WAIT, Context, raises
@@ -49,7 +57,7 @@ async def check_consumer_create(ctx: Context) -> None:
 
 @check(since=(2, 10))
 async def check_consumer_create_twice(ctx: Context) -> None:
-    """To create the same durable again is fine; another configuration is in the way."""
+    """Creating the same durable again succeeds; another configuration is rejected."""
     _, stream = await _stream(ctx)
     await stream.create_consumer(durable_name="c")
     await stream.create_consumer(durable_name="c")
@@ -98,7 +106,7 @@ async def check_consumer_update_missing(ctx: Context) -> None:
 
 @check()
 async def check_consumer_create_or_update(ctx: Context) -> None:
-    """create_or_update_consumer works whether it is there or not."""
+    """create_or_update_consumer works whether or not the consumer exists."""
     _, stream = await _stream(ctx)
     for limit in (5, 7):
         consumer = await stream.create_or_update_consumer(durable_name="c", max_deliver=limit)
@@ -107,7 +115,7 @@ async def check_consumer_create_or_update(ctx: Context) -> None:
 
 @check(since=(2, 10))
 async def check_consumer_ephemeral(ctx: Context) -> None:
-    """Without a name it has one of its own, and goes when it is not used."""
+    """A consumer without a name gets one, and is removed when it is unused."""
     js, stream = await _stream(ctx)
     one, two = await stream.create_consumer(), await stream.create_consumer()
     assert one.name != two.name
@@ -122,7 +130,7 @@ async def check_consumer_ephemeral(ctx: Context) -> None:
 
 @check()
 async def check_consumer_filter(ctx: Context) -> None:
-    """One filter: it gets the messages of that subject alone."""
+    """A consumer with a filter gets only the messages of that subject."""
     js, stream = await _stream(ctx)
     for token in "abab":
         await fill(ctx, js, [token.encode()], token)
@@ -136,7 +144,7 @@ async def check_consumer_filter(ctx: Context) -> None:
 
 @check(since=(2, 10))
 async def check_consumer_filters(ctx: Context) -> None:
-    """Several filters, which the server repeats."""
+    """A consumer can have several filters."""
     js, stream = await _stream(ctx)
     for token in "abc":
         await fill(ctx, js, [token.encode()], token)
@@ -151,7 +159,7 @@ async def check_consumer_filters(ctx: Context) -> None:
 
 @check()
 async def check_consumer_deliver_policies(ctx: Context) -> None:
-    """Where a consumer starts: the last, the last of each subject, a sequence, a time, the next."""
+    """A consumer starts where its deliver policy says."""
     js, stream = await _stream(ctx)
     for token in "abab":
         await fill(ctx, js, [token.encode()], token)
@@ -172,7 +180,7 @@ async def check_consumer_deliver_policies(ctx: Context) -> None:
 
 @check()
 async def check_consumers_are_listed(ctx: Context) -> None:
-    """All consumers of a stream are listed, more than one answer holds."""
+    """All consumers of a stream are listed, even if one response cannot hold them."""
     js, stream = await _stream(ctx)
     names = [f"c{n:03}" for n in range(260)]
     for name in names:
@@ -185,17 +193,17 @@ async def check_consumers_are_listed(ctx: Context) -> None:
 
 @check()
 async def check_consumer_info(ctx: Context) -> None:
-    """The info is of this moment; cached_info is that of the last call."""
+    """info() asks the server; cached_info is the result of the last call."""
     js, consumer = await new_consumer(ctx)
     await fill(ctx, js, numbers(2))
     assert consumer.cached_info.num_pending == 0
-    assert (await consumer.info()).num_pending == 2
+    await counted(ctx, consumer, 2)
     assert consumer.cached_info.num_pending == 2
 
 
 @check()
 async def check_consumer_delete(ctx: Context) -> None:
-    """A consumer is deleted by its name, or by itself."""
+    """A consumer can be deleted by name or through its handle."""
     js, consumer = await new_consumer(ctx)
     await consumer.delete()
     for call in (consumer.info, consumer.delete):
@@ -259,7 +267,7 @@ async def check_consumer_unpin(ctx: Context) -> None:
 
 
 @check()
-async def check_consumer_refused_locally(ctx: Context) -> None:
+async def check_consumer_rejected_locally(ctx: Context) -> None:
     """Configurations that the server would reject are not sent."""
     client = await ctx.client()
     js = jetstream_of(client)
@@ -288,7 +296,7 @@ async def check_consumer_refused_locally(ctx: Context) -> None:
 
 
 @check()
-async def check_consumer_refused_by_the_server(ctx: Context) -> None:
+async def check_consumer_rejected_by_the_server(ctx: Context) -> None:
     """Configurations that only the server can reject raise errors with its codes."""
     js = await open_js(ctx)
     one = [ctx.subject + ".1"]

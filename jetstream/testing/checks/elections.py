@@ -1,4 +1,4 @@
-"""A cluster whose leaders step down, crash, stop or freeze: consumers and publishers carry on.
+"""Consumers and publishers continue when leaders step down, crash, stop or freeze.
 
 After a crash the other members elect a leader within about 4 s, after a freeze within about 8 s.
 That makes most of these checks slow. What they prove is in the machines, which all adapters share,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 async def _survive(ctx: Context, strike: Callable[[Server], object]) -> None:
-    """Consume through another member while the leader of the consumer is struck."""
+    """Consume through another member while the leader of the consumer fails."""
     cluster = ctx.own_cluster(jetstream=True)
     stream, consumer = await replicated(ctx, cluster)
     leader = leader_of(cluster, await consumer.info())
@@ -158,7 +158,7 @@ async def check_publish_over_a_crash_of_the_leader(ctx: Context) -> None:
 
 
 @check(slow=True, longest=LONGEST)
-async def check_listing_names_what_is_missing(ctx: Context) -> None:
+async def check_listing_names_missing_streams(ctx: Context) -> None:
     """A listing names the stream whose only server does not answer, and has all others."""
     cluster = ctx.own_cluster(jetstream=True)
     stream, _ = await replicated(ctx, cluster)

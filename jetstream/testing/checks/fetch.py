@@ -37,7 +37,7 @@ def _data(batch: Any) -> list[bytes]:
 
 
 async def _frozen(ctx: Context) -> tuple[Server, Consumer]:
-    """A consumer without messages, on a server that can be frozen."""
+    """Create a consumer without messages, on a server that can be frozen."""
     server = ctx.own_server(jetstream="enabled")
     js = await open_js(ctx, server, timeout=0.5)
     stream = await new_stream(ctx, js)
@@ -56,7 +56,7 @@ async def _waiting(ctx: Context, js: JetStream, count: int = 1) -> None:
 
 @check()
 async def check_fetch(ctx: Context) -> None:
-    """As many messages as were asked for, in order, fetch after fetch, without a wait."""
+    """Each fetch returns as many messages as requested, in order and without a delay."""
     _, consumer = await new_consumer(ctx, 100)
     begin = time.monotonic()
     for start in range(0, 100, 20):
@@ -68,7 +68,7 @@ async def check_fetch(ctx: Context) -> None:
 
 @check()
 async def check_fetch_fewer(ctx: Context) -> None:
-    """Fewer, if there are no more by the time that the pull expires."""
+    """A fetch returns fewer messages if there are no more when the pull expires."""
     _, consumer = await new_consumer(ctx, 3)
     begin = time.monotonic()
     batch = await consumer.fetch(10, expires=0.3)
@@ -80,7 +80,7 @@ async def check_fetch_fewer(ctx: Context) -> None:
 
 
 @check()
-async def check_fetch_what_comes_later(ctx: Context) -> None:
+async def check_fetch_of_later_messages(ctx: Context) -> None:
     """Messages that are published during the fetch are part of it."""
     _, consumer = await new_consumer(ctx)
     other = await open_js(ctx)
@@ -92,7 +92,7 @@ async def check_fetch_what_comes_later(ctx: Context) -> None:
 
 @check()
 async def check_fetch_by_bytes(ctx: Context) -> None:
-    """As many messages as fit in max_bytes, at least one, and the rest later."""
+    """A fetch returns as many messages as fit in max_bytes, and at least one."""
     js, consumer = await new_consumer(ctx)
     await fill(ctx, js, [b"x" * 1000] * 10)
     seen = 0
@@ -106,7 +106,7 @@ async def check_fetch_by_bytes(ctx: Context) -> None:
 
 @check()
 async def check_fetch_by_bytes_too_few(ctx: Context) -> None:
-    """A message larger than max_bytes is an error, after one pull; with more room it comes."""
+    """A message larger than max_bytes is an error; with a larger limit it is delivered."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     stream = await new_stream(ctx, js)
@@ -131,14 +131,14 @@ async def check_fetch_no_wait(ctx: Context) -> None:
     await fill(ctx, js, [b"x" * 100] * 3)
     found = 0
     while found < 3:  # a busy server may acknowledge a message before its consumer has it
-        assert time.monotonic() - begin < SOON
+        assert time.monotonic() - begin < WAIT
         found += len(await consumer.fetch(max_bytes=10_000, no_wait=True))
     assert found == 3
 
 
 @check()
 async def check_next(ctx: Context) -> None:
-    """One message, or None when there is none in time."""
+    """next returns one message, or None if none arrives in time."""
     _, consumer = await new_consumer(ctx, 2)
     for payload in numbers(2):
         msg = await consumer.next(expires=WAIT)
@@ -152,8 +152,8 @@ async def check_next(ctx: Context) -> None:
 
 
 @check()
-async def check_next_leaves_nothing_behind(ctx: Context) -> None:
-    """However often it is called, subscriptions and waiting pulls do not add up."""
+async def check_next_leaves_no_pulls(ctx: Context) -> None:
+    """Repeated calls do not accumulate subscriptions or waiting pulls."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     stream = await new_stream(ctx, js)
@@ -172,7 +172,7 @@ async def check_next_leaves_nothing_behind(ctx: Context) -> None:
 
 @check()
 async def check_fetch_of_one_megabyte(ctx: Context) -> None:
-    """Messages of max_payload come whole, with headers on top."""
+    """Messages of max_payload arrive complete, even with added headers."""
     js, consumer = await new_consumer(ctx)
     payload = b"x" * (1024 * 1024 - 100)
     for _ in range(3):
@@ -182,8 +182,8 @@ async def check_fetch_of_one_megabyte(ctx: Context) -> None:
 
 
 @check()
-async def check_fetch_refused_locally(ctx: Context) -> None:
-    """Wrong numbers and combinations are refused before anything is sent."""
+async def check_fetch_rejected_locally(ctx: Context) -> None:
+    """Invalid numbers and combinations are rejected before anything is sent."""
     client = await ctx.connect(js_server(ctx))
     stream = await new_stream(ctx, jetstream_of(client))
     consumer = await stream.create_consumer(durable_name="c")
@@ -209,7 +209,7 @@ async def check_fetch_refused_locally(ctx: Context) -> None:
 
 @check()
 async def check_fetch_of_a_silent_server(ctx: Context) -> None:
-    """With a heartbeat, a server that is silent is noticed after two of them."""
+    """With a heartbeat, a silent server is noticed after two intervals."""
     server, consumer = await _frozen(ctx)
     server.freeze()
     begin = time.monotonic()
@@ -221,7 +221,7 @@ async def check_fetch_of_a_silent_server(ctx: Context) -> None:
 
 @check()
 async def check_fetch_of_a_silent_server_ends(ctx: Context) -> None:
-    """Without one, the fetch ends a little after the time that the server should have ended it."""
+    """Without a heartbeat, the fetch ends shortly after the server should have ended it."""
     server, consumer = await _frozen(ctx)
     other = await (await open_js(ctx, server, timeout=0.5)).consumer(name_of(ctx), "c")
     server.freeze()
@@ -235,7 +235,7 @@ async def check_fetch_of_a_silent_server_ends(ctx: Context) -> None:
 
 @check()
 async def check_fetch_over_a_crash(ctx: Context) -> None:
-    """A fetch whose connection is lost says so; the next one works."""
+    """A fetch whose connection is lost raises an error; the next one works."""
     server = ctx.own_server(jetstream="enabled")
     js, other = await open_js(ctx, server), await open_js(ctx, server)
     stream = await new_stream(ctx, js, storage="file")
@@ -278,13 +278,13 @@ async def check_fetch_of_a_deleted_consumer(ctx: Context) -> None:
 
 @check(since=(2, 11))
 async def check_fetch_of_a_deleted_stream(ctx: Context) -> None:
-    """The end of the stream is that of its consumers."""
+    """Deleting the stream ends a fetch."""
     await _deleted(ctx, "stream")
 
 
 @check()
 async def check_fetch_of_a_push_consumer(ctx: Context) -> None:
-    """A push consumer cannot be pulled from, and says so at once."""
+    """A fetch from a push consumer raises an error at once."""
     js = await open_js(ctx)
     stream = await new_stream(ctx, js)
     consumer = await stream.create_consumer(deliver_subject=ctx.subject.replace("check", "push"))
@@ -302,11 +302,11 @@ async def check_fetch_beyond_the_limits(ctx: Context) -> None:
         ("MaxRequestBatch of 3", {"max_messages": 4}),
         ("MaxRequestExpires of 2s", {"max_messages": 1, "expires": 3.0}),
     ]
-    for told, options in wrong:
+    for problem, options in wrong:
         with raises(PullRefused, within=SOON) as caught:
             await consumer.fetch(**options)
         assert caught.error.code == 409
-        assert told in str(caught.error)
+        assert problem in str(caught.error)
     assert _data(await consumer.fetch(3, expires=1.0)) == numbers(3)
     stream = name_of(ctx)
     by_bytes = await js.create_consumer(stream, durable_name="d", max_bytes=1000)
@@ -317,7 +317,7 @@ async def check_fetch_beyond_the_limits(ctx: Context) -> None:
 
 @check()
 async def check_fetch_with_too_many_waiting(ctx: Context) -> None:
-    """More pulls than may wait are refused."""
+    """Pulls beyond max_waiting are rejected."""
     _, consumer = await new_consumer(ctx, max_waiting=1)
     other = await (await open_js(ctx)).consumer(name_of(ctx), "c")
     task = ctx.start(lambda: consumer.fetch(1, expires=0.6))

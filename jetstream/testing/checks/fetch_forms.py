@@ -52,12 +52,12 @@ async def check_fetch_message_by_message(ctx: Context) -> None:
     assert taken == numbers(3)
     assert time.monotonic() - begin < WAIT
     async for msg in consumer.iter_fetch(3, expires=0.05):
-        raise AssertionError(f"nobody expects {msg!r}")
+        raise AssertionError(f"unexpected message: {msg!r}")
 
 
 @check()
 async def check_fetch_message_by_message_left_early(ctx: Context) -> None:
-    """Messages that were not taken are for the next fetch; the server has no pull any more."""
+    """Untaken messages are kept for the next fetch, and the server no longer has a pull."""
     _, consumer = await new_consumer(ctx, 3)
     other = await (await open_js(ctx)).consumer(name_of(ctx), "c")
     taken: list[bytes] = []
@@ -72,7 +72,7 @@ async def check_fetch_message_by_message_left_early(ctx: Context) -> None:
 
 @check(since=(2, 11))
 async def check_fetch_message_by_message_that_fails(ctx: Context) -> None:
-    """The error of a pull comes after the messages that arrived before."""
+    """The error of a pull is raised after the messages that arrived before it."""
     _, consumer = await new_consumer(ctx, 2)
     other = await open_js(ctx)
     taken: list[bytes] = []
@@ -157,8 +157,8 @@ async def check_fetch_errors_name_the_consumer(ctx: Context) -> None:
 
 
 @check()
-async def check_fetch_keeps_no_more_than_was_asked_for(ctx: Context) -> None:
-    """Whatever is sent to its inbox; the rest is dropped, and an event reports it."""
+async def check_fetch_drops_unrequested_messages(ctx: Context) -> None:
+    """Whatever is sent to its inbox, a fetch keeps no more than it requested."""
     client = await ctx.connect(js_server(ctx))
     stream = await new_stream(ctx, jetstream_of(client))
     consumer = await stream.create_consumer(durable_name="c")

@@ -58,7 +58,7 @@ async def _ends(messages: Messages, count: int, error: type[ApiError]) -> None:
 
 
 @check()
-async def check_consume_of_no_consumer(ctx: Context) -> None:
+async def check_consume_of_a_deleted_consumer(ctx: Context) -> None:
     """A consumer that was deleted before is noticed."""
     _, consumer = await new_consumer(ctx, 5)
     await consumer.delete()
@@ -101,7 +101,7 @@ async def check_consumer_inactive_while_nothing_is_pulled(ctx: Context) -> None:
 
 
 @check()
-async def check_consumer_deleted_while_away(ctx: Context) -> None:
+async def check_consumer_deleted_during_an_outage(ctx: Context) -> None:
     """Deleted while this client has no connection."""
     server = ctx.own_server(jetstream="enabled")
     client = await ctx.connect(server, reconnect_wait=1.0, reconnect_wait_max=1.0)
@@ -140,7 +140,7 @@ async def check_stream_lost_by_a_restart(ctx: Context) -> None:
 
 
 @check()
-async def check_consumer_that_comes_back(ctx: Context) -> None:
+async def check_consumer_that_is_created_again(ctx: Context) -> None:
     """One that is created again in time is used: it is gone only if it is not found twice."""
     _, consumer = await new_consumer(ctx, 5)
     other = await open_js(ctx)
@@ -156,7 +156,7 @@ async def check_consumer_that_comes_back(ctx: Context) -> None:
 
 
 @check()
-async def check_consumer_that_may_not_be_looked_up(ctx: Context) -> None:
+async def check_consume_without_permission_to_look_up(ctx: Context) -> None:
     """Without permission to look up its consumer, consume() continues."""
     denied = {"publish": {"deny": ["$JS.API.CONSUMER.INFO.>"]}}
     users = [

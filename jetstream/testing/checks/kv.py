@@ -33,7 +33,7 @@ async def new_bucket(ctx: Context, **config: Any) -> tuple[JetStream, KeyValue]:
     return js, await js.create_key_value(**settings)
 
 
-def told(entry: KeyValueEntry) -> tuple[str, bytes, int, str]:
+def fields_of(entry: KeyValueEntry) -> tuple[str, bytes, int, str]:
     """Return the contents of an entry."""
     return entry.key, entry.value, entry.revision, entry.operation
 
@@ -46,17 +46,17 @@ async def check_kv_put_and_get(ctx: Context) -> None:
     assert await kv.put("x/y=z-_.Q", b"") == 2
     assert await kv.put("a.b", b"2") == 3
     entry = await kv.get("a.b")
-    assert told(entry) == ("a.b", b"2", 3, "PUT")
+    assert fields_of(entry) == ("a.b", b"2", 3, "PUT")
     assert (entry.bucket, entry.delta, entry.deleted) == (name_of(ctx), 0, False)
     first = await kv.get("a.b", 1)
-    assert told(first) == ("a.b", b"1", 1, "PUT")
+    assert fields_of(first) == ("a.b", b"1", 1, "PUT")
     assert first.created < entry.created
     assert (await kv.get("x/y=z-_.Q")).value == b""
 
 
 @check()
 async def check_kv_not_found(ctx: Context) -> None:
-    """A key that is not there, a revision that is gone, one that is another key's."""
+    """A missing key, a removed revision and one of another key raise KeyNotFound."""
     _, kv = await new_bucket(ctx)
     for _ in range(2):
         await kv.put("a", b"v")
@@ -73,7 +73,7 @@ async def check_kv_not_found(ctx: Context) -> None:
 
 @check()
 async def check_kv_create(ctx: Context) -> None:
-    """A key is created if it is not there, was deleted or was purged; else it exists."""
+    """A key is created if it is missing, deleted or purged; otherwise KeyExists is raised."""
     _, kv = await new_bucket(ctx, history=5)
     assert await kv.create("a", b"1") == 1
     with raises(KeyExists) as caught:
@@ -112,7 +112,7 @@ async def check_kv_delete(ctx: Context) -> None:
         await kv.get("a")
     assert (caught.error.revision, caught.error.operation) == (3, "DEL")
     assert (await kv.get("a", 2)).value == b"2"
-    assert [told(entry) for entry in await kv.history("a")] == [
+    assert [fields_of(entry) for entry in await kv.history("a")] == [
         ("a", b"1", 1, "PUT"),
         ("a", b"2", 2, "PUT"),
         ("a", b"", 3, "DEL"),
@@ -128,7 +128,7 @@ async def check_kv_purge(ctx: Context) -> None:
     with raises(WrongLastRevision):
         await kv.purge("a", last=1)
     assert await kv.purge("a", last=2) == 5
-    assert [told(entry) for entry in await kv.history("a")] == [("a", b"", 5, "PURGE")]
+    assert [fields_of(entry) for entry in await kv.history("a")] == [("a", b"", 5, "PURGE")]
     with raises(KeyDeleted, within=SOON) as caught:
         await kv.get("a")
     assert caught.error.operation == "PURGE"
@@ -137,7 +137,7 @@ async def check_kv_purge(ctx: Context) -> None:
 
 @check()
 async def check_kv_history(ctx: Context) -> None:
-    """So many values of a key are kept as the bucket says, oldest first."""
+    """The history of a key has as many values as the bucket keeps, oldest first."""
     _, kv = await new_bucket(ctx, history=3)
     for number in range(5):
         await kv.put("a", b"%d" % number)
@@ -148,7 +148,7 @@ async def check_kv_history(ctx: Context) -> None:
 
 @check()
 async def check_kv_keys(ctx: Context) -> None:
-    """All keys that are not deleted, or those that match, in a list or one by one."""
+    """All keys that exist, or those that match, are returned in a list or one by one."""
     js, kv = await new_bucket(ctx, history=2)
     assert await kv.keys() == []
     for key in ("b", "a.x", "a.y.z", "gone", "b", "purged"):
@@ -175,7 +175,7 @@ async def check_kv_keys_by_several_filters(ctx: Context) -> None:
 
 @check()
 async def check_kv_many_keys(ctx: Context) -> None:
-    """Two thousand keys, more than are asked for at once."""
+    """Two thousand keys are listed, more than one request covers."""
     js, kv = await new_bucket(ctx)
     async with js.publisher() as window:
         for number in range(2000):
@@ -193,7 +193,7 @@ async def check_kv_purge_deletes(ctx: Context) -> None:
     await kv.delete("a")
     await kv.delete("b")
     assert await kv.purge_deletes() == 4
-    assert [told(entry) for entry in await kv.history("a")] == [("a", b"", 6, "DEL")]
+    assert [fields_of(entry) for entry in await kv.history("a")] == [("a", b"", 6, "DEL")]
     await kv.create("b", b"again")
     assert await kv.purge_deletes(older_than=0) == 1
     with raises(KeyNotFound):
@@ -205,7 +205,7 @@ async def check_kv_purge_deletes(ctx: Context) -> None:
 
 @check()
 async def check_kv_without_direct_get(ctx: Context) -> None:
-    """A bucket that allows no direct get, or not any more, is read by the API."""
+    """A bucket that does not allow direct get, or no longer does, is read through the API."""
     js, kv = await new_bucket(ctx, history=2)
     await kv.put("a", b"1")
     stream = await js.stream("KV_" + kv.bucket)
@@ -240,7 +240,7 @@ async def check_kv_of_others(ctx: Context) -> None:
 
 
 @check()
-async def check_kv_refused_locally(ctx: Context) -> None:
+async def check_kv_rejected_locally(ctx: Context) -> None:
     """Keys that are none, revisions that are none: refused before anything is sent."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
@@ -279,8 +279,10 @@ async def check_kv_ttl(ctx: Context) -> None:
     await kv.put("stays", b"v")
     await kv.purge("purged", ttl=1)
     async with await kv.watch("lease") as watcher:
-        assert [told(entry) async for entry in watcher.initial()] == [("lease", b"me", 1, "PUT")]
-        assert told(await watcher.next(WAIT)) == ("lease", b"", 4, "PURGE")
+        assert [fields_of(entry) async for entry in watcher.initial()] == [
+            ("lease", b"me", 1, "PUT")
+        ]
+        assert fields_of(await watcher.next(WAIT)) == ("lease", b"", 4, "PURGE")
     with raises(KeyDeleted) as caught:
         await kv.get("lease")
     assert caught.error.operation == "PURGE"
@@ -305,7 +307,7 @@ async def check_kv_ttl_and_history(ctx: Context) -> None:
 
 
 @check()
-async def check_kv_ttl_refused(ctx: Context) -> None:
+async def check_kv_ttl_rejected(ctx: Context) -> None:
     """A bucket without limit markers takes no TTLs, and servers before 2.11 know none."""
     _, kv = await new_bucket(ctx)
     new = js_server(ctx).version >= (2, 11)

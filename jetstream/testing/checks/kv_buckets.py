@@ -15,7 +15,7 @@ from jetstream.errors import (
     WrongLastRevision,
 )
 from jetstream.testing.blocking_view import jetstream_of
-from jetstream.testing.checks.kv import new_bucket, told
+from jetstream.testing.checks.kv import fields_of, new_bucket
 from jetstream.testing.clusters import CANDIDATE_AFTER, LONGEST, answered, delete_at_end
 from jetstream.testing.streams import js_server, name_of, open_js, until
 from jetstream.testing.suite import check
@@ -147,12 +147,12 @@ async def check_kv_mirror(ctx: Context) -> None:
     name = kv.bucket + "-mirror"
     mirror = await js.create_key_value(bucket=name, storage="memory", mirror={"name": kv.bucket})
     await _copied(ctx, mirror, ["a"], js_server(ctx))
-    assert told(await mirror.get("a")) == ("a", b"1", 1, "PUT")
+    assert fields_of(await mirror.get("a")) == ("a", b"1", 1, "PUT")
     assert (await mirror.get("a", 1)).bucket == name
     async with await mirror.watch() as watcher:
         assert [entry.key async for entry in watcher.initial()] == ["a"]
         assert await mirror.put("b", b"2") == 2
-        assert told(await watcher.next(WAIT)) == ("b", b"2", 2, "PUT")
+        assert fields_of(await watcher.next(WAIT)) == ("b", b"2", 2, "PUT")
     assert sorted(await kv.keys()) == ["a", "b"]
     assert name in await js.key_value_names()
     found = await mirror.info()
@@ -225,7 +225,7 @@ async def check_kv_across_a_leaf_node(ctx: Context) -> None:
     assert (await distant.get("a")).value == b"1"
     async with await distant.watch(updates_only=True) as watcher:
         assert await distant.put("b", b"2") == 2
-        assert told(await watcher.next(WAIT)) == ("b", b"2", 2, "PUT")
+        assert fields_of(await watcher.next(WAIT)) == ("b", b"2", 2, "PUT")
     mirror = await jetstream_of(client).create_key_value(
         bucket="copy",
         storage="memory",
@@ -268,7 +268,7 @@ async def check_kv_of_another_account(ctx: Context) -> None:
     async with await kv.watch() as watcher:
         assert [entry.revision async for entry in watcher.initial()] == [2]
         await own.purge("a")
-        assert told(await watcher.next(WAIT)) == ("a", b"", 3, "PURGE")
+        assert fields_of(await watcher.next(WAIT)) == ("a", b"", 3, "PURGE")
 
 
 @check(longest=LONGEST)
@@ -298,7 +298,7 @@ async def check_kv_in_a_cluster(ctx: Context) -> None:
     await until(client, recreate)
     async with await kv.watch("a") as watcher:
         # The replica that has the watcher's consumer may be a moment behind, too.
-        seen = told(await watcher.next(WAIT))
+        seen = fields_of(await watcher.next(WAIT))
         while seen in (("a", b"1", 1, "PUT"), ("a", b"", 2, "DEL")):
-            seen = told(await watcher.next(WAIT))
+            seen = fields_of(await watcher.next(WAIT))
         assert seen == ("a", b"3", 3, "PUT"), seen

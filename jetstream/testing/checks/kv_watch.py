@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from jetstream.errors import BucketNotFound
 from jetstream.events import ConsumerReset
 from jetstream.testing.blocking_view import jetstream_of
-from jetstream.testing.checks.kv import new_bucket, told
+from jetstream.testing.checks.kv import fields_of, new_bucket
 from jetstream.testing.streams import JETSTREAM, js_server, left_alone, name_of, open_js
 from jetstream.testing.suite import check
 from natsproto.errors import InvalidState, TimeoutExpired
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 async def _initial(watcher: KeyWatcher) -> list[tuple[str, bytes, int, str]]:
-    return [told(entry) async for entry in watcher.initial()]
+    return [fields_of(entry) async for entry in watcher.initial()]
 
 
 async def _nothing(watcher: KeyWatcher) -> None:
@@ -42,7 +42,7 @@ async def check_kv_watch(ctx: Context) -> None:
         await kv.purge("a")
         seen: list[tuple[str, bytes, int, str]] = []
         async for entry in watcher:
-            seen.append(told(entry))
+            seen.append(fields_of(entry))
             if len(seen) == 2:
                 break
         assert seen == [("c", b"new", 5, "PUT"), ("a", b"", 6, "PURGE")]
@@ -90,7 +90,7 @@ async def check_kv_watch_options(ctx: Context) -> None:
         assert found == revisions, options
     await kv.put("b.c", b"new")
     for watcher, (options, _, value) in zip(watchers, table):
-        assert told(await watcher.next(WAIT)) == ("b.c", value, 5, "PUT"), options
+        assert fields_of(await watcher.next(WAIT)) == ("b.c", value, 5, "PUT"), options
         await watcher.stop()
 
 
@@ -201,10 +201,10 @@ async def _write(kv: KeyValue, first: int, count: int) -> None:
 
 
 async def _follow(watcher: KeyWatcher, first: int, last: int, timeout: float = WAIT) -> None:
-    """These revisions come, in order, and no other."""
+    """Assert that exactly these revisions arrive, in order."""
     for revision in range(first, last + 1):
         entry = await watcher.next(timeout)
-        assert told(entry) == ("k%d" % (revision % 3), b"%d" % revision, revision, "PUT")
+        assert fields_of(entry) == ("k%d" % (revision % 3), b"%d" % revision, revision, "PUT")
 
 
 @check()
@@ -227,8 +227,8 @@ async def check_kv_watch_over_lost_connections(ctx: Context) -> None:
 
 
 @check()
-async def check_kv_watch_lost_amid_the_initial_values(ctx: Context) -> None:
-    """The connection is lost amid the initial values: of each key the latest comes, and once."""
+async def check_kv_watch_lost_during_the_initial_values(ctx: Context) -> None:
+    """If the connection is lost during the initial values, each key is delivered once."""
     _, kv = await new_bucket(ctx, history=3)
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)

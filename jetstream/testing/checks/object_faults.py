@@ -81,7 +81,7 @@ async def _interrupted(client: Client, data: bytes, places: list[int]) -> AsyncI
 
 @check()
 async def check_object_put_over_a_lost_connection(ctx: Context) -> None:
-    """The connection is lost while an object is put, even before its info: it is there, once."""
+    """If the connection is lost during a put, the object is stored once."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     store = await js.create_object_store(bucket=name_of(ctx), storage="memory")
@@ -228,7 +228,7 @@ async def check_object_reader_closed(ctx: Context) -> None:
 
 
 @check(since=(2, 10))
-async def check_object_store_gone(ctx: Context) -> None:
+async def check_deleted_object_store(ctx: Context) -> None:
     """The bucket is deleted while an object is read; and then nothing can be put."""
     js, store = await new_store(ctx)
     await store.put("o", sample(6 * MEGABYTE))

@@ -50,7 +50,7 @@ def sample(size: int) -> bytes:
 
 @check()
 async def check_objects(ctx: Context) -> None:
-    """Objects of all sizes come back as they were put, however they are read."""
+    """Objects of all sizes are read back unchanged, in every way of reading."""
     js, store = await new_store(ctx)
     for size in (0, 1, 999, 1000, 1001, 12_345):
         data = sample(size)
@@ -83,14 +83,14 @@ async def check_object_names_and_metas(ctx: Context) -> None:
     assert [info.name for info in await store.list()] == sorted(names)
     for name in names:
         assert await store.get_bytes(name) == name.encode()
-    told: dict[str, Any] = {"description": "d", "metadata": {"k": "v"}}
+    fields: dict[str, Any] = {"description": "d", "metadata": {"k": "v"}}
     headers: dict[str, Any] = {"A": ["1", "2"], "B": "3"}
-    info = await store.put("o", b"1", headers=headers, **told)
+    info = await store.put("o", b"1", headers=headers, **fields)
     assert info.headers == {"A": ["1", "2"], "B": ["3"]}
     assert (info.description, info.metadata) == ("d", {"k": "v"})
     assert info.options is not None
     assert info.options.max_chunk_size == 128 * 1024
-    again = await store.put(ObjectMeta(name="o", options={"max_chunk_size": 2}, **told), b"123")
+    again = await store.put(ObjectMeta(name="o", options={"max_chunk_size": 2}, **fields), b"123")
     assert (again.chunks, again.metadata, again.headers) == (2, {"k": "v"}, {})
     subject = f"$O.{store.bucket}.M.bw=="
     msg = await (await js.stream("OBJ_" + store.bucket)).get_msg(last_by_subject=subject)
@@ -349,7 +349,7 @@ async def check_object_store_configuration(ctx: Context) -> None:
 
 
 @check()
-async def check_objects_refused_locally(ctx: Context) -> None:
+async def check_objects_rejected_locally(ctx: Context) -> None:
     """Invalid input is rejected before anything is sent."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)

@@ -1,4 +1,4 @@
-"""Ordered consumers: where they start, what they deliver, and how they are used."""
+"""Ordered consumers: their start, their messages, and their use."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ async def check_ordered_consume_by_bytes(ctx: Context) -> None:
 
 
 @check()
-async def check_ordered_leaves_nothing_behind(ctx: Context) -> None:
+async def check_ordered_deletes_its_consumers(ctx: Context) -> None:
     """When a consume() has ended, by stop, drain or stop_after, its consumer is deleted."""
     _, stream, ordered = await new_ordered(ctx, 5)
 
@@ -124,7 +124,7 @@ async def check_ordered_metadata(ctx: Context) -> None:
 
 
 @check()
-async def check_ordered_refused_locally(ctx: Context) -> None:
+async def check_ordered_rejected_locally(ctx: Context) -> None:
     """Settings that contradict an ordered consumer are rejected before anything is sent."""
     client = await ctx.connect(js_server(ctx))
     stream = await new_stream(ctx, jetstream_of(client))
@@ -180,7 +180,7 @@ async def check_ordered_consume_again(ctx: Context) -> None:
 
 @check()
 async def check_ordered_stop_after(ctx: Context) -> None:
-    """stop_after gives exactly so many."""
+    """stop_after delivers exactly that many messages."""
     _, _, ordered = await new_ordered(ctx, 100)
     messages = ordered.consume(max_messages=40, stop_after=50)
     assert [msg.data async for msg in messages] == numbers(50)

@@ -81,8 +81,8 @@ async def check_ordered_consumer_deleted(ctx: Context) -> None:
 
 
 @check(since=_TELLS)
-async def check_ordered_consumer_deleted_amid_messages(ctx: Context) -> None:
-    """It is deleted while messages come, again and again: each of them comes once, in order."""
+async def check_ordered_consumer_deleted_during_delivery(ctx: Context) -> None:
+    """If the consumer is deleted repeatedly, each message still arrives once and in order."""
     _, _, ordered = await new_ordered(ctx, 400)
     other = await open_js(ctx)
     seen: list[bytes] = []
@@ -127,7 +127,7 @@ async def check_ordered_start_sequence_and_reset(ctx: Context) -> None:
 
 @check(since=_TELLS)
 async def check_ordered_stop_after_with_reset(ctx: Context) -> None:
-    """stop_after gives exactly so many, over a reset as well."""
+    """stop_after delivers exactly that many messages, even across a reset."""
     js, _, ordered = await new_ordered(ctx, 100)
     other = await open_js(ctx)
     messages = ordered.consume(max_messages=40, stop_after=150)
@@ -221,7 +221,7 @@ async def check_ordered_stream_deleted(ctx: Context) -> None:
 
 @check(since=_TELLS)
 async def check_ordered_max_reset_attempts(ctx: Context) -> None:
-    """So many tries in a row are the last ones; the handle can be used again."""
+    """After max_reset_attempts failures ResetFailed is raised; the handle stays usable."""
     js = await open_js(ctx)
     stream = await new_stream(ctx, js, max_consumers=1)
     ordered = await stream.ordered_consumer(max_reset_attempts=1)
@@ -251,7 +251,7 @@ async def check_ordered_fetch_deleted(ctx: Context) -> None:
     await other.delete_consumer(name_of(ctx), ordered.name)
     assert len(await ordered.fetch(1, no_wait=True)) == 0
     await fill(ctx, js, [b"more"])
-    assert [msg.data for msg in await ordered.fetch(5, no_wait=True)] == [b"more"]
+    assert [msg.data for msg in await ordered.fetch(1, expires=WAIT)] == [b"more"]
 
 
 @check(since=_TELLS)
@@ -273,7 +273,7 @@ async def check_ordered_inactive(ctx: Context) -> None:
 
 @check()
 async def check_ordered_lost_connection(ctx: Context) -> None:
-    """Over lost connections each message comes once, in order."""
+    """Across lost connections each message arrives once and in order."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     stream = await new_stream(ctx, js)

@@ -64,7 +64,7 @@ async def _push(ctx: Context, flow_control: bool) -> None:
             payload = msg.data
             assert (msg.metadata.stream_seq, msg.metadata.delivered) == (number, 1)
             info = await js.consumer(stream.name, "c")
-            # Nobody acknowledged it but this check, not even as an answer to flow control.
+            # Only this check acknowledged it, not even as an answer to flow control.
             assert info.cached_info.ack_floor.stream_seq == number - 1
             await msg.ack_sync()
         assert payload == b"last"

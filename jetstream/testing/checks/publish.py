@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from jetstream import Scheduled, republished, scheduled
 from jetstream.errors import (
     ApiError,
     CounterRefused,
@@ -46,7 +47,7 @@ async def _stream(ctx: Context, **config: Any) -> tuple[JetStream, Stream]:
 
 @check()
 async def check_js_publish(ctx: Context) -> None:
-    """Each publish is acknowledged with its place in the stream, and is there then."""
+    """Each publish is acknowledged with its sequence, and is stored by then."""
     js, stream = await _stream(ctx)
     for seq in (1, 2, 3):
         ack = await js.publish(ctx.subject + ".x", b"%d" % seq)
@@ -76,7 +77,7 @@ async def check_js_publish_empty_and_large(ctx: Context) -> None:
 
 
 @check()
-async def check_js_publish_refused_locally(ctx: Context) -> None:
+async def check_js_publish_rejected_locally(ctx: Context) -> None:
     """Invalid messages and messages that are too large are not sent."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
@@ -212,7 +213,7 @@ async def check_js_publish_with_ttl(ctx: Context) -> None:
 
 
 @check(since=(2, 11))
-async def check_js_publish_ttl_refused(ctx: Context) -> None:
+async def check_js_publish_ttl_rejected(ctx: Context) -> None:
     """A stream that knows no TTLs refuses one."""
     js, stream = await _stream(ctx)
     with raises(TtlDisabled) as caught:
@@ -238,7 +239,7 @@ async def check_js_publish_without_a_stream(ctx: Context) -> None:
 
 
 @check()
-async def check_js_publish_to_a_stream_that_comes(ctx: Context) -> None:
+async def check_js_publish_to_a_stream_created_meanwhile(ctx: Context) -> None:
     """A stream that appears between the tries takes the message."""
     js, other = await open_js(ctx), await open_js(ctx)
     task = ctx.start(js.publish, ctx.subject + ".x", b"1")
@@ -247,7 +248,7 @@ async def check_js_publish_to_a_stream_that_comes(ctx: Context) -> None:
 
 
 @check()
-async def check_js_publish_to_somebody_else(ctx: Context) -> None:
+async def check_js_publish_answered_by_another_client(ctx: Context) -> None:
     """An answer that is not an ack raises an error."""
     alice, bob = await ctx.pair()
     sub = await bob.subscribe(ctx.subject)
@@ -304,7 +305,7 @@ async def check_counters(ctx: Context) -> None:
 
 
 @check(since=(2, 12))
-async def check_counters_refused(ctx: Context) -> None:
+async def check_counters_rejected(ctx: Context) -> None:
     """Only counter streams accept increments; values that are not numbers are not sent."""
     js, stream = await _stream(ctx)
     with raises(CounterRefused):
@@ -318,7 +319,7 @@ async def check_counters_refused(ctx: Context) -> None:
 
 @check(since=(2, 12))
 async def check_schedule(ctx: Context) -> None:
-    """A scheduled message is published by the stream when its time has come, and not before."""
+    """The stream publishes a scheduled message at its time, and not before."""
     js, stream = await _stream(ctx, allow_msg_schedules=True, allow_msg_ttl=True)
     client = await ctx.connect(js_server(ctx))
     at = time.time() + 1
@@ -337,8 +338,39 @@ async def check_schedule(ctx: Context) -> None:
     await until(client, due)
 
 
+@check(since=(2, 15))
+async def check_cancel_schedule(ctx: Context) -> None:
+    """A message replaces what a schedule would publish, and removes the schedule."""
+    js, stream = await _stream(ctx, allow_msg_schedules=True)
+    plan, due = ctx.subject + ".plan", ctx.subject + ".due"
+    await js.schedule(plan, b"later", when="@at 2099-01-01T00:00:00Z", target=due)
+    await js.cancel_schedule(plan, b"now", target=due)
+    msg = await stream.get_msg(last_by_subject=due)
+    assert msg.data == b"now"
+    assert scheduled(msg) == Scheduled(plan, None)
+    with raises(MessageNotFound):
+        await stream.get_msg(last_by_subject=plan)
+
+
+@check(since=(2, 15))
+async def check_republished(ctx: Context) -> None:
+    """Subscribers of republished messages learn where they are stored."""
+    js, stream = await _stream(ctx, republish={"src": ">", "dest": "copy.>"})
+    client = await ctx.connect(js_server(ctx))
+    sub = await client.subscribe("copy." + ctx.subject + ".>")
+    await client.flush(WAIT)
+    for n in (1, 2):
+        await js.publish(ctx.subject + ".a", b"%d" % n, headers={"Nats-Stream": "forged"})
+        place = republished(await sub.next(WAIT))
+        assert place is not None
+        assert (place.stream, place.subject) == (stream.name, ctx.subject + ".a")
+        assert (place.seq, place.last_seq, place.size) == (n, n - 1, None)
+        bare = await stream.get_msg(n, no_headers=True)
+        assert (bare.data, bare.headers, bare.time) == (b"%d" % n, None, place.time)
+
+
 @check(since=(2, 12))
-async def check_schedule_refused(ctx: Context) -> None:
+async def check_schedule_rejected(ctx: Context) -> None:
     """Wrong schedules, and streams that have none, are refused."""
     js, _ = await _stream(ctx)
     target = ctx.subject + ".due"

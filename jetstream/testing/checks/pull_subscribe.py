@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 async def _begin(ctx: Context, count: int = 0) -> JetStream:
-    """JetStream with a stream of so many messages."""
+    """Return JetStream with a stream of this many messages."""
     js = await open_js(ctx)
     await new_stream(ctx, js)
     await fill(ctx, js, numbers(count))
@@ -66,7 +66,7 @@ async def check_pull_subscribe(ctx: Context) -> None:
 
 
 @check()
-async def check_pull_subscribe_goes_on(ctx: Context) -> None:
+async def check_pull_subscribe_resumes(ctx: Context) -> None:
     """A durable consumer is kept: the next subscription binds to it and continues."""
     js = await _begin(ctx, 4)
     for expected in (numbers(4)[:2], numbers(4)[2:]):
@@ -78,7 +78,7 @@ async def check_pull_subscribe_goes_on(ctx: Context) -> None:
 
 @check()
 async def check_pull_subscribe_ephemeral(ctx: Context) -> None:
-    """Without a name it is a consumer of its own, deleted by unsubscribe; a found one is not."""
+    """unsubscribe deletes a consumer without a name, but not an existing one."""
     js = await _begin(ctx, 3)
     own = await js.pull_subscribe(ctx.subject + ".x")
     named = await js.pull_subscribe(ctx.subject + ".x", name="e")
@@ -97,8 +97,8 @@ async def check_pull_subscribe_ephemeral(ctx: Context) -> None:
 
 
 @check()
-async def check_pull_subscribe_returns_what_is_there(ctx: Context) -> None:
-    """A fetch returns at once with the messages that are there, though it asked for more."""
+async def check_pull_subscribe_returns_available_messages(ctx: Context) -> None:
+    """A fetch returns the available messages at once, even if it requested more."""
     js = await _begin(ctx, 3)
     sub = await js.pull_subscribe(ctx.subject + ".x", durable="d")
     begin = time.monotonic()
@@ -145,7 +145,7 @@ async def check_pull_subscribe_at_max_ack_pending(ctx: Context) -> None:
 
 @check()
 async def check_pull_subscribe_time_is_over(ctx: Context) -> None:
-    """TimeoutExpired if nothing comes in time, and not later."""
+    """A fetch without messages raises TimeoutExpired at its timeout, and not later."""
     js = await _begin(ctx)
     sub = await js.pull_subscribe(ctx.subject + ".x", durable="d")
     for count in (1, 5):
@@ -178,8 +178,8 @@ async def check_pull_subscribe_leaves_no_pull(ctx: Context) -> None:
 
 
 @check()
-async def check_pull_subscribe_refused(ctx: Context) -> None:
-    """A consumer that does not fit is refused, each way by its own error; it is left as it is."""
+async def check_pull_subscribe_rejected(ctx: Context) -> None:
+    """Each kind of mismatch with a consumer raises its own error; nothing is changed."""
     js = await _begin(ctx, 1)
     name = name_of(ctx)
     await js.create_consumer(name, name="push", deliver_subject=ctx.subject.replace("check", "p"))
@@ -204,7 +204,7 @@ async def check_pull_subscribe_refused(ctx: Context) -> None:
 
 
 @check()
-async def check_pull_subscribe_refused_locally(ctx: Context) -> None:
+async def check_pull_subscribe_rejected_locally(ctx: Context) -> None:
     """Wrong arguments are refused before anything is sent."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
@@ -232,7 +232,7 @@ async def check_pull_subscribe_refused_locally(ctx: Context) -> None:
 
 @check()
 async def check_pull_subscribe_without_a_stream(ctx: Context) -> None:
-    """No stream, several streams, and a consumer that is not there are errors of their own."""
+    """No stream, several streams, and a missing consumer raise different errors."""
     js = await _begin(ctx)
     await js.create_stream(name=name_of(ctx) + "-b", subjects=[ctx.subject.replace("check", "b")])
     with raises(StreamNotFound):

@@ -56,12 +56,12 @@ async def _pulls(client: Client, messages: Messages, seconds: float) -> int:
     return client.stats.out_msgs - sent
 
 
-async def _refused(ctx: Context, told: str, options: dict[str, Any], **config: Any) -> None:
+async def _refused(ctx: Context, wanted: str, options: dict[str, Any], **config: Any) -> None:
     client, _, consumer = await _open(ctx, 3, **config)
     async with consumer.consume(**options) as messages:
         error = await _warning(messages, PullRefused)
         assert error.code == 409
-        assert told in error.description
+        assert wanted in error.description
         assert await _pulls(client, messages, 0.5) <= 10
         assert not messages.closed
 
@@ -143,7 +143,7 @@ async def check_consume_an_idle_consumer(ctx: Context) -> None:
 
 @check(since=(2, 11))
 async def check_consume_a_paused_consumer(ctx: Context) -> None:
-    """A paused consumer delivers nothing; when it is resumed, all comes."""
+    """A paused consumer delivers nothing until it is resumed."""
     client, js, consumer = await _open(ctx, 3)
     later = Timestamp(time.time_ns() + 60 * 10**9)
     await js.pause_consumer(name_of(ctx), "c", later)
@@ -175,7 +175,7 @@ async def check_consume_over_silence(ctx: Context) -> None:
 
 @check()
 async def check_consume_messages_that_look_like_statuses(ctx: Context) -> None:
-    """Headers of publishers are never taken for a status of the server."""
+    """Headers of publishers are never mistaken for a status of the server."""
     _, js, consumer = await _open(ctx, 0)
     texts = ["100", "404", "408", "409", "503"]
     for text in texts:
@@ -188,8 +188,8 @@ async def check_consume_messages_that_look_like_statuses(ctx: Context) -> None:
     async with consumer.consume() as messages:
         seen = [await messages.next(WAIT) for _ in range(9)]
     assert seen[-1].data == b"last"
-    told = [msg.headers["Status"] for msg in seen[:5] if msg.headers is not None]
-    assert told == texts
+    statuses = [msg.headers["Status"] for msg in seen[:5] if msg.headers is not None]
+    assert statuses == texts
     batch = await (await js.create_consumer(name_of(ctx))).fetch(9, no_wait=True)
     assert len(batch) == 9
 

@@ -42,7 +42,7 @@ async def check_stream_purge(ctx: Context) -> None:
 
 
 @check()
-async def check_stream_purge_refused_locally(ctx: Context) -> None:
+async def check_stream_purge_rejected_locally(ctx: Context) -> None:
     """Nothing that is empty or 0 by mistake purges everything."""
     js = await open_js(ctx)
     stream = await new_stream(ctx, js)

@@ -1,4 +1,4 @@
-"""subscribe(): the messages of a push consumer, where they start, and who gets them."""
+"""subscribe(): the messages of a push consumer, their start, and their subscribers."""
 
 from __future__ import annotations
 
@@ -53,8 +53,12 @@ async def check_push_iteration(ctx: Context) -> None:
     async with await js.subscribe(subject) as messages:
         async for msg in messages:
             seen += 1
-            told = msg.metadata
-            assert (told.stream, told.stream_seq, told.consumer_seq) == (name_of(ctx), seen, seen)
+            metadata = msg.metadata
+            assert (metadata.stream, metadata.stream_seq, metadata.consumer_seq) == (
+                name_of(ctx),
+                seen,
+                seen,
+            )
             assert (msg.subject, msg.data) == (subject, b"%d" % (seen - 1))
             await msg.ack()
             if seen == 100:
@@ -199,7 +203,7 @@ async def check_push_queue_shares_the_work(ctx: Context) -> None:
 
 @check()
 async def check_push_queue_member_leaves(ctx: Context) -> None:
-    """A member that leaves does not stop the others, not even the one that came first."""
+    """A member that leaves does not stop the others, not even if it was the first."""
     js, subject = await filled_stream(ctx)
     first = await js.subscribe(subject, queue="q")
     second = await (await open_js(ctx)).subscribe(subject, queue="q")
@@ -274,7 +278,7 @@ async def check_push_in_a_domain(ctx: Context) -> None:
 
 
 @check()
-async def check_push_consumer_gone_meanwhile(ctx: Context) -> None:
+async def check_push_consumer_deleted_during_an_outage(ctx: Context) -> None:
     """If the consumer is gone after a reconnect, waiting for messages raises an error."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
@@ -297,7 +301,7 @@ async def check_push_consumer_gone_meanwhile(ctx: Context) -> None:
 
 
 @check()
-async def check_push_consumer_gone_by_heartbeat(ctx: Context) -> None:
+async def check_push_consumer_deleted_reported_by_heartbeat(ctx: Context) -> None:
     """With heartbeats that is noticed at any time: first the silence, then why."""
     js, subject = await filled_stream(ctx)
     async with await js.subscribe(subject, name="c", idle_heartbeat=0.1) as messages:

@@ -74,12 +74,12 @@ async def _take_all(messages: PushMessages, count: int) -> int:
     return most
 
 
-async def _nothing_told(messages: PushMessages, seconds: float = 0.05) -> None:
+async def _assert_no_event(messages: PushMessages, seconds: float = 0.05) -> None:
     try:
         event = await messages.events.next(seconds)
     except TimeoutExpired:
         return
-    raise AssertionError(f"nobody expects {event!r}")
+    raise AssertionError(f"unexpected event: {event!r}")
 
 
 @check()
@@ -90,7 +90,7 @@ async def check_push_flow_control(ctx: Context) -> None:
         await _stalled(client, messages)
         await _take_all(messages, 128)
         assert messages.dropped == 0
-        await _nothing_told(messages)
+        await _assert_no_event(messages)
 
 
 @check(since=(2, 14))
@@ -100,7 +100,7 @@ async def check_push_flow_control_v2(ctx: Context) -> None:
     async with messages:
         await _stalled(client, messages)
         await _take_all(messages, 96)
-        await _nothing_told(messages)
+        await _assert_no_event(messages)
 
 
 @check(since=(2, 14))
@@ -113,7 +113,7 @@ async def check_ordered_push_v2(ctx: Context) -> None:
     async with await js.subscribe(f"{ctx.subject}.x", ordered=True, idle_heartbeat=0.2) as messages:
         await _stalled(client, messages)
         await _take_all(messages, 96)
-        await _nothing_told(messages, 0.3)
+        await _assert_no_event(messages, 0.3)
 
 
 @check(slow=True)
@@ -127,7 +127,7 @@ async def check_push_flow_control_bounds_memory(ctx: Context) -> None:
                 await pause(client, 0.3)
             most = max(most, messages.pending)
             assert (await messages.next(WAIT)).metadata.stream_seq == number
-        await _nothing_told(messages)
+        await _assert_no_event(messages)
         assert messages.dropped == 0
     assert most <= _LARGEST_WINDOW, f"{most} blocks of 64 KiB waited"
 
@@ -170,7 +170,7 @@ async def check_push_stalled_consumer_revives(ctx: Context) -> None:
     ) as messages:
         for number in range(_FIRST_WINDOW + 1, 65):
             assert (await messages.next(WAIT)).metadata.stream_seq == number
-        await _nothing_told(messages)
+        await _assert_no_event(messages)
 
 
 @check()
@@ -211,11 +211,11 @@ async def check_push_gap(ctx: Context) -> None:
             assert (await messages.next(WAIT)).data == payload
         await fill(ctx, js, [b"6"])
         assert (await messages.next(WAIT)).metadata.consumer_seq == 7
-        await _nothing_told(messages, 0.2)
+        await _assert_no_event(messages, 0.2)
 
 
 @check()
-async def check_push_redelivery_is_no_gap(ctx: Context) -> None:
+async def check_push_redelivery_is_not_a_gap(ctx: Context) -> None:
     """A redelivered message has the next number and is not reported as a gap."""
     js, subject = await filled_stream(ctx, 3)
     async with await js.subscribe(subject, idle_heartbeat=0.2, alarm_after=50) as messages:
@@ -223,11 +223,11 @@ async def check_push_redelivery_is_no_gap(ctx: Context) -> None:
             msg = await messages.next(WAIT)
             assert msg.metadata.consumer_seq == number
             await (msg.nak() if msg.metadata.delivered == 1 else msg.ack())
-        await _nothing_told(messages, 0.3)
+        await _assert_no_event(messages, 0.3)
 
 
 @check(since=(2, 14))
-async def check_push_reset_is_no_gap(ctx: Context) -> None:
+async def check_push_reset_is_not_a_gap(ctx: Context) -> None:
     """A consumer that is reset counts from 1, and is not reported as a gap."""
     js, subject = await filled_stream(ctx, 3)
     async with await js.subscribe(
@@ -244,4 +244,4 @@ async def check_push_reset_is_no_gap(ctx: Context) -> None:
         event = await messages.events.next(WAIT)
         assert isinstance(event, ConsumerSequenceReset)
         assert event.before == 3
-        await _nothing_told(messages, 0.3)
+        await _assert_no_event(messages, 0.3)

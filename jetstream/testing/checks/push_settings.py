@@ -45,7 +45,7 @@ async def check_push_headers_only(ctx: Context) -> None:
 
 @check()
 async def check_push_ack_none(ctx: Context) -> None:
-    """ack_policy none: nothing is to be acknowledged, and nothing comes twice."""
+    """With ack_policy none nothing is acknowledged, and nothing is redelivered."""
     js, subject = await filled_stream(ctx, 50)
     async with await js.subscribe(subject, durable="c", ack_policy="none") as messages:
         for payload in numbers(50):
@@ -87,7 +87,7 @@ async def check_push_ack_wait(ctx: Context) -> None:
 
 @check()
 async def check_push_nak(ctx: Context) -> None:
-    """A message that is given back comes again: at once, or when it was said."""
+    """A nak'd message is redelivered at once, or after the given delay."""
     js, subject = await filled_stream(ctx, 1)
     async with await js.subscribe(subject) as messages:
         await (await messages.next(WAIT)).nak()
@@ -103,7 +103,7 @@ async def check_push_nak(ctx: Context) -> None:
 
 @check()
 async def check_push_max_deliver(ctx: Context) -> None:
-    """max_deliver: then it is not delivered any more."""
+    """After max_deliver deliveries a message is not redelivered."""
     js, subject = await filled_stream(ctx, 1)
     async with await js.subscribe(subject, ack_wait=0.05, max_deliver=2) as messages:
         assert (await messages.next(WAIT)).metadata.delivered == 1
@@ -126,7 +126,7 @@ async def check_push_backoff(ctx: Context) -> None:
 
 @check()
 async def check_push_max_ack_pending(ctx: Context) -> None:
-    """max_ack_pending: no more than that is on its way and not acknowledged."""
+    """At most max_ack_pending messages are unacknowledged."""
     js, subject = await filled_stream(ctx, 10)
     async with await js.subscribe(subject, max_ack_pending=3) as messages:
         got = [await messages.next(WAIT) for _ in range(3)]
@@ -138,7 +138,7 @@ async def check_push_max_ack_pending(ctx: Context) -> None:
 
 @check()
 async def check_push_rate_limit(ctx: Context) -> None:
-    """rate_limit_bps: so many bits a second, but for the largest message of the stream."""
+    """rate_limit_bps limits the rate, except for the largest message of the stream."""
     js = await open_js(ctx)
     await new_stream(ctx, js, max_msg_size=2000)
     await fill(ctx, js, [b"x" * 1000 for _ in range(15)])
@@ -182,9 +182,9 @@ async def check_push_sample_freq(ctx: Context) -> None:
     async with await js.subscribe(subject, durable="c", sample_freq="100%") as messages:
         assert await take_pushed(messages, 2) == numbers(2)
         for seq in (1, 2):
-            told = json.loads((await metrics.next(WAIT)).data)
-            assert told["type"] == "io.nats.jetstream.metric.v1.consumer_ack"
-            assert (told["consumer"], told["stream_seq"], told["deliveries"]) == ("c", seq, 1)
+            report = json.loads((await metrics.next(WAIT)).data)
+            assert report["type"] == "io.nats.jetstream.metric.v1.consumer_ack"
+            assert (report["consumer"], report["stream_seq"], report["deliveries"]) == ("c", seq, 1)
 
 
 @check()

@@ -49,7 +49,7 @@ async def check_domain_that_is_not_there(ctx: Context) -> None:
 
 @check(since=(2, 11))
 async def check_api_prefix(ctx: Context) -> None:
-    """Another prefix is used for every call: that of a domain, for one."""
+    """A custom prefix, such as that of a domain, is used for every call."""
     server = ctx.shared_server(jetstream={"domain": "hub"})
     js = await open_js(ctx, server, prefix="$JS.hub.API")
     stream = await new_stream(ctx, js, allow_direct=True)
@@ -84,7 +84,7 @@ async def check_api_prefix_of_another_account(ctx: Context) -> None:
 
 
 @check()
-async def check_domain_refused_locally(ctx: Context) -> None:
+async def check_domain_rejected_locally(ctx: Context) -> None:
     """A domain is one token, a prefix is a subject, and only one of them can be given."""
     client = await ctx.client()
     with raises(InvalidValue):

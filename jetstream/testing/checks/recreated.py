@@ -49,7 +49,7 @@ async def _opened(ctx: Context, **config: Any) -> tuple[Server, Client, JetStrea
 
 
 async def _recreations(events: MachineEvents, name: str) -> None:
-    """The connection was lost, and the stream is another one; nothing else happened."""
+    """Assert that the connection was lost and the stream recreated, and nothing else happened."""
     event = await events.next(WAIT)
     assert isinstance(event, ConsumerReset)
     event = await events.next(WAIT)
@@ -80,7 +80,7 @@ async def check_ordered_stream_recreated(ctx: Context) -> None:
 
 @check()
 async def check_push_ordered_stream_recreated(ctx: Context) -> None:
-    """So does a push reader."""
+    """A push reader of a recreated stream gets all its messages, from the first one."""
     server, client, js = await _opened(ctx)
     async with await js.subscribe(ctx.subject + ".>", ordered=True) as messages:
         assert [(await messages.next(WAIT)).data for _ in range(OLD)] == numbers(OLD)
@@ -91,7 +91,7 @@ async def check_push_ordered_stream_recreated(ctx: Context) -> None:
 
 @check()
 async def check_kv_watch_bucket_recreated(ctx: Context) -> None:
-    """A watch of a bucket that was recreated gives its entries."""
+    """A watch of a recreated bucket delivers its entries."""
     server, client, js = await _opened(ctx)
     settings: dict[str, Any] = {"bucket": name_of(ctx), "storage": "memory", "history": 5}
     kv = await js.create_key_value(**settings)
@@ -112,7 +112,7 @@ async def check_kv_watch_bucket_recreated(ctx: Context) -> None:
 
 @check()
 async def check_ordered_stream_not_recreated(ctx: Context) -> None:
-    """A stream in files that comes back after a crash is the same one: nothing comes twice."""
+    """A file stream that a crash interrupts is the same one: nothing is delivered twice."""
     server, _, js = await _opened(ctx, storage="file")
     stream = await js.stream(name_of(ctx))
     ordered = await stream.ordered_consumer()

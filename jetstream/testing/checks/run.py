@@ -49,7 +49,7 @@ class _Work:
 
 
 async def _new(ctx: Context, count: int, **config: Any) -> tuple[Client, JetStream, Consumer]:
-    """A client, its JetStream, and a consumer of so many messages."""
+    """Return a client, its JetStream, and a consumer with this many messages."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     stream = await new_stream(ctx, js)
@@ -67,7 +67,7 @@ async def _all_here(messages: Messages, count: int) -> None:
 
 @check()
 async def check_run(ctx: Context) -> None:
-    """Each message is given to the callback, once and in order; run ends with the consume."""
+    """The callback gets each message, once and in order; run ends with consume."""
     _, consumer = await new_consumer(ctx, 1000)
     work = _Work()
     messages = consumer.consume(max_messages=50, stop_after=900)
@@ -81,7 +81,7 @@ async def check_run(ctx: Context) -> None:
 
 @check(shares=True)
 async def check_run_several_at_once(ctx: Context) -> None:
-    """As many callbacks at once as were asked for, and no more; none is left out."""
+    """At most `concurrency` callbacks run at once, and every message gets one."""
     client, _, consumer = await _new(ctx, 20)
     work = _Work()
 
@@ -141,7 +141,7 @@ async def check_run_drain_in_a_callback(ctx: Context) -> None:
 
 @check(shares=True)
 async def check_run_stop_waits_for_callbacks(ctx: Context) -> None:
-    """Stopped from elsewhere, run returns when the callbacks at work are done."""
+    """After a stop from elsewhere, run returns when the running callbacks have finished."""
     client, _, consumer = await _new(ctx, 10)
     work = _Work()
     messages = consumer.consume(max_messages=10)
@@ -195,7 +195,7 @@ async def check_run_a_callback_fails(ctx: Context) -> None:
 
 @check(shares=True)
 async def check_run_one_of_several_fails(ctx: Context) -> None:
-    """Those at work when a callback fails are waited for; no other is begun."""
+    """When a callback fails, run waits for the running ones and starts no other."""
     client, _, consumer = await _new(ctx, 20)
     work = _Work()
 
@@ -218,7 +218,7 @@ async def check_run_one_of_several_fails(ctx: Context) -> None:
 
 @check()
 async def check_run_until_the_client_closes(ctx: Context) -> None:
-    """The end of the client is the end of run; a callback may bring it about."""
+    """Closing the client ends run, even if a callback closes it."""
     client, _, consumer = await _new(ctx, 3)
     work = _Work()
 
@@ -250,7 +250,7 @@ async def check_run_consumer_deleted(ctx: Context) -> None:
 
 @check()
 async def check_run_a_slow_callback(ctx: Context) -> None:
-    """A callback that keeps the thread to itself is not taken for silence of the server."""
+    """A callback that blocks the thread is not mistaken for silence of the server."""
     js, consumer = await new_consumer(ctx, 1)
     work = _Work()
     messages = consumer.consume(max_messages=10, expires=1.0, heartbeat=0.5)
@@ -290,7 +290,7 @@ async def check_run_uses_the_client(ctx: Context) -> None:
 
 @check()
 async def check_run_over_lost_connections(ctx: Context) -> None:
-    """Lost connections are survived: every message is given to a callback."""
+    """Across lost connections every message gets a callback."""
     client, _, consumer = await _new(ctx, 60, ack_wait=1.0)
     work = _Work()
     messages = consumer.consume(max_messages=10, expires=3.0, heartbeat=0.5)
@@ -309,8 +309,8 @@ async def check_run_over_lost_connections(ctx: Context) -> None:
 
 
 @check()
-async def check_run_refused_locally(ctx: Context) -> None:
-    """Wrong arguments are refused before a message is taken."""
+async def check_run_rejected_locally(ctx: Context) -> None:
+    """Invalid arguments are rejected before a message is taken."""
     _, consumer = await new_consumer(ctx, 1)
     work = _Work()
     async with consumer.consume() as messages:
@@ -327,7 +327,7 @@ async def check_run_refused_locally(ctx: Context) -> None:
 
 @check()
 async def check_run_on_error(ctx: Context) -> None:
-    """With on_error a callback that raises does not end the run: its message comes again."""
+    """With on_error a callback that raises does not end run: its message is redelivered."""
     _, consumer = await new_consumer(ctx, 20)
     seen: list[bytes] = []
     failed: list[bytes] = []

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 async def _stored(ctx: Context, direct: bool) -> tuple[JetStream, Stream]:
-    """A stream with three messages of .a and two of .b in turn: a0 b0 a1 b1 a2."""
+    """Create a stream with three messages of .a and two of .b in turn: a0 b0 a1 b1 a2."""
     js = await open_js(ctx)
     stream = await new_stream(ctx, js, allow_direct=direct)
     for n, token in enumerate("ababa"):
@@ -40,13 +40,13 @@ async def _get(ctx: Context, direct: bool) -> None:
 
 @check()
 async def check_get_msg(ctx: Context) -> None:
-    """A message by its sequence, the last of a subject, the next of one: from the leader."""
+    """The leader returns a message by sequence, the last of a subject, or the next of one."""
     await _get(ctx, direct=False)
 
 
 @check()
 async def check_get_msg_direct(ctx: Context) -> None:
-    """The same by direct get."""
+    """Direct get returns the same."""
     await _get(ctx, direct=True)
 
 
@@ -70,8 +70,8 @@ async def check_get_msg_not_found(ctx: Context) -> None:
 
 
 @check()
-async def check_get_msg_refused_locally(ctx: Context) -> None:
-    """A sequence is a number from 1, and the ways to name a message exclude each other."""
+async def check_get_msg_rejected_locally(ctx: Context) -> None:
+    """A sequence is at least 1, and the ways to name a message exclude each other."""
     _, stream = await _stored(ctx, direct=False)
     ways: list[dict[str, Any]] = [
         {},
@@ -99,13 +99,13 @@ async def _headers(ctx: Context, direct: bool) -> None:
 
 @check()
 async def check_get_msg_with_headers(ctx: Context) -> None:
-    """Headers come back as they were, without those of the answer: from the leader."""
+    """The leader returns headers unchanged, without those of the response."""
     await _headers(ctx, direct=False)
 
 
 @check()
 async def check_get_msg_with_headers_direct(ctx: Context) -> None:
-    """The same by direct get."""
+    """Direct get returns the same."""
     await _headers(ctx, direct=True)
 
 
@@ -124,7 +124,7 @@ async def check_get_msg_with_headers_like_those_of_the_answer(ctx: Context) -> N
 
 @check()
 async def check_get_msg_of_one_megabyte(ctx: Context) -> None:
-    """A message of max_payload is got, though the answer is larger: in JSON, and with headers."""
+    """A message of max_payload is returned, although the response is larger."""
     js = await open_js(ctx)
     stream = await new_stream(ctx, js)
     payload = bytes(range(256)) * 4096
@@ -153,17 +153,20 @@ async def check_get_msg_that_is_odd(ctx: Context) -> None:
 
 @check()
 async def check_direct_get_not_allowed(ctx: Context) -> None:
-    """Batched gets need allow_direct, and say so."""
+    """Batched gets without allow_direct raise an error that says so."""
     _, stream = await _stored(ctx, direct=False)
     with raises(NotSupported):
         await stream.get_msgs(batch=2)
     with raises(NotSupported):
         await stream.get_last_msgs([ctx.subject + ".>"])
+    with raises(NotSupported):
+        async for _ in stream.iter_get_msgs(batch=2):
+            pass
 
 
 @check(since=(2, 11))
 async def check_get_msgs(ctx: Context) -> None:
-    """Many messages at once: from a sequence or a time on, of a subject, up to a size."""
+    """get_msgs returns messages from a sequence or time on, of a subject, up to a size."""
     _, stream = await _stored(ctx, direct=True)
     assert [msg.data for msg in await stream.get_msgs(batch=3)] == [b"a0", b"b0", b"a1"]
     assert [msg.seq for msg in await stream.get_msgs(batch=9, seq=4)] == [4, 5]
@@ -186,8 +189,35 @@ async def check_get_msgs_of_many(ctx: Context) -> None:
 
 
 @check(since=(2, 11))
+async def check_iter_get_msgs(ctx: Context) -> None:
+    """iter_get_msgs returns all messages of several pages, or as many as the loop wants."""
+    js = await open_js(ctx)
+    stream = await new_stream(ctx, js, allow_direct=True)
+    await fill(ctx, js, [b"%d" % n for n in range(2100)])
+    found = [msg.seq async for msg in stream.iter_get_msgs()]
+    assert found == list(range(1, 2101))
+    found = [msg.seq async for msg in stream.iter_get_msgs(batch=1500, seq=3)]
+    assert found == list(range(3, 1503))
+    async for msg in stream.iter_get_msgs(seq=5):
+        assert msg.seq == 5
+        break
+    assert [msg.seq async for msg in stream.iter_get_msgs(seq=2101)] == []
+    assert (await stream.get_msg(7)).data == b"6"
+
+
+@check(since=(2, 11))
+async def check_iter_get_last_msgs(ctx: Context) -> None:
+    """iter_get_last_msgs returns the last message of each subject, one by one."""
+    _, stream = await _stored(ctx, direct=True)
+    found = [msg.data async for msg in stream.iter_get_last_msgs([ctx.subject + ".>"])]
+    assert found == [b"b1", b"a2"]
+    none = [msg async for msg in stream.iter_get_last_msgs([ctx.subject + ".c"])]
+    assert none == []
+
+
+@check(since=(2, 11))
 async def check_get_last_msgs(ctx: Context) -> None:
-    """The last message of each of several subjects, as of now or of an earlier moment."""
+    """get_last_msgs returns the last message of each subject, now or at an earlier time."""
     _, stream = await _stored(ctx, direct=True)
     both = [ctx.subject + ".a", ctx.subject + ".b"]
     assert [msg.data for msg in await stream.get_last_msgs(both)] == [b"b1", b"a2"]
@@ -201,7 +231,7 @@ async def check_get_last_msgs(ctx: Context) -> None:
 
 @check(since=(2, 11))
 async def check_get_last_msgs_of_many(ctx: Context) -> None:
-    """The server answers for 1024 subjects; more are an error and not a part."""
+    """The server answers for up to 1024 subjects; more are an error, not a partial result."""
     js = await open_js(ctx)
     stream = await new_stream(ctx, js, allow_direct=True)
     async with js.publisher() as window:
@@ -216,8 +246,8 @@ async def check_get_last_msgs_of_many(ctx: Context) -> None:
 
 
 @check()
-async def check_get_msgs_refused_locally(ctx: Context) -> None:
-    """Wrong numbers and combinations are refused before anything is sent."""
+async def check_get_msgs_rejected_locally(ctx: Context) -> None:
+    """Invalid numbers and combinations are rejected before anything is sent."""
     _, stream = await _stored(ctx, direct=True)
     wrong: list[dict[str, Any]] = [
         {"batch": 0},
@@ -254,8 +284,8 @@ async def check_delete_msg(ctx: Context) -> None:
 
 
 @check()
-async def check_delete_msg_refused(ctx: Context) -> None:
-    """A stream may forbid it; a wrong sequence is refused by us."""
+async def check_delete_msg_rejected(ctx: Context) -> None:
+    """A stream can deny deletion; the client rejects an invalid sequence."""
     js = await open_js(ctx)
     stream = await new_stream(ctx, js, deny_delete=True)
     await fill(ctx, js, numbers(1))

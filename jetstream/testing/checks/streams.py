@@ -35,7 +35,7 @@ async def check_account_info(ctx: Context) -> None:
 
 @check()
 async def check_nested_fields_are_never_ignored(ctx: Context) -> None:
-    """Transforms of mirrors and sources are kept, or refused if the server does not know them."""
+    """Transforms of mirrors and sources are kept, or rejected if the server is too old."""
     js = await open_js(ctx)
     await new_stream(ctx, js)
     moved = {"src": ctx.subject + ".>", "dest": ctx.subject + "-moved.>"}
@@ -85,7 +85,7 @@ async def check_stream_create_from_info(ctx: Context) -> None:
 
 @check()
 async def check_stream_create_twice(ctx: Context) -> None:
-    """To create the same stream again is fine; its messages stay."""
+    """Creating the same stream again succeeds and keeps its messages."""
     js = await open_js(ctx)
     await new_stream(ctx, js)
     await fill(ctx, js, numbers(2))
@@ -95,7 +95,7 @@ async def check_stream_create_twice(ctx: Context) -> None:
 
 @check()
 async def check_stream_name_in_use(ctx: Context) -> None:
-    """A stream of this name with another configuration is in the way."""
+    """A stream of this name with another configuration raises StreamNameInUse."""
     js = await open_js(ctx)
     await new_stream(ctx, js)
     with raises(StreamNameInUse) as caught:
@@ -106,7 +106,7 @@ async def check_stream_name_in_use(ctx: Context) -> None:
 
 @check()
 async def check_stream_subject_overlap(ctx: Context) -> None:
-    """No two streams take the same subject."""
+    """Two streams cannot have the same subject."""
     js = await open_js(ctx)
     await new_stream(ctx, js)
     with raises(SubjectOverlap) as caught:
@@ -141,7 +141,7 @@ async def check_stream_update_missing(ctx: Context) -> None:
 
 @check()
 async def check_stream_create_or_update(ctx: Context) -> None:
-    """create_or_update_stream works whether it is there or not."""
+    """create_or_update_stream works whether or not the stream exists."""
     js = await open_js(ctx)
     for limit in (5, 7):
         stream = await js.create_or_update_stream(
@@ -169,14 +169,14 @@ async def check_stream_update_by_keywords(ctx: Context) -> None:
 
 @check()
 async def check_stream_exists_names_the_fields(ctx: Context) -> None:
-    """A stream that exists with another configuration is refused with the fields that differ."""
+    """The error about an existing stream names the fields that differ."""
     js = await open_js(ctx)
     stream = await new_stream(ctx, js, max_msgs=7)
     with raises(StreamNameInUse) as caught:
         await new_stream(ctx, js, max_msgs=5, max_age=60.0)
-    told = ["max_msgs is 7, not 5", "max_age is 0.0, not 60.0"]
-    assert list(caught.error.different) == told
-    assert "; ".join(told) in str(caught.error)
+    differences = ["max_msgs is 7, not 5", "max_age is 0.0, not 60.0"]
+    assert list(caught.error.different) == differences
+    assert "; ".join(differences) in str(caught.error)
     with raises(StreamNameInUse) as caught:
         await js.create_stream(name=stream.name, subjects=[ctx.subject + ".>"], storage="memory")
     assert list(caught.error.different) == ["max_msgs is 7, not 0"]
@@ -184,7 +184,7 @@ async def check_stream_exists_names_the_fields(ctx: Context) -> None:
 
 @check(since=(2, 11))
 async def check_pedantic(ctx: Context) -> None:
-    """A pedantic server refuses configurations that it would adjust otherwise."""
+    """With pedantic, the server rejects configurations that it would otherwise adjust."""
     js = await open_js(ctx)
     name = name_of(ctx)
     settings: dict[str, Any] = {"subjects": [ctx.subject], "storage": "memory", "max_age": 10.0}
@@ -217,7 +217,7 @@ async def check_stream_not_found(ctx: Context) -> None:
 
 @check()
 async def check_stream_delete(ctx: Context) -> None:
-    """A stream is deleted by its name, or by itself."""
+    """A stream can be deleted by name or through its handle."""
     js = await open_js(ctx)
     for turn in (1, 2):
         stream = await new_stream(ctx, js)
@@ -227,7 +227,7 @@ async def check_stream_delete(ctx: Context) -> None:
 
 
 @check()
-async def check_stream_refused_locally(ctx: Context) -> None:
+async def check_stream_rejected_locally(ctx: Context) -> None:
     """Configurations that the server would reject are not sent."""
     client = await ctx.client()
     js = jetstream_of(client)
@@ -256,7 +256,7 @@ async def check_stream_refused_locally(ctx: Context) -> None:
 
 
 @check()
-async def check_stream_refused_by_the_server(ctx: Context) -> None:
+async def check_stream_rejected_by_the_server(ctx: Context) -> None:
     """Configurations that only the server can reject raise errors with its codes."""
     js = await open_js(ctx)
     with raises(JetStreamError) as caught:

@@ -1,4 +1,4 @@
-"""subscribe(): how it finds or creates a consumer, and who deletes it in the end."""
+"""subscribe(): how it finds, creates and deletes a consumer."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _DENIED = {
 
 @check()
 async def check_subscribe_without_a_stream(ctx: Context) -> None:
-    """A subject that no stream takes, or several: said so, by name."""
+    """A subject of no stream, or of several, raises an error that names it."""
     js = await open_js(ctx)
     with raises(StreamNotFound):
         await js.subscribe(f"{ctx.subject}.x")
@@ -73,7 +73,7 @@ async def check_subscribe_without_a_stream(ctx: Context) -> None:
 
 
 @check()
-async def check_subscribe_refused_locally(ctx: Context) -> None:
+async def check_subscribe_rejected_locally(ctx: Context) -> None:
     """Invalid input is rejected before anything is sent."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
@@ -108,7 +108,7 @@ async def _member(js: JetStream, subject: str, queue: str) -> PushMessages:
 
 @check(since=(2, 10))
 async def check_subscribe_race(ctx: Context) -> None:
-    """Many begin at the same moment: one creates the consumer, the others find it."""
+    """If many subscribe at once, one creates the consumer, and the others find it."""
     js, subject = await filled_stream(ctx)
     clients = [await ctx.connect(js_server(ctx)) for _ in range(6)]
     tasks = [ctx.start(_member, jetstream_of(each), subject, "q") for each in clients]
@@ -126,7 +126,7 @@ async def check_subscribe_race(ctx: Context) -> None:
 
 
 @check()
-async def check_subscribe_goes_on(ctx: Context) -> None:
+async def check_subscribe_resumes(ctx: Context) -> None:
     """A durable consumer keeps its position: the next subscription continues there."""
     js, subject = await filled_stream(ctx, 10)
     for n in range(5):
@@ -139,8 +139,8 @@ async def check_subscribe_goes_on(ctx: Context) -> None:
 
 
 @check()
-async def check_subscribe_deletes_its_own(ctx: Context) -> None:
-    """An ephemeral consumer goes with its subscription: by unsubscribe, and at a block's end."""
+async def check_subscribe_deletes_ephemeral_consumers(ctx: Context) -> None:
+    """An ephemeral consumer is deleted by unsubscribe and at the end of the block."""
     js, subject = await filled_stream(ctx, 3)
     stream = name_of(ctx)
     ways: list[dict[str, Any]] = [{}, {"name": "n"}]
@@ -157,8 +157,8 @@ async def check_subscribe_deletes_its_own(ctx: Context) -> None:
 
 
 @check()
-async def check_subscribe_keeps_it_on_demand(ctx: Context) -> None:
-    """delete_on_end=False leaves even an ephemeral one to its inactive_threshold."""
+async def check_subscribe_without_deletion(ctx: Context) -> None:
+    """With delete_on_end=False even an ephemeral consumer is kept."""
     js, subject = await filled_stream(ctx)
     asked: dict[str, Any] = {"name": "n", "delete_on_end": False, "inactive_threshold": 60.0}
     async with await js.subscribe(subject, **asked):
@@ -167,8 +167,8 @@ async def check_subscribe_keeps_it_on_demand(ctx: Context) -> None:
 
 
 @check()
-async def check_subscribe_keeps_durables(ctx: Context) -> None:
-    """One with a durable name or a queue group stays, unless it is to be deleted."""
+async def check_subscribe_keeps_durable_consumers(ctx: Context) -> None:
+    """A consumer with a durable name or a queue group is kept, unless delete_on_end is set."""
     js, subject = await filled_stream(ctx)
     stream = name_of(ctx)
     shared: list[dict[str, Any]] = [{"durable": "c"}, {"queue": "c"}, {"queue": "q", "name": "c"}]
@@ -183,7 +183,7 @@ async def check_subscribe_keeps_durables(ctx: Context) -> None:
 
 
 @check()
-async def check_subscribe_keeps_what_it_found(ctx: Context) -> None:
+async def check_subscribe_keeps_existing_consumers(ctx: Context) -> None:
     """A consumer that existed before the call is not deleted."""
     js, subject = await filled_stream(ctx)
     stream = name_of(ctx)
@@ -220,7 +220,7 @@ async def check_subscribe_drain(ctx: Context) -> None:
 
 @check()
 async def check_subscribe_drain_of_nothing(ctx: Context) -> None:
-    """If nothing waits to be taken, the consumer is deleted by drain itself."""
+    """If there are no messages to take, drain deletes the consumer."""
     js, subject = await filled_stream(ctx)
     messages = await js.subscribe(subject)
     await messages.drain()
@@ -245,7 +245,7 @@ async def check_subscribe_deletion_that_fails(ctx: Context) -> None:
 
 
 @check()
-async def check_subscribe_deleted_meanwhile(ctx: Context) -> None:
+async def check_subscribe_of_a_consumer_deleted_before(ctx: Context) -> None:
     """If consumer or stream is already gone, its deletion is not a failure."""
     js, subject = await filled_stream(ctx)
     stream = name_of(ctx)
@@ -261,7 +261,7 @@ async def check_subscribe_deleted_meanwhile(ctx: Context) -> None:
 
 @check()
 async def check_subscribe_failure_leaves_nothing(ctx: Context) -> None:
-    """A creation that the server refuses leaves no subscription and no consumer."""
+    """A rejected creation leaves no subscription and no consumer."""
     server = js_server(ctx)
     client = await ctx.connect(server, name=ctx.subject)
     js = jetstream_of(client)
@@ -323,7 +323,7 @@ async def check_subscribe_by_dict_and_object(ctx: Context) -> None:
 
 @check()
 async def check_subscribe_ordered(ctx: Context) -> None:
-    """With ordered=True: each message once, in order, and nothing is left in the end."""
+    """With ordered=True each message is delivered once and in order, and nothing is left."""
     js, subject = await filled_stream(ctx, 500)
     async with await js.subscribe(subject, ordered=True) as messages:
         for payload in numbers(500):
@@ -343,8 +343,8 @@ async def check_subscribe_ordered(ctx: Context) -> None:
 
 
 @check()
-async def check_subscribe_ordered_goes_on(ctx: Context) -> None:
-    """Its consumer is deleted, its connection lost: no message is missed, none comes twice."""
+async def check_subscribe_ordered_resumes(ctx: Context) -> None:
+    """A deleted consumer or lost connection neither loses nor duplicates a message."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     await new_stream(ctx, js)
@@ -363,7 +363,7 @@ async def check_subscribe_ordered_goes_on(ctx: Context) -> None:
 
 
 @check()
-async def check_subscribe_ordered_refused_locally(ctx: Context) -> None:
+async def check_subscribe_ordered_rejected_locally(ctx: Context) -> None:
     """Settings that contradict an ordered consumer are rejected with the reason."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)

@@ -117,7 +117,7 @@ async def check_window_failure_on_leaving(ctx: Context) -> None:
 
 
 @check()
-async def check_window_failure_that_was_told(ctx: Context) -> None:
+async def check_window_failure_that_result_has_raised(ctx: Context) -> None:
     """A failure that result() has raised is not reported again."""
     js, _ = await _stream(ctx)
     async with js.publisher() as window:
@@ -128,7 +128,7 @@ async def check_window_failure_that_was_told(ctx: Context) -> None:
 
 @check()
 async def check_window_without_a_stream(ctx: Context) -> None:
-    """No stream: tried again twice, then it has failed; the others are not held up."""
+    """A publish without a stream fails after two retries and does not delay the others."""
     js, stream = await _stream(ctx)
     begin = time.monotonic()
     async with js.publisher() as window:
@@ -142,7 +142,7 @@ async def check_window_without_a_stream(ctx: Context) -> None:
 
 
 @check(since=(2, 11))
-async def check_window_refused_locally(ctx: Context) -> None:
+async def check_window_rejected_locally(ctx: Context) -> None:
     """Invalid messages are rejected at once and take no room."""
     js, stream = await _stream(ctx)
     with raises(InvalidValue):
@@ -205,7 +205,7 @@ async def check_window_times_out(ctx: Context) -> None:
 
 
 async def _crash(ctx: Context, ids: bool) -> tuple[Stream, list[Publication], bool]:
-    """Publish, kill the server in the middle, have it back, publish more: did any fail?"""
+    """Publish, kill and restart the server, and publish more; return the stream and the results."""
     server = ctx.own_server(jetstream="enabled")
     js = await open_js(ctx, server)
     stream = await new_stream(ctx, js, storage="file", allow_direct=True)
@@ -226,7 +226,7 @@ async def _crash(ctx: Context, ids: bool) -> tuple[Stream, list[Publication], bo
 
 
 @check(since=(2, 11))
-async def check_window_over_a_crash_with_ids(ctx: Context) -> None:
+async def check_window_across_a_crash_with_ids(ctx: Context) -> None:
     """With message ids a crash of the server loses nothing and stores nothing twice."""
     stream, publications, failed = await _crash(ctx, ids=True)
     assert not failed
@@ -235,7 +235,7 @@ async def check_window_over_a_crash_with_ids(ctx: Context) -> None:
 
 
 @check(since=(2, 11))
-async def check_window_over_a_crash_without_ids(ctx: Context) -> None:
+async def check_window_across_a_crash_without_ids(ctx: Context) -> None:
     """Without ids, messages in transit are in doubt; acknowledged ones are stored."""
     stream, publications, failed = await _crash(ctx, ids=False)
     assert failed
@@ -269,7 +269,7 @@ async def check_window_of_a_closed_client(ctx: Context) -> None:
 
 @check(since=(2, 12))
 async def check_atomic_batch(ctx: Context) -> None:
-    """A batch is stored as one: nothing of it is there before the commit, all of it after."""
+    """A batch is stored as a whole: nothing before the commit, and everything after it."""
     js, stream = await _stream(ctx, allow_atomic=True)
     batch = js.atomic_batch()
     for payload in numbers(20)[:-1]:
@@ -282,9 +282,26 @@ async def check_atomic_batch(ctx: Context) -> None:
         await batch.add(ctx.subject + ".x")
 
 
+@check(since=(2, 14))
+async def check_atomic_batch_committed_without_a_message(ctx: Context) -> None:
+    """A commit without a message stores the messages that were added."""
+    js = await open_js(ctx)
+    stream = await new_stream(ctx, js, allow_atomic=True)
+    batch = js.atomic_batch()
+    for payload in (b"1", b"2"):
+        await batch.add(ctx.subject + ".x", payload)
+    assert (await stream.info()).state.messages == 0
+    ack = await batch.commit()
+    assert (ack.count, ack.seq) == (2, 2)
+    assert (await stream.info()).state.messages == 2
+    assert (await stream.get_msg(2)).data == b"2"
+    with raises(InvalidState):
+        await js.atomic_batch().commit()
+
+
 @check(since=(2, 12))
 async def check_atomic_batch_of_one(ctx: Context) -> None:
-    """The commit may be all there is; a batch that is not committed is never stored."""
+    """A batch can consist of the commit alone; without a commit nothing is stored."""
     js, stream = await _stream(ctx, allow_atomic=True)
     await js.atomic_batch().add(ctx.subject + ".x", b"abandoned")
     ack = await js.atomic_batch().commit(ctx.subject + ".x", b"alone")
@@ -293,7 +310,7 @@ async def check_atomic_batch_of_one(ctx: Context) -> None:
 
 
 @check(since=(2, 12))
-async def check_atomic_batch_refused(ctx: Context) -> None:
+async def check_atomic_batch_rejected(ctx: Context) -> None:
     """A batch is rejected as a whole: wrong expectation, no batches allowed, no stream."""
     js, stream = await _stream(ctx, allow_atomic=True)
     batch = js.atomic_batch()

@@ -20,7 +20,7 @@ _PASSWORD = "p%:@/ö"
 
 
 def _users(ctx: Context) -> Server:
-    """A server with a user; and with an nkey, if there is a library for it."""
+    """Return a server with a user and, if a library is installed, with an nkey."""
     return ctx.shared_server(authorization={"users": [{"user": "joe", "password": _PASSWORD}]})
 
 
@@ -43,7 +43,7 @@ async def check_user_and_password(ctx: Context) -> None:
 
 @check()
 async def check_wrong_password(ctx: Context) -> None:
-    """A wrong password is AuthorizationFailed, at once, and the message does not show it."""
+    """A wrong password raises AuthorizationFailed at once, and the message does not show it."""
     with raises(AuthorizationFailed, within=SOON) as caught:
         await ctx.connect(_users(ctx), user="joe", password="wrong-one")
     assert "wrong-one" not in repr(caught.error)
@@ -51,14 +51,14 @@ async def check_wrong_password(ctx: Context) -> None:
 
 @check()
 async def check_no_credentials(ctx: Context) -> None:
-    """No credentials where some are needed is AuthorizationFailed as well."""
+    """Missing credentials raise AuthorizationFailed as well."""
     with raises(AuthorizationFailed, within=SOON):
         await ctx.connect(_users(ctx))
 
 
 @check()
 async def check_credentials_in_url(ctx: Context) -> None:
-    """User and password in the URL, percent-encoded; they come before those of the options."""
+    """Percent-encoded credentials in the URL take precedence over the options."""
     url = f"nats://joe:p%25%3A%40%2F%C3%B6@127.0.0.1:{_users(ctx).port}"
     client = await ctx.connect(url)
     await _works(ctx, client)
@@ -68,7 +68,7 @@ async def check_credentials_in_url(ctx: Context) -> None:
 
 @check()
 async def check_token(ctx: Context) -> None:
-    """A token, as an option or in the URL."""
+    """A token is accepted as an option and in the URL."""
     server = ctx.shared_server(authorization={"token": "t-0/k@n"})
     await _works(ctx, await ctx.connect(server, token="t-0/k@n"))
     await ctx.connect(f"nats://t-0%2Fk%40n@127.0.0.1:{server.port}")
@@ -77,8 +77,8 @@ async def check_token(ctx: Context) -> None:
 
 
 @check()
-async def check_one_server_refuses(ctx: Context) -> None:
-    """A server that refuses the credentials is passed over for one that takes them."""
+async def check_one_server_rejects_the_credentials(ctx: Context) -> None:
+    """If a server rejects the credentials, the next one is tried."""
     client = await ctx.connect(
         [_users(ctx).url, ctx.server.url], shuffle=False, user="joe", password="wrong"
     )
@@ -95,7 +95,7 @@ async def check_nkey(ctx: Context) -> None:
 
 @check(needs=("cryptography",))
 async def check_signature_callback(ctx: Context) -> None:
-    """The seed may be elsewhere: a callback signs the nonce."""
+    """A callback can sign the nonce, so that the seed is kept elsewhere."""
     await ctx.connect(
         _keys(ctx),
         nkey=nkeys.public_key(jwts.USER),
@@ -105,7 +105,7 @@ async def check_signature_callback(ctx: Context) -> None:
 
 @check(needs=("cryptography",))
 async def check_creds_file(ctx: Context) -> None:
-    """A .creds file, given by its path, has all that is needed."""
+    """The path of a .creds file is sufficient."""
     server = ctx.shared_server(**jwts.server_config())
     good = ctx.path(jwts.creds(jwts.user_jwt(jwts.USER), jwts.USER))
     bad = ctx.path(jwts.creds(jwts.user_jwt(jwts.USER), jwts.STRANGER))
@@ -116,7 +116,7 @@ async def check_creds_file(ctx: Context) -> None:
 
 @check(needs=("cryptography",))
 async def check_jwt_and_seed(ctx: Context) -> None:
-    """A JWT and its seed, or a callback in its place."""
+    """A JWT works with its seed, or with a callback that signs."""
     server = ctx.shared_server(**jwts.server_config())
     jwt = jwts.user_jwt(jwts.USER)
     await _works(ctx, await ctx.connect(server, jwt=jwt, nkey_seed=jwts.USER))
@@ -141,7 +141,7 @@ async def check_expired_jwt(ctx: Context) -> None:
 
 @check(needs=("cryptography",))
 async def check_renewed_creds(ctx: Context) -> None:
-    """A .creds file is read at every attempt: a renewed one brings the client back."""
+    """A .creds file is read at every attempt, so a client reconnects with a renewed one."""
     server = ctx.shared_server(**jwts.server_config())
     soon = jwts.user_jwt(jwts.USER, expires=int(time.time()) + 2)
     path = ctx.path(jwts.creds(soon, jwts.USER))
@@ -156,7 +156,7 @@ async def check_renewed_creds(ctx: Context) -> None:
 
 @check()
 async def check_credential_callbacks(ctx: Context) -> None:
-    """Callbacks give the credentials of each attempt: after a change the new ones are used."""
+    """Callbacks return the credentials of each attempt: after a change the new ones are used."""
 
     def config(password: str) -> dict[str, Any]:
         return {"authorization": {"user": "joe", "password": password}}
@@ -181,7 +181,7 @@ async def check_credential_callbacks(ctx: Context) -> None:
 
 @check()
 async def check_failing_callback(ctx: Context) -> None:
-    """A callback that fails is AuthorizationFailed; nothing hangs."""
+    """A callback that fails raises AuthorizationFailed, and connect does not hang."""
 
     def fail() -> str:
         raise ValueError("the vault is closed")
@@ -192,7 +192,7 @@ async def check_failing_callback(ctx: Context) -> None:
 
 @check()
 async def check_thrown_out_for_good(ctx: Context) -> None:
-    """Credentials that are refused twice in a row end the client: trying again is of no use."""
+    """Credentials that are rejected twice in a row end the client: retrying would not help."""
     server = ctx.own_server(authorization={"user": "joe", "password": "old"})
     client = await ctx.connect(server, user="joe", password="old", max_reconnects=-1)
     server.reload({"authorization": {"user": "joe", "password": "new"}})

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _member(cluster: Cluster, client: Client) -> Server:
-    """The member that the client is connected to."""
+    """Return the member that the client is connected to."""
     [member] = [each for each in cluster.members if each.url == client.connected_url]
     return member
 
@@ -27,6 +27,12 @@ def _member(cluster: Cluster, client: Client) -> Server:
 async def _back(client: Client) -> None:
     while not (await next_event(client, Connected)).again:
         pass
+
+
+async def _discover(client: Client, cluster: Cluster) -> None:
+    """Wait until the client knows all members, which a server may announce late."""
+    while set(cluster.urls) - set(client.servers):
+        await next_event(client, Discovered)
 
 
 async def _reach(sender: Client, sub: Subscription) -> None:
@@ -44,7 +50,7 @@ async def _reach(sender: Client, sub: Subscription) -> None:
 
 @check()
 async def check_cluster_is_discovered(ctx: Context) -> None:
-    """One member is enough to know all of them."""
+    """From one member a client discovers all of them."""
     cluster = ctx.own_cluster()
     client = await ctx.connect(cluster.urls[0])
     found: list[str] = []
@@ -61,6 +67,7 @@ async def check_cluster_member_lost(ctx: Context) -> None:
     client = await ctx.connect(cluster.urls[0])
     sub = await client.subscribe(ctx.subject)
     await client.flush(WAIT)
+    await _discover(client, cluster)
     lost = cluster.members[0]
     lost.kill()
     await _back(client)
@@ -102,12 +109,13 @@ async def check_cluster_ignored(ctx: Context) -> None:
 
 @check(needs=("trustme",))
 async def check_cluster_over_tls(ctx: Context) -> None:
-    """Discovered members must use TLS, too, and are verified by the name that the user gave."""
+    """Discovered members must also use TLS, and are verified against the user's host name."""
     cluster = ctx.own_cluster(2, tls=ctx.certificates.server("server.example"))
     client = await ctx.connect(
         cluster.urls[0], tls=ctx.certificates.client(), tls_hostname="server.example"
     )
     sub = await client.subscribe(ctx.subject)
+    await _discover(client, cluster)
     cluster.members[0].kill()
     await _back(client)
     assert client.connected_url == cluster.urls[1]
@@ -118,11 +126,12 @@ async def check_cluster_over_tls(ctx: Context) -> None:
 
 @check()
 async def check_lame_duck(ctx: Context) -> None:
-    """A member that is about to stop is left in time, and no message is lost by that."""
+    """A client leaves a member that is about to stop in time, and loses no message."""
     cluster = ctx.own_cluster(lame_duck_grace_period="20s", lame_duck_duration="40s")
     client = await ctx.connect(cluster.urls[0])
     sub = await client.subscribe(ctx.subject)
     await client.flush(WAIT)
+    await _discover(client, cluster)
     duck = cluster.members[0]
     duck.lame_duck()
     assert (await next_event(client, LameDuck)).url == duck.url

@@ -27,7 +27,7 @@ async def check_drain_subscription(ctx: Context) -> None:
 
 @check()
 async def check_drain_client(ctx: Context) -> None:
-    """drain() of a client with nothing to deliver: flushed, then closed without an error."""
+    """drain() of a client with nothing to deliver flushes and closes without an error."""
     alice, bob = await ctx.pair()
     sub = await bob.subscribe(ctx.subject)
     await bob.flush(WAIT)
@@ -77,7 +77,7 @@ async def check_drain_by_hand(ctx: Context) -> None:
 
 
 @check()
-async def check_drain_nobody_takes(ctx: Context) -> None:
+async def check_drain_of_untaken_messages(ctx: Context) -> None:
     """If messages are not taken in time, drain says how many, and the client is closed."""
     client = await ctx.client()
     await client.subscribe(ctx.subject)

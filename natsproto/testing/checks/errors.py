@@ -34,7 +34,7 @@ _CONFIG: dict[str, Any] = {
 
 @check()
 async def check_payload_too_large(ctx: Context) -> None:
-    """More than max_payload is refused before it is sent, headers included."""
+    """A message above max_payload, including headers, is rejected before it is sent."""
     client = await ctx.connect(ctx.shared_server(max_payload=1000))
     sub = await client.subscribe(ctx.subject)
     with raises(PayloadTooLarge):
@@ -51,7 +51,7 @@ async def check_payload_too_large(ctx: Context) -> None:
 
 @check()
 async def check_bad_subjects(ctx: Context) -> None:
-    """Subjects that NATS cannot carry are refused before they are sent."""
+    """Invalid subjects are rejected before anything is sent."""
     client = await ctx.client()
     sub = await client.subscribe(ctx.subject)
     for bad in ["", " ", "a b", "a\r\nPING", "a\tb", ".a", "a.", "a..b", "a.*", "a.>", "a\0b"]:
@@ -94,7 +94,7 @@ async def check_bad_values(ctx: Context) -> None:
 
 
 async def _limited(ctx: Context) -> tuple[Client, Client]:
-    """A client without all permissions, and one with."""
+    """Return a client with limited permissions and one with all."""
     server = ctx.shared_server(**_CONFIG)
     return (
         await ctx.connect(server, user="limited", password="p"),
@@ -102,7 +102,7 @@ async def _limited(ctx: Context) -> tuple[Client, Client]:
     )
 
 
-async def _denied(client: Client) -> PermissionDenied:
+async def denied(client: Client) -> PermissionDenied:
     """Return the subject of the next -ERR."""
     error = (await next_event(client, ServerError)).error
     assert isinstance(error, PermissionDenied), error
@@ -110,20 +110,20 @@ async def _denied(client: Client) -> PermissionDenied:
 
 
 @check()
-async def check_publish_denied(ctx: Context) -> None:
+async def check_publishdenied(ctx: Context) -> None:
     """An event reports a message that may not be published; the connection continues."""
     limited, free = await _limited(ctx)
     sub = await free.subscribe(">")
     await free.flush(WAIT)
     await limited.publish("secret.x", b"1")
     await limited.publish(ctx.subject, b"2")
-    assert (await _denied(limited)).subject == "secret.x"
+    assert (await denied(limited)).subject == "secret.x"
     assert await take(sub, 1) == [b"2"]
     assert limited.stats.connects == 1
 
 
 @check()
-async def check_subscribe_denied(ctx: Context) -> None:
+async def check_subscribedenied(ctx: Context) -> None:
     """A denied subscription ends with PermissionDenied; the others continue."""
     limited, _ = await _limited(ctx)
     good = await limited.subscribe(ctx.subject)
@@ -134,13 +134,13 @@ async def check_subscribe_denied(ctx: Context) -> None:
     assert caught.error.subject == "secret.x"
     with raises(PermissionDenied):
         await bad.next(WAIT)
-    assert (await _denied(limited)).subject == "secret.x"
+    assert (await denied(limited)).subject == "secret.x"
     await limited.publish(ctx.subject, b"1")
     assert await take(good, 1) == [b"1"]
 
 
 @check()
-async def check_queue_denied(ctx: Context) -> None:
+async def check_queuedenied(ctx: Context) -> None:
     """A queue that may not be joined ends that subscription, not another to the subject."""
     limited, free = await _limited(ctx)
     subject = "work." + ctx.subject
@@ -154,7 +154,7 @@ async def check_queue_denied(ctx: Context) -> None:
 
 
 @check()
-async def check_request_denied(ctx: Context) -> None:
+async def check_requestdenied(ctx: Context) -> None:
     """A request that may not be published fails at once, not at its timeout."""
     limited, _ = await _limited(ctx)
     with raises(PermissionDenied, within=SOON) as caught:
@@ -177,7 +177,7 @@ async def check_maximum_subscriptions(ctx: Context) -> None:
 
 @check()
 async def check_maximum_connections(ctx: Context) -> None:
-    """A server that is full says so."""
+    """The error of a server that is full names the reason."""
     server = ctx.own_server(max_connections=1)
     await ctx.connect(server)
     with raises(ConnectFailed) as caught:
@@ -187,7 +187,7 @@ async def check_maximum_connections(ctx: Context) -> None:
 
 @check()
 async def check_verbose_and_pedantic(ctx: Context) -> None:
-    """+OK after everything, and the server's stricter checks, change nothing."""
+    """Verbose and pedantic mode do not change the behavior of the client."""
     client = await ctx.client(verbose=True, pedantic=True)
     sub = await client.subscribe(ctx.subject + ".>")
     for n in range(100):

@@ -30,7 +30,7 @@ async def check_two_readers_of_events(ctx: Context) -> None:
 
 @check()
 async def check_events_of_one_loop_after_another(ctx: Context) -> None:
-    """A loop continues where the one before has stopped, and `next` where the loop has."""
+    """A loop continues where the previous one stopped, and `next` continues after the loop."""
     client = await ctx.client()
     seen: list[type] = []
     await client.force_reconnect()
@@ -45,7 +45,7 @@ async def check_events_of_one_loop_after_another(ctx: Context) -> None:
 
 @check()
 async def check_events_after_a_flood(ctx: Context) -> None:
-    """More slow subscriptions than events are kept: no drop goes unreported, and Closed comes."""
+    """With more slow subscriptions than events are kept, all drops and Closed are reported."""
     client, other = await ctx.pair()
     subs = [await client.subscribe(ctx.subject, max_msgs=1) for _ in range(300)]
     await client.flush(WAIT)

@@ -1,4 +1,4 @@
-"""Connections that break at bad moments, and servers that talk nonsense."""
+"""Connections that break at inconvenient times, and servers that send invalid data."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def check_hung_up_during_the_greeting(ctx: Context) -> None:
 
 @check()
 async def check_nothing_twice(ctx: Context) -> None:
-    """Over crashes while publishing, messages may be lost but none comes twice or out of order."""
+    """Crashes while publishing may lose messages, but none is duplicated or out of order."""
     server = ctx.own_server()
     client = await ctx.connect(server)
     sub = await client.subscribe(ctx.subject)

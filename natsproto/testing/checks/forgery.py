@@ -21,7 +21,7 @@ _ALPHABETS = (
 
 
 def guesses(seen: str) -> list[str]:
-    """The reply subjects that would follow if tokens counted up, in any common alphabet."""
+    """Return the next reply subjects if tokens counted up, in any common alphabet."""
     inbox, _, token = seen.rpartition(".")
     subjects: list[str] = []
     for alphabet in _ALPHABETS:

@@ -31,7 +31,7 @@ async def check_headers_travel(ctx: Context) -> None:
 
 @check()
 async def check_headers_repeat(ctx: Context) -> None:
-    """A header may be there several times."""
+    """A header may occur several times."""
     headers = await _echo(ctx, [("Key", "1"), ("Other", "x"), ("Key", "2")])
     assert headers.get_all("Key") == ["1", "2"]
     assert headers["Other"] == "x"
@@ -67,7 +67,7 @@ async def check_headers_of_sixty_kilobytes(ctx: Context) -> None:
 
 @check()
 async def check_headers_that_would_inject(ctx: Context) -> None:
-    """Names and values that would break out of the header block are refused, not mended."""
+    """Names and values that would break out of the header block are rejected, not rewritten."""
     client = await ctx.client()
     sub = await client.subscribe(ctx.subject)
     for name, value in [

@@ -28,8 +28,26 @@ if TYPE_CHECKING:
 
 
 @check()
+async def check_rtt(ctx: Context) -> None:
+    """The round trip to the server is measured."""
+    client = await ctx.client()
+    started = time.monotonic()
+    seconds = await client.rtt(WAIT)
+    assert 0 < seconds <= time.monotonic() - started
+
+
+@check()
+async def check_servers_in_one_text(ctx: Context) -> None:
+    """Servers may be separated by commas: those that are down are passed over."""
+    down = f"nats://127.0.0.1:{free_port()}"
+    client = await ctx.connect(f"{down}, {ctx.server.url}", shuffle=False)
+    assert sorted(client.servers) == sorted([down, ctx.server.url])
+    assert client.connected_url == ctx.server.url
+
+
+@check()
 async def check_connect(ctx: Context) -> None:
-    """A client that is given out is connected and knows its server."""
+    """The client that connect returns is connected and knows its server."""
     client = await ctx.client(name="me")
     assert client.state == "CONNECTED"
     assert client.connected_url == ctx.server.url
@@ -41,7 +59,7 @@ async def check_connect(ctx: Context) -> None:
 
 
 @check()
-async def check_connect_nobody_there(ctx: Context) -> None:
+async def check_connect_without_a_listener(ctx: Context) -> None:
     """Without a listener, connect fails at once and names the addresses that were tried."""
     urls = [f"nats://127.0.0.1:{free_port()}" for _ in range(2)]
     with raises(ConnectFailed, within=SOON) as caught:
@@ -51,7 +69,7 @@ async def check_connect_nobody_there(ctx: Context) -> None:
 
 @check()
 async def check_connect_second_server(ctx: Context) -> None:
-    """If the first server is not there, the next one is taken."""
+    """If the first server is not reachable, the next one is used."""
     dead = f"nats://127.0.0.1:{free_port()}"
     client = await ctx.connect([dead, ctx.server.url], shuffle=False)
     assert client.connected_url == ctx.server.url
@@ -77,7 +95,7 @@ async def check_connect_by_name(ctx: Context) -> None:
 
 
 @check()
-async def check_connect_no_nats_server(ctx: Context) -> None:
+async def check_connect_to_another_protocol(ctx: Context) -> None:
     """connect fails at once if the peer does not speak NATS."""
     with ctx.enter(Listener(b"HTTP/1.1 400 Bad Request\r\n\r\n")) as listener:
         with raises(ConnectFailed, within=SOON) as caught:
@@ -87,7 +105,7 @@ async def check_connect_no_nats_server(ctx: Context) -> None:
 
 @check()
 async def check_connect_wrong_options(ctx: Context) -> None:
-    """A setting that cannot work is refused before anything is dialled."""
+    """Invalid options are rejected before anything is dialed."""
     with raises(InvalidValue):
         await ctx.connect("http://127.0.0.1")
     with raises(InvalidValue):
@@ -98,7 +116,7 @@ async def check_connect_wrong_options(ctx: Context) -> None:
 
 @check()
 async def check_flush(ctx: Context) -> None:
-    """After flush the server has seen all that was published."""
+    """After flush the server has received everything that was published."""
     alice, bob = await ctx.pair()
     sub = await bob.subscribe(ctx.subject)
     await bob.flush(WAIT)
@@ -172,7 +190,7 @@ async def check_close_frozen_server_with_nothing_sent(ctx: Context) -> None:
 
 @check()
 async def check_use_after_close(ctx: Context) -> None:
-    """Every call on a closed client says that it is closed."""
+    """Every call on a closed client raises ConnectionClosed."""
     client = await ctx.client()
     await client.close()
     with raises(ConnectionClosed):
@@ -241,7 +259,7 @@ async def check_nothing_is_left_open(ctx: Context) -> None:
 
 
 def _open_things() -> tuple[int, int]:
-    """How many files and threads there are, but for the threads that asyncio looks up names in."""
+    """Count the open files and the threads, except those in which asyncio looks up names."""
     gc.collect()
     threads = [each for each in threading.enumerate() if not each.name.startswith("asyncio_")]
     return len(os.listdir("/dev/fd")), len(threads)

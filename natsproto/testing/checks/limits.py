@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from natsproto.client import Client
 
 
-async def _told(client: Client) -> int:
+async def _count_dropped(client: Client) -> int:
     """Return the number of drops that the events of a client have reported."""
     dropped = 0
     try:
@@ -35,7 +35,7 @@ async def check_limit_of_messages(ctx: Context) -> None:
     assert sub.dropped == 40
     event = await next_event(bob, SlowConsumer)
     assert (event.subject, event.sid) == (ctx.subject, sub.sid)
-    assert event.dropped + await _told(bob) == 40
+    assert event.dropped + await _count_dropped(bob) == 40
     assert await take(sub, 10) == [b"%d" % n for n in range(10)]
 
 
@@ -51,12 +51,12 @@ async def check_limit_of_bytes(ctx: Context) -> None:
     await arrived(alice, bob)
     assert 7 <= plain.pending <= 10
     assert plain.pending + plain.dropped == 50
-    assert await _told(bob) == plain.dropped
+    assert await _count_dropped(bob) == plain.dropped
 
 
 @check()
 async def check_limits_of_the_client(ctx: Context) -> None:
-    """Subscriptions without limits of their own have those of the client."""
+    """Subscriptions without limits use those of the client."""
     alice = await ctx.client()
     bob = await ctx.client(max_msgs=3)
     small = await bob.subscribe(ctx.subject)
@@ -81,12 +81,12 @@ async def check_room_after_drops(ctx: Context) -> None:
         await arrived(alice, bob)
         assert sub.dropped == 3 * turn
         assert await take(sub, 5) == [b"0", b"1", b"2", b"3", b"4"]
-    assert await _told(bob) == 15
+    assert await _count_dropped(bob) == 15
 
 
 @check()
-async def check_slow_subscription_is_no_burden(ctx: Context) -> None:
-    """Another subscription of the same client gets everything."""
+async def check_slow_subscription_does_not_affect_others(ctx: Context) -> None:
+    """A slow subscription does not affect another one of the same client."""
     alice, bob = await ctx.pair()
     slow = await bob.subscribe(ctx.subject, max_msgs=1)
     quick = await bob.subscribe(ctx.subject)

@@ -236,7 +236,7 @@ async def check_drain_while_down(ctx: Context) -> None:
 
 @check()
 async def check_close_without_server(ctx: Context) -> None:
-    """If no server comes back, close ends at its timeout and counts the messages, once."""
+    """If no server returns, close ends at its timeout and reports the messages once."""
     client = await without_server(ctx, ctx.own_server(), 3)
     with raises(MessagesUnconfirmed, within=SOON) as caught:
         await client.close(timeout=0.2)

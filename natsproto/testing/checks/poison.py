@@ -31,7 +31,7 @@ async def check_poison_subjects(ctx: Context) -> None:
 
 @check()
 async def check_poison_headers(ctx: Context) -> None:
-    """An invalid header block raises HeaderError for those who read it, and nothing else."""
+    """An invalid header block raises HeaderError on access, and has no other effect."""
     client = await ctx.client()
     sub = await client.subscribe(ctx.subject)
     await client.flush(WAIT)

@@ -93,7 +93,7 @@ async def check_unicode_subject(ctx: Context) -> None:
 
 @check()
 async def check_wildcards(ctx: Context) -> None:
-    """A star stands for one token, > for one or more."""
+    """`*` matches one token, and `>` matches one or more."""
     client = await ctx.client()
     star = await client.subscribe(ctx.subject + ".*.c")
     rest = await client.subscribe(ctx.subject + ".>")
@@ -200,7 +200,7 @@ async def check_auto_unsubscribe(ctx: Context) -> None:
 
 @check()
 async def check_auto_unsubscribe_counts_from_the_start(ctx: Context) -> None:
-    """Messages that came before unsubscribe(after=n) count."""
+    """Messages that arrived before unsubscribe(after=n) count."""
     client = await ctx.client()
     reached = await client.subscribe(ctx.subject)
     not_yet = await client.subscribe(ctx.subject)

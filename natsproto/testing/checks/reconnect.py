@@ -1,4 +1,4 @@
-"""Servers that go away and come back, or do not."""
+"""Servers that stop and return, or do not return."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from natsproto.errors import (
     ConnectionLost,
     TimeoutExpired,
 )
-from natsproto.events import AttemptFailed, Closed, Connected, Disconnected
+from natsproto.events import AttemptFailed, Closed, Connected, Disconnected, ServerChoiceFailed
 from natsproto.testing.context import SOON, WAIT, Context, next_event, raises, take
 from natsproto.testing.server import free_port
 from natsproto.testing.suite import check
 
 if TYPE_CHECKING:
+    from natsproto.choice import KnownServer
     from natsproto.client import Client
     from natsproto.events import Event
+    from natsproto.wire.frames import Info
 
 
 async def back(client: Client) -> None:
@@ -64,7 +66,7 @@ async def check_reconnect_after_terminate(ctx: Context) -> None:
 
 @check()
 async def check_ping_timeout(ctx: Context) -> None:
-    """A server that is silent is given up after max_pings_out; after a thaw all is well again."""
+    """A silent server is abandoned after max_pings_out, and used again after a thaw."""
     server = ctx.own_server()
     client = await ctx.connect(server, ping_interval=0.05, max_pings_out=2, connect_timeout=0.3)
     sub = await client.subscribe(ctx.subject)
@@ -79,7 +81,7 @@ async def check_ping_timeout(ctx: Context) -> None:
 
 
 @check()
-async def check_ping_timeout_moves_on(ctx: Context) -> None:
+async def check_ping_timeout_with_another_server(ctx: Context) -> None:
     """If there is another server, a silent one is left for it."""
     servers = [ctx.own_server(), ctx.own_server()]
     client = await ctx.connect(
@@ -109,7 +111,7 @@ async def check_pings_keep_an_idle_connection(ctx: Context) -> None:
 
 @check()
 async def check_retry_on_first_connect(ctx: Context) -> None:
-    """With retry_on_first_connect a client is there before its server is."""
+    """With retry_on_first_connect a client can be created before its server starts."""
     server = ctx.own_server()
     server.kill()
     client = await ctx.connect(server, retry_on_first_connect=True)
@@ -177,7 +179,7 @@ async def check_force_reconnect(ctx: Context) -> None:
 
 @check()
 async def check_force_reconnect_while_data_flows(ctx: Context) -> None:
-    """However much is on its way in, and however often: nothing goes wrong, only some is lost."""
+    """Repeated reconnects under load lose messages in flight, and nothing else goes wrong."""
     client = await ctx.connect(ctx.server)
     sub = await client.subscribe(ctx.subject)
     for _ in range(20):
@@ -236,3 +238,40 @@ async def check_failing_servers_are_passed_over(ctx: Context) -> None:
     server.restart()
     await back(client)
     assert client.connected_url == server.url
+
+
+@check()
+async def check_reconnect_to_the_chosen_server(ctx: Context) -> None:
+    """The program chooses the server of each reconnect, and sees the pool and the last INFO."""
+    servers = [ctx.own_server() for _ in range(3)]
+    seen: list[tuple[str, list[str]]] = []
+
+    def choose(known: list[KnownServer], info: Info | None) -> str:
+        assert info is not None
+        seen.append((info.server_id, [each.url for each in known if each.current]))
+        return servers[2].url
+
+    urls = [server.url for server in servers]
+    client = await ctx.connect(urls, shuffle=False, choose_server=choose)
+    assert (client.connected_url, seen, client.info is not None) == (urls[0], [], True)
+    first = client.info
+    servers[0].kill()
+    await back(client)
+    assert client.connected_url == urls[2]
+    assert first is not None
+    assert seen[0] == (first.server_id, [urls[0]])
+
+
+@check()
+async def check_reconnect_after_a_bad_choice(ctx: Context) -> None:
+    """A choice that is not in the pool is reported, and the client chooses by itself."""
+    servers = [ctx.own_server(), ctx.own_server()]
+    urls = [server.url for server in servers]
+    client = await ctx.connect(
+        urls, shuffle=False, choose_server=lambda known, info: "nats://127.0.0.1:1"
+    )
+    await client.force_reconnect()
+    failed = await next_event(client, ServerChoiceFailed)
+    assert "not in the pool: 'nats://127.0.0.1:1'" in str(failed.error)
+    await back(client)
+    assert client.connected_url == urls[1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from natsproto.errors import NoResponders, TimeoutExpired
+from natsproto.errors import InvalidValue, NoResponders, TimeoutExpired
 from natsproto.testing.context import SOON, WAIT, Context, answer, raises
 from natsproto.testing.suite import check
 
@@ -30,6 +30,19 @@ async def check_request(ctx: Context) -> None:
     client = await _responder(ctx, 20)
     for n in range(20):
         assert (await client.request(ctx.subject, b"%d" % n, timeout=WAIT)).data == b"%d" % n
+
+
+@check()
+async def check_respond(ctx: Context) -> None:
+    """A request is answered with `respond`; a message that is not a request cannot be."""
+    alice, bob = await ctx.pair()
+    sub = await bob.subscribe(ctx.subject)
+    await bob.flush(WAIT)
+    await alice.publish(ctx.subject, b"no request")
+    with raises(InvalidValue):
+        await bob.respond(await sub.next(WAIT), b"answer")
+    ctx.start(answer, bob, sub, 1)
+    assert (await alice.request(ctx.subject, b"request", timeout=WAIT)).data == b"request"
 
 
 @check()
@@ -70,7 +83,7 @@ async def check_request_times_out(ctx: Context) -> None:
 
 @check()
 async def check_late_answer_is_dropped(ctx: Context) -> None:
-    """An answer that comes too late is not taken for that of the next request."""
+    """A late response is not mistaken for the response to the next request."""
     alice, bob = await ctx.pair()
     sub = await bob.subscribe(ctx.subject)
     await bob.flush(WAIT)
@@ -103,7 +116,7 @@ async def check_first_answer_counts(ctx: Context) -> None:
 
 @check()
 async def check_inbox_prefix(ctx: Context) -> None:
-    """Answers come to subjects below inbox_prefix."""
+    """Responses are received on subjects below inbox_prefix."""
     alice = await ctx.client(inbox_prefix=ctx.subject + ".inbox")
     bob = await ctx.client()
     sub = await bob.subscribe(ctx.subject)
@@ -123,7 +136,7 @@ async def check_inbox_prefix(ctx: Context) -> None:
 
 @check(shares=True)
 async def check_two_hundred_requests_in_flight(ctx: Context) -> None:
-    """Answers that come in another order than the requests find the right one."""
+    """Responses that arrive out of order are matched to the right requests."""
     alice, bob = await ctx.pair()
     sub = await bob.subscribe(ctx.subject)
     await bob.flush(WAIT)
@@ -180,7 +193,7 @@ async def check_request_many_up_to_a_number(ctx: Context) -> None:
 
 @check()
 async def check_request_many_until_a_pause(ctx: Context) -> None:
-    """request_many(stall=s) returns when no answer came for that long after the last one."""
+    """request_many(stall=s) returns when no response arrives for that long after the last one."""
     client = await _crowd(ctx, b"1", b"2")
     begin = time.monotonic()
     replies = await client.request_many(ctx.subject, stall=0.1, timeout=WAIT)
@@ -225,3 +238,52 @@ async def check_request_many_without_responders(ctx: Context) -> None:
     client = await ctx.client()
     with raises(NoResponders, within=SOON):
         await client.request_many(ctx.subject, timeout=WAIT)
+
+
+@check()
+async def check_iter_request_many(ctx: Context) -> None:
+    """The iteration returns each response on arrival, and ends by its limits."""
+    client = await _crowd(ctx, b"1", b"2", b"", b"3")
+    found: list[bytes] = []
+    async for msg in client.iter_request_many(
+        ctx.subject, sentinel=lambda msg: not msg.data, timeout=WAIT
+    ):
+        found.append(msg.data)  # noqa: PERF401 - blocking views are no async generators
+    assert found == [b"1", b"2"]
+
+
+async def _answer_by_turns(bob: Client, sub: Subscription, turns: Subscription) -> None:
+    msg = await sub.next(WAIT)
+    for n in range(3):
+        await bob.respond(msg, b"%d" % n)
+        await bob.flush(WAIT)
+        await turns.next(WAIT)
+
+
+@check()
+async def check_iter_request_many_without_an_end(ctx: Context) -> None:
+    """Without a timeout the iteration waits for each response; leaving it ends the request."""
+    alice, bob = await ctx.pair()
+    sub = await bob.subscribe(ctx.subject)
+    turns = await bob.subscribe(ctx.subject + ".turn")
+    await bob.flush(WAIT)
+    task = ctx.start(_answer_by_turns, bob, sub, turns)
+    found: list[bytes] = []
+    async for msg in alice.iter_request_many(ctx.subject, timeout=None):
+        found.append(msg.data)
+        await alice.publish(ctx.subject + ".turn")
+        if msg.data == b"2":
+            break
+    assert found == [b"0", b"1", b"2"]
+    await task.result()
+    with raises(NoResponders, within=SOON):
+        await alice.request(ctx.subject + ".nobody", timeout=WAIT)
+
+
+@check()
+async def check_iter_request_many_without_responders(ctx: Context) -> None:
+    """Without a responder the first step of the iteration fails at once."""
+    client = await ctx.client()
+    with raises(NoResponders, within=SOON):
+        async for _ in client.iter_request_many(ctx.subject, timeout=WAIT):
+            pass

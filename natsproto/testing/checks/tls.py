@@ -55,9 +55,9 @@ async def check_tls(ctx: Context) -> None:
 @check()
 async def check_tls_of_a_wrong_type(ctx: Context) -> None:
     """A value that is not a context is rejected before the client dials."""
-    with Listener(b"") as nobody, raises(InvalidValue, within=SOON):
-        await ctx.connect("nats://" + nobody.address, tls={"ca": "ca.pem"})
-    assert nobody.heard == []
+    with Listener(b"") as unused, raises(InvalidValue, within=SOON):
+        await ctx.connect("nats://" + unused.address, tls={"ca": "ca.pem"})
+    assert unused.heard == []
 
 
 @check(needs=_NEEDS)
@@ -89,7 +89,7 @@ async def check_tls_unknown_authority(ctx: Context) -> None:
 
 @check(needs=_NEEDS)
 async def check_tls_default_authorities(ctx: Context) -> None:
-    """Without a context those that the system trusts are trusted, and no others."""
+    """Without a context only the authorities that the system trusts are trusted."""
     for url in (_server(ctx).url, f"nats://127.0.0.1:{_server(ctx).port}"):
         with raises(ConnectFailed) as caught:
             await ctx.connect(url)
@@ -127,7 +127,7 @@ async def check_tls_client_certificate(ctx: Context) -> None:
 
 @check(needs=_NEEDS, since=(2, 10, 4))
 async def check_tls_first(ctx: Context) -> None:
-    """With tls_first TLS begins before INFO, where the server wants it so."""
+    """With tls_first TLS starts before INFO, if the server is configured for it."""
     server = ctx.shared_server(tls=ctx.certificates.server("127.0.0.1", handshake_first=True))
     context = ctx.certificates.client()
     await _works(ctx, await ctx.connect(server, tls=context, tls_first=True))
@@ -137,7 +137,7 @@ async def check_tls_first(ctx: Context) -> None:
 
 @check(needs=_NEEDS)
 async def check_tls_optional(ctx: Context) -> None:
-    """Where TLS is possible but not demanded, the URL decides."""
+    """If TLS is available but not required, the URL decides."""
     tls = ctx.certificates.server("127.0.0.1")
     server = ctx.shared_server(tls=tls, allow_non_tls=True)
     plain = await ctx.connect(f"nats://127.0.0.1:{server.port}", name="plain")
@@ -180,7 +180,7 @@ async def check_tls_not_offered(ctx: Context) -> None:
 
 @check()
 async def check_tls_stripped(ctx: Context) -> None:
-    """Whatever INFO says, nothing is sent in clear if TLS is required, and no password."""
+    """Whatever INFO says, nothing is sent in plaintext if TLS is required."""
     infos = [
         b'INFO {"server_id":"x","version":"2.10.0","auth_required":true}\r\n',
         b'INFO {"server_id":"x","version":"2.10.0","tls_available":false}\r\n',

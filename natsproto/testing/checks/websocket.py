@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from natsproto.errors import ConnectFailed, TlsFailed
+from natsproto.errors import AuthorizationFailed, ConnectFailed, TlsFailed
 from natsproto.events import Connected, Disconnected, Discovered
 from natsproto.testing.context import WAIT, Context, answer, arrived, next_event, raises, take
 from natsproto.testing.server import free_port
@@ -105,6 +105,34 @@ async def check_websocket_at_a_plain_server(ctx: Context) -> None:
     port = _server(ctx).urls["websocket"].rpartition(":")[2]
     with raises(ConnectFailed):
         await ctx.connect(f"nats://127.0.0.1:{port}", connect_timeout=0.2)
+
+
+@check(needs=_NEEDS)
+async def check_websocket_compression(ctx: Context) -> None:
+    """Messages of every size arrive compressed, and uncompressed if the server does not agree."""
+    compressing = ctx.shared_server(
+        websocket={"listen": "127.0.0.1:-1", "no_tls": True, "compression": True}
+    )
+    for server in (compressing, _server(ctx)):
+        client = await ctx.connect(server.urls["websocket"], ws_compression=True)
+        sub = await client.subscribe(ctx.subject)
+        for size in [0, 1, 64, 125, 126, 65_536, 1024 * 1024]:
+            await client.publish(ctx.subject, b"x" * size)
+            assert (await sub.next(WAIT)).data == b"x" * size
+
+
+@check(needs=_NEEDS, since=(2, 11))
+async def check_websocket_headers(ctx: Context) -> None:
+    """The server reads headers of the upgrade request: here a token in a cookie."""
+    server = ctx.shared_server(
+        authorization={"token": "s3cr3t"},
+        websocket={"listen": "127.0.0.1:-1", "no_tls": True, "token_cookie": "token"},
+    )
+    url = server.urls["websocket"]
+    client = await ctx.connect(url, ws_headers={"Cookie": "token=s3cr3t"})
+    await client.flush(WAIT)
+    with raises(AuthorizationFailed):
+        await ctx.connect(url, ws_headers={"Cookie": "token=other"})
 
 
 @check(needs=_NEEDS_TLS)

@@ -5,10 +5,9 @@ import pytest
 from jetstream.api.client import (
     ApiClient,
     encode_json,
-    has_version,
+    is_no_responders,
     read_number,
     read_reply,
-    read_version,
     require_level,
     session_of,
 )
@@ -26,7 +25,7 @@ from natsproto.errors import (
     NotSupported,
     TimeoutExpired,
 )
-from natsproto.wire.frames import Info
+from natsproto.wire.frames import Info, Msg
 from tests.jetstream.support import NOBODY, SILENCE, Stage, Status
 
 
@@ -241,6 +240,22 @@ def test_invalid_pages(answer):
         stage.run(api(stage).pages("LIST", "rows", {}))
 
 
+STATUSES = [
+    # header block, payload, whether it is the server's 503
+    (b"NATS/1.0 503\r\n\r\n", b"", True),
+    (b"NATS/1.0 503\r\n\r\n", b"x", False),
+    (b"NATS/1.0 404\r\n\r\n", b"", False),
+    (b"NATS/1.0\r\na: b\r\n\r\n", b"", False),
+    (None, b"", False),
+]
+
+
+@pytest.mark.rule("CALL-3")
+@pytest.mark.parametrize(("block", "data", "expected"), STATUSES)
+def test_no_responders(block, data, expected):
+    assert is_no_responders(Msg(b"reply", 1, b"", data, block)) is expected
+
+
 def test_numbers_of_answers():
     assert read_number({"a": 7}, "a") == 7
     assert read_number({}, "a") == 0
@@ -287,23 +302,6 @@ def test_a_call_above_the_level_is_not_sent():
         stage.run(api(stage).call("X", level=1))
     assert stage.quiet()
     require_level(None, 9, "before the first INFO nothing is known")
-
-
-@pytest.mark.parametrize(
-    ("text", "version"),
-    [
-        ("2.12.0", (2, 12, 0)),
-        ("2.12.0-beta.1", (2, 12, 0)),
-        ("2.12", (2, 12)),
-        ("2.x", (2,)),
-        ("dev", ()),
-        ("", ()),
-        ("2." + "9" * 5000, (2,)),
-        ("2.\u00b2", (2,)),
-    ],
-)
-def test_versions(text, version):
-    assert read_version(text) == version
 
 
 def test_the_timeout_is_checked():
@@ -353,16 +351,3 @@ def test_fields_of_nested_objects_that_are_newer_than_the_server(fields, refused
         with pytest.raises(NotSupported, match=text):
             old.check_since(config)
     api(Stage(version="2.10.0")).check_since(config)
-
-
-@pytest.mark.parametrize(
-    ("version", "since", "known"),
-    [
-        ("2.10.0", (2, 10), True),
-        ("2.9.25", (2, 10), False),
-        ("proxy", (2, 10), True),
-    ],
-)
-def test_whether_a_server_is_new_enough(version, since, known):
-    assert has_version(Info({"version": version}), since) is known
-    assert has_version(None, since)

@@ -10,9 +10,9 @@ from jetstream.api.stored import (
     StoredMsg,
     get_by_api,
     get_direct,
-    get_direct_batch,
     get_direct_last,
 )
+from jetstream.api.stored_batch import get_direct_batch
 from jetstream.errors import InvalidResponse, JetStreamError, MessageNotFound, StreamNotFound
 from jetstream.schema.timestamp import Timestamp
 from natsproto.errors import (
@@ -33,7 +33,7 @@ def api(stage, prefix="$JS.API"):
 
 
 def answer(seq, data=b"x", own="", **more):
-    """A message as direct get answers it, its own headers before those that are added."""
+    """Return a direct get response, with the message's own headers before the added ones."""
     place = {"Nats_Subject": "s.x", "Nats_Sequence": seq, "Nats_Time_Stamp": TIME, **more}
     status = Status("", data, Nats_Stream="S", **place)
     if own:
@@ -188,7 +188,7 @@ CUT = [
 
 
 def mangled(seq, block):
-    """What 2.15.1 answers if a publisher stored this block."""
+    """Return the response of 2.15.1 if a publisher stored this block."""
     status = answer(seq, b"payload")
     status.block = block[:-2] + status.block[len(b"NATS/1.0\r\n") :]
     return status

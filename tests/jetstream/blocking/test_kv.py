@@ -1,4 +1,4 @@
-"""The facades of the key-value store: they say what their inner objects say."""
+"""The facades of the key-value store behave like their inner objects."""
 
 from __future__ import annotations
 
@@ -40,6 +40,14 @@ def test_a_bucket():
     _, bucket = make({"stream": "KV_b", "seq": 7}, direct("a", 7))
     assert bucket.put("a", b"v") == 7
     assert bucket.get("a").value == b"v"
+
+
+@pytest.mark.rule("KVCODEC-1")
+def test_a_bucket_with_codecs():
+    _, bucket = make(direct("YSBi", 7, b"dg"))
+    coded = bucket.with_codecs(keys=kv.Base64Codec(), values=kv.Base64Codec())
+    assert isinstance(coded, KeyValue)
+    assert coded.get("a b").value == b"v"
 
 
 def test_a_watch():

@@ -1,4 +1,4 @@
-"""The facades of the object store: they say what their inner objects say."""
+"""The facades of the object store behave like their inner objects."""
 
 from __future__ import annotations
 

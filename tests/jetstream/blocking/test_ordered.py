@@ -1,4 +1,4 @@
-"""The facade of ordered consumers: it says what its inner object says."""
+"""The facade of ordered consumers behaves like its inner object."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_it_is_a_twin():
     check_twins(ordered_consumer.OrderedConsumer, OrderedConsumer)
 
 
-def test_it_does_what_its_twin_does():
+def test_it_behaves_like_the_asynchronous_consumer():
     stage = Stage(
         STREAM,
         CONSUMER,

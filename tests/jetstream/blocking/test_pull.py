@@ -1,4 +1,4 @@
-"""The facades of pulled messages: each says what its inner object says."""
+"""The facades of pulled messages behave like their inner objects."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def consumer(*answers):
     return stage, made
 
 
-def test_a_message_says_what_it_is():
+def test_the_attributes_of_a_message():
     stage, made = consumer([delivery(7)])
     msg = made.next()
     assert msg is not None
@@ -47,7 +47,7 @@ def test_a_message_says_what_it_is():
         settle()
     assert msg.settled
     sent = [pub.data for pub in stage.pubs if pub.subject == ack(7)]
-    assert sent == [b"+WPI", b"+ACK"]  # what settles comes once
+    assert sent == [b"+WPI", b"+ACK"]  # only the first acknowledgment that settles is sent
 
 
 def test_no_message_has_no_facade():
@@ -84,7 +84,7 @@ def test_a_fetch_is_iterated():
 
 @pytest.mark.rule("FETCH-14")
 @pytest.mark.parametrize("how", ["break", "close"])
-def test_a_fetch_that_is_left_gives_its_messages_to_the_next(how):
+def test_an_abandoned_fetch_leaves_its_messages_to_the_next(how):
     _, made = consumer([delivery(1), delivery(2)])
     fetch = made.iter_fetch(5)
     for msg in fetch:
@@ -113,7 +113,7 @@ def test_poll(alone):
     assert [pub.data for pub in stage.pubs if pub.subject.startswith("$JS.ACK")] == [b"+ACK"] * 6
 
 
-def test_consume_gives_messages_until_it_is_stopped():
+def test_consume_yields_messages_until_it_is_stopped():
     stage, made = consumer([delivery(1), delivery(2), delivery(3)], SILENCE)
     with made.consume(max_messages=3) as messages:
         assert iter(messages) is messages
@@ -143,7 +143,7 @@ def test_run_calls_for_each_message():
     assert seen == [b"1", b"2"]
 
 
-def test_drain_leaves_what_came_to_be_taken():
+def test_after_a_drain_arrived_messages_can_be_taken():
     _, made = consumer([delivery(1), delivery(2)], SILENCE)
     messages = made.consume(max_messages=2)
     assert next(messages).data == b"1"
@@ -151,7 +151,7 @@ def test_drain_leaves_what_came_to_be_taken():
     assert [msg.data for msg in messages] == [b"2"]
 
 
-def test_events_tell_of_pulls_and_end_with_them():
+def test_events_report_pulls_and_end_with_them():
     _, made = consumer([Status("409 Leadership Change")], SILENCE)
     messages = made.consume(max_messages=2)
     events = messages.events
@@ -202,3 +202,13 @@ def test_nak_on_exit(nak):
         assert next(messages).data == b"1"
         assert (messages.pending, messages.dropped) == (2, 0)
     assert [pub.data for pub in stage.pubs].count(b"-NAK") == (2 if nak else 0)
+
+
+@pytest.mark.rule("D-SNAPSHOT-1")
+def test_snapshots():
+    _, made = consumer([delivery(1), delivery(2)], SILENCE)
+    with made.consume(max_messages=3) as messages:
+        assert next(messages).data == b"1"
+        assert messages.snapshot().pending == 1
+        assert repr(messages).endswith("1 messages wait to be taken>")
+    assert made.iter_fetch(3).snapshot().stopped

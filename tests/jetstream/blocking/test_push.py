@@ -1,4 +1,4 @@
-"""The facades of push subscriptions: each says what its inner object says."""
+"""The facades of push subscriptions behave like their inner objects."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_class_by_err_code(err_code, name):
         (10059, ""),
     ],
 )
-def test_what_is_disabled_names_its_switch(err_code, field):
+def test_errors_about_disabled_features_name_the_field(err_code, field):
     error = api_error({"code": 400, "err_code": err_code, "description": "it is disabled"})
     assert error.needs == field
     hint = f"; the stream needs {field}=True" if field else ""
@@ -98,7 +98,7 @@ def test_what_is_disabled_names_its_switch(err_code, field):
 
 @pytest.mark.rule("D-JSERR-6")
 @pytest.mark.parametrize("err_code", [10058, 10013, 10105, 10148])
-def test_what_exists_names_what_differs(err_code):
+def test_exists_errors_name_the_fields_that_differ(err_code):
     error = api_error({"code": 400, "err_code": err_code, "description": "it exists"})
     assert isinstance(error, ConfigExists)
     assert str(error) == f"it exists (400, {err_code})"
@@ -197,7 +197,7 @@ def test_api_errors_survive_pickling(cls):
     assert (str(copy), copy.args, vars(copy)) == (str(error), error.args, vars(error))
 
 
-def test_every_exception_says_what_it_means():
+def test_every_exception_has_a_docstring():
     for name, cls in vars(api_errors).items():
         if isinstance(cls, type) and issubclass(cls, NatsError):
             assert cls.__doc__, name

@@ -110,11 +110,20 @@ def test_pull_failed():
         (errors.UnknownStatus, "failed: 409 x"),
     ],
 )
-def test_a_pull_that_failed_tells_where_and_why(error, text):
+def test_a_failed_pull_names_its_consumer_and_the_reason(error, text):
     made = error(409, "x", "consumer 'c' of stream 'S'")
     assert str(made).startswith("pull from consumer 'c' of stream 'S' " + text)
     again = pickle.loads(pickle.dumps(made))
     assert (type(again), str(again), again.code) == (error, str(made), 409)
+
+
+def test_a_failed_snapshot():
+    error = errors.SnapshotFailed("'S'", 408, "No Interest")
+    assert str(error) == "snapshot of stream 'S' failed: 408 No Interest"
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(copy), copy.stream, copy.code) == (str(error), "'S'", 408)
+    lost = errors.SnapshotFailed("'S'", 0, "the connection was lost")
+    assert str(lost) == "snapshot of stream 'S' failed: the connection was lost"
 
 
 def test_several_streams():
@@ -140,7 +149,7 @@ def test_bind_refused():
     assert (str(copy), copy.args, vars(copy)) == (str(error), error.args, vars(error))
 
 
-def test_every_exception_says_what_it_means():
+def test_every_exception_has_a_docstring():
     for name, cls in vars(errors).items():
         if isinstance(cls, type) and issubclass(cls, NatsError):
             assert cls.__doc__, name

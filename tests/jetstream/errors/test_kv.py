@@ -98,6 +98,14 @@ def test_not_a_bucket():
     assert pickle.loads(pickle.dumps(error)).bucket == "b"
 
 
+@pytest.mark.rule("D-KVCODEC-7")
+def test_a_codec_error_keeps_the_stored_entry():
+    for each in (error := kv_errors.CodecError("text", MARKER), pickle.loads(pickle.dumps(error))):
+        assert isinstance(each, errors.JetStreamError)
+        assert (str(each), each.entry) == ("text", MARKER)
+    assert kv_errors.CodecError("text").entry is None
+
+
 def test_they_are_public():
     for name, value in vars(kv_errors).items():
         if getattr(value, "__module__", "") == kv_errors.__name__:

@@ -5,13 +5,18 @@ import pytest
 from jetstream import kv
 
 NAMES = [
+    "AesGcmCodec",
+    "Base64Codec",
     "InitialEntries",
+    "KeyCodec",
     "KeyLister",
     "KeyValue",
     "KeyValueConfig",
     "KeyValueEntry",
     "KeyValueStatus",
     "KeyWatcher",
+    "PathCodec",
+    "ValueCodec",
 ]
 
 

@@ -1,8 +1,10 @@
+"""The target and the options of a watch."""
+
 from __future__ import annotations
 
 import pytest
 
-from jetstream.kv.options import WatchOptions
+from jetstream.kv.options import WatchOptions, WatchTarget
 from natsproto.errors import InvalidName, InvalidValue, LocalError
 
 FLAGS = ("include_history", "updates_only", "ignore_deletes", "meta_only")
@@ -39,3 +41,13 @@ def test_wrong_options(wrong, error):
     with pytest.raises(error) as caught:
         WatchOptions(**wrong)
     assert isinstance(caught.value, LocalError)
+
+
+@pytest.mark.parametrize(
+    ("given", "history", "whole"), [({}, 1, False), ({"history": 5, "whole": True}, 5, True)]
+)
+def test_a_target(given, history, whole):
+    api = object()
+    target = WatchTarget(api, "KV_b", "b", "$KV.b.", **given)
+    assert (target.api, target.stream, target.bucket, target.prefix) == (api, "KV_b", "b", "$KV.b.")
+    assert (target.history, target.whole) == (history, whole)

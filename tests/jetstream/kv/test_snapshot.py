@@ -65,7 +65,7 @@ def test_entries(name, make, entries, state, doubtful):
 
 LISTS = [
     # name, snapshot, entries, what the stream has then, what is missing: key, after
-    ("all came", counting, [("a", 3, 0)], {"a": 1}, []),
+    ("all have arrived", counting, [("a", 3, 0)], {"a": 1}, []),
     ("it is still there", counting, [("a", 3, 0)], {"a": 1, "b": 4}, [("b", 0)]),
     ("a new one", counting, [("a", 3, 0)], {"a": 1, "x": 1}, [("x", 0)]),
     ("gone", lambda: wants(a=1, b=1), [("a", 3, 0)], {"a": 1}, []),
@@ -112,7 +112,7 @@ def test_missing_keys_are_forgotten():
 
 
 @pytest.mark.rule("D-KV-41")
-def test_passing_is_settled():
+def test_a_passing_snapshot_is_settled():
     for more in (True, False):
         snapshot = Snapshot(PASSING, FENCE, 1)
         snapshot.see("a", 3, 0)

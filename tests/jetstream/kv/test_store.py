@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 
 import pytest
 
+from jetstream.blocking.kv import KeyValue as BlockingKeyValue
 from jetstream.errors import (
     BucketNotFound,
     InvalidResponse,
@@ -18,7 +20,16 @@ from jetstream.errors import (
     TtlDisabled,
     WrongLastRevision,
 )
-from jetstream.kv import KeyLister, KeyValueConfig, KeyValueEntry, KeyValueStatus, KeyWatcher
+from jetstream.kv import (
+    Base64Codec,
+    KeyLister,
+    KeyValue,
+    KeyValueConfig,
+    KeyValueEntry,
+    KeyValueStatus,
+    KeyWatcher,
+)
+from jetstream.kv.options import WatchOptions
 from jetstream.schema.timestamp import Timestamp
 from natsproto.errors import InvalidName, InvalidValue, NotSupported
 from tests.jetstream.kvs import (
@@ -57,6 +68,33 @@ def by_api(key, seq, operation=""):
 
 def value(key, seq, data=b"v", operation="PUT"):
     return KeyValueEntry("b", key, data, seq, Timestamp.parse(TIME), 0, operation)
+
+
+# Codecs
+
+
+@pytest.mark.rule("KVCODEC-1")
+def test_a_bucket_with_codecs_stores_encoded_keys_and_values():
+    stage, plain = bucket(ack(7), direct("YSBi", 7, b"dg"), wrong(7), direct("YSBi", 7, b"dg"))
+    kv = plain.with_codecs(keys=Base64Codec(), values=Base64Codec())
+    assert stage.run(kv.put("a b", b"v")) == 7
+    assert [(pub.subject, pub.data) for pub in stage.pubs] == [("$KV.b.YSBi", b"dg")]
+    assert stage.run(kv.get("a b")) == value("a b", 7)
+    with pytest.raises(KeyExists, match="key 'a b' already exists"):
+        stage.run(kv.create("a b", b"v"))
+    with pytest.raises(InvalidName):
+        stage.run(plain.put("a b", b"v"))
+    assert repr(kv) == repr(plain)
+
+
+@pytest.mark.rule("KVCODEC-1")
+def test_history_and_keys_of_a_bucket_with_codecs():
+    comes = [entry("YSBi", 3, 1, 1), entry("YSBi", 4, 2, 0, "DEL")]
+    stage, plain = bucket(listed(YSBi=2), created(2), comes, SILENCE)
+    found = stage.run(plain.with_codecs(keys=Base64Codec()).history("a b"))
+    assert [(each.key, each.operation) for each in found] == [("a b", "PUT"), ("a b", "DEL")]
+    stage, plain = bucket(there(1), created(1), [entry("YSBi", 3, 1, 0)], SILENCE)
+    assert stage.run(plain.with_codecs(keys=Base64Codec()).keys()) == ["a b"]
 
 
 # Reading
@@ -167,6 +205,39 @@ def test_watchers_and_listers():
     assert stage._pubs[0].subject.endswith(".$KV.b.>")
     stage, kv = bucket(there(0), created())
     assert isinstance(stage.run(kv.list_keys()), KeyLister)
+
+
+OPTIONS = [
+    # an option of watch and watch_all, and what the server or the watcher makes of it
+    ({"include_history": True}, {"deliver_policy": "all"}),
+    ({"updates_only": True}, {"deliver_policy": "new"}),
+    ({"resume_from_revision": 7}, {"deliver_policy": "by_start_sequence", "opt_start_seq": 7}),
+    ({"meta_only": True}, {"deliver_policy": "last_per_subject", "headers_only": True}),
+    ({"ignore_deletes": True}, {"deliver_policy": "last_per_subject"}),
+]
+
+
+@pytest.mark.rule("KV-33", "KV-34")
+@pytest.mark.parametrize("call", ["watch", "watch_all"])
+@pytest.mark.parametrize(("options", "fields"), OPTIONS)
+def test_options_of_watches(options, fields, call):
+    answers = [] if "updates_only" in options else [listed()]
+    stage, kv = bucket(*answers, created())
+    watcher = stage.run(getattr(kv, call)(**options))
+    config = json.loads(stage._pubs[-1].data)["config"]
+    names = ("deliver_policy", "opt_start_seq", "headers_only")
+    assert {name: config[name] for name in names if name in config} == fields
+    assert watcher._options.ignore_deletes is ("ignore_deletes" in options)
+
+
+@pytest.mark.parametrize("store", [KeyValue, BlockingKeyValue])
+def test_signatures_name_every_option_of_a_watch(store):
+    options = list(inspect.signature(WatchOptions).parameters.values())
+    for method, expected in [(store.watch, options), (store.watch_all, options[1:])]:
+        found = list(inspect.signature(method).parameters.values())[1:]
+        assert found == expected
+        for option in expected:
+            assert "\n        %s" % option.name in method.__doc__
 
 
 # Writing

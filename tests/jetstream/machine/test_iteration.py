@@ -1,20 +1,21 @@
-"""What the messages of consume() and of push subscriptions share, on a plain source."""
+"""The iteration that consume() and push subscriptions share, on a plain source."""
 
 from __future__ import annotations
 
 import pytest
 
 from jetstream.errors import UnknownStatus
-from jetstream.machine.base import Machine
 from jetstream.machine.iteration import Iteration, MachineEvents
 from jetstream.machine.queue import EventLog, MessageQueue
+from jetstream.machine.snapshot import ConsumerSnapshot
+from natsproto.connection.receiver import Receiver
 from natsproto.errors import ConnectionClosed, InvalidState, InvalidValue, TimeoutExpired
 from natsproto.port import run_sync
 from tests.connection.support import PONG
 from tests.jetstream.stages import Cancelled, Stage, cancel, messages, timer
 
 
-class Plain(Machine):
+class Plain(Receiver):
     """A queue. The ninth message is an event, too."""
 
     finished = False
@@ -26,8 +27,8 @@ class Plain(Machine):
         self._queue = MessageQueue()
 
     @property
-    def unperformed(self):
-        return self.has_effects or (self.leaving and not self.ended)
+    def needs_poke(self):
+        return bool(self.effects)
 
     def pending(self):
         return len(self._queue.messages())
@@ -99,7 +100,7 @@ def test_next():
 
 
 @pytest.mark.rule("D-CONSUME-18")
-def test_an_error_behind_the_last_message():
+def test_an_error_after_the_last_message():
     stage, machine, iteration = begin()
     messages(stage, 1)()
     machine.end(UnknownStatus(777, "Lucky"))
@@ -137,7 +138,7 @@ def test_a_block_ends_with_stop():
 
 
 @pytest.mark.rule("CONSUME-14")
-def test_stop_wakes_who_waits():
+def test_stop_wakes_waiting_callers():
     stage, _, iteration = begin()
     assert isinstance(stage.run(iteration.next(), lambda: run_sync(iteration.stop())), InvalidState)
 
@@ -188,13 +189,13 @@ def test_run():
     assert seen == [1, 2]
 
 
-def test_what_is_left_to_be_performed():
+def test_remaining_effects_are_applied():
     stage, machine, iteration = begin()
     messages(stage, 1, 2)()
     machine.emit(b"a", b"b", b"")
-    assert machine.unperformed
+    assert machine.needs_poke
     stage.run(iteration.next())
-    assert (machine.unperformed, stage.wire.sent()) == (False, b"PUB a 1\r\nb\r\n")
+    assert (machine.needs_poke, stage.wire.sent()) == (False, b"PUB a 1\r\nb\r\n")
 
 
 @pytest.mark.rule("D-CONSUME-17")
@@ -223,6 +224,18 @@ class Polled(Plain):
     def poll(self):
         self.calls += 1
         return self.pop(0.0) if self.calls % 2 and self.pending() else None
+
+
+def test_its_repr_says_why_it_is_idle():
+    stage, machine, iteration = begin()
+    machine.snapshot = lambda now: ConsumerSnapshot("")
+    assert repr(iteration) == "<Iteration of a consumer: %s>" % iteration.snapshot().reason
+
+    def refuse():
+        raise InvalidState("another loop")
+
+    stage.now = refuse
+    assert repr(iteration) == "<Iteration: another loop>"
 
 
 @pytest.mark.rule("CONSUME-1")

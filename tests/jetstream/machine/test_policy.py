@@ -28,6 +28,7 @@ def test_a_plain_policy_replaces_no_consumer():
     assert not policy.loses(Status(status(1, "409 Consumer Deleted")))
     assert not policy.lost(ConnectionLost("x"), 3.0)
     assert not policy.owns(b"c1")
+    assert policy.consumer == "ready"
     policy.close()
     assert (policy.recreates, policy.ready, policy.due, policy.error) == (False, True, None, None)
     assert (policy.take_effects(), policy.take_early(), policy.events.items) == ([], [], [])

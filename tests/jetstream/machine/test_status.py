@@ -90,7 +90,7 @@ def test_the_name_of_the_consumer():
         (b"9" * 20, 0),
     ],
 )
-def test_what_a_pull_will_not_bring(value, number):
+def test_messages_that_a_pull_will_not_deliver(value, number):
     block = b"NATS/1.0 408 Request Timeout\r\nNats-Pending-Messages: %s\r\n\r\n" % value
     found = Status(Msg(b"_INBOX.i.1", 1, b"", b"", block))
     assert (found.messages, found.bytes) == (number, None)
@@ -118,7 +118,7 @@ PLAIN = b"NATS/1.0\r\nStatus: 408\r\nDescription: Request Timeout\r\n\r\n"
         (Msg(b"_INBOX.i.1", 1, b"", b"", None), False),
     ],
 )
-def test_what_is_a_status(msg, verdict):
+def test_which_messages_are_statuses(msg, verdict):
     assert is_status(msg) is verdict
 
 

@@ -37,7 +37,7 @@ def chunks(*nuids):
 
 
 def look(place, *rows):
-    """What a watch of the infos is answered with: its creation, its pull, its end."""
+    """Return the responses to a watch of the infos: its creation, its pull, its end."""
     name = NAMES[place]
     comes = []
     for number, row in enumerate(rows):

@@ -15,7 +15,7 @@ from jetstream.errors import (
 )
 from jetstream.objects.info import ObjectMeta
 from jetstream.objects.put import Upload, send_all
-from jetstream.objects.source import source_of
+from jetstream.publish.source import source_of
 from natsproto.errors import InvalidValue
 from tests.jetstream.object_stores import (
     NOT_FOUND,
@@ -182,7 +182,7 @@ def test_another_client_replaces_the_object_meanwhile():
     assert stage.asked[-2][1] == {"filter": "$O.b.C.TWO"}
 
 
-# What goes wrong
+# Failures
 
 
 @pytest.mark.rule("D-OBJ-20", "D-OBJ-21")
@@ -255,7 +255,7 @@ def give_up(stage, upload):
 
 
 @pytest.mark.rule("OBJ-25")
-def test_give_up():
+def test_a_failed_put():
     stage, upload = start(FULL, PURGED, PURGED)
     with pytest.raises(ApiError):
         put(stage, upload, b"12")
@@ -264,7 +264,7 @@ def test_give_up():
 
 
 @pytest.mark.rule("OBJ-25")
-def test_give_up_without_an_answer_to_the_purge():
+def test_a_failed_put_without_a_response_to_the_purge():
     stage, upload = start(*[SILENCE] * 9)
     begin = stage.now()
     give_up(stage, upload)
@@ -288,7 +288,7 @@ DOUBTS = [
     # what the info meets; what it raises; whether it is looked up
     ("no answer", [SILENCE], PublishInDoubt, True),
     ("refused", [FULL], ApiError, False),
-    ("nobody there", [NOBODY] * 3, NoStreamResponse, False),
+    ("no responders", [NOBODY] * 3, NoStreamResponse, False),
     (
         "too many others",
         [wrong(8), by_api(info_json(), 8)] * 49 + [wrong(8)],

@@ -42,7 +42,7 @@ def chunks(count):
 
 
 def start(*answers, pending=3, info=None, **config):
-    """A reader of an object with three chunks, whose consumer is there."""
+    """Return a reader of an object with three chunks, whose consumer exists."""
     found = info or info_json(data=b"12345", chunks=3)
     first = [created(NAME, pending)] if found["size"] else []
     stage, bucket = store(*first, *answers, **config)
@@ -79,7 +79,7 @@ def test_large_messages():
 
 
 SIZES = [
-    # what is asked for, what comes
+    # the sizes to read, and the bytes that are returned
     ([-1], [b"12345"]),
     ([0, 1, 1, 1, 1, 1, 1], [b"", b"1", b"2", b"3", b"4", b"5", b""]),
     ([3, 3, 3], [b"123", b"45", b""]),
@@ -119,7 +119,7 @@ def test_an_empty_object():
 
 
 DAMAGES = [
-    # what comes, with the consumer's answers later; what is wrong with it
+    # case; the chunks, and later answers of the stream; the error
     ("too few bytes", [comes(b"12", b"34", b"")], "there are 4 bytes in 3 chunks, not 5 in 3"),
     ("too few chunks", [comes(b"12", b"345")], "there are 5 bytes in 2 chunks, not 5 in 3"),
     ("one is gone", [comes(b"12", b"34"), chunks(2)], "there are 4 bytes in 2 chunks, not 5 in 3"),

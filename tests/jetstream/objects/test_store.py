@@ -381,6 +381,21 @@ def test_a_deletion_in_doubt(answers, error, looked):
     assert purged == [{"filter": "$O.b.C.N"}] * 3 * looked
 
 
+@pytest.mark.rule("D-OBJ-45")
+def test_files_are_opened_by_the_port():
+    stage, bucket = store(NOT_FOUND)
+
+    async def open_file(path):
+        raise FileNotFoundError(path)
+
+    stage.open_file = open_file
+    with pytest.raises(FileNotFoundError, match="path"):
+        stage.run(bucket.put_file("path"))
+    assert stage.pubs == []
+    with pytest.raises(ObjectNotFound):
+        stage.run(bucket.get_file("o", "path"))
+
+
 @pytest.mark.rule("OBJ-34")
 def test_delete_a_missing_object():
     stage, bucket = store(direct(info_json(deleted=True)), PURGED, NOT_FOUND)

@@ -44,8 +44,8 @@ PURGES = [  # what is answered; what is asked; when it was done, and over
     ("it is gone", [NO_STREAM], [PURGE], 0.0, 0.0),
     ("garbage is answered", [b"-ERR", *[PURGED] * 3], [PURGE] * 4, 1.05, 2.05),
     ("it has no leader now", [BUSY, *[PURGED] * 3], [PURGE] * 4, 1.05, 2.05),
-    ("nobody is there now", [NOBODY, SILENCE, *[PURGED] * 3], [PURGE] * 5, 2.05, 3.05),
-    ("nobody ever is", [NOBODY] * 10, [PURGE] * 10, 10.0, 10.0),
+    ("no responders at first", [NOBODY, SILENCE, *[PURGED] * 3], [PURGE] * 5, 2.05, 3.05),
+    ("never any responders", [NOBODY] * 10, [PURGE] * 10, 10.0, 10.0),
     ("the connection is lost", [Lost(), *[PURGED] * 3], [PURGE] * 4, None, None),
 ]
 

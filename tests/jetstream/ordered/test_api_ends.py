@@ -1,4 +1,4 @@
-"""Ordered consumers leave nothing behind, whenever they end."""
+"""Ordered consumers leave nothing on the server, whenever they end."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.jetstream.support import NOBODY, SILENCE, Lost, Stage
 
 
 def left_behind(stage, answers):
-    """What was sent when nothing is done any more; `answers` to what is sent from now on."""
+    """Return the requests sent until all work is done; `answers` are for later requests."""
     stage.answers = list(answers)
     while any(isinstance(each, Cleanup) for each in stage.connection.subscriptions.receivers()):
         if not stage.serve():
@@ -57,7 +57,7 @@ async def cancel(waitable):
 @pytest.mark.parametrize("answered", [True, False])
 @pytest.mark.parametrize("how", ["cancelled", "no answer", "lost"])
 def test_creations_of_which_nothing_is_known(how, answered):
-    """The consumer is looked for: also if the answer was there when the caller was cancelled."""
+    """The consumer is looked up, even if the response had arrived when the caller was canceled."""
     stage = Stage(Lost() if how == "lost" else created() if answered else SILENCE)
     api = ApiClient(stage.client.session, "", "$JS.API", 5.0)
     if how == "cancelled":
@@ -87,7 +87,7 @@ def test_creations_that_failed(answer):
 @pytest.mark.rule("D-ORDERED-29")
 @pytest.mark.parametrize("how", ["stop", "drain", "iteration"])
 def test_the_end_during_a_reset(how):
-    """The deletion may overtake the creation, so the consumer is looked for afterwards."""
+    """The deletion may overtake the creation, so the consumer is looked up afterwards."""
     stage, ordered = handle([delivery(1, 1, 1), DELETED], *[SILENCE] * 4)
     messages = ordered.consume(max_messages=5, stop_after=1 if how == "iteration" else None)
     if how == "iteration":
@@ -175,7 +175,7 @@ def test_the_stream_of_the_next_consumer(what, answers, pulls, got):
 
 @pytest.mark.rule("D-ORDERED-30")
 @pytest.mark.parametrize("answer", [NOBODY, SILENCE, {"error": {"code": 400, "err_code": 10000}}])
-def test_users_who_may_not_ask_for_the_stream(answer):
+def test_users_without_permission_for_stream_info(answer):
     """The first fetch fails, the second one goes without."""
     stage, ordered = handle(DELETED, SILENCE, created(), answer, SILENCE)
     ordered.cursor._oldest = Timestamp.parse(T[2])

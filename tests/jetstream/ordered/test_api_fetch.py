@@ -172,7 +172,7 @@ LOOKS = [  # messages before 404, when the next fetch comes, what INFO says, wha
 @pytest.mark.rule("D-ORDERED-27")
 @pytest.mark.parametrize(("name", "before", "after", "info", "expected"), LOOKS)
 def test_after_no_messages(name, before, after, info, expected):
-    """404 has no count: a second later the consumer is asked how much it has delivered."""
+    """404 has no count: a second later the consumer is asked how many messages it has delivered."""
     stage, ordered = handle([*[delivery(1, seq, seq) for seq in before], EMPTY])
     assert seqs(stage.run(ordered.fetch(3, no_wait=True))) == before
     assert sent(stage) == ["pull 1 3"]
@@ -199,7 +199,7 @@ def test_the_doubt_is_as_old_as_the_first_empty_fetch():
 
 @pytest.mark.rule("D-ORDERED-28")
 def test_the_shortest_fetch():
-    """Time passes between the call and the pull, which still asks for what a server accepts."""
+    """Time passes between the call and the pull, whose time servers still accept."""
     stage, ordered = handle([delivery(1, 1, 1)], TIMEOUT)
     clock = iter(range(1000))
     stage.now = lambda: stage.wire.now + next(clock) / 10_000
@@ -247,7 +247,7 @@ def test_it_ends_in_time(name, options, answers, end):
 
 @pytest.mark.rule("D-ORDERED-28")
 def test_a_creation_that_takes_all_the_time():
-    """The pull after it gets the shortest time there is, and what is left of the margin."""
+    """The pull after it gets the shortest possible time, and the rest of the margin."""
     stage, ordered = handle(DELETED, SILENCE)
     wait = stage.wait
 
@@ -289,7 +289,7 @@ def test_a_lost_connection():
     assert seqs(stage.run(ordered.fetch(1))) == [2]
 
 
-def test_what_the_server_refuses():
+def test_a_fetch_that_the_server_rejects():
     stage, ordered = handle(Status("409 Exceeded MaxRequestBatch of 5"), SILENCE)
     with pytest.raises(PullRefused):
         stage.run(ordered.fetch(10))

@@ -114,7 +114,7 @@ def test_the_start_is_known_once():
 
 
 @pytest.mark.rule("ORDERED-3")
-def test_a_consumer_of_somebody_else():
+def test_a_consumer_of_another_client():
     line = cursor()
     line.next_consumer()
     with pytest.raises(ConsumerExists, match="'o_1' was in use"):

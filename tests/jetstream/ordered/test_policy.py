@@ -40,10 +40,11 @@ def offline(max_attempts=0):
 def using(**options):
     """Its first consumer is ready."""
     policy = offline(**options)
-    assert (policy.ready, policy.begun) == (False, False)
+    assert (policy.ready, policy.begun, policy.consumer) == (False, False, OFFLINE)
     policy.connected(0.0)
-    assert (len(policy.take_effects()), policy.due) == (1, 5.0)
+    assert (len(policy.take_effects()), policy.due, policy.consumer) == (1, 5.0, CREATING)
     policy.receive(created(1), 0.0)
+    assert policy.consumer == READY
     assert (policy.ready, policy.begun, policy.due) == (True, True, None)
     policy.proved()  # so the next one is created at once
     return policy

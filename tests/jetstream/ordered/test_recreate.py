@@ -60,7 +60,8 @@ def answer(serial, reply):
 def asked(recreator):
     """The serials of the consumers that were asked for, and those deleted, as negative numbers."""
     found = []
-    for subject, data, reply in recreator.take_effects():
+    for effect in recreator.take_effects():
+        subject, data, reply = effect.subject, effect.data, effect.reply
         name = subject.decode().split(".")[-1]
         serial = int(name.split("_")[1]) if "_" in name else 0
         if b"CREATE" in subject:
@@ -80,7 +81,7 @@ def asked(recreator):
 
 
 def there(**options):
-    """The first consumer is there, and has proved to be of use."""
+    """Return a recreator whose first consumer exists and works."""
     recreator = Recreator(cursor(), "$JS.API", INBOX, **options)
     recreator.connected(0.0)
     assert asked(recreator) == [1]
@@ -229,7 +230,7 @@ def test_succession(what, steps, orders, state, due):
     assert (recreator.error is not None) == ("error" in str(steps) and state == ENDED)
 
 
-FAILURES = [  # the answer, what is told about it, whether it is the end
+FAILURES = [  # the answer, the error that is reported, whether it is the end
     (created(), None, False),
     (NOBODY, JetStreamNotAvailable, False),
     (error(503, 10008), TemporarilyUnavailable, False),
@@ -244,16 +245,16 @@ FAILURES = [  # the answer, what is told about it, whether it is the end
 
 
 @pytest.mark.rule("ORDERED-10")
-@pytest.mark.parametrize(("reply", "told", "end"), FAILURES)
-def test_failures(reply, told, end):
+@pytest.mark.parametrize(("reply", "reported", "end"), FAILURES)
+def test_failures(reply, reported, end):
     recreator = there()
     recreator.reset(WHY, 0.0)
     failure = recreator.receive(answer(2, reply), 0.0)
-    assert failure is None if told is None else isinstance(failure, told)
+    assert failure is None if reported is None else isinstance(failure, reported)
     assert recreator.error is (failure if end else None)
 
 
-def test_what_is_late_means_nothing():
+def test_late_responses_are_ignored():
     recreator = there()
     recreator.reset(WHY, 0.0)
     for token in (b"c1", b"c3", b"x", b"2", b""):
@@ -265,7 +266,7 @@ def test_what_is_late_means_nothing():
     assert recreator.state == READY
 
 
-def test_an_overdue_answer_is_told():
+def test_an_overdue_response_is_reported():
     recreator = there(timeout=2.0)
     recreator.reset(WHY, 0.0)
     assert recreator.handle_timer(1.9) is None
@@ -320,7 +321,8 @@ def test_push_consumers_have_subjects_of_their_own():
     recreator = Recreator(cursor(), "$JS.hub.API", INBOX, delivers=True)
     for serial in (1, 2):
         recreator.connected(0.0)
-        (subject, data, reply), *_ = reversed(recreator.take_effects())
+        last = recreator.take_effects()[-1]
+        subject, data, reply = last.subject, last.data, last.reply
         assert subject == b"$JS.hub.API.CONSUMER.CREATE.S.o_%d" % serial
         assert reply == recreator.deliver_subject
         assert json.loads(data)["config"]["deliver_subject"] == "_INBOX.i.d%d" % serial
@@ -360,7 +362,7 @@ OTHER = {"config": {}, "created": T[4]}
 
 
 def born(**options):
-    """The first consumer is there, and known to be created at T[2]."""
+    """Return a recreator whose first consumer is known to be created at T[2]."""
     recreator = Recreator(cursor(deliver_policy="all"), "$JS.API", INBOX, **options)
     recreator.connected(0.0)
     assert asked(recreator) == [1]
@@ -420,7 +422,7 @@ def test_the_stream_of_the_next_one(what, reply, orders, state, due, failure):
 
 @pytest.mark.rule("D-ORDERED-30")
 @pytest.mark.parametrize("reply", [NOBODY, error(400, 10000), None])
-def test_users_who_may_not_ask_for_the_stream(reply):
+def test_users_without_permission_for_stream_info(reply):
     """The second time in a row it is used all the same, and from then on each time."""
     recreator = born()
     play(recreator, [(9.0, "reset"), (9.0, created())])
@@ -452,7 +454,8 @@ def test_the_first_message_of_another_stream():
     recreator.cursor.admit(b"$JS.ACK.S.o_1.1.70.1.1794786870000000000.0")
     play(recreator, [(9.0, "reset"), (9.1, created(70))])
     recreator.receive(stream(2, OTHER), 9.2)
-    subject, data, _ = recreator.take_effects()[-1]
+    last = recreator.take_effects()[-1]
+    subject, data = last.subject, last.data
     assert subject == b"$JS.API.CONSUMER.CREATE.S.o_3"
     assert json.loads(data)["config"]["deliver_policy"] == "all"
     recreator.receive(answer(3, created()), 9.3)

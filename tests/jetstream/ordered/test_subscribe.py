@@ -59,7 +59,7 @@ def test_ordered():
 
 @pytest.mark.rule("D-ORDPUSH-9")
 @pytest.mark.parametrize("up", [True, False])
-def test_ordered_and_nobody_answers(up):
+def test_ordered_without_a_response(up):
     stage = Stage(up)
     result = order(stage, timer(stage, 5.0))
     assert isinstance(result, TimeoutExpired)
@@ -79,7 +79,7 @@ def test_ordered_and_it_is_refused():
 
 
 @pytest.mark.rule("D-ORDPUSH-9")
-def test_ordered_and_nobody_is_there():
+def test_ordered_without_responders():
     stage = Stage()
     block = b"NATS/1.0 503\r\n\r\n"
     inbox = "_INBOX." + "0" * 22

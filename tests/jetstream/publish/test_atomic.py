@@ -6,7 +6,7 @@ from jetstream.errors import BatchRefused, InvalidResponse, NoStreamResponse, Pu
 from jetstream.publish.atomic import AtomicBatch
 from jetstream.schema.info import PubAck
 from natsproto.connection.outbound import HIGH_WATER
-from natsproto.errors import InvalidState, InvalidSubject, InvalidValue
+from natsproto.errors import InvalidState, InvalidSubject, InvalidValue, NotSupported
 from tests.jetstream.support import NOBODY, SILENCE, Stage
 
 ID = "0" * 22  # what the scripted randomness makes
@@ -162,3 +162,76 @@ def test_add_waits_while_the_send_buffer_is_full():
     stage.run(batch.add("s.b"))
     assert waited == [stage.connection.writable]
     assert batch.size == 3
+
+
+@pytest.mark.rule("BATCH-7")
+def test_a_commit_without_a_message():
+    stage = Stage(b"", ack(2))
+    batch = make(stage)
+    stage.run(batch.add("s.a", b"1"))
+    stage.run(batch.add("s.b", b"2"))
+    assert stage.run(batch.commit()).count == 2
+    assert batch.size == 2
+    last = stage.pubs[-1]
+    assert (last.subject, last.data) == ("s.b", b"")
+    place = [("Nats-Batch-Id", ID), ("Nats-Batch-Sequence", "3")]
+    assert last.headers.items() == [*place, ("Nats-Batch-Commit", "eob")]
+    with pytest.raises(InvalidState, match="already finished"):
+        stage.run(batch.commit())
+
+
+@pytest.mark.rule("BATCH-7")
+def test_a_commit_of_one_message_that_was_added():
+    stage = Stage(b"", ack(1))
+    batch = make(stage)
+    stage.run(batch.add("s.a", b"1"))
+    stage.run(batch.commit())
+    assert stage.pubs[-1].subject == "s.a"
+
+
+@pytest.mark.rule("BATCH-7")
+def test_wrong_commits_without_a_message():
+    stage = Stage(b"")
+    batch = make(stage)
+    with pytest.raises(InvalidState, match="has no message"):
+        stage.run(batch.commit())
+    stage.run(batch.add("s.a"))
+    with pytest.raises(InvalidValue, match="needs a subject"):
+        stage.run(batch.commit(data=b"x"))
+    with pytest.raises(InvalidValue, match="needs a subject"):
+        stage.run(batch.commit(msg_id="x"))
+    assert len(stage.asked) == 1
+    assert not batch._over
+    old = Stage(b"", api_lvl=2, version="2.12.0")
+    batch = make(old)
+    old.run(batch.add("s.a"))
+    with pytest.raises(NotSupported):
+        old.run(batch.commit())
+    assert len(old.asked) == 1
+
+
+@pytest.mark.rule("BATCH-5", "BATCH-7", "D-BATCH-4")
+@pytest.mark.parametrize(
+    ("answer", "failure"),
+    [(ack(2), InvalidResponse), (error(10176), BatchRefused), (SILENCE, PublishTimeout)],
+)
+def test_a_commit_without_a_message_that_fails(answer, failure):
+    stage = Stage(b"", answer)
+    batch = make(stage)
+    stage.run(batch.add("s.a"))
+    with pytest.raises(failure):
+        stage.run(batch.commit())
+    assert batch.size == 1
+    with pytest.raises(InvalidState):
+        stage.run(batch.add("s.a"))
+
+
+@pytest.mark.rule("BATCH-3", "BATCH-7")
+def test_the_end_of_the_largest_batch():
+    stage = Stage(b"", ack(1000))
+    batch = make(stage)
+    stage.run(batch.add("s.a"))
+    batch.size = 1000
+    with pytest.raises(InvalidState):
+        stage.run(batch.add("s.a"))
+    assert stage.run(batch.commit()).count == 1000

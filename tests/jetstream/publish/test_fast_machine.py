@@ -70,7 +70,7 @@ def test_a_batch_begins_with_an_acknowledgment():
     [
         ([ack(2)], 2, 6),
         ([ack(4)], 4, 8),  # that for 2 was lost
-        ([ack(4), ack(2)], 4, 8),  # it comes late
+        ([ack(4), ack(2)], 4, 8),  # it arrives late
         ([ack(2, 1)], 2, 4),  # slower
         ([ack(2, 1), ack(3, 2)], 3, 7),  # faster
         ([ack(4), ack(2, 1)], 4, 6),
@@ -98,7 +98,7 @@ def test_waiting_callers_wake_up_when_there_is_room():
 
 
 FIRST = [
-    # what comes instead of the acknowledgement
+    # the response instead of the acknowledgment
     (REFUSED, BatchRefused),
     (wrong(10054), MessageTooLarge),
     (NOBODY, NoStreamResponse),
@@ -128,7 +128,7 @@ def test_the_first_message_is_refused_after_the_batch_began():
 
 
 FAILURES = [
-    # what comes for which message of 4, of which 2 are acknowledged; pings; outcome
+    # responses to which of 4 messages, 2 of them acknowledged; pings; outcome
     ([(4, APPEND, gap(3, 4)), (4, APPEND, final(2))], [], (2, 4, False, None)),
     ([(3, APPEND, wrong(10054, 3)), (3, APPEND, final(2))], [], (2, 4, False, MessageTooLarge)),
     (
@@ -175,7 +175,7 @@ def test_a_failing_batch_sends_no_more_messages():
     machine = batch.machine
     assert not batch.answer(3, APPEND, wrong(STALE, 3))
     assert (machine.state, machine.limit, machine.failure) == (FAILING, 0, None)
-    batch.answer(2, APPEND, ack(2))  # what is stored, still comes
+    batch.answer(2, APPEND, ack(2))  # acknowledgments of stored messages still arrive
     assert (machine.state, machine.limit, machine.stored) == (FAILING, 0, 2)
     batch.answer(3, APPEND, wrong(10054, 3))  # the first error counts
     assert batch.answer(3, APPEND, final(2))
@@ -205,7 +205,7 @@ def test_with_gaps_the_batch_continues():
 
 
 LOSSES = [
-    # what comes, where 2 of 8 are acknowledged; losses
+    # responses, after 2 of 8 messages are acknowledged; losses
     ([gap(4, 6)], [(4, 5, None)]),
     ([gap(4, 6), gap(6, 8)], [(4, 7, None)]),
     ([gap(4, 6), gap(4, 6)], [(4, 5, None)]),
@@ -261,7 +261,7 @@ def test_with_gaps_an_unknown_batch_is_over():
 
 
 ENDS = [
-    # how it is ended; what comes for it; count, or outcome
+    # the operation that ends it; the response; count, or outcome
     (COMMIT, [final(3)], 3),
     (COMMIT, [ack(2), final(3)], 3),
     (COMMIT, [gap(2, 3), final(1)], (1, 3, False, None)),
@@ -342,7 +342,7 @@ def test_with_gaps_the_last_message_is_refused():
         ([wrong(10054, 4)], 3, None),  # the last one
         ([gap(3, 4)], 4, None),
         ([gap(3, 4)], 3, (3, 4, False, None)),
-        ([], 2, (2, 4, False, None)),  # late messages have ended it before its end came
+        ([], 2, (2, 4, False, None)),  # late messages ended it before its end arrived
     ],
 )
 def test_with_gaps_the_count_may_be_less(losses, count, outcome):

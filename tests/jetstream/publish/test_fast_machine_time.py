@@ -18,6 +18,7 @@ from jetstream.publish.fast_machine import (
     START,
 )
 from natsproto.errors import ConnectionClosed
+from tests.effects import woken
 from tests.jetstream.ingests import (
     NOBODY,
     UNKNOWN,
@@ -50,7 +51,7 @@ def test_pings_are_sent_while_a_caller_waits():
     assert machine.deadline == 11.0
     assert not machine.handle_timer(11.0)
     assert (batch.orders(), machine.deadline) == (["4.4"], 12.0)
-    assert not batch.answer(4, 4, ack(0), 11.5)  # it is there, but comes not on
+    assert not batch.answer(4, 4, ack(0), 11.5)  # the server responds, but there is no progress
     assert machine.deadline == 12.0
     assert not machine.handle_timer(12.0)
     assert batch.answer(4, 4, ack(2), 12.5)
@@ -105,7 +106,7 @@ def test_no_answer_in_time(last, outcome):
     batch = Batch(3, patience=2.5)
     machine = batch.machine
     if last is None:
-        batch.answer(3, APPEND, gap(3, 4), 10.0)  # it fails, and the final word does not come
+        batch.answer(3, APPEND, gap(3, 4), 10.0)  # it fails, without a final acknowledgment
     else:
         batch.send(last, 10.0)
     assert machine.deadline == 11.0
@@ -142,7 +143,7 @@ def test_before_it_begins_it_waits_for_a_connection():
     machine = batch.machine
     assert machine.limit == 0
     machine.connected(1.0)
-    assert (machine.limit, machine.ready) == (1, [machine])
+    assert (machine.limit, woken(machine)) == (1, [machine])
     machine.disconnected(2.0)
     assert (machine.limit, machine.deadline, machine.state) == (0, None, NEW)
     machine.connected(3.0)
@@ -156,14 +157,14 @@ def test_the_first_message_is_lost_with_the_connection():
     batch.send(START)
     batch.machine.disconnected(1.0)
     assert batch.outcome == (0, 1, True, None)
-    assert batch.machine.ready[-1] is batch.machine
+    assert woken(batch.machine)[-1] is batch.machine
     batch.machine.connected(2.0)
     assert (batch.orders(), batch.machine.deadline) == ([], None)
 
 
 AFTER = [
     # answers to the ping on a new connection, where 3 were sent; what then
-    ([ack(2)], "goes on"),
+    ([ack(2)], "continues"),
     ([gap(3, 4), final(2)], (2, 3, False, None)),
     ([gap(3, 4), ack(0), final(2)], (2, 3, False, None)),
     ([UNKNOWN], (0, 3, True, BatchRefused)),
@@ -179,11 +180,11 @@ def test_a_new_connection(answers, outcome):
     assert (machine.limit, machine.deadline) == (0, None)
     machine.connected(20.0)
     assert (batch.orders(), machine.deadline, machine.limit) == (["3.4"], 21.0, 0)
-    batch.answer(2, APPEND, ack(0), 20.1)  # on its way before: it says nothing of what came
+    batch.answer(2, APPEND, ack(0), 20.1)  # sent before: it says nothing about 3
     assert machine.limit == 0
     for data in answers:
         batch.answer(3, 4, data, 20.5)
-    if outcome == "goes on":
+    if outcome == "continues":
         assert (machine.state, machine.limit, machine.deadline) == (OPEN, 6, 24.5)
     else:
         assert batch.outcome == outcome

@@ -87,6 +87,20 @@ def test_counters():
     assert old.quiet()
 
 
+@pytest.mark.rule("SCHED-7")
+def test_a_schedule_is_canceled_by_a_message_to_its_target():
+    stage = Stage({"stream": "S", "seq": 2})
+    canceling = JetStream(stage.client).cancel_schedule("s.a", b"x", target="t", headers={"K": "v"})
+    assert stage.run(canceling).seq == 2
+    [pub] = stage.pubs
+    assert (pub.subject, pub.data) == ("t", b"x")
+    assert pub.headers.items() == [
+        ("K", "v"),
+        ("Nats-Scheduler", "s.a"),
+        ("Nats-Schedule-Next", "purge"),
+    ]
+
+
 @pytest.mark.rule("SCHED-1", "SCHED-2", "SCHED-4")
 def test_schedules():
     stage = Stage({"stream": "S", "seq": 1})
@@ -125,6 +139,7 @@ def test_schedules():
     [
         ("add_to_counter", ("s", 1.5), {}, InvalidValue),
         ("schedule", ("s",), {"when": "", "target": "t"}, InvalidValue),
+        ("cancel_schedule", ("s.*",), {"target": "t"}, InvalidSubject),
         pytest.param(
             "schedule",
             ("s",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jetstream.publish.sender import Sender
-from natsproto.connection.waitable import Mailbox
+from natsproto.connection.receiver import Mailbox
 from natsproto.errors import InvalidSubject
 from natsproto.wire.frames import Sub, Unsub
 from tests.jetstream.support import Stage
@@ -39,3 +39,14 @@ def test_leaving_ends_the_subscription():
     sender._leave()
     frames = stage._parser.feed(stage.wire.sent())
     assert [type(frame) for frame in frames] == [Sub, Unsub]
+
+
+def test_the_subscription_is_sent_at_once(monkeypatch):
+    """A frame that waits would hold back later publishes, which flush an empty queue only."""
+    stage = Stage()
+    session = stage.client.session
+    waiting = []
+    outbound = session.connection.outbound
+    monkeypatch.setattr(session.port, "flush_soon", lambda: waiting.append(outbound.size))
+    Sender(session, Mailbox(10, 10), "i.*")
+    assert waiting == [len(b"SUB i.* 1\r\n")]

@@ -11,10 +11,10 @@ from jetstream.errors import (
 )
 from jetstream.publish.window_machine import AckWindow, Publication
 from jetstream.schema.info import PubAck
-from natsproto.connection.effects import Publish
 from natsproto.errors import ConnectionClosed, PayloadTooLarge
 from natsproto.port import run_sync
 from natsproto.wire.frames import Msg
+from tests.effects import publishes, woken
 
 INBOX = b"_INBOX.p"
 ID = b"NATS/1.0\r\nNats-Msg-Id: 1\r\n\r\n"
@@ -34,7 +34,7 @@ class NoPort:
 def window(*publications, max_pending=10, patience=0.0, now=0.0, sent=True):
     """Return a machine with these publications in flight: header blocks, or None."""
     machine = AckWindow(INBOX, max_pending, 5.0, 2, patience)
-    made = [Publication(NoPort(), Publish(b"s", b"x", b"", block)) for block in publications]
+    made = [Publication(NoPort(), b"s", b"x", block) for block in publications]
     for publication in made:
         machine.submit(publication, now, sent)
     return machine, made
@@ -63,7 +63,7 @@ def run(machine, inputs):
 
 def replies(machine):
     """Return the reply subjects of the effects."""
-    return [order.reply.decode() for order in machine.take_effects()]
+    return [order.reply.decode() for order in publishes(machine)]
 
 
 TABLE = [
@@ -208,8 +208,8 @@ TABLE = [
 def test_outcomes_of_a_publish(block, inputs, result, sent, deadline):
     machine, [publication] = window(block)
     run(machine, inputs)
-    assert [order.reply for order in machine.take_effects()] == [b"_INBOX.p.1"] * sent
-    # A deadline may be too early, never too late: that is settled when it comes.
+    assert [order.reply for order in publishes(machine)] == [b"_INBOX.p.1"] * sent
+    # A deadline may be too early, but never too late: the timer sets the right one.
     assert machine.deadline == deadline
     assert machine.pending() == (result is None)
     assert publication.done == (result is not None)
@@ -231,7 +231,7 @@ def test_outcomes_of_a_publish(block, inputs, result, sent, deadline):
 )
 def test_patience_while_a_cluster_elects(retries, patience, tries):
     machine = AckWindow(INBOX, 10, 5.0, retries, patience)
-    publication = Publication(NoPort(), Publish(b"s", b"x", b"", None))
+    publication = Publication(NoPort(), b"s", b"x", None)
     machine.submit(publication, 100.0)
     now = 100.0
     count = 1
@@ -242,7 +242,7 @@ def test_patience_while_a_cluster_elects(retries, patience, tries):
         assert machine.deadline == now + 0.25
         now += 0.25
         machine.handle_timer(now)
-        count += len(machine.take_effects())
+        count += len(publishes(machine))
     assert isinstance(publication.error, NoStreamResponse)
     assert (count, now) == (tries, 100.0 + (tries - 1) * 0.25)
 
@@ -270,7 +270,7 @@ def test_a_503_with_a_payload_is_an_invalid_answer():
 @pytest.mark.rule("D-PUB-10")
 def test_each_publish_has_a_reply_of_its_own():
     machine, [a, b] = window(None, None)
-    assert [a.order.reply, b.order.reply] == [b"_INBOX.p.1", b"_INBOX.p.2"]
+    assert [a.reply, b.reply] == [b"_INBOX.p.1", b"_INBOX.p.2"]
     machine.receive(answer(2, b'{"stream":"S","seq":1}'), 0.1)
     assert (a.done, b.done) == (False, True)
     machine.receive(answer(1, b'{"stream":"S","seq":2}'), 0.1)
@@ -282,7 +282,7 @@ def test_submit_returns_whether_to_arm_the_timer():
     machine = AckWindow(INBOX, 10, 5.0, 2)
 
     def submit(now, sent=True):
-        return machine.submit(Publication(NoPort(), Publish(b"s", b"", b"", None)), now, sent)
+        return machine.submit(Publication(NoPort(), b"s", b"", None), now, sent)
 
     assert [submit(1.0), submit(1.0), submit(2.0)] == [True, False, False]
     machine.receive(no_responders(1), 2.0)
@@ -297,7 +297,7 @@ def test_submit_returns_whether_to_arm_the_timer():
 def test_the_timer_is_the_earliest_deadline():
     machine, _ = window(None)
     for number in range(2, 5):
-        machine.submit(Publication(NoPort(), Publish(b"s", b"", b"", None)), float(number))
+        machine.submit(Publication(NoPort(), b"s", b"", None), float(number))
     assert machine.deadline == 5.0
     machine.receive(answer(1), 1.0)
     machine.receive(answer(3), 3.0)
@@ -315,10 +315,10 @@ def test_the_timer_is_the_earliest_deadline():
 def test_kept_publishes_are_resent_in_order():
     machine, made = window(*[ID] * 12, None, max_pending=20)
     run(machine, [("disconnected", 1.0)])
-    late = Publication(NoPort(), Publish(b"s", b"late", b"", None))
+    late = Publication(NoPort(), b"s", b"late", None)
     machine.submit(late, 2.0, False)
     assert (replies(machine), late.deadline) == ([], None)
-    machine.ready.clear()
+    woken(machine).clear()
     machine.connected(3.0)
     assert replies(machine) == [f"_INBOX.p.{n}" for n in [*range(1, 13), 14]]
     assert {publication.deadline for publication in [*made[:12], late]} == {8.0}
@@ -372,13 +372,13 @@ def test_failures_make_room_as_well():
     assert machine.handle_timer(5.0) is True
     machine, _ = window(None, None, max_pending=2)
     run(machine, [("disconnected", 1.0)])
-    assert machine in machine.ready
+    assert machine in woken(machine)
     machine, _ = window(ID, None, max_pending=2)
     run(machine, [("disconnected", 1.0)])
-    assert machine in machine.ready
+    assert machine in woken(machine)
     machine, _ = window(ID, max_pending=2)
     run(machine, [("disconnected", 1.0)])
-    assert machine.ready == []
+    assert woken(machine) == []
 
 
 @pytest.mark.rule("D-PUB-10")
@@ -386,12 +386,12 @@ def test_a_caller_of_result_wakes_up_for_its_own_answer():
     machine, [a, b, c] = window(None, None, None)
     b.waiters.append(lambda: None)
     machine.receive(answer(1), 0.1)
-    assert machine.ready == []
+    assert woken(machine) == []
     machine.receive(answer(2), 0.1)
-    assert machine.ready == [b]
+    assert woken(machine) == [b]
     c.waiters.append(lambda: None)
     machine.receive(answer(3, REFUSED), 0.1)
-    assert machine.ready == [b, c]
+    assert woken(machine) == [b, c]
     assert repr(a) == "<Publication to 's', acknowledged>"
     assert repr(c) == "<Publication to 's', failed>"
 
@@ -404,7 +404,7 @@ def test_result_waits_for_the_answer():
             machine.receive(answer(1), 0.1)
 
     machine = AckWindow(INBOX, 10, 5.0, 2)
-    publication = Publication(Port(), Publish(b"s", b"", b"", None))
+    publication = Publication(Port(), b"s", b"", None)
     machine.submit(publication, 0.0)
     assert run_sync(publication.result()) == PubAck(stream="S", seq=7)
 
@@ -415,9 +415,9 @@ def test_a_publish_that_became_too_large_fails():
     assert repr(small) == "<Publication to 's', pending>"
     run(machine, [("disconnected", 1.0), ("connected", 2.0)])
     error = PayloadTooLarge("2 bytes are above the server's max_payload 1")
-    machine.unsent(machine.take_effects()[1], error)
+    machine.unsent(publishes(machine)[1], error)
     assert (small.done, large.error) == (False, error)
-    assert machine.ready == [large, machine]
+    assert woken(machine) == [large, machine]
     assert machine.take_failed() == [large]
 
 
@@ -446,7 +446,7 @@ def test_the_end_settles_everything(error, text):
     machine.receive(no_responders(1), 0.1)
     assert machine.end(error) is True
     assert [str(publication.error) for publication in made] == [text, text]
-    assert machine.ready == made
+    assert woken(machine) == made
     assert (machine.ended, machine.error, machine.pending()) == (True, error, 0)
     assert machine.deadline is None  # nothing keeps it
     assert machine.end() is False
@@ -456,12 +456,12 @@ def test_the_end_settles_everything(error, text):
 def test_nothing_grows():
     machine = AckWindow(INBOX, 10, 5.0, 2)
     for number in range(1, 1001):
-        machine.submit(Publication(NoPort(), Publish(b"s", b"", b"", None)), float(number))
+        machine.submit(Publication(NoPort(), b"s", b"", None), float(number))
         machine.receive(no_responders(number) if number % 3 else answer(number), float(number))
         machine.handle_timer(number + 0.25)
-        machine.take_effects()
+        publishes(machine)
         machine.receive(answer(number), number + 0.5)
-    assert (machine.open, machine.failed, machine.ready) == ({}, [], [])
-    assert len(machine.busy) <= 1000
+    assert (machine.open, machine.failed, woken(machine)) == ({}, [], [])
+    assert machine.effects == []
     machine.handle_timer(10_000.0)
     assert machine.deadline is None

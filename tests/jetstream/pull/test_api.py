@@ -131,7 +131,7 @@ def test_errors_name_the_consumer():
 
 
 @pytest.mark.rule("PULL-12")
-def test_the_pin_goes_on_with_the_next_subscription():
+def test_the_pin_carries_over_to_the_next_subscription():
     stage = Stage()
     puller = stage.puller(pinned=True)
     stage.run(fetch(puller, 1), messages(stage, 1))
@@ -200,7 +200,7 @@ def test_consume(options, batch, limit, threshold):
     stage = Stage()
     machine = consume(stage.puller(), **options)._machine
     assert stage.sent() == ["SUB", f"pull {batch}"]
-    assert (machine._limit, machine._threshold) == (limit, threshold)
+    assert (machine.refill.limit, machine.refill.threshold) == (limit, threshold)
     assert machine._by_bytes is ("max_bytes" in options)
 
 

@@ -24,7 +24,7 @@ def sequences(batch):
 @pytest.mark.rule("D-FETCH-8")
 @pytest.mark.rule("FETCH-13")
 def test_cancelled():
-    """The pull is given back; what arrived, or was on its way, is for the next fetch."""
+    """The pull is canceled; messages that arrived or were in flight are kept for the next fetch."""
     stage = Stage()
     puller = stage.puller()
     assert isinstance(stage.run(fetch(puller, 3), messages(stage, 1), cancel), Cancelled)
@@ -59,7 +59,7 @@ def nested(stage, call, *script):
 
 @pytest.mark.rule("D-FETCH-8")
 def test_several_cancelled_at_once():
-    """What arrived for any of them reaches the next fetch, in the order of delivery."""
+    """The messages of all canceled fetches reach the next fetch, in the order of delivery."""
     stage = Stage()
     puller = stage.puller()
     inner = nested(
@@ -84,7 +84,7 @@ def test_several_cancelled_at_once():
 
 
 @pytest.mark.rule("D-FETCH-8")
-def test_several_cancelled_with_messages_whose_order_nobody_knows():
+def test_several_cancelled_fetches_with_messages_of_unknown_order():
     stage = Stage()
     puller = stage.puller()
     odd = lambda: stage.wire.data(b"MSG s 1 odd 1\r\nx\r\n")  # noqa: E731
@@ -139,7 +139,7 @@ def test_after_a_lost_connection_another_inbox_is_used():
 @pytest.mark.rule("FETCH-12")
 @pytest.mark.parametrize("count", [0, 2])
 def test_no_wait_at_max_ack_pending(count):
-    """The server says nothing there: what has arrived is the batch, and that is no error."""
+    """The server does not respond: the arrived messages are the batch, without an error."""
     stage = Stage()
     puller = stage.puller()
     script = [messages(stage, 1, 2, at=0.001)][: count // 2]
@@ -174,7 +174,7 @@ def test_a_handle_without_subscriptions_has_nothing_to_end():
 
 
 @pytest.mark.rule("D-FETCH-16")
-def test_an_iteration_that_is_dropped_leaves_what_it_did_not_give_to_the_next_fetch():
+def test_a_dropped_iteration_leaves_its_unread_messages_to_the_next_fetch():
     stage = Stage()
     puller = stage.puller()
     made = fetch(puller, 5)

@@ -31,6 +31,19 @@ async def take(fetching, most=1000):
     return taken, None
 
 
+@pytest.mark.rule("D-SNAPSHOT-1")
+def test_snapshots_of_an_iteration():
+    stage = Stage()
+    made = fetch(stage.puller())
+    assert made.snapshot().stopped
+    assert stage.sent() == []
+    stage.run(made.__anext__(), messages(stage, 1, 2))
+    found = made.snapshot()
+    assert (found.pending, found.pulls[0].messages) == (1, 1)
+    stage.run(made.aclose())
+    assert made.snapshot().ended
+
+
 @pytest.mark.rule("FETCH-14")
 def test_unused_it_does_nothing():
     stage = Stage()
@@ -99,7 +112,7 @@ def test_it_is_used_once():
 
 @pytest.mark.rule("FETCH-14")
 def test_iterated():
-    """Each message is there when it arrives, not when the batch is full."""
+    """Each message is returned when it arrives, not when the batch is full."""
     stage = Stage()
     made = fetch(stage.puller(ack_none=True))
     first = stage.run(made.__anext__(), messages(stage, 1))
@@ -112,7 +125,7 @@ def test_iterated():
 
 @pytest.mark.rule("FETCH-14")
 @pytest.mark.parametrize("count", [0, 1])
-def test_an_error_comes_after_the_messages(count):
+def test_an_error_is_raised_after_the_messages(count):
     stage = Stage()
     made = fetch(stage.puller())
     script = [messages(stage, 1)][:count] + [status(stage, 1, "409 Consumer Deleted")]
@@ -152,7 +165,7 @@ def test_cancelled():
 @pytest.mark.rule("FETCH-14")
 @pytest.mark.parametrize("how", ["break", "close"])
 def test_left_early(how):
-    """The pull is given back, and what was not taken is for the next fetch."""
+    """The pull is canceled, and untaken messages are kept for the next fetch."""
     stage = Stage()
     puller = stage.puller()
     made = fetch(puller, 5)
@@ -177,7 +190,7 @@ def test_left_early(how):
 
 @pytest.mark.rule("FETCH-14")
 @pytest.mark.rule("D-FETCH-16")
-def test_left_early_and_the_next_fetch_comes_first():
+def test_left_early_and_the_next_fetch_starts_first():
     stage = Stage()
     puller = stage.puller()
     stage.run(take(fetch(puller, 5), 1), messages(stage, 1, 2))

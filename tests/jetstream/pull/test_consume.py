@@ -12,6 +12,7 @@ from jetstream.errors import (
 from jetstream.pull.consume import Consume
 from natsproto.errors import TimeoutExpired
 from natsproto.wire.frames import Msg
+from tests.effects import publishes, will_publish
 from tests.jetstream.consumes import (
     BATCH,
     FULL,
@@ -23,8 +24,8 @@ from tests.jetstream.consumes import (
     TIMEOUT,
     A,
     consuming,
+    event_names,
     play,
-    told,
 )
 from tests.jetstream.pulls import (
     INBOX,
@@ -41,7 +42,7 @@ from tests.jetstream.pulls import (
 @pytest.mark.rule("CONSUME-1")
 def test_the_first_pull():
     machine = Consume(INBOX, template(expires=30.0, a=1), max_messages=10, threshold=5)
-    assert (machine.deadline, machine.has_effects) == (None, False)
+    assert (machine.deadline, will_publish(machine)) == (None, False)
     machine.connected(100.0)
     assert ordered(machine) == [{"a": 1, "batch": 10, "token": 1}]
     assert (machine.ledger.messages, machine.deadline, machine.pending()) == (10, 110.0, 0)
@@ -109,7 +110,7 @@ def test_table(name, steps, pulls, asked, buffered, deadline, events):
     assert play(machine, steps) == pulls
     assert (machine.ledger.messages, machine.pending()) == (asked, buffered)
     assert machine.deadline == (None if deadline is None else pytest.approx(deadline))
-    assert told(machine) == events
+    assert event_names(machine) == events
 
 
 @pytest.mark.rule("CONSUME-4")
@@ -154,7 +155,7 @@ def test_pauses_double(line, pauses, longest):
     assert expected == longest
     machine.receive(message(), now)
     machine.receive(status(pauses + 1, line), now)
-    assert machine._pauses.ends_at == pytest.approx(now + 0.05)
+    assert machine.refill.due == pytest.approx(now + 0.05)
 
 
 @pytest.mark.rule("D-CONSUME-7")
@@ -164,8 +165,8 @@ def test_a_new_connection_ends_the_pause():
         machine.receive(status(token, "503"), float(token))
         machine.handle_timer(token + 0.5)
     machine.receive(status(4, "503"), 4.0)
-    machine.take_effects()
-    assert machine.unperformed
+    publishes(machine)
+    assert machine.needs_poke
     machine.disconnected(4.1)
     machine.connected(4.15)
     assert batches(machine) == [10]
@@ -177,10 +178,10 @@ def test_a_pause_that_begins_when_a_message_is_taken():
     for _ in range(9):
         machine.receive(A, 1.0)
     machine.receive(status(1, FULL), 1.0)
-    assert (machine.deadline, machine.unperformed) == (None, False)
+    assert (machine.deadline, machine.needs_poke) == (None, False)
     for _ in range(5):
         machine.pop(1.01)
-    assert (machine.deadline, machine.unperformed, machine.has_effects) == (1.05, True, False)
+    assert (machine.deadline, machine.needs_poke, will_publish(machine)) == (1.05, True, False)
     machine.handle_timer(1.05)
     assert batches(machine) == [6]
 
@@ -220,7 +221,7 @@ def test_overdue():
         machine.handle_timer(at)
     assert (machine.deadline, machine.ledger.messages) == (31.0, 10)
     assert machine.handle_timer(31.0) is True
-    assert told(machine) == ["TimeoutExpired"]
+    assert event_names(machine) == ["TimeoutExpired"]
     assert (machine.ledger.messages, machine.deadline) == (6, 33.0)
     assert machine.handle_timer(33.05) is True
     assert isinstance(machine.events.items[0].error, TimeoutExpired)
@@ -228,13 +229,13 @@ def test_overdue():
 
 
 @pytest.mark.rule("D-CONSUME-10")
-def test_overdue_or_not_read():
+def test_an_overdue_pull_may_only_be_unread():
     machine = consuming()
     machine.receive(beat(), 30.0)
     assert machine.handle_timer(60.0) is False
     assert machine.deadline == 65.0
     machine.receive(status(1, TIMEOUT, 10), 60.0)
-    assert (told(machine), batches(machine)) == ([], [10])
+    assert (event_names(machine), batches(machine)) == ([], [10])
 
 
 @pytest.mark.rule("PULL-10")
@@ -248,7 +249,7 @@ def test_overdue_or_not_read():
         (Msg(INBOX + b".1", 1, b"", b"{}"), 0),
     ],
 )  # fmt: skip
-def test_what_is_no_status(msg, buffered):
+def test_messages_that_are_not_statuses(msg, buffered):
     machine = consuming()
     machine.receive(msg, 1.0)
     assert (machine.ended, machine.pending()) == (False, buffered)
@@ -260,10 +261,11 @@ def test_what_is_no_status(msg, buffered):
 @pytest.mark.parametrize("stop_after", [0, 40])
 @pytest.mark.parametrize("seed", range(50))
 def test_the_short_ways_lead_to_the_same(seed, stop_after):
-    """Several messages at once, and those that are at hand: as one by one, pull for pull."""
+    """Several messages at once, and buffered ones, cause the same pulls as single messages."""
     rng = random.Random(seed)
-    one = consuming(20, rng.choice([1, 7, 20]), stop_after=stop_after)
-    other = consuming(20, one._threshold, stop_after=stop_after)
+    threshold = rng.choice([1, 7, 20])
+    one = consuming(20, threshold, stop_after=stop_after)
+    other = consuming(20, threshold, stop_after=stop_after)
     number = 0
     for step in range(60):
         now = float(step) / 10
@@ -329,7 +331,7 @@ def test_a_status_among_messages():
 
 
 @pytest.mark.rule("CONSUME-5")
-def test_more_than_was_asked_for():
+def test_more_messages_than_requested():
     machine = consuming(10, 5)
     assert machine.receive_all([A] * 12, 1.0) is True
     assert machine.receive_all([A], 1.0) is False

@@ -11,8 +11,8 @@ from tests.jetstream.consumes import (
     TIMEOUT,
     A,
     consuming,
+    event_names,
     happen,
-    told,
 )
 from tests.jetstream.pulls import (
     PIN,
@@ -52,10 +52,10 @@ SMALL = [(1.0, A), (1.0, A), (1.0, A), (2.0, status(1, SIZE, 9, 100))]
          [*SMALL, ("pop", 2.0), (2.01, status(2, SIZE, 9, 200)), ("pop", 2.02), ("tick", 2.05)],
          [200, 300], 300, 100, 12.05, []),
         ("never room", 200, [(1.0, status(1, SIZE, 9, 400))], [], 0, 0, 1.05, REFUSED),
-        ("told once",
+        ("reported once",
          200, [(1.0, status(1, SIZE, 9, 400)), ("tick", 1.05), (1.06, status(2, SIZE, 9, 400))],
          [400], 0, 0, 1.16, REFUSED),
-        ("not told how much", 200, [(1.0, status(1, SIZE))], [], 0, 0, 1.05, REFUSED),
+        ("of unknown size", 200, [(1.0, status(1, SIZE))], [], 0, 0, 1.05, REFUSED),
         ("back",
          400, [*SMALL, ("lost", 3.0), ("back", 4.0)],
          [100], 100, 300, 14.0, []),
@@ -69,7 +69,7 @@ def test_bytes(name, threshold, steps, pulls, asked, buffered, deadline, events)
     assert all(body["batch"] == 1_000_000 for body in bodies)
     assert (machine.ledger.size, machine.buffered_bytes) == (asked, buffered)
     assert machine.deadline == (None if deadline is None else pytest.approx(deadline))
-    assert told(machine) == events
+    assert event_names(machine) == events
 
 
 # Pins

@@ -6,7 +6,8 @@ import pytest
 
 from jetstream.errors.api import ConsumerNotFound, StreamNotFound
 from jetstream.machine.probe import Probe
-from tests.jetstream.consumes import A, consuming, told
+from tests.effects import publishes, will_publish
+from tests.jetstream.consumes import A, consuming, event_names
 from tests.jetstream.lookups import (
     HERE,
     NO_CONSUMER,
@@ -23,7 +24,7 @@ INFO = b"$JS.API.CONSUMER.INFO.S.C"
 
 
 class Played:
-    """A machine with heartbeats of 5 s whose pulls get 503, or nothing, and what it asks for."""
+    """A machine with heartbeats of 5 s whose pulls get 503 or no response; records its requests."""
 
     def __init__(self, silent=False, **options):
         self.machine = consuming(probe=Probe("$JS.API", "S", "C"), **options)
@@ -39,7 +40,7 @@ class Played:
         if not self.silent:
             machine.receive(status(self.pulls, "503"), now)
         while not machine.ended:
-            for order in machine.take_effects():
+            for order in publishes(machine):
                 if order.subject == INFO:
                     assert order.data == b""
                     self.lookups.append(round(now, 4))
@@ -53,7 +54,7 @@ class Played:
                     if not self.silent:
                         token = int(order.reply.rpartition(b".")[2])
                         machine.receive(status(token, "503"), now)
-            if machine.has_effects:
+            if will_publish(machine):
                 continue
             if machine.ended or machine.deadline > until:
                 break
@@ -91,8 +92,8 @@ def test_no_responders(case, answers, lookups, error):
     if error is None:
         assert machine.deadline is not None
     else:
-        assert (machine.deadline, machine.has_effects) == (None, False)
-    assert told(machine) == ["ConsumerUnavailable"]
+        assert (machine.deadline, will_publish(machine)) == (None, False)
+    assert event_names(machine) == ["ConsumerUnavailable"]
 
 
 @pytest.mark.rule("CONSUME-22")
@@ -105,7 +106,7 @@ def test_no_responders(case, answers, lookups, error):
     ],
 )
 def test_silence(answers, lookups, error):
-    """What servers before 2.11 do."""
+    """Servers before 2.11 do not respond."""
     played = Played(silent=True).run(40.0, answers)
     assert played.lookups == lookups
     assert type(played.machine.error) is (error or type(None))
@@ -117,11 +118,11 @@ def test_reports_and_lookups_go_on_at_growing_intervals():
     assert not played.machine.ended
     gaps = [b - a for a, b in zip(played.lookups, played.lookups[1:])]
     assert [round(gap / 10) for gap in gaps] == [1, 2, 4, 6]
-    assert told(played.machine) == ["ConsumerUnavailable"] * 5
+    assert event_names(played.machine) == ["ConsumerUnavailable"] * 5
 
 
 @pytest.mark.rule("D-CONSUME-23")
-def test_what_came_before_can_be_taken():
+def test_earlier_messages_can_still_be_taken():
     played = Played()
     machine = played.machine
     machine.receive_all([A] * 4, 0.0)
@@ -139,7 +140,7 @@ def test_one_503_and_then_all_is_well(proof):
         machine.handle_timer(machine.deadline)
         machine.receive_all([proof], token + 0.5)
         machine.receive(status(token + 1, "408 Request Timeout", 9), token + 1.0)
-    assert {order.subject for order in machine.take_effects()} == {SUBJECT}
+    assert {order.subject for order in publishes(machine)} == {SUBJECT}
 
 
 @pytest.mark.rule("D-CONSUME-24")
@@ -157,7 +158,7 @@ def test_a_late_answer_to_an_earlier_lookup_does_not_count():
 def test_an_answer_is_no_heartbeat():
     machine = consuming(probe=Probe("$JS.API", "S", "C"))
     machine.handle_timer(10.0)
-    lookup = next(order for order in machine.take_effects() if order.subject == INFO)
+    lookup = next(order for order in publishes(machine) if order.subject == INFO)
     machine.receive(answer(HERE, lookup.reply), 12.0)
     assert machine.deadline == 20.0
 
@@ -176,7 +177,7 @@ def test_nothing_is_looked_up_any_more(what):
     assert machine.deadline is None
     machine.handle_timer(1.05)
     assert not machine.receive(answer(NO_CONSUMER, played.replies[-1]), 1.1)
-    assert (machine.ended, machine.has_effects) == (False, False)
+    assert (machine.ended, will_publish(machine)) == (False, False)
 
 
 @pytest.mark.rule("D-CONSUME-21")
@@ -186,7 +187,7 @@ def test_gone_while_away():
     machine.connected(20.0)
     played = Played()
     played.machine, played.pulls = machine, 2
-    machine.take_effects()
+    publishes(machine)
     played.run(30.0, [NO_CONSUMER] * 2, start=20.0)
     assert played.lookups == [20.05, 21.05]
     assert isinstance(machine.error, ConsumerNotFound)

@@ -15,6 +15,7 @@ from jetstream.pull.consume import Consume
 from jetstream.schema.timestamp import Timestamp
 from natsproto.errors import ConnectionClosed
 from natsproto.wire.frames import Msg
+from tests.effects import publishes, woken
 from tests.jetstream.pulls import INBOX, beat, status, template
 
 TIMEOUT = "408 Request Timeout"
@@ -68,14 +69,14 @@ def using(**options):
     """Connected, and its first pull looked at."""
     machine = new(**options)
     machine.connected(0.0)
-    machine.take_effects()
+    publishes(machine)
     return machine
 
 
 def orders(machine):
     """In short: "pull <serial> <messages>", "create <serial> <start>", "delete <serial>"."""
     found = []
-    for order in machine.take_effects():
+    for order in publishes(machine):
         words = order.subject.decode().split(".")
         body = json.loads(order.data or b"{}")
         serial = int(words[5].split("_")[1]) if "NEXT" not in words else int(words[6][2:])
@@ -89,7 +90,7 @@ def orders(machine):
     return found
 
 
-def told(machine):
+def event_names(machine):
     names = []
     for event in machine.events.items:
         kind = "warning " if isinstance(event, PullWarning) else ""
@@ -134,7 +135,7 @@ def test_without_one_it_makes_one():
     assert (orders(machine), machine.deadline) == (["pull 2 10"], 110.1)
 
 
-RESETS = [  # what happens, steps, what is told
+RESETS = [  # case, steps, events
     ("a gap", [(1.0, message(1)), (2.0, message(3))], ["MessagesMissed"]),
     ("a gap at once", [(2.0, message(2))], ["MessagesMissed"]),
     ("twice the same", [(1.0, message(1)), (2.0, message(1))], ["MessagesMissed"]),
@@ -158,7 +159,7 @@ def test_lost(what, steps, events):
     now = steps[-1][0] if not isinstance(steps[-1][0], str) else steps[-1][1]
     came = machine.pending()
     assert orders(machine) == ["delete 1", "create 2 %d" % (came + 1)]
-    assert told(machine) == events
+    assert event_names(machine) == events
     assert (machine.ledger.messages, machine.deadline) == (0, now + 5.0)
     # What the lost one still sends means nothing.
     late = [message(9, came + 1), beat_at(99), status(1, TIMEOUT, 10), status(1, DELETED)]
@@ -170,10 +171,10 @@ def test_lost(what, steps, events):
     assert [machine.receive(msg, now + 0.3) for msg in late] == [False] * 4
     assert machine.receive(message(40, 1, serial=2), now + 0.3) == (came == 0)
     assert machine.pending() == came + 1
-    assert (orders(machine), told(machine)) == ([], [])
+    assert (orders(machine), event_names(machine)) == ([], [])
 
 
-NOT_LOST = [  # what happens, steps, pulls, what is told
+NOT_LOST = [  # case, steps, pulls, events
     ("a new leader", [(2.0, status(1, LEADER))], ["pull 1 10"], ["warning ConsumerUnavailable"]),
     ("a time-out", [(30.0, status(1, TIMEOUT, 10))], ["pull 1 10"], []),
     ("heartbeats", [(1.0, message(1)), (2.0, beat_at(1)), (3.0, beat())], [], []),
@@ -189,7 +190,7 @@ NOT_LOST = [  # what happens, steps, pulls, what is told
 def test_not_lost(what, steps, pulls, events):
     machine = using()
     play(machine, steps)
-    assert (orders(machine), told(machine)) == (pulls, events)
+    assert (orders(machine), event_names(machine)) == (pulls, events)
     assert machine.policy.cursor.ready
 
 
@@ -213,13 +214,13 @@ def test_a_counted_pull_of_this_consumer_still_corrects():
     assert machine.pop(1.0)
     assert orders(machine) == ["pull 1 2"]
     play(machine, [(2.0, status(1, LEADER))])
-    assert told(machine) == ["warning ConsumerUnavailable"]
+    assert event_names(machine) == ["warning ConsumerUnavailable"]
     assert orders(machine) == ["pull 1 2"]
 
 
 @pytest.mark.rule("ORDERED-7")
 @pytest.mark.parametrize("size", [0, 60])
-def test_what_was_seen_is_passed_over(size):
+def test_messages_seen_before_are_skipped(size):
     machine = using(start=3, max_messages=2, max_bytes=2 * size)
     assert not machine.receive(message(1), 1.0)
     assert (machine.pending(), machine.ledger.open[0].messages) == (0, 1_000_000 - 1 if size else 1)
@@ -230,30 +231,45 @@ def test_what_was_seen_is_passed_over(size):
 
 
 @pytest.mark.rule("ORDERED-7")
-def test_what_is_passed_over_is_a_sign_of_life():
+def test_skipped_messages_are_signs_of_life():
     """Heartbeats come only when there are no messages, seen before or not."""
     machine = using(start=5)
     for seq in (1, 2, 3):
         machine.receive(message(seq), 8.0 * seq)
         machine.handle_timer(8.0 * seq + 2.0)  # the deadline of before
-    assert (told(machine), machine.deadline) == ([], 31.0)
+    assert (event_names(machine), machine.deadline) == ([], 31.0)
     machine.receive(message(4), 26.0)
     machine.handle_timer(31.0)  # that of the pull
-    assert told(machine) == ["warning TimeoutExpired"]
+    assert event_names(machine) == ["warning TimeoutExpired"]
     machine.handle_timer(36.0)
-    assert told(machine) == []
+    assert event_names(machine) == []
     machine.handle_timer(41.0)
-    assert told(machine) == ["HeartbeatMissed"]
+    assert event_names(machine) == ["HeartbeatMissed"]
+
+
+@pytest.mark.rule("D-CONSUME-10")
+def test_a_skipped_message_allows_another_late_timer():
+    machine = using(start=5)
+    machine.handle_timer(12.0)  # late: one more heartbeat
+    machine.receive(message(1), 13.0)
+    machine.handle_timer(24.0)
+    assert event_names(machine) == []
+    machine.handle_timer(29.0)
+    assert event_names(machine) == ["HeartbeatMissed"]
 
 
 @pytest.mark.rule("ORDERED-8")
 def test_a_lost_connection():
     machine = using()
     play(machine, [(1.0, message(1)), ("lost", 2.0)])
-    assert (orders(machine), told(machine), machine.deadline) == ([], ["ConnectionLost"], None)
-    assert machine.ready == [machine]
+    assert woken(machine) == [machine]
+    assert (orders(machine), event_names(machine), machine.deadline) == (
+        [],
+        ["ConnectionLost"],
+        None,
+    )
     play(machine, [("timer", 50.0), ("lost", 51.0)])
-    assert (orders(machine), told(machine)) == ([], [])
+    assert (orders(machine), event_names(machine)) == ([], [])
     play(machine, [("back", 60.0)])
     assert (orders(machine), machine.deadline) == (["delete 1", "create 2 2"], 65.0)
     play(machine, [(60.1, created(2)), (60.2, message(2, 1, serial=2))])
@@ -267,17 +283,17 @@ def nobody(serial):
 
 @pytest.mark.rule("ORDERED-9")
 @pytest.mark.rule("ORDERED-14")
-def test_it_cannot_be_made_anew_for_a_while():
+def test_recreating_fails_for_a_while():
     machine = using()
     play(machine, [(2.0, status(1, DELETED)), (2.1, nobody(2))])
     assert orders(machine) == ["delete 1", "create 2 1"]
-    assert told(machine) == ["ConsumerDeleted", "JetStreamNotAvailable"]
+    assert event_names(machine) == ["ConsumerDeleted", "JetStreamNotAvailable"]
     assert machine.deadline == pytest.approx(3.1)
     assert not machine.handle_timer(3.0)
     assert not machine.handle_timer(3.2)
     assert (orders(machine), machine.deadline) == (["create 3 1"], 8.2)
     assert machine.handle_timer(8.2)
-    assert (orders(machine), told(machine)) == ([], ["TimeoutExpired"])
+    assert (orders(machine), event_names(machine)) == ([], ["TimeoutExpired"])
     assert machine.deadline == pytest.approx(10.2)
     assert not machine.handle_timer(10.3)
     assert orders(machine) == ["delete 3", "create 4 1"]
@@ -314,7 +330,7 @@ USES = [  # what ends a pull of the second consumer; whether it was of use
 
 @pytest.mark.rule("ORDERED-9")
 @pytest.mark.parametrize(("end", "useful"), USES)
-def test_what_proves_a_consumer_to_be_of_use(end, useful):
+def test_signs_that_a_consumer_works(end, useful):
     """A change of leader does not: the next try comes after a pause."""
     machine = using()
     play(machine, [(1.0, status(1, DELETED)), (1.1, created(2)), (1.2, end)])
@@ -349,7 +365,7 @@ def test_no_more_tries():
 
 @pytest.mark.rule("D-CONSUME-27")
 @pytest.mark.parametrize(("options", "kept"), [({}, 84), ({"max_bytes": 600}, 20)])
-def test_more_than_was_asked_for(options, kept):
+def test_more_messages_than_requested(options, kept):
     """What is dropped is missing from the numbers: the next consumer starts there."""
     machine = using(**options)
     for seq in range(1, 200):
@@ -413,7 +429,7 @@ def test_drain():
     machine.start_draining()
     machine.draining = True
     play(machine, [(1.0, message(2)), (1.1, message(4)), (1.2, message(5)), ("timer", 50.0)])
-    assert (orders(machine), told(machine), machine.deadline) == ([], [], None)
+    assert (orders(machine), event_names(machine), machine.deadline) == ([], [], None)
     machine.end()
     assert (orders(machine), seqs(machine)) == (["delete 1"], [1, 2])
 
@@ -422,13 +438,14 @@ def test_stopped_ones_do_nothing_when_the_connection_changes():
     machine = using()
     machine.start_draining()
     play(machine, [("lost", 1.0), ("back", 2.0)])
-    assert (orders(machine), told(machine)) == ([], [])
+    assert (orders(machine), event_names(machine)) == ([], [])
 
 
-def test_the_client_is_closed():
+@pytest.mark.rule("ORDERED-12")
+def test_the_consumer_is_deleted_however_the_subscription_ends():
     machine = using()
     machine.end(ConnectionClosed("closed"))
-    assert (orders(machine), machine.deadline) == ([], None)
+    assert (orders(machine), machine.deadline) == (["delete 1"], None)
 
 
 T = ["2026-01-01T00:00:0%dZ" % second for second in range(6)]
@@ -449,7 +466,7 @@ def checked(**options):
 def asked(machine):
     """As `orders`, with "stream" for STREAM.INFO, and "create 3 all" for a start by policy."""
     found = []
-    for order in machine.take_effects():
+    for order in publishes(machine):
         words = order.subject.decode().split(".")
         if words[2:4] == ["STREAM", "INFO"]:
             found.append("stream")
@@ -470,15 +487,15 @@ def test_nothing_is_pulled_before_the_stream_is_known():
     assert machine.deadline == 3.1
     assert machine.receive(message(7, 1, serial=2), 2.2) is False  # nothing of it counts yet
     assert machine.receive(stream(2, T[1]), 2.2) is False
-    assert (orders(machine), told(machine)) == (["pull 2 9"], ["ConsumerDeleted"])
+    assert (orders(machine), event_names(machine)) == (["pull 2 9"], ["ConsumerDeleted"])
 
 
 @pytest.mark.rule("D-ORDERED-31")
 def test_the_stream_was_recreated():
     machine = checked()
     play(machine, [(1.0, message(70, 1)), (2.0, status(1, DELETED)), (2.1, created(2))])
-    told(machine)
-    machine.take_effects()
+    event_names(machine)
+    publishes(machine)
     assert machine.receive(stream(2, T[4]), 2.2) is True
     assert machine.events.items == [
         StreamRecreated("S", Timestamp.parse(T[2]), Timestamp.parse(T[4]))
@@ -488,13 +505,13 @@ def test_the_stream_was_recreated():
     play(machine, [(2.3, created(3)), (2.4, stream(3, T[4]))])
     assert machine.receive(message(1, 1, serial=3), 2.5) is False
     assert seqs(machine) == [70, 1]
-    assert told(machine) == []
+    assert event_names(machine) == []
 
 
 @pytest.mark.rule("D-ORDERED-19")
 @pytest.mark.rule("D-ORDERED-31")
 @pytest.mark.parametrize(("new", "start"), [([], 1), ([1], 1), ([1, 2], 1)])
-def test_what_was_not_taken_of_a_stream_that_is_gone(new, start):
+def test_untaken_messages_of_a_deleted_stream(new, start):
     """Nobody gets that again: the next use starts in the stream that there is."""
     machine = checked()
     play(machine, [(1.0, message(70, 1)), (1.1, message(71, 2)), (1.2, status(1, DELETED))])

@@ -1,9 +1,10 @@
-"""More messages than were asked for: kept within bounds, then dropped, counted and reported."""
+"""Messages beyond those requested are kept within limits, then dropped, counted and reported."""
 
 from __future__ import annotations
 
 import pytest
 
+from tests.effects import count_drops
 from tests.jetstream.consumes import A, consuming
 from tests.jetstream.pulls import message
 
@@ -15,8 +16,8 @@ def test_messages(at_once):
     for _ in range(0, 20_000, at_once):
         machine.receive_all([A] * at_once, 1.0)
     assert machine.pending() == 84
-    assert machine.dropped == len(machine.dropping) == -(-20_000 // at_once) * at_once - 84
-    assert (machine._received, machine.ledger.messages) == (84, 0)
+    assert machine.dropped == count_drops(machine) == -(-20_000 // at_once) * at_once - 84
+    assert (machine.refill.received, machine.ledger.messages) == (84, 0)
 
 
 @pytest.mark.rule("D-CONSUME-27")
@@ -31,7 +32,7 @@ def test_bytes():
 
 
 @pytest.mark.rule("D-CONSUME-27")
-def test_what_pulls_that_were_given_up_bring():
+def test_messages_of_abandoned_pulls():
     """A server that was frozen for six heartbeats serves all pulls, late: nothing is lost."""
     machine = consuming(100, 50)
     for number in range(1, 7):

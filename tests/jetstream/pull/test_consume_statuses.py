@@ -1,4 +1,4 @@
-"""Statuses and silence that consume() survives, and what it reports about them."""
+"""Statuses and silence that consume() survives, and its reports about them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tests.jetstream.consumes import (
     TIMEOUT,
     A,
     consuming,
+    event_names,
     play,
-    told,
 )
 from tests.jetstream.pulls import batches, beat, status
 
@@ -34,6 +34,15 @@ def test_warnings_are_repeated(line):
             machine.handle_timer(machine.deadline)  # the end of the pause
     assert told_at == [10.0, 20.0, 40.0, 80.0, 140.0, 200.0, 260.0]
     assert len(machine.events.items) == len(told_at)
+
+
+@pytest.mark.rule("D-CONSUME-11")
+def test_silence_is_reported_at_growing_intervals():
+    machine = consuming()
+    reported_at = [now for now in range(10, 270, 10) if machine.handle_timer(float(now))]
+    assert reported_at == [10, 20, 40, 80, 140, 200, 260]
+    machine.receive(A, 261.0)
+    assert machine.handle_timer(271.0)  # a sign of life starts over
 
 
 @pytest.mark.rule("PULL-16")
@@ -75,7 +84,7 @@ def test_pulls_that_overlap_do_not_put_silence_off():
     assert batches(machine) == [6]
     assert machine.deadline == 11.0
     assert machine.handle_timer(11.0) is True
-    assert told(machine) == MISSED
+    assert event_names(machine) == MISSED
     assert (batches(machine), machine.deadline) == ([10], 21.0)
 
 
@@ -102,7 +111,7 @@ def test_pulls_that_overlap_do_not_put_silence_off():
 def test_warnings(steps, events):
     machine = consuming()
     play(machine, steps)
-    assert told(machine) == events
+    assert event_names(machine) == events
 
 
 @pytest.mark.rule("D-CONSUME-11")

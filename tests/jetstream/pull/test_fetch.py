@@ -9,9 +9,12 @@ from jetstream.errors import (
     PullRefused,
     UnknownStatus,
 )
+from jetstream.machine.snapshot import OpenPull
 from jetstream.pull.fetch import Fetcher
+from natsproto.connection.effects import Unsubscribe
 from natsproto.errors import ConnectionClosed, ConnectionLost, TimeoutExpired
 from natsproto.wire.frames import Msg
+from tests.effects import publishes, will_publish, woken
 from tests.jetstream.pulls import INBOX, PIN, beat, message, ordered, pinned, status, template
 
 TIMEOUT = "408 Request Timeout"
@@ -23,7 +26,7 @@ def fetching(batch=3, size=0, at=0.0, online=True, **options):
     """A fetch that began; its pull has been looked at."""
     fetcher = Fetcher(INBOX)
     fetcher.start(template(**options), batch, size, 30.0, at, online)
-    fetcher.take_effects()
+    publishes(fetcher)
     return fetcher
 
 
@@ -105,7 +108,7 @@ def test_table(name, steps, done, count, failure, deadline):
     assert fetcher.pending() == count
     assert type(fetcher.failure) is (failure or type(None))
     assert fetcher.deadline == pytest.approx(deadline)
-    assert not fetcher.has_effects
+    assert not will_publish(fetcher)
 
 
 LOST = [  # inputs, how many messages the server says it has sent in vain
@@ -151,7 +154,7 @@ def test_bytes(sizes, done, left):
 
 
 @pytest.mark.rule("D-FETCH-8")
-def test_what_comes_late_is_for_the_next_fetch():
+def test_late_messages_are_kept_for_the_next_fetch():
     fetcher = fetching(3)
     fetcher.receive(message(100, 1), 1.0)
     fetcher.give_up(2.0)
@@ -164,7 +167,7 @@ def test_what_comes_late_is_for_the_next_fetch():
     fetcher.receive(message(100, 4), 5.0)
     assert [msg.raw_reply.split(b".")[5] for msg in fetcher.take()] == [b"1", b"2", b"3"]
     fetcher.start(template(), 1, 0, 30.0, 6.0)
-    assert (fetcher.done, fetcher.has_effects, len(fetcher.take())) == (True, False, 1)
+    assert (fetcher.done, will_publish(fetcher), len(fetcher.take())) == (True, False, 1)
 
 
 @pytest.mark.rule("D-FETCH-8")
@@ -177,7 +180,7 @@ def test_what_comes_late_is_for_the_next_fetch():
         (50, [100, 100], 1, None),  # one at least: it would be in the way for ever
     ],
 )
-def test_what_was_kept_is_given_within_the_limit(limit, kept, taken, asked):
+def test_kept_messages_are_returned_within_the_limit(limit, kept, taken, asked):
     fetcher = Fetcher(INBOX)
     for size in kept:
         fetcher.receive(message(size), 0.0)
@@ -192,16 +195,16 @@ def test_what_was_kept_is_given_within_the_limit(limit, kept, taken, asked):
 @pytest.mark.rule("FETCH-6")
 def test_begun_without_a_connection():
     fetcher = fetching(online=False)
-    assert not fetcher.has_effects
+    assert not will_publish(fetcher)
     fetcher.disconnected(1.0)  # another attempt that failed
     assert (fetcher.done, fetcher.deadline) == (False, 31.0)
     fetcher.connected(5.0)
     assert (ordered(fetcher), fetcher.deadline) == ([{"batch": 3, "token": 1}], 15.0)
     fetcher.disconnected(6.0)
     assert isinstance(fetcher.failure, ConnectionLost)
-    assert fetcher.ready == [fetcher]
+    assert woken(fetcher) == [fetcher]
     fetcher.connected(7.0)
-    assert not fetcher.has_effects
+    assert not will_publish(fetcher)
 
 
 @pytest.mark.rule("D-FETCH-7")
@@ -221,7 +224,7 @@ def test_idleness():
     fetcher = fetching()
     fetcher.receive(status(1, "404 No Messages"), 2.0)
     assert fetcher.handle_timer(32.0) is False
-    assert (fetcher.leaving, fetcher.busy, fetcher.deadline) == (True, [fetcher, fetcher], None)
+    assert (fetcher.leaving, fetcher.effects, fetcher.deadline) == (True, [Unsubscribe()], None)
     assert fetcher.handle_timer(33.0) is False
     fetcher.end()
     assert fetcher.failure is None
@@ -292,7 +295,21 @@ def test_several_at_once_are_as_one_by_one(chunks, pins, kept, size, late):
 
 
 @pytest.mark.rule("D-FETCH-8")
-def test_several_while_nobody_fetches():
+def test_several_messages_between_fetches():
     fetcher = Fetcher(INBOX)
     assert fetcher.receive_all([A, B], 1.0) is False
     assert fetcher.messages == [A, B]
+
+
+@pytest.mark.rule("D-SNAPSHOT-1")
+def test_snapshots_of_a_fetch():
+    fetcher = fetching()
+    fetcher.receive(A, 1.0)
+    made = fetcher.snapshot(2.0)
+    assert (made.limit, made.level, made.received, made.pending) == (3, 3, 1, 1)
+    assert (made.pulls, made.deadlines) == ([OpenPull(2, 0, 29.0)], {"silence": 9.0})
+    fetcher.receive(status(1, "503"), 2.0)
+    made = fetcher.snapshot(3.0)
+    assert (made.ended, made.pulls, made.deadlines) == (True, [], {})
+    assert isinstance(made.error, ConsumerUnavailable)
+    assert fetching(online=False).snapshot(0.0).pulls == []

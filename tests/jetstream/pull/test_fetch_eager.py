@@ -7,8 +7,10 @@ import json
 import pytest
 
 from jetstream.errors import ConsumerUnavailable, HeartbeatMissed
-from jetstream.pull.fetch import LATE, QUIET, SLACK_BYTES, SLACK_MESSAGES, Fetcher
+from jetstream.pull.fetch import QUIET, SLACK_BYTES, SLACK_MESSAGES, Fetcher
+from jetstream.pull.silence import LATE
 from natsproto.errors import ConnectionLost, TimeoutExpired
+from tests.effects import count_drops, publishes, will_publish
 from tests.jetstream.pulls import INBOX, SUBJECT, beat, message, ordered, status, template
 
 A, B, C = message(100, 1), message(100, 2), message(100, 3)
@@ -18,7 +20,7 @@ FULL = "408 Request Timeout"  # the answer to the probe
 def eager(batch=3, expires=0.0, patience=5.0, online=True):
     fetcher = Fetcher(INBOX)
     fetcher.start(template(expires, 0.0), batch, 0, patience, 0.0, online, eager=True)
-    fetcher.take_effects()
+    publishes(fetcher)
     return fetcher
 
 
@@ -73,7 +75,7 @@ TABLE = [  # what happens, inputs, probes, done, messages, failure, open, deadli
     ),
     ("all", [(0.01, A), (0.02, B), (0.03, C)], 0, True, 3, None, False, 30.03),
     ("lost", [(0.01, A), (0.02, "disconnected")], 0, True, 1, ConnectionLost, True, 30.02),
-    ("nobody has read", [(0.05 + LATE + 0.01, "tick")], 0, False, 0, None, False, 0.21),
+    ("the client has not read", [(0.05 + LATE + 0.01, "tick")], 0, False, 0, None, False, 0.21),
     ("excused once", [(0.16, "tick"), (0.32, "tick")], 1, False, 0, None, False, 6.0),
     ("cancelled", [(0.01, A), (0.02, "give_up")], 0, True, 0, None, True, 30.02),
 ]  # fmt: skip
@@ -89,7 +91,7 @@ TABLE = [  # what happens, inputs, probes, done, messages, failure, open, deadli
 def test_without_waiting(name, steps, probes, done, count, failure, left_open, deadline):
     fetcher = eager()
     play(fetcher, steps)
-    orders = fetcher.take_effects()
+    orders = publishes(fetcher)
     assert [(each.subject, json.loads(each.data)) for each in orders] == [
         (SUBJECT, {"batch": 1, "expires": 1})
     ] * probes
@@ -114,7 +116,7 @@ def test_until_the_first_message_that_is_here_already():
     fetcher = Fetcher(INBOX)
     fetcher.receive(A, 0.0)
     fetcher.start(template(2.0, 0.0), 3, 0, 2.0, 0.0, eager=True)
-    assert (fetcher.done, fetcher.has_effects, fetcher.take()) == (True, False, [A])
+    assert (fetcher.done, will_publish(fetcher), fetcher.take()) == (True, False, [A])
 
 
 @pytest.mark.rule("FETCH-12")
@@ -122,7 +124,7 @@ def test_without_waiting_and_without_a_connection():
     fetcher = eager(online=False)
     assert fetcher.deadline == 6.0
     fetcher.connected(1.0)
-    assert (len(fetcher.take_effects()), fetcher.deadline) == (1, 1.0 + QUIET)
+    assert (len(publishes(fetcher)), fetcher.deadline) == (1, 1.0 + QUIET)
 
 
 @pytest.mark.rule("FETCH-13")
@@ -167,7 +169,7 @@ def test_an_iteration_is_woken_for_each_message(together):
 @pytest.mark.rule("D-FETCH-15")
 @pytest.mark.parametrize("together", [False, True])
 @pytest.mark.parametrize("done", [False, True])
-def test_no_more_messages_are_kept_than_were_asked_for(together, done):
+def test_at_most_the_requested_messages_are_kept(together, done):
     fetcher = Fetcher(INBOX)
     fetcher.start(template(), 3, 0, 30.0, 0.0)
     if done:
@@ -179,13 +181,13 @@ def test_no_more_messages_are_kept_than_were_asked_for(together, done):
         for msg in flood:
             fetcher.receive(msg, 2.0)
     assert len(fetcher.messages) == 3 + SLACK_MESSAGES
-    assert fetcher.dropped == len(fetcher.dropping) == 1000 - 3 - SLACK_MESSAGES
+    assert fetcher.dropped == count_drops(fetcher) == 1000 - 3 - SLACK_MESSAGES
     fetcher.start(template(), 3, 0, 30.0, 3.0)
     assert fetcher.take() == flood[:3]
 
 
 @pytest.mark.rule("D-FETCH-15")
-def test_no_more_bytes_are_kept_than_were_asked_for():
+def test_at_most_the_requested_bytes_are_kept():
     fetcher = Fetcher(INBOX)
     fetcher.start(template(), 1_000_000, 1000, 30.0, 0.0)
     size = SLACK_BYTES // 2

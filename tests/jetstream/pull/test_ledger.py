@@ -23,7 +23,7 @@ TABLE = [
     ("a second status", [(5, 0), (7, 0)], [(1, TIMEOUT, 5, 0), (1, TIMEOUT, 5, 0)], (7, 0, [2])),
     ("of no pull", [(5, 0)], [(9, TIMEOUT, 5, 0)], (5, 0, [1])),
     ("a new leader", [(5, 0), (7, 0)], [(2, LEADER, None, 0)], (0, 0, [])),
-    ("told by a counted one", [(1, 0), (7, 0)], ["m", (1, LEADER, None, 0)], (0, 0, [])),
+    ("reported by a counted one", [(1, 0), (7, 0)], ["m", (1, LEADER, None, 0)], (0, 0, [])),
     ("refused", [(5, 0), (7, 0)], [(2, "503", None, 0)], (5, 0, [1])),
     ("refused bytes", [(5, 100), (7, 90)], [(2, "503", None, 0)], (5, 100, [1])),
     ("refused, but booked", [(2, 0), (3, 0)], ["m"] * 3 + [(1, "503", None, 0)], (0, 0, [])),
@@ -114,7 +114,7 @@ def test_only_the_last_counted_pulls_are_remembered():
 
 
 @pytest.mark.rule("PULL-14")
-def test_what_is_overdue():
+def test_overdue_pulls():
     ledger = Ledger()
     ledger.add(Pull(b"1", 5, 0, 31.0))
     ledger.add(Pull(b"2", 6, 0, 41.0))
@@ -213,7 +213,7 @@ def test_several_at_once(count):
 
 
 @pytest.mark.rule("D-CONSUME-27")
-def test_what_was_given_up_is_counted():
+def test_abandoned_pulls_are_counted():
     ledger = Ledger()
     for token, ends_at in [(b"1", 10.0), (b"2", 20.0), (b"3", 30.0)]:
         ledger.add(Pull(token, 5, 100, ends_at))

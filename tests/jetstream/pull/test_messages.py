@@ -4,7 +4,7 @@ import pytest
 
 from jetstream.errors import ConsumerDeleted
 from jetstream.events import PullWarning
-from jetstream.pull.messages import Batch
+from jetstream.pull.messages import Batch, machine_of
 from natsproto.errors import (
     ConnectionClosed,
     ConnectionLost,
@@ -33,7 +33,7 @@ def begin(max_messages=10, stop_after=None):
 
 
 async def numbers(consuming, most=1000):
-    """What an iteration gives; it ends, or after `most`."""
+    """Return the sequences of an iteration until it ends, or `most` of them."""
     found = []
     async for msg in consuming:
         found.append(msg.metadata.stream_seq)
@@ -51,6 +51,7 @@ def test_batch():
 @pytest.mark.rule("CONSUME-1")
 def test_iteration():
     stage, consuming = begin(4)
+    assert machine_of(consuming) is consuming._machine
     assert (consuming.pending, consuming.closed, consuming.dropped) == (0, False, 0)
     found = stage.run(
         numbers(consuming, 5), messages(stage, 1, 2), messages(stage, 3), messages(stage, 4, 5)
@@ -131,7 +132,7 @@ def test_stop(nak):
 
 
 @pytest.mark.rule("CONSUME-14")
-def test_stop_wakes_who_waits():
+def test_stop_wakes_waiting_callers():
     stage, consuming = begin()
     assert isinstance(stage.run(consuming.next(), lambda: run_sync(consuming.stop())), InvalidState)
 

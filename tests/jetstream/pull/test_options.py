@@ -6,7 +6,6 @@ from inspect import signature
 import pytest
 
 from jetstream.config import ConsumerConfig
-from jetstream.consumer import Consumer
 from jetstream.pull.options import (
     check_count,
     check_group,
@@ -20,6 +19,7 @@ from jetstream.pull.options import (
     next_subject,
     threshold,
 )
+from jetstream.streams.consumer import Consumer
 from natsproto.errors import InvalidValue
 
 S = 10**9
@@ -160,17 +160,25 @@ def test_refused(make, options, rule):
     assert caught.value.rule == rule
 
 
+@pytest.mark.rule("D-HINT-1", "D-PULL-15")
+def test_an_option_of_nats_py():
+    with pytest.raises(InvalidValue, match=r"fetch has no option 'batch'; use max_messages \(D-P"):
+        check_options("fetch", {"batch": 5})
+    with pytest.raises(InvalidValue, match="next has no option 'batch'; it has expires"):
+        check_options("next", {"batch": 5})
+
+
 @pytest.mark.rule("D-PULL-15")
 @pytest.mark.parametrize("call", ["fetch", "next", "consume"])
 def test_an_option_that_there_is_not(call):
     check_options(call, {})
     check_options(call, dict.fromkeys(PRIORITY))
     with pytest.raises(InvalidValue) as caught:
-        check_options(call, {"timeout": 2.0})
+        check_options(call, {"wait": 2.0})
     options = [name for name in signature(getattr(Consumer, call)).parameters if name != "self"]
     assert options.pop() == "priority"  # the rest
     known = ", ".join([*options, *PRIORITY])
-    assert str(caught.value) == f"{call} has no option 'timeout'; it has {known} (D-PULL-15)"
+    assert str(caught.value) == f"{call} has no option 'wait'; it has {known} (D-PULL-15)"
 
 
 TEXTS = [
@@ -204,7 +212,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize(("call", "text"), TEXTS)
-def test_errors_tell_what_is_wrong(call, text):
+def test_errors_state_the_problem(call, text):
     with pytest.raises(InvalidValue) as caught:
         call()
     assert str(caught.value) == text

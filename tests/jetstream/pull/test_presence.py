@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from jetstream.errors import ConsumerUnavailable, PullRefused
+from jetstream.errors import ConsumerUnavailable, HeartbeatMissed, PullRefused
 from jetstream.errors.api import ConsumerNotFound
 from jetstream.machine.probe import Probe
 from jetstream.pull.presence import Presence
@@ -112,3 +112,6 @@ def test_reports():
     assert [tested.reports(each, 1.0) for each in (ABSENT, REFUSED)] == [True, False]
     tested.connected()
     assert [tested.reports(each, 2.0) for each in (ABSENT, REFUSED)] == [True, True]
+    assert [tested.reports(HeartbeatMissed("x"), now) for now in (2.0, 3.0)] == [True, False]
+    tested.proved()
+    assert tested.reports(HeartbeatMissed("x"), 4.0)

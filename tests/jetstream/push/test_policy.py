@@ -7,6 +7,7 @@ import pytest
 from jetstream.events import ConsumerSequenceReset, Gap
 from jetstream.machine.policy import CONTROL, FULL, KEEP
 from jetstream.push.policy import PlainPush
+from natsproto.connection.effects import Poke
 from natsproto.errors import ConnectionLost
 from natsproto.wire.frames import Msg
 from tests.jetstream.pushes import beat, flow, message, status
@@ -68,7 +69,7 @@ def test_a_queue_group_gets_a_part_of_the_numbers():
 
 
 class Probe:
-    """What was asked of it."""
+    """A probe that records its calls."""
 
     def __init__(self):
         self.calls = []
@@ -90,6 +91,8 @@ def test_when_the_consumer_is_looked_up(on_reconnect, calls):
     assert not policy.lost(ConnectionLost("x"), 4.0)
     policy.close()
     assert probe.calls == [*calls, "leave"]
+    assert policy.take_effects() == [Poke(probe)] * len(probe.calls)
+    assert policy.take_effects() == []
 
 
 def test_without_a_probe():

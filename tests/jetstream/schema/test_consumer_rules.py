@@ -40,7 +40,7 @@ def test_taken(config):
         ),
     ],
 )
-def test_errors_tell_what_is_wrong(text, config):
+def test_errors_state_the_problem(text, config):
     with pytest.raises(InvalidValue) as error:
         check_consumer(ConsumerConfig(**config), new=True)
     assert str(error.value) == text

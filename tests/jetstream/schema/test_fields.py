@@ -159,7 +159,7 @@ def test_no_time_is_not_written():
 
 
 @pytest.mark.rule("JSAPI-2")
-def test_what_is_not_known_is_kept():
+def test_unknown_fields_are_kept():
     raw = {
         "type": "io.nats.x",
         "name": "north",
@@ -206,7 +206,7 @@ EXACT = [  # field, JSON that a float or another text would change
 
 @pytest.mark.rule("JSAPI-1", "JSAPI-2")
 @pytest.mark.parametrize(("name", "raw"), EXACT)
-def test_what_nobody_changed_is_written_as_it_came(name, raw):
+def test_unchanged_values_are_written_as_they_were_read(name, raw):
     trip = Trip.from_json({name: raw})
     assert trip.to_json()[name] == raw
     assert trip.copy().to_json()[name] == raw
@@ -216,7 +216,7 @@ def test_what_nobody_changed_is_written_as_it_came(name, raw):
 
 
 @pytest.mark.rule("JSAPI-1")
-def test_a_list_that_was_changed_is_written_anew():
+def test_a_changed_list_is_written_again():
     trip = Trip.from_json({"pauses": [2000000001]})
     trip.pauses.append(1.5)
     assert trip.to_json()["pauses"] == [2000000001, 1500000000]
@@ -224,7 +224,7 @@ def test_a_list_that_was_changed_is_written_anew():
 
 @pytest.mark.rule("JSAPI-1")
 @given(st.integers(-(2**63), 2**63 - 1))
-def test_every_duration_comes_back(ns):
+def test_every_duration_round_trips(ns):
     assert Trip.from_json({"takes": ns}).to_json()["takes"] == ns
 
 
@@ -323,7 +323,7 @@ def test_of():
         (Leg(), r"Leg\(\) is neither a Trip nor a dict \(D-JSAPI-3\)"),
     ],
 )
-def test_of_what_is_wrong(config, text):
+def test_of_invalid_values(config, text):
     with pytest.raises(InvalidValue, match=text):
         Trip.of(config, {})
 

@@ -139,7 +139,7 @@ def test_an_ack_that_is_none():
         PubAck.from_json({"stream": "S", "seq": "1"})
 
 
-def test_what_is_missing_is_zero():
+def test_missing_fields_are_zero():
     info = StreamInfo.from_json({})
     assert info.config.name == ""
     assert info.state.messages == 0

@@ -53,7 +53,7 @@ TEXTS = [  # the error, its text, the config
 
 
 @pytest.mark.parametrize(("error", "text", "config"), TEXTS)
-def test_errors_tell_what_is_wrong(error, text, config):
+def test_errors_state_the_problem(error, text, config):
     with pytest.raises(error) as caught:
         check_stream(StreamConfig(**{"name": "S", **config}), new=True)
     assert str(caught.value) == text

@@ -81,7 +81,7 @@ BAD = [  # text, what is wrong with it
 
 @pytest.mark.rule("TIME-1")
 @pytest.mark.parametrize(("text", "why"), BAD)
-def test_what_is_no_time(text, why):
+def test_invalid_times(text, why):
     with pytest.raises(InvalidValue) as error:
         Timestamp.parse(text)
     assert str(error.value) == f"timestamp {text!r} {why} (TIME-1)"
@@ -125,7 +125,7 @@ GIVEN = [  # what users give, nanoseconds
 
 @pytest.mark.rule("D-TIME-6")
 @pytest.mark.parametrize(("value", "ns"), GIVEN)
-def test_of_what_users_give(value, ns):
+def test_of_user_values(value, ns):
     assert Timestamp.of(value) == Timestamp(ns)
 
 
@@ -147,7 +147,7 @@ NO_TIME = "is neither RFC 3339 text nor a Timestamp, an aware datetime or nanose
         (True, "is not a whole number of nanoseconds"),
     ],
 )
-def test_of_what_is_no_time(value, why):
+def test_of_invalid_times(value, why):
     with pytest.raises(InvalidValue, match=why) as error:
         Timestamp.of(value)
     assert error.value.rule == "D-TIME-6"
@@ -190,7 +190,7 @@ def test_order_and_identity():
 
 @pytest.mark.rule("TIME-2", "TIME-3")
 @given(st.integers(FIRST, LAST))
-def test_every_moment_comes_back(ns):
+def test_every_moment_round_trips(ns):
     text = str(Timestamp(ns))
     assert Timestamp.parse(text).ns == ns
     assert len(text) <= 30

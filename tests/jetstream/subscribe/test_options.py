@@ -165,6 +165,12 @@ def test_deletion_at_the_end(asked, deletes):
     assert wanted(**asked).deletes is deletes
 
 
+@pytest.mark.rule("D-HINT-1")
+def test_a_keyword_of_nats_py():
+    with pytest.raises(InvalidValue, match=r"unknown option: 'cb'; iterate .*run\(callback\)"):
+        wanted(cb=print)
+
+
 @pytest.mark.rule("JSSUB-13")
 def test_limits():
     limits = Limits(3.0, None, 0)

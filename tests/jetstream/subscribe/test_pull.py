@@ -296,7 +296,7 @@ class First:
 
 
 FIRST = First()
-# How many, the answers to the pulls; the pulls, and what comes of it.
+# The batch, the answers to the pulls; the pulls, and the outcome.
 FETCHES = [
     (1, [[message(1)]], [{"batch": 1, "expires": 1900}], [b"1"]),
     (1, [At(1.9, OVER)], [{"batch": 1, "expires": 1900}], TimeoutExpired),

@@ -345,7 +345,7 @@ def test_where_gaps_are_counted_from(asked, answers, first, gaps):
 
 
 @pytest.mark.rule("JSSUB-13", "JSSUB-15")
-def test_heartbeats_are_those_of_the_consumer():
+def test_heartbeats_follow_the_consumer():
     found = consumer(deliver_subject="d", idle_heartbeat=1_000_000_000)
     stage, messages, _ = begin(found, stream="S", name="c", alarm_after=2.0)
     begun = stage.now()

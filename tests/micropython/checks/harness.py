@@ -1,4 +1,4 @@
-"""Counts checks, as small as MicroPython likes it: a failed one is printed and the rest goes on."""
+"""A small counter of checks for MicroPython: a failed check is printed, and the others continue."""
 
 from natsproto import NatsError, ProtocolError
 
@@ -15,7 +15,7 @@ def check(label, got, want):
 
 
 def outcome(call):
-    """What the call gives; for an error its class, and what it says about the place or the rule."""
+    """Return the result of a call; for an error, its class and its position or rule."""
     try:
         return call()
     except ProtocolError as error:

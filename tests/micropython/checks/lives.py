@@ -1,4 +1,4 @@
-"""Lives of a connection, from the first Dial to the end, as inputs and what comes of them."""
+"""Lives of a connection, from the first Dial to the end, as inputs and outputs."""
 
 from harness import check
 

@@ -1,4 +1,4 @@
-"""Tables of calls and what they give: literals, so that nothing is compared with itself."""
+"""Tables of calls and their results, as literals, so that nothing is compared with itself."""
 
 from harness import check, outcome, table
 
@@ -238,7 +238,7 @@ def by_bytes(peer, stream):
 
 
 def endless():
-    """The parser gives up one byte behind the limit, not at the next line end."""
+    """Check that the parser fails one byte after the limit, not at the next line end."""
     parser = Parser()
     fed = 0
     while fed < 100000:
@@ -303,7 +303,7 @@ TOLERATED = [
 
 
 def records():
-    """What Record and the lazy attributes rest on."""
+    """Check the language features that Record and the lazy attributes need."""
     check("equal", Ping() == Ping(), True)
     check("of another class", Ping() == Sub("a", 1), False)
     check("of other fields", Sub("a", 1) == Sub("a", 2), False)

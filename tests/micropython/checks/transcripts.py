@@ -1,4 +1,4 @@
-"""What a real server and its clients said, parsed in many pieces: always the frames in the file.
+"""The bytes of real servers and clients, parsed in many pieces: always the frames in the file.
 
 Those were written down by CPython, from the whole stream at once, with `describe` below.
 """
@@ -67,7 +67,7 @@ def cut(stream, seed):
 
 
 def replay(sender, pieces):
-    """The frames of the pieces as lines of text, and what ended them if that was garbage."""
+    """Return the frames of the pieces as lines of text, and the error that ended them."""
     parser = Parser(peer=sender)
     lines = []
     try:

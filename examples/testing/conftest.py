@@ -1,0 +1,3 @@
+"""Real servers for the tests in this folder."""
+
+pytest_plugins = ["jetstream.testing.plugin"]

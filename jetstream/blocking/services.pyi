@@ -1,0 +1,392 @@
+# Written by `python -m tests.facades`. Do not edit.
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from typing_extensions import Self
+
+from jetstream.services import discovery as _discovery
+from jetstream.services import endpoint as _endpoint
+from jetstream.services import request as _request
+from jetstream.services import service as _service
+from jetstream.services.callout import User
+from jetstream.services.discovery import ServiceResponses
+from jetstream.services.endpoint import Function
+from jetstream.services.responses import EndpointStats, ServiceInfo, ServicePing, ServiceStats
+from natsproto.auth.auth_request import AuthRequest
+from natsproto.auth.callout import AuthCallout
+from natsproto.blocking import Client
+from natsproto.durations import Seconds
+from natsproto.port import BlockingPort
+from natsproto.wire.encode import BytesLike
+from natsproto.wire.frames import Msg
+from natsproto.wire.headers import Headers, HeadersLike
+from natsproto.wire.record import Record
+
+class ServiceRequest:
+    """A request to an endpoint. Answer it, or return the answer from the handler.
+
+    Several answers are possible, for callers that use `request_many`. If the sender expects no
+    answer, nothing is sent.
+    """
+
+    __slots__ = ("inner", "port")
+    inner: _request.ServiceRequest
+    port: BlockingPort
+
+    def __init__(self, inner: _request.ServiceRequest, port: BlockingPort) -> None: ...
+    @property
+    def subject(self) -> str:
+        """The subject that the request was sent to."""
+        ...
+
+    @property
+    def reply(self) -> str:
+        """The subject of answers; "" if the sender expects none."""
+        ...
+
+    @property
+    def data(self) -> bytes:
+        """The payload."""
+        ...
+
+    @property
+    def headers(self) -> Headers | None:
+        """The headers, or None; raises HeaderError if they are invalid."""
+        ...
+
+    @property
+    def answered(self) -> bool:
+        """Whether the request was answered."""
+        ...
+
+    def json(self) -> Any:
+        """Decode the payload as JSON; raise ValueError if it is not."""
+        ...
+
+    def respond(self, data: BytesLike = b"", *, headers: HeadersLike | None = None) -> None:
+        """Send an answer."""
+        ...
+
+    def respond_json(self, value: object, *, headers: HeadersLike | None = None) -> None:
+        """Send a value as JSON; raise TypeError if it cannot be encoded."""
+        ...
+
+    def respond_error(
+        self, code: int, text: str, data: BytesLike = b"", *, headers: HeadersLike | None = None
+    ) -> None:
+        """Send an error as the answer, and count it. Handlers may raise ServiceError instead."""
+        ...
+
+    def __repr__(self) -> str: ...
+
+class EndpointRequests:
+    """A loop over the requests of an endpoint. It ends when the service stops.
+
+    A request is done when it is answered, or when the loop asks for the next one.
+    """
+
+    inner: _endpoint.EndpointRequests
+    port: BlockingPort
+
+    def __init__(self, inner: _endpoint.EndpointRequests, port: BlockingPort) -> None: ...
+    def __next__(self) -> ServiceRequest: ...
+    def __iter__(self) -> EndpointRequests: ...
+
+class Endpoint:
+    """An endpoint of a service. Without a handler, loop over its requests."""
+
+    inner: _endpoint.Endpoint
+    port: BlockingPort
+
+    def __init__(self, inner: _endpoint.Endpoint, port: BlockingPort) -> None: ...
+    @property
+    def name(self) -> str:
+        """The name, which other endpoints of the service may have as well."""
+        ...
+
+    @property
+    def subject(self) -> str:
+        """The subject of the requests, with the prefixes of its groups."""
+        ...
+
+    @property
+    def queue_group(self) -> str:
+        """The queue group; "" if every instance receives every request."""
+        ...
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """A copy of the metadata."""
+        ...
+
+    @property
+    def concurrency(self) -> int:
+        """How many requests the handler may have at once."""
+        ...
+
+    @property
+    def pending(self) -> int:
+        """The number of requests that wait to be handled."""
+        ...
+
+    @property
+    def in_progress(self) -> int:
+        """The number of requests that are being handled."""
+        ...
+
+    @property
+    def dropped(self) -> int:
+        """The number of requests that did not fit and were answered with 503."""
+        ...
+
+    @property
+    def ended(self) -> bool:
+        """Whether no more requests arrive."""
+        ...
+
+    @property
+    def stats(self) -> EndpointStats:
+        """The statistics, without data of `stats_data`."""
+        ...
+
+    def next(self, timeout: Seconds | None = None) -> ServiceRequest:
+        """Return the next request; raise TimeoutExpired, or InvalidState after the last one.
+
+        A timeout of 0 polls: it returns a request only if there is one.
+        """
+        ...
+
+    def __iter__(self) -> EndpointRequests: ...
+    def __repr__(self) -> str: ...
+
+class EndpointGroup:
+    """Endpoints with a common prefix of their subjects. Returned by `add_group`."""
+
+    inner: _endpoint.EndpointGroup
+    port: BlockingPort
+
+    def __init__(self, inner: _endpoint.EndpointGroup, port: BlockingPort) -> None: ...
+    @property
+    def prefix(self) -> str:
+        """The prefix of the subjects; "" for none."""
+        ...
+
+    def add_endpoint(
+        self,
+        name: str,
+        handler: Callable[[ServiceRequest], object] | None = None,
+        *,
+        subject: str = "",
+        queue_group: str | None = "",
+        metadata: Mapping[str, str] | None = None,
+        concurrency: int = 1,
+        max_msgs: int = 0,
+        max_bytes: int = 0,
+    ) -> Endpoint:
+        """Add an endpoint; before the service is started, or at any time while it runs.
+
+        handler      called with each request; without one, loop over the endpoint
+        subject      the subject below the prefix of the group; by default the name
+        queue_group  the queue group; "" inherits it, None makes every instance get every request
+        concurrency  how many requests the handler may have at once, in threads
+        max_msgs, max_bytes  limits of the requests that wait, which the client's options default;
+                     requests above them are answered with 503
+        """
+        ...
+
+    def endpoint(
+        self,
+        name: str = "",
+        *,
+        subject: str = "",
+        queue_group: str | None = "",
+        metadata: Mapping[str, str] | None = None,
+        concurrency: int = 1,
+        max_msgs: int = 0,
+        max_bytes: int = 0,
+    ) -> Callable[[Function], Function]:
+        """Return a decorator for the handler of an endpoint, which has its name by default.
+
+        The arguments are those of `add_endpoint`.
+        """
+        ...
+
+    def add_group(self, name: str, *, queue_group: str | None = "") -> EndpointGroup:
+        """Return a group whose endpoints are below this prefix; `queue_group` is their default."""
+        ...
+
+class ServiceEvents:
+    """The events of a service. The iteration ends after ServiceStopped."""
+
+    inner: _service.ServiceEvents
+    port: BlockingPort
+
+    def __init__(self, inner: _service.ServiceEvents, port: BlockingPort) -> None: ...
+    def next(self, timeout: Seconds | None = None) -> Record:
+        """Return the next event; raise TimeoutExpired, or ConnectionClosed after the last one.
+
+        A timeout of 0 polls: it returns an event only if there is one.
+        """
+        ...
+
+    def __next__(self) -> Record: ...
+    def __iter__(self) -> Self: ...
+
+class Service(EndpointGroup):
+    """One instance of a service. Returned by `add_service`."""
+
+    events: ServiceEvents
+
+    def __init__(self, inner: _service.Service, port: BlockingPort) -> None: ...
+    @property
+    def name(self) -> str:
+        """The name of the service, which all its instances have."""
+        ...
+
+    @property
+    def id(self) -> str:
+        """The id of this instance."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """The version."""
+        ...
+
+    @property
+    def state(self) -> str:
+        """NEW, RUNNING, STOPPING or STOPPED."""
+        ...
+
+    @property
+    def error(self) -> Exception | None:
+        """Why the service ended; None while it runs, or if it was ended on purpose."""
+        ...
+
+    @property
+    def endpoints(self) -> list[Endpoint]:
+        """The endpoints, in the order in which they were added."""
+        ...
+
+    def info(self) -> ServiceInfo:
+        """Return what INFO reports."""
+        ...
+
+    def stats(self) -> ServiceStats:
+        """Return what STATS reports."""
+        ...
+
+    def reset(self) -> None:
+        """Set the statistics of all endpoints to zero."""
+        ...
+
+    def start(self, timeout: Seconds = 5.0) -> None:
+        """Subscribe to all subjects, and wait until the server knows it. `with` does that.
+
+        Raises PermissionDenied if the server denies one of the subjects.
+        """
+        ...
+
+    def run(self) -> None:
+        """Call the handlers of all endpoints, until the service has stopped.
+
+        With a client of natsproto.adapters.threads, each endpoint has as many threads as its
+        `concurrency`; otherwise all handlers run in this thread, one after the other. Returns after
+        the last answer. Raises the error that ended the service. If a handler raises ServiceError,
+        the request is answered with it; any other exception is a 500. Both are counted, and
+        reported by `events`.
+        """
+        ...
+
+    def stop(self, error: Exception | None = None, *, timeout: Seconds = 10.0) -> None:
+        """Accept no more requests; return when those that were on their way have arrived.
+
+        They are still answered: `run`, `stopped` and the end of the block wait for that. A handler
+        may call this, too. `error` is what `run` raises and `stopped` returns.
+        """
+        ...
+
+    def stopped(self, timeout: Seconds | None = None) -> Exception | None:
+        """Wait until the service has stopped and every request is answered.
+
+        Returns the error that ended the service; None if it was ended on purpose. A timeout of 0
+        polls: TimeoutExpired unless the service has stopped.
+        """
+        ...
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None: ...
+    def __repr__(self) -> str: ...
+
+def add_service(
+    client: Client,
+    *,
+    name: str,
+    version: str,
+    description: str = "",
+    metadata: Mapping[str, str] | None = None,
+    queue_group: str | None = "",
+    stats_data: Callable[[Endpoint], object] | None = None,
+    prefix: str = ...,
+    drain_timeout: Seconds = 30.0,
+) -> Service:
+    """Return a service: `with add_service(client, name=..., version=...) as service`.
+
+    The arguments are those of jetstream.add_service.
+    """
+    ...
+
+def add_auth_callout(
+    service: Service,
+    callout: AuthCallout,
+    authorize: Callable[[AuthRequest], User],
+    *,
+    concurrency: int = 1,
+) -> Endpoint:
+    """Add an endpoint that servers ask whether a client may connect (ADR-26).
+
+    The arguments are those of jetstream.add_auth_callout; `authorize` is an ordinary function.
+    """
+    ...
+
+class Services:
+    """The services of an account: `Services(client).ping()`.
+
+    A call asks all services, those of a name, or one instance by name and id. It waits for `stall`
+    seconds after each response, and for `timeout` seconds in all: the number of services is not
+    known.
+    """
+
+    inner: _discovery.Services
+    port: BlockingPort
+
+    def __init__(self, client: Client, *, prefix: str = ..., timeout: Seconds = 2.0) -> None: ...
+    def ping(
+        self, name: str = "", id: str = "", *, timeout: Seconds | None = None, stall: Seconds = 0.5
+    ) -> ServiceResponses[ServicePing]:
+        """Return the instances that respond; `rtts` of the result has their round-trip times."""
+        ...
+
+    def info(
+        self, name: str = "", id: str = "", *, timeout: Seconds | None = None, stall: Seconds = 0.5
+    ) -> ServiceResponses[ServiceInfo]:
+        """Return the descriptions and endpoints of the instances that respond."""
+        ...
+
+    def stats(
+        self, name: str = "", id: str = "", *, timeout: Seconds | None = None, stall: Seconds = 0.5
+    ) -> ServiceResponses[ServiceStats]:
+        """Return the statistics of the instances that respond."""
+        ...
+
+    def request(
+        self,
+        subject: str,
+        data: BytesLike = b"",
+        *,
+        timeout: Seconds | None = None,
+        headers: HeadersLike | None = None,
+    ) -> Msg:
+        """Send a request to an endpoint and return the answer; raise ServiceError if it is one."""
+        ...

@@ -1,0 +1,1 @@
+"""Dead letters: the messages that a consumer has failed to process."""

@@ -1,0 +1,1 @@
+"""Streams and consumers: created, found, updated and listed, and the handles to them."""

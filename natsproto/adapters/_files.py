@@ -1,0 +1,103 @@
+"""Files for the API, which does no I/O: they are read in pieces, and appear when they are complete.
+
+A new file is written under another name in the same directory, and renamed at the end. So readers
+never see a part of it under its own name, and a failure leaves what was there before.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from typing import IO, Any
+
+    from natsproto.port import PathLike
+
+    Run = Callable[[Callable[[], Any]], Awaitable[Any]]
+
+
+async def open_file(run: Run, path: PathLike) -> FileReader:
+    """Open a file for reading; `run` calls blocking functions. Raises OSError."""
+    return FileReader(run, os.fspath(path), await run(lambda: open(path, "rb", buffering=0)))
+
+
+async def create_file(run: Run, path: PathLike, token: str) -> FileWriter:
+    """Create a file that appears when it is complete; `token` is part of its name until then."""
+    target = os.fspath(path)
+    part = "%s.%s.part" % (target, token)
+    abandoned: list[bool] = []
+
+    def work() -> IO[bytes]:
+        file = open(part, "xb", buffering=0)  # noqa: SIM115 - the writer closes it
+        if abandoned:  # the caller was canceled before
+            file.close()
+            os.unlink(part)
+        return file
+
+    try:
+        return FileWriter(run, target, part, await run(work))
+    except OSError:
+        raise
+    except BaseException:
+        abandoned.append(True)
+        with suppress(FileNotFoundError):
+            os.unlink(part)
+        raise
+
+
+class FileReader:
+    """A file that is read in pieces."""
+
+    def __init__(self, run: Run, path: str, file: IO[bytes]) -> None:
+        self._run = run
+        self._file = file
+        #: The last part of the path.
+        self.name: str = os.path.basename(path)
+
+    async def read(self, size: int) -> bytes:
+        """Return at most `size` bytes; none at the end."""
+        data: bytes = await self._run(lambda: self._file.read(size))
+        return data
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class FileWriter:
+    """A file that appears under its name with `commit`."""
+
+    def __init__(self, run: Run, path: str, part: str, file: IO[bytes]) -> None:
+        self._run = run
+        self._path = path
+        self._part = part
+        self._file = file
+
+    async def write(self, data: bytes) -> None:
+        """Append data."""
+
+        def work() -> None:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[self._file.write(rest) :]
+
+        await self._run(work)
+
+    async def commit(self) -> None:
+        """Close the file, and give it its name; a file of this name is replaced."""
+
+        def work() -> None:
+            os.fsync(self._file.fileno())
+            self._file.close()
+            os.replace(self._part, self._path)
+
+        await self._run(work)
+
+    def discard(self) -> None:
+        """Close and remove the file; it is no error if it has its name already."""
+        self._file.close()
+        with suppress(FileNotFoundError):
+            os.unlink(self._part)

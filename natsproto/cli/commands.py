@@ -1,0 +1,71 @@
+"""The tree of commands. Each group and each command is a parser of argparse.
+
+Every command has `run`, a coroutine function of a Session; one that is `live` runs until it is
+interrupted, which is success then. The tree is what the page of the command and the completion of
+shells are made from.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from .options import CONNECTION, OUTPUT, add_options
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+    from collections.abc import Callable
+
+
+class Commands:
+    """A group of commands, or the whole command line."""
+
+    def __init__(self, parser: ArgumentParser, rows: list[Any]) -> None:
+        self.parser = parser
+        #: The options of all commands.
+        self.rows = rows
+        #: The commands of this group, and the groups below it, by name.
+        self.entries: dict[str, Commands | ArgumentParser] = {}
+        #: What each of them does, in a line.
+        self.help: dict[str, str] = {}
+        self._subparsers: Any = parser.add_subparsers(
+            metavar="COMMAND", title="commands", required=True
+        )
+
+    def group(self, name: str, text: str) -> Commands:
+        """Add a group of commands."""
+        entry = Commands(self._add(name, text, text), self.rows)
+        self.entries[name] = entry
+        return entry
+
+    def command(
+        self,
+        name: str,
+        run: Callable[..., Any],
+        text: str,
+        *,
+        details: str = "",
+        live: bool = False,
+    ) -> ArgumentParser:
+        """Add a command."""
+        parser = self._add(name, text, f"{text} {details}".strip())
+        add_options(parser, self.rows, hidden=True)
+        parser.set_defaults(run=run, live=live)
+        self.entries[name] = parser
+        return parser
+
+    def _add(self, name: str, text: str, description: str) -> ArgumentParser:
+        self.help[name] = text
+        parser: ArgumentParser = self._subparsers.add_parser(
+            name, help=text, description=description, allow_abbrev=False
+        )
+        return parser
+
+
+def command_line(prog: str, text: str, version: str, extra: list[Any]) -> Commands:
+    """Return a command line without commands; `extra` are further options of all of them."""
+    parser = argparse.ArgumentParser(prog=prog, description=text, allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=version)
+    rows = CONNECTION + extra + OUTPUT
+    add_options(parser, rows, hidden=False)
+    return Commands(parser, rows)

@@ -1,0 +1,110 @@
+"""One command from its connection to its exit code.
+
+Ctrl-C and SIGTERM cancel the command, which then closes its connection as usual. A reader that goes
+away, as `head` does, ends the command quietly.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from natsproto.adapters.asyncio import connect
+from natsproto.events import AttemptFailed, Connected, Disconnected, ServerError, SlowConsumer
+
+from . import exits
+from .options import connect_options, timeout_of
+from .output import Output
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import AsyncGenerator
+
+    from natsproto.client import Client
+    from natsproto.events import Event
+
+
+class Session:
+    """What a command has: its arguments, its output, and a connection when it asks for one."""
+
+    def __init__(self, args: Namespace) -> None:
+        self.args = args
+        self.out: Output = Output(args.json)
+        self.timeout: float = timeout_of(args)
+
+    @asynccontextmanager
+    async def client(self, **options: Any) -> AsyncGenerator[Client, None]:
+        """Connect; a live command reconnects without end, and reports that on stderr."""
+        servers, chosen = connect_options(self.args, "natsproto command")
+        if self.args.live:
+            chosen["max_reconnects"] = -1
+        chosen.update(options)
+        async with connect(servers, **chosen) as client:
+            if not self.args.live:
+                yield client
+                return
+            reports = asyncio.create_task(self._report(client))
+            try:
+                yield client
+            finally:
+                reports.cancel()
+
+    async def _report(self, client: Client) -> None:
+        async for event in client.events:
+            text = describe(event)
+            if text and not self.out.as_json:
+                self.out.note(text)
+
+
+def describe(event: Event) -> str:
+    """Return a line about an event of the connection; "" if it is of no interest to people."""
+    if isinstance(event, Connected):
+        return f"connected again to {event.url}" if event.again else ""
+    if isinstance(event, Disconnected):
+        return f"disconnected from {event.url}: {event.error}" if event.error else ""
+    if isinstance(event, AttemptFailed):
+        return f"{event.url}: {event.error}"
+    if isinstance(event, ServerError):
+        return f"{event.error}"
+    if isinstance(event, SlowConsumer):
+        return f"{event.dropped} messages were dropped: this command does not keep up"
+    return ""
+
+
+def run(args: Namespace, codes: list[tuple[type[BaseException], int]] = exits.CODES) -> int:
+    """Run a command and return its exit code."""
+    session = Session(args)
+    # Commands print what people need to know; without a handler, warnings would be printed twice.
+    logging.getLogger("natsproto").addHandler(logging.NullHandler())
+    try:
+        asyncio.run(_until_signal(session))
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        return exits.OK if args.live else exits.INTERRUPTED  # D-CLI-3
+    except BrokenPipeError:  # D-CLI-4
+        _leave_pipe()
+        return exits.OK
+    except Exception as error:
+        code = exits.code_of(error, codes)
+        session.out.error(error, code)
+        return code
+    return exits.OK
+
+
+async def _until_signal(session: Session) -> None:
+    task: Any = asyncio.current_task()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError, RuntimeError):  # Windows; not the main thread
+            loop.add_signal_handler(number, task.cancel)
+    await session.args.run(session)
+
+
+def _leave_pipe() -> None:
+    """Discard what is left to print: the interpreter flushes stdout at its end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,79 @@
+"""Hints for names that other clients have: what to use here instead.
+
+Programs that come from nats-py ask for `nc.jetstream()` or pass `error_cb`. The error names the
+equivalent, which docs/nats-py.md explains.
+"""
+
+from __future__ import annotations
+
+_EVENTS = "iterate client.events"
+
+#: Attributes of a client, blocking or not (D-HINT-1).
+CLIENT = {
+    "jetstream": "use jetstream.JetStream(client)",
+    "jsm": "use jetstream.JetStream(client)",
+    "is_connected": "compare client.state with 'CONNECTED'",
+    "is_closed": "compare client.state with 'CLOSED'",
+    "is_reconnecting": "compare client.state with 'CONNECTED'",
+    "connected_server_version": "use client.info.version",
+    "max_payload": "use client.info.max_payload",
+    "client_id": "use client.info.client_id",
+    "client_ip": "use client.info.client_ip",
+    "discovered_servers": "use client.servers",
+    "server_pool": "use client.servers",
+    "set_server_pool": "use client.set_servers(...)",
+    "last_error": _EVENTS,
+    "new_inbox": "use client.request(...) or client.request_many(...)",
+    "connect": "use connect(...) of an adapter, as in natsproto.adapters.asyncio",
+}
+#: Attributes of a subscription.
+SUBSCRIPTION = {
+    "messages": "iterate the subscription itself",
+    "next_msg": "use next(timeout=...)",
+    "pending_msgs": "use pending",
+}
+#: Attributes of a message.
+MESSAGE = {
+    "respond": "use client.respond(msg, data)",
+    "header": "use headers",
+}
+#: Options of connect().
+OPTIONS = {
+    "allow_reconnect": "use max_reconnects=0",
+    "max_reconnect_attempts": "use max_reconnects",
+    "reconnect_time_wait": "use reconnect_wait",
+    "max_outstanding_pings": "use max_pings_out",
+    "dont_randomize": "use shuffle=False",
+    "pending_size": "use max_pending_out",
+    "pending_msgs_limit": "use max_msgs",
+    "pending_bytes_limit": "use max_bytes",
+    "user_credentials": "use creds",
+    "nkeys_seed": "use nkey_seed",
+    "nkeys_seed_str": "use nkey_seed",
+    "user_jwt_cb": "use jwt",
+    "signature_cb": "use sign",
+    "tls_handshake_first": "use tls_first",
+    "reconnect_to_server_handler": "use choose_server",
+    "ws_connection_headers": "use ws_headers",
+    "drain_timeout": "use client.drain(timeout=...)",
+    "error_cb": _EVENTS,
+    "disconnected_cb": _EVENTS,
+    "reconnected_cb": _EVENTS,
+    "closed_cb": _EVENTS,
+    "discovered_server_cb": _EVENTS,
+    "lame_duck_mode_cb": _EVENTS,
+}
+
+
+def with_hint(text: str, name: str, hints: dict[str, str]) -> str:
+    """Return `text % name`, followed by the hint for this name if there is one (D-HINT-1)."""
+    text = text % repr(name)
+    return "%s; %s" % (text, hints[name]) if name in hints else text
+
+
+def no_attribute(instance: object, name: str, hints: dict[str, str]) -> AttributeError:
+    """Return the error for an attribute that does not exist, with the hint if there is one."""
+    text = "%r object has no attribute %r" % (type(instance).__name__, name)
+    if name in hints:
+        text += "; %s" % hints[name]
+    return AttributeError(text)
