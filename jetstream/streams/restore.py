@@ -8,7 +8,7 @@ from jetstream.publish.source import source_of
 from jetstream.schema.info import StreamInfo, StreamState
 from jetstream.schema.stream_config import StreamConfig
 from natsproto.durations import check_patience
-from natsproto.errors import InvalidValue
+from natsproto.errors import InvalidValue, NoResponders
 from natsproto.session import check_count
 from natsproto.wire.subjects import check_publish
 from natsproto.wire.text import shorten
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 CHUNK = 128 * 1024
 _MOST_CHUNK = 1024 * 1024
 _IN_FLIGHT = 16  # chunks without an acknowledgment
+_RETRY_WAIT = 0.1
 _MOST_HEADER = 16 * 1024 * 1024
 
 
@@ -75,7 +76,11 @@ async def _read_header(file: Any) -> dict[str, Any]:
 
 
 class Transfer:
-    """The chunks on their way to the server, each of which is acknowledged (SNAP-4)."""
+    """The chunks on their way to the server, each of which is acknowledged (SNAP-4).
+
+    The first chunk is sent alone, and again on 503: in a cluster, the server that restores the
+    stream may respond before the client's server knows of its subscription (SNAP-7).
+    """
 
     def __init__(
         self,
@@ -91,6 +96,7 @@ class Transfer:
         info = api.session.connection.info
         self._size = min(chunk_size, info.max_payload) if info is not None else chunk_size
         self._pending: list[tuple[Request, int]] = []
+        self._reached = False  # whether the server has acknowledged a chunk
         self._sent = 0
 
     async def send_all(self, source: Source) -> None:
@@ -111,6 +117,9 @@ class Transfer:
             raise
 
     async def _send(self, chunk: bytes) -> None:
+        if not self._reached:
+            self._count(await self._reach(chunk, self._session.deadline(self._timeout)), len(chunk))
+            return
         if len(self._pending) >= _IN_FLIGHT:
             await self._acknowledged()
         session = self._session
@@ -119,12 +128,33 @@ class Transfer:
         session.port.flush_soon()
         self._pending.append((request, len(chunk)))
 
+    async def _reach(self, chunk: bytes, deadline: float) -> bytes:
+        """Send the first chunk until there is a responder, and return its response (SNAP-7)."""
+        session = self._session
+        retry_until = min(deadline, session.deadline(self._timeout)) - _RETRY_WAIT
+        while True:
+            request = session.connection.start_request(self._target, chunk, deadline=deadline)
+            try:
+                reply = await session.settle(request)
+            except NoResponders:
+                if session.port.now() >= retry_until:
+                    raise
+                await session.sleep(_RETRY_WAIT)
+                continue
+            assert reply is not None
+            self._reached = True
+            return reply.data
+
     async def _acknowledged(self) -> None:
         request, size = self._pending.pop(0)
         reply = await self._session.settle(request)
         assert reply is not None
-        if reply.data:
-            read_reply(reply.data)  # raises, if it is an error
+        self._count(reply.data, size)
+
+    def _count(self, response: bytes, size: int) -> None:
+        """Report the progress after an acknowledgment; raise if it is an error."""
+        if response:
+            read_reply(response)
         self._sent += size
         if self._progress is not None:
             self._progress(self._sent)
@@ -133,6 +163,8 @@ class Transfer:
         """Report the end of the data, and return the final response of the server."""
         session = self._session
         deadline = session.answer_deadline(timeout)
+        if not self._reached:
+            return await self._reach(b"", deadline)
         request = session.connection.start_request(self._target, b"", deadline=deadline)
         reply = await session.settle(request)
         assert reply is not None

@@ -116,7 +116,7 @@ def test_wrong_arguments(data, options):
         ([{}], InvalidResponse),
         ([{"deliver_subject": "a.>"}], InvalidSubject),
         ([TARGET, FAILED], ApiError),
-        ([TARGET, NOBODY], NoResponders),
+        ([TARGET, b"", NOBODY], NoResponders),
         ([TARGET, SILENCE], TimeoutExpired),
         ([TARGET, b"", FAILED], ApiError),
         ([TARGET, b"", SILENCE], TimeoutExpired),
@@ -130,10 +130,10 @@ def test_failures(answers, error):
 
 @pytest.mark.rule("SNAP-4")
 def test_so_many_chunks_are_on_their_way():
-    stage = Stage(TARGET, *[SILENCE] * 16)
+    stage = Stage(TARGET, b"", *[SILENCE] * 16)
     with pytest.raises(TimeoutExpired):
         stage.run(restoring(stage, saved(b"a" * 1024 * 40)))
-    assert len(stage.pubs) == 17
+    assert len(stage.pubs) == 18
     assert stage.quiet()
 
 
@@ -141,3 +141,26 @@ def test_chunks_fit_into_the_payload_of_the_server():
     stage = Stage(TARGET, *[b""] * 4, CREATED, max_payload=1024)
     stage.run(restoring(stage, saved(b"a" * 4096), chunk_size=4096))
     assert [len(pub.data) for pub in stage.pubs[1:]] == [1024] * 4 + [0]
+
+
+@pytest.mark.rule("SNAP-7")
+@pytest.mark.parametrize(
+    ("data", "sizes"), [(b"", [0, 0, 0]), (b"a" * 1025, [1024, 1024, 1024, 1, 0])]
+)
+def test_a_subscription_that_is_not_yet_known(data, sizes):
+    stage = Stage(TARGET, NOBODY, NOBODY, *[b""] * (len(sizes) - 3), CREATED)
+    seen = []
+    info = stage.run(restoring(stage, saved(data), progress=seen.append))
+    assert info.state.messages == 3
+    assert seen == ([1024, 1025] if data else [])
+    assert [len(pub.data) for pub in stage.pubs[1:]] == sizes
+    assert stage.now() == pytest.approx(0.2)
+
+
+@pytest.mark.rule("SNAP-7")
+@pytest.mark.parametrize("data", [b"", b"a"])
+def test_a_subscription_that_is_never_known(data):
+    stage = Stage(TARGET, *[NOBODY] * 100)
+    with pytest.raises(NoResponders):
+        stage.run(restoring(stage, saved(data)))
+    assert 4.8 <= stage.now() <= 5.0
