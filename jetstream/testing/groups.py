@@ -31,9 +31,9 @@ class Log:
         """Return the numbers of a key in the order in which they were processed."""
         return [number for each, number, _ in self.rows if each == key]
 
-    def members(self) -> set[str]:
-        """Return the names of the members that have processed messages."""
-        return {member for _, _, member in self.rows}
+    def members(self, first: int = 0) -> set[str]:
+        """Return the names of the members that have processed messages, from row `first` on."""
+        return {member for _, _, member in self.rows[first:]}
 
     def check(self, count: int) -> None:
         """Assert that each key has all its numbers, in order; the same one may appear again."""

@@ -118,8 +118,10 @@ class Check:
                 await self.function(context)
             except Exception as error:
                 failure = error  # clients are closed as after any other check
-            finally:
+            try:
                 await context.close()
+            except Exception as error:
+                raise (failure or error) from (error if failure else None)
             if failure is not None:
                 raise failure
 

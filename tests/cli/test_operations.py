@@ -33,13 +33,13 @@ def command(js_server, tmp_path):
 @pytest.fixture
 def work(run):
     """Create a stream with 20 messages and a consumer of it, and delete it at the end."""
-    run("stream", "rm", "WORK", "--force")
-    assert run("stream", "create", "WORK", "--subjects", "work.>").code == 0
+    created = run("stream", "create", "WORK", "--subjects", "work.>", "--json")
+    assert (created.code, created.json["state"]["messages"]) == (0, 0)
     for number in range(20):
         assert run("req", f"work.{number}", f"{number}").code == 0
     assert run("consumer", "create", "WORK", "c", "--max-deliver", "1").code == 0
     yield "WORK"
-    run("stream", "rm", "WORK", "--force")
+    assert run("stream", "rm", "WORK", "--force").code == 0
 
 
 @contextlib.contextmanager
@@ -160,6 +160,7 @@ def test_bench(run, command, work):
     done = run("bench", "pub", "work.bench", "--count", "500", "--jetstream")
     assert done.out.startswith("publish to JetStream: ")
     assert "us of CPU per message" in done.out
+    assert run("stream", "info", work, "--json").json["state"]["messages"] == 20 + 500 + 500
     done = run("bench", "fetch", work, "c", "--count", "300", "--batch", "100", "--json")
     assert done.json["messages"] == 300
     done = run("bench", "consume", work, "c", "--count", "100000", "--timeout", "30s", "--json")
@@ -233,9 +234,8 @@ def test_consume_prints_lines_without_a_terminal(run, command, work):
 
 
 def test_consume_draws_a_view_on_a_terminal(work, js_server, tmp_path):
-    screen = on_terminal(
-        js_server, tmp_path, ["consume", work, "c", "--interval", "0.2s"], until="20"
-    )
+    args = ["consume", work, "c", "--interval", "0.2s"]
+    screen = on_terminal(js_server, tmp_path, args, interrupt_at="20")
     assert "WORK > c" in screen
     for word in ("rate", "lag", "open pulls", "unacknowledged", "heard", "now", "Ctrl-C ends"):
         assert word in screen, word
@@ -244,13 +244,17 @@ def test_consume_draws_a_view_on_a_terminal(work, js_server, tmp_path):
 @pytest.mark.rule("D-CLI-7")
 def test_a_bar_on_a_terminal(js_server, tmp_path):
     args = ["bench", "pub", "bar", "--count", "200000"]
-    screen = on_terminal(js_server, tmp_path, args, until="messages/s")
+    screen = on_terminal(js_server, tmp_path, args)
+    assert "messages/s" in screen
     assert "200000" in screen
     assert "━" in screen
 
 
-def on_terminal(server, home, args, until):
-    """Run a command on a pseudo-terminal; return its output when `until` is in it, then Ctrl-C."""
+def on_terminal(server, home, args, interrupt_at=""):
+    """Run a command on a pseudo-terminal to its end, and return its output.
+
+    Once `interrupt_at` is in the output, press Ctrl-C.
+    """
     main, child = pty.openpty()
     env = environment(home, NATS_URL=server.url, TERM="xterm", COLUMNS="100", LINES="30")
     env["PYTHONIOENCODING"] = "utf-8"
@@ -272,7 +276,7 @@ def on_terminal(server, home, args, until):
                 if not data:
                     break
                 output += data
-            if until.encode() in output and not interrupted:
+            if interrupt_at and interrupt_at.encode() in output and not interrupted:
                 interrupted = True
                 process.send_signal(signal.SIGINT)
         assert process.wait(WAIT) == exits.OK, output.decode(errors="replace")
@@ -280,5 +284,5 @@ def on_terminal(server, home, args, until):
         process.kill()
         process.wait()
         os.close(main)
-    assert until in output.decode(errors="replace")
+    assert interrupted or not interrupt_at, output.decode(errors="replace")
     return output.decode(errors="replace")
