@@ -246,7 +246,7 @@ def run_worker(worker: Worker) -> None:
 
 
 async def try_addresses(
-    addresses: list[Address], shuffle: bool, connect: Callable[[Address], Awaitable[None]]
+    addresses: list[Address], shuffle: bool, connect: Callable[[Address], Awaitable[object]]
 ) -> None:
     """Connect to the first address that accepts; if none does, raise the error of the last one.
 
@@ -256,7 +256,8 @@ async def try_addresses(
         _RNG.shuffle(addresses)
     for address in addresses[:-1]:
         try:
-            return await connect(address)
+            await connect(address)
+            return
         except OSError:  # noqa: PERF203
             pass
     await connect(addresses[-1])
@@ -277,6 +278,7 @@ class Driver:
         #: How many bytes to read next; it follows the size of the messages.
         self.read_size: int = READ_SIZE
         self._turn_began = 0.0
+        self._timer_at: float | None = None  # when `on_timer` is to be called, if at all
         self._later: list[Callable[[], object]] = []
         self._log = EventLogger(connection.options.name)
         _track(self)
@@ -304,7 +306,7 @@ class Driver:
         raise NotImplementedError
 
     def set_timer(self, deadline: float) -> None:
-        """Schedule `on_timer` for that time or earlier; a later time may be ignored."""
+        """Schedule `on_timer` for that time instead of a later one, and only once."""
         raise NotImplementedError
 
     def wake(self, waiters: list[Any]) -> None:
@@ -336,14 +338,16 @@ class Driver:
             else:
                 self.hang_up()
         self.send()
-        for waitable in connection.take_ready():
+        ready = connection.take_ready()
+        deadline = connection.next_deadline()
+        for waitable in ready:
             if waitable.waiters:
                 waiters, waitable.waiters = waitable.waiters, []
                 self.wake(waiters)
             if waitable.reports is not None and waitable.reports.events:
                 self.log_events(waitable.reports)
-        deadline = connection.next_deadline()
-        if deadline is not None:
+        if deadline is not None and (self._timer_at is None or deadline < self._timer_at):
+            self._timer_at = deadline
             self.set_timer(deadline)
 
     # Inputs
@@ -362,13 +366,13 @@ class Driver:
         """Report bytes that were received, in any pieces."""
         stats = self.connection.stats
         before = stats.in_msgs
-        self.connection.receive_data(data, self.now())
+        self._turn_began = now = self.now()
+        self.connection.receive_data(data, now)
         if len(data) < READ_SIZE:
             self.read_size = READ_SIZE
         else:
             self._follow(len(data), stats.in_msgs - before)
         self.pump()
-        self._turn_began = self._time()
 
     def _follow(self, size: int, count: int) -> None:
         """Choose the size of the next read, after a full one.
@@ -396,6 +400,7 @@ class Driver:
 
     def on_timer(self) -> None:
         """Report that the deadline has passed; calling it earlier is harmless."""
+        self._timer_at = None
         self.connection.handle_timer(self.now())
         self.pump()
 
@@ -445,7 +450,7 @@ class Driver:
 
     def log_events(self, reports: Reports) -> None:
         """Write new events to the log; natsproto.adapters.logs says how."""
-        self._log.write(reports.source, reports.take(), self._time())
+        self._log.write(reports, self._time)
 
     def turn_is_over(self) -> bool:
         """Return whether `checkpoint` should let others run before the next message is returned."""

@@ -22,13 +22,11 @@ from natsproto.errors import (
     TlsFailed,
 )
 from natsproto.events import AttemptFailed, Connected, Disconnected, Discovered, ServerError
-from natsproto.websocket import check_library
 from natsproto.wire.frames import Err, Info, Msg, Ping, Pong
 from natsproto.wire.text import cut_middle
 
-from . import server_errors, states
+from . import states
 from .effects import Dial, Hangup, StartTls
-from .lame_duck import LameDuck
 from .pings import PING, PONG
 from .servers import Attempts, Pool
 from .states import (
@@ -54,7 +52,7 @@ if TYPE_CHECKING:
     from natsproto.wire.frames import Frame
 
     from .bus import Bus
-    from .effects import Effect
+    from .lame_duck import LameDuck
     from .servers import Rng
     from .traffic import Traffic
 
@@ -71,7 +69,6 @@ class Lifecycle:
         "_traffic",
         "alarm",
         "attempts",
-        "effects",
         "info",
         "lame_duck",
         "opened",
@@ -86,8 +83,6 @@ class Lifecycle:
         self._rng = rng
         self._traffic = traffic
         self.state: str = NEW
-        #: What the adapter has to do.
-        self.effects: list[Effect] = []
         #: The deadline of the state.
         self.alarm: Waitable = Waitable()
         #: Settled by the first connection, or when there is none.
@@ -173,11 +168,6 @@ class Lifecycle:
             else:
                 self.shut(None)
 
-    def take_effects(self) -> list[Effect]:
-        """Take what the adapter has to do."""
-        effects, self.effects = self.effects, []
-        return effects
-
     # The state
 
     def enter(self, what: str) -> None:
@@ -191,7 +181,8 @@ class Lifecycle:
         """Enter the state that an adapter's report leads to; False: it has no effect."""
         # D-CONN-25: a report that comes before the adapter has taken the Hangup is about the
         # transport that is being dropped.
-        if self.effects and any(isinstance(effect, Hangup) for effect in self.effects):
+        effects = self._bus.effects
+        if effects and any(isinstance(effect, Hangup) for effect in effects):
             return False
         self.enter(report)
         return self.state != CLOSED
@@ -235,6 +226,8 @@ class Lifecycle:
     def _dial(self, now: float) -> None:
         server = self.attempts.server
         if server.url.is_websocket:
+            from natsproto.websocket import check_library
+
             try:
                 check_library()  # D-WS-9: before dialing, and before TLS could fail for wss
             except LocalError as error:
@@ -242,7 +235,7 @@ class Lifecycle:
                 return
         self._set_alarm(now + self._options.connect_timeout)  # CONN-6
         self.transport = Transport(server, self._options)
-        self.effects.append(Dial(server.url.host, server.url.port, self._options.shuffle))
+        self._bus.effects.append(Dial(server.url.host, server.url.port, self._options.shuffle))
         self.enter(states.DIAL)
 
     def _advance(
@@ -257,7 +250,7 @@ class Lifecycle:
         if outcome:  # otherwise INFO comes next
             self.enter(outcome)
         if outcome == states.START_TLS:
-            self.effects.append(StartTls(transport.server.tls_name))
+            self._bus.effects.append(StartTls(transport.server.tls_name))
         elif outcome == states.GREET:
             assert transport.info is not None
             self._learn(transport.info)
@@ -279,7 +272,8 @@ class Lifecycle:
         stats = self._traffic.outbound.stats
         self._bus.emit(Connected(transport.server.name, stats.connects > 0))  # EVENT-1
         stats.connects += 1
-        self._settle_opened()
+        if not self.opened.done:
+            self._settle_opened()
         self._discover(transport, now)
         self._bus.online = True
         self._traffic.connected(now)
@@ -317,6 +311,8 @@ class Lifecycle:
         return self.transport is transport
 
     def _handle_error(self, text: str, transport: Transport, now: float) -> None:
+        from . import server_errors
+
         text = server_errors.short(text)
         error = server_errors.as_error(text)
         kind = server_errors.classify(text)
@@ -343,6 +339,8 @@ class Lifecycle:
             self._bus.emit(Discovered([str(url) for url in new]))  # EVENT-3
         if info.ldm:
             if self.lame_duck is None:
+                from .lame_duck import LameDuck
+
                 self.lame_duck = LameDuck(self._bus, self._rng)
             self.lame_duck.notice(transport.server.name, now, self._can_leave())
 
@@ -364,7 +362,7 @@ class Lifecycle:
         transport = self.transport
         assert transport is not None
         connected = self.state == CONNECTED
-        self.effects.append(Hangup())
+        self._bus.effects.append(Hangup())
         self.enter(states.HANG_UP)
         self._drop_transport()
         if connected:
@@ -398,7 +396,7 @@ class Lifecycle:
     def shut(self, reason: NatsError | None) -> None:  # D-CONN-24
         """Close for good; None: by the user."""
         if self.transport is not None:
-            self.effects.append(Hangup())
+            self._bus.effects.append(Hangup())
         self._drop_transport()
         self.enter(states.CLOSE)
         bus = self._bus

@@ -14,7 +14,7 @@ returns what its owner has to do, or reports to the bus.
         requests       publishes that wait for a response
         pings          PONGs that are due, flushes, what the server has confirmed
         ending         the drain and the graceful close of the client
-    bus                ready waitables, events and deadlines of all of them
+    bus                effects, ready waitables, events and deadlines of all of them
 """
 
 from __future__ import annotations
@@ -257,14 +257,15 @@ class Connection:
             if copied:
                 self.traffic.disclaim()
             self.lifecycle.shut(ConnectionClosed(reason))
-            self.lifecycle.take_effects()
+            self.bus.effects = []
 
     # Outputs: all four after every input and command, in this order
 
     def take_effects(self) -> list[Effect]:
         """Take what the adapter has to do, in this order."""
-        lifecycle = self.lifecycle
-        return lifecycle.take_effects() if lifecycle.effects else []
+        effects = self.bus.effects
+        self.bus.effects = []
+        return effects
 
     def data_to_send(self) -> list[bytes]:
         """Take what to write to the transport; to be called when it has room."""

@@ -312,25 +312,20 @@ class Attempts:
         "_flaps",
         "_pool",
         "_reconnecting",
-        "_server",
+        "server",
     )
 
     def __init__(self, pool: Pool, bus: Bus, reconnecting: bool) -> None:
         self._pool = pool
         self._bus = bus
         self._reconnecting = reconnecting  # or else this is the first round
-        self._server: Server | None = None
+        #: The server that was chosen last; before that, the first one.
+        self.server: Server = pool.servers[0]
         self._count = 1  # of reconnecting; the first connect was the immediate one
         self._errors: list[tuple[str, NatsError]] = []  # the last of each server since a success
         self._final: NatsError | None = None  # after which there is no use in trying again
         self._connected_at = 0.0
         self._flaps = 0  # connections in a row that did not last
-
-    @property
-    def server(self) -> Server:
-        """The server that was chosen last."""
-        assert self._server is not None
-        return self._server
 
     def choose(self, info: Info | None = None) -> float | None:  # RECON-1
         """Choose the next server; return the delay before dialing it, None if there is none."""
@@ -344,13 +339,13 @@ class Attempts:
             self._count += 1
         if server is None:
             return None
-        self._server = server
+        self.server = server
         return delay
 
     def confirm(self, info: Info | None = None) -> None:
         """Choose another server if the pool was replaced during the delay (RECON-6)."""
         if self.server not in self._pool.servers:
-            self._server = self._choose(info)[0] or self._server
+            self.server = self._choose(info)[0] or self.server
 
     def _choose(self, info: Info | None) -> tuple[Server | None, float | None]:
         try:

@@ -6,9 +6,8 @@ that waits for its PONG is lost, and so are bytes that the adapter had taken. No
 twice.
 
     input          outbound            pings                subscriptions     requests
-    connected      sends the held      sends the flushes    are sent again    -
-                   publishes, last     that waited
-                   but one
+    connected      then sends the      finally send the     are sent again    -
+                   held publishes      flushes that waited  first
     disconnected   holds publishes     all fail             are notified      stay
     pong           -                   the oldest settled   end, at a fence   -
     deny           -                   -                    one ends          some fail
@@ -22,7 +21,6 @@ from natsproto.errors import ConnectionClosed, PermissionDenied
 from natsproto.events import Closed, PublishDropped
 from natsproto.wire import text as _text
 
-from . import server_errors
 from .drain import Ending
 from .encoded import size_of, subject_of
 from .outbound import Outbound
@@ -91,6 +89,8 @@ class Traffic:
 
     def deny(self, error: PermissionDenied, text: str) -> None:
         """End what a permission error of the server is about."""
+        from . import server_errors
+
         if server_errors.denies_publish(text):
             self.requests.deny_subject(error)
         else:

@@ -17,19 +17,18 @@ from __future__ import annotations
 
 from natsproto.errors import ConnectionLost, ProtocolError, ServerFailed, TlsFailed
 from natsproto.version import VERSION
-from natsproto.websocket import WebSocket
 from natsproto.wire import encode
 from natsproto.wire.frames import Err, Info
 from natsproto.wire.parser import Parser
 from natsproto.wire.text import cut_middle
 
-from .server_errors import short
 from .states import GREET, START_TLS
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from natsproto.errors import NatsError
     from natsproto.options import Options
+    from natsproto.websocket import WebSocket
     from natsproto.wire.frames import Frame
 
     from .servers import Server
@@ -95,6 +94,8 @@ class Transport:
     def _upgrade(self) -> tuple[str, bytes]:
         """Begin the WebSocket upgrade, if this is one; raise LocalError if that is impossible."""
         if self.is_websocket:
+            from natsproto.websocket import WebSocket
+
             url, options = self.server.url, self._options
             self.websocket = WebSocket(
                 url.host, url.port, url.path, options.ws_headers, options.ws_compression
@@ -107,6 +108,8 @@ class Transport:
         if self.info is not None:
             raise TlsFailed("%s sent data before TLS" % cut_middle(self.server.name))  # CONN-13
         if isinstance(frame, Err):
+            from .server_errors import short
+
             # D-ERR-8: whatever the text, credentials that were not sent were not refused.
             raise ServerFailed(short(frame.text))
         if not isinstance(frame, Info):
