@@ -148,7 +148,7 @@ ADAPTER_FIXES = [
     ),
     Fix(
         "tls= of a wrong type passes the options",
-        "natsproto/adapters/driver.py",
+        "natsproto/adapters/_options.py",
         (("        _check_tls(checked.tls)\n", "        pass\n"),),
         (
             "tests/adapters/test_options.py::"

@@ -14,10 +14,12 @@ import sys
 import time
 
 from natsproto.client import Client
+from natsproto.connection import Connection
 from natsproto.connection.effects import Dial, StartTls
+from natsproto.errors import InvalidState
 from natsproto.port import run_sync
 
-from ._connection import RNG, SystemRng, make_connection
+from ._options import read_options
 from .logs import EventLogger
 
 try:
@@ -31,8 +33,9 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
     from weakref import WeakSet
 
-    from natsproto.connection import Connection
+    from natsproto.connection.servers import Rng
     from natsproto.connection.waitable import Reports
+    from natsproto.options import ServersLike
     from natsproto.port import PathLike, Port
 
     from ._files import FileReader, FileWriter
@@ -77,6 +80,60 @@ _LARGE = 512
 _ticks: Callable[[], float] = getattr(time, "perf_counter", time.time)
 
 
+class SystemRng:
+    """Random numbers of the operating system, with the methods that a Connection needs.
+
+    random.SystemRandom does the same, but MicroPython does not have it. Where `os.urandom` is
+    missing, pass a function that returns the given number of unpredictable random bytes.
+    """
+
+    def __init__(self, urandom: Callable[[int], bytes] | None = None) -> None:
+        system: Callable[[int], bytes] = getattr(os, "urandom", _no_urandom)
+        self._urandom = system if urandom is None else urandom
+
+    def random(self) -> float:
+        """Return a number from 0.0 up to, but not including, 1.0."""
+        return (int.from_bytes(self._urandom(7), "big") >> 3) / (1 << 53)
+
+    def randrange(self, limit: int) -> int:
+        """Return a number from 0 up to, but not including, `limit`."""
+        # 128 bits more than needed make the bias of the remainder unmeasurable.
+        size = len("%x" % limit) // 2 + 17
+        return int.from_bytes(self._urandom(size), "big") % limit
+
+    def shuffle(self, items: list[Any]) -> None:
+        """Put the items into a random order."""
+        for i in range(len(items) - 1, 0, -1):
+            j = self.randrange(i + 1)
+            items[i], items[j] = items[j], items[i]
+
+
+def _no_urandom(size: int) -> bytes:
+    raise InvalidState("random numbers are not available: pass an rng to make_connection")
+
+
+_RNG = SystemRng()
+
+
+def make_connection(
+    servers: ServersLike, options: dict[str, Any], *, rng: Rng = _RNG
+) -> Connection:
+    """Check the options and return a connection that has not begun to connect.
+
+    `options` are the keywords of natsproto.options.Options, except that `creds` is the path of a
+    file here, and that `tls` must be a bool, None or an ssl.SSLContext (D-OPT-16). An option that
+    does not exist raises InvalidValue, with the name that was probably meant. `context` names a
+    file with settings, see natsproto.adapters.contexts; True means the selected one. `trace` is a
+    sink for every step of the connection, see natsproto.trace.
+    """
+    checked, sink = read_options(servers, options)
+    if sink is not None:
+        from natsproto.trace import TracedConnection
+
+        return TracedConnection(checked, rng=rng, sink=sink)
+    return Connection(checked, rng=rng)
+
+
 async def open_client(connection: Connection, port: Port) -> Client:
     """Connect and return the client; if that fails or is canceled, release everything."""
     client = Client(connection, port)
@@ -104,7 +161,7 @@ async def try_addresses(
     `addresses` is a list as socket.getaddrinfo returns it, and `shuffle` that of the Dial effect.
     """
     if shuffle:
-        RNG.shuffle(addresses)
+        _RNG.shuffle(addresses)
     for address in addresses[:-1]:
         try:
             await connect(address)

@@ -21,6 +21,7 @@ from natsproto.adapters.driver import (
 from natsproto.connection.effects import Dial, StartTls
 from natsproto.connection.waitable import Waitable
 from natsproto.errors import ConnectionClosed, InvalidState, InvalidValue
+from natsproto.options import Options
 from natsproto.port import run_sync
 from tests.connection.support import PONG, Script, info
 from tests.core import ROOT
@@ -289,7 +290,7 @@ def test_another_type_error_is_not_hidden(monkeypatch):
         raise TypeError("a bug")
 
     fail.__kwdefaults__ = {"servers": ""}
-    monkeypatch.setattr(driver.Options, "__init__", lambda self, **options: fail(**options))
+    monkeypatch.setattr(Options, "__init__", lambda self, **options: fail(**options))
     with pytest.raises(TypeError, match="a bug"):
         make_connection("nats://a", {})
 

@@ -1,15 +1,13 @@
-"""Making a connection: its options, which may name files, and its random numbers.
+"""The options of a connection as adapters take them: some name files, and one is for traces.
 
-The names here are those of natsproto.adapters.driver, which adapters import. Modules that only some
-options need are imported when they are used.
+Modules that only some options need are imported when they are used.
 """
 
 from __future__ import annotations
 
 import os
 
-from natsproto.connection import Connection
-from natsproto.errors import InvalidState, InvalidValue
+from natsproto.errors import InvalidValue
 from natsproto.options import Options
 from natsproto.wire.text import shorten
 
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from natsproto.connection.servers import Rng
     from natsproto.options import ServersLike
     from natsproto.trace.connection import Sink
 
@@ -26,50 +23,8 @@ _FILE_TYPE = 0o170000
 _REGULAR_FILE = 0o100000
 
 
-class SystemRng:
-    """Random numbers of the operating system, with the methods that a Connection needs.
-
-    random.SystemRandom does the same, but MicroPython does not have it. Where `os.urandom` is
-    missing, pass a function that returns the given number of unpredictable random bytes.
-    """
-
-    def __init__(self, urandom: Callable[[int], bytes] | None = None) -> None:
-        system: Callable[[int], bytes] = getattr(os, "urandom", _no_urandom)
-        self._urandom = system if urandom is None else urandom
-
-    def random(self) -> float:
-        """Return a number from 0.0 up to, but not including, 1.0."""
-        return (int.from_bytes(self._urandom(7), "big") >> 3) / (1 << 53)
-
-    def randrange(self, limit: int) -> int:
-        """Return a number from 0 up to, but not including, `limit`."""
-        # 128 bits more than needed make the bias of the remainder unmeasurable.
-        size = len("%x" % limit) // 2 + 17
-        return int.from_bytes(self._urandom(size), "big") % limit
-
-    def shuffle(self, items: list[Any]) -> None:
-        """Put the items into a random order."""
-        for i in range(len(items) - 1, 0, -1):
-            j = self.randrange(i + 1)
-            items[i], items[j] = items[j], items[i]
-
-
-def _no_urandom(size: int) -> bytes:
-    raise InvalidState("random numbers are not available: pass an rng to make_connection")
-
-
-RNG = SystemRng()
-
-
-def make_connection(servers: ServersLike, options: dict[str, Any], *, rng: Rng = RNG) -> Connection:
-    """Check the options and return a connection that has not begun to connect.
-
-    `options` are the keywords of natsproto.options.Options, except that `creds` is the path of a
-    file here, and that `tls` must be a bool, None or an ssl.SSLContext (D-OPT-16). An option that
-    does not exist raises InvalidValue, with the name that was probably meant. `context` names a
-    file with settings, see natsproto.adapters.contexts; True means the selected one. `trace` is a
-    sink for every step of the connection, see natsproto.trace.
-    """
+def read_options(servers: ServersLike, options: dict[str, Any]) -> tuple[Options, Sink | None]:
+    """Check the options of `make_connection`; return them, and the sink of traces, if any."""
     if "context" in options:
         servers, options = _add_context(servers, options)
     options, sink = _take_trace(options)
@@ -84,11 +39,7 @@ def make_connection(servers: ServersLike, options: dict[str, Any], *, rng: Rng =
         raise
     if checked.tls is not None and checked.tls is not True:
         _check_tls(checked.tls)
-    if sink is not None:
-        from natsproto.trace import TracedConnection
-
-        return TracedConnection(checked, rng=rng, sink=sink)
-    return Connection(checked, rng=rng)
+    return checked, sink
 
 
 def _take_trace(options: dict[str, Any]) -> tuple[dict[str, Any], Sink | None]:
