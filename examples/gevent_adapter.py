@@ -72,9 +72,8 @@ class GeventPort(driver.Driver):
     uncork = cork
 
     def set_timer(self, deadline: float) -> None:
-        if deadline < self._fires_at:
-            self._fires_at = deadline
-            self._earlier.set()
+        self._fires_at = deadline
+        self._earlier.set()
 
     def _run_timer(self) -> None:
         while not self.connection.closed:

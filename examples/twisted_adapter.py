@@ -52,7 +52,6 @@ class TwistedPort(driver.Driver):
         self._transport: Transport | None = None  # the present one
         self._opening: defer.Deferred[None] | None = None
         self._timer: Any = None
-        self._fires_at = 0.0
         self._closing: list[defer.Deferred[None]] = []
 
     def now(self) -> float:
@@ -97,11 +96,9 @@ class TwistedPort(driver.Driver):
             await defer.DeferredList(self._closing)
 
     def set_timer(self, deadline: float) -> None:
-        if self._timer is None or deadline < self._fires_at:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._timer = reactor.callLater(max(0.0, deadline - self.now()), self._fire)
-            self._fires_at = deadline
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = reactor.callLater(max(0.0, deadline - self.now()), self._fire)
 
     def _fire(self) -> None:
         self._timer = None

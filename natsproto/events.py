@@ -299,11 +299,11 @@ class EventQueue(Waitable):
     def add(self, event: Event) -> None:
         """Add an event for all readers, and for the log."""
         self._settle()
-        self._log.add(event)
         for unread in self._readers:
             unread.add(event)
         if self._start not in self._readers:
             self._start.add(event)
+        self._log.add(event)
 
     def reader(self, *, leads: bool = False) -> Unread:
         """Return the events of a new reader, which sets `left` when it is done."""

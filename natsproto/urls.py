@@ -24,7 +24,17 @@ _HEX = "0123456789abcdefABCDEF"
 class ServerUrl(Record):
     """The URL of one server. URLs that differ in their credentials only are equal."""
 
-    __slots__ = ("_password", "_token", "_user", "host", "path", "port", "scheme")
+    __slots__ = (
+        "_password",
+        "_token",
+        "_user",
+        "host",
+        "is_websocket",
+        "path",
+        "port",
+        "scheme",
+        "wants_tls",
+    )
 
     def __init__(
         self,
@@ -43,6 +53,10 @@ class ServerUrl(Record):
         self._user = _hide(user)
         self._password = _hide(password)
         self._token = _hide(token)
+        #: Whether the scheme requires TLS.
+        self.wants_tls: bool = scheme in ("tls", "wss")
+        #: Whether the scheme is ws or wss.
+        self.is_websocket: bool = scheme in ("ws", "wss")
 
     @classmethod
     def parse(cls, text: str) -> ServerUrl:
@@ -73,16 +87,6 @@ class ServerUrl(Record):
     def token(self) -> str:
         """The token, or ""."""
         return _reveal(self._token)
-
-    @property
-    def wants_tls(self) -> bool:
-        """Whether the scheme requires TLS."""
-        return self.scheme in ("tls", "wss")
-
-    @property
-    def is_websocket(self) -> bool:
-        """Whether the scheme is ws or wss."""
-        return self.scheme in ("ws", "wss")
 
     @property
     def address(self) -> str:

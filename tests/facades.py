@@ -30,6 +30,7 @@ FACADES = [
     "jetstream.blocking.advisories",
     "jetstream.blocking.backup",
     "jetstream.blocking.dead_letters",
+    "jetstream.blocking.endpoints",
     "jetstream.blocking.groups",
     "jetstream.blocking.kv",
     "jetstream.blocking.objects",

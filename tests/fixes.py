@@ -30,11 +30,11 @@ CONNECTION_FIXES = [
         "natsproto/connection/machine.py",
         (
             (
-                "        close = self.ending.start_close(deadline)\n",
+                "        close = ending.start_close(deadline)\n",
                 "        if self.state != CONNECTED:\n"
-                "            self._shut(None)\n"
-                "            return self.ending.report_loss()\n"
-                "        close = self.ending.start_close(deadline)\n",
+                "            self.lifecycle.shut(None)\n"
+                "            return ending.report_loss()\n"
+                "        close = ending.start_close(deadline)\n",
             ),
         ),
         ("tests/connection/test_machine_close.py::test_how_a_close_ends",),
@@ -52,9 +52,9 @@ CONNECTION_FIXES = [
         (
             "tests/connection/test_outbound.py::"
             "test_held_publishes_above_the_new_limit_are_not_sent",
-            "tests/connection/test_machine_held.py::"
+            "tests/connection/test_traffic_held.py::"
             "test_a_publish_that_is_too_large_for_the_next_server_is_dropped_alone",
-            "tests/connection/test_machine_held.py::"
+            "tests/connection/test_traffic_held.py::"
             "test_a_request_that_is_too_large_for_the_next_server_fails",
         ),
         "assert [] == [b'PUB a.b 31",
@@ -64,7 +64,7 @@ CONNECTION_FIXES = [
         "natsproto/connection/transport.py",
         (("if name not in _MOMENTARY}", "if False}"),),
         (
-            "tests/connection/test_machine_link.py::test_a_later_info_does_not_unset_omitted_fields",
+            "tests/connection/test_lifecycle.py::test_a_later_info_does_not_unset_omitted_fields",
             "tests/connection/test_transport.py::test_a_later_info_does_not_unset_omitted_fields",
         ),
         "{'jetstream': False} != {'jetstream': True}",
@@ -148,7 +148,7 @@ ADAPTER_FIXES = [
     ),
     Fix(
         "tls= of a wrong type passes the options",
-        "natsproto/adapters/driver.py",
+        "natsproto/adapters/_options.py",
         (("        _check_tls(checked.tls)\n", "        pass\n"),),
         (
             "tests/adapters/test_options.py::"

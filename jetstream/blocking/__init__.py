@@ -48,6 +48,10 @@ if TYPE_CHECKING:
     from .backup import StreamSnapshot as StreamSnapshot
     from .dead_letters import DeadLetter as DeadLetter
     from .dead_letters import DeadLetters as DeadLetters
+    from .endpoints import Endpoint as Endpoint
+    from .endpoints import EndpointGroup as EndpointGroup
+    from .endpoints import EndpointRequests as EndpointRequests
+    from .endpoints import ServiceRequest as ServiceRequest
     from .groups import ConsumerGroups as ConsumerGroups
     from .groups import ElasticGroup as ElasticGroup
     from .groups import GroupMember as GroupMember
@@ -61,12 +65,8 @@ if TYPE_CHECKING:
     from .objects import ObjectReader as ObjectReader
     from .objects import ObjectStore as ObjectStore
     from .objects import ObjectWatcher as ObjectWatcher
-    from .services import Endpoint as Endpoint
-    from .services import EndpointGroup as EndpointGroup
-    from .services import EndpointRequests as EndpointRequests
     from .services import Service as Service
     from .services import ServiceEvents as ServiceEvents
-    from .services import ServiceRequest as ServiceRequest
     from .services import Services as Services
     from .services import add_auth_callout as add_auth_callout
     from .services import add_service as add_service
@@ -77,9 +77,9 @@ else:
         "DeadLetter": "dead_letters",
         "DeadLetters": "dead_letters",
         "ElasticGroup": "groups",
-        "Endpoint": "services",
-        "EndpointGroup": "services",
-        "EndpointRequests": "services",
+        "Endpoint": "endpoints",
+        "EndpointGroup": "endpoints",
+        "EndpointRequests": "endpoints",
         "GroupMember": "groups",
         "GroupMsg": "groups",
         "InitialEntries": "kv",
@@ -92,7 +92,7 @@ else:
         "ObjectWatcher": "objects",
         "Service": "services",
         "ServiceEvents": "services",
-        "ServiceRequest": "services",
+        "ServiceRequest": "endpoints",
         "Services": "services",
         "StaticGroup": "groups",
         "StreamSnapshot": "backup",

@@ -13,6 +13,10 @@ from jetstream.blocking.advisories import Advisories as Advisories
 from jetstream.blocking.backup import StreamSnapshot as StreamSnapshot
 from jetstream.blocking.dead_letters import DeadLetter as DeadLetter
 from jetstream.blocking.dead_letters import DeadLetters as DeadLetters
+from jetstream.blocking.endpoints import Endpoint as Endpoint
+from jetstream.blocking.endpoints import EndpointGroup as EndpointGroup
+from jetstream.blocking.endpoints import EndpointRequests as EndpointRequests
+from jetstream.blocking.endpoints import ServiceRequest as ServiceRequest
 from jetstream.blocking.groups import ConsumerGroups as ConsumerGroups
 from jetstream.blocking.groups import ElasticGroup as ElasticGroup
 from jetstream.blocking.groups import GroupMember as GroupMember
@@ -39,12 +43,8 @@ from jetstream.blocking.pull import PullEvents as PullEvents
 from jetstream.blocking.pull import PullSubscription as PullSubscription
 from jetstream.blocking.push import PushEvents as PushEvents
 from jetstream.blocking.push import PushMessages as PushMessages
-from jetstream.blocking.services import Endpoint as Endpoint
-from jetstream.blocking.services import EndpointGroup as EndpointGroup
-from jetstream.blocking.services import EndpointRequests as EndpointRequests
 from jetstream.blocking.services import Service as Service
 from jetstream.blocking.services import ServiceEvents as ServiceEvents
-from jetstream.blocking.services import ServiceRequest as ServiceRequest
 from jetstream.blocking.services import Services as Services
 from jetstream.blocking.services import add_auth_callout as add_auth_callout
 from jetstream.blocking.services import add_service as add_service

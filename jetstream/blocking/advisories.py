@@ -5,14 +5,14 @@ from __future__ import annotations
 from jetstream.advisories import api as _api
 from natsproto.port import blocking, blocking_next
 
+from .loops import StoppableLoop
+
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from natsproto.port import BlockingPort
 
 
-class Advisories:
+class Advisories(StoppableLoop):
     """Events of JetStream servers: iterate them. Returned by JetStream.advisories.
 
     Servers publish events once and do not store them: an event is lost if no client is subscribed
@@ -47,15 +47,6 @@ class Advisories:
     next = blocking(_api.Advisories.next)
     stop = blocking(_api.Advisories.stop)
     __next__ = blocking_next(_api.Advisories.__anext__)
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.stop()
 
     def __repr__(self) -> str:
         return repr(self.inner)

@@ -1,13 +1,12 @@
 # Written by `python -m tests.facades`. Do not edit.
 
-from typing_extensions import Self
-
 from jetstream.advisories import api as _api
 from jetstream.advisories.event import Advisory
+from jetstream.blocking.loops import StoppableLoop
 from natsproto.durations import Seconds
 from natsproto.port import BlockingPort
 
-class Advisories:
+class Advisories(StoppableLoop):
     """Events of JetStream servers: iterate them. Returned by JetStream.advisories.
 
     Servers publish events once and do not store them: an event is lost if no client is subscribed
@@ -51,7 +50,4 @@ class Advisories:
         ...
 
     def __next__(self) -> Advisory: ...
-    def __iter__(self) -> Self: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *exc: object) -> None: ...
     def __repr__(self) -> str: ...

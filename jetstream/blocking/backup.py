@@ -5,16 +5,16 @@ from __future__ import annotations
 from jetstream.streams import snapshot as _snapshot
 from natsproto.port import blocking, blocking_next
 
+from .loops import StoppableLoop
+
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from jetstream.schema.info import StreamState
     from jetstream.schema.stream_config import StreamConfig
     from natsproto.port import BlockingPort
 
 
-class StreamSnapshot:
+class StreamSnapshot(StoppableLoop):
     """The bytes of a whole stream: iterate its chunks, or `save` it to a file.
 
     The iteration ends when all chunks have arrived. It raises SnapshotFailed if the server ends the
@@ -54,15 +54,6 @@ class StreamSnapshot:
     save = blocking(_snapshot.StreamSnapshot.save)
     stop = blocking(_snapshot.StreamSnapshot.stop)
     __next__ = blocking_next(_snapshot.StreamSnapshot.__anext__)
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.stop()
 
     def __repr__(self) -> str:
         return repr(self.inner)

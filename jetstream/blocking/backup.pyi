@@ -2,15 +2,14 @@
 
 from collections.abc import Callable
 
-from typing_extensions import Self
-
+from jetstream.blocking.loops import StoppableLoop
 from jetstream.schema.info import StreamState
 from jetstream.schema.stream_config import StreamConfig
 from jetstream.streams import snapshot as _snapshot
 from jetstream.streams.snapshot import Writable
 from natsproto.port import BlockingPort
 
-class StreamSnapshot:
+class StreamSnapshot(StoppableLoop):
     """The bytes of a whole stream: iterate its chunks, or `save` it to a file.
 
     The iteration ends when all chunks have arrived. It raises SnapshotFailed if the server ends the
@@ -60,7 +59,4 @@ class StreamSnapshot:
         ...
 
     def __next__(self) -> bytes: ...
-    def __iter__(self) -> Self: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *exc: object) -> None: ...
     def __repr__(self) -> str: ...

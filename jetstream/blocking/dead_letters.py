@@ -6,10 +6,10 @@ from jetstream.dead_letters import api as _api
 from jetstream.dead_letters import letter as _letter
 from natsproto.port import blocking, blocking_next_to, blocking_to
 
+from .loops import StoppableLoop
+
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from jetstream.advisories.consumers import MaxDeliverAdvisory, TerminatedAdvisory
     from jetstream.api.stored import StoredMsg
     from jetstream.schema.timestamp import Timestamp
@@ -91,7 +91,7 @@ class DeadLetter:
         return repr(self.inner)
 
 
-class DeadLetters:
+class DeadLetters(StoppableLoop):
     """The messages that a consumer has failed to process: iterate it, and settle each letter.
 
     The iteration ends with `stop` or the end of the client. Letters of a durable capture that are
@@ -120,15 +120,6 @@ class DeadLetters:
     next = blocking_to(DeadLetter, _api.DeadLetters.next)
     __next__ = blocking_next_to(DeadLetter, _api.DeadLetters.__anext__)
     stop = blocking(_api.DeadLetters.stop)
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.stop()
 
     def __repr__(self) -> str:
         return repr(self.inner)

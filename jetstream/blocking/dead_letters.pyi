@@ -1,9 +1,8 @@
 # Written by `python -m tests.facades`. Do not edit.
 
-from typing_extensions import Self
-
 from jetstream.advisories.consumers import MaxDeliverAdvisory, TerminatedAdvisory
 from jetstream.api.stored import StoredMsg
+from jetstream.blocking.loops import StoppableLoop
 from jetstream.dead_letters import api as _api
 from jetstream.dead_letters import letter as _letter
 from jetstream.schema.info import PubAck
@@ -116,7 +115,7 @@ class DeadLetter:
 
     def __repr__(self) -> str: ...
 
-class DeadLetters:
+class DeadLetters(StoppableLoop):
     """The messages that a consumer has failed to process: iterate it, and settle each letter.
 
     The iteration ends with `stop` or the end of the client. Letters of a durable capture that are
@@ -154,7 +153,4 @@ class DeadLetters:
         """End the iteration now; letters of a durable capture that were not read stay in it."""
         ...
 
-    def __iter__(self) -> Self: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *exc: object) -> None: ...
     def __repr__(self) -> str: ...

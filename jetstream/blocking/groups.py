@@ -11,6 +11,7 @@ from natsproto.port import blocking, blocking_next_to, blocking_to, locked_to
 from natsproto.wire.text import shorten
 
 from . import JetStream
+from .loops import StoppableLoop
 from .pull import JsMsg
 
 TYPE_CHECKING: bool = False
@@ -37,7 +38,7 @@ class GroupMsg(JsMsg):
         return self._group_msg.partition
 
 
-class GroupMember:
+class GroupMember(StoppableLoop):
     """A member of a consumer group: `with` it, and iterate. Returned by `join` of a group.
 
     Messages arrive one after the other for each key, as long as every message is acknowledged
@@ -100,14 +101,8 @@ class GroupMember:
         finally:
             self.stop()
 
-    def __iter__(self) -> Self:
-        return self
-
     def __enter__(self) -> Self:
         return self.start()
-
-    def __exit__(self, *exc: object) -> None:
-        self.stop()
 
     def __repr__(self) -> str:
         return repr(self.inner)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing_extensions import Self, Unpack
 
 from jetstream.blocking import JetStream
+from jetstream.blocking.loops import StoppableLoop
 from jetstream.blocking.pull import JsMsg
 from jetstream.pull.groups import api as _api
 from jetstream.pull.groups import group as _group
@@ -32,7 +33,7 @@ class GroupMsg(JsMsg):
         """The partition that the message belongs to; -1 if the subject does not begin with one."""
         ...
 
-class GroupMember:
+class GroupMember(StoppableLoop):
     """A member of a consumer group: `with` it, and iterate. Returned by `join` of a group.
 
     Messages arrive one after the other for each key, as long as every message is acknowledged
@@ -98,9 +99,7 @@ class GroupMember:
         """
         ...
 
-    def __iter__(self) -> Self: ...
     def __enter__(self) -> Self: ...
-    def __exit__(self, *exc: object) -> None: ...
     def __repr__(self) -> str: ...
 
 class StaticGroup:

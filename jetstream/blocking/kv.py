@@ -6,6 +6,7 @@ from jetstream.kv import store as _kv
 from jetstream.kv import watch as _watch
 from natsproto.port import blocking, blocking_next, blocking_to, locked_to, run_sync
 
+from .loops import StoppableLoop
 from .pull import PullEvents
 
 TYPE_CHECKING: bool = False
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
             ...
 
 
-class Watcher:
+class Watcher(StoppableLoop):
     """The common part of the watchers of keys and of objects."""
 
     def __init__(self, watching: Watching, port: BlockingPort) -> None:
@@ -63,15 +64,6 @@ class Watcher:
         """End the watch now."""
         with self.port.lock:
             run_sync(self._watching.stop())
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.stop()
 
     def __repr__(self) -> str:
         return repr(self._watching)
@@ -113,7 +105,7 @@ class KeyWatcher(Watcher):
     __next__ = blocking_next(_watch.KeyWatcher.__anext__)
 
 
-class KeyLister:
+class KeyLister(StoppableLoop):
     """The keys of a bucket as they arrive: iterate it. Returned by KeyValue.list_keys.
 
     Nothing is collected, so a key that changes meanwhile may occur twice.
@@ -125,15 +117,6 @@ class KeyLister:
 
     stop = blocking(_watch.KeyLister.stop)
     __next__ = blocking_next(_watch.KeyLister.__anext__)
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.stop()
 
 
 class KeyValue:

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from typing_extensions import Self
 
+from jetstream.blocking.loops import StoppableLoop
 from jetstream.blocking.pull import PullEvents
 from jetstream.kv import store as _kv
 from jetstream.kv import watch as _watch
@@ -35,7 +36,7 @@ class Watching(Protocol):
         """End the watch."""
         ...
 
-class Watcher:
+class Watcher(StoppableLoop):
     """The common part of the watchers of keys and of objects."""
 
     port: BlockingPort
@@ -56,9 +57,6 @@ class Watcher:
         """End the watch now."""
         ...
 
-    def __iter__(self) -> Self: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *exc: object) -> None: ...
     def __repr__(self) -> str: ...
 
 class InitialEntries:
@@ -109,7 +107,7 @@ class KeyWatcher(Watcher):
 
     def __next__(self) -> KeyValueEntry: ...
 
-class KeyLister:
+class KeyLister(StoppableLoop):
     """The keys of a bucket as they arrive: iterate it. Returned by KeyValue.list_keys.
 
     Nothing is collected, so a key that changes meanwhile may occur twice.
@@ -124,9 +122,6 @@ class KeyLister:
         ...
 
     def __next__(self) -> str: ...
-    def __iter__(self) -> Self: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *exc: object) -> None: ...
 
 class KeyValue:
     """A key-value bucket. Returned by methods of JetStream.

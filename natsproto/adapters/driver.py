@@ -16,12 +16,10 @@ import time
 from natsproto.client import Client
 from natsproto.connection import Connection
 from natsproto.connection.effects import Dial, StartTls
-from natsproto.errors import InvalidState, InvalidValue
-from natsproto.hints import OPTIONS
-from natsproto.options import Options
+from natsproto.errors import InvalidState
 from natsproto.port import run_sync
-from natsproto.wire.text import shorten
 
+from ._options import read_options
 from .logs import EventLogger
 
 try:
@@ -39,7 +37,6 @@ if TYPE_CHECKING:
     from natsproto.connection.waitable import Reports
     from natsproto.options import ServersLike
     from natsproto.port import PathLike, Port
-    from natsproto.trace.connection import Sink
 
     from ._files import FileReader, FileWriter
 
@@ -79,8 +76,8 @@ FORKED = "this client belongs to the process before the fork: connect again"
 _TURN = 0.02
 # The mean size from which on messages are large, in bytes on the wire.
 _LARGE = 512
-_FILE_TYPE = 0o170000
-_REGULAR_FILE = 0o100000
+# MicroPython has no perf_counter.
+_ticks: Callable[[], float] = getattr(time, "perf_counter", time.time)
 
 
 class SystemRng:
@@ -116,8 +113,6 @@ def _no_urandom(size: int) -> bytes:
 
 
 _RNG = SystemRng()
-# MicroPython has no perf_counter.
-_ticks: Callable[[], float] = getattr(time, "perf_counter", time.time)
 
 
 def make_connection(
@@ -131,99 +126,12 @@ def make_connection(
     file with settings, see natsproto.adapters.contexts; True means the selected one. `trace` is a
     sink for every step of the connection, see natsproto.trace.
     """
-    if "context" in options:
-        servers, options = _add_context(servers, options)
-    options, sink = _take_trace(options)
-    creds: Any = options.get("creds")
-    if (isinstance(creds, str) and creds) or hasattr(creds, "__fspath__"):
-        options = dict(options)
-        options["creds"] = _credentials_reader(creds)
-    try:
-        checked = Options(servers=servers, **options)
-    except TypeError:
-        _reject_unknown(options)
-        raise
-    if checked.tls is not None and checked.tls is not True:
-        _check_tls(checked.tls)
+    checked, sink = read_options(servers, options)
     if sink is not None:
         from natsproto.trace import TracedConnection
 
         return TracedConnection(checked, rng=rng, sink=sink)
     return Connection(checked, rng=rng)
-
-
-def _take_trace(options: dict[str, Any]) -> tuple[dict[str, Any], Sink | None]:
-    """Return the options without `trace`, and its sink."""
-    # MicroPython has no environment. The variable is looked up here, so that the module of traces
-    # is imported only if there is one.
-    environ: dict[str, str] = getattr(os, "environ", {})
-    if "trace" not in options and not environ.get("NATSPROTO_TRACE"):
-        return options, None
-    from natsproto.trace import sink_of
-
-    options = dict(options)
-    trace = options.pop("trace", None)
-    return options, sink_of(trace)
-
-
-def _add_context(
-    servers: ServersLike, options: dict[str, Any]
-) -> tuple[ServersLike, dict[str, Any]]:
-    options = dict(options)
-    name = options.pop("context")
-    if name is None or name is False:
-        return servers, options
-    from .contexts import merge_context, read_context
-
-    return merge_context(read_context(name), servers, options)  # D-CTX-5
-
-
-def _credentials_reader(creds: str | os.PathLike[str]) -> Callable[[], str]:
-    path = creds if isinstance(creds, str) else os.fspath(creds)
-    try:
-        regular = os.stat(path)[0] & _FILE_TYPE == _REGULAR_FILE
-    except (OSError, ValueError):  # ValueError: a path with a NUL
-        regular = False
-    if not regular:
-        raise InvalidValue("creds file does not exist: %s" % shorten(path))
-
-    # Read again at every attempt: credentials are renewed by replacing the file.
-    def read() -> str:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-
-    return read
-
-
-def _reject_unknown(options: dict[str, Any]) -> None:
-    """Raise InvalidValue for the first option that does not exist, if there is one."""
-    known: dict[str, Any] | None = getattr(Options.__init__, "__kwdefaults__", None)
-    if known is None:
-        return  # MicroPython: the TypeError has to do
-    for name in options:
-        if name not in known:
-            hint = _hint(name, known)
-            raise InvalidValue("option does not exist: %s%s" % (shorten(name), hint)) from None
-
-
-def _hint(name: str, known: dict[str, Any]) -> str:
-    from difflib import get_close_matches
-
-    if name in OPTIONS:  # D-HINT-1
-        return "; %s" % OPTIONS[name]
-    close = get_close_matches(name, known, 1)
-    return "; do you mean %r?" % close[0] if close else ""
-
-
-def _check_tls(tls: object) -> None:
-    try:
-        from ssl import SSLContext
-    except ImportError:
-        raise InvalidValue("tls needs the module ssl, which is missing", "D-OPT-16") from None
-    if not isinstance(tls, SSLContext):
-        # D-OPT-16: the type alone, because the object may hold the path or the password of a key.
-        name = type(tls).__name__
-        raise InvalidValue("tls is not True or an ssl.SSLContext: %s" % name, "D-OPT-16")
 
 
 async def open_client(connection: Connection, port: Port) -> Client:
@@ -246,7 +154,7 @@ def run_worker(worker: Worker) -> None:
 
 
 async def try_addresses(
-    addresses: list[Address], shuffle: bool, connect: Callable[[Address], Awaitable[None]]
+    addresses: list[Address], shuffle: bool, connect: Callable[[Address], Awaitable[object]]
 ) -> None:
     """Connect to the first address that accepts; if none does, raise the error of the last one.
 
@@ -256,7 +164,8 @@ async def try_addresses(
         _RNG.shuffle(addresses)
     for address in addresses[:-1]:
         try:
-            return await connect(address)
+            await connect(address)
+            return
         except OSError:  # noqa: PERF203
             pass
     await connect(addresses[-1])
@@ -277,6 +186,7 @@ class Driver:
         #: How many bytes to read next; it follows the size of the messages.
         self.read_size: int = READ_SIZE
         self._turn_began = 0.0
+        self._timer_at: float | None = None  # when `on_timer` is to be called, if at all
         self._later: list[Callable[[], object]] = []
         self._log = EventLogger(connection.options.name)
         _track(self)
@@ -304,7 +214,7 @@ class Driver:
         raise NotImplementedError
 
     def set_timer(self, deadline: float) -> None:
-        """Schedule `on_timer` for that time or earlier; a later time may be ignored."""
+        """Schedule `on_timer` for that time instead of a later one, and only once."""
         raise NotImplementedError
 
     def wake(self, waiters: list[Any]) -> None:
@@ -336,14 +246,16 @@ class Driver:
             else:
                 self.hang_up()
         self.send()
-        for waitable in connection.take_ready():
+        ready = connection.take_ready()
+        deadline = connection.next_deadline()
+        for waitable in ready:
             if waitable.waiters:
                 waiters, waitable.waiters = waitable.waiters, []
                 self.wake(waiters)
             if waitable.reports is not None and waitable.reports.events:
                 self.log_events(waitable.reports)
-        deadline = connection.next_deadline()
-        if deadline is not None:
+        if deadline is not None and (self._timer_at is None or deadline < self._timer_at):
+            self._timer_at = deadline
             self.set_timer(deadline)
 
     # Inputs
@@ -362,13 +274,13 @@ class Driver:
         """Report bytes that were received, in any pieces."""
         stats = self.connection.stats
         before = stats.in_msgs
-        self.connection.receive_data(data, self.now())
+        self._turn_began = now = self.now()
+        self.connection.receive_data(data, now)
         if len(data) < READ_SIZE:
             self.read_size = READ_SIZE
         else:
             self._follow(len(data), stats.in_msgs - before)
         self.pump()
-        self._turn_began = self._time()
 
     def _follow(self, size: int, count: int) -> None:
         """Choose the size of the next read, after a full one.
@@ -396,6 +308,7 @@ class Driver:
 
     def on_timer(self) -> None:
         """Report that the deadline has passed; calling it earlier is harmless."""
+        self._timer_at = None
         self.connection.handle_timer(self.now())
         self.pump()
 
@@ -445,7 +358,7 @@ class Driver:
 
     def log_events(self, reports: Reports) -> None:
         """Write new events to the log; natsproto.adapters.logs says how."""
-        self._log.write(reports.source, reports.take(), self._time())
+        self._log.write(reports, self._time)
 
     def turn_is_over(self) -> bool:
         """Return whether `checkpoint` should let others run before the next message is returned."""

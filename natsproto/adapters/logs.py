@@ -24,9 +24,10 @@ from natsproto.urls import hide_credentials
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from logging import Logger
 
-    from natsproto.connection.waitable import Reported
+    from natsproto.connection.waitable import Reported, Reports
 
 LOGGER = "natsproto"
 # D-LOG-3: seconds until an equal warning is logged again; the time doubles up to the longest.
@@ -65,14 +66,14 @@ class EventLogger:
         self._client = client
         self._causes: dict[tuple[str, ...], Cause] = {}
 
-    def write(self, source: str, events: list[Reported], now: float) -> None:
-        """Write the events of one source to the log."""
-        for event in events:
+    def write(self, reports: Reports, clock: Callable[[], float]) -> None:
+        """Take the events of one source and write them to the log; the clock returns the time."""
+        for event in reports.take():
             level = event.level
             logger = _logger(level)
             if logger is not None:
                 try:
-                    self._write(logger, level, source, event, now)
+                    self._write(logger, level, reports.source, event, clock())
                 except Exception:  # D-LOG-5: of a filter or a handler, not of the connection
                     _print_traceback()
 

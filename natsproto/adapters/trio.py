@@ -194,9 +194,8 @@ class TrioPort(Driver):
 
     def set_timer(self, deadline: float) -> None:
         """Wake the timer task, if the deadline is earlier."""
-        if deadline < self._fires_at:
-            self._fires_at = deadline
-            self._earlier.set()
+        self._fires_at = deadline
+        self._earlier.set()
 
     def dial(self, effect: Dial) -> None:
         """Start the task of a new transport."""

@@ -1,8 +1,8 @@
 """Bus: the place where the parts of a connection report.
 
 A part never sees the connection that owns it. It returns what the owner has to do, or it reports
-here: a waitable that became ready, an event, a deadline. The owner alone writes `online` and
-`closed`; parts read them.
+here: an effect, a waitable that became ready, an event, a deadline. The lifecycle alone writes
+`online` and `closed`; the other parts read them.
 """
 
 from __future__ import annotations
@@ -16,15 +16,18 @@ TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from natsproto.events import Event
 
+    from .effects import Effect
     from .waitable import Waitable
 
 
 class Bus:
     """What every part of one connection may use."""
 
-    __slots__ = ("closed", "events", "online", "ready", "timers")
+    __slots__ = ("closed", "effects", "events", "online", "ready", "timers")
 
     def __init__(self) -> None:
+        #: What the adapter has to do, in this order.
+        self.effects: list[Effect] = []
         #: The waitables whose callers the adapter has to wake.
         self.ready: list[Waitable] = []
         self.events: EventQueue = EventQueue()

@@ -30,6 +30,8 @@ if the user required TLS (POOL-10, POOL-11).
                                                        longer each time
     after a flap     likewise                          continues to grow     likewise
 
+In each phase it also gives up after an error that another attempt would only repeat.
+
 A flap is a connection that did not last: a server that accepts us and drops us at once would
 otherwise be dialed without any pause (D-RECON-2).
 """
@@ -37,7 +39,8 @@ otherwise be dialed without any pause (D-RECON-2).
 from __future__ import annotations
 
 from natsproto.choice import KnownServer, choose_server
-from natsproto.errors import AuthorizationFailed, ConnectFailed, InvalidValue
+from natsproto.errors import AuthorizationFailed, ConnectFailed, InvalidValue, LocalError
+from natsproto.events import ServerChoiceFailed
 from natsproto.options import read_servers
 from natsproto.urls import ServerUrl
 from natsproto.wire.text import cut_middle
@@ -49,6 +52,8 @@ if TYPE_CHECKING:
     from natsproto.errors import NatsError
     from natsproto.options import Options, ServersLike
     from natsproto.wire.frames import Info
+
+    from .bus import Bus
 
     class Rng(Protocol):
         """The injected randomness; random.Random is one."""
@@ -298,65 +303,73 @@ def _read_address(scheme: str, text: str) -> ServerUrl | None:
 class Attempts:
     """The attempts of one client to connect and to reconnect."""
 
-    __slots__ = ("_connected_at", "_count", "_errors", "_flaps", "_pool", "_server", "mistake")
+    __slots__ = (
+        "_bus",
+        "_connected_at",
+        "_count",
+        "_errors",
+        "_final",
+        "_flaps",
+        "_pool",
+        "_reconnecting",
+        "server",
+    )
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, bus: Bus, reconnecting: bool) -> None:
         self._pool = pool
-        self._server: Server | None = None
+        self._bus = bus
+        self._reconnecting = reconnecting  # or else this is the first round
+        #: The server that was chosen last; before that, the first one.
+        self.server: Server = pool.servers[0]
         self._count = 1  # of reconnecting; the first connect was the immediate one
         self._errors: list[tuple[str, NatsError]] = []  # the last of each server since a success
+        self._final: NatsError | None = None  # after which there is no use in trying again
         self._connected_at = 0.0
         self._flaps = 0  # connections in a row that did not last
-        self.mistake: InvalidValue | None = None  # of choose_server, in the last call
 
-    @property
-    def server(self) -> Server:
-        """The server that was chosen last."""
-        assert self._server is not None
-        return self._server
-
-    def choose(self, reconnecting: bool, info: Info | None = None) -> float | None:  # RECON-1
+    def choose(self, info: Info | None = None) -> float | None:  # RECON-1
         """Choose the next server; return the delay before dialing it, None if there is none."""
-        self.mistake = None
+        if self._final is not None:
+            return None
         server = self._pool.next_untried()
         delay = 0.0
-        if server is None and reconnecting:
+        if server is None and self._reconnecting:
             server, chosen = self._choose(info)
             delay = self._pool.delay(self._count) if chosen is None else chosen
             self._count += 1
         if server is None:
             return None
-        self._server = server
+        self.server = server
         return delay
 
-    def confirm(self, info: Info | None = None) -> Server:
-        """Return the server to dial now: the pool may have been replaced during the delay."""
-        self.mistake = None
+    def confirm(self, info: Info | None = None) -> None:
+        """Choose another server if the pool was replaced during the delay (RECON-6)."""
         if self.server not in self._pool.servers:
-            self._server = self._choose(info)[0] or self._server  # RECON-6
-        return self.server
+            self.server = self._choose(info)[0] or self.server
 
     def _choose(self, info: Info | None) -> tuple[Server | None, float | None]:
         try:
             return self._pool.choose(info)
-        except InvalidValue as error:  # POOL-17
-            self.mistake = error
+        except InvalidValue as error:
+            self._bus.emit(ServerChoiceFailed(error))  # POOL-17
             return self._pool.next(), None
 
-    def failed(self, error: NatsError) -> None:
-        """Note that an attempt ended without a connection."""
+    def failed(self, error: NatsError, refusal: str = "") -> None:
+        """Note that an attempt failed; `refusal` is what the server said of the credentials."""
         self._pool.failed(self.server, error)
         url = self.server.name
         self._errors = [each for each in self._errors if each[0] != url]
         self._errors.append((url, error))
+        self._note_end(error, refusal)
 
     def connected(self, now: float) -> None:
         """Note that the handshake is complete."""
+        self._reconnecting = True
         self._connected_at = now
         self._errors = []
         self._pool.connected(self.server)
 
-    def lost(self, error: NatsError | None, now: float) -> None:
+    def lost(self, error: NatsError | None, refusal: str, now: float) -> None:
         """Note that the connection is lost; with None, it was abandoned on purpose."""
         if now - self._connected_at >= _STABLE:
             self._flaps = 0
@@ -365,19 +378,24 @@ class Attempts:
         self._flaps += 1
         if error is not None:
             self._errors = [(self.server.name, error)]
+        self._note_end(error, refusal)
+
+    def _note_end(self, error: NatsError | None, refusal: str) -> None:
+        """Find out whether there is any use in trying again."""
+        again = refusal != "" and refusal == self.server.auth_error
+        self.server.auth_error = refusal
+        # CONN-17: the same refusal twice in a row; D-CONN-18: a mistake of our own.
+        if again or isinstance(error, LocalError):
+            self._final = error
 
     def forgive(self) -> None:
         """Reconnect without delay next time, however short the connection was."""
         self._flaps = 0
 
-    def refused_again(self, refusal: str) -> bool:
-        """Note a refusal of the credentials; return whether it is the same as before (CONN-17)."""
-        again = refusal != "" and refusal == self.server.auth_error
-        self.server.auth_error = refusal
-        return again
-
     def why_failed(self) -> NatsError:  # CONN-9
         """Return one error for all attempts: that of refused credentials, if there is any."""
+        if self._final is not None:
+            return self._final
         for _, error in self._errors:
             if isinstance(error, AuthorizationFailed):
                 return error

@@ -13,14 +13,14 @@
 An attempt has one deadline from Dial to PONG: connect_timeout. Every state except the first and
 the last therefore has a deadline, and no state waits forever.
 
-TRANSITIONS is the table that runs: `Connection` changes its state by looking up a row, and a row
+TRANSITIONS is the table that runs: `Lifecycle` changes its state by looking up a row, and a row
 that is missing raises InvalidState. There are two kinds of rows:
 
 - An *input* comes from the adapter or, for connect(), from the client. A row that leads to its own
   state only says that the input is legal there. After a Hangup effect the adapter reports nothing
   more about that transport, so an illegal input is a mistake in the adapter (D-CONN-23). In CLOSED,
   late reports are legal and have no effect. So are reports that arrive before the adapter has taken
-  the Hangup (D-CONN-25, machine.py).
+  the Hangup (D-CONN-25, lifecycle.py).
 - An *outcome* is what the connection concludes from its inputs, often within the same input: the
   transport opens (OPENING), and if TLS comes first, START_TLS leads on to SECURING at once.
 """

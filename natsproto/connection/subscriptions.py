@@ -76,7 +76,7 @@ class Subscriptions:
         receiver.tokens = self.tokens
         self.by_sid[receiver.sid] = receiver
         if self._bus.online:
-            self._send_sub(receiver)
+            self._outbound.add(self._sub(receiver))
         return receiver.sid
 
     def unsubscribe(self, sid: int, *, after: int = 0) -> None:
@@ -124,8 +124,7 @@ class Subscriptions:
             if not isinstance(effect, Resubscribe):
                 self.unsubscribe(receiver.sid)
             elif self._bus.online:  # D-SUB-9
-                self._outbound.add(encode.unsub(receiver.sid))
-                self._send_sub(receiver)
+                self._outbound.add(encode.unsub(receiver.sid) + self._sub(receiver))
 
     def collect(self, receiver: Receiver) -> None:
         """Have the effects of a receiver applied at the end of the input, if it has any."""
@@ -227,11 +226,14 @@ class Subscriptions:
     def connected(self, now: float) -> None:  # RECON-4
         """Subscribe again on a new transport."""
         receivers = self.receivers()
+        frames: list[bytes] = []
         for receiver in receivers:
-            self._send_sub(receiver)
+            frames.append(self._sub(receiver))
             if receiver.max_received:
                 left = receiver.max_received - receiver.received  # SUB-2
-                self._outbound.add(encode.unsub(receiver.sid, after=left))
+                frames.append(encode.unsub(receiver.sid, after=left))
+        if frames:
+            self._outbound.add(b"".join(frames))
         for receiver in receivers:
             receiver.connected(now)
             if receiver.deadline is not None:
@@ -239,11 +241,12 @@ class Subscriptions:
             if receiver.effects:
                 self.busy.append(receiver)
 
-    def _send_sub(self, receiver: Receiver) -> None:
+    def _sub(self, receiver: Receiver) -> bytes:
+        """Return the SUB of a receiver, which is about to be sent."""
         # The server counts from this SUB on; so does the maximum of UNSUB.
         receiver.received_before = receiver.received
         group = b" " + receiver.queue if receiver.queue else b""
-        self._outbound.add(b"SUB %s%s %d\r\n" % (receiver.subject, group, receiver.sid))
+        return b"SUB %s%s %d\r\n" % (receiver.subject, group, receiver.sid)
 
     def disconnected(self, now: float) -> None:
         """End those that were draining, and notify the others: the transport is lost."""

@@ -2,6 +2,9 @@
 
     Dial -> [TLS first] -> [WebSocket upgrade] -> INFO -> [TLS] -> CONNECT PING -> PONG -> frames
 
+Each step of the handshake returns its outcome, which the lifecycle acts on, and a frame to send:
+START_TLS, GREET with CONNECT, or "" if INFO has to come first. An error ends the attempt.
+
 TLS intent is sticky. If the options or the URL of a server require TLS, nothing in INFO can make us
 do without: until the TLS handshake is complete, not a byte of NATS goes out, and of what arrived
 only INFO is read. The same holds for servers that the cluster announces, which are dialed with TLS
@@ -14,19 +17,18 @@ from __future__ import annotations
 
 from natsproto.errors import ConnectionLost, ProtocolError, ServerFailed, TlsFailed
 from natsproto.version import VERSION
-from natsproto.websocket import WebSocket
 from natsproto.wire import encode
 from natsproto.wire.frames import Err, Info
 from natsproto.wire.parser import Parser
 from natsproto.wire.text import cut_middle
 
-from .server_errors import short
 from .states import GREET, START_TLS
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from natsproto.errors import NatsError
     from natsproto.options import Options
+    from natsproto.websocket import WebSocket
     from natsproto.wire.frames import Frame
 
     from .servers import Server
@@ -41,6 +43,7 @@ class Transport:
     """One transport, or one attempt at it."""
 
     __slots__ = (
+        "_options",
         "_output",
         "_secured",
         "auth_error",
@@ -54,7 +57,8 @@ class Transport:
         "websocket",
     )
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, options: Options) -> None:
+        self._options = options
         self.server: Server = server
         self.is_websocket: bool = server.url.is_websocket
         # A server's own responses may be above the max_payload of INFO (WIRE-13).
@@ -75,29 +79,37 @@ class Transport:
 
     # The handshake
 
-    def needs_tls_first(self, options: Options) -> bool:
-        """Return whether TLS comes before INFO (CONN-14)."""
-        return self.server.url.wants_tls if self.is_websocket else options.tls_first
+    def opened(self) -> tuple[str, bytes]:
+        """Begin, with TLS if that comes before INFO (CONN-14)."""
+        if self.server.url.wants_tls if self.is_websocket else self._options.tls_first:
+            return START_TLS, b""
+        return self._upgrade()
 
-    def open(self, options: Options) -> None:
+    def secured(self) -> tuple[str, bytes]:
+        """Continue over TLS."""
+        self._secured = True
+        self.parser = Parser(follow_info=False)  # CONN-13: bytes that came in clear are discarded
+        return self._upgrade() if self.info is None else self._greet(self.info)
+
+    def _upgrade(self) -> tuple[str, bytes]:
         """Begin the WebSocket upgrade, if this is one; raise LocalError if that is impossible."""
         if self.is_websocket:
-            url = self.server.url
+            from natsproto.websocket import WebSocket
+
+            url, options = self.server.url, self._options
             self.websocket = WebSocket(
                 url.host, url.port, url.path, options.ws_headers, options.ws_compression
             )
             self._output = [self.websocket.handshake()]
+        return "", b""
 
-    def secure(self) -> None:
-        """Note that TLS is established."""
-        self._secured = True
-        self.parser = Parser(follow_info=False)  # CONN-13: bytes that came in clear are discarded
-
-    def greet(self, frame: Frame, options: Options) -> str:
-        """Read the first frame; return START_TLS or GREET, or raise the error that ends it."""
+    def greet(self, frame: Frame) -> tuple[str, bytes]:
+        """Read the first frame; raise the error that ends the attempt if it is not INFO."""
         if self.info is not None:
             raise TlsFailed("%s sent data before TLS" % cut_middle(self.server.name))  # CONN-13
         if isinstance(frame, Err):
+            from .server_errors import short
+
             # D-ERR-8: whatever the text, credentials that were not sent were not refused.
             raise ServerFailed(short(frame.text))
         if not isinstance(frame, Info):
@@ -105,20 +117,19 @@ class Transport:
                 "%s instead of INFO" % type(frame).__name__.upper(), 0, b""
             )  # CONN-2
         self.info = frame
-        required = self.server.url.wants_tls or options.secure  # CONN-12
+        required = self.server.url.wants_tls or self._options.secure  # CONN-12
         if self._secured or not (required or frame.tls_required):
-            return GREET
+            return self._greet(frame)
         if self.is_websocket or not (frame.tls_required or frame.tls_available):
             # CONN-11: no connection is better than credentials in clear.
             raise TlsFailed(
                 "TLS is required, but %s does not offer it" % cut_middle(self.server.name)
             )
-        return START_TLS
+        return START_TLS, b""
 
-    def connect_frame(self, options: Options) -> bytes:
-        """Return the CONNECT that answers INFO; raise NatsError if credentials cannot be read."""
-        info = self.info
-        assert info is not None
+    def _greet(self, info: Info) -> tuple[str, bytes]:
+        """Answer INFO with CONNECT; raise NatsError if credentials cannot be read."""
+        options = self._options
         fields: dict[str, object] = {  # CONN-4
             "verbose": options.verbose,
             "pedantic": options.pedantic,
@@ -132,7 +143,7 @@ class Transport:
             "no_responders": info.headers,
         }
         fields.update(options.auth.connect_fields(info.nonce, self.server.url))  # CONN-16
-        return encode.connect(fields)
+        return GREET, encode.connect(fields)
 
     def learn(self, later: Info) -> Info:
         """Merge a later INFO; return the result.

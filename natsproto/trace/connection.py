@@ -1,9 +1,9 @@
 """TracedConnection: a Connection that passes each of its steps to a sink.
 
-It overrides inputs and outputs, and replaces three parts by others that report first. `state` is a
-property, so states that last for less than an input are seen as well. It never changes an input or
-an output. Frames are decoded on their way out by a parser of its own, because the connection
-encodes them once and for all.
+It overrides inputs and outputs, and replaces three parts by others that report first. The lifecycle
+reports each change of its state, so states that last for less than an input are seen as well. It
+never changes an input or an output. Frames are decoded on their way out by a parser of its own,
+because the connection encodes them once and for all.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 
 from natsproto.connection import Connection
+from natsproto.connection.lifecycle import Lifecycle
 from natsproto.errors import ProtocolError
 from natsproto.events import EventQueue
 from natsproto.wire.parser import Parser
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
 
+    from natsproto.connection.bus import Bus
     from natsproto.connection.effects import Effect
     from natsproto.connection.servers import Rng
+    from natsproto.connection.traffic import Traffic
     from natsproto.connection.waitable import Waitable
     from natsproto.events import Event
     from natsproto.options import Options
@@ -38,7 +41,7 @@ class TracedConnection(Connection):
     A sink that raises is called no more, and its exception is printed (D-TRACE-3).
     """
 
-    __slots__ = ("_clock", "_now_state", "_sent", "_sink")
+    __slots__ = ("_clock", "_sent", "_sink")
 
     def __init__(
         self,
@@ -50,7 +53,6 @@ class TracedConnection(Connection):
     ) -> None:
         self._sink: Sink | None = sink
         self._clock = clock
-        self._now_state = ""
         self._sent = Parser(peer="client")
         super().__init__(options, rng=rng)
         self.bus.events = _TracedEvents(self._step)
@@ -67,16 +69,8 @@ class TracedConnection(Connection):
 
             traceback.print_exc()
 
-    @property
-    def state(self) -> str:
-        """The state of the connection; a change is a step."""
-        return self._now_state
-
-    @state.setter
-    def state(self, new: str) -> None:
-        old, self._now_state = self._now_state, new
-        if old and old != new:
-            self._step("state", "%s -> %s" % (old, new))
+    def _make_lifecycle(self, rng: Rng) -> Lifecycle:
+        return _TracedLifecycle(self.bus, self.options, rng, self.traffic, self._step)
 
     # Inputs
 
@@ -146,6 +140,30 @@ class TracedConnection(Connection):
                 for event in reports.events:
                     self._step("event", event, reports.source)
         return ready
+
+
+class _TracedLifecycle(Lifecycle):
+    """Reports changes of the state."""
+
+    __slots__ = ("_step",)
+
+    def __init__(
+        self,
+        bus: Bus,
+        options: Options,
+        rng: Rng,
+        traffic: Traffic,
+        step: Callable[[str, object], None],
+    ) -> None:
+        super().__init__(bus, options, rng, traffic)
+        self._step = step
+
+    def enter(self, what: str) -> None:
+        """Change the state; a change is a step."""
+        before = self.state
+        super().enter(what)
+        if self.state != before:
+            self._step("state", "%s -> %s" % (before, self.state))
 
 
 class _TracedParser(Parser):

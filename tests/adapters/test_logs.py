@@ -11,6 +11,7 @@ import pytest
 from jetstream.errors import PullRefused
 from jetstream.events import PullWarning, RequestFailed
 from natsproto.adapters.logs import MOST_CAUSES, EventLogger
+from natsproto.connection.waitable import Reports
 from natsproto.errors import ConnectionLost
 from natsproto.events import (
     AttemptFailed,
@@ -33,7 +34,10 @@ def log(caplog):
 
 
 def write(*events, source="", now=0.0, logger=None):
-    (logger or EventLogger("device")).write(source, list(events), now)
+    reports = Reports(source)
+    for event in events:
+        reports.add(event)
+    (logger or EventLogger("device")).write(reports, lambda: now)
 
 
 @pytest.mark.rule("D-LOG-1")
@@ -170,10 +174,13 @@ def test_programs_that_do_not_use_logging(prepare, event, shown):
 import sys
 sys.path.insert(0, {str(ROOT)!r})
 from natsproto.adapters.logs import EventLogger
+from natsproto.connection.waitable import Reports
 from natsproto.errors import ConnectionLost
 from natsproto.events import Connected, Disconnected
 {prepare}
-EventLogger("").write("", [{event}], 0.0)
+reports = Reports()
+reports.add({event})
+EventLogger("").write(reports, float)
 print(bool(sys.modules.get("logging")))
 sys.modules.pop("logging", None)
 """

@@ -168,7 +168,7 @@ class Wire:
     @property
     def alarm(self) -> float | None:
         """The deadline of the state; next_deadline may be earlier."""
-        return self.connection._alarm.deadline
+        return self.connection.lifecycle.alarm.deadline
 
     # Ways through the handshake
 

@@ -235,7 +235,7 @@ def test_the_drain_of_a_subscription_within_that_of_the_client():
 
 @pytest.mark.rule("CONN-27")
 def test_a_later_close_may_only_bring_the_deadline_forward():
-    ending = Wire().up().connection.ending
+    ending = Wire().up().connection.traffic.ending
     close = ending.start_close(4.0)
     assert [ending.start_close(at).deadline for at in (8.0, 3.0, 5.0)] == [4.0, 3.0, 3.0]
     assert ending.start_close(9.0) is close
@@ -244,7 +244,7 @@ def test_a_later_close_may_only_bring_the_deadline_forward():
 
 @pytest.mark.rule("D-CONN-28")
 def test_a_loss_that_no_drain_or_close_reports_is_kept_for_one_caller():
-    ending = Wire().up().connection.ending
+    ending = Wire().up().connection.traffic.ending
     loss = MessagesUnconfirmed(2, 1)
     ending.closed(loss, "closed by the client")
     assert [ending.report_loss().error for _ in range(2)] == [loss, None]
@@ -252,7 +252,7 @@ def test_a_loss_that_no_drain_or_close_reports_is_kept_for_one_caller():
 
 @pytest.mark.rule("D-CONN-28")
 def test_a_loss_that_a_close_reports_is_not_kept():
-    ending = Wire().up().connection.ending
+    ending = Wire().up().connection.traffic.ending
     close = ending.start_close(4.0)
     loss = MessagesUnconfirmed(2, 1)
     ending.closed(loss, "closed by the client")

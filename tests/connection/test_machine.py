@@ -374,3 +374,36 @@ def test_statistics_go_on_over_reconnects():
 def test_an_error_without_text_is_reported_by_its_name():
     wire = Wire().up().lost(TimeoutError(), at=9.0)
     assert str(wire.events()[0].error) == "TimeoutError"
+
+
+def test_info_of_the_first_server_is_known_before_the_last_is_lost():
+    wire = Wire().up(max_payload=7)
+    assert wire.connection.info.max_payload == 7
+    wire.data(info(max_payload=8))
+    assert wire.connection.info.max_payload == 8
+
+
+def test_the_state_of_a_connection():
+    wire = Wire(verbose=True)
+    wire.connection.publish("a")
+    assert (wire.connection.connecting, wire.connection.held) == (False, 1)
+    wire.connect()
+    assert (wire.connection.connecting, wire.connection.held) == (True, 1)
+    wire.greet().data(PONG)
+    assert (wire.connection.connecting, wire.connection.held) == (False, 0)
+    assert wire.connection.online
+    assert wire.forget().data(b"+OK\r\n").state == "CONNECTED"  # which means nothing to us
+    wire.tell("close")
+    assert not wire.connection.connecting
+
+
+@pytest.mark.rule("D-CONN-20")
+@pytest.mark.parametrize("up", [True, False])
+def test_nothing_is_read_after_a_hangup(up):
+    wire = Wire(max_reconnects=-1, servers=ABC)
+    wire = wire.up() if up else wire.connect().opened().forget()
+    wire.data((err("Stale Connection") if up else b"+OK\r\n") + PING + b"garbage\r\n")
+    assert names(wire.effects()) == ["Hangup", "Dial"]
+    assert (wire.sent(), wire.connection.closed) == (b"", "")
+    wire.tell("close")
+    assert wire.connection.closed == "the connection is closed"

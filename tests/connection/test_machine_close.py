@@ -241,7 +241,7 @@ def test_a_lame_duck_is_not_left_while_it_closes():
     wire = publish(Wire(servers=["nats://a:4222", "nats://b:4222"]).up(), 1)
     wire.connection.start_close(9.0)
     wire.data(b'INFO {"ldm":true,"max_payload":1048576}\r\n')
-    assert wire.connection.lame_duck.timer.deadline is None
+    assert wire.connection.lifecycle.lame_duck.timer.deadline is None
     wire.data(PONG)
     assert wire.state == "CLOSED"
 

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from natsproto.connection import machine
+from natsproto.connection import lifecycle
 from natsproto.connection.states import (
     CLOSED,
     CONNECTED,
@@ -112,7 +112,7 @@ def test_no_hot_loop_when_nothing_can_be_reached():
             wire.ring()
     assert 200 < attempts < 500
     assert len(wire.connection.bus.timers.heap) < 200
-    assert len(wire.connection.attempts._errors) == 3
+    assert len(wire.connection.lifecycle.attempts._errors) == 3
 
 
 # The table is the whole truth about the state: every row happens, and nothing else does.
@@ -134,7 +134,7 @@ class Recorder(dict):
 @pytest.fixture
 def recorder(monkeypatch):
     recorder = Recorder()
-    monkeypatch.setattr(machine, "TRANSITIONS", recorder)
+    monkeypatch.setattr(lifecycle, "TRANSITIONS", recorder)
     return recorder
 
 

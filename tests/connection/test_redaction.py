@@ -33,8 +33,10 @@ def shown(wire):
                 texts += [repr(value.args), repr(vars(value))]
     connection = wire.connection
     # Not outbound, whose frames are what is sent, secrets included.
-    parts = [connection.attempts, connection.transport, connection.pings, connection.requests]
-    for part in [connection, *parts, connection.lame_duck]:
+    lifecycle, traffic = connection.lifecycle, connection.traffic
+    parts = [lifecycle.attempts, lifecycle.transport, lifecycle.lame_duck]
+    parts += [traffic.pings, traffic.requests]
+    for part in [connection, lifecycle, traffic, *parts]:
         texts += [repr(getattr(part, name)) for name in getattr(type(part), "__slots__", ())]
     return "\n".join(texts)
 

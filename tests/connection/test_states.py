@@ -16,13 +16,13 @@ pytestmark = pytest.mark.rule("D-CONN-23")
 @pytest.mark.parametrize("what", INPUTS + OUTCOMES)
 def test_every_input_and_outcome_is_a_row_or_refused_by_name(state, what):
     wire = Wire()
-    wire.connection.state = state
+    wire.connection.lifecycle.state = state
     if (state, what) in TRANSITIONS:
-        wire.connection._enter(what)
+        wire.connection.lifecycle.enter(what)
         assert wire.state == TRANSITIONS[(state, what)]
         return
     with pytest.raises(InvalidState) as caught:
-        wire.connection._enter(what)
+        wire.connection.lifecycle.enter(what)
     assert (wire.state, str(caught.value)) == (state, str(illegal(state, what)))
 
 

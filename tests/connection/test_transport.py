@@ -24,9 +24,9 @@ from natsproto.wire.frames import Err, Info, Ok
 from tests.connection.support import PING
 
 
-def make(url="nats://a"):
+def make(url="nats://a", **options):
     parsed = ServerUrl.parse(url)
-    return Transport(Server(parsed, False, parsed.host))
+    return Transport(Server(parsed, False, parsed.host), Options(servers=url, **options))
 
 
 FIRST = [  # URL,     options,       INFO,                     outcome
@@ -45,13 +45,13 @@ FIRST = [  # URL,     options,       INFO,                     outcome
 @pytest.mark.rule("CONN-11", "CONN-12")
 @pytest.mark.parametrize(("url", "options", "fields", "outcome"), FIRST)
 def test_info_can_require_more_tls_but_never_less(url, options, fields, outcome):
-    transport = make(url)
+    transport = make(url, **options)
     if outcome in (GREET, START_TLS):
-        assert transport.greet(Info(fields), Options(servers=url, **options)) == outcome
+        assert transport.greet(Info(fields))[0] == outcome
         assert transport.info == Info(fields)
     else:
         with pytest.raises(outcome, match="TLS is required, but"):
-            transport.greet(Info(fields), Options(servers=url, **options))
+            transport.greet(Info(fields))
 
 
 @pytest.mark.rule("CONN-13", "CONN-2", "D-ERR-8")
@@ -67,18 +67,18 @@ def test_the_first_frame_must_be_info(frames, error, text):
     transport = make()
     *before, last = frames
     for frame in before:
-        transport.greet(frame, Options())
+        transport.greet(frame)
     with pytest.raises(error, match=text):
-        transport.greet(last, Options())
+        transport.greet(last)
 
 
 @pytest.mark.rule("CONN-13")
 def test_plaintext_bytes_are_discarded():
     transport = make()
     transport.parser.feed(b"INFO {")
-    transport.secure()
+    assert transport.secured() == ("", b"")
     assert len(transport.parser.feed(PING)) == 1
-    assert transport.greet(Info({"tls_required": True}), Options()) == GREET
+    assert transport.greet(Info({"tls_required": True}))[0] == GREET
 
 
 @pytest.mark.rule("CONN-14")
@@ -93,14 +93,24 @@ def test_plaintext_bytes_are_discarded():
     ],
 )
 def test_tls_before_info(url, options, first):
-    assert make(url).needs_tls_first(Options(servers=url, **options)) is first
+    transport = make(url, **options)
+    if url == "ws://a":
+        pytest.importorskip("wsproto")
+    assert transport.opened() == (START_TLS if first else "", b"")
+
+
+@pytest.mark.rule("CONN-13")
+def test_connect_is_written_after_tls():
+    transport = make()
+    assert transport.greet(Info({"tls_required": True})) == (START_TLS, b"")
+    outcome, frame = transport.secured()
+    assert (outcome, json.loads(frame.partition(b" ")[2])["tls_required"]) == (GREET, True)
 
 
 @pytest.mark.rule("CONN-4")
 def test_connect_describes_the_transport():
-    transport = make()
-    transport.greet(Info({"headers": True}), Options())
-    frame = transport.connect_frame(Options(name="it", no_echo=True, verbose=True))
+    transport = make(name="it", no_echo=True, verbose=True)
+    _, frame = transport.greet(Info({"headers": True}))
     fields = json.loads(frame.partition(b" ")[2])
     assert (fields["name"], fields["echo"], fields["verbose"]) == ("it", False, True)
     assert (fields["tls_required"], fields["headers"], fields["no_responders"]) == (
@@ -114,17 +124,15 @@ def test_credentials_that_cannot_be_read():
     def token():
         raise InvalidValue("no token today")
 
-    transport = make()
-    transport.greet(Info({}), Options())
     with pytest.raises(NatsError, match="credentials callback token failed"):
-        transport.connect_frame(Options(token=token))
+        make(token=token).greet(Info({}))
 
 
 @pytest.mark.rule("D-CONN-36")
 def test_a_later_info_does_not_unset_omitted_fields():
     transport = make()
     first = {"headers": True, "max_payload": 9, "version": "2", "ldm": True}
-    transport.greet(Info(first), Options())
+    transport.greet(Info(first))
     info = transport.learn(Info({"max_payload": 5, "version": None}))
     assert (info.headers, info.max_payload, info.version, info.ldm) == (True, 5, "2", False)
     assert transport.info is info
@@ -134,7 +142,7 @@ def test_a_later_info_does_not_unset_omitted_fields():
 def test_pongs_that_nothing_reads(monkeypatch):
     monkeypatch.setattr(module, "_MAX_OWED", 10)
     transport = make()
-    transport.open(Options())
+    transport.opened()
     transport.owed = 10
     assert (transport.websocket, transport.overdue()) == (None, None)
     transport.owed = 11
@@ -149,7 +157,7 @@ def test_a_websocket():
     from wsproto.events import Ping as WsPing
 
     transport = make("ws://a")
-    transport.open(Options())
+    transport.opened()
     server = WSConnection(ConnectionType.SERVER)
     [request] = transport.wrap([])
     server.receive_data(request)

@@ -389,7 +389,11 @@ def test_errors_of_a_long_outage_are_kept_once_for_each_server():
     wire = Wire(servers=SERVERS, max_reconnects=-1).up().lost(at=9.0)
     for i in range(100):
         wire.lost(OSError(str(i))).ring()
-    assert [str(error) for _, error in wire.connection.attempts._errors] == ["97", "98", "99"]
+    assert [str(error) for _, error in wire.connection.lifecycle.attempts._errors] == [
+        "97",
+        "98",
+        "99",
+    ]
 
 
 @pytest.mark.rule("D-CONN-24")

@@ -10,7 +10,7 @@ from natsproto.errors import (
     ConnectionLost,
     TimeoutExpired,
 )
-from tests.connection.support import PING, PONG, Wire, info
+from tests.connection.support import PING, PONG, Wire
 
 INBOX = "_INBOX." + "0" * 22  # what scripted randomness gives
 
@@ -119,24 +119,3 @@ def test_subscriptions_and_flushes_of_a_connection_that_failed():
     for error in (mailbox.error, flush.error):
         assert isinstance(error, ConnectionClosed)
         assert "nats://a:4222: refused" in str(error)
-
-
-def test_info_of_the_first_server_is_known_before_the_last_is_lost():
-    wire = Wire().up(max_payload=7)
-    assert wire.connection.info.max_payload == 7
-    wire.data(info(max_payload=8))
-    assert wire.connection.info.max_payload == 8
-
-
-def test_the_state_of_a_connection():
-    wire = Wire(verbose=True)
-    wire.connection.publish("a")
-    assert (wire.connection.connecting, wire.connection.held) == (False, 1)
-    wire.connect()
-    assert (wire.connection.connecting, wire.connection.held) == (True, 1)
-    wire.greet().data(PONG)
-    assert (wire.connection.connecting, wire.connection.held) == (False, 0)
-    assert wire.connection.online
-    assert wire.forget().data(b"+OK\r\n").state == "CONNECTED"  # which means nothing to us
-    wire.tell("close")
-    assert not wire.connection.connecting
