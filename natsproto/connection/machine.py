@@ -3,8 +3,9 @@
 The adapter reports what happens (inputs) and reads what to do (outputs); the API gives commands.
 states.py has the states and the table that every change of state follows. A life reads like this:
 
-    connect -> Dial -> transport_opened -> INFO -> [StartTls -> tls_started] -> CONNECT PING -> PONG
-    -> CONNECTED until the transport is lost -> the next server, at once or after a pause -> ...
+    connect -> Dial -> transport_opened -> INFO -> [StartTls -> tls_started]
+    -> [Sign -> nonce_signed] -> CONNECT PING -> PONG -> CONNECTED until the transport is lost
+    -> the next server, at once or after a pause -> ...
 
 Subscriptions survive a lost transport (they are sent again first), and so do publishes that the
 adapter had not taken (sent once, after them), and requests (their inbox is a subscription). A flush
@@ -54,7 +55,7 @@ from natsproto.wire.frames import Err, Info, Msg, Ping, Pong
 from . import server_errors, states
 from .bus import Bus
 from .drain import Ending
-from .effects import Dial, Hangup, StartTls
+from .effects import Dial, Hangup, Sign, StartTls
 from .encoded import size_of, subject_of
 from .lame_duck import LameDuck
 from .outbound import HIGH_WATER, Outbound
@@ -70,6 +71,7 @@ from .states import (
     NEW,
     OPENING,
     SECURING,
+    SIGNING,
     TRANSITIONS,
     WAITING,
 )
@@ -92,7 +94,13 @@ if TYPE_CHECKING:
     from .servers import Rng
 
 
-_AWAITED = {DIALING: "a connection", OPENING: "INFO", SECURING: "TLS", GREETING: "PONG"}
+_OVERDUE = {
+    DIALING: "%s did not provide a connection within %g s",
+    OPENING: "%s did not provide INFO within %g s",
+    SECURING: "%s did not provide TLS within %g s",
+    SIGNING: "nonce of %s was not signed within %g s",
+    GREETING: "%s did not provide PONG within %g s",
+}
 
 
 class Connection:
@@ -239,6 +247,28 @@ class Connection:
                 self._open(transport, now)
             else:
                 self._greet(transport, now)
+            self._after(now)
+
+    def nonce_signed(
+        self,
+        now: float,
+        signature: bytes = b"",
+        key: bytes = b"",
+        error: BaseException | None = None,
+    ) -> None:  # D-AUTH-14
+        """Report the signature of the last Sign, or why there is none.
+
+        If the seed has signed, `key` is its public key, as 32 bytes.
+        """
+        transport = self.transport
+        if self._accepts(states.SIGNED) and transport is not None:
+            assert transport.challenge is not None
+            try:
+                fields = transport.challenge.fields(signature, key, error)
+            except NatsError as failure:
+                self._break(failure, now)
+            else:
+                self._send_connect(transport, fields)
             self._after(now)
 
     def receive_data(self, data: bytes, now: float) -> None:  # D-CONN-20
@@ -471,10 +501,9 @@ class Connection:
         if self.state == WAITING:
             self._dial(now)
         elif self.state != CONNECTED:
-            text = "%s did not provide %s within %g s"
             url = _text.cut_middle(self.attempts.server.name)
-            awaited = _AWAITED[self.state]
-            self._break(TimeoutExpired(text % (url, awaited, options.connect_timeout)), now)
+            text = _OVERDUE[self.state] % (url, options.connect_timeout)
+            self._break(TimeoutExpired(text), now)
         elif self.pings.unanswered >= options.max_pings_out:  # PING-3
             self._break(ConnectionLost("no answer to %d PINGs" % options.max_pings_out), now)
         else:
@@ -501,14 +530,17 @@ class Connection:
         server = self.attempts.confirm(self.info)
         self._report_choice()
         transport = Transport(server)
-        if transport.is_websocket:
+        url = ""
+        if self.options.host_websocket:
+            url = str(server.url)  # D-WS-12
+        elif transport.is_websocket:
             try:
                 check_library()  # D-WS-9: before dialing, and before TLS could fail for wss
             except LocalError as error:
                 self._failed(None, error, now)
                 return
         self.transport = transport
-        self._effects.append(Dial(server.url.host, server.url.port, self.options.shuffle))
+        self._effects.append(Dial(server.url.host, server.url.port, self.options.shuffle, url))
         self._enter(states.DIAL)
         self._set_alarm(now + self.options.connect_timeout)  # CONN-6
 
@@ -525,13 +557,19 @@ class Connection:
     def _greet(self, transport: Transport, now: float) -> None:
         assert transport.info is not None
         self._learn(transport.info)
-        self._enter(states.GREET)
         try:
-            frame = transport.connect_frame(self.options)
+            challenge = transport.challenged(self.options)
+            if self.options.host_signing and challenge.nonce:
+                self._enter(states.SIGN)  # D-AUTH-14
+                self._effects.append(Sign(challenge))
+            else:
+                self._send_connect(transport, challenge.answer())
         except NatsError as error:
             self._break(error, now)
-            return
-        self.outbound.add(frame)
+
+    def _send_connect(self, transport: Transport, credentials: dict[str, str]) -> None:
+        self._enter(states.GREET)
+        self.outbound.add(transport.connect_frame(self.options, credentials))
         self.outbound.add(PING)  # CONN-1
 
     def _learn(self, info: Info) -> None:
@@ -569,6 +607,9 @@ class Connection:
     def _handle(self, frame: Frame, transport: Transport, now: float) -> None:
         if self.state in (OPENING, SECURING):
             self._handle_first(frame, transport, now)
+        elif self.state == SIGNING and not isinstance(frame, Err):
+            name = type(frame).__name__.upper()  # D-AUTH-14
+            self._break(ProtocolError("%s before CONNECT" % name, 0, b""), now)
         elif isinstance(frame, Ping):
             self.outbound.add(PONG)  # PING-1
             transport.owed += len(PONG)
@@ -620,7 +661,7 @@ class Connection:
             self._break(error, now)
             return
         self.bus.emit(ServerError(error))  # EVENT-4
-        if self.state == GREETING:
+        if self.state != CONNECTED:
             transport.server_error = error  # D-ERR-4: the reason if the transport is closed now
         if isinstance(error, PermissionDenied):
             if server_errors.denies_publish(text):

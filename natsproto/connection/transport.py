@@ -1,6 +1,7 @@
 """Transport: everything that belongs to one dial, from Dial to the loss. Dropped, never reset.
 
-    Dial -> [TLS first] -> [WebSocket upgrade] -> INFO -> [TLS] -> CONNECT PING -> PONG -> frames
+    Dial -> [TLS first] -> [WebSocket upgrade] -> INFO -> [TLS] -> [signature] -> CONNECT PING
+    -> PONG -> frames
 
 TLS intent is sticky. If the options or the URL of a server require TLS, nothing in INFO can make us
 do without: until the TLS handshake is complete, not a byte of NATS goes out, and of what arrived
@@ -8,6 +9,10 @@ only INFO is read. The same holds for servers that the cluster announces, which 
 as soon as the options or any server of the user require it. INFO can only ask for more TLS than the
 user did, never for less, and the name that certificates are checked against is always the user's
 (CONN-10 to CONN-15).
+
+With host_websocket, the host of the adapter opens WebSockets: it does the upgrade, the framing and
+the TLS of wss. For this module, such a transport carries plain NATS, and that of a wss URL is
+secured when it opens.
 """
 
 from __future__ import annotations
@@ -25,6 +30,7 @@ from .states import GREET, START_TLS
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
+    from natsproto.auth.challenge import Challenge
     from natsproto.errors import NatsError
     from natsproto.options import Options
     from natsproto.wire.frames import Frame
@@ -44,6 +50,7 @@ class Transport:
         "_output",
         "_secured",
         "auth_error",
+        "challenge",
         "got_pong",
         "info",
         "is_websocket",
@@ -64,6 +71,8 @@ class Transport:
         self.websocket: WebSocket | None = None
         #: What this server said about itself so far.
         self.info: Info | None = None
+        #: What the adapter signs.
+        self.challenge: Challenge | None = None
         #: The PONG that completes the handshake is here.
         self.got_pong: bool = False
         #: How the server refused the credentials; "" if it did not.
@@ -76,12 +85,16 @@ class Transport:
     # The handshake
 
     def needs_tls_first(self, options: Options) -> bool:
-        """Return whether TLS comes before INFO (CONN-14)."""
+        """Return whether the adapter starts TLS before INFO (CONN-14)."""
+        if options.host_websocket:
+            return False
         return self.server.url.wants_tls if self.is_websocket else options.tls_first
 
     def open(self, options: Options) -> None:
         """Begin the WebSocket upgrade, if this is one; raise LocalError if that is impossible."""
-        if self.is_websocket:
+        if options.host_websocket:
+            self._secured = self.server.url.wants_tls  # D-WS-12: the host checks certificates
+        elif self.is_websocket:
             url = self.server.url
             self.websocket = WebSocket(
                 url.host, url.port, url.path, options.ws_headers, options.ws_compression
@@ -115,8 +128,14 @@ class Transport:
             )
         return START_TLS
 
-    def connect_frame(self, options: Options) -> bytes:
-        """Return the CONNECT that answers INFO; raise NatsError if credentials cannot be read."""
+    def challenged(self, options: Options) -> Challenge:
+        """Return what INFO asks of us; raise NatsError if credentials cannot be read."""
+        assert self.info is not None
+        self.challenge = options.auth.challenge(self.info.nonce, self.server.url)  # CONN-16
+        return self.challenge
+
+    def connect_frame(self, options: Options, credentials: dict[str, str]) -> bytes:
+        """Return the CONNECT that answers INFO."""
         info = self.info
         assert info is not None
         fields: dict[str, object] = {  # CONN-4
@@ -131,7 +150,7 @@ class Transport:
             "headers": info.headers,
             "no_responders": info.headers,
         }
-        fields.update(options.auth.connect_fields(info.nonce, self.server.url))  # CONN-16
+        fields.update(credentials)
         return encode.connect(fields)
 
     def learn(self, later: Info) -> Info:

@@ -90,18 +90,51 @@ def test_plaintext_bytes_are_discarded():
         ("tls://a", {"tls_first": True}, True),
         ("ws://a", {}, False),
         ("wss://a", {}, True),
+        ("wss://a", {"host_websocket": True}, False),
     ],
 )
 def test_tls_before_info(url, options, first):
     assert make(url).needs_tls_first(Options(servers=url, **options)) is first
 
 
+@pytest.mark.rule("D-WS-12", "CONN-11")
+@pytest.mark.parametrize(
+    ("url", "fields", "outcome"),
+    [
+        ("ws://a", {}, GREET),
+        ("wss://a", {}, GREET),
+        ("wss://a", {"tls_required": True}, GREET),
+        ("ws://a", {"tls_required": True}, TlsFailed),
+    ],
+)
+def test_the_websocket_of_a_host(url, fields, outcome):
+    options = Options(servers=url, host_websocket=True)
+    transport = make(url)
+    transport.open(options)
+    assert transport.websocket is None
+    if outcome == GREET:
+        assert transport.greet(Info(fields), options) == GREET
+    else:
+        with pytest.raises(outcome):
+            transport.greet(Info(fields), options)
+
+
+def test_a_challenge_is_kept_for_the_adapter():
+    transport = make()
+    transport.greet(Info({"nonce": "n"}), Options())
+    challenge = transport.challenged(Options(token="t"))
+    assert transport.challenge is challenge
+    assert challenge.answer() == {"auth_token": "t"}
+
+
 @pytest.mark.rule("CONN-4")
 def test_connect_describes_the_transport():
     transport = make()
     transport.greet(Info({"headers": True}), Options())
-    frame = transport.connect_frame(Options(name="it", no_echo=True, verbose=True))
+    options = Options(name="it", no_echo=True, verbose=True)
+    frame = transport.connect_frame(options, {"user": "u"})
     fields = json.loads(frame.partition(b" ")[2])
+    assert fields["user"] == "u"
     assert (fields["name"], fields["echo"], fields["verbose"]) == ("it", False, True)
     assert (fields["tls_required"], fields["headers"], fields["no_responders"]) == (
         False,
@@ -117,7 +150,7 @@ def test_credentials_that_cannot_be_read():
     transport = make()
     transport.greet(Info({}), Options())
     with pytest.raises(NatsError, match="credentials callback token failed"):
-        transport.connect_frame(Options(token=token))
+        transport.challenged(Options(token=token))
 
 
 @pytest.mark.rule("D-CONN-36")
