@@ -287,15 +287,21 @@ class HostSocket:
         self._port.on_data(data.encode() if isinstance(data, str) else data.to_bytes())  # WS-3
 
     def _on_error(self, event: Any) -> None:
-        # "close" follows. A browser does not tell a page what is wrong; Node does.
+        # A browser does not tell a page what is wrong; Node does.
         self._error = getattr(event, "message", None) or ""
+        if not self.is_open:
+            self.close()  # of an attempt that failed, Node 20 reports no "close"
+            self._lost("WebSocket was not opened")
 
     def _on_close(self, event: Any) -> None:
         was_open = self.is_open
         self.close()
-        reason = event.reason or self._error
-        if was_open and event.wasClean and not reason:
+        self._error = event.reason or self._error
+        if was_open and event.wasClean and not self._error:
             self._port.transport_lost(None)
-            return
-        text = "WebSocket was %s: code %d" % ("closed" if was_open else "not opened", event.code)
-        self._port.transport_lost(OSError(text + ", %s" % reason if reason else text))
+        else:
+            what = "closed" if was_open else "not opened"
+            self._lost("WebSocket was %s, code %d" % (what, event.code))
+
+    def _lost(self, text: str) -> None:
+        self._port.transport_lost(OSError(text + ": %s" % self._error if self._error else text))

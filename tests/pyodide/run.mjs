@@ -1,25 +1,26 @@
 // Runs a Python program on Pyodide, under Node.
 //
-//     node run.mjs <pyodide.mjs> <root> <module> <arguments, as JSON>
+//     node run.mjs <pyodide.mjs> <root> <requests> <responses> <module> <arguments>
 //
-// The root is the repository; Pyodide sees it as /repo. `main(*arguments)` of the module is awaited,
-// and an exception ends with status 1. The function `ask` sends a request to the test, as a line of
-// JSON, and waits for the response: file descriptors 3 and 4 are pipes.
+// The root is the repository, which Pyodide sees as /repo. `main(*arguments)` of the module is
+// awaited, with arguments that are a list in JSON, and what it returns is printed as JSON. An
+// exception ends with status 1. `ask` of the module `test_process` sends a line to the test and waits
+// for the answer, over pipes with these numbers.
 
 import fs from "node:fs";
 import { pathToFileURL } from "node:url";
 
-const [home, root, module, given] = process.argv.slice(2);
+const [home, root, requests, responses, module, given] = process.argv.slice(2);
 const { loadPyodide } = await import(pathToFileURL(home));
 const pyodide = await loadPyodide({ env: { HOME: "/home/pyodide", PYTHONDONTWRITEBYTECODE: "1" } });
 pyodide.mountNodeFS("/repo", root);
 
 let received = "";
 function ask(request) {
-  fs.writeSync(3, request + "\n");
+  fs.writeSync(Number(requests), request + "\n");
   const buffer = Buffer.alloc(65536);
   while (!received.includes("\n")) {
-    received += buffer.toString("utf8", 0, fs.readSync(4, buffer));
+    received += buffer.toString("latin1", 0, fs.readSync(Number(responses), buffer));
   }
   const end = received.indexOf("\n");
   const response = received.slice(0, end);
@@ -33,7 +34,7 @@ try {
 import json, sys
 from importlib import import_module
 sys.path.insert(0, "/repo")
-await import_module(${JSON.stringify(module)}).main(*json.loads(${JSON.stringify(given)}))
+print(json.dumps(await import_module(${JSON.stringify(module)}).main(*json.loads(${JSON.stringify(given)}))))
 `);
 } catch (error) {
   // Node would print the line that threw, which is all of Pyodide.
