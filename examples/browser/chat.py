@@ -1,13 +1,13 @@
 """A chat room in a page: everyone sees all messages of the stream CHAT, old and new.
 
-index.html runs this on Pyodide; serve.py serves both. `?server=ws://...` names the server.
+index.html calls `main` on Pyodide; serve.py serves both.
 """
 
 from __future__ import annotations
 
 import asyncio
 
-from js import URLSearchParams, document, location
+from js import document
 from pyodide.ffi import create_proxy
 
 from jetstream import JetStream
@@ -42,6 +42,3 @@ async def show_state(client) -> None:
     while True:
         document.getElementById("status").textContent = client.state
         await events.next()
-
-
-await main(URLSearchParams.new(location.search).get("server"))  # noqa: F704, PLE1142

@@ -69,11 +69,11 @@ def pack(*packages: str) -> bytes:
 
 def main(pyodide: str) -> None:
     websocket = {"listen": f"127.0.0.1:{free_port()}", "no_tls": True}
-    with Server(jetstream=True, config={"websocket": websocket}) as server:
-        with Site(Path(pyodide)) as site:
-            print(f"Open {site.url}/?server={server.urls['websocket']}; Enter ends it.")
-            input()
-            site.shutdown()
+    config = {"websocket": websocket}
+    with Server(jetstream=True, config=config) as server, Site(Path(pyodide)) as site:
+        print(f"Open {site.url}/?server={server.urls['websocket']}; Enter ends it.")
+        input()
+        site.shutdown()
 
 
 if __name__ == "__main__":

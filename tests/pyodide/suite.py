@@ -30,22 +30,21 @@ def connect(servers: str | list[str], **options: Any) -> pyodide.Connecting:
     return pyodide.connect([websocket_url(url) for url in servers], **options)
 
 
-async def main(names: list[str]) -> dict[str, str]:
-    """Run these checks; return those that failed or were skipped, and why."""
+async def main(names: list[str]) -> tuple[list[str], dict[str, str], dict[str, str]]:
+    """Run these checks; return those that passed, failed and were skipped, and why."""
     checks = {**CHECKS, **JETSTREAM}
     runner = Runner()
-    outcomes = {}
+    passed, failed, skipped = [], {}, {}
     with Servers() as servers:
         for name in names:
             reason = checks[name].reason_to_skip(runner, servers.version)
-            outcomes[name] = reason or await run(checks[name], runner, servers)
-    return {name: outcome for name, outcome in outcomes.items() if outcome}
-
-
-async def run(check: Any, runner: Runner, servers: Servers) -> str:
-    check.run(connect, runner, servers)
-    try:
-        await runner.check
-    except Exception:
-        return traceback.format_exc()
-    return ""
+            if reason:
+                skipped[name] = reason
+                continue
+            checks[name].run(connect, runner, servers)
+            try:
+                await runner.check
+                passed.append(name)
+            except Exception:
+                failed[name] = traceback.format_exc()
+    return passed, failed, skipped
