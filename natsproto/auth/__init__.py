@@ -162,10 +162,14 @@ class Auth:
         Raises AuthorizationFailed if a callback fails or returns an unusable value, or if there is
         an nkey and no nonce; MissingExtra if the library that signs is missing.
         """
-        return self.challenge(nonce, url).answer()
+        fields, challenge = self.challenge(nonce, url)
+        return fields if challenge is None else challenge.answer()
 
-    def challenge(self, nonce: str, url: UrlCredentials) -> Challenge:
-        """Return the same fields without a signature, and what to sign; raise the same errors."""
+    def challenge(self, nonce: str, url: UrlCredentials) -> tuple[dict[str, str], Challenge | None]:
+        """Return the same fields without a signature, and what to sign; None: nothing.
+
+        Raises the same errors, except those of signing.
+        """
         fields = _url_fields(url)
         plain = not fields  # AUTH-8
         if plain:
@@ -174,12 +178,12 @@ class Auth:
             if "creds" in self._secrets or "jwt" in self._secrets:
                 fields["jwt"], seed = self._jwt_and_seed()  # AUTH-6
                 # AUTH-7: a bearer JWT needs no signature; only the server knows if this is one.
-                return self._challenge(fields, nonce, seed, False)
+                return fields, self._challenge(fields, nonce, seed, False)
             if plain and (self._nkey or "nkey_seed" in self._secrets):
-                return self._nkey_challenge(fields, nonce)
+                return fields, self._nkey_challenge(fields, nonce)
         except InvalidValue as error:  # from a callback; choose_auth has checked the rest
             raise AuthorizationFailed("credentials cannot be used: %s" % error) from None
-        return Challenge(fields)
+        return fields, None
 
     def __repr__(self) -> str:
         names = sorted(self._secrets) + ["nkey"] * bool(self._nkey)
@@ -198,7 +202,7 @@ class Auth:
             return parse_creds(self._reveal("creds"))
         return self._reveal("jwt").strip(), "" if self._sign else self._reveal("nkey_seed")
 
-    def _nkey_challenge(self, fields: dict[str, str], nonce: str) -> Challenge:
+    def _nkey_challenge(self, fields: dict[str, str], nonce: str) -> Challenge | None:
         if not nonce:
             raise AuthorizationFailed("server does not support nkeys: it sent no nonce")
         if not self._nkey:
@@ -208,9 +212,9 @@ class Auth:
 
     def _challenge(
         self, fields: dict[str, str], nonce: str, seed: str, names_key: bool
-    ) -> Challenge:
+    ) -> Challenge | None:
         if not nonce:
-            return Challenge(fields)
+            return None
         try:
             data = _text.encode(nonce)
         except UnicodeError:

@@ -22,7 +22,7 @@ _SIGNATURE = 64
 class Challenge:
     """What is left to do for CONNECT; the repr shows none of it.
 
-    nonce       the bytes to sign; b"" if nothing has to be signed
+    nonce       the bytes to sign
     seed        the seed that signs, unless there is `sign`
     sign        the user's function, or None
     """
@@ -32,7 +32,7 @@ class Challenge:
     def __init__(
         self,
         fields: dict[str, str],
-        nonce: bytes = b"",
+        nonce: bytes,
         seed: str = "",
         sign: Signer | None = None,
         names_key: bool = False,
@@ -48,8 +48,6 @@ class Challenge:
 
     def answer(self) -> dict[str, str]:
         """Sign, and return the fields; raise AuthorizationFailed or MissingExtra."""
-        if not self.nonce:
-            return self._fields
         if self.sign is None:
             seed = self.seed.reveal()
             key = nkeys.decode_public_key(nkeys.public_key(seed))[1] if self._names_key else b""

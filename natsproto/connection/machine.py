@@ -262,13 +262,10 @@ class Connection:
         """
         transport = self.transport
         if self._accepts(states.SIGNED) and transport is not None:
-            assert transport.challenge is not None
             try:
-                fields = transport.challenge.fields(signature, key, error)
+                self._send_connect(transport.signed_frame(self.options, signature, key, error))
             except NatsError as failure:
                 self._break(failure, now)
-            else:
-                self._send_connect(transport, fields)
             self._after(now)
 
     def receive_data(self, data: bytes, now: float) -> None:  # D-CONN-20
@@ -558,18 +555,20 @@ class Connection:
         assert transport.info is not None
         self._learn(transport.info)
         try:
-            challenge = transport.challenged(self.options)
-            if self.options.host_signing and challenge.nonce:
-                self._enter(states.SIGN)  # D-AUTH-14
-                self._effects.append(Sign(challenge))
-            else:
-                self._send_connect(transport, challenge.answer())
+            frame = transport.connect_frame(self.options)
         except NatsError as error:
             self._break(error, now)
+            return
+        if frame is not None:
+            self._send_connect(frame)
+        else:
+            assert transport.challenge is not None
+            self._enter(states.SIGN)  # D-AUTH-14
+            self._effects.append(Sign(transport.challenge))
 
-    def _send_connect(self, transport: Transport, credentials: dict[str, str]) -> None:
+    def _send_connect(self, frame: bytes) -> None:
         self._enter(states.GREET)
-        self.outbound.add(transport.connect_frame(self.options, credentials))
+        self.outbound.add(frame)
         self.outbound.add(PING)  # CONN-1
 
     def _learn(self, info: Info) -> None:

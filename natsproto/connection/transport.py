@@ -128,17 +128,35 @@ class Transport:
             )
         return START_TLS
 
-    def challenged(self, options: Options) -> Challenge:
-        """Return what INFO asks of us; raise NatsError if credentials cannot be read."""
-        assert self.info is not None
-        self.challenge = options.auth.challenge(self.info.nonce, self.server.url)  # CONN-16
-        return self.challenge
+    def connect_frame(self, options: Options) -> bytes | None:
+        """Return the CONNECT that answers INFO; raise NatsError if credentials cannot be read.
 
-    def connect_frame(self, options: Options, credentials: dict[str, str]) -> bytes:
-        """Return the CONNECT that answers INFO."""
+        None means that the adapter has to sign `challenge` first.
+        """
+        assert self.info is not None
+        fields = self._described(options)
+        nonce, url = self.info.nonce, self.server.url
+        if options.host_signing:
+            credentials, self.challenge = options.auth.challenge(nonce, url)
+        else:
+            credentials = options.auth.connect_fields(nonce, url)  # CONN-16
+        fields.update(credentials)
+        return encode.connect(fields) if self.challenge is None else None
+
+    def signed_frame(
+        self, options: Options, signature: bytes, key: bytes, error: BaseException | None
+    ) -> bytes:
+        """Return the CONNECT with this signature; raise NatsError if signing has failed."""
+        assert self.challenge is not None
+        fields = self._described(options)
+        fields.update(self.challenge.fields(signature, key, error))
+        return encode.connect(fields)
+
+    def _described(self, options: Options) -> dict[str, object]:  # CONN-4
+        """Return the fields of CONNECT that describe the client."""
         info = self.info
         assert info is not None
-        fields: dict[str, object] = {  # CONN-4
+        return {
             "verbose": options.verbose,
             "pedantic": options.pedantic,
             "tls_required": self._secured,
@@ -150,8 +168,6 @@ class Transport:
             "headers": info.headers,
             "no_responders": info.headers,
         }
-        fields.update(credentials)
-        return encode.connect(fields)
 
     def learn(self, later: Info) -> Info:
         """Merge a later INFO; return the result.

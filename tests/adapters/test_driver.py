@@ -223,7 +223,7 @@ def test_an_adapter_has_to_implement_these_methods():
         bare.now,
         lambda: bare.dial(Dial("a", 1, False)),
         lambda: bare.start_tls(StartTls("a")),
-        lambda: bare.sign(Sign(Challenge({}))),
+        lambda: bare.sign(Sign(Challenge({}, b"n"))),
         bare.hang_up,
         bare.send,
         lambda: bare.set_timer(1.0),

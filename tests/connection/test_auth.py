@@ -220,7 +220,7 @@ def test_where_the_host_signs_no_library_is_needed(name, monkeypatch):
     for module in LIBRARIES:
         monkeypatch.setitem(sys.modules, module, None)
     text = SEED if name == "nkey_seed" else CREDS
-    challenge = choose_auth(host_signing=True, **{name: text}).challenge(NONCE, PLAIN)
+    _, challenge = choose_auth(host_signing=True, **{name: text}).challenge(NONCE, PLAIN)
     assert (challenge.nonce, challenge.seed.reveal()) == (NONCE.encode(), SEED)
     with pytest.raises(InvalidValue, match="57 characters"):
         choose_auth(host_signing=True, **{name: text.replace(SEED, SEED[:-1])})

@@ -15,11 +15,6 @@ SIGNATURE = bytes(range(64))
 SIG = base64.urlsafe_b64encode(SIGNATURE).decode().rstrip("=")
 
 
-def test_nothing_to_sign():
-    challenge = Challenge({"user": "u"})
-    assert (challenge.nonce, challenge.answer()) == (b"", {"user": "u"})
-
-
 @pytest.mark.rule("AUTH-5")
 @pytest.mark.parametrize(
     ("challenge", "fields"),

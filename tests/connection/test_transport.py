@@ -119,12 +119,28 @@ def test_the_websocket_of_a_host(url, fields, outcome):
             transport.greet(Info(fields), options)
 
 
-def test_a_challenge_is_kept_for_the_adapter():
+@pytest.mark.rule("D-AUTH-14", "CONN-16")
+@pytest.mark.parametrize("host_signing", [False, True])
+def test_a_challenge_is_for_the_adapter_or_answered(host_signing):
+    key = "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4"
+    options = Options(nkey=key, sign=lambda nonce: bytes(64), host_signing=host_signing)
+    transport = make()
+    transport.greet(Info({"nonce": "n"}), options)
+    frame = transport.connect_frame(options)
+    if host_signing:
+        assert frame is None
+        with pytest.raises(NatsError, match="sign did not return 64 bytes"):
+            transport.signed_frame(options, b"", b"", None)
+        frame = transport.signed_frame(options, bytes(64), b"", None)
+    assert json.loads(frame.partition(b" ")[2])["sig"] == "A" * 86
+
+
+@pytest.mark.rule("D-AUTH-14")
+def test_nothing_to_sign_for_the_adapter():
     transport = make()
     transport.greet(Info({"nonce": "n"}), Options())
-    challenge = transport.challenged(Options(token="t"))
-    assert transport.challenge is challenge
-    assert challenge.answer() == {"auth_token": "t"}
+    frame = transport.connect_frame(Options(token="t", host_signing=True))
+    assert json.loads(frame.partition(b" ")[2])["auth_token"] == "t"
 
 
 @pytest.mark.rule("CONN-4")
@@ -132,9 +148,8 @@ def test_connect_describes_the_transport():
     transport = make()
     transport.greet(Info({"headers": True}), Options())
     options = Options(name="it", no_echo=True, verbose=True)
-    frame = transport.connect_frame(options, {"user": "u"})
+    frame = transport.connect_frame(options)
     fields = json.loads(frame.partition(b" ")[2])
-    assert fields["user"] == "u"
     assert (fields["name"], fields["echo"], fields["verbose"]) == ("it", False, True)
     assert (fields["tls_required"], fields["headers"], fields["no_responders"]) == (
         False,
@@ -150,7 +165,7 @@ def test_credentials_that_cannot_be_read():
     transport = make()
     transport.greet(Info({}), Options())
     with pytest.raises(NatsError, match="credentials callback token failed"):
-        transport.challenged(Options(token=token))
+        transport.connect_frame(Options(token=token))
 
 
 @pytest.mark.rule("D-CONN-36")

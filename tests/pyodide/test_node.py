@@ -73,7 +73,7 @@ def run_on_pyodide(module: str, *arguments: object, **environment: str) -> Any:
             pass_fds=pipes,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=1200,
         )
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout.splitlines()[-1])
