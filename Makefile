@@ -54,6 +54,9 @@ spark: $(READY)  ## The source and the sink in a local Spark, where there is Jav
 micropython: $(READY)  ## The core on MicroPython
 	$(PY) -m pytest tests/micropython
 
+pyodide: $(READY)  ## All checks that Pyodide can run, under Node, and some in Chromium
+	PYODIDE_CHECKS=all $(PY) -m pytest -n 2 $(XDIST) worksteal tests/pyodide
+
 VERSIONS ?=
 versions: $(READY)  ## The conformance suite on every supported nats-server, or on those in VERSIONS
 	$(PY) -m tests.versions $(VERSIONS)
@@ -101,4 +104,4 @@ $(READY): pyproject.toml
 	$(PY) -m pip install --quiet --no-compile --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-.PHONY: help test lint types rules pages cover pure real core spark micropython versions oldest fuzz sim soak bench bench-check bench-spark demo clean
+.PHONY: help test lint types rules pages cover pure real core spark micropython pyodide versions oldest fuzz sim soak bench bench-check bench-spark demo clean

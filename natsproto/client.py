@@ -52,7 +52,7 @@ class Client:
 
     @property
     def state(self) -> str:
-        """NEW, DIALING, OPENING, SECURING, GREETING, CONNECTED, WAITING or CLOSED."""
+        """NEW, DIALING, OPENING, SECURING, SIGNING, GREETING, CONNECTED, WAITING or CLOSED."""
         return self._connection.state
 
     @property

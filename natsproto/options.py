@@ -105,12 +105,16 @@ class Options:
     max_msgs, max_bytes     limits of subscriptions that set none themselves
     ws_headers              headers of the HTTP request of a WebSocket
     ws_compression          compress the messages of a WebSocket if the server does
+    host_websocket          set by adapters: the host opens WebSockets, with framing and TLS
+    host_signing            set by adapters: the adapter signs the nonces of servers
     """
 
     __slots__ = (
         "auth",
         "choose_server",
         "connect_timeout",
+        "host_signing",
+        "host_websocket",
         "ignore_discovered",
         "inbox_prefix",
         "max_bytes",
@@ -174,7 +178,11 @@ class Options:
         max_bytes: int = 64 * 1024 * 1024,
         ws_headers: WsHeadersLike = (),  # type: ignore[assignment]
         ws_compression: bool = False,
+        host_websocket: bool = False,
+        host_signing: bool = False,
     ) -> None:
+        self.host_websocket: bool = _flag("host_websocket", host_websocket)
+        self.host_signing: bool = _flag("host_signing", host_signing)
         self.auth: Auth = choose_auth(
             user=user,
             password=password,
@@ -184,6 +192,7 @@ class Options:
             creds=creds,
             nkey=nkey,
             sign=sign,
+            host_signing=host_signing,
         )
         self.tls_first: bool = _flag("tls_first", tls_first)
         self.tls: object = _tls(tls, tls_first)
@@ -215,6 +224,21 @@ class Options:
         self.max_bytes: int = _whole("max_bytes", max_bytes, 1)
         self.ws_headers: list[tuple[str, Secret]] = _ws_headers(ws_headers)
         self.ws_compression: bool = _flag("ws_compression", ws_compression)
+        if host_websocket:
+            self._check_host()
+
+    def _check_host(self) -> None:
+        """Reject what the WebSocket of a host cannot do (D-OPT-19)."""
+        for url in self.servers:
+            if not url.is_websocket:
+                text = "server is not a WebSocket: %s; use ws or wss" % cut_middle(str(url))
+                raise InvalidValue(text, "D-OPT-19")
+        for name in ("tls_hostname", "ws_headers", "ws_compression"):
+            if getattr(self, name):
+                raise InvalidValue("%s is up to the host of the adapter" % name, "D-OPT-19")
+        if self.tls is not None and self.tls is not True:
+            text = "tls is not a bool, and the host of the adapter has its own context: %s"
+            raise InvalidValue(text % type(self.tls).__name__, "D-OPT-19")
 
     @property
     def secure(self) -> bool:

@@ -39,6 +39,7 @@ _WORDS = """
     upload use validate verify wait wake warn watch wrap write yield
     """
 VERBS = set(_WORDS.split())
+ELSEWHERE = ["pyodide"]  # adapters that cannot be imported on this runtime
 
 
 class Documented(NamedTuple):
@@ -56,7 +57,8 @@ def public_modules() -> Iterator[ModuleType]:
         yield from (getattr(package, name) for name in package._MODULES)
     yield natsproto.encode
     for found in pkgutil.iter_modules(natsproto.adapters.__path__, "natsproto.adapters."):
-        if not found.name.rpartition(".")[2].startswith("_"):
+        name = found.name.rpartition(".")[2]
+        if not name.startswith("_") and name not in ELSEWHERE:
             yield importlib.import_module(found.name)
 
 

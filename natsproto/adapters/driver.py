@@ -15,7 +15,7 @@ import time
 
 from natsproto.client import Client
 from natsproto.connection import Connection
-from natsproto.connection.effects import Dial, StartTls
+from natsproto.connection.effects import Dial, Sign, StartTls
 from natsproto.errors import InvalidState
 from natsproto.port import run_sync
 
@@ -205,6 +205,10 @@ class Driver:
         """Begin to upgrade the transport to TLS; then call `on_tls` or `on_closed`, once."""
         raise NotImplementedError
 
+    def sign(self, effect: Sign) -> None:
+        """Begin to sign a nonce; then call `on_signed`, once. Needed only with `host_signing`."""
+        raise NotImplementedError
+
     def hang_up(self) -> None:
         """Drop the transport, or the attempt to open one, and report nothing more about it."""
         raise NotImplementedError
@@ -243,6 +247,8 @@ class Driver:
                 self.dial(effect)
             elif isinstance(effect, StartTls):
                 self.start_tls(effect)
+            elif isinstance(effect, Sign):
+                self.sign(effect)
             else:
                 self.hang_up()
         self.send()
@@ -268,6 +274,13 @@ class Driver:
     def on_tls(self) -> None:
         """Report that the TLS handshake is done and the certificate is valid."""
         self.connection.tls_started(self.now())
+        self.pump()
+
+    def on_signed(
+        self, signature: bytes = b"", key: bytes = b"", error: BaseException | None = None
+    ) -> None:
+        """Report a signature, and the public key of the seed that made it; or the error."""
+        self.connection.nonce_signed(self.now(), signature, key, error)
         self.pump()
 
     def on_data(self, data: bytes) -> None:

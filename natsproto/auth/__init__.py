@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from natsproto.errors import AuthorizationFailed, InvalidValue
 from natsproto.lazy import lazy_names
-from natsproto.wire import base64url
 from natsproto.wire import text as _text
 
 from . import nkeys
+from .challenge import Challenge, callback_failed
 from .creds import format_creds as format_creds
 from .creds import parse_creds as parse_creds
 from .secret import Secret, as_secret
@@ -88,7 +88,6 @@ else:
         globals(),
     )
 
-_SIGNATURE = 64
 _APART = [  # AUTH-3: arguments that exclude each other, and the reason
     ("token", "user", "the server uses only one of them"),
     ("token", "password", "the server uses only one of them"),
@@ -119,12 +118,14 @@ def choose_auth(
     creds: SecretLike = "",
     nkey: str = "",
     sign: Signer | None = None,
+    host_signing: bool = False,
 ) -> Auth:
     """Return an Auth; raise InvalidValue for arguments that exclude each other.
 
     Except for `nkey`, each text may be a callable without arguments, which is called at each
     connection attempt. `creds` is the text of the file, not its path. `sign` takes the nonce and
-    returns the 64 bytes of the signature.
+    returns the 64 bytes of the signature. With `host_signing` the adapter signs, and needs no
+    library for it.
     """
     texts = [
         ("user", user),
@@ -141,7 +142,7 @@ def choose_auth(
         _check_user("public nkey", nkeys.decode_public_key(nkey)[0])
     if sign is not None and not callable(sign):
         raise InvalidValue("sign is %s, not a callable" % type(sign).__name__, "AUTH-3")
-    _check_fixed(secrets)
+    _check_fixed(secrets, host_signing)
     return Auth(secrets, nkey, sign)
 
 
@@ -161,16 +162,28 @@ class Auth:
         Raises AuthorizationFailed if a callback fails or returns an unusable value, or if there is
         an nkey and no nonce; MissingExtra if the library that signs is missing.
         """
+        fields, challenge = self.challenge(nonce, url)
+        return fields if challenge is None else challenge.answer()
+
+    def challenge(self, nonce: str, url: UrlCredentials) -> tuple[dict[str, str], Challenge | None]:
+        """Return the same fields without a signature, and what to sign; None: nothing.
+
+        Raises the same errors, except those of signing.
+        """
         fields = _url_fields(url)
+        plain = not fields  # AUTH-8
+        if plain:
+            fields = self._plain_fields()
         try:
-            proof = self._jwt_fields(nonce)
-            if not fields:  # AUTH-8
-                fields = self._plain_fields()
-                proof = proof or self._nkey_fields(nonce)
+            if "creds" in self._secrets or "jwt" in self._secrets:
+                fields["jwt"], seed = self._jwt_and_seed()  # AUTH-6
+                # AUTH-7: a bearer JWT needs no signature; only the server knows if this is one.
+                return fields, self._challenge(fields, nonce, seed, False)
+            if plain and (self._nkey or "nkey_seed" in self._secrets):
+                return fields, self._nkey_challenge(fields, nonce)
         except InvalidValue as error:  # from a callback; choose_auth has checked the rest
             raise AuthorizationFailed("credentials cannot be used: %s" % error) from None
-        fields.update(proof)
-        return fields
+        return fields, None
 
     def __repr__(self) -> str:
         names = sorted(self._secrets) + ["nkey"] * bool(self._nkey)
@@ -184,65 +197,42 @@ class Auth:
     def _plain_fields(self) -> dict[str, str]:
         return {field: self._reveal(name) for name, field in _FIELDS if name in self._secrets}
 
-    def _jwt_fields(self, nonce: str) -> dict[str, str]:
+    def _jwt_and_seed(self) -> tuple[str, str]:
         if "creds" in self._secrets:
-            jwt, seed = parse_creds(self._reveal("creds"))
-        elif "jwt" in self._secrets:
-            jwt = self._reveal("jwt").strip()
-            seed = "" if self._sign else self._reveal("nkey_seed")
-        else:
-            return {}
-        # AUTH-7: a bearer JWT needs no signature; only the server knows whether this is one.
-        # AUTH-6
-        return {"jwt": jwt, "sig": self._signature(nonce, seed)} if nonce else {"jwt": jwt}
+            return parse_creds(self._reveal("creds"))
+        return self._reveal("jwt").strip(), "" if self._sign else self._reveal("nkey_seed")
 
-    def _nkey_fields(self, nonce: str) -> dict[str, str]:
-        if not self._nkey and "nkey_seed" not in self._secrets:
-            return {}
+    def _nkey_challenge(self, fields: dict[str, str], nonce: str) -> Challenge | None:
         if not nonce:
             raise AuthorizationFailed("server does not support nkeys: it sent no nonce")
-        seed = "" if self._nkey else self._reveal("nkey_seed")
-        return {
-            "nkey": self._nkey or nkeys.public_key(_check_seed(seed)),
-            "sig": self._signature(nonce, seed),
-        }
+        if not self._nkey:
+            return self._challenge(fields, nonce, self._reveal("nkey_seed"), True)
+        fields["nkey"] = self._nkey
+        return self._challenge(fields, nonce, "", False)
 
-    def _signature(self, nonce: str, seed: str) -> str:
+    def _challenge(
+        self, fields: dict[str, str], nonce: str, seed: str, names_key: bool
+    ) -> Challenge | None:
+        if not nonce:
+            return None
         try:
             data = _text.encode(nonce)
         except UnicodeError:
             raise AuthorizationFailed("nonce of the server is not text") from None
         if self._sign is None:
-            signature = nkeys.sign(_check_seed(seed), data)
-        else:
-            signature = _call_sign(self._sign, data)
-        return base64url.encode(signature)  # AUTH-5
+            _check_seed(seed)
+        return Challenge(fields, data, seed, self._sign, names_key)
 
     def _reveal(self, name: str) -> str:
         try:
             value = self._secrets[name].reveal()
         except Exception as error:
-            raise _callback_failed(name, error) from error
+            raise callback_failed(name, error) from error
         if not isinstance(value, str):
             raise AuthorizationFailed(
                 "credentials callback %s returned %s, not str" % (name, type(value).__name__)
             )
         return value
-
-
-def _call_sign(sign: Signer, nonce: bytes) -> bytes:
-    try:
-        signature = sign(nonce)
-    except Exception as error:
-        raise _callback_failed("sign", error) from error
-    if not isinstance(signature, bytes) or len(signature) != _SIGNATURE:
-        raise AuthorizationFailed("credentials callback sign did not return %d bytes" % _SIGNATURE)
-    return signature
-
-
-def _callback_failed(name: str, error: Exception) -> AuthorizationFailed:
-    # D-AUTH-10: without the text of the error, which may quote a secret.
-    return AuthorizationFailed("credentials callback %s failed: %s" % (name, type(error).__name__))
 
 
 def _url_fields(url: UrlCredentials) -> dict[str, str]:
@@ -266,19 +256,20 @@ def _check_combination(given: list[str]) -> None:
             raise InvalidValue("%s requires %s" % (name, " or ".join(others)), "AUTH-3")
 
 
-def _check_fixed(secrets: dict[str, Secret]) -> None:
+def _check_fixed(secrets: dict[str, Secret], host_signing: bool) -> None:
     """Validate credentials that are known already, before a server is reached (D-AUTH-11)."""
     creds = secrets.get("creds")
-    if creds is not None and creds.fixed:
-        nkeys.public_key(_check_seed(parse_creds(creds.reveal())[1]))
     seed = secrets.get("nkey_seed")
+    if creds is not None and creds.fixed:
+        seed = Secret(parse_creds(creds.reveal())[1])
     if seed is not None and seed.fixed:
-        nkeys.public_key(_check_seed(seed.reveal()))
+        _check_seed(seed.reveal())
+        if not host_signing:
+            nkeys.public_key(seed.reveal())  # raises MissingExtra
 
 
-def _check_seed(seed: str) -> str:
+def _check_seed(seed: str) -> None:
     _check_user("nkey seed", nkeys.decode_seed(seed)[0])
-    return seed
 
 
 def _check_user(what: str, prefix: str) -> None:

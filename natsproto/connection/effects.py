@@ -5,6 +5,7 @@ From the connection to its adapter:
     Dial         open a transport to this host and port; then transport_opened, or transport_closed
     StartTls     upgrade it, checking the certificate against hostname; then tls_started, or
                  transport_closed
+    Sign         sign the nonce of the server; then nonce_signed. Only with host_signing
     Hangup       drop the transport, or the attempt at one, at once: nothing is reported about it
                  any more
 
@@ -26,22 +27,32 @@ TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
+    from natsproto.auth.challenge import Challenge
+
     from .receiver import Receiver
     from .waitable import Waitable
 
-    Effect: TypeAlias = "Dial | StartTls | Hangup"
+    Effect: TypeAlias = "Dial | StartTls | Sign | Hangup"
     MachineEffect: TypeAlias = "Publish | Wake | Poke | Drop | Resubscribe | Unsubscribe"
 
 
 class Dial(Record):
-    """Open a transport; with `shuffle`, try the addresses of the name in random order."""
+    """Open a transport; with `shuffle`, try the addresses of the name in random order.
 
-    __slots__ = ("host", "port", "shuffle")
+    With host_websocket, `url` is the URL of the WebSocket to open; otherwise it is "".
+    """
 
-    def __init__(self, host: str, port: int, shuffle: bool) -> None:
+    __slots__ = ("host", "port", "shuffle", "url")
+
+    def __init__(self, host: str, port: int, shuffle: bool, url: str = "") -> None:
         self.host: str = host
         self.port: int = port
         self.shuffle: bool = shuffle
+        self.url: str = url
+
+    def _fields(self) -> list[tuple[str, object]]:
+        fields = super()._fields()
+        return fields if self.url else fields[:-1]
 
 
 class StartTls(Record):
@@ -51,6 +62,15 @@ class StartTls(Record):
 
     def __init__(self, hostname: str) -> None:
         self.hostname: str = hostname
+
+
+class Sign(Record):
+    """Sign the nonce of a challenge, with its function or its seed."""
+
+    __slots__ = ("challenge",)
+
+    def __init__(self, challenge: Challenge) -> None:
+        self.challenge: Challenge = challenge
 
 
 class Hangup(Record):

@@ -1,7 +1,8 @@
 """Lifecycle: from one transport to the next, until the connection is closed for good.
 
-    connect -> Dial -> transport_opened -> INFO -> [StartTls -> tls_started] -> CONNECT PING -> PONG
-    -> CONNECTED until the transport is lost -> the next server, at once or after a pause -> ...
+    connect -> Dial -> transport_opened -> INFO -> [StartTls -> tls_started]
+    -> [Sign -> nonce_signed] -> CONNECT PING -> PONG -> CONNECTED until the transport is lost
+    -> the next server, at once or after a pause -> ...
 
 states.py has the states and the table that every change of state follows. Of the parts, `Transport`
 knows the handshake, `Attempts` which server to dial and when, and `Traffic` what survives a lost
@@ -26,7 +27,7 @@ from natsproto.wire.frames import Err, Info, Msg, Ping, Pong
 from natsproto.wire.text import cut_middle
 
 from . import states
-from .effects import Dial, Hangup, StartTls
+from .effects import Dial, Hangup, Sign, StartTls
 from .pings import PING, PONG
 from .servers import Attempts, Pool
 from .states import (
@@ -37,6 +38,7 @@ from .states import (
     NEW,
     OPENING,
     SECURING,
+    SIGNING,
     TRANSITIONS,
     WAITING,
 )
@@ -56,7 +58,13 @@ if TYPE_CHECKING:
     from .servers import Rng
     from .traffic import Traffic
 
-_AWAITED = {DIALING: "a connection", OPENING: "INFO", SECURING: "TLS", GREETING: "PONG"}
+_OVERDUE = {
+    DIALING: "%s did not provide a connection within %g s",
+    OPENING: "%s did not provide INFO within %g s",
+    SECURING: "%s did not provide TLS within %g s",
+    SIGNING: "nonce of %s was not signed within %g s",
+    GREETING: "%s did not provide PONG within %g s",
+}
 
 
 class Lifecycle:
@@ -118,6 +126,15 @@ class Lifecycle:
         transport = self.transport
         if self.accepts(states.SECURED) and transport is not None:
             self._advance(transport, now, transport.secured)
+            self.after(now)
+
+    def nonce_signed(
+        self, now: float, signature: bytes, key: bytes, error: BaseException | None
+    ) -> None:  # D-AUTH-14
+        """Continue the handshake."""
+        transport = self.transport
+        if self.accepts(states.SIGNED) and transport is not None:
+            self._advance(transport, now, transport.signed, signature, key, error)
             self.after(now)
 
     def transport_closed(self, now: float, error: BaseException | None) -> None:
@@ -197,10 +214,9 @@ class Lifecycle:
         if self.state == WAITING:
             self.dial_chosen(now)
         elif self.state != CONNECTED:
-            text = "%s did not provide %s within %g s"
             url = cut_middle(self.attempts.server.name)
-            awaited = _AWAITED[self.state]
-            self.hang_up(TimeoutExpired(text % (url, awaited, options.connect_timeout)), now)
+            text = _OVERDUE[self.state] % (url, options.connect_timeout)
+            self.hang_up(TimeoutExpired(text), now)
         elif pings.unanswered >= options.max_pings_out:  # PING-3
             self.hang_up(ConnectionLost("no answer to %d PINGs" % options.max_pings_out), now)
         else:
@@ -225,7 +241,10 @@ class Lifecycle:
 
     def _dial(self, now: float) -> None:
         server = self.attempts.server
-        if server.url.is_websocket:
+        url = ""
+        if self._options.host_websocket:
+            url = str(server.url)  # D-WS-12
+        elif server.url.is_websocket:
             from natsproto.websocket import check_library
 
             try:
@@ -235,7 +254,8 @@ class Lifecycle:
                 return
         self._set_alarm(now + self._options.connect_timeout)  # CONN-6
         self.transport = Transport(server, self._options)
-        self._bus.effects.append(Dial(server.url.host, server.url.port, self._options.shuffle))
+        dial = Dial(server.url.host, server.url.port, self._options.shuffle, url)
+        self._bus.effects.append(dial)
         self.enter(states.DIAL)
 
     def _advance(
@@ -251,6 +271,9 @@ class Lifecycle:
             self.enter(outcome)
         if outcome == states.START_TLS:
             self._bus.effects.append(StartTls(transport.server.tls_name))
+        elif outcome == states.SIGN:
+            assert transport.challenge is not None
+            self._bus.effects.append(Sign(transport.challenge))
         elif outcome == states.GREET:
             assert transport.info is not None
             self._learn(transport.info)
@@ -290,6 +313,9 @@ class Lifecycle:
         assert transport is not None
         if self.state in (OPENING, SECURING):
             self._advance(transport, now, transport.greet, frame)
+        elif self.state == SIGNING and not isinstance(frame, Err):
+            name = type(frame).__name__.upper()  # D-AUTH-14
+            self.hang_up(ProtocolError("%s before CONNECT" % name, 0, b""), now)
         elif isinstance(frame, Ping):
             self._traffic.outbound.add(PONG)  # PING-1
             transport.owed += len(PONG)
@@ -322,7 +348,7 @@ class Lifecycle:
             self.hang_up(error, now)
             return
         self._bus.emit(ServerError(error))  # EVENT-4
-        if self.state == GREETING:
+        if self.state != CONNECTED:
             transport.server_error = error  # D-ERR-4: the reason if the transport is closed now
         if isinstance(error, PermissionDenied):
             self._traffic.deny(error, text)

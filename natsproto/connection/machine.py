@@ -188,6 +188,19 @@ class Connection:
         """Report that the TLS handshake of the last StartTls is complete."""
         self.lifecycle.tls_started(now)
 
+    def nonce_signed(
+        self,
+        now: float,
+        signature: bytes = b"",
+        key: bytes = b"",
+        error: BaseException | None = None,
+    ) -> None:
+        """Report the signature of the last Sign, or why there is none.
+
+        If the seed has signed, `key` is its public key, as 32 bytes.
+        """
+        self.lifecycle.nonce_signed(now, signature, key, error)
+
     def receive_data(self, data: bytes, now: float) -> None:  # D-CONN-20
         """Report bytes. This never raises for what the server sent: it hangs up and says why."""
         lifecycle = self.lifecycle

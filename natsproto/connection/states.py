@@ -6,6 +6,7 @@
     DIALING     the adapter to open a transport          the attempt's            hang up
     OPENING     INFO (after the upgrade on a WebSocket)  the attempt's            hang up
     SECURING    the adapter to finish the TLS handshake  the attempt's            hang up
+    SIGNING     the adapter to sign the server's nonce   the attempt's            hang up
     GREETING    PONG, the response to CONNECT and PING   the attempt's            hang up
     CONNECTED   frames                                   the next PING            PING, or hang up
     CLOSED      nothing                                  none                     -
@@ -23,6 +24,7 @@ that is missing raises InvalidState. There are two kinds of rows:
   the Hangup (D-CONN-25, lifecycle.py).
 - An *outcome* is what the connection concludes from its inputs, often within the same input: the
   transport opens (OPENING), and if TLS comes first, START_TLS leads on to SECURING at once.
+  SIGNING exists only where the adapter signs (host_signing); elsewhere the connection does it.
 """
 
 from __future__ import annotations
@@ -33,32 +35,35 @@ NEW = "NEW"
 DIALING = "DIALING"
 OPENING = "OPENING"
 SECURING = "SECURING"
+SIGNING = "SIGNING"
 GREETING = "GREETING"
 CONNECTED = "CONNECTED"
 WAITING = "WAITING"
 CLOSED = "CLOSED"
 
-STATES = (NEW, DIALING, OPENING, SECURING, GREETING, CONNECTED, WAITING, CLOSED)
+STATES = (NEW, DIALING, OPENING, SECURING, SIGNING, GREETING, CONNECTED, WAITING, CLOSED)
 
 # Inputs: the names of the methods of Connection.
 CONNECT = "connect"
 OPENED = "transport_opened"
 SECURED = "tls_started"
+SIGNED = "nonce_signed"
 DATA = "receive_data"
 LOST = "transport_closed"
 TIMER = "handle_timer"
 
-INPUTS = (CONNECT, OPENED, SECURED, DATA, LOST, TIMER)
+INPUTS = (CONNECT, OPENED, SECURED, SIGNED, DATA, LOST, TIMER)
 
 # Outcomes.
 DIAL = "dial"  # there is a server to try, and its time has come
 START_TLS = "start_tls"  # TLS comes next: before INFO, or because of INFO
+SIGN = "sign"  # INFO has a nonce that the adapter has to sign
 GREET = "greet"  # INFO is here, and TLS is done or not needed: CONNECT and PING are queued
 ACCEPTED = "accepted"  # the server has answered PONG, and no -ERR in the same read
 HANG_UP = "hang_up"  # the attempt or the connection is abandoned: an error, a deadline, a command
 CLOSE = "close"  # for good: by the user, or because there is nothing left to try
 
-OUTCOMES = (DIAL, START_TLS, GREET, ACCEPTED, HANG_UP, CLOSE)
+OUTCOMES = (DIAL, START_TLS, SIGN, GREET, ACCEPTED, HANG_UP, CLOSE)
 
 TRANSITIONS = {
     (NEW, CONNECT): WAITING,
@@ -76,6 +81,7 @@ TRANSITIONS = {
     (OPENING, LOST): WAITING,
     (OPENING, TIMER): OPENING,
     (OPENING, START_TLS): SECURING,
+    (OPENING, SIGN): SIGNING,
     (OPENING, GREET): GREETING,
     (OPENING, HANG_UP): WAITING,
     (OPENING, CLOSE): CLOSED,
@@ -84,6 +90,12 @@ TRANSITIONS = {
     (SECURING, TIMER): SECURING,
     (SECURING, HANG_UP): WAITING,
     (SECURING, CLOSE): CLOSED,
+    (SIGNING, SIGNED): OPENING,
+    (SIGNING, DATA): SIGNING,
+    (SIGNING, LOST): WAITING,
+    (SIGNING, TIMER): SIGNING,
+    (SIGNING, HANG_UP): WAITING,
+    (SIGNING, CLOSE): CLOSED,
     (GREETING, DATA): GREETING,
     (GREETING, LOST): WAITING,
     (GREETING, TIMER): GREETING,
@@ -97,6 +109,7 @@ TRANSITIONS = {
     (CONNECTED, CLOSE): CLOSED,
     (CLOSED, OPENED): CLOSED,
     (CLOSED, SECURED): CLOSED,
+    (CLOSED, SIGNED): CLOSED,
     (CLOSED, DATA): CLOSED,
     (CLOSED, LOST): CLOSED,
     (CLOSED, TIMER): CLOSED,

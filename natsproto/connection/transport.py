@@ -1,9 +1,10 @@
 """Transport: everything that belongs to one dial, from Dial to the loss. Dropped, never reset.
 
-    Dial -> [TLS first] -> [WebSocket upgrade] -> INFO -> [TLS] -> CONNECT PING -> PONG -> frames
+    Dial -> [TLS first] -> [WebSocket upgrade] -> INFO -> [TLS] -> [signature] -> CONNECT PING
+    -> PONG -> frames
 
 Each step of the handshake returns its outcome, which the lifecycle acts on, and a frame to send:
-START_TLS, GREET with CONNECT, or "" if INFO has to come first. An error ends the attempt.
+START_TLS, SIGN, GREET with CONNECT, or "" if INFO has to come first. An error ends the attempt.
 
 TLS intent is sticky. If the options or the URL of a server require TLS, nothing in INFO can make us
 do without: until the TLS handshake is complete, not a byte of NATS goes out, and of what arrived
@@ -11,6 +12,10 @@ only INFO is read. The same holds for servers that the cluster announces, which 
 as soon as the options or any server of the user require it. INFO can only ask for more TLS than the
 user did, never for less, and the name that certificates are checked against is always the user's
 (CONN-10 to CONN-15).
+
+With host_websocket, the host of the adapter opens WebSockets: it does the upgrade, the framing and
+the TLS of wss. For this module, such a transport carries plain NATS, and that of a wss URL is
+secured when it opens.
 """
 
 from __future__ import annotations
@@ -22,10 +27,11 @@ from natsproto.wire.frames import Err, Info
 from natsproto.wire.parser import Parser
 from natsproto.wire.text import cut_middle
 
-from .states import GREET, START_TLS
+from .states import GREET, SIGN, START_TLS
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
+    from natsproto.auth.challenge import Challenge
     from natsproto.errors import NatsError
     from natsproto.options import Options
     from natsproto.websocket import WebSocket
@@ -47,6 +53,7 @@ class Transport:
         "_output",
         "_secured",
         "auth_error",
+        "challenge",
         "got_pong",
         "info",
         "is_websocket",
@@ -68,6 +75,8 @@ class Transport:
         self.websocket: WebSocket | None = None
         #: What this server said about itself so far.
         self.info: Info | None = None
+        #: What the adapter signs.
+        self.challenge: Challenge | None = None
         #: The PONG that completes the handshake is here.
         self.got_pong: bool = False
         #: How the server refused the credentials; "" if it did not.
@@ -80,7 +89,10 @@ class Transport:
     # The handshake
 
     def opened(self) -> tuple[str, bytes]:
-        """Begin, with TLS if that comes before INFO (CONN-14)."""
+        """Begin, with TLS if the adapter starts it before INFO (CONN-14)."""
+        if self._options.host_websocket:
+            self._secured = self.server.url.wants_tls  # D-WS-12: the host checks certificates
+            return "", b""
         if self.server.url.wants_tls if self.is_websocket else self._options.tls_first:
             return START_TLS, b""
         return self._upgrade()
@@ -128,7 +140,26 @@ class Transport:
         return START_TLS, b""
 
     def _greet(self, info: Info) -> tuple[str, bytes]:
-        """Answer INFO with CONNECT; raise NatsError if credentials cannot be read."""
+        """Answer INFO with CONNECT, or let the adapter sign; raise NatsError without credentials."""
+        options, url = self._options, self.server.url
+        if options.host_signing:
+            credentials, self.challenge = options.auth.challenge(info.nonce, url)  # D-AUTH-14
+            if self.challenge is not None:
+                return SIGN, b""
+        else:
+            credentials = options.auth.connect_fields(info.nonce, url)  # CONN-16
+        return GREET, self._connect_frame(info, credentials)
+
+    def signed(
+        self, signature: bytes, key: bytes, error: BaseException | None
+    ) -> tuple[str, bytes]:
+        """Answer INFO with this signature; raise NatsError if signing has failed."""
+        assert self.challenge is not None
+        assert self.info is not None
+        credentials = self.challenge.fields(signature, key, error)
+        return GREET, self._connect_frame(self.info, credentials)
+
+    def _connect_frame(self, info: Info, credentials: dict[str, str]) -> bytes:
         options = self._options
         fields: dict[str, object] = {  # CONN-4
             "verbose": options.verbose,
@@ -142,8 +173,8 @@ class Transport:
             "headers": info.headers,
             "no_responders": info.headers,
         }
-        fields.update(options.auth.connect_fields(info.nonce, self.server.url))  # CONN-16
-        return GREET, encode.connect(fields)
+        fields.update(credentials)
+        return encode.connect(fields)
 
     def learn(self, later: Info) -> Info:
         """Merge a later INFO; return the result.

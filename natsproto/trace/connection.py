@@ -90,6 +90,18 @@ class TracedConnection(Connection):
         self._step("input", "tls_started")
         super().tls_started(now)
 
+    def nonce_signed(
+        self,
+        now: float,
+        signature: bytes = b"",
+        key: bytes = b"",
+        error: BaseException | None = None,
+    ) -> None:
+        """Report a signature; an input, without its value."""
+        reason = "" if error is None else ": %s" % type(error).__name__
+        self._step("input", "nonce_signed%s" % reason)
+        super().nonce_signed(now, signature, key, error)
+
     def receive_data(self, data: bytes, now: float) -> None:
         """Report bytes; the frames in them are steps."""
         transport = self.transport

@@ -18,7 +18,8 @@ from natsproto.adapters.driver import (
     run_worker,
     try_addresses,
 )
-from natsproto.connection.effects import Dial, StartTls
+from natsproto.auth.challenge import Challenge
+from natsproto.connection.effects import Dial, Sign, StartTls
 from natsproto.connection.waitable import Waitable
 from natsproto.errors import ConnectionClosed, InvalidState, InvalidValue
 from natsproto.options import Options
@@ -94,7 +95,7 @@ class Recorder(Driver):
     def dial(self, effect):
         self.log.append(effect)
 
-    start_tls = dial
+    start_tls = sign = dial
 
     def hang_up(self):
         self.log.append("hang up")
@@ -171,6 +172,19 @@ def test_effects_are_applied_before_data_is_sent():
     assert made.taken() == [b"CONNECT", b"PING"]
 
 
+@pytest.mark.rule("D-AUTH-14")
+def test_an_adapter_that_signs():
+    key = "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4"
+    made = start(host_signing=True, nkey=key, sign=print)
+    made.on_opened()
+    made.taken()
+    made.on_data(info(nonce="n"))
+    [sign] = made.taken()
+    assert sign.challenge.nonce == b"n"
+    made.on_signed(bytes(64))
+    assert made.taken() == [b"CONNECT", b"PING"]
+
+
 def test_an_error_is_reported_without_its_traceback():
     """Its frames would keep their variables alive."""
     with pytest.raises(OSError, match="refused") as caught:
@@ -217,12 +231,13 @@ def test_in_the_child_of_a_fork_the_connection_is_closed():
     assert isinstance(made.connection.opened.error, ConnectionClosed)
 
 
-def test_an_adapter_has_to_implement_six_methods():
+def test_an_adapter_has_to_implement_these_methods():
     bare = Driver(make_connection("nats://a", {}))
     calls = [
         bare.now,
         lambda: bare.dial(Dial("a", 1, False)),
         lambda: bare.start_tls(StartTls("a")),
+        lambda: bare.sign(Sign(Challenge({}, b"n"))),
         bare.hang_up,
         bare.send,
         lambda: bare.set_timer(1.0),

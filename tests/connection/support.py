@@ -86,6 +86,17 @@ class Wire:
     def secured(self, at: float | None = None) -> Wire:
         return self.tell("tls_started", at=at)
 
+    def tell_signed(
+        self,
+        signature: bytes = b"",
+        key: bytes = b"",
+        error: BaseException | None = None,
+        at: float | None = None,
+    ) -> Wire:
+        self.now = self.now if at is None else at
+        self.connection.nonce_signed(self.now, signature, key, error)
+        return self.look()
+
     def data(self, *data: bytes, at: float | None = None) -> Wire:
         """One read, unless there are several."""
         for chunk in data:

@@ -214,6 +214,18 @@ def test_a_missing_library_is_reported_at_once(options, monkeypatch):
         choose_auth(**options)
 
 
+@pytest.mark.rule("D-AUTH-11", "D-AUTH-14")
+@pytest.mark.parametrize("name", ["nkey_seed", "creds"])
+def test_where_the_host_signs_no_library_is_needed(name, monkeypatch):
+    for module in LIBRARIES:
+        monkeypatch.setitem(sys.modules, module, None)
+    text = SEED if name == "nkey_seed" else CREDS
+    _, challenge = choose_auth(host_signing=True, **{name: text}).challenge(NONCE, PLAIN)
+    assert (challenge.nonce, challenge.seed.reveal()) == (NONCE.encode(), SEED)
+    with pytest.raises(InvalidValue, match="57 characters"):
+        choose_auth(host_signing=True, **{name: text.replace(SEED, SEED[:-1])})
+
+
 def test_a_missing_library_in_a_callback_is_reported(monkeypatch):
     for module in LIBRARIES:
         monkeypatch.setitem(sys.modules, module, None)

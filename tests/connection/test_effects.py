@@ -9,6 +9,7 @@ from natsproto.connection.effects import (
     Poke,
     Publish,
     Resubscribe,
+    Sign,
     StartTls,
     Unsubscribe,
     Wake,
@@ -19,7 +20,12 @@ from natsproto.connection.effects import (
     ("effect", "text"),
     [
         (Dial("h", 4222, True), "Dial(host='h', port=4222, shuffle=True)"),
+        (
+            Dial("h", 80, True, "ws://h:80"),
+            "Dial(host='h', port=80, shuffle=True, url='ws://h:80')",
+        ),
         (StartTls("h"), "StartTls(hostname='h')"),
+        (Sign(None), "Sign(challenge=None)"),
         (Hangup(), "Hangup()"),
         (
             Publish(b"s", b"d", b"r", None),

@@ -23,11 +23,14 @@ from tests.connection.support import PING, PONG, Wire, err, info
 from tests.core import ROOT
 
 ARGUMENTS = {"receive_data": [PING]}
+KEY = "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4"
 
 
 def in_state(state, **options):
     """Return a wire that has reached this state in the shortest way."""
     options = {"servers": ["tls://a", "tls://b"], "max_reconnects": -1, **options}
+    if state == "SIGNING":
+        options.update(nkey=KEY, sign=print, host_signing=True)
     wire = Wire(**options)
     if state == NEW:
         return wire
@@ -37,8 +40,8 @@ def in_state(state, **options):
     elif state != DIALING:
         wire.opened()
         if state != "OPENING":
-            wire.data(info(tls_required=True))
-        if state in ("GREETING", CONNECTED, WAITING):
+            wire.data(info(tls_required=True, nonce="n"))
+        if state in ("SIGNING", "GREETING", CONNECTED, WAITING):
             wire.secured()
         if state in (CONNECTED, WAITING):
             wire.data(PONG)

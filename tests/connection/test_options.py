@@ -55,6 +55,8 @@ DEFAULTS = {
     "ws_compression": False,
     "choose_server": None,
     "ws_headers": [],
+    "host_websocket": False,
+    "host_signing": False,
 }
 
 
@@ -349,6 +351,31 @@ def test_credentials_that_contradict_each_other(given):
         Options(**given)
 
 
+@pytest.mark.rule("D-OPT-19")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"servers": "a"}, "server is not a WebSocket: nats://a:4222; use ws or wss"),
+        ({"servers": "tls://a"}, "server is not a WebSocket: tls://a:4222; use ws or wss"),
+        ({"tls_hostname": "b"}, "tls_hostname is up to the host of the adapter"),
+        ({"ws_headers": {"A": "b"}}, "ws_headers is up to the host of the adapter"),
+        ({"ws_compression": True}, "ws_compression is up to the host of the adapter"),
+        ({"tls": object()}, "tls is not a bool, and the host of the adapter has its own context: "),
+    ],
+)
+def test_the_websocket_of_a_host_cannot_do_everything(options, message):
+    with pytest.raises(InvalidValue) as caught:
+        Options(host_websocket=True, **{"servers": "wss://a", **options})
+    assert message in str(caught.value)
+    assert "(D-OPT-19)" in str(caught.value)
+
+
+@pytest.mark.rule("D-OPT-19")
+@pytest.mark.parametrize("tls", [None, True])
+def test_the_websocket_of_a_host(tls):
+    assert Options(host_websocket=True, servers="wss://a", tls=tls).host_websocket
+
+
 def test_an_unknown_option_is_a_type_error():
     with pytest.raises(TypeError, match="max_reconnect'"):
         Options(max_reconnect=1)
@@ -363,7 +390,8 @@ def test_the_typed_keywords_match_options():
     assert [names.pop(), names.pop()] == ["trace", "context"], "which adapters replace"
     types = {node.target.id: node.annotation for node in typed.body[1:]}
     init = inspect.signature(Options.__init__).parameters
-    assert names == list(init)[2:], "without self and servers"
+    own = ["host_websocket", "host_signing"]  # for adapters, not for users
+    assert names + own == list(init)[2:], "without self and servers"
     assert {name: ast.unparse(types[name]) for name in names} == {
         name: init[name].annotation for name in names
     }

@@ -8,7 +8,7 @@ import pytest
 
 from natsproto.connection import transport as module
 from natsproto.connection.servers import Server
-from natsproto.connection.states import GREET, START_TLS
+from natsproto.connection.states import GREET, SIGN, START_TLS
 from natsproto.connection.transport import Transport
 from natsproto.errors import (
     ConnectionLost,
@@ -90,6 +90,7 @@ def test_plaintext_bytes_are_discarded():
         ("tls://a", {"tls_first": True}, True),
         ("ws://a", {}, False),
         ("wss://a", {}, True),
+        ("wss://a", {"host_websocket": True}, False),
     ],
 )
 def test_tls_before_info(url, options, first):
@@ -97,6 +98,47 @@ def test_tls_before_info(url, options, first):
     if url == "ws://a":
         pytest.importorskip("wsproto")
     assert transport.opened() == (START_TLS if first else "", b"")
+
+
+@pytest.mark.rule("D-WS-12", "CONN-11")
+@pytest.mark.parametrize(
+    ("url", "fields", "outcome"),
+    [
+        ("ws://a", {}, GREET),
+        ("wss://a", {}, GREET),
+        ("wss://a", {"tls_required": True}, GREET),
+        ("ws://a", {"tls_required": True}, TlsFailed),
+    ],
+)
+def test_the_websocket_of_a_host(url, fields, outcome):
+    transport = make(url, host_websocket=True)
+    assert transport.opened() == ("", b"")
+    assert transport.websocket is None
+    if outcome == GREET:
+        assert transport.greet(Info(fields))[0] == GREET
+    else:
+        with pytest.raises(outcome):
+            transport.greet(Info(fields))
+
+
+@pytest.mark.rule("D-AUTH-14", "CONN-16")
+@pytest.mark.parametrize("host_signing", [False, True])
+def test_a_challenge_is_for_the_adapter_or_answered(host_signing):
+    key = "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4"
+    transport = make(nkey=key, sign=lambda nonce: bytes(64), host_signing=host_signing)
+    outcome, frame = transport.greet(Info({"nonce": "n"}))
+    if host_signing:
+        assert (outcome, frame) == (SIGN, b"")
+        with pytest.raises(NatsError, match="sign did not return 64 bytes"):
+            transport.signed(b"", b"", None)
+        outcome, frame = transport.signed(bytes(64), b"", None)
+    assert (outcome, json.loads(frame.partition(b" ")[2])["sig"]) == (GREET, "A" * 86)
+
+
+@pytest.mark.rule("D-AUTH-14")
+def test_nothing_to_sign_for_the_adapter():
+    outcome, frame = make(token="t", host_signing=True).greet(Info({"nonce": "n"}))
+    assert (outcome, json.loads(frame.partition(b" ")[2])["auth_token"]) == (GREET, "t")
 
 
 @pytest.mark.rule("CONN-13")

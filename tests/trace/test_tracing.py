@@ -81,6 +81,21 @@ def test_the_trace_of_a_handshake_and_a_loss():
     assert wire.lines()[0] == "input handle_timer"
 
 
+@pytest.mark.rule("D-TRACE-1", "D-AUTH-1")
+@pytest.mark.parametrize(
+    ("error", "text"), [(None, "nonce_signed"), (OSError("hush"), "nonce_signed: OSError")]
+)
+def test_the_trace_of_a_signature(error, text):
+    key = "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4"
+    wire = Traced(nkey=key, sign=print, host_signing=True).connect().greet(nonce="n")
+    assert wire.lines()[-2:] == [
+        "state OPENING -> SIGNING",
+        "effect Sign(challenge=Challenge(***))",
+    ]
+    wire.tell_signed(bytes(64), error=error)
+    assert wire.lines()[0] == "input " + text
+
+
 @pytest.mark.rule("D-TRACE-1")
 @pytest.mark.parametrize("broken", [b"MSG a 1 x\r\n", b"PING\r\nHUH\r\n"])
 def test_frames_before_a_violation_are_traced(broken):

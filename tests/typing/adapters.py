@@ -13,6 +13,7 @@ from typing_extensions import assert_type
 from natsproto import Msg, Stats, blocking, client, events, subscription
 from natsproto.adapters import asyncio as on_asyncio
 from natsproto.adapters import blocking as without_a_loop
+from natsproto.adapters import pyodide as on_pyodide
 from natsproto.adapters import threads as with_threads
 from natsproto.adapters import trio as on_trio
 from natsproto.errors import ConnectFailed, ConnectionLost, InvalidValue, TimeoutExpired
@@ -30,6 +31,7 @@ def built_in(
 async def asynchronous() -> None:
     assert_type(await on_asyncio.connect(), client.Client)
     assert_type(on_trio.connect(), AbstractAsyncContextManager[client.Client])
+    assert_type(await on_pyodide.connect("wss://a", creds="text"), client.Client)
     async with on_trio.connect(["nats://a", "nats://b"], name="n", max_reconnects=-1) as nc:
         assert_type(nc, client.Client)
     async with on_asyncio.connect("tls://a", tls=ssl.create_default_context()) as nc:

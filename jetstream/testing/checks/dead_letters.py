@@ -287,7 +287,7 @@ async def check_dead_letters_over_a_crash_of_the_leader(ctx: Context) -> None:
         client, lambda: js.create_consumer(stream.name, durable_name="d", max_deliver=1)
     )
     capture = await consumer.dead_letters(durable="dead")
-    first, second = await consumer.fetch(2, expires=WAIT)
+    first, second = await answered(client, lambda: consumer.fetch(2, expires=WAIT))
     await first.term()
     letter = await capture.next(ELECTION)
     assert letter.seq == 1
