@@ -140,7 +140,7 @@ class Transport:
         return START_TLS, b""
 
     def _greet(self, info: Info) -> tuple[str, bytes]:
-        """Answer INFO with CONNECT, or let the adapter sign; raise NatsError without credentials."""
+        """Answer INFO with CONNECT, or let the adapter sign; raise NatsError if that fails."""
         options, url = self._options, self.server.url
         if options.host_signing:
             credentials, self.challenge = options.auth.challenge(info.nonce, url)  # D-AUTH-14
