@@ -17,12 +17,8 @@ from natsproto.client import Client
 from natsproto.connection import Connection
 from natsproto.connection.effects import Dial, StartTls
 from natsproto.errors import InvalidState, InvalidValue
-from natsproto.hints import OPTIONS
 from natsproto.options import Options
-from natsproto.port import run_sync
 from natsproto.wire.text import shorten
-
-from .logs import EventLogger
 
 try:
     import warnings
@@ -42,6 +38,7 @@ if TYPE_CHECKING:
     from natsproto.trace.connection import Sink
 
     from ._files import FileReader, FileWriter
+    from .logs import EventLogger
 
     Worker: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
     #: An entry of the list that socket.getaddrinfo returns.
@@ -209,6 +206,8 @@ def _reject_unknown(options: dict[str, Any]) -> None:
 def _hint(name: str, known: dict[str, Any]) -> str:
     from difflib import get_close_matches
 
+    from natsproto.hints import OPTIONS
+
     if name in OPTIONS:  # D-HINT-1
         return "; %s" % OPTIONS[name]
     close = get_close_matches(name, known, 1)
@@ -242,6 +241,8 @@ async def open_client(connection: Connection, port: Port) -> Client:
 
 def run_worker(worker: Worker) -> None:
     """Run one worker of `run_all` to its end, on a runtime without async."""
+    from natsproto.port import run_sync
+
     run_sync(worker())
 
 
@@ -278,7 +279,7 @@ class Driver:
         self.read_size: int = READ_SIZE
         self._turn_began = 0.0
         self._later: list[Callable[[], object]] = []
-        self._log = EventLogger(connection.options.name)
+        self._log: EventLogger | None = None  # until there is an event
         _track(self)
 
     # What an adapter implements
@@ -445,6 +446,10 @@ class Driver:
 
     def log_events(self, reports: Reports) -> None:
         """Write new events to the log; natsproto.adapters.logs says how."""
+        if self._log is None:
+            from .logs import EventLogger
+
+            self._log = EventLogger(self.connection.options.name)
         self._log.write(reports.source, reports.take(), self._time())
 
     def turn_is_over(self) -> bool:
