@@ -131,10 +131,6 @@ class _Stripper(ast.NodeTransformer):
         target = ast.unparse(node.targets[0])
         if target == "__all__" or (target == "__slots__" and self._class not in self._readers):
             return None
-        if target == "__slots__" and isinstance(node.value, ast.Tuple):
-            # Names in a tuple of constants are separate objects, 36 bytes each; in a list they are
-            # the names that the code has anyway.
-            node.value = ast.List(elts=node.value.elts, ctx=ast.Load())
         return self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:

@@ -47,16 +47,14 @@ from natsproto.events import (
     ServerChoiceFailed,
     ServerError,
 )
-from natsproto.websocket import check_library
 from natsproto.wire import text as _text
 from natsproto.wire.frames import Err, Info, Msg, Ping, Pong
 
-from . import server_errors, states
+from . import states
 from .bus import Bus
 from .drain import Ending
 from .effects import Dial, Hangup, StartTls
 from .encoded import size_of, subject_of
-from .lame_duck import LameDuck
 from .outbound import HIGH_WATER, Outbound
 from .pings import PING, PONG, Fence, Pings
 from .receiver import Mailbox, Receiver
@@ -88,6 +86,7 @@ if TYPE_CHECKING:
 
     from .calls import GatherCall, PublishCall, RequestCall, SubscribeCall, UnsubscribeCall
     from .effects import Effect
+    from .lame_duck import LameDuck
     from .outbound import Stats
     from .servers import Rng
 
@@ -502,6 +501,8 @@ class Connection:
         self._report_choice()
         transport = Transport(server)
         if transport.is_websocket:
+            from natsproto.websocket import check_library
+
             try:
                 check_library()  # D-WS-9: before dialing, and before TLS could fail for wss
             except LocalError as error:
@@ -611,6 +612,8 @@ class Connection:
                 self.bus.ready.append(request)
 
     def _handle_error(self, text: str, transport: Transport, now: float) -> None:
+        from . import server_errors
+
         text = server_errors.short(text)
         error = server_errors.as_error(text)
         kind = server_errors.classify(text)
@@ -641,6 +644,8 @@ class Connection:
             self.bus.emit(Discovered([str(url) for url in new]))  # EVENT-3
         if info.ldm:
             if self.lame_duck is None:
+                from .lame_duck import LameDuck
+
                 self.lame_duck = LameDuck(self.bus, self._rng)
             self.lame_duck.notice(transport.server.name, now, self._can_leave())
 

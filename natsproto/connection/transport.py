@@ -14,19 +14,18 @@ from __future__ import annotations
 
 from natsproto.errors import ConnectionLost, ProtocolError, ServerFailed, TlsFailed
 from natsproto.version import VERSION
-from natsproto.websocket import WebSocket
 from natsproto.wire import encode
 from natsproto.wire.frames import Err, Info
 from natsproto.wire.parser import Parser
 from natsproto.wire.text import cut_middle
 
-from .server_errors import short
 from .states import GREET, START_TLS
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from natsproto.errors import NatsError
     from natsproto.options import Options
+    from natsproto.websocket import WebSocket
     from natsproto.wire.frames import Frame
 
     from .servers import Server
@@ -82,6 +81,8 @@ class Transport:
     def open(self, options: Options) -> None:
         """Begin the WebSocket upgrade, if this is one; raise LocalError if that is impossible."""
         if self.is_websocket:
+            from natsproto.websocket import WebSocket
+
             url = self.server.url
             self.websocket = WebSocket(
                 url.host, url.port, url.path, options.ws_headers, options.ws_compression
@@ -98,6 +99,8 @@ class Transport:
         if self.info is not None:
             raise TlsFailed("%s sent data before TLS" % cut_middle(self.server.name))  # CONN-13
         if isinstance(frame, Err):
+            from .server_errors import short
+
             # D-ERR-8: whatever the text, credentials that were not sent were not refused.
             raise ServerFailed(short(frame.text))
         if not isinstance(frame, Info):
@@ -131,7 +134,14 @@ class Transport:
             "headers": info.headers,
             "no_responders": info.headers,
         }
-        fields.update(options.auth.connect_fields(info.nonce, self.server.url))  # CONN-16
+        url = self.server.url
+        auth = options.auth
+        if auth is None and (url.user or url.token):
+            from natsproto.auth import choose_auth
+
+            auth = choose_auth()
+        if auth is not None:
+            fields.update(auth.connect_fields(info.nonce, url))  # CONN-16
         return encode.connect(fields)
 
     def learn(self, later: Info) -> Info:
