@@ -88,25 +88,25 @@ if TYPE_CHECKING:
     from .pull.messages import PullEvents as PullEvents
     from .push.api import PushEvents as PushEvents
     from .push.api import PushMessages as PushMessages
+    from .schema.account_info import AccountInfo as AccountInfo
+    from .schema.account_info import AccountLimits as AccountLimits
+    from .schema.account_info import ApiStats as ApiStats
+    from .schema.account_info import Tier as Tier
     from .schema.cluster_info import ClusterInfo as ClusterInfo
     from .schema.cluster_info import DesiredCluster as DesiredCluster
     from .schema.cluster_info import MoveOrigin as MoveOrigin
     from .schema.cluster_info import MoveStatus as MoveStatus
     from .schema.cluster_info import PeerInfo as PeerInfo
-    from .schema.info import AccountInfo as AccountInfo
-    from .schema.info import AccountLimits as AccountLimits
-    from .schema.info import ApiStats as ApiStats
-    from .schema.info import ConsumerInfo as ConsumerInfo
-    from .schema.info import ConsumerPause as ConsumerPause
-    from .schema.info import LostData as LostData
-    from .schema.info import PriorityGroupState as PriorityGroupState
-    from .schema.info import PubAck as PubAck
-    from .schema.info import SequenceInfo as SequenceInfo
-    from .schema.info import StreamAlternate as StreamAlternate
-    from .schema.info import StreamInfo as StreamInfo
-    from .schema.info import StreamSourceInfo as StreamSourceInfo
-    from .schema.info import StreamState as StreamState
-    from .schema.info import Tier as Tier
+    from .schema.consumer_info import ConsumerInfo as ConsumerInfo
+    from .schema.consumer_info import ConsumerPause as ConsumerPause
+    from .schema.consumer_info import PriorityGroupState as PriorityGroupState
+    from .schema.consumer_info import SequenceInfo as SequenceInfo
+    from .schema.pub_ack import PubAck as PubAck
+    from .schema.stream_info import LostData as LostData
+    from .schema.stream_info import StreamAlternate as StreamAlternate
+    from .schema.stream_info import StreamInfo as StreamInfo
+    from .schema.stream_info import StreamSourceInfo as StreamSourceInfo
+    from .schema.stream_info import StreamState as StreamState
     from .schema.timestamp import Timestamp as Timestamp
     from .services.callout import add_auth_callout as add_auth_callout
     from .services.discovery import ServiceResponses as ServiceResponses
@@ -131,12 +131,12 @@ if TYPE_CHECKING:
     from .subscribe.pull import PullSubscription as PullSubscription
 
 _HOMES = {
-    "AccountInfo": "schema.info",
-    "AccountLimits": "schema.info",
+    "AccountInfo": "schema.account_info",
+    "AccountLimits": "schema.account_info",
     "Advisories": "advisories.api",
     "Advisory": "advisories.event",
     "ApiError": "errors",
-    "ApiStats": "schema.info",
+    "ApiStats": "schema.account_info",
     "AtomicBatch": "publish.atomic",
     "Batch": "pull.messages",
     "BoundConsumer": "streams.consumer",
@@ -144,9 +144,9 @@ _HOMES = {
     "Consumer": "streams.consumer",
     "ConsumerConfig": "config",
     "ConsumerGroups": "pull.groups.api",
-    "ConsumerInfo": "schema.info",
+    "ConsumerInfo": "schema.consumer_info",
     "ConsumerLimits": "config",
-    "ConsumerPause": "schema.info",
+    "ConsumerPause": "schema.consumer_info",
     "ConsumerSnapshot": "machine.snapshot",
     "Counter": "api.counters",
     "DeadLetter": "dead_letters.letter",
@@ -177,7 +177,7 @@ _HOMES = {
     "KeyWatcher": "kv.watch",
     "Listing": "api.listing",
     "Loss": "events",
-    "LostData": "schema.info",
+    "LostData": "schema.stream_info",
     "MemberMapping": "pull.groups.config",
     "Messages": "pull.messages",
     "Metadata": "api.metadata",
@@ -197,8 +197,8 @@ _HOMES = {
     "PartitioningFilter": "pull.groups.config",
     "PeerInfo": "schema.cluster_info",
     "Placement": "config",
-    "PriorityGroupState": "schema.info",
-    "PubAck": "schema.info",
+    "PriorityGroupState": "schema.consumer_info",
+    "PubAck": "schema.pub_ack",
     "Publication": "publish.window_machine",
     "PublishWindow": "publish.window",
     "PullEvents": "pull.messages",
@@ -208,7 +208,7 @@ _HOMES = {
     "Republish": "config",
     "Republished": "api.republished",
     "Scheduled": "api.republished",
-    "SequenceInfo": "schema.info",
+    "SequenceInfo": "schema.consumer_info",
     "Service": "services.service",
     "ServiceError": "errors",
     "ServiceEvents": "services.service",
@@ -224,15 +224,15 @@ _HOMES = {
     "StoredMsg": "api.stored",
     "StoredMsgs": "api.stored_batch",
     "Stream": "streams.stream",
-    "StreamAlternate": "schema.info",
+    "StreamAlternate": "schema.stream_info",
     "StreamConfig": "config",
-    "StreamInfo": "schema.info",
+    "StreamInfo": "schema.stream_info",
     "StreamSnapshot": "streams.snapshot",
     "StreamSource": "config",
-    "StreamSourceInfo": "schema.info",
-    "StreamState": "schema.info",
+    "StreamSourceInfo": "schema.stream_info",
+    "StreamState": "schema.stream_info",
     "SubjectTransform": "config",
-    "Tier": "schema.info",
+    "Tier": "schema.account_info",
     "Timestamp": "schema.timestamp",
     "add_auth_callout": "services.callout",
     "add_service": "services.service",

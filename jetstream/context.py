@@ -44,7 +44,10 @@ if TYPE_CHECKING:
     from .publish.source import ObjectData
     from .publish.window import PublishWindow
     from .push.api import PushMessages
-    from .schema.info import AccountInfo, ConsumerInfo, ConsumerPause, PubAck, StreamInfo
+    from .schema.account_info import AccountInfo
+    from .schema.consumer_info import ConsumerInfo, ConsumerPause
+    from .schema.pub_ack import PubAck
+    from .schema.stream_info import StreamInfo
     from .schema.timestamp import TimestampLike
     from .streams.consumer import BoundConsumer, Consumer, KnownConfig
     from .streams.manager import ConsumerConfigLike, StreamConfigLike

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from jetstream.dead_letters import api as _dead_letters
     from jetstream.kv import store as _kv
     from jetstream.objects import store as _objects
-    from jetstream.schema.info import ConsumerInfo, StreamInfo
+    from jetstream.schema.consumer_info import ConsumerInfo
+    from jetstream.schema.stream_info import StreamInfo
     from jetstream.streams import snapshot as _backup
     from natsproto.durations import Seconds
     from natsproto.port import BlockingPort

@@ -19,7 +19,7 @@ from __future__ import annotations
 from jetstream.api.client import read_reply
 from jetstream.errors import JetStreamError
 from jetstream.errors.api import ApiError, ConsumerNotFound, StreamNotFound
-from jetstream.schema.info import ConsumerInfo
+from jetstream.schema.consumer_info import ConsumerInfo
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:

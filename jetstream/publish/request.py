@@ -9,7 +9,7 @@ from __future__ import annotations
 from jetstream.api.client import read_reply
 from jetstream.api.republished import PURGE, SCHEDULE_NEXT, SCHEDULER
 from jetstream.errors import InvalidResponse, NoStreamResponse, PublishInDoubt, PublishTimeout
-from jetstream.schema.info import PubAck
+from jetstream.schema.pub_ack import PubAck
 from natsproto.durations import check_patience
 from natsproto.errors import (
     InvalidValue,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jetstream.api.replicas import step_down
 from jetstream.pull.api import Puller
 from jetstream.pull.options import check_options, default_expires
-from jetstream.schema.info import ConsumerInfo
+from jetstream.schema.consumer_info import ConsumerInfo
 from natsproto.wire.text import cut_middle
 
 TYPE_CHECKING: bool = False

@@ -23,9 +23,11 @@ from jetstream.errors.api import (
     StreamNameInUse,
     StreamNotFound,
 )
+from jetstream.schema.account_info import AccountInfo
 from jetstream.schema.consumer_config import ConsumerConfig
-from jetstream.schema.info import AccountInfo, ConsumerInfo, ConsumerPause, StreamInfo
+from jetstream.schema.consumer_info import ConsumerInfo, ConsumerPause
 from jetstream.schema.stream_config import StreamConfig
+from jetstream.schema.stream_info import StreamInfo
 from jetstream.schema.timestamp import Timestamp
 from jetstream.schema.types import MOST_SEQUENCE
 from natsproto.session import check_count

@@ -15,7 +15,7 @@ from jetstream.api.stored_batch import (
     last_request,
 )
 from jetstream.errors import InvalidResponse
-from jetstream.schema.info import StreamInfo
+from jetstream.schema.stream_info import StreamInfo
 from jetstream.schema.types import MOST_SEQUENCE
 from natsproto.errors import InvalidValue
 from natsproto.session import check_flag
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from jetstream.config import ConsumerConfigDict
     from jetstream.ordered.api import OrderedConsumer
     from jetstream.schema.consumer_config import DeliverPolicy, ReplayPolicy
-    from jetstream.schema.info import ConsumerInfo, ConsumerPause
+    from jetstream.schema.consumer_info import ConsumerInfo, ConsumerPause
     from jetstream.schema.timestamp import TimestampLike
     from natsproto.durations import Seconds
 

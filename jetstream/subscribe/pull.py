@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from jetstream.api.client import ApiClient
     from jetstream.pull.messages import Batch
-    from jetstream.schema.info import ConsumerInfo
+    from jetstream.schema.consumer_info import ConsumerInfo
     from jetstream.streams.consumer import BoundConsumer
     from jetstream.streams.manager import StreamManager
     from natsproto.durations import Seconds
