@@ -72,34 +72,16 @@ if TYPE_CHECKING:
     from .services import add_auth_callout as add_auth_callout
     from .services import add_service as add_service
 else:
-    _HOMES = {
-        "Advisories": "advisories",
-        "ConsumerGroups": "groups",
-        "DeadLetter": "dead_letters",
-        "DeadLetters": "dead_letters",
-        "ElasticGroup": "groups",
-        "Endpoint": "services",
-        "EndpointGroup": "services",
-        "EndpointRequests": "services",
-        "GroupMember": "groups",
-        "GroupMsg": "groups",
-        "InitialEntries": "kv",
-        "InitialObjects": "objects",
-        "KeyLister": "kv",
-        "KeyValue": "kv",
-        "KeyWatcher": "kv",
-        "ObjectReader": "objects",
-        "ObjectStore": "objects",
-        "ObjectWatcher": "objects",
-        "Service": "services",
-        "ServiceEvents": "services",
-        "ServiceRequest": "services",
-        "Services": "services",
-        "StaticGroup": "groups",
-        "StreamSnapshot": "backup",
-        "add_auth_callout": "services",
-        "add_service": "services",
-    }
+    _HOMES = """
+        advisories: Advisories
+        backup: StreamSnapshot
+        dead_letters: DeadLetter DeadLetters
+        groups: ConsumerGroups ElasticGroup GroupMember GroupMsg StaticGroup
+        kv: InitialEntries KeyLister KeyValue KeyWatcher
+        objects: InitialObjects ObjectReader ObjectStore ObjectWatcher
+        services: Endpoint EndpointGroup EndpointRequests Service ServiceEvents ServiceRequest
+        services: Services add_auth_callout add_service
+    """
     __getattr__ = lazy_names("jetstream.blocking", _HOMES, globals())
 
 __all__ = [

@@ -215,10 +215,9 @@ class StreamManager:
 
     def bind_consumer(self, stream: str, name: str, **known: Unpack[KnownConfig]) -> BoundConsumer:
         """Return a handle to a consumer without looking it up."""
-        from .consumer import BoundConsumer
+        from .consumer import bind_consumer
 
-        _path(stream, name)
-        return BoundConsumer(self._api, stream, name, ConsumerConfig.of(None, known))
+        return bind_consumer(self._api, stream, name, known)
 
     async def delete_consumer(self, stream: str, name: str) -> None:
         """Delete a consumer; raise ConsumerNotFound if it does not exist."""

@@ -70,22 +70,14 @@ if TYPE_CHECKING:
 else:
     __getattr__ = lazy_names(
         "natsproto.auth",
-        {
-            "AccountClaims": "account_claims",
-            "AccountLimits": "account_claims",
-            "AuthCallout": "callout",
-            "AuthClient": "auth_request",
-            "AuthOptions": "auth_request",
-            "AuthRequest": "auth_request",
-            "AuthResponse": "callout",
-            "AuthServer": "auth_request",
-            "AuthTls": "auth_request",
-            "OperatorClaims": "operator_claims",
-            "Permissions": "limits",
-            "SigningScope": "account_claims",
-            "UserClaims": "claims",
-            "UserLimits": "limits",
-        },
+        """
+            account_claims: AccountClaims AccountLimits SigningScope
+            auth_request: AuthClient AuthOptions AuthRequest AuthServer AuthTls
+            callout: AuthCallout AuthResponse
+            claims: UserClaims
+            limits: Permissions UserLimits
+            operator_claims: OperatorClaims
+        """,
         globals(),
     )
 

@@ -26,7 +26,7 @@ async def pull(url):
     async with dial(url) as client:
         js = JetStream(client)
         await js.publish("usage.stream", b"x")
-        consumer = await js.consumer("USAGE", "worker")
+        consumer = js.bind_consumer("USAGE", "worker")
         async with consumer.consume(max_messages=5, stop_after=1) as messages:
             async for msg in messages:
                 await msg.ack()
