@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from jetstream.config import ConsumerConfigDict, StreamConfigDict
     from jetstream.schema.timestamp import TimestampLike
 
-    from .consumer import BoundConsumer, Consumer, KnownConfig
+    from .consumer import Consumer
     from .stream import Stream
 
     StreamConfigLike: TypeAlias = StreamConfig | dict[str, Any]
@@ -212,12 +212,6 @@ class StreamManager:
         from .consumer import Consumer
 
         return Consumer(self._api, stream, name, info)
-
-    def bind_consumer(self, stream: str, name: str, **known: Unpack[KnownConfig]) -> BoundConsumer:
-        """Return a handle to a consumer without looking it up."""
-        from .consumer import bind_consumer
-
-        return bind_consumer(self._api, stream, name, known)
 
     async def delete_consumer(self, stream: str, name: str) -> None:
         """Delete a consumer; raise ConsumerNotFound if it does not exist."""

@@ -288,7 +288,9 @@ class Stream:
 
     def bind_consumer(self, name: str, **known: Unpack[KnownConfig]) -> BoundConsumer:
         """Return a handle to a consumer without looking it up; see JetStream.bind_consumer."""
-        return self._streams.bind_consumer(self.name, name, **known)
+        from .consumer import bind_consumer
+
+        return bind_consumer(self._api, self.name, name, known)
 
     async def ordered_consumer(
         self,

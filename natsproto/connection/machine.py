@@ -55,7 +55,7 @@ from .bus import Bus
 from .drain import Ending
 from .effects import Dial, Hangup, StartTls
 from .encoded import size_of, subject_of
-from .outbound import HIGH_WATER, Outbound
+from .outbound import Outbound
 from .pings import PING, PONG, Fence, Pings
 from .receiver import Mailbox, Receiver
 from .requests import Requests
@@ -196,7 +196,7 @@ class Connection:
     @property
     def congested(self) -> bool:
         """Whether callers should wait for `writable` before they publish more."""
-        return self.outbound.size > HIGH_WATER
+        return self.outbound.size > self.outbound.high_water
 
     @property
     def writable(self) -> Waitable:
