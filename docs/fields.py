@@ -17,7 +17,15 @@ from jetstream.advisories import consumers, event, servers, streams  # noqa: E40
 from jetstream.kv import config as kv_config  # noqa: E402
 from jetstream.objects import config as object_config  # noqa: E402
 from jetstream.objects import info as object_info  # noqa: E402
-from jetstream.schema import cluster_info, consumer_config, info, stream_config  # noqa: E402
+from jetstream.schema import (  # noqa: E402
+    account_info,
+    cluster_info,
+    consumer_config,
+    consumer_info,
+    pub_ack,
+    stream_config,
+    stream_info,
+)
 from jetstream.schema import stream_sources as stream_source  # noqa: E402
 from jetstream.schema.fields import Fields  # noqa: E402
 
@@ -39,7 +47,7 @@ CHAPTERS = [
     ("Information about objects", [object_info], ["ObjectInfo", "ObjectMeta"]),
     (
         "Responses of the server",
-        [info, cluster_info],
+        [stream_info, consumer_info, pub_ack, account_info, cluster_info],
         ["StreamInfo", "ConsumerInfo", "AccountInfo", "PubAck"],
     ),
     ("Advisories", [event, streams, consumers, servers], ["Advisory"]),

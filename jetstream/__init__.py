@@ -88,25 +88,25 @@ if TYPE_CHECKING:
     from .pull.messages import PullEvents as PullEvents
     from .push.api import PushEvents as PushEvents
     from .push.api import PushMessages as PushMessages
+    from .schema.account_info import AccountInfo as AccountInfo
+    from .schema.account_info import AccountLimits as AccountLimits
+    from .schema.account_info import ApiStats as ApiStats
+    from .schema.account_info import Tier as Tier
     from .schema.cluster_info import ClusterInfo as ClusterInfo
     from .schema.cluster_info import DesiredCluster as DesiredCluster
     from .schema.cluster_info import MoveOrigin as MoveOrigin
     from .schema.cluster_info import MoveStatus as MoveStatus
     from .schema.cluster_info import PeerInfo as PeerInfo
-    from .schema.info import AccountInfo as AccountInfo
-    from .schema.info import AccountLimits as AccountLimits
-    from .schema.info import ApiStats as ApiStats
-    from .schema.info import ConsumerInfo as ConsumerInfo
-    from .schema.info import ConsumerPause as ConsumerPause
-    from .schema.info import LostData as LostData
-    from .schema.info import PriorityGroupState as PriorityGroupState
-    from .schema.info import PubAck as PubAck
-    from .schema.info import SequenceInfo as SequenceInfo
-    from .schema.info import StreamAlternate as StreamAlternate
-    from .schema.info import StreamInfo as StreamInfo
-    from .schema.info import StreamSourceInfo as StreamSourceInfo
-    from .schema.info import StreamState as StreamState
-    from .schema.info import Tier as Tier
+    from .schema.consumer_info import ConsumerInfo as ConsumerInfo
+    from .schema.consumer_info import ConsumerPause as ConsumerPause
+    from .schema.consumer_info import PriorityGroupState as PriorityGroupState
+    from .schema.consumer_info import SequenceInfo as SequenceInfo
+    from .schema.pub_ack import PubAck as PubAck
+    from .schema.stream_info import LostData as LostData
+    from .schema.stream_info import StreamAlternate as StreamAlternate
+    from .schema.stream_info import StreamInfo as StreamInfo
+    from .schema.stream_info import StreamSourceInfo as StreamSourceInfo
+    from .schema.stream_info import StreamState as StreamState
     from .schema.timestamp import Timestamp as Timestamp
     from .services.callout import add_auth_callout as add_auth_callout
     from .services.discovery import ServiceResponses as ServiceResponses
@@ -130,116 +130,64 @@ if TYPE_CHECKING:
     from .streams.stream import Stream as Stream
     from .subscribe.pull import PullSubscription as PullSubscription
 
-_HOMES = {
-    "AccountInfo": "schema.info",
-    "AccountLimits": "schema.info",
-    "Advisories": "advisories.api",
-    "Advisory": "advisories.event",
-    "ApiError": "errors",
-    "ApiStats": "schema.info",
-    "AtomicBatch": "publish.atomic",
-    "Batch": "pull.messages",
-    "BoundConsumer": "streams.consumer",
-    "ClusterInfo": "schema.cluster_info",
-    "Consumer": "streams.consumer",
-    "ConsumerConfig": "config",
-    "ConsumerGroups": "pull.groups.api",
-    "ConsumerInfo": "schema.info",
-    "ConsumerLimits": "config",
-    "ConsumerPause": "schema.info",
-    "ConsumerSnapshot": "machine.snapshot",
-    "Counter": "api.counters",
-    "DeadLetter": "dead_letters.letter",
-    "DeadLetters": "dead_letters.api",
-    "DesiredCluster": "schema.cluster_info",
-    "ElasticGroup": "pull.groups.group",
-    "ElasticGroupConfig": "pull.groups.config",
-    "Endpoint": "services.endpoint",
-    "EndpointGroup": "services.endpoint",
-    "EndpointInfo": "services.responses",
-    "EndpointRequests": "services.endpoint",
-    "EndpointStats": "services.responses",
-    "ExternalStream": "config",
-    "FastBatch": "publish.fast",
-    "Fetch": "pull.batch",
-    "GroupMember": "pull.groups.member",
-    "GroupMsg": "pull.groups.message",
-    "InitialEntries": "kv.watch",
-    "InitialObjects": "objects.watch",
-    "JetStream": "context",
-    "JetStreamError": "errors",
-    "JsMsg": "message",
-    "KeyLister": "kv.watch",
-    "KeyValue": "kv.store",
-    "KeyValueConfig": "kv.config",
-    "KeyValueEntry": "kv.entry",
-    "KeyValueStatus": "kv.config",
-    "KeyWatcher": "kv.watch",
-    "Listing": "api.listing",
-    "Loss": "events",
-    "LostData": "schema.info",
-    "MemberMapping": "pull.groups.config",
-    "Messages": "pull.messages",
-    "Metadata": "api.metadata",
-    "MoveOrigin": "schema.cluster_info",
-    "MoveStatus": "schema.cluster_info",
-    "ObjectInfo": "objects.info",
-    "ObjectLink": "objects.info",
-    "ObjectMeta": "objects.info",
-    "ObjectMetaOptions": "objects.info",
-    "ObjectReader": "objects.read",
-    "ObjectStore": "objects.store",
-    "ObjectStoreConfig": "objects.config",
-    "ObjectStoreStatus": "objects.config",
-    "ObjectWatcher": "objects.watch",
-    "OpenPull": "machine.snapshot",
-    "OrderedConsumer": "ordered.api",
-    "PartitioningFilter": "pull.groups.config",
-    "PeerInfo": "schema.cluster_info",
-    "Placement": "config",
-    "PriorityGroupState": "schema.info",
-    "PubAck": "schema.info",
-    "Publication": "publish.window_machine",
-    "PublishWindow": "publish.window",
-    "PullEvents": "pull.messages",
-    "PullSubscription": "subscribe.pull",
-    "PushEvents": "push.api",
-    "PushMessages": "push.api",
-    "Republish": "config",
-    "Republished": "api.republished",
-    "Scheduled": "api.republished",
-    "SequenceInfo": "schema.info",
-    "Service": "services.service",
-    "ServiceError": "errors",
-    "ServiceEvents": "services.service",
-    "ServiceInfo": "services.responses",
-    "ServicePing": "services.responses",
-    "ServiceRequest": "services.request",
-    "ServiceResponses": "services.discovery",
-    "ServiceStats": "services.responses",
-    "Services": "services.discovery",
-    "SourceConsumer": "config",
-    "StaticGroup": "pull.groups.group",
-    "StaticGroupConfig": "pull.groups.config",
-    "StoredMsg": "api.stored",
-    "StoredMsgs": "api.stored_batch",
-    "Stream": "streams.stream",
-    "StreamAlternate": "schema.info",
-    "StreamConfig": "config",
-    "StreamInfo": "schema.info",
-    "StreamSnapshot": "streams.snapshot",
-    "StreamSource": "config",
-    "StreamSourceInfo": "schema.info",
-    "StreamState": "schema.info",
-    "SubjectTransform": "config",
-    "Tier": "schema.info",
-    "Timestamp": "schema.timestamp",
-    "add_auth_callout": "services.callout",
-    "add_service": "services.service",
-    "republished": "api.republished",
-    "scheduled": "api.republished",
-    "service_error": "services.errors",
-}
+_HOMES = """
+    advisories.api: Advisories
+    advisories.event: Advisory
+    api.counters: Counter
+    api.listing: Listing
+    api.metadata: Metadata
+    api.republished: Republished Scheduled republished scheduled
+    api.stored: StoredMsg
+    api.stored_batch: StoredMsgs
+    config: ConsumerConfig ConsumerLimits ExternalStream Placement Republish SourceConsumer
+    config: StreamConfig StreamSource SubjectTransform
+    context: JetStream
+    dead_letters.api: DeadLetters
+    dead_letters.letter: DeadLetter
+    errors: ApiError JetStreamError ServiceError
+    events: Loss
+    kv.config: KeyValueConfig KeyValueStatus
+    kv.entry: KeyValueEntry
+    kv.store: KeyValue
+    kv.watch: InitialEntries KeyLister KeyWatcher
+    machine.snapshot: ConsumerSnapshot OpenPull
+    message: JsMsg
+    objects.config: ObjectStoreConfig ObjectStoreStatus
+    objects.info: ObjectInfo ObjectLink ObjectMeta ObjectMetaOptions
+    objects.read: ObjectReader
+    objects.store: ObjectStore
+    objects.watch: InitialObjects ObjectWatcher
+    ordered.api: OrderedConsumer
+    publish.atomic: AtomicBatch
+    publish.fast: FastBatch
+    publish.window: PublishWindow
+    publish.window_machine: Publication
+    pull.batch: Fetch
+    pull.groups.api: ConsumerGroups
+    pull.groups.config: ElasticGroupConfig MemberMapping PartitioningFilter StaticGroupConfig
+    pull.groups.group: ElasticGroup StaticGroup
+    pull.groups.member: GroupMember
+    pull.groups.message: GroupMsg
+    pull.messages: Batch Messages PullEvents
+    push.api: PushEvents PushMessages
+    schema.account_info: AccountInfo AccountLimits ApiStats Tier
+    schema.cluster_info: ClusterInfo DesiredCluster MoveOrigin MoveStatus PeerInfo
+    schema.consumer_info: ConsumerInfo ConsumerPause PriorityGroupState SequenceInfo
+    schema.pub_ack: PubAck
+    schema.stream_info: LostData StreamAlternate StreamInfo StreamSourceInfo StreamState
+    schema.timestamp: Timestamp
+    services.callout: add_auth_callout
+    services.discovery: ServiceResponses Services
+    services.endpoint: Endpoint EndpointGroup EndpointRequests
+    services.errors: service_error
+    services.request: ServiceRequest
+    services.responses: EndpointInfo EndpointStats ServiceInfo ServicePing ServiceStats
+    services.service: Service ServiceEvents add_service
+    streams.consumer: BoundConsumer Consumer
+    streams.snapshot: StreamSnapshot
+    streams.stream: Stream
+    subscribe.pull: PullSubscription
+"""
 _MODULES = ["advisories", "blocking", "config", "errors", "events", "kv", "objects"]
 __all__ = [
     "AccountInfo",
@@ -358,16 +306,19 @@ if not TYPE_CHECKING:  # or a checker would believe that every name is there
     def __getattr__(name: str) -> object:
         # Modules are found as well, as in `except jetstream.errors.StreamNotFound`; on MicroPython
         # `from . import api` asks here before it looks for a file.
-        home = "natsproto" if name == "__version__" else "jetstream." + _HOMES.get(name, name)
+        from natsproto.lazy import find_home
+
+        home = "natsproto" if name == "__version__" else find_home(_HOMES, name)
+        module = home if home == "natsproto" else "jetstream." + (home or name)
         try:
-            found: object = __import__(home, None, None, [name])
+            found: object = __import__(module, None, None, [name])
         except ImportError as error:
             from natsproto.errors import MissingExtra
 
             if isinstance(error, MissingExtra):
                 raise  # it says what to install
             raise AttributeError("module 'jetstream' has no attribute %r" % name) from error
-        if name in _HOMES or name == "__version__":
+        if home:
             found = getattr(found, name)
         globals()[name] = found
         return found

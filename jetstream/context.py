@@ -9,14 +9,11 @@ from __future__ import annotations
 
 from natsproto.durations import check_patience
 from natsproto.errors import InvalidValue
-from natsproto.hints import no_attribute
 from natsproto.session import check_flag
 from natsproto.wire.text import cut_middle, shorten
 
 from .api.client import ApiClient, session_of
-from .api.hints import JETSTREAM
 from .publish.request import Publisher
-from .streams.manager import StreamManager
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
@@ -44,10 +41,13 @@ if TYPE_CHECKING:
     from .publish.source import ObjectData
     from .publish.window import PublishWindow
     from .push.api import PushMessages
-    from .schema.info import AccountInfo, ConsumerInfo, ConsumerPause, PubAck, StreamInfo
+    from .schema.account_info import AccountInfo
+    from .schema.consumer_info import ConsumerInfo, ConsumerPause
+    from .schema.pub_ack import PubAck
+    from .schema.stream_info import StreamInfo
     from .schema.timestamp import TimestampLike
     from .streams.consumer import BoundConsumer, Consumer, KnownConfig
-    from .streams.manager import ConsumerConfigLike, StreamConfigLike
+    from .streams.manager import ConsumerConfigLike, StreamConfigLike, StreamManager
     from .streams.snapshot import StreamSnapshot
     from .streams.stream import Stream
     from .subscribe.pull import PullSubscription
@@ -67,13 +67,22 @@ class JetStream:
             raise InvalidValue("domain %s and prefix %s: only one can be given" % given)
         seconds = check_patience("timeout", timeout)
         self._api = ApiClient(session_of(client), domain, prefix, seconds)
-        self._streams = StreamManager(self._api)
+        self._manager: StreamManager | None = None
         self._publisher = Publisher(self._api)
         self._key_values: KeyValueManager | None = None
         self._object_stores: ObjectStoreManager | None = None
 
     def __repr__(self) -> str:
         return "<JetStream %s>" % cut_middle(self._api.prefix)
+
+    @property
+    def _streams(self) -> StreamManager:
+        if self._manager is None:
+            # Imported here: many programs only publish, or pull from a consumer that exists.
+            from .streams.manager import StreamManager
+
+            self._manager = StreamManager(self._api)
+        return self._manager
 
     async def account_info(self) -> AccountInfo:
         """Return the limits and the usage of the account."""
@@ -215,7 +224,9 @@ class JetStream:
         exist, the first fetch raises. `known` are fields of its configuration that differ from the
         server's defaults: ack_policy, ack_wait, backoff, priority_policy. `info` reads them, too.
         """
-        return self._streams.bind_consumer(stream, name, **known)
+        from .streams.consumer import bind_consumer
+
+        return bind_consumer(self._api, stream, name, known)
 
     async def delete_consumer(self, stream: str, name: str) -> None:
         """Delete a consumer; raise ConsumerNotFound if it does not exist."""
@@ -605,6 +616,10 @@ class JetStream:
     if not TYPE_CHECKING:  # a type checker would accept every name
 
         def __getattr__(self, name):
+            from natsproto.hints import no_attribute
+
+            from .api.hints import JETSTREAM
+
             raise no_attribute(self, name, JETSTREAM)
 
     def _object_manager(self) -> ObjectStoreManager:

@@ -12,7 +12,6 @@ connection are in natsproto.events.
 
 from __future__ import annotations
 
-from jetstream.errors import ServiceError
 from natsproto.events import DEBUG, INFO, WARNING, Event
 from natsproto.wire.text import shorten
 
@@ -189,6 +188,8 @@ class RequestFailed(Event):
         self.error: Exception = error
 
     def _level(self) -> str:
+        from jetstream.errors.services import ServiceError
+
         return DEBUG if isinstance(self.error, ServiceError) else WARNING
 
     def _text(self) -> str:

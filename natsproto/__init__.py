@@ -53,16 +53,16 @@ if TYPE_CHECKING:
     from .replies import Replies as Replies
     from .subscription import Subscription as Subscription
 else:
-    _HOMES = {
-        "Client": "client",
-        "Health": "health",
-        "MessagePath": "paths.path",
-        "KnownServer": "choice",
-        "OutBufferFull": "errors",  # the former name of PendingBufferFull
-        "Replies": "replies",
-        "Stats": "connection.outbound",
-        "Subscription": "subscription",
-    }
+    _HOMES = """
+        choice: KnownServer
+        client: Client
+        connection.outbound: Stats
+        errors: OutBufferFull
+        health: Health
+        paths.path: MessagePath
+        replies: Replies
+        subscription: Subscription
+    """
     __getattr__ = _lazy_names("natsproto", _HOMES, globals())
 
 _MODULES = ["adapters", "auth", "blocking", "connection", "errors", "events", "paths"]

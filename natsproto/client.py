@@ -9,9 +9,6 @@ from __future__ import annotations
 from .connection.states import CLOSED, CONNECTED
 from .durations import check_patience, check_seconds
 from .errors import ConnectionClosed, ConnectionLost, InvalidValue, MessagesUnconfirmed
-from .health import Health
-from .hints import CLIENT, no_attribute
-from .replies import Replies
 from .session import Session, check_count, check_flag
 from .subscription import Subscription
 from .wire.text import cut_middle, shorten
@@ -25,9 +22,11 @@ if TYPE_CHECKING:
     from .connection.waitable import MultiRequest
     from .durations import Seconds
     from .events import Event, Unread
+    from .health import Health
     from .options import ServersLike
     from .paths.path import MessagePath
     from .port import Port
+    from .replies import Replies
     from .wire.encode import BytesLike
     from .wire.frames import Info, Msg
     from .wire.headers import HeadersLike
@@ -62,6 +61,8 @@ class Client:
 
     def health(self) -> Health:
         """Return the state of this moment, without I/O: for health endpoints."""
+        from .health import Health
+
         return Health(self._connection, self._rtt, self._port.now())
 
     @property
@@ -225,6 +226,8 @@ class Client:
         end the iteration, and so does `break`. Responses that were taken do not count as kept, so
         there may be any number of them.
         """
+        from .replies import Replies
+
         if timeout is not None:
             timeout = check_patience("timeout", timeout)
         check_count("max_msgs", max_msgs)
@@ -326,6 +329,8 @@ class Client:
     if not TYPE_CHECKING:  # a type checker would accept every name
 
         def __getattr__(self, name):
+            from .hints import CLIENT, no_attribute
+
             raise no_attribute(self, name, CLIENT)
 
     def __repr__(self) -> str:

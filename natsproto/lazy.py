@@ -1,4 +1,12 @@
-"""Lazy names: a package imports them on first use, so that importing it stays cheap."""
+"""Lazy names: a package imports them on first use, so that importing it stays cheap.
+
+A package lists them in a text, with a line for each module:
+
+    wire.parser: Parser ParserState
+    wire.frames: Msg Ping
+
+A text takes less memory than a dict of names, most of which are never used.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +15,37 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def lazy_names(
-    package: str, homes: dict[str, str], namespace: dict[str, object]
-) -> Callable[[str], object]:
+def lazy_names(package: str, homes: str, namespace: dict[str, object]) -> Callable[[str], object]:
     """Return the `__getattr__` of a package.
 
-    `homes` maps each lazy name to its module; `namespace` is the package's globals().
+    `homes` is the list of its lazy names; `namespace` is the package's globals().
     """
 
     def load(name: str) -> object:
         # Modules are found as well: MicroPython calls this for `from package import module`
         # before it looks for a file.
+        home = find_home(homes, name)
         try:
-            found: object = __import__(package + "." + homes.get(name, name), None, None, [name])
+            found: object = __import__("%s.%s" % (package, home or name), None, None, [name])
         except ImportError as error:
             raise AttributeError("module %r has no attribute %r" % (package, name)) from error
-        if name in homes:
+        if home:
             found = getattr(found, name)
         namespace[name] = found
         return found
 
     return load
+
+
+def find_home(homes: str, name: str) -> str:
+    """Return the module that has this name, or ""."""
+    for line in homes.split("\n"):
+        module, _, names = line.partition(":")
+        if name in names.split():
+            return module.strip()
+    return ""
+
+
+def lazy_list(homes: str) -> list[str]:
+    """Return all lazy names."""
+    return [name for line in homes.split("\n") for name in line.partition(":")[2].split()]

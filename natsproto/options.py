@@ -6,10 +6,9 @@ seconds. Secrets are kept in `auth` and appear in no text.
 
 from __future__ import annotations
 
-from .auth import choose_auth
-from .auth.secret import Secret
 from .durations import LONGEST, in_range, to_seconds
 from .errors import InvalidValue
+from .secret import Secret
 from .urls import ServerUrl
 from .wire.subjects import check_publish
 from .wire.text import cut_middle, shorten, show
@@ -21,9 +20,9 @@ if TYPE_CHECKING:
 
     from .auth import Auth
     from .auth.nkeys import Signer
-    from .auth.secret import SecretLike
     from .choice import ServerChooser
     from .durations import Seconds
+    from .secret import SecretLike
 
     ServersLike: TypeAlias = str | list[str] | tuple[str, ...]
     WsHeadersLike: TypeAlias = dict[str, str] | list[tuple[str, str]]
@@ -183,17 +182,21 @@ class Options:
     ) -> None:
         self.host_websocket: bool = _flag("host_websocket", host_websocket)
         self.host_signing: bool = _flag("host_signing", host_signing)
-        self.auth: Auth = choose_auth(
-            user=user,
-            password=password,
-            token=token,
-            nkey_seed=nkey_seed,
-            jwt=jwt,
-            creds=creds,
-            nkey=nkey,
-            sign=sign,
-            host_signing=host_signing,
-        )
+        self.auth: Auth | None = None
+        if user or password or token or nkey_seed or jwt or creds or nkey or sign is not None:
+            from .auth import choose_auth
+
+            self.auth = choose_auth(
+                user=user,
+                password=password,
+                token=token,
+                nkey_seed=nkey_seed,
+                jwt=jwt,
+                creds=creds,
+                nkey=nkey,
+                sign=sign,
+                host_signing=host_signing,
+            )
         self.tls_first: bool = _flag("tls_first", tls_first)
         self.tls: object = _tls(tls, tls_first)
         self.tls_hostname: str = _text("tls_hostname", tls_hostname)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from .callbacks import CallbackRunner
 from .errors import InvalidState
-from .hints import SUBSCRIPTION, no_attribute
 from .wire import text as _text
 
 TYPE_CHECKING: bool = False
@@ -112,6 +110,8 @@ class Subscription:
         Several at once are tasks of an event loop, or threads: natsproto.adapters.blocking has only
         one. The callback is async if the client is.
         """
+        from .callbacks import CallbackRunner
+
         running = CallbackRunner(self._session, self._mailbox, callback, on_error)
         await running.run(self._session.port, concurrency)
 
@@ -135,6 +135,8 @@ class Subscription:
     if not TYPE_CHECKING:  # a type checker would accept every name
 
         def __getattr__(self, name):
+            from .hints import SUBSCRIPTION, no_attribute
+
             raise no_attribute(self, name, SUBSCRIPTION)
 
     def __repr__(self) -> str:

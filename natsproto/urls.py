@@ -9,8 +9,8 @@ meant as credentials: everything before the last `@`.
 
 from __future__ import annotations
 
-from .auth.secret import Secret
 from .errors import InvalidValue
+from .secret import Secret
 from .wire.record import Record
 from .wire.text import shorten
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from wsproto.events import CloseConnection, Event
     from wsproto.extensions import Extension
 
-    from .auth.secret import Secret
+    from .secret import Secret
 
 _HTTP = b"HTTP/"
 _EXCERPT = 64  # bytes that an error shows

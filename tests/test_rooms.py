@@ -25,6 +25,7 @@ ORDER = [
     "natsproto.errors",
     "natsproto.durations",
     "natsproto.wire",
+    "natsproto.secret",
     "natsproto.auth",
     "natsproto.urls",
     "natsproto.choice",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from natsproto.lazy import lazy_names
+from natsproto.lazy import lazy_list, lazy_names
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
@@ -34,36 +34,19 @@ if TYPE_CHECKING:
     from .streams import StreamLeaderElectedAdvisory as StreamLeaderElectedAdvisory
     from .streams import StreamQuorumLostAdvisory as StreamQuorumLostAdvisory
 else:
-    _HOMES = {
-        "Advisories": "api",
-        "Advisory": "event",
-        "AdvisoryClient": "event",
-        "ApiAuditAdvisory": "servers",
-        "ApiLimitReachedAdvisory": "servers",
-        "ConsumerAckMetric": "consumers",
-        "ConsumerActionAdvisory": "consumers",
-        "ConsumerGroupPinnedAdvisory": "consumers",
-        "ConsumerGroupUnpinnedAdvisory": "consumers",
-        "ConsumerLeaderElectedAdvisory": "consumers",
-        "ConsumerPauseAdvisory": "consumers",
-        "ConsumerQuorumLostAdvisory": "consumers",
-        "DomainLeaderElectedAdvisory": "servers",
-        "MaxDeliverAdvisory": "consumers",
-        "MetaRescueAdvisory": "servers",
-        "NakAdvisory": "consumers",
-        "RestoreCompleteAdvisory": "streams",
-        "RestoreCreateAdvisory": "streams",
-        "ServerOutOfSpaceAdvisory": "servers",
-        "ServerRemovedAdvisory": "servers",
-        "SnapshotCompleteAdvisory": "streams",
-        "SnapshotCreateAdvisory": "streams",
-        "StreamActionAdvisory": "streams",
-        "StreamBatchAbandonedAdvisory": "streams",
-        "StreamLeaderElectedAdvisory": "streams",
-        "StreamQuorumLostAdvisory": "streams",
-        "TerminatedAdvisory": "consumers",
-    }
+    _HOMES = """
+        api: Advisories
+        consumers: ConsumerAckMetric ConsumerActionAdvisory ConsumerGroupPinnedAdvisory
+        consumers: ConsumerGroupUnpinnedAdvisory ConsumerLeaderElectedAdvisory ConsumerPauseAdvisory
+        consumers: ConsumerQuorumLostAdvisory MaxDeliverAdvisory NakAdvisory TerminatedAdvisory
+        event: Advisory AdvisoryClient
+        servers: ApiAuditAdvisory ApiLimitReachedAdvisory DomainLeaderElectedAdvisory
+        servers: MetaRescueAdvisory ServerOutOfSpaceAdvisory ServerRemovedAdvisory
+        streams: RestoreCompleteAdvisory RestoreCreateAdvisory SnapshotCompleteAdvisory
+        streams: SnapshotCreateAdvisory StreamActionAdvisory StreamBatchAbandonedAdvisory
+        streams: StreamLeaderElectedAdvisory StreamQuorumLostAdvisory
+    """
     __getattr__ = lazy_names("jetstream.advisories", _HOMES, globals())
 
     def __dir__() -> list[str]:
-        return sorted(_HOMES)
+        return sorted(lazy_list(_HOMES))

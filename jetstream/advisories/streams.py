@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from jetstream.schema.cluster_info import PeerInfo
 from jetstream.schema.fields import Field
-from jetstream.schema.info import StreamState
+from jetstream.schema.stream_info import StreamState
 from jetstream.schema.types import COUNT, TEXT, TIME, Embedded, Object, list_of
 
 from .event import Advisory, AdvisoryClient

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from jetstream.errors import FilterIgnored
-from jetstream.schema.info import ConsumerInfo, StreamInfo
+from jetstream.schema.consumer_info import ConsumerInfo
+from jetstream.schema.stream_info import StreamInfo
 from natsproto.errors import InvalidValue, NatsError
 from natsproto.session import check_flag
 from natsproto.wire.subjects import check_known_name

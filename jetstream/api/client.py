@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from jetstream.errors import InvalidResponse, JetStreamNotAvailable
-from jetstream.errors.api import ApiError, api_error
+from jetstream.errors import InvalidResponse, JetStreamError, JetStreamNotAvailable
 from natsproto.connection.waitable import NO_RESPONDERS
 from natsproto.errors import InvalidValue, NoResponders, NotSupported
 from natsproto.wire.subjects import check_known_name, check_publish
 from natsproto.wire.text import cut_middle, shorten
 from natsproto.wire.versions import read_version
 
-from .listing import Listing, read_missing, read_offline
-
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from jetstream.errors.api import ApiError
     from jetstream.schema.fields import Fields
     from natsproto.client import Client
     from natsproto.session import Session
     from natsproto.wire.frames import Info, Msg
+
+    from .listing import Listing
 
 # D-CALL-15: no listing is that long. Pages have 256 streams or consumers, or 1024 names.
 MOST_PAGES = 10_000
@@ -89,12 +89,17 @@ class ApiClient:
         assert reply is not None
         try:
             return read_reply(reply.data)
-        except ApiError as error:
-            error.asked = endpoint
+        except JetStreamError as error:
+            from jetstream.errors.api import ApiError
+
+            if isinstance(error, ApiError):
+                error.asked = endpoint
             raise
 
     async def pages(self, endpoint: str, key: str, body: dict[str, Any]) -> Listing[Any]:
         """Return all rows of a listing, and the names that the server could not describe."""
+        from .listing import Listing, read_missing, read_offline
+
         found: Listing[Any] = Listing()
         offset = 0
         before: object = None
@@ -210,6 +215,8 @@ def read_error(answer: dict[str, Any]) -> ApiError | None:
         return None
     if not isinstance(error, dict):
         raise InvalidResponse("error of the response is not an object: %s" % shorten(error))
+    from jetstream.errors.api import api_error
+
     return api_error(error)  # pyright: ignore[reportUnknownArgumentType] - as above
 
 

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from jetstream.dead_letters import api as _dead_letters
     from jetstream.kv import store as _kv
     from jetstream.objects import store as _objects
-    from jetstream.schema.info import ConsumerInfo, StreamInfo
+    from jetstream.schema.consumer_info import ConsumerInfo
+    from jetstream.schema.stream_info import StreamInfo
     from jetstream.streams import snapshot as _backup
     from natsproto.durations import Seconds
     from natsproto.port import BlockingPort
@@ -71,34 +72,16 @@ if TYPE_CHECKING:
     from .services import add_auth_callout as add_auth_callout
     from .services import add_service as add_service
 else:
-    _HOMES = {
-        "Advisories": "advisories",
-        "ConsumerGroups": "groups",
-        "DeadLetter": "dead_letters",
-        "DeadLetters": "dead_letters",
-        "ElasticGroup": "groups",
-        "Endpoint": "endpoints",
-        "EndpointGroup": "endpoints",
-        "EndpointRequests": "endpoints",
-        "GroupMember": "groups",
-        "GroupMsg": "groups",
-        "InitialEntries": "kv",
-        "InitialObjects": "objects",
-        "KeyLister": "kv",
-        "KeyValue": "kv",
-        "KeyWatcher": "kv",
-        "ObjectReader": "objects",
-        "ObjectStore": "objects",
-        "ObjectWatcher": "objects",
-        "Service": "services",
-        "ServiceEvents": "services",
-        "ServiceRequest": "endpoints",
-        "Services": "services",
-        "StaticGroup": "groups",
-        "StreamSnapshot": "backup",
-        "add_auth_callout": "services",
-        "add_service": "services",
-    }
+    _HOMES = """
+        advisories: Advisories
+        backup: StreamSnapshot
+        dead_letters: DeadLetter DeadLetters
+        endpoints: Endpoint EndpointGroup EndpointRequests ServiceRequest
+        groups: ConsumerGroups ElasticGroup GroupMember GroupMsg StaticGroup
+        kv: InitialEntries KeyLister KeyValue KeyWatcher
+        objects: InitialObjects ObjectReader ObjectStore ObjectWatcher
+        services: Service ServiceEvents Services add_auth_callout add_service
+    """
     __getattr__ = lazy_names("jetstream.blocking", _HOMES, globals())
 
 __all__ = [

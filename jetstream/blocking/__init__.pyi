@@ -55,8 +55,11 @@ from jetstream.objects.config import ObjectStoreConfig, ObjectStoreConfigDict, O
 from jetstream.publish.headers import PublishOptions
 from jetstream.publish.source import ObjectData
 from jetstream.pull.options import PriorityOptions
+from jetstream.schema.account_info import AccountInfo
 from jetstream.schema.consumer_config import DeliverPolicy, ReplayPolicy
-from jetstream.schema.info import AccountInfo, ConsumerInfo, ConsumerPause, PubAck, StreamInfo
+from jetstream.schema.consumer_info import ConsumerInfo, ConsumerPause
+from jetstream.schema.pub_ack import PubAck
+from jetstream.schema.stream_info import StreamInfo
 from jetstream.schema.timestamp import TimestampLike
 from jetstream.streams import consumer as _consumer
 from jetstream.streams import stream as _stream

@@ -9,8 +9,8 @@ from .loops import StoppableLoop
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
-    from jetstream.schema.info import StreamState
     from jetstream.schema.stream_config import StreamConfig
+    from jetstream.schema.stream_info import StreamState
     from natsproto.port import BlockingPort
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from jetstream.blocking.loops import StoppableLoop
-from jetstream.schema.info import StreamState
 from jetstream.schema.stream_config import StreamConfig
+from jetstream.schema.stream_info import StreamState
 from jetstream.streams import snapshot as _snapshot
 from jetstream.streams.snapshot import Writable
 from natsproto.port import BlockingPort

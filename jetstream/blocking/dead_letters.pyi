@@ -5,7 +5,7 @@ from jetstream.api.stored import StoredMsg
 from jetstream.blocking.loops import StoppableLoop
 from jetstream.dead_letters import api as _api
 from jetstream.dead_letters import letter as _letter
-from jetstream.schema.info import PubAck
+from jetstream.schema.pub_ack import PubAck
 from jetstream.schema.timestamp import Timestamp
 from natsproto.durations import Seconds
 from natsproto.port import BlockingPort

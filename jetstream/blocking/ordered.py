@@ -10,7 +10,7 @@ from .pull import Batch, Messages, facade_or_none
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from jetstream.events import StreamRecreated
-    from jetstream.schema.info import ConsumerInfo
+    from jetstream.schema.consumer_info import ConsumerInfo
     from natsproto.port import BlockingPort
 
 

@@ -3,7 +3,7 @@
 from jetstream.blocking.pull import Batch, JsMsg, Messages
 from jetstream.events import StreamRecreated
 from jetstream.ordered import api as _ordered
-from jetstream.schema.info import ConsumerInfo
+from jetstream.schema.consumer_info import ConsumerInfo
 from natsproto.durations import Seconds
 from natsproto.port import BlockingPort
 

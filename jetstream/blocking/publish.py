@@ -11,7 +11,7 @@ from natsproto.port import blocking, blocking_to
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from jetstream.events import Loss
-    from jetstream.schema.info import PubAck
+    from jetstream.schema.pub_ack import PubAck
     from natsproto.errors import NatsError
     from natsproto.port import BlockingPort
 

@@ -10,7 +10,7 @@ from jetstream.publish import fast as _fast
 from jetstream.publish import window as _window
 from jetstream.publish import window_machine as _machine
 from jetstream.publish.headers import PublishOptions
-from jetstream.schema.info import PubAck
+from jetstream.schema.pub_ack import PubAck
 from natsproto.errors import NatsError
 from natsproto.port import BlockingPort
 from natsproto.wire.encode import BytesLike

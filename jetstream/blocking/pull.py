@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from jetstream.api.metadata import Metadata
     from jetstream.machine.snapshot import ConsumerSnapshot
-    from jetstream.schema.info import ConsumerInfo
+    from jetstream.schema.consumer_info import ConsumerInfo
     from natsproto.errors import NatsError
     from natsproto.port import BlockingPort
     from natsproto.wire.headers import Headers

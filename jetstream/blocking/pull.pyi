@@ -10,7 +10,7 @@ from jetstream.machine import iteration as _iteration
 from jetstream.machine.snapshot import ConsumerSnapshot
 from jetstream.pull import batch as _fetching
 from jetstream.pull import messages as _consuming
-from jetstream.schema.info import ConsumerInfo
+from jetstream.schema.consumer_info import ConsumerInfo
 from jetstream.subscribe import pull as _pull_subscribe
 from natsproto.durations import Seconds
 from natsproto.errors import NatsError

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from jetstream.api.client import ApiClient
     from jetstream.message import JsMsg
     from jetstream.pull.messages import Messages
-    from jetstream.schema.info import StreamInfo
+    from jetstream.schema.stream_info import StreamInfo
     from natsproto.durations import Seconds
 
     Failure: TypeAlias = "MaxDeliverAdvisory | TerminatedAdvisory"

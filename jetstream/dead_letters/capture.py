@@ -20,7 +20,7 @@ TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from jetstream.api.client import ApiClient
     from jetstream.pull.messages import Messages
-    from jetstream.schema.info import StreamInfo
+    from jetstream.schema.stream_info import StreamInfo
 
 ACK_WAIT = 60.0  # seconds until an entry that was not settled is delivered again
 _BUFFER = 16  # entries; the ack wait of each has begun when it is buffered

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from jetstream.api.stored import StoredMsg
     from jetstream.message import JsMsg
     from jetstream.publish.request import Publisher
-    from jetstream.schema.info import PubAck
+    from jetstream.schema.pub_ack import PubAck
     from jetstream.schema.timestamp import Timestamp
     from natsproto.durations import Seconds
     from natsproto.wire.headers import HeadersLike

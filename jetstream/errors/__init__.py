@@ -64,78 +64,11 @@ An invalid call raises a LocalError of natsproto before anything is sent.
 
 from __future__ import annotations
 
-from natsproto.errors import LocalError, TimeoutExpired
+from natsproto.errors import TimeoutExpired
+from natsproto.lazy import lazy_list, lazy_names
 from natsproto.wire.text import cut_middle, shorten
 
-# All of them are public here, too. One list is easier to read than a statement for each.
-# isort: off
-from .api import (
-    BY_CODE as BY_CODE,
-    ENABLED_BY as ENABLED_BY,
-    ApiError as ApiError,
-    ApiLevelTooHigh as ApiLevelTooHigh,
-    AssetOffline as AssetOffline,
-    BadRequest as BadRequest,
-    BatchRefused as BatchRefused,
-    ConfigExists as ConfigExists,
-    ConsumerDoesNotExist as ConsumerDoesNotExist,
-    ConsumerExists as ConsumerExists,
-    ConsumerLimitReached as ConsumerLimitReached,
-    ConsumerNotFound as ConsumerNotFound,
-    CounterRefused as CounterRefused,
-    DuplicateInProcess as DuplicateInProcess,
-    InsufficientResources as InsufficientResources,
-    InvalidConfig as InvalidConfig,
-    InvalidJson as InvalidJson,
-    JetStreamError as JetStreamError,
-    JetStreamNotEnabled as JetStreamNotEnabled,
-    MessageNotFound as MessageNotFound,
-    MessageTooLarge as MessageTooLarge,
-    NoSuitablePeers as NoSuitablePeers,
-    ScheduleRefused as ScheduleRefused,
-    StoreFailed as StoreFailed,
-    StreamLimitReached as StreamLimitReached,
-    StreamNameInUse as StreamNameInUse,
-    StreamNotFound as StreamNotFound,
-    StreamSealed as StreamSealed,
-    SubjectOverlap as SubjectOverlap,
-    TemporarilyUnavailable as TemporarilyUnavailable,
-    TooManyRequests as TooManyRequests,
-    TtlDisabled as TtlDisabled,
-    TtlInvalid as TtlInvalid,
-    WorkQueueConflict as WorkQueueConflict,
-    WrongLastMsgId as WrongLastMsgId,
-    WrongLastSequence as WrongLastSequence,
-    WrongStream as WrongStream,
-    api_error as api_error,
-)
-from .groups import (
-    GroupChanged as GroupChanged,
-    GroupError as GroupError,
-    GroupExists as GroupExists,
-    GroupNotFound as GroupNotFound,
-    NotAMember as NotAMember,
-)
-from .kv import (
-    BucketExists as BucketExists,
-    BucketNotFound as BucketNotFound,
-    CodecError as CodecError,
-    KeyDeleted as KeyDeleted,
-    KeyExists as KeyExists,
-    KeyNotFound as KeyNotFound,
-    NotABucket as NotABucket,
-    WrongLastRevision as WrongLastRevision,
-)
-from .objects import (
-    LinkUnreadable as LinkUnreadable,
-    ObjectAlreadyExists as ObjectAlreadyExists,
-    ObjectChanged as ObjectChanged,
-    ObjectCorrupt as ObjectCorrupt,
-    ObjectError as ObjectError,
-    ObjectNotFound as ObjectNotFound,
-)
-from .services import ServiceError as ServiceError
-# isort: on
+from .base import JetStreamError as JetStreamError
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
@@ -143,6 +76,112 @@ if TYPE_CHECKING:
 
     from jetstream.publish.window_machine import Publication
     from natsproto.errors import NatsError
+
+    # All of them are public here, too, and imported on first use: few programs meet most of them.
+    # One list is easier to read than a statement for each.
+    # isort: off
+    from .api import (
+        BY_CODE as BY_CODE,
+        ENABLED_BY as ENABLED_BY,
+        ApiError as ApiError,
+        ApiLevelTooHigh as ApiLevelTooHigh,
+        AssetOffline as AssetOffline,
+        BadRequest as BadRequest,
+        BatchRefused as BatchRefused,
+        ConfigExists as ConfigExists,
+        ConsumerDoesNotExist as ConsumerDoesNotExist,
+        ConsumerExists as ConsumerExists,
+        ConsumerLimitReached as ConsumerLimitReached,
+        ConsumerNotFound as ConsumerNotFound,
+        CounterRefused as CounterRefused,
+        DuplicateInProcess as DuplicateInProcess,
+        InsufficientResources as InsufficientResources,
+        InvalidConfig as InvalidConfig,
+        InvalidJson as InvalidJson,
+        JetStreamNotEnabled as JetStreamNotEnabled,
+        MessageNotFound as MessageNotFound,
+        MessageTooLarge as MessageTooLarge,
+        NoSuitablePeers as NoSuitablePeers,
+        ScheduleRefused as ScheduleRefused,
+        StoreFailed as StoreFailed,
+        StreamLimitReached as StreamLimitReached,
+        StreamNameInUse as StreamNameInUse,
+        StreamNotFound as StreamNotFound,
+        StreamSealed as StreamSealed,
+        SubjectOverlap as SubjectOverlap,
+        TemporarilyUnavailable as TemporarilyUnavailable,
+        TooManyRequests as TooManyRequests,
+        TtlDisabled as TtlDisabled,
+        TtlInvalid as TtlInvalid,
+        WorkQueueConflict as WorkQueueConflict,
+        WrongLastMsgId as WrongLastMsgId,
+        WrongLastSequence as WrongLastSequence,
+        WrongStream as WrongStream,
+        api_error as api_error,
+    )
+    from .binding import (
+        BindRefused as BindRefused,
+        ConfigMismatch as ConfigMismatch,
+        DuplicateSubscription as DuplicateSubscription,
+        FlowControlWithQueue as FlowControlWithQueue,
+        HeartbeatWithQueue as HeartbeatWithQueue,
+        PullOfPushConsumer as PullOfPushConsumer,
+        PushOfPullConsumer as PushOfPullConsumer,
+        QueueMismatch as QueueMismatch,
+        QueueNotServed as QueueNotServed,
+        QueueRequired as QueueRequired,
+        SubjectMismatch as SubjectMismatch,
+    )
+    from .groups import (
+        GroupChanged as GroupChanged,
+        GroupError as GroupError,
+        GroupExists as GroupExists,
+        GroupNotFound as GroupNotFound,
+        NotAMember as NotAMember,
+    )
+    from .kv import (
+        BucketExists as BucketExists,
+        BucketNotFound as BucketNotFound,
+        CodecError as CodecError,
+        KeyDeleted as KeyDeleted,
+        KeyExists as KeyExists,
+        KeyNotFound as KeyNotFound,
+        NotABucket as NotABucket,
+        WrongLastRevision as WrongLastRevision,
+    )
+    from .objects import (
+        LinkUnreadable as LinkUnreadable,
+        ObjectAlreadyExists as ObjectAlreadyExists,
+        ObjectChanged as ObjectChanged,
+        ObjectCorrupt as ObjectCorrupt,
+        ObjectError as ObjectError,
+        ObjectNotFound as ObjectNotFound,
+    )
+    from .services import ServiceError as ServiceError
+    # isort: on
+else:
+    _HOMES = """
+        api: BY_CODE ENABLED_BY ApiError ApiLevelTooHigh AssetOffline BadRequest BatchRefused
+        api: ConfigExists ConsumerDoesNotExist ConsumerExists ConsumerLimitReached ConsumerNotFound
+        api: CounterRefused DuplicateInProcess InsufficientResources InvalidConfig InvalidJson
+        api: JetStreamNotEnabled MessageNotFound MessageTooLarge NoSuitablePeers ScheduleRefused
+        api: StoreFailed StreamLimitReached StreamNameInUse StreamNotFound StreamSealed
+        api: SubjectOverlap TemporarilyUnavailable TooManyRequests TtlDisabled TtlInvalid
+        api: WorkQueueConflict WrongLastMsgId WrongLastSequence WrongStream api_error
+        binding: BindRefused DuplicateSubscription QueueRequired QueueMismatch QueueNotServed
+        binding: SubjectMismatch PullOfPushConsumer PushOfPullConsumer FlowControlWithQueue
+        binding: HeartbeatWithQueue ConfigMismatch
+        groups: GroupChanged GroupError GroupExists GroupNotFound NotAMember
+        kv: BucketExists BucketNotFound CodecError KeyDeleted KeyExists KeyNotFound NotABucket
+        kv: WrongLastRevision
+        objects: LinkUnreadable ObjectAlreadyExists ObjectChanged ObjectCorrupt ObjectError
+        objects: ObjectNotFound
+        services: ServiceError
+    """
+    __getattr__ = lazy_names("jetstream.errors", _HOMES, globals())
+
+    def __dir__():
+        return sorted(set(globals()) | set(lazy_list(_HOMES)))
 
 
 class InvalidResponse(JetStreamError):
@@ -339,69 +378,6 @@ class SnapshotFailed(JetStreamError):
 
 class HeartbeatMissed(JetStreamError):
     """Heartbeats did not arrive: two during a pull, or three of a push subscription."""
-
-
-class BindRefused(LocalError):
-    """The existing consumer does not match the call: change one of them.
-
-    Nothing was changed. `wanted` and `found` are the values that differ.
-    """
-
-    def __init__(
-        self, message: str, rule: str, stream: str, consumer: str, wanted: object, found: object
-    ) -> None:
-        super().__init__(message, rule)
-        self.message = message
-        self.stream = stream
-        self.consumer = consumer
-        self.wanted = wanted
-        self.found = found
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        values = (self.message, self.rule, self.stream, self.consumer, self.wanted, self.found)
-        return type(self), values, self.__dict__
-
-
-class DuplicateSubscription(BindRefused):
-    """The consumer has a subscriber; without a queue group only one is allowed."""
-
-
-class QueueRequired(BindRefused):
-    """The consumer has a queue group: subscribe with its name as `queue`."""
-
-
-class QueueMismatch(BindRefused):
-    """The consumer has another queue group."""
-
-
-class QueueNotServed(BindRefused):
-    """The consumer has no queue group: subscribe without `queue`."""
-
-
-class SubjectMismatch(BindRefused):
-    """The consumer filters other subjects."""
-
-
-class PullOfPushConsumer(BindRefused):
-    """The consumer is a push consumer, which cannot be pulled from."""
-
-
-class PushOfPullConsumer(BindRefused):
-    """The consumer is a pull consumer, which cannot be subscribed to."""
-
-
-class FlowControlWithQueue(BindRefused):
-    """Flow control does not work in a queue group: each member sees some of the messages."""
-
-
-class HeartbeatWithQueue(BindRefused):
-    """Heartbeats do not work in a queue group: each goes to one member only."""
-
-
-class ConfigMismatch(BindRefused):
-    """The consumer has another value in this `field`; nothing was changed."""
-
-    field: str = ""
 
 
 class MessagesMissed(JetStreamError):

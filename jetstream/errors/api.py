@@ -1,16 +1,16 @@
 """ApiError and its subclasses: the error responses of the JetStream API.
 
 There is a class for each error that callers handle; BY_CODE maps the server's codes to them. Import
-them from jetstream.errors, which has all exceptions of JetStream and their tree. Their base class
-is here, because that module imports this one.
+them from jetstream.errors, which has all exceptions of JetStream and their tree.
 
 Never match on a description: servers may change the wording. `err_code` is stable (ADR-1).
 """
 
 from __future__ import annotations
 
-from natsproto.errors import RemoteError
 from natsproto.wire.text import cut_middle
+
+from .base import JetStreamError
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 
 _MOST_DIGITS = 20  # of a uint64
 _LONGEST = 300  # characters of a description that are not cut (D-ERR-11)
-
-
-class JetStreamError(RemoteError):
-    """Base class of all errors of JetStream."""
 
 
 class ApiError(JetStreamError):

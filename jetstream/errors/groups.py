@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from natsproto.wire.text import shorten
 
-from .api import JetStreamError
+from .base import JetStreamError
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:

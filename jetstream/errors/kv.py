@@ -8,13 +8,8 @@ from __future__ import annotations
 
 from natsproto.wire.text import cut_middle, shorten
 
-from .api import (
-    JetStreamError,
-    MessageNotFound,
-    StreamNameInUse,
-    StreamNotFound,
-    WrongLastSequence,
-)
+from .api import MessageNotFound, StreamNameInUse, StreamNotFound, WrongLastSequence
+from .base import JetStreamError
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from natsproto.wire.text import shorten
 
-from .api import JetStreamError, MessageNotFound
+from .api import MessageNotFound
+from .base import JetStreamError
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:

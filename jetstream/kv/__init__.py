@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from natsproto.lazy import lazy_names
+from natsproto.lazy import lazy_list, lazy_names
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
@@ -19,21 +19,15 @@ if TYPE_CHECKING:
     from .watch import KeyLister as KeyLister
     from .watch import KeyWatcher as KeyWatcher
 else:
-    _HOMES = {
-        "AesGcmCodec": "aes",
-        "Base64Codec": "codecs",
-        "InitialEntries": "watch",
-        "KeyCodec": "codecs",
-        "KeyLister": "watch",
-        "KeyValue": "store",
-        "KeyValueConfig": "config",
-        "KeyValueEntry": "entry",
-        "KeyValueStatus": "config",
-        "KeyWatcher": "watch",
-        "PathCodec": "codecs",
-        "ValueCodec": "codecs",
-    }
+    _HOMES = """
+        aes: AesGcmCodec
+        codecs: Base64Codec KeyCodec PathCodec ValueCodec
+        config: KeyValueConfig KeyValueStatus
+        entry: KeyValueEntry
+        store: KeyValue
+        watch: InitialEntries KeyLister KeyWatcher
+    """
     __getattr__ = lazy_names("jetstream.kv", _HOMES, globals())
 
     def __dir__() -> list[str]:
-        return sorted(_HOMES)
+        return sorted(lazy_list(_HOMES))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from jetstream.api.client import ApiClient
     from jetstream.api.stored import StoredMsg
     from jetstream.config import StreamConfig
-    from jetstream.schema.info import StreamInfo
+    from jetstream.schema.stream_info import StreamInfo
     from jetstream.streams.stream import Stream
 
     Same: TypeAlias = tuple[tuple[str, str], ...]

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from jetstream.api.stored import get_by_api
 from jetstream.errors.api import MessageNotFound
-from jetstream.schema.info import StreamInfo
+from jetstream.schema.stream_info import StreamInfo
 from jetstream.schema.types import MOST_SEQUENCE
 from natsproto.wire.subjects import matches
 

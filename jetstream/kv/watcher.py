@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from jetstream.errors.api import StreamNotFound
 from jetstream.errors.kv import BucketNotFound
-from jetstream.schema.info import ConsumerInfo
+from jetstream.schema.consumer_info import ConsumerInfo
 from natsproto.durations import to_seconds
 from natsproto.errors import RemoteError, TimeoutExpired
 from natsproto.wire.text import shorten

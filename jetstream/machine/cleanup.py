@@ -20,7 +20,7 @@ from __future__ import annotations
 from jetstream.api.client import read_reply
 from jetstream.errors import JetStreamError, JetStreamNotAvailable
 from jetstream.errors.api import ApiError
-from jetstream.schema.info import ConsumerInfo
+from jetstream.schema.consumer_info import ConsumerInfo
 from natsproto.connection.receiver import Receiver
 from natsproto.errors import LocalError
 

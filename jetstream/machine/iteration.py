@@ -5,9 +5,6 @@ from __future__ import annotations
 from jetstream.message import NAK, JsMsg
 from natsproto.errors import ConnectionClosed, InvalidState, NatsError
 from natsproto.session import check_flag
-from natsproto.workers import NoLock
-
-from .callbacks import CallbackRunner, async_call
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
@@ -28,7 +25,6 @@ if TYPE_CHECKING:
 
 # How many messages an iterator returns without letting other tasks run.
 _TURN = 64
-_NO_LOCK = NoLock()
 
 
 class Iteration:
@@ -114,8 +110,12 @@ class Iteration:
         for, the iteration is stopped, and the error is raised; `nak` as in `stop`. If `run` is
         canceled, the iteration is stopped as well.
         """
+        from natsproto.workers import NoLock
+
+        from .callbacks import CallbackRunner, async_call
+
         handler = None if on_error is None else async_call(on_error, "on_error")
-        running = CallbackRunner(self, async_call(callback), nak, _NO_LOCK, handler)
+        running = CallbackRunner(self, async_call(callback), nak, NoLock(), handler)
         await running.run(self._session.port, concurrency)
 
     def snapshot(self) -> ConsumerSnapshot:

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 from jetstream.api.client import read_reply
 from jetstream.errors import JetStreamError
-from jetstream.errors.api import ApiError, ConsumerNotFound, StreamNotFound
-from jetstream.schema.info import ConsumerInfo
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
+    from jetstream.errors.api import ApiError
+    from jetstream.schema.consumer_info import ConsumerInfo
     from natsproto.wire.frames import Msg
 
 PAUSE = 1.0  # between two requests, and how long to wait for the answer to the last
@@ -88,6 +88,10 @@ class Probe:
         """Return what an answer means: THERE, GONE or UNSURE."""
         if not self._tries:
             return UNSURE  # too late
+        # Imported here: few consumers are ever looked up.
+        from jetstream.errors.api import ConsumerNotFound, StreamNotFound
+        from jetstream.schema.consumer_info import ConsumerInfo
+
         try:
             self.info = ConsumerInfo.from_json(read_reply(msg.data))
         except (ConsumerNotFound, StreamNotFound) as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from natsproto.lazy import lazy_names
+from natsproto.lazy import lazy_list, lazy_names
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
@@ -17,19 +17,14 @@ if TYPE_CHECKING:
     from .watch import InitialObjects as InitialObjects
     from .watch import ObjectWatcher as ObjectWatcher
 else:
-    _HOMES = {
-        "InitialObjects": "watch",
-        "ObjectInfo": "info",
-        "ObjectLink": "info",
-        "ObjectMeta": "info",
-        "ObjectMetaOptions": "info",
-        "ObjectReader": "read",
-        "ObjectStore": "store",
-        "ObjectStoreConfig": "config",
-        "ObjectStoreStatus": "config",
-        "ObjectWatcher": "watch",
-    }
+    _HOMES = """
+        config: ObjectStoreConfig ObjectStoreStatus
+        info: ObjectInfo ObjectLink ObjectMeta ObjectMetaOptions
+        read: ObjectReader
+        store: ObjectStore
+        watch: InitialObjects ObjectWatcher
+    """
     __getattr__ = lazy_names("jetstream.objects", _HOMES, globals())
 
     def __dir__() -> list[str]:
-        return sorted(_HOMES)
+        return sorted(lazy_list(_HOMES))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from jetstream.api.client import ApiClient
     from jetstream.api.stored import StoredMsg
     from jetstream.publish.request import Publisher
-    from jetstream.schema.info import PubAck
+    from jetstream.schema.pub_ack import PubAck
     from jetstream.streams.stream import Stream
 
     from .info import ObjectInfo

@@ -30,7 +30,8 @@ from jetstream.pull.options import (
     fetch_template,
     next_subject,
 )
-from jetstream.schema.info import ConsumerInfo, StreamInfo
+from jetstream.schema.consumer_info import ConsumerInfo
+from jetstream.schema.stream_info import StreamInfo
 from natsproto.errors import (
     ConnectionClosed,
     InvalidState,

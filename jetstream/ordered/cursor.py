@@ -15,7 +15,7 @@ from jetstream.api.metadata import read_place
 from jetstream.errors.api import ConsumerExists
 from jetstream.events import StreamRecreated
 from jetstream.machine.policy import GAP, KEEP, SKIP, STALE
-from jetstream.schema.info import ConsumerInfo
+from jetstream.schema.consumer_info import ConsumerInfo
 from natsproto.wire import text as _text
 from natsproto.wire.text import shorten
 

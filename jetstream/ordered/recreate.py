@@ -47,7 +47,7 @@ from jetstream.errors.api import (
 )
 from jetstream.machine.cleanup import clean_up
 from jetstream.pull.silence import LATE
-from jetstream.schema.info import StreamInfo
+from jetstream.schema.stream_info import StreamInfo
 from natsproto.connection.effects import Publish
 from natsproto.errors import NatsError, TimeoutExpired
 from natsproto.wire import text as _text

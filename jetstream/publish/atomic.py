@@ -15,7 +15,7 @@ TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from jetstream.schema.info import PubAck
+    from jetstream.schema.pub_ack import PubAck
     from natsproto.session import Session
     from natsproto.wire.encode import BytesLike
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from jetstream.events import Loss
-    from jetstream.schema.info import PubAck
+    from jetstream.schema.pub_ack import PubAck
     from natsproto.durations import Seconds
     from natsproto.session import Session
     from natsproto.wire.encode import BytesLike

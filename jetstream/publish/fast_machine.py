@@ -43,7 +43,7 @@ from .request import RETRY_WAIT, read_ack
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
-    from jetstream.schema.info import PubAck
+    from jetstream.schema.pub_ack import PubAck
     from natsproto.errors import NatsError
     from natsproto.wire.frames import Msg
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from jetstream.api.client import require_level
-from jetstream.api.hints import PUBLISH
-from jetstream.schema.timestamp import Timestamp
 from jetstream.schema.types import MOST_SEQUENCE
 from natsproto.durations import in_range, to_seconds
 from natsproto.errors import InvalidValue
-from natsproto.hints import with_hint
 from natsproto.session import check_count, check_flag
 from natsproto.wire.headers import Headers
 from natsproto.wire.subjects import check_known_name, check_publish, check_subscribe
@@ -65,6 +62,9 @@ def publish_headers(
     """
     for name in options:
         if name not in _OPTIONS:
+            from jetstream.api.hints import PUBLISH
+            from natsproto.hints import with_hint
+
             if name in PUBLISH:
                 raise InvalidValue(with_hint("unknown option: %s", name, PUBLISH), "D-PUB-9")
             known = ", ".join(_OPTIONS + others)
@@ -166,6 +166,8 @@ def _check_when(when: str) -> None:
     known = "'@at <RFC 3339>', '@every 5m', '@daily' or a cron expression of six fields"
     wrong = not isinstance(when, str) or not when
     if not wrong and when.startswith("@at "):
+        from jetstream.schema.timestamp import Timestamp
+
         Timestamp.parse(when[4:])
     elif not wrong:
         # A cron expression without its seconds, or a duration without its unit.

@@ -7,9 +7,8 @@ in this file: sending, retrying on 503, and reading the acknowledgment.
 from __future__ import annotations
 
 from jetstream.api.client import read_reply
-from jetstream.api.republished import PURGE, SCHEDULE_NEXT, SCHEDULER
 from jetstream.errors import InvalidResponse, NoStreamResponse, PublishInDoubt, PublishTimeout
-from jetstream.schema.info import PubAck
+from jetstream.schema.pub_ack import PubAck
 from natsproto.durations import check_patience
 from natsproto.errors import (
     InvalidValue,
@@ -186,6 +185,8 @@ class Publisher:
         """Publish to the target of a schedule and remove the schedule, in one step."""
         check_publish(subject)
         self._api.require_level(2, "a schedule")
+        from jetstream.api.republished import PURGE, SCHEDULE_NEXT, SCHEDULER
+
         pairs = [(SCHEDULER, subject), (SCHEDULE_NEXT, PURGE)]  # SCHED-7
         options["headers"] = _add_headers(options, pairs)
         return await self.publish(target, data, **options)

@@ -32,7 +32,7 @@ TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from jetstream.schema.info import PubAck
+    from jetstream.schema.pub_ack import PubAck
     from natsproto.errors import NatsError
     from natsproto.port import Port
     from natsproto.wire.frames import Msg

@@ -11,14 +11,10 @@ from __future__ import annotations
 
 from jetstream.api.metadata import read_metadata
 from jetstream.errors import NotJetStreamMessage, PullFailed
-from jetstream.machine.probe import Probe
 from jetstream.message import JsMsg
 from natsproto.session import check_flag
 from natsproto.wire.text import shorten
 
-from .batch import Fetch
-from .consume import Consume
-from .fetch import Fetcher
 from .ledger import MARGIN
 from .messages import Batch, Messages
 from .options import (
@@ -38,6 +34,8 @@ if TYPE_CHECKING:
     from natsproto.session import Session
     from natsproto.wire.frames import Msg
 
+    from .batch import Fetch
+    from .fetch import Fetcher
     from .ledger import PullTemplate
     from .options import PriorityOptions
 
@@ -79,6 +77,9 @@ class Puller:
         no_wait: bool,
         priority: PriorityOptions,
     ) -> Fetch:
+        # Imported here, as below: a program either fetches or consumes.
+        from .batch import Fetch
+
         batch, size = fetch_limits(max_messages, max_bytes)
         template = fetch_template(self.subject, expires, heartbeat, no_wait, priority, self.pinned)
         # FETCH-12: without waiting, the server answers at once or not at all.
@@ -198,6 +199,8 @@ class Puller:
         if self._idle:
             fetcher = self._idle.pop()
         else:
+            from .fetch import Fetcher
+
             connection = self.session.connection
             inbox = connection.new_inbox()
             fetcher = Fetcher(inbox.encode(), self.name)
@@ -250,6 +253,10 @@ class Puller:
         session = self.session
         connection = session.connection
         inbox = connection.new_inbox()
+        from jetstream.machine.probe import Probe
+
+        from .consume import Consume
+
         probe = Probe(*self._place) if self.looks_up else None
         machine = Consume(inbox.encode(), template, probe=probe, name=self.name, **limits)
         session.attach(machine, inbox + ".*")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from jetstream.machine.snapshot import ConsumerSnapshot
 from jetstream.message import JsMsg
 from natsproto.errors import InvalidState
 
@@ -11,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine, Generator
     from typing import Any
 
+    from jetstream.machine.snapshot import ConsumerSnapshot
     from natsproto.errors import NatsError
     from natsproto.wire.frames import Msg
 
@@ -147,6 +147,8 @@ class Fetch(Base):
             made = self._fetcher.snapshot(now)
             made.pending += len(self._rest)
             return made
+        from jetstream.machine.snapshot import ConsumerSnapshot
+
         made = ConsumerSnapshot(puller.name)
         made.online = puller.session.connection.online
         made.stopped = not self._used

@@ -37,7 +37,6 @@ from jetstream.errors import HeartbeatMissed
 from jetstream.events import Pinned, PullWarning, Unpinned
 from jetstream.machine.policy import FULL, GAP, KEEP, SKIP, Policy
 from jetstream.machine.queue import MessageQueue
-from jetstream.machine.snapshot import ConsumerSnapshot, OpenPull, set_status, set_times
 from jetstream.machine.status import (
     ABSENT,
     BEAT,
@@ -62,6 +61,7 @@ TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from jetstream.machine.probe import Probe
     from jetstream.machine.queue import EventLog
+    from jetstream.machine.snapshot import ConsumerSnapshot
     from natsproto.connection.waitable import Reports
     from natsproto.errors import NatsError
     from natsproto.wire.frames import Msg
@@ -212,6 +212,8 @@ class Consume(Receiver):
 
     def snapshot(self, now: float) -> ConsumerSnapshot:  # D-SNAPSHOT-1
         """Return the state of this moment."""
+        from jetstream.machine.snapshot import ConsumerSnapshot, OpenPull, set_status, set_times
+
         made = ConsumerSnapshot(self._name)
         made.online = self._online
         made.stopped = self.stopped or self.draining

@@ -19,7 +19,6 @@ that it had to send. If QUIET seconds later there is still no message, there is 
 from __future__ import annotations
 
 from jetstream.errors import HeartbeatMissed
-from jetstream.machine.snapshot import ConsumerSnapshot, OpenPull, set_times
 from jetstream.machine.status import BEAT, DONE, RETRY, SIZE, UNPIN, Status, is_status
 from natsproto.connection.receiver import Receiver
 from natsproto.errors import ConnectionClosed, ConnectionLost, TimeoutExpired
@@ -29,6 +28,7 @@ from .silence import LATE
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
+    from jetstream.machine.snapshot import ConsumerSnapshot
     from natsproto.errors import NatsError
     from natsproto.wire.frames import Msg
 
@@ -172,6 +172,8 @@ class Fetcher(Receiver):
 
     def snapshot(self, now: float) -> ConsumerSnapshot:  # D-SNAPSHOT-1
         """Return the state of this moment."""
+        from jetstream.machine.snapshot import ConsumerSnapshot, OpenPull, set_times
+
         made = ConsumerSnapshot(self._name)
         made.online = self._online
         made.ended = self.done or self.ended

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from jetstream.api.hints import PULL
 from jetstream.schema.groups import is_group
 from jetstream.schema.types import MOST_COUNT
 from natsproto import session
@@ -66,6 +65,8 @@ def check_options(call: str, rest: PriorityOptions) -> None:
     """Raise InvalidValue if `rest`, the other keywords, has any but those of priority groups."""
     for name in rest:
         if name not in _PRIORITY:
+            from jetstream.api.hints import PULL
+
             known = ", ".join(_OPTIONS[call] + _PRIORITY)
             text = "%s has no option %s; it has %s" % (call, shorten(name), known)
             if PULL.get(name) in _OPTIONS[call]:  # D-HINT-1
@@ -73,8 +74,13 @@ def check_options(call: str, rest: PriorityOptions) -> None:
             raise InvalidValue(text, "D-PULL-15")
 
 
-def default_expires(config: ConsumerConfig) -> float:
-    """Return an `expires` before which no message of the batch is redelivered (D-FETCH-17)."""
+def default_expires(config: ConsumerConfig | None) -> float:
+    """Return an `expires` before which no message of the batch is redelivered (D-FETCH-17).
+
+    None is the configuration of a consumer with the server's defaults.
+    """
+    if config is None:
+        return _ACK_WAIT / 2
     if config.ack_policy == "none":
         return LONGEST_EXPIRES
     ack_wait = config.backoff[0] if config.backoff else config.ack_wait

@@ -10,14 +10,12 @@ from natsproto.durations import in_range, to_seconds
 from natsproto.errors import InvalidValue
 from natsproto.wire.text import shorten
 
-from .timestamp import FIRST, Timestamp
-
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any, TypeAlias
 
     from .fields import Fields
+    from .timestamp import Timestamp
 
     Json: TypeAlias = dict[str, Any]
 
@@ -147,14 +145,17 @@ class _Time(FieldType):
     lossy = True
 
     def check(self, value: Any) -> Timestamp | None:
-        return None if value is None else self._read(Timestamp.of, value)
+        return None if value is None else self._read(value)
 
     def decode(self, raw: Any) -> Timestamp | None:
-        return self._read(Timestamp.parse, raw)
+        return self._read(raw, parse=True)
 
-    def _read(self, read: Callable[[Any], Timestamp], value: Any) -> Timestamp | None:
+    def _read(self, value: Any, parse: bool = False) -> Timestamp | None:
+        # Imported here: acknowledgments of publishes have no times.
+        from .timestamp import FIRST, Timestamp
+
         try:
-            time = read(value)
+            time = Timestamp.parse(value) if parse else Timestamp.of(value)
         except InvalidValue as error:
             raise TypeMismatch("is not a time: %s" % error) from None
         return None if time.ns == FIRST else time  # TIME-4

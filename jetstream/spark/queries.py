@@ -23,8 +23,8 @@ from .retry import retry
 if TYPE_CHECKING:
     from jetstream.api.stored import StoredMsg
     from jetstream.blocking import Consumer
-    from jetstream.schema.info import StreamInfo
     from jetstream.schema.stream_config import StreamConfig
+    from jetstream.schema.stream_info import StreamInfo
 
     from .options import Settings
 

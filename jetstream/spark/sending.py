@@ -25,7 +25,7 @@ from jetstream.errors import (
 from jetstream.publish.headers import EXPECTED_LAST_SUBJECT_SEQ, MSG_ID
 from jetstream.publish.request import ELECTION, in_cluster
 from jetstream.publish.window_machine import AckWindow, Publication
-from jetstream.schema.info import PubAck
+from jetstream.schema.pub_ack import PubAck
 from natsproto.errors import ConnectionClosed, NatsError
 from natsproto.port import run_sync
 from natsproto.wire.headers import Headers

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from jetstream.api.replicas import step_down
 from jetstream.pull.api import Puller
 from jetstream.pull.options import check_options, default_expires
-from jetstream.schema.info import ConsumerInfo
+from natsproto.wire.subjects import check_known_name
 from natsproto.wire.text import cut_middle
 
 TYPE_CHECKING: bool = False
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from jetstream.pull.messages import Messages
     from jetstream.pull.options import PriorityOptions
     from jetstream.schema.consumer_config import AckPolicy, ConsumerConfig, PriorityPolicy
+    from jetstream.schema.consumer_info import ConsumerInfo
     from natsproto.durations import Seconds
 
     class KnownConfig(TypedDict, total=False):
@@ -40,7 +40,9 @@ class BoundConsumer:
     `$JS.API.CONSUMER.MSG.NEXT.<stream>.<name>` and `$JS.ACK.<stream>.<name>.>`.
     """
 
-    def __init__(self, api: ApiClient, stream: str, name: str, config: ConsumerConfig) -> None:
+    def __init__(
+        self, api: ApiClient, stream: str, name: str, config: ConsumerConfig | None
+    ) -> None:
         self._api = api
         self.stream = stream
         self.name = name
@@ -49,10 +51,11 @@ class BoundConsumer:
         self.puller.looks_up = False  # CONSUME-25
         self._learn(config)
 
-    def _learn(self, config: ConsumerConfig) -> None:
-        self.puller.ack_none = config.ack_policy == "none"
-        self.puller.pinned = config.priority_policy == "pinned_client"
+    def _learn(self, config: ConsumerConfig | None) -> None:
         self._expires = default_expires(config)
+        if config is not None:  # otherwise it has the defaults of the server
+            self.puller.ack_none = config.ack_policy == "none"
+            self.puller.pinned = config.priority_policy == "pinned_client"
 
     @property
     def cached_info(self) -> ConsumerInfo | None:
@@ -61,6 +64,8 @@ class BoundConsumer:
 
     async def info(self) -> ConsumerInfo:
         """Return configuration and state; raise ConsumerNotFound if the consumer is gone."""
+        from jetstream.schema.consumer_info import ConsumerInfo
+
         reply = await self._api.call("CONSUMER.INFO.%s.%s" % (self.stream, self.name))
         info = self._info = ConsumerInfo.from_json(reply)
         self._learn(info.config)
@@ -72,6 +77,8 @@ class BoundConsumer:
 
         preferred  the server that becomes the leader (needs 2.11)
         """
+        from jetstream.api.replicas import step_down
+
         await step_down(self._api, "CONSUMER.%s.%s" % (self.stream, self.name), preferred)
 
     async def delete(self) -> None:
@@ -209,3 +216,15 @@ class Consumer(BoundConsumer):
         """The info that the last call returned."""
         assert self._info is not None
         return self._info
+
+
+def bind_consumer(api: ApiClient, stream: str, name: str, known: KnownConfig) -> BoundConsumer:
+    """Return a handle to a consumer without looking it up."""
+    check_known_name("stream", stream)
+    check_known_name("consumer", name)
+    config: ConsumerConfig | None = None
+    if known:
+        from jetstream.schema.consumer_config import ConsumerConfig
+
+        config = ConsumerConfig.of(None, known)
+    return BoundConsumer(api, stream, name, config)

@@ -23,9 +23,11 @@ from jetstream.errors.api import (
     StreamNameInUse,
     StreamNotFound,
 )
+from jetstream.schema.account_info import AccountInfo
 from jetstream.schema.consumer_config import ConsumerConfig
-from jetstream.schema.info import AccountInfo, ConsumerInfo, ConsumerPause, StreamInfo
+from jetstream.schema.consumer_info import ConsumerInfo, ConsumerPause
 from jetstream.schema.stream_config import StreamConfig
+from jetstream.schema.stream_info import StreamInfo
 from jetstream.schema.timestamp import Timestamp
 from jetstream.schema.types import MOST_SEQUENCE
 from natsproto.session import check_count
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from jetstream.config import ConsumerConfigDict, StreamConfigDict
     from jetstream.schema.timestamp import TimestampLike
 
-    from .consumer import BoundConsumer, Consumer, KnownConfig
+    from .consumer import Consumer
     from .stream import Stream
 
     StreamConfigLike: TypeAlias = StreamConfig | dict[str, Any]
@@ -210,13 +212,6 @@ class StreamManager:
         from .consumer import Consumer
 
         return Consumer(self._api, stream, name, info)
-
-    def bind_consumer(self, stream: str, name: str, **known: Unpack[KnownConfig]) -> BoundConsumer:
-        """Return a handle to a consumer without looking it up."""
-        from .consumer import BoundConsumer
-
-        _path(stream, name)
-        return BoundConsumer(self._api, stream, name, ConsumerConfig.of(None, known))
 
     async def delete_consumer(self, stream: str, name: str) -> None:
         """Delete a consumer; raise ConsumerNotFound if it does not exist."""

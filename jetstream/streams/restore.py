@@ -5,8 +5,8 @@ from __future__ import annotations
 from jetstream.api.client import read_object, read_reply
 from jetstream.errors import InvalidResponse
 from jetstream.publish.source import source_of
-from jetstream.schema.info import StreamInfo, StreamState
 from jetstream.schema.stream_config import StreamConfig
+from jetstream.schema.stream_info import StreamInfo, StreamState
 from natsproto.durations import check_patience
 from natsproto.errors import InvalidValue, NoResponders
 from natsproto.session import check_count

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from jetstream.api.client import encode_json
 from jetstream.errors import InvalidResponse
-from jetstream.schema.info import StreamState
 from jetstream.schema.stream_config import StreamConfig
+from jetstream.schema.stream_info import StreamState
 from natsproto.errors import InvalidState
 from natsproto.session import check_count, check_flag
 from natsproto.wire.subjects import check_known_name

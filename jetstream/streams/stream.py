@@ -15,7 +15,7 @@ from jetstream.api.stored_batch import (
     last_request,
 )
 from jetstream.errors import InvalidResponse
-from jetstream.schema.info import StreamInfo
+from jetstream.schema.stream_info import StreamInfo
 from jetstream.schema.types import MOST_SEQUENCE
 from natsproto.errors import InvalidValue
 from natsproto.session import check_flag
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from jetstream.config import ConsumerConfigDict
     from jetstream.ordered.api import OrderedConsumer
     from jetstream.schema.consumer_config import DeliverPolicy, ReplayPolicy
-    from jetstream.schema.info import ConsumerInfo, ConsumerPause
+    from jetstream.schema.consumer_info import ConsumerInfo, ConsumerPause
     from jetstream.schema.timestamp import TimestampLike
     from natsproto.durations import Seconds
 
@@ -288,7 +288,9 @@ class Stream:
 
     def bind_consumer(self, name: str, **known: Unpack[KnownConfig]) -> BoundConsumer:
         """Return a handle to a consumer without looking it up; see JetStream.bind_consumer."""
-        return self._streams.bind_consumer(self.name, name, **known)
+        from .consumer import bind_consumer
+
+        return bind_consumer(self._api, self.name, name, known)
 
     async def ordered_consumer(
         self,

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from jetstream.errors import BindRefused
+    from jetstream.schema.consumer_info import ConsumerInfo
     from jetstream.schema.fields import Field
-    from jetstream.schema.info import ConsumerInfo
 
 # BIND-10: zero leaves them to the server, to the stream's consumer_limits or to the account.
 _DEFAULTED = (

@@ -20,7 +20,7 @@ from jetstream.errors.api import ConsumerExists, ConsumerNotFound, JetStreamNotE
 from jetstream.machine.cleanup import clean_up, may_exist
 from jetstream.pull.ledger import MARGIN
 from jetstream.pull.options import check_count, check_time, fetch_template, first_template
-from jetstream.streams.consumer import Consumer
+from jetstream.streams.consumer import Consumer, bind_consumer
 from natsproto.errors import (
     ConnectionClosed,
     InvalidState,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from jetstream.api.client import ApiClient
     from jetstream.pull.messages import Batch
-    from jetstream.schema.info import ConsumerInfo
+    from jetstream.schema.consumer_info import ConsumerInfo
     from jetstream.streams.consumer import BoundConsumer
     from jetstream.streams.manager import StreamManager
     from natsproto.durations import Seconds
@@ -130,7 +130,7 @@ async def pull_subscribe(
                 raise
             # PSUB-11: the consumer may exist all the same; the first fetch finds out.
             return PullSubscription(
-                streams, api, streams.bind_consumer(stream, wanted.name), deletes=False
+                streams, api, bind_consumer(api, stream, wanted.name, {}), deletes=False
             )
     config = wanted.config
     if not wanted.name:

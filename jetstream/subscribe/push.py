@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from jetstream.api.client import ApiClient
     from jetstream.config import ConsumerConfig
-    from jetstream.schema.info import ConsumerInfo
+    from jetstream.schema.consumer_info import ConsumerInfo
     from jetstream.streams.manager import StreamManager
 
     from .options import Limits, OrderedSubscribeOptions, SubscribeOptions

@@ -17,10 +17,8 @@ from natsproto.client import Client
 from natsproto.connection import Connection
 from natsproto.connection.effects import Dial, Sign, StartTls
 from natsproto.errors import InvalidState
-from natsproto.port import run_sync
 
 from ._options import read_options
-from .logs import EventLogger
 
 try:
     import warnings
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
     from natsproto.port import PathLike, Port
 
     from ._files import FileReader, FileWriter
+    from .logs import EventLogger
 
     Worker: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
     #: An entry of the list that socket.getaddrinfo returns.
@@ -150,6 +149,8 @@ async def open_client(connection: Connection, port: Port) -> Client:
 
 def run_worker(worker: Worker) -> None:
     """Run one worker of `run_all` to its end, on a runtime without async."""
+    from natsproto.port import run_sync
+
     run_sync(worker())
 
 
@@ -188,7 +189,7 @@ class Driver:
         self._turn_began = 0.0
         self._timer_at: float | None = None  # when `on_timer` is to be called, if at all
         self._later: list[Callable[[], object]] = []
-        self._log = EventLogger(connection.options.name)
+        self._log: EventLogger | None = None  # until there is an event
         _track(self)
 
     # What an adapter implements
@@ -371,6 +372,10 @@ class Driver:
 
     def log_events(self, reports: Reports) -> None:
         """Write new events to the log; natsproto.adapters.logs says how."""
+        if self._log is None:
+            from .logs import EventLogger
+
+            self._log = EventLogger(self.connection.options.name)
         self._log.write(reports, self._time)
 
     def turn_is_over(self) -> bool:

@@ -12,9 +12,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from natsproto.auth.secret import Secret
 from natsproto.client import Client, leave
 from natsproto.errors import MissingExtra
+from natsproto.secret import Secret
 
 from .driver import CANCEL_GRACE, Driver, make_connection, open_client
 

@@ -18,18 +18,20 @@ from __future__ import annotations
 
 from natsproto.errors import AuthorizationFailed, InvalidValue
 from natsproto.lazy import lazy_names
+from natsproto.secret import Secret, as_secret
 from natsproto.wire import text as _text
 
 from . import nkeys
 from .challenge import Challenge, callback_failed
 from .creds import format_creds as format_creds
 from .creds import parse_creds as parse_creds
-from .secret import Secret, as_secret
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Protocol
+
+    from natsproto.secret import SecretLike
 
     from .account_claims import AccountClaims as AccountClaims
     from .account_claims import AccountLimits as AccountLimits
@@ -46,7 +48,6 @@ if TYPE_CHECKING:
     from .limits import UserLimits as UserLimits
     from .nkeys import Signer
     from .operator_claims import OperatorClaims as OperatorClaims
-    from .secret import SecretLike
 
     class UrlCredentials(Protocol):
         """The credentials in a server's URL; "" where there are none."""
@@ -69,22 +70,14 @@ if TYPE_CHECKING:
 else:
     __getattr__ = lazy_names(
         "natsproto.auth",
-        {
-            "AccountClaims": "account_claims",
-            "AccountLimits": "account_claims",
-            "AuthCallout": "callout",
-            "AuthClient": "auth_request",
-            "AuthOptions": "auth_request",
-            "AuthRequest": "auth_request",
-            "AuthResponse": "callout",
-            "AuthServer": "auth_request",
-            "AuthTls": "auth_request",
-            "OperatorClaims": "operator_claims",
-            "Permissions": "limits",
-            "SigningScope": "account_claims",
-            "UserClaims": "claims",
-            "UserLimits": "limits",
-        },
+        """
+            account_claims: AccountClaims AccountLimits SigningScope
+            auth_request: AuthClient AuthOptions AuthRequest AuthServer AuthTls
+            callout: AuthCallout AuthResponse
+            claims: UserClaims
+            limits: Permissions UserLimits
+            operator_claims: OperatorClaims
+        """,
         globals(),
     )
 

@@ -11,6 +11,7 @@ Here is no I/O: jetstream.add_auth_callout runs a service that uses this.
 from __future__ import annotations
 
 from natsproto.errors import HeaderError, InvalidValue, UserRejected
+from natsproto.secret import as_secret
 from natsproto.wire.text import decode, encode, shorten
 
 from . import claim_checks as checks
@@ -18,17 +19,16 @@ from . import nkeys, xkeys
 from .auth_request import AuthRequest
 from .claims import Claims, UserClaims
 from .jwt import Issuer, read_jwt
-from .secret import as_secret
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from natsproto.secret import SecretLike
     from natsproto.wire.headers import Headers
 
     from .nkeys import Signer
-    from .secret import SecretLike
 
 SUBJECT = "$SYS.REQ.USER.AUTH"
 XKEY_HEADER = "Nats-Server-Xkey"

@@ -7,10 +7,10 @@ so in its own time, the adapter signs and the connection calls `fields` with the
 from __future__ import annotations
 
 from natsproto.errors import AuthorizationFailed, NatsError
+from natsproto.secret import Secret
 from natsproto.wire import base64url
 
 from . import nkeys
-from .secret import Secret
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from natsproto.secret import SecretLike
+
     from .nkeys import Signer
-    from .secret import SecretLike
 
 _VERSION = 2
 

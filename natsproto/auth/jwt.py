@@ -13,19 +13,20 @@ import json
 from hashlib import sha256
 
 from natsproto.errors import InvalidValue
+from natsproto.secret import as_secret
 from natsproto.wire import base64url
 from natsproto.wire.text import encode, shorten
 
 from . import nkeys
 from .claim_checks import check_map
-from .secret import as_secret
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from natsproto.secret import SecretLike
+
     from .nkeys import Signer
-    from .secret import SecretLike
 
 _HEADER = {"typ": "JWT", "alg": "ed25519-nkey"}
 _MOST = 1024 * 1024

@@ -8,4 +8,4 @@ TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from .machine import Connection as Connection
 else:
-    __getattr__ = lazy_names("natsproto.connection", {"Connection": "machine"}, globals())
+    __getattr__ = lazy_names("natsproto.connection", "machine: Connection", globals())

@@ -24,7 +24,6 @@ from natsproto.errors import ConnectionClosed, ConnectionLost, NatsError, Protoc
 from . import states
 from .bus import Bus
 from .lifecycle import Lifecycle
-from .outbound import HIGH_WATER
 from .states import CLOSED, CONNECTED, WAITING
 from .tokens import Tokens
 from .traffic import Traffic
@@ -162,7 +161,7 @@ class Connection:
     @property
     def congested(self) -> bool:
         """Whether callers should wait for `writable` before they publish more."""
-        return self.outbound.size > HIGH_WATER
+        return self.outbound.size > self.outbound.high_water
 
     @property
     def writable(self) -> Waitable:

@@ -12,7 +12,7 @@ connected again (D-RECON-9).
 
 `frames` holds whole frames and, for plain publishes, four pieces in a row: `PUB subject `, the
 size and its CRLF, the payload, CRLF. They are joined when the adapter takes them. `size` is about
-how many bytes that is. Above HIGH_WATER, callers should wait for `writable`, which becomes ready
+how many bytes that is. Above `high_water`, callers should wait for `writable`, which becomes ready
 when the adapter has taken them.
 """
 
@@ -90,6 +90,7 @@ class Outbound:
         "answerable",
         "checked",
         "frames",
+        "high_water",
         "holding",
         "max_payload",
         "size",
@@ -100,6 +101,8 @@ class Outbound:
     def __init__(self, bus: Bus, max_pending: int) -> None:
         self._bus = bus
         self._max_pending = max_pending  # bytes that may wait for a connection
+        # D-RECON-17: a program that has little memory for one of them has little for both.
+        self.high_water: int = min(HIGH_WATER, max_pending) if max_pending else HIGH_WATER
         self.stats: Stats = Stats()
         self.frames: list[bytes] = []
         self.size: int = 0
@@ -151,7 +154,7 @@ class Outbound:
         waiting = self.size
         self.size = waiting + len(head) + len(data) + 8
         self.stats.out_msgs += 1
-        return not waiting or waiting > HIGH_WATER
+        return not waiting or waiting > self.high_water
 
     def _publish(self, subject: bytes, data: bytes, reply: bytes, block: bytes | None) -> bool:
         frame = self._encode(subject, data, reply, block)
@@ -172,7 +175,7 @@ class Outbound:
         self.frames.append(frame)
         self.size = waiting + len(frame)
         self.stats.out_msgs += 1
-        return not waiting or waiting > HIGH_WATER
+        return not waiting or waiting > self.high_water
 
     def _respond(self, reply: bytes, data: bytes) -> bool:
         first = self._publish(reply, data, b"", None)
@@ -268,14 +271,14 @@ class Outbound:
         self.frames.append(frame)
         size = self.size
         self.size = size + len(frame)
-        return not size or size > HIGH_WATER
+        return not size or size > self.high_water
 
     def take(self) -> list[bytes]:
         """Take all frames for the transport, joined except for large ones."""
         frames = self.frames
         if not frames:
             return []
-        if self.size > HIGH_WATER:
+        if self.size > self.high_water:
             self._bus.ready.append(self.writable)
         large = self._large
         self.clear()

@@ -38,7 +38,6 @@ otherwise be dialed without any pause (D-RECON-2).
 
 from __future__ import annotations
 
-from natsproto.choice import KnownServer, choose_server
 from natsproto.errors import AuthorizationFailed, ConnectFailed, InvalidValue, LocalError
 from natsproto.events import ServerChoiceFailed
 from natsproto.options import read_servers
@@ -49,6 +48,7 @@ TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import Protocol
 
+    from natsproto.choice import KnownServer
     from natsproto.errors import NatsError
     from natsproto.options import Options, ServersLike
     from natsproto.wire.frames import Info
@@ -150,6 +150,8 @@ class Pool:
         """
         chooser = self._options.choose_server
         if chooser is not None and self._servers and self._options.max_reconnects:
+            from natsproto.choice import choose_server
+
             choice = choose_server(chooser, [self._show(each) for each in self._servers], info)
             if choice is not None:
                 self._untried = None
@@ -159,6 +161,8 @@ class Pool:
         return self.next(), None
 
     def _show(self, server: Server) -> KnownServer:
+        from natsproto.choice import KnownServer
+
         error = server.last_error
         current = server is self._current
         return KnownServer(server.name, server.discovered, server.failures, error, current)

@@ -6,8 +6,6 @@ Pong.
 
 from __future__ import annotations
 
-from natsproto.hints import MESSAGE, no_attribute
-
 from . import text as _text
 from .headers import Headers, read_status
 from .record import Record
@@ -97,12 +95,12 @@ class Msg(_Payload):
         @property
         def respond(self):
             """Raise AttributeError with a hint: a message is plain data without a connection."""
-            raise no_attribute(self, "respond", MESSAGE)
+            raise _renamed(self, "respond")
 
         @property
         def header(self):
             """Raise AttributeError with a hint: the headers are a multimap."""
-            raise no_attribute(self, "header", MESSAGE)
+            raise _renamed(self, "header")
 
     def _fields(self) -> list[tuple[str, object]]:
         return [
@@ -274,3 +272,9 @@ class Ok(Record):
     """+OK: the server accepted the last operation; sent in verbose mode only."""
 
     __slots__ = ()
+
+
+def _renamed(msg: Msg, name: str) -> AttributeError:
+    from natsproto.hints import MESSAGE, no_attribute
+
+    return no_attribute(msg, name, MESSAGE)

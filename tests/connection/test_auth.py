@@ -11,8 +11,8 @@ import traceback
 import pytest
 
 from natsproto.auth import choose_auth, nkeys, parse_creds
-from natsproto.auth.secret import Secret
 from natsproto.errors import AuthorizationFailed, InvalidValue, MissingExtra
+from natsproto.secret import Secret
 
 SEED = "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY"
 PUBLIC = "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4"

@@ -4,25 +4,45 @@ import pytest
 
 from natsproto import errors
 from natsproto.errors import NatsError
-from natsproto.lazy import lazy_names
+from natsproto.lazy import find_home, lazy_list, lazy_names
 
 
 def test_a_name_is_imported_once():
     namespace = {}
-    load = lazy_names("natsproto", {"NatsError": "errors"}, namespace)
+    load = lazy_names("natsproto", "errors: LocalError NatsError", namespace)
     assert load("NatsError") is NatsError
     assert namespace == {"NatsError": NatsError}
 
 
 def test_modules_are_found_as_well():
-    assert lazy_names("natsproto", {}, {})("errors") is errors
+    assert lazy_names("natsproto", "", {})("errors") is errors
 
 
 def test_other_names():
     with pytest.raises(AttributeError, match="module 'natsproto' has no attribute 'Nats'"):
-        lazy_names("natsproto", {}, {})("Nats")
+        lazy_names("natsproto", "", {})("Nats")
 
 
 def test_a_name_that_its_module_does_not_have():
     with pytest.raises(AttributeError, match="Nats"):
-        lazy_names("natsproto", {"Nats": "errors"}, {})("Nats")
+        lazy_names("natsproto", "errors: Nats", {})("Nats")
+
+
+HOMES = """
+    wire.parser: Parser
+    errors: NatsError
+    errors: LocalError RemoteError
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "home"),
+    [("Parser", "wire.parser"), ("RemoteError", "errors"), ("errors", ""), ("Nats", "")],
+)
+def test_the_home_of_a_name(name, home):
+    assert find_home(HOMES, name) == home
+
+
+def test_all_names():
+    assert lazy_list(HOMES) == ["Parser", "NatsError", "LocalError", "RemoteError"]
+    assert lazy_list("") == []

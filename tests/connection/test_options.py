@@ -66,7 +66,7 @@ def test_defaults():
     assert {name: getattr(options, name) for name in DEFAULTS} == DEFAULTS
     assert set(DEFAULTS) | {"auth"} == set(Options.__slots__)
     assert not options.secure
-    assert options.auth.connect_fields("", options.servers[0]) == {}
+    assert options.auth is None
 
 
 GOOD = [  # option, value, result

@@ -458,6 +458,18 @@ def test_callers_wait_by_the_number_of_bytes(size, woken):
     assert (outbound.writable in outbound._bus.ready) == woken
 
 
+@pytest.mark.rule("D-RECON-17")
+@pytest.mark.parametrize(
+    ("max_pending", "high_water"), [(0, HIGH_WATER), (4096, 4096), (2 * HIGH_WATER, HIGH_WATER)]
+)
+def test_callers_with_little_memory_wait_earlier(max_pending, high_water):
+    outbound = make(max_pending)
+    outbound.release()
+    outbound.add(b"x" * high_water)
+    assert not outbound.add(b"y")
+    assert outbound.add(b"z")
+
+
 @pytest.mark.rule("D-HEALTH-1")
 def test_bytes_that_wait_are_counted_with_and_without_a_connection():
     outbound = online({"headers": True})

@@ -7,7 +7,7 @@ import pprint
 
 import pytest
 
-from natsproto.auth.secret import Secret, as_secret
+from natsproto.secret import Secret, as_secret
 
 VALUE = "s3cr3t-value"
 

@@ -7,8 +7,8 @@ from hashlib import sha1
 import pytest
 
 from natsproto import ProtocolError
-from natsproto.auth.secret import Secret
 from natsproto.errors import InvalidState, InvalidValue, MissingExtra
+from natsproto.secret import Secret
 from natsproto.websocket import WebSocket
 
 INFO = b'INFO {"server_id":"N"} \r\n'

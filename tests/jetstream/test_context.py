@@ -42,7 +42,7 @@ def record():
     """Return a JetStream, and a Recorder in the place of each of its managers."""
     js = JetStream(Stage().client)
     places = {
-        "_streams": StreamManager,
+        "_manager": StreamManager,
         "_publisher": Publisher,
         "_key_values": KeyValueManager,
         "_object_stores": ObjectStoreManager,
@@ -56,6 +56,7 @@ SUBSCRIBING = (
     "subscribe",
     "pull_subscribe",
     "advisories",
+    "bind_consumer",
     "snapshot_stream",
     "restore_stream",
 )  # which are functions of their own room
@@ -104,7 +105,7 @@ def test_each_call_is_that_of_a_manager(call):
         (place, made.calls[0]) for place, made in managers.items() if made.calls
     ]
     kinds = [KINDS[kind] for kind in KINDS if kind in call]
-    assert [manager] == kinds if kinds else manager in ("_streams", "_publisher")
+    assert [manager] == kinds if kinds else manager in ("_manager", "_publisher")
     assert name == NAMES.get(call, call)
     assert arguments == given
     assert found in (None, managers[manager].found)

@@ -6,23 +6,19 @@ MicroPython comes from npm, as WebAssembly, and runs under Node.
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
-import re
 import shutil
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
 
 from tests.core import MODULES, ROOT, dotted, name
+from tests.micropython.runner import count, run
 
 HERE = Path(__file__).parent
 # The base of adapters does I/O, so it is not the core, but adapters for devices are built on it.
 DRIVER = [ROOT / "natsproto/adapters" / name for name in ("__init__.py", "driver.py", "logs.py")]
-CACHE = ROOT / ".venv" / "micropython"
 PEERS = {"<": "server", ">": "client"}
 
 PARTS = [  # function of checks/rows.py, at least so many checks
@@ -33,35 +29,6 @@ PARTS = [  # function of checks/rows.py, at least so many checks
     ("garbage", 60),
     ("records", 8),
 ]
-
-
-@pytest.fixture(scope="session")
-def micropython():
-    """The locked version; from npm, which must not fail, if the cache does not have it."""
-    if shutil.which("node") is None:
-        pytest.skip("MicroPython needs Node, and there is none")
-    locked = [HERE / "package.json", HERE / "package-lock.json"]
-    digest = hashlib.sha256(b"".join(file.read_bytes() for file in locked)).hexdigest()
-    home = CACHE / digest[:16]
-    if not home.exists():
-        install(locked, home)
-    return home / "node_modules/@micropython/micropython-webassembly-pyscript/micropython.mjs"
-
-
-def install(locked: list[Path], home: Path) -> None:
-    """Whole or not at all, though others install it at the same time."""
-    home.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=home.parent) as directory:
-        own = Path(directory, "own")
-        own.mkdir()
-        for file in locked:
-            shutil.copy(file, own)
-        run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=own)
-        try:
-            own.rename(home)
-        except OSError:
-            if not home.exists():  # no other process was faster
-                raise
 
 
 @pytest.fixture(scope="session")
@@ -96,12 +63,6 @@ def streams(tree: Path) -> list[str]:
     return sorted(path.name for path in (tree / "streams").iterdir() if path.suffix != ".frames")
 
 
-def run(command: list[str | Path], **options: Path) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, **options)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def run_here(tree: Path, statements: list[str]) -> str:
     return run([sys.executable, "-B", "-c", "\n".join(statements)], cwd=tree)
 
@@ -113,14 +74,6 @@ def python(request, tree):
         return lambda *statements: run_here(tree, statements)
     command = ["node", HERE / "run.mjs", request.getfixturevalue("micropython"), tree]
     return lambda *statements: run([*command, *statements])
-
-
-def count(output: str) -> int:
-    """Return how many checks ran; none may have failed, and the number must be printed."""
-    report = re.search(r"^(\d+) checks, (\d+) failed$", output, re.MULTILINE)
-    assert report, f"no report:\n{output}"
-    assert report[2] == "0", output
-    return int(report[1])
 
 
 @pytest.mark.parametrize(("part", "least"), PARTS)

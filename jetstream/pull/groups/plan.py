@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from jetstream.api.client import ApiClient
     from jetstream.context import JetStream
-    from jetstream.schema.info import ConsumerInfo
+    from jetstream.schema.consumer_info import ConsumerInfo
     from jetstream.streams.consumer import Consumer
 
     from .config import GroupConfig

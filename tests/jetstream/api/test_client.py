@@ -317,7 +317,7 @@ def test_the_timeout_is_checked():
 def test_fields_that_are_newer_than_the_server(version, refused):
     stage = Stage(version=version or "2.9.10")
     if version is None:
-        stage.connection.info = None
+        stage.connection.lifecycle.info = None
     config = ConsumerConfig(filter_subjects=["a", "b"], mem_storage=True)
     if refused:
         with pytest.raises(NotSupported, match=r"filter_subjects needs server 2.10; this is 2.9"):

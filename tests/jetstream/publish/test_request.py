@@ -208,5 +208,5 @@ def test_servers_of_a_cluster_are_recognized():
     assert in_cluster(Stage(cluster="C").connection)
     stage = Stage()
     assert not in_cluster(stage.connection)
-    stage.connection.info = None
+    stage.connection.lifecycle.info = None
     assert not in_cluster(stage.connection)

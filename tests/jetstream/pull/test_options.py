@@ -92,6 +92,11 @@ def test_default_expires(config, seconds):
     assert default_expires(ConsumerConfig(**config)) == seconds
 
 
+@pytest.mark.rule("D-FETCH-17")
+def test_default_expires_of_a_consumer_with_the_defaults_of_the_server():
+    assert default_expires(None) == default_expires(ConsumerConfig())
+
+
 @pytest.mark.rule("CONSUME-20")
 @pytest.mark.rule("PULL-5")
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from jetstream.api.client import ApiClient
 from jetstream.config import ConsumerConfig
 from jetstream.errors import ConsumerNotFound
 from jetstream.schema.info import ConsumerInfo
-from jetstream.streams.consumer import BoundConsumer, Consumer
-from natsproto.errors import InvalidValue
+from jetstream.streams.consumer import BoundConsumer, Consumer, bind_consumer
+from natsproto.errors import InvalidName, InvalidValue
 from tests.jetstream.support import Delivery, Stage, Status
 
 NEXT = "$JS.API.CONSUMER.MSG.NEXT.S.C"
@@ -171,3 +171,17 @@ def test_step_down():
     stage.run(consumer.step_down(preferred="s2"))
     body = {"placement": {"preferred": "s2"}}
     assert stage.asked == [("$JS.API.CONSUMER.LEADER.STEPDOWN.S.C", body)]
+
+
+@pytest.mark.rule("BIND-11")
+def test_a_consumer_is_bound_without_a_request():
+    stage = Stage()
+    api = ApiClient(stage.client.session, "", "$JS.API", 5.0)
+    bound = bind_consumer(api, "S", "C", {})
+    known = bind_consumer(api, "S", "C", {"ack_policy": "none", "ack_wait": 5.0})
+    assert (bound.stream, bound.name, bound.cached_info) == ("S", "C", None)
+    assert (bound.puller.ack_none, known.puller.ack_none) == (False, True)
+    for stream, name in [("S.x", "C"), ("S", "C*"), ("", "C"), ("S", "")]:
+        with pytest.raises(InvalidName):
+            bind_consumer(api, stream, name, {})
+    assert stage.asked == []

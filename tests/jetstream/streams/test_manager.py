@@ -497,5 +497,5 @@ def test_fields_that_are_newer_than_the_server(version, call, fields, refused):
 @pytest.mark.rule("D-CALL-7")
 def test_before_the_first_connection_nothing_is_known():
     stage = Stage(stream())
-    stage.connection.info = None
+    stage.connection.lifecycle.info = None
     stage.run(JetStream(stage.client).create_stream(name="S", allow_atomic=True))

@@ -1,0 +1,55 @@
+"""MicroPython itself, and the packages as a device gets them."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from embedded.build import build
+from tests.core import ROOT
+from tests.micropython.runner import run
+
+HERE = Path(__file__).parent
+CACHE = ROOT / ".venv" / "micropython"
+
+
+@pytest.fixture(scope="session")
+def micropython():
+    """The locked version; from npm, which must not fail, if the cache does not have it."""
+    if shutil.which("node") is None:
+        pytest.skip("MicroPython needs Node, and there is none")
+    locked = [HERE / "package.json", HERE / "package-lock.json"]
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in locked)).hexdigest()
+    home = CACHE / digest[:16]
+    if not home.exists():
+        install(locked, home)
+    return home / "node_modules/@micropython/micropython-webassembly-pyscript/micropython.mjs"
+
+
+def install(locked: list[Path], home: Path) -> None:
+    """Whole or not at all, though others install it at the same time."""
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=home.parent) as directory:
+        own = Path(directory, "own")
+        own.mkdir()
+        for file in locked:
+            shutil.copy(file, own)
+        run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=own)
+        try:
+            own.rename(home)
+        except OSError:
+            if not home.exists():  # no other process was faster
+                raise
+
+
+@pytest.fixture(scope="session")
+def device(tmp_path_factory):
+    """Return the directory that is the root of a device: compiled modules, and harness.py."""
+    root = tmp_path_factory.mktemp("device")
+    build(root)
+    shutil.copy(HERE / "checks/harness.py", root)
+    return root

@@ -1,0 +1,93 @@
+"""JetStream on MicroPython against a real server: publish, pull, ack, ordered, key-value."""
+
+from core import dial, error_of
+from harness import check
+
+from jetstream import JetStream
+
+
+async def publish(url):
+    async with dial(url) as client:
+        js = JetStream(client)
+        await js.create_or_update_stream(name="PUB", subjects=["pub.>"], storage="memory")
+        for i in range(10):
+            ack = await js.publish("pub.%d" % i, b"x", msg_id=str(i))
+            check("sequence", (ack.stream, ack.seq), ("PUB", i + 1))
+        check("duplicate", (await js.publish("pub.1", b"x", msg_id="1")).duplicate, True)
+        wrong = await error_of(js.publish("pub.1", b"x", expect_last_seq=3))
+        check("expected sequence", wrong, "WrongLastSequence")
+        check("no stream", await error_of(js.publish("elsewhere", b"x")), "NoStreamResponse")
+        await js.delete_stream("PUB")
+
+
+async def pull(url):
+    async with dial(url) as client:
+        js = JetStream(client)
+        stream = await js.create_or_update_stream(
+            name="PULL", subjects=["pull.>"], storage="memory"
+        )
+        for i in range(30):
+            await js.publish("pull.a", b"%d" % i)
+        consumer = await stream.create_or_update_consumer(durable_name="worker")
+        batch = await consumer.fetch(5, expires=5.0)
+        check("fetched", [msg.data for msg in batch], [b"%d" % i for i in range(5)])
+        for msg in batch:
+            await msg.ack()
+        seen = []
+        async with consumer.consume(max_messages=8, stop_after=25) as messages:
+            async for msg in messages:
+                seen.append(msg.metadata.stream_seq)
+                await msg.ack()
+        check("consumed", seen, list(range(6, 31)))
+        check("nothing left", len(await consumer.fetch(5, expires=0.5)), 0)
+        check("next", await consumer.next(expires=0.5), None)
+        await js.publish("pull.b", b"last")
+        msg = await consumer.next(expires=5.0)
+        await msg.nak()
+        again = await consumer.next(expires=5.0)
+        check("delivered twice", (again.data, again.metadata.delivered), (b"last", 2))
+        await again.ack_sync()
+        info = await consumer.info()
+        check("acknowledged", info.ack_floor.stream_seq, 31)
+        check("none pending", info.num_ack_pending, 0)
+        await stream.delete()
+
+
+async def ordered(url):
+    async with dial(url) as client:
+        js = JetStream(client)
+        stream = await js.create_or_update_stream(name="ORD", subjects=["ord"], storage="memory")
+        for i in range(50):
+            await js.publish("ord", b"%d" % i)
+        consumer = await stream.ordered_consumer()
+        seen = []
+        async with consumer.consume(max_messages=16, stop_after=50) as messages:
+            async for msg in messages:
+                seen.append(msg.metadata.stream_seq)
+        check("in order", seen, list(range(1, 51)))
+        await stream.delete()
+
+
+async def key_value(url):
+    async with dial(url) as client:
+        js = JetStream(client)
+        kv = await js.create_or_update_key_value(bucket="settings", history=5)
+        revision = await kv.put("led", b"on")
+        check("value", (await kv.get("led")).value, b"on")
+        revision = await kv.update("led", b"off", revision)
+        wrong = await error_of(kv.update("led", b"dim", revision - 1))
+        check("compare and set", wrong != "", True)
+        check("unchanged", (await kv.get("led")).value, b"off")
+        check("exists", await error_of(kv.create("led", b"x")) != "", True)
+        async with await kv.watch("*") as watcher:
+            first = await watcher.next(timeout=5.0)
+            check("present value", (first.key, first.value), ("led", b"off"))
+            await kv.put("fan", b"1")
+            change = await watcher.next(timeout=5.0)
+            while change is None:  # the end of the present values
+                change = await watcher.next(timeout=5.0)
+            check("change", (change.key, change.value), ("fan", b"1"))
+            await kv.delete("fan")
+            check("deleted", (await watcher.next(timeout=5.0)).operation, "DEL")
+        check("gone", await error_of(kv.get("fan")) != "", True)
+        await js.delete_key_value("settings")
