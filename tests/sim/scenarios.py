@@ -39,7 +39,7 @@ from jetstream.pull.consume import Consume
 from jetstream.pull.messages import Messages
 from natsproto.errors import ConnectionClosed, PendingBufferFull
 from tests.effects import will_publish
-from tests.sim.model import Model
+from jetstream.testing.sim.pull_model import Model
 from tests.sim.world import Task, Violation, World
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from natsproto import Parser
 from natsproto.adapters.blocking import connect
 from natsproto.testing import Server
 from natsproto.wire.frames import Msg
-from tests.sim.fast_model import COMMIT, END, PING, FastModel, Message
-from tests.sim.model import Peer
+from jetstream.testing.sim.fast_model import COMMIT, END, PING, FastModel, Message
+from natsproto.testing.sim.peer import Peer
 from tests.sim.test_model import Clock
 
 START, APPEND = 0, 1

@@ -11,7 +11,8 @@ import pytest
 
 from natsproto import Parser
 from natsproto.wire.frames import Msg
-from tests.sim.model import Model, Peer, status_block
+from jetstream.testing.sim.pull_model import Model
+from natsproto.testing.sim.peer import Peer, status_block
 from tests.sim.pins import PinningModel
 
 VECTORS = Path(__file__).parent.parent / "vectors"

@@ -9,8 +9,9 @@ import pytest
 
 from natsproto import Parser
 from natsproto.wire.frames import Msg
-from tests.sim.model import NANO, Model, Peer
-from tests.sim.push_model import PushModel
+from jetstream.testing.sim.pull_model import NANO, Model
+from natsproto.testing.sim.peer import Peer
+from jetstream.testing.sim.push_model import PushModel
 from tests.sim.test_model import Clock, read, shape
 
 REQUEST = re.compile(rb"\$JS\.FC\.[^ \r]+")

@@ -8,13 +8,18 @@ of a real server against it.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from natsproto.testing.sim.peer import status_block
 
-from tests.sim.model import NANO, Stored, status_block
+from .pull_model import NANO, Stored
 
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from natsproto.testing.sim.peer import Peer
     from natsproto.wire.frames import Pub
-    from tests.sim.model import Clock, Peer
+
+    from .pull_model import Clock
 
 WINDOW = 2 * 1024 * 1024
 MOST_WINDOW = 32 * 1024 * 1024
@@ -222,7 +227,7 @@ class PushModel:
     def listener(self, subject: bytes) -> Peer | None:
         """Return the subscriber to exactly that subject; a wildcard does not count."""
         for peer in self.peers:
-            if peer.alive and subject in peer.subs.values():
+            if peer.alive and any(sub.subject == subject for sub in peer.subs):
                 return peer
         return None
 

@@ -7,29 +7,25 @@ tests/sim/test_model.py replays the transcripts of a real server against it.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Protocol
 
-from natsproto import Parser
-from natsproto.wire.frames import Connect, Ping, Pub, Sub, Unsub
+from natsproto.testing.sim.peer import Peer, status_block
 
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any, Protocol
+
+    from natsproto.wire.frames import Pub
+
+    class Clock(Protocol):
+        """The time, and what is to happen; natsproto.testing.sim.clock.Clock is one."""
+
+        @property
+        def now(self) -> float: ...
+        def at(self, __time: float, __call: Callable[[], object]) -> None: ...
+
 
 NANO = 10**9
-INFO = b'INFO {"server_id":"S","version":"2.15.1","headers":true,"max_payload":1048576} \r\n'
-
-
-class Clock(Protocol):
-    now: float
-
-    def at(self, time: float, call: Callable[[], None]) -> None: ...
-
-
-def status_block(line: str, messages: int | None = None, size: int = 0, header: str = "") -> bytes:
-    """Return the header block of a status, with the undelivered count of its pull if reported."""
-    if messages is not None:
-        header = f"Nats-Pending-Messages: {messages}\r\nNats-Pending-Bytes: {size}\r\n"
-    return f"NATS/1.0 {line}\r\n{header}\r\n".encode()
 
 
 class Stored:
@@ -75,62 +71,6 @@ class Request:
         self.beat = now + self.heartbeat
         self.at = now
         self.brought = 0
-
-
-class Server(Protocol):
-    """The part of the model that serves clients."""
-
-    def published(self, peer: Peer, pub: Pub) -> None: ...
-    def subscribed(self, peer: Peer) -> None: ...
-
-
-class Peer:
-    """The server's end of one connection."""
-
-    def __init__(self, model: Server, send: Callable[[bytes], None]) -> None:
-        self._model = model
-        self._send = send
-        self._parser = Parser(peer="client")
-        self.subs: dict[int, bytes] = {}
-        self.alive = True
-        send(INFO)
-
-    def receive(self, data: bytes) -> None:
-        for frame in self._parser.feed(data):
-            if isinstance(frame, Ping):
-                self._send(b"PONG\r\n")
-            elif isinstance(frame, Sub):
-                self.subs[frame.sid] = frame.subject.encode()
-                self._model.subscribed(self)
-            elif isinstance(frame, Unsub):
-                self.subs.pop(frame.sid, None)
-            elif isinstance(frame, Pub):
-                self._model.published(self, frame)
-            else:
-                assert isinstance(frame, Connect), frame
-
-    def sid(self, subject: bytes) -> int:
-        """Return the id of the subscription that a reply goes to; 0 without interest."""
-        if self.alive:
-            for sid, pattern in self.subs.items():
-                if pattern == subject or (
-                    pattern[-1:] in b"*>" and subject.startswith(pattern[:-1])
-                ):
-                    return sid
-        return 0
-
-    def deliver(
-        self, interest: bytes, subject: bytes, reply: bytes, block: bytes | None, data: bytes
-    ) -> None:
-        sid = self.sid(interest)
-        if not sid:
-            return
-        to = reply + b" " if reply else b""
-        if block is None:
-            self._send(b"MSG %s %d %s%d\r\n%s\r\n" % (subject, sid, to, len(data), data))
-        else:
-            head = (subject, sid, to, len(block), len(block) + len(data), block, data)
-            self._send(b"HMSG %s %d %s%d %d\r\n%s%s\r\n" % head)
 
 
 class Model:

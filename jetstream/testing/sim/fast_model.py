@@ -8,14 +8,17 @@ tests/sim/test_fast_model.py plays the same dialogues with it and with a real se
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from natsproto.testing.sim.peer import status_block
 
-from tests.sim.model import Clock, Peer, status_block
-
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
+    from natsproto.testing.sim.peer import Peer
     from natsproto.wire.frames import Pub
+
+    from .pull_model import Clock
 
 APPEND, COMMIT, END, PING = 1, 2, 3, 4
 FORGET_AFTER = 10.0
