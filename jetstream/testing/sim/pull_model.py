@@ -26,15 +26,26 @@ if TYPE_CHECKING:
 
 
 NANO = 10**9
+# When messages were stored, if nobody says so: a number with as many digits as in transcripts.
+STORED_AT = 1794786870000000000
 
 
 class Stored:
     """A message of the stream, and how far it is."""
 
-    __slots__ = ("acked", "block", "count", "data", "due", "seq")
+    __slots__ = ("acked", "block", "count", "data", "due", "seq", "subject", "time_ns")
 
-    def __init__(self, seq: int, data: bytes, block: bytes | None) -> None:
+    def __init__(
+        self,
+        seq: int,
+        data: bytes,
+        block: bytes | None,
+        subject: bytes = b"",
+        time_ns: int = STORED_AT,
+    ) -> None:
         self.seq = seq
+        self.subject = subject
+        self.time_ns = time_ns
         self.data = data
         self.block = block
         self.count = 0  # deliveries
@@ -273,14 +284,16 @@ class Model:
 
     def _serve(self, request: Request, message: Stored) -> None:
         now = self._clock.now
-        reply = b"%s%d.%d.%d.1794786870000000000.%d" % (
+        reply = b"%s%d.%d.%d.%d.%d" % (
             self._ack,
             message.count + 1,
             message.seq,
             self.delivered + 1,
+            message.time_ns,
             self._left_behind(message),
         )
-        size = len(self._subject) + len(reply) + len(message.block or b"") + len(message.data)
+        subject = message.subject or self._subject
+        size = len(subject) + len(reply) + len(message.block or b"") + len(message.data)
         if request.by_bytes and size > request.bytes:
             self._end(request, "409 Message Size Exceeds MaxBytes", pending=True)
             return
@@ -294,7 +307,7 @@ class Model:
         request.beat = now + request.heartbeat
         if request.peer is not None:
             block = self._delivered_block(message)
-            request.peer.deliver(request.reply, self._subject, reply, block, message.data)
+            request.peer.deliver(request.reply, subject, reply, block, message.data)
         if request.left > 0 and not (request.by_bytes and request.bytes == 0):
             self.waiting.append(request)
         elif request.by_bytes and request.bytes:

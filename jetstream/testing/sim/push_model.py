@@ -8,6 +8,7 @@ of a real server against it.
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from natsproto.testing.sim.peer import status_block
 
 from .pull_model import NANO, Stored
@@ -50,7 +51,7 @@ class PushConsumer:
         self.start: int = config.get("opt_start_seq", 1)
         self.next = self.start  # of the stream
         self.delivered = 0
-        self.copies: dict[int, Copy] = {}
+        self.copies: OrderedDict[int, Copy] = OrderedDict()  # MicroPython's dict has no order
         self.window = model.window if config.get("flow_control") else 0
         self.pending = 0  # bytes that are not known to be taken
         self.request = b""
@@ -77,6 +78,10 @@ class PushConsumer:
                 return model.stored[seq - 1]
         return model.stored[self.next - 1] if self.next <= len(model.stored) else None
 
+    def _left(self) -> int:
+        """Return how many messages there are still to be delivered."""
+        return len(self._model.stored) - self.next + 1
+
     def pump(self) -> None:
         while not (self.gone or self._model.frozen):
             if self._model.listener(self.target) is None:
@@ -90,8 +95,8 @@ class PushConsumer:
 
     def _deliver(self, message: Stored) -> None:
         model = self._model
-        if message.seq == self.next:
-            self.next += 1
+        if message.seq >= self.next:
+            self.next = message.seq + 1
         copy = self.copies.setdefault(message.seq, Copy())
         copy.count += 1
         copy.acked = not self.acks
@@ -99,20 +104,26 @@ class PushConsumer:
         if self.acks:
             model.clock.at(copy.due, self.pump)
         self.delivered += 1
-        left = len(model.stored) - self.next + 1
-        reply = b"$JS.ACK.%s%s.%s.%d.%d.%d.1794786870000000000.%d" % (
-            *(model.domain, model.name, self.name.encode()),
-            *(copy.count, message.seq, self.delivered, left),
+        reply = b"$JS.ACK.%s%s.%s.%d.%d.%d.%d.%d" % (
+            model.domain,
+            model.name,
+            self.name.encode(),
+            copy.count,
+            message.seq,
+            self.delivered,
+            message.time_ns,
+            self._left(),
         )
+        subject = message.subject or model.subject
         model.replies[reply] = model.replies.get(reply, 0) + 1
         self.beat = model.now + self.heartbeat
         if model.lose_messages:
             model.lose_messages -= 1
             model.lost += 1
         else:
-            self._send(reply, message.block, message.data, model.subject)
+            self._send(reply, message.block, message.data, subject)
         block = message.block or b""
-        self.pending += len(model.subject) + len(reply) + len(block) + len(message.data)
+        self.pending += len(subject) + len(reply) + len(block) + len(message.data)
         if self.window and not self.request and self.pending > self.window // 2:
             self._ask_for_flow_control()
 
@@ -204,7 +215,7 @@ class PushModel:
         self.window: int = config.get("window", WINDOW)
         self.most_window: int = config.get("most_window", MOST_WINDOW)
         self.stored: list[Stored] = []
-        self.consumers: dict[str, PushConsumer] = {}
+        self.consumers: OrderedDict[str, PushConsumer] = OrderedDict()
         self.peers: list[Peer] = []
         self.frozen = False
         self.leader = True

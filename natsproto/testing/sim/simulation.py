@@ -145,7 +145,10 @@ class Simulation(World):
     async def gather(self, *coroutines: Coroutine[Any, Any, Any]) -> list[Any]:
         """Run coroutines at the same time, and return their results in this order."""
         tasks = [self.start(each) for each in coroutines]
-        return [await task.join() for task in tasks]
+        results: list[Any] = []
+        for task in tasks:
+            results.append(await task.join())  # noqa: PERF401 - MicroPython cannot await in there
+        return results
 
     def advance(self, seconds: float) -> None:
         """Let this much time pass, with everything that happens in it."""
