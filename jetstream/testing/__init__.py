@@ -1,4 +1,4 @@
-"""The conformance checks of JetStream, for adapters that pass those of natsproto.testing, and `sim`.
+"""The conformance checks of JetStream, for adapters that pass those of natsproto.testing; `sim`.
 
 Nothing else in jetstream imports this package. It does I/O and runs on POSIX systems, except for
 `jetstream.testing.sim`, a simulated server with JetStream, which runs everywhere.

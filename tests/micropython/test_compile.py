@@ -1,4 +1,4 @@
-"""The core, the driver and the simulation are written in the subset of Python that MicroPython compiles."""
+"""The core, the driver and the simulation are written in the subset that MicroPython compiles."""
 
 from __future__ import annotations
 

@@ -37,9 +37,9 @@ from jetstream.publish.window_machine import Publication
 from jetstream.pull.api import Puller
 from jetstream.pull.consume import Consume
 from jetstream.pull.messages import Messages
+from jetstream.testing.sim.pull_model import Model
 from natsproto.errors import ConnectionClosed, PendingBufferFull
 from tests.effects import will_publish
-from jetstream.testing.sim.pull_model import Model
 from tests.sim.world import Task, Violation, World
 
 if TYPE_CHECKING:

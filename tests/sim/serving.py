@@ -17,7 +17,6 @@ I12 as in scenarios.py
 from __future__ import annotations
 
 import re
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jetstream.errors import ServiceError
@@ -28,10 +27,8 @@ from tests.sim.scenarios import require
 from tests.sim.world import Task, World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
-    from natsproto.wire.frames import Pub
     from natsproto.testing.sim.peer import Peer
+    from natsproto.wire.frames import Pub
 
 FAULTS = ["cut", "cut", "silence", "hole", "stall"]
 ENDS = ["stop", "stop", "exit", "fail", "cancel", "deny", "handler"]

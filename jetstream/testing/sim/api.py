@@ -163,7 +163,7 @@ class Api:
         return [
             each
             for each in found
-            if any([matches(own, subject) or matches(subject, own) for own in each.stream.subjects])
+            if any(matches(own, subject) or matches(subject, own) for own in each.stream.subjects)
         ]
 
     def _stream_names(self, words: list[str], body: Answer) -> Answer:
@@ -221,7 +221,7 @@ class Api:
         stream = assets.stream
         up_to: int = body.get("up_to_seq", 0) or stream.last_seq
         if "multi_last" in body:
-            found = [each for each in stream.last(body["multi_last"], up_to)]
+            found = list(stream.last(body["multi_last"], up_to))
             found = [each for each in found if each.seq >= body.get("seq", 0)]
         else:
             filters = [body["next_by_subj"]] if "next_by_subj" in body else []
@@ -250,7 +250,8 @@ class Api:
         if assets is None:
             return error(*STREAM_NOT_FOUND)
         config: Answer = body["config"]
-        name = words[1] if len(words) > 1 else config.get("name", config.get("durable_name", ""))
+        name: str = config.get("name") or config.get("durable_name") or ""
+        name = words[1] if len(words) > 1 else name
         action = body.get("action", "")
         known = assets.consumers.get(name)
         if known is not None:
@@ -348,10 +349,6 @@ def _find(assets: Assets, body: Answer) -> StoredMessage | None:
 def _direct_block(assets: Assets, message: StoredMessage, more: str = "") -> bytes:
     """Return the headers of a message as direct get returns it: its own, then its place."""
     head = message.block[:-2] if message.block is not None else b"NATS/1.0\r\n"
-    lines = "Nats-Stream: %s\r\nNats-Subject: %s\r\nNats-Sequence: %d\r\nNats-Time-Stamp: %s\r\n" % (
-        assets.stream.name,
-        message.subject,
-        message.seq,
-        stamp(message.time),
-    )
+    lines = "Nats-Stream: %s\r\nNats-Subject: %s\r\n" % (assets.stream.name, message.subject)
+    lines += "Nats-Sequence: %d\r\nNats-Time-Stamp: %s\r\n" % (message.seq, stamp(message.time))
     return head + lines.encode() + ((more + "\r\n").encode() if more else b"") + b"\r\n"

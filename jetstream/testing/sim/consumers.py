@@ -5,7 +5,7 @@ push_model.PushConsumer. Transcripts of a real server prove both. What is added 
 that several consumers read, each with its own state.
 
 Modeled: filters, the deliver policies, ack policies none, explicit and all, ack_wait and backoff,
-max_deliver, max_ack_pending, NAK with a delay, TERM, WPI, heartbeats and flow control, headers_only,
+max_deliver, max_ack_pending, NAK with a delay, TERM, WPI, heartbeats, flow control, headers_only,
 the limits of pulls, inactive_threshold. Not modeled: priority groups, replay, rate limits, samples.
 """
 
@@ -14,10 +14,10 @@ from __future__ import annotations
 import json
 
 from jetstream.schema.timestamp import Timestamp
+from natsproto.testing.sim.port import EPOCH, NANO
 
-from .pull_model import NANO, Model, Stored
+from .pull_model import Model, Stored
 from .push_model import Copy, PushConsumer, PushModel
-from .stream import EPOCH
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class StreamPull(Model):
     @property
     def busy(self) -> bool:
         """Whether a client waits for messages."""
-        return any([self._interest(each) for each in self.waiting])
+        return any(self._interest(each) for each in self.waiting)
 
     def _ack_pending(self) -> int:
         return len(self.stored)
@@ -233,9 +233,7 @@ class StreamPull(Model):
 class StreamPush(PushConsumer):
     """A push consumer."""
 
-    def __init__(
-        self, model: PushModel, stream: Stream, name: str, config: dict[str, Any]
-    ) -> None:
+    def __init__(self, model: PushModel, stream: Stream, name: str, config: dict[str, Any]) -> None:
         super().__init__(model, name, config)
         self.stream = stream
         self.created = model.now

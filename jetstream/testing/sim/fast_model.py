@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
+
 from natsproto.testing.sim.peer import status_block
 
 TYPE_CHECKING: bool = False
@@ -119,7 +120,9 @@ class FastModel:
         self.refusing: tuple[int, int, str] | None = None
         self.era = 0  # leaders and lives
         self.before_loss: Callable[[], None] | None = None  # what happens before one is told
-        self._peers: OrderedDict[Peer, int] = OrderedDict()  # and the era in which they were last alive
+        self._peers: OrderedDict[Peer, int] = (
+            OrderedDict()
+        )  # and the era in which they were last alive
         self._queue: list[Message] = []  # what came while it was frozen
         self._free_at = 0.0
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 
 from natsproto.testing.sim.peer import Peer, status_block
+from natsproto.testing.sim.port import NANO
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
         def at(self, __time: float, __call: Callable[[], object]) -> None: ...
 
 
-NANO = 10**9
 # When messages were stored, if nobody says so: a number with as many digits as in transcripts.
 STORED_AT = 1794786870000000000
 

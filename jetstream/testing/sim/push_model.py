@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from natsproto.testing.sim.peer import status_block
 
-from .pull_model import NANO, Stored
+from natsproto.testing.sim.peer import status_block
+from natsproto.testing.sim.port import NANO
+
+from .pull_model import Stored
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ class PushConsumer:
         self.acks = config.get("ack_policy", "explicit") != "none"
         self.ack_wait = config.get("ack_wait", 30 * NANO) / NANO
         self.start: int = config.get("opt_start_seq", 1)
-        self.next = self.start  # of the stream
+        self.next: int = self.start  # of the stream
         self.delivered = 0
         self.copies: OrderedDict[int, Copy] = OrderedDict()  # MicroPython's dict has no order
         self.window = model.window if config.get("flow_control") else 0

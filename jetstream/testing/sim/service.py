@@ -10,11 +10,12 @@ import json
 from collections import OrderedDict
 
 from natsproto.testing.sim.peer import status_block
+from natsproto.testing.sim.port import NANO
 
-from .api import Api, error
+from .api import Api
 from .consumers import EPHEMERAL, StreamPull, StreamPush
 from .push_model import PushModel
-from .stream import NANO, Refused, Stream
+from .stream import Refused, Stream
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
@@ -268,6 +269,3 @@ class JetStreamService:
             for consumer in assets.each():
                 if not consumer.config.get("durable_name") or consumer.config.get("mem_storage"):
                     assets.remove(consumer.name, "")
-
-
-__all__ = ["Assets", "JetStreamService", "error"]

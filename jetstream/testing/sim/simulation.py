@@ -1,12 +1,12 @@
 """Simulation: that of natsproto.testing.sim, with JetStream on the simulated server.
 
-    with Simulation(seed=1) as sim:
-        js = JetStream(sim.client())
-        sim.run(js.create_stream(name="ORDERS", subjects=["orders.>"]))
-        worker = sim.start(program(js))
-        sim.advance(10.0)
-        sim.lose_leader(2.0)
-        sim.advance(10.0)
+with Simulation(seed=1) as sim:
+    js = JetStream(sim.client())
+    sim.run(js.create_stream(name="ORDERS", subjects=["orders.>"]))
+    worker = sim.start(program(js))
+    sim.advance(10.0)
+    sim.lose_leader(2.0)
+    sim.advance(10.0)
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Simulation(simulation.Simulation):
         if isinstance(frame, Msg):
             if frame.status == _HEARTBEAT:
                 return "heartbeat", frame.subject
-            if not frame.status and not frame.reply and frame.data.startswith(b"{"):
-                if frame.subject.startswith("_INBOX."):
-                    return "response", with_data(frame.subject, frame.data)
+            answer = frame.subject.startswith("_INBOX.") and frame.data.startswith(b"{")
+            if answer and not frame.status and not frame.reply:
+                return "response", with_data(frame.subject, frame.data)
         return super().describe(frame)

@@ -7,16 +7,13 @@ TTLs of single messages, counters, schedules, transforms, and atomic batches.
 
 from __future__ import annotations
 
+from natsproto.testing.sim.port import EPOCH, NANO
 from natsproto.wire.subjects import matches
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
-
-NANO = 10**9
-#: The simulated time 0.0, in nanoseconds since 1970: the first moment of 2026.
-EPOCH = 1_767_225_600 * NANO
 
 WRONG_SEQUENCE = (400, 10071, "wrong last sequence: %d")
 WRONG_ID = (400, 10070, "wrong last msg ID: %s")
@@ -91,7 +88,7 @@ class Stream:
 
     def takes(self, subject: str) -> bool:
         """Return whether a message with this subject is for the stream."""
-        return any([matches(pattern, subject) for pattern in self.subjects])
+        return any(matches(pattern, subject) for pattern in self.subjects)
 
     # Reading
 
@@ -248,7 +245,4 @@ def wanted(filters: list[str], subject: str) -> bool:
     """Return whether a subject is one of these; no filters: all are."""
     if not filters:
         return True
-    for pattern in filters:
-        if pattern == subject or matches(pattern, subject):
-            return True
-    return False
+    return any(pattern == subject or matches(pattern, subject) for pattern in filters)

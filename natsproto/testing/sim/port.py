@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
     from .world import World
 
-_NANO = 10**9
+NANO = 10**9
+#: The simulated time 0.0, in nanoseconds since 1970: the first moment of 2026.
+EPOCH = 1_767_225_600 * NANO
 
 
 class SimPort:
@@ -32,8 +34,8 @@ class SimPort:
         return self._world.now
 
     def utc_ns(self) -> int:
-        """Return the simulated time as if the simulation had begun in 1970."""
-        return int(self._world.now * _NANO)
+        """Return the simulated time as that of a simulation that began with the year 2026."""
+        return EPOCH + int(self._world.now * NANO)
 
     async def wait(self, waitable: Waitable) -> None:
         """Suspend the coroutine until the waitable is ready."""

@@ -76,8 +76,7 @@ class CoreServer:
                     groups.setdefault(sub.queue, []).append((peer, sub))
                 else:
                     subscribers.append((peer, sub))
-        for queue in sorted(groups):
-            subscribers.append(self._rng.choice(groups[queue]))
+        subscribers += [self._rng.choice(groups[queue]) for queue in sorted(groups)]
         for peer, sub in subscribers:
             peer.deliver_to(sub, pub.raw_subject, pub.raw_reply, pub.raw_headers, pub.data)
         return bool(subscribers)

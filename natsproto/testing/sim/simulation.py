@@ -122,7 +122,7 @@ class Simulation(World):
         task = Task(self, lambda: coroutine, (Exception,))
         until = self.now + within
         while not task.done:
-            time = self.next_time
+            time = self.clock.next_time
             if time is None or time > until:
                 task.cancel()
                 wait = "for ever" if time is None else "for more than %g s" % within
@@ -153,9 +153,9 @@ class Simulation(World):
     def advance(self, seconds: float) -> None:
         """Let this much time pass, with everything that happens in it."""
         until = self.now + seconds
-        while self.next_time is not None and self.next_time <= until:
+        while self.clock.next_time is not None and self.clock.next_time <= until:
             self.step()
-        self.now = until
+        self.clock.now = until
 
     def step(self) -> bool:
         """Do the next thing that is to happen; return False if there is none."""

@@ -83,9 +83,7 @@ def describe(frame: Frame) -> tuple[str, str]:
     return _NAMES[type(frame).__name__], ""
 
 
-_NAMES = {
-    each.__name__: each.__name__.lower() for each in (Connect, Info, Ok, Ping, Pong)
-}
+_NAMES = {each.__name__: each.__name__.lower() for each in (Connect, Info, Ok, Ping, Pong)}
 
 
 def with_data(subject: str, data: bytes) -> str:

@@ -6,7 +6,7 @@ from .clock import TASK
 
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
+    from collections.abc import Callable, Coroutine, Generator
     from typing import Any
 
     from .world import World
@@ -19,7 +19,7 @@ class Cancelled(BaseException):
 class Suspend:
     """Awaitable: give the turn away until the task is woken."""
 
-    def __await__(self) -> Iterator[None]:
+    def __await__(self) -> Generator[None, None, None]:
         yield None
 
     __iter__ = __await__  # for MicroPython

@@ -23,19 +23,26 @@ from .tasks import Suspend
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, Protocol
 
     from natsproto.connection.machine import Connection
 
     from .port import SimPort
     from .tasks import Task
 
+    class AtCall(Protocol):
+        """Clock.at."""
 
-class World(Clock):
+        def __call__(self, time: float, call: Callable[[], object], kind: int = ...) -> None: ...
+
+
+class World:
     """The simulated world and its clock. Subclasses observe it by the `on_...` methods."""
 
     def __init__(self, server: Any = None, delay: float = 0.001) -> None:
-        super().__init__()
+        self.clock: Clock = Clock()
+        #: Schedule a call for a time, see Clock.at.
+        self.at: AtCall = self.clock.at
         #: The server. All clients are connected to it.
         self.server: Any = server
         #: How the server introduces itself.
@@ -52,6 +59,15 @@ class World(Clock):
         self.down_until: float = 0.0
         #: What was garbage-collected while in use.
         self.abandoned: str = ""
+
+    @property
+    def now(self) -> float:
+        """The simulated time, in seconds."""
+        return self.clock.now
+
+    def step(self) -> bool:
+        """Do the next thing that is to happen; return False if there is none."""
+        return self.clock.step()
 
     def add_host(
         self, connection: Connection, name: str = "A", port: SimPort | None = None

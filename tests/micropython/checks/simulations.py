@@ -74,4 +74,3 @@ def run():
 def digest(sim):
     lines = "\n".join(["%.3f %s %s" % (each.time, each.kind, each.client) for each in sim.trace])
     return hexlify(hashlib.sha256(lines.encode()).digest()).decode()
-
