@@ -64,6 +64,7 @@ class Task:
         """Throw Cancelled into the coroutine, where it waits."""
         coroutine = self._coroutine
         if coroutine is None:
+            self._work().close()
             self.cancelled = True
             self._end()
         else:
