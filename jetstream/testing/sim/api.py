@@ -196,16 +196,16 @@ class Api:
         if assets is None:
             return error(*STREAM_NOT_FOUND)
         if not assets.stream.remove(body["seq"]):
-            return error(*MESSAGE_NOT_FOUND)
+            return error(404, 10043, "message with sequence %d not found" % body["seq"])
         return {"success": True}
 
     def _direct(self, peer: Peer, pub: Pub, words: list[str]) -> bool:
-        assets = self._service.assets.get(words[1])
+        assets = self._service.assets.get(words[0])
         if assets is None or not assets.stream.config.get("allow_direct"):
             return False
         body: Answer = json.loads(pub.data) if pub.data else {}
-        if len(words) > 2:
-            body = {"last_by_subj": ".".join(words[2:])}
+        if len(words) > 1:
+            body = {"last_by_subj": ".".join(words[1:])}
         if "batch" in body or "multi_last" in body:
             self._direct_batch(peer, pub, assets, body)
             return True

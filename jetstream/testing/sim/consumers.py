@@ -46,6 +46,9 @@ class Position:
         #: The sequences to deliver before all others: those of last_per_subject.
         self.first: list[int] = []
         self.next: int = self._start(config)
+        #: The sequence of the last message that was taken; at first the one before all others.
+        self.last: int = (self.first[0] if self.first else self.next) - 1
+        self._taken: list[int] = [self.last]
 
     def _start(self, config: dict[str, Any]) -> int:
         stream = self.stream
@@ -78,10 +81,19 @@ class Position:
 
     def take(self, seq: int) -> None:
         """Move past the message that `peek` returned."""
+        self.last = seq
+        self._taken.append(seq)
         if self.first and self.first[0] == seq:
             self.first.pop(0)
         else:
             self.next = seq + 1
+
+    def floor(self, pending: list[int]) -> int:
+        """Return the last sequence before which no message is pending."""
+        if not pending:
+            return self.last
+        least = min(pending)
+        return max([seq for seq in self._taken if seq < least])
 
     @property
     def left(self) -> int:
@@ -128,7 +140,6 @@ class StreamPull(Model):
         self.lose_messages = 0
         #: Called for a message that is acknowledged for good.
         self.on_acked: Callable[[int], object] = lambda seq: None
-        self.floor = (0, 0)  # consumer and stream sequence of the last acknowledgment in order
         self.ended = 0  # messages that are acknowledged
         self._ack = ("$JS.ACK.%s.%s." % (stream.name, name)).encode()
         self._next = ("$JS.API.CONSUMER.MSG.NEXT.%s.%s" % (stream.name, name)).encode()
@@ -190,7 +201,7 @@ class StreamPull(Model):
                 self.stored.append(message)
 
     def _last(self) -> int:
-        return self.position.next - 1
+        return self.position.last
 
     def acked(self, seq: int, data: bytes) -> None:
         """Handle an acknowledgment of any kind."""
@@ -213,10 +224,9 @@ class StreamPull(Model):
 
     def info(self) -> dict[str, Any]:
         """Return the part of CONSUMER.INFO that is about the state."""
-        pending = sorted([each.seq for each in self.stored])
-        floor = pending[0] - 1 if pending else self.position.next - 1
+        floor = self.position.floor([each.seq for each in self.stored])
         return {
-            "delivered": {"consumer_seq": self.delivered, "stream_seq": self.position.next - 1},
+            "delivered": {"consumer_seq": self.delivered, "stream_seq": self.position.last},
             "ack_floor": {"consumer_seq": self.ended, "stream_seq": floor},
             "num_ack_pending": len(self.stored),
             "num_redelivered": len([each for each in self.stored if each.count > 1]),
@@ -294,9 +304,9 @@ class StreamPush(PushConsumer):
     def info(self) -> dict[str, Any]:
         """Return the part of CONSUMER.INFO that is about the state."""
         pending = [seq for seq in self.copies if not self.copies[seq].acked]
-        floor = min(pending) - 1 if pending else self.next - 1
+        floor = self.position.floor(pending)
         return {
-            "delivered": {"consumer_seq": self.delivered, "stream_seq": self.next - 1},
+            "delivered": {"consumer_seq": self.delivered, "stream_seq": self.position.last},
             "ack_floor": {"consumer_seq": 0, "stream_seq": floor},
             "num_ack_pending": len(pending),
             "num_redelivered": len([seq for seq in pending if self.copies[seq].count > 1]),
