@@ -8,6 +8,7 @@ from tests.sim import (
     fast,
     fetches,
     gone,
+    keys,
     ordered,
     ordered_pushing,
     pins,
@@ -39,4 +40,6 @@ MODES: dict[str, type[World]] = {
     "ordered_push": ordered_pushing.OrderedPushing,
     "fast": fast.Ingesting,
     "service": serving.Serving,
+    "kv_watch": keys.Watching,
+    "kv_keys": keys.Listing,
 }

@@ -40,7 +40,7 @@ from jetstream.pull.messages import Messages
 from jetstream.testing.sim.pull_model import Model
 from natsproto.errors import ConnectionClosed, PendingBufferFull
 from tests.effects import will_publish
-from tests.sim.world import Task, Violation, World
+from tests.sim.world import Task, World, require
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,11 +54,6 @@ BLOCKS = [  # I11
     b"NATS/1.0\r\nStatus: 409\r\nDescription: Consumer Deleted\r\n\r\n",
     b"NATS/1.0\r\nNats-Pin-Id: 7VYBCKhjZNPReeeRtnh3D7\r\n\r\n",
 ]
-
-
-def require(holds: bool, what: str | Callable[[], str]) -> None:
-    if not holds:
-        raise Violation(what if isinstance(what, str) else what())
 
 
 class Pulls(World):

@@ -30,6 +30,12 @@ class Violation(AssertionError):
     """An invariant does not hold."""
 
 
+def require(holds: bool, what: str | Callable[[], str]) -> None:
+    """Raise Violation unless an invariant holds."""
+    if not holds:
+        raise Violation(what if isinstance(what, str) else what())
+
+
 class Task(tasks.Task):
     """A coroutine of the scenario; an exception that is not a NatsError ends the run."""
 

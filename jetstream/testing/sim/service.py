@@ -52,6 +52,7 @@ class Assets:
             self.pushes.consumers[name] = consumer
         else:
             consumer = StreamPull(clock, self.stream, name, config)
+        consumer.position.miscounts = self._service.miscounts
         if self.stream.config.get("retention") == "workqueue":
             consumer.on_acked = self.stream.remove
         self.consumers[name] = consumer
@@ -106,6 +107,8 @@ class JetStreamService:
         self.lose_pulls: int = 0
         self.lose_acks: int = 0
         self.lose_puback: int = 0
+        #: Whether consumers that are created from now on report too few pending messages.
+        self.miscounts: bool = False
         #: Called with each message that is stored.
         self.on_stored: Callable[[str, StoredMessage], None] = lambda stream, message: None
 

@@ -21,7 +21,8 @@ TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from natsproto.wire.frames import Frame
 
-_INFO = (
+#: How the server introduces itself.
+INFO = (
     b'INFO {"server_id":"SIMULATED","server_name":"simulated","version":"2.15.1","proto":1,'
     b'"headers":true,"jetstream":true,"api_lvl":4,"max_payload":1048576} \r\n'
 )
@@ -40,7 +41,7 @@ class Simulation(simulation.Simulation):
 
     def __init__(self, seed: int = 0, *, delay: float = 0.001) -> None:
         super().__init__(seed, delay=delay)
-        self.info = _INFO
+        self.info = INFO
         #: Streams, consumers and their faults.
         self.jetstream: JetStreamService = JetStreamService(self)
         self.server.services.append(self.jetstream)
