@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.sim import (
+    crowds,
     fast,
     fetches,
+    forging,
     gone,
     keys,
     ordered,
@@ -16,6 +18,7 @@ from tests.sim import (
     recreating,
     scenarios,
     serving,
+    storing,
 )
 
 if TYPE_CHECKING:
@@ -42,4 +45,7 @@ MODES: dict[str, type[World]] = {
     "service": serving.Serving,
     "kv_watch": keys.Watching,
     "kv_keys": keys.Listing,
+    "objects": storing.Storing,
+    "forged": forging.Forged,
+    "fetches": crowds.Crowd,
 }
