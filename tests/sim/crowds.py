@@ -35,7 +35,7 @@ class Crowd(Fetching):
         self.width = rng.randrange(2, 5)
         self.tasks = [Task(self, partial(self._work, number)) for number in range(self.width)]
         for _ in range(rng.randrange(6)):
-            self.at(rng.uniform(0.0, 3.0), self._cancel)
+            self.at_best(rng.uniform(0.0, 3.0), self._cancel)
 
     def _cancel(self) -> None:
         number = self.rng.randrange(self.width)
@@ -97,4 +97,3 @@ class Crowd(Fetching):
             self.connection.close(self.now)
             self.carry_out()
             self.finished = True
-

@@ -52,7 +52,7 @@ class Forged(Served):
         self.tasks = [Task(self, self._worker(number)) for number in range(rng.randrange(1, 4))]
         self.tasks.append(Task(self, self._window))
         for _ in range(rng.randrange(1, 20)):
-            self.at(rng.uniform(0.0, 4.0), self._forge)
+            self.at_best(rng.uniform(0.0, 4.0), self._forge)
         self.plan(FAULTS, rng.randrange(4), 3.0)
 
     # The server, and the neighbor

@@ -89,8 +89,8 @@ class Buckets(Served):
         while True:
             try:
                 return await self.js.key_value("b")
-            except NatsError as error:
-                require(isinstance(error, EXPECTED), lambda: f"K5: {error!r}")  # noqa: B023
+            except NatsError as error:  # noqa: PERF203
+                require(isinstance(error, EXPECTED), f"K5: {error!r}")
                 await self.sleep(0.2)
 
 
@@ -118,7 +118,7 @@ class Watching(Buckets):
                     include_history=self.mode == "history", ignore_deletes=self.ignore_deletes
                 )
             except NatsError as error:
-                require(isinstance(error, EXPECTED), lambda: f"K5: {error!r}")  # noqa: B023
+                require(isinstance(error, EXPECTED), f"K5: {error!r}")
                 await self.sleep(0.2)
 
     async def _watch(self) -> None:
@@ -208,7 +208,7 @@ class Listing(Buckets):
                 found = await kv.keys()
             except NatsError as error:
                 self.note(f"{error!r}")
-                require(isinstance(error, EXPECTED), lambda: f"K5: {error!r}")  # noqa: B023
+                require(isinstance(error, EXPECTED), f"K5: {error!r}")
                 await self.sleep(0.2)
                 continue
             finally:

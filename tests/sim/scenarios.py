@@ -43,7 +43,7 @@ from tests.effects import will_publish
 from tests.sim.world import Task, World, require
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    pass
 
 ANNOUNCED = ["cut", "election", "shutdown", "stall"]
 SILENT = ["silence", "hole", "kill", "lost_pull", "crowd"]

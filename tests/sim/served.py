@@ -1,4 +1,4 @@
-"""A world whose server is that of jetstream.testing.sim: streams, consumers, buckets, and faults."""
+"""A world whose server is that of jetstream.testing.sim: streams, consumers, and faults."""
 
 from __future__ import annotations
 

@@ -67,8 +67,8 @@ class Storing(Served):
         while True:
             try:
                 return await self.js.object_store("o")
-            except NatsError as error:
-                require(isinstance(error, LOST), lambda: f"B3: {error!r}")  # noqa: B023
+            except NatsError as error:  # noqa: PERF203
+                require(isinstance(error, LOST), f"B3: {error!r}")
                 await self.sleep(0.2)
 
     async def _write(self) -> None:
@@ -96,7 +96,7 @@ class Storing(Served):
             except NatsError as error:
                 self.failures += 1
                 self.note(f"put: {error!r}")
-                require(isinstance(error, DOUBTS), lambda: f"B3: {error!r}")  # noqa: B023
+                require(isinstance(error, DOUBTS), f"B3: {error!r}")
                 if not sure:
                     return
                 await self.sleep(0.5)
@@ -118,7 +118,7 @@ class Storing(Served):
             require(None in self.possible[name][:-1], "B2: there is one")
         except NatsError as error:
             self.failures += 1
-            require(isinstance(error, DOUBTS), lambda: f"B3: {error!r}")
+            require(isinstance(error, DOUBTS), f"B3: {error!r}")
             return
         self.note(f"deleted {name}")
         self.possible[name] = [None]
@@ -145,7 +145,7 @@ class Storing(Served):
             except NatsError as error:
                 self.note(f"get: {error!r}")
                 changed = isinstance(error, ObjectChanged) and not sure
-                require(changed or isinstance(error, LOST), lambda: f"B3: {error!r}")  # noqa: B023
+                require(changed or isinstance(error, LOST), f"B3: {error!r}")
                 if not sure or self.now > self.last_fault + 40.0:
                     require(not sure, "B4: a get fails in the end")
                     return

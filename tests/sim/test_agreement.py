@@ -41,8 +41,7 @@ def progress(info):
 
 def seen(messages):
     return [
-        (msg.subject, msg.data, msg.metadata.stream_seq, msg.metadata.delivered)
-        for msg in messages
+        (msg.subject, msg.data, msg.metadata.stream_seq, msg.metadata.delivered) for msg in messages
     ]
 
 
@@ -234,7 +233,7 @@ async def subscriptions(js, wait):
         sub = await js.subscribe("s.>", **options)
         msgs = []
         while len(msgs) < 4:
-            msgs.append(await sub.next(timeout=2.0))  # noqa: PERF401
+            msgs.append(await sub.next(timeout=2.0))
         found.append(seen(msgs))
         if "durable" in options:
             for msg in msgs:
