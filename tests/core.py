@@ -37,3 +37,12 @@ def dotted(path: Path) -> str:
 
 
 MODULES = [path for package in PACKAGES for path in _modules(package)]
+# Not the core, but written in its subset of Python: the simulation runs on MicroPython as well.
+SIMULATION = [
+    path
+    for package in PACKAGES
+    for path in [
+        ROOT / package / "testing/__init__.py",
+        *sorted((ROOT / package / "testing/sim").glob("*.py")),
+    ]
+]

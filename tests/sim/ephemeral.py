@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from tests.sim.model import Clock, Model, Peer, Request, Stored, error, status_block
+from jetstream.testing.sim.pull_model import Model, Request, Stored, error
+from natsproto.testing.sim.peer import Peer, status_block
 
 if TYPE_CHECKING:
+    from jetstream.testing.sim.pull_model import Clock
     from natsproto.wire.frames import Pub
 
 

@@ -30,9 +30,9 @@ from jetstream.errors import (
 )
 from jetstream.publish.fast import FastBatch
 from jetstream.publish.fast_machine import NEW, OVER, FastBatchMachine
+from jetstream.testing.sim.fast_model import COMMIT, END, PING, REFUSALS, FastModel
 from natsproto.errors import NatsError
 from tests.effects import will_publish
-from tests.sim.fast_model import COMMIT, END, PING, REFUSALS, FastModel
 from tests.sim.scenarios import require
 from tests.sim.world import Task, World
 

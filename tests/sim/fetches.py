@@ -30,7 +30,7 @@ class Fetching(Pulls):
         self.cancelled = 0
         self.looping = Task(self, self._loop)
         for _ in range(rng.choice((0, 0, 1, 2))):
-            self.at(rng.uniform(0.0, 3.0), self._cancel)
+            self.at_best(rng.uniform(0.0, 3.0), self._cancel)
 
     def _cancel(self) -> None:
         if self.began is not None and not self.looping.done:

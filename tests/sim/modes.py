@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.sim import (
+    crowds,
     fast,
     fetches,
+    forging,
     gone,
+    keys,
     ordered,
     ordered_pushing,
     pins,
@@ -15,6 +18,7 @@ from tests.sim import (
     recreating,
     scenarios,
     serving,
+    storing,
 )
 
 if TYPE_CHECKING:
@@ -39,4 +43,9 @@ MODES: dict[str, type[World]] = {
     "ordered_push": ordered_pushing.OrderedPushing,
     "fast": fast.Ingesting,
     "service": serving.Serving,
+    "kv_watch": keys.Watching,
+    "kv_keys": keys.Listing,
+    "objects": storing.Storing,
+    "forged": forging.Forged,
+    "fetches": crowds.Crowd,
 }

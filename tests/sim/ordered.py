@@ -289,7 +289,7 @@ class OrderedFetching(Ordering):
         self.began: float | None = None
         super().begin()
         for _ in range(self.rng.choice((0, 0, 1, 2))):
-            self.at(self.rng.uniform(0.0, 3.0), self._cancel)
+            self.at_best(self.rng.uniform(0.0, 3.0), self._cancel)
 
     def _cancel(self) -> None:
         if self.began is not None and not self.reading.done:

@@ -19,8 +19,8 @@ from jetstream.ordered.recreate import BACKOFF, CREATING, READY
 from jetstream.ordered.subscribe import subscribe_ordered
 from jetstream.push.api import PushMessages
 from jetstream.push.machine import Push
+from jetstream.testing.sim.push_model import PushModel
 from natsproto.errors import ConnectionClosed, NatsError
-from tests.sim.push_model import PushModel
 from tests.sim.pushing import HEARTBEAT, LARGEST
 from tests.sim.scenarios import BLOCKS, require
 from tests.sim.world import Task, World

@@ -9,11 +9,15 @@ this client wait, or are refused with 423.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jetstream.events import Pinned, Unpinned
-from tests.sim.model import Clock, Model, Peer, Request, Stored
+from jetstream.testing.sim.pull_model import Model, Request, Stored
+from natsproto.testing.sim.peer import Peer
 from tests.sim.scenarios import Consuming, require
+
+if TYPE_CHECKING:
+    from jetstream.testing.sim.pull_model import Clock
 
 RIVAL = "R" * 22
 

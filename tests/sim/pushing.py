@@ -20,11 +20,11 @@ from jetstream.events import ConsumerSequenceReset, Gap, PushWarning
 from jetstream.push.api import PushMessages
 from jetstream.push.machine import Push
 from jetstream.push.policy import PlainPush
+from jetstream.testing.sim.pull_model import NANO
+from jetstream.testing.sim.push_model import PushModel
 from natsproto import Parser
 from natsproto.errors import ConnectionClosed
 from tests.effects import will_publish
-from tests.sim.model import NANO
-from tests.sim.push_model import PushModel
 from tests.sim.scenarios import BLOCKS, require
 from tests.sim.world import Task, World
 

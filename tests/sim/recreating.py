@@ -29,7 +29,7 @@ class Recreating(Ordering):
         self.server.created = 0.0
         self.life = -1  # the one that is being read
         for _ in range(self.rng.choice((1, 1, 2))):
-            self.at(self.rng.uniform(0.3, 4.0), self._recreate)
+            self.at_best(self.rng.uniform(0.3, 4.0), self._recreate)
 
     def plan(self, faults: list[str], count: int, span: float) -> None:
         super().plan(FAULTS, count, span)

@@ -37,13 +37,13 @@ from jetstream.publish.window_machine import Publication
 from jetstream.pull.api import Puller
 from jetstream.pull.consume import Consume
 from jetstream.pull.messages import Messages
+from jetstream.testing.sim.pull_model import Model
 from natsproto.errors import ConnectionClosed, PendingBufferFull
 from tests.effects import will_publish
-from tests.sim.model import Model
-from tests.sim.world import Task, Violation, World
+from tests.sim.world import Task, World, require
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    pass
 
 ANNOUNCED = ["cut", "election", "shutdown", "stall"]
 SILENT = ["silence", "hole", "kill", "lost_pull", "crowd"]
@@ -54,11 +54,6 @@ BLOCKS = [  # I11
     b"NATS/1.0\r\nStatus: 409\r\nDescription: Consumer Deleted\r\n\r\n",
     b"NATS/1.0\r\nNats-Pin-Id: 7VYBCKhjZNPReeeRtnh3D7\r\n\r\n",
 ]
-
-
-def require(holds: bool, what: str | Callable[[], str]) -> None:
-    if not holds:
-        raise Violation(what if isinstance(what, str) else what())
 
 
 class Pulls(World):

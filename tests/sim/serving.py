@@ -17,7 +17,6 @@ I12 as in scenarios.py
 from __future__ import annotations
 
 import re
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jetstream.errors import ServiceError
@@ -25,13 +24,11 @@ from jetstream.services.service import add_service
 from natsproto.client import Client
 from natsproto.errors import NatsError, PermissionDenied
 from tests.sim.scenarios import require
-from tests.sim.world import Cancelled, SimPort, Task, World, _Suspend
+from tests.sim.world import Task, World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
+    from natsproto.testing.sim.peer import Peer
     from natsproto.wire.frames import Pub
-    from tests.sim.model import Peer
 
 FAULTS = ["cut", "cut", "silence", "hole", "stall"]
 ENDS = ["stop", "stop", "exit", "fail", "cancel", "deny", "handler"]
@@ -69,41 +66,12 @@ class ServiceModel:
         if self._denied is None or self.peer is None or not self.peer.alive:
             return
         subject, queue = self._denied
-        sid = self.peer.sid(subject)
-        if sid:
-            del self.peer.subs[sid]
-            group = b' using queue "%s"' % queue if queue else b""
-            text = b"-ERR 'Permissions Violation for Subscription to \"%s\"%s'\r\n"
-            self.peer._send(text % (subject, group))
-
-
-class ServicePort(SimPort):
-    """A port with tasks of tasks."""
-
-    def __init__(self, world: Serving) -> None:
-        super().__init__(world)
-        self._serving = world
-
-    async def run_all(self, workers: list[Callable[[], Coroutine[Any, Any, None]]]) -> None:
-        world = self._serving
-        parent = world.current
-        assert parent is not None
-
-        async def work(worker: Callable[[], Coroutine[Any, Any, None]]) -> None:
-            try:
-                await worker()
-            finally:
-                parent.wake()
-
-        tasks = [Task(world, partial(work, worker)) for worker in workers]
-        try:
-            while not all(task.done for task in tasks):
-                await _Suspend()
-        except Cancelled:
-            for task in tasks:
-                task.cancel()
-            world.current = parent
-            raise
+        sub = self.peer.find(subject)
+        if sub is not None:
+            self.peer.drop(sub)
+            group = f' using queue "{queue.decode()}"' if queue else ""
+            name = subject.decode()
+            self.peer.refuse(f'Permissions Violation for Subscription to "{name}"{group}')
 
 
 class Serving(World):
@@ -126,7 +94,7 @@ class Serving(World):
         self.well_since = 0.0
         self.free_since: dict[str, float] = {}
         self.numbers = 0
-        self.client = Client(self.connection, ServicePort(self))
+        self.client = Client(self.connection, self.host.port)
         self.service = add_service(
             self.client,
             name="s",
@@ -230,19 +198,7 @@ class Serving(World):
         for subject, number in REQUEST.findall(data):
             self.arrived_requests[int(number)] = subject
 
-    def _dial(self) -> None:
-        super()._dial()
-        link = self.link
-        assert link is not None
-        send = link.up
-
-        def up(data: bytes) -> None:
-            self._count(data)
-            send(data)
-
-        link.up = up  # type: ignore[method-assign]
-
-    def _count(self, data: bytes) -> None:
+    def sent(self, data: bytes) -> None:
         for number in ANSWER.findall(data):
             self.answers[int(number)] = self.answers.get(int(number), 0) + 1
         self.refused |= {int(number) for number in REFUSAL.findall(data)}

@@ -7,13 +7,13 @@ import random
 import pytest
 
 from jetstream.blocking import JetStream
+from jetstream.testing.sim.fast_model import COMMIT, END, PING, FastModel, Message
 from natsproto import Parser
 from natsproto.adapters.blocking import connect
 from natsproto.testing import Server
+from natsproto.testing.sim.clock import Clock
+from natsproto.testing.sim.peer import Peer
 from natsproto.wire.frames import Msg
-from tests.sim.fast_model import COMMIT, END, PING, FastModel, Message
-from tests.sim.model import Peer
-from tests.sim.test_model import Clock
 
 START, APPEND = 0, 1
 LARGE = b"x" * 200
@@ -226,8 +226,8 @@ def test_another_leader(mode, before, then, answers):
         for number, operation, data, headers in places:
             reply = f"i.a.4.{mode}.{number}.{operation}.$FI"
             model.take(Message(reply.encode(), block_of(headers), data))
-            clock.run(clock.now + (0.0 if index == 0 else 0.1))
-        clock.run(clock.now + 1.0)
+            clock.run_until(clock.now + (0.0 if index == 0 else 0.1))
+        clock.run_until(clock.now + 1.0)
         if index == 0:
             model.step_down(0, silent=False)
             model.elect()

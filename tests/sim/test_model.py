@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 import base64
-import heapq
 import json
 from pathlib import Path
 
 import pytest
 
+from jetstream.testing.sim.pull_model import Model
 from natsproto import Parser
+from natsproto.testing.sim.clock import Clock
+from natsproto.testing.sim.peer import Peer, status_block
 from natsproto.wire.frames import Msg
-from tests.sim.model import Model, Peer, status_block
 from tests.sim.pins import PinningModel
 
 VECTORS = Path(__file__).parent.parent / "vectors"
-
-
-class Clock:
-    def __init__(self):
-        self.now = 0.0
-        self._heap = []
-        self._serial = 0
-
-    def at(self, time, call):
-        self._serial += 1
-        heapq.heappush(self._heap, (time, self._serial, call))
-
-    def run(self, until):
-        while self._heap and self._heap[0][0] <= until:
-            self.now, _, call = heapq.heappop(self._heap)
-            call()
-        self.now = until
 
 
 def read(name):
@@ -86,9 +70,9 @@ def test_replay(name, stream, count, size, config):
         if frame["dir"] == "<":
             expected += data
         elif frame["dir"] == ">" and data.startswith((b"SUB", b"PUB $JS.API.CONSUMER.MSG.NEXT")):
-            clock.run(last)
+            clock.run_until(last)
             peer.receive(data)
-    clock.run(last + 0.1)
+    clock.run_until(last + 0.1)
     assert shape(b"".join(sent)) == shape(expected)
 
 
@@ -143,7 +127,7 @@ def test_a_stop_and_an_election():
     body = b'{"batch":5,"expires":30000000000,"idle_heartbeat":1000000000}'
     pull = b"PUB $JS.API.CONSUMER.MSG.NEXT.TL.C _INBOX.p.%d %d\r\n%s\r\n"
     peer.receive(pull % (1, len(body), body))
-    clock.run(1.5)
+    clock.run_until(1.5)
     model.step_down(["409 Server Shutdown", "409 Leadership Change"])
     peer.receive(pull % (2, len(body), body))
     recorded = [block for _, block in shape(b"".join(answers("103")))]
@@ -172,10 +156,10 @@ def test_a_pinned_client():
         if b"423 Nats-Wrong-Pin-Id" in data and model.pin:
             model.unpin()
             model.add(b"m4...")
-            clock.run(now)
+            clock.run_until(now)
             model.pump()
         if frame["dir"] == ">" and data.startswith((b"SUB", b"PUB $JS.API.CONSUMER.MSG.NEXT")):
-            clock.run(now)
+            clock.run_until(now)
             peer.receive(data)
-    clock.run(clock.now + 0.1)
+    clock.run_until(clock.now + 0.1)
     assert shape(b"".join(sent)) == shape(b"".join(answers("43")))

@@ -7,11 +7,13 @@ import re
 
 import pytest
 
+from jetstream.testing.sim.pull_model import NANO, Model
+from jetstream.testing.sim.push_model import PushModel
 from natsproto import Parser
+from natsproto.testing.sim.clock import Clock
+from natsproto.testing.sim.peer import Peer
 from natsproto.wire.frames import Msg
-from tests.sim.model import NANO, Model, Peer
-from tests.sim.push_model import PushModel
-from tests.sim.test_model import Clock, read, shape
+from tests.sim.test_model import read, shape
 
 REQUEST = re.compile(rb"\$JS\.FC\.[^ \r]+")
 REPLAYS = [  # transcript, stream, deliver subject, payloads, heartbeat, flow control, domain
@@ -59,7 +61,7 @@ def test_replay(name, stream, target, payloads, heartbeat, flow_control, domain)
         at = frame["t_ms"] / 1000
         if frame["dir"] == "<":
             if data.startswith(b"MSG") and not model.stored:
-                clock.run(at)
+                clock.run_until(at)
                 for payload in payloads:
                     model.add(payload)
                     if len(payloads) == 2:  # they came one by one
@@ -69,9 +71,9 @@ def test_replay(name, stream, target, payloads, heartbeat, flow_control, domain)
         elif data.startswith(b"SUB"):
             peer.receive(data)
         elif data.startswith(b"PUB $JS.FC."):
-            clock.run(at)
+            clock.run_until(at)
             peer.receive(b"PUB %s 0\r\n\r\n" % consumer.request)
-    clock.run(at + 0.1)
+    clock.run_until(at + 0.1)
     recorded = shapes(expected)
     # Of many messages in a row the transcript has the first and the last ones.
     found = [each for each in shapes(b"".join(sent)) if len(each) == 3 or each in recorded]
@@ -105,7 +107,7 @@ def test_a_wildcard_is_not_served():
     sent = []
     peer = Peer(model, sent.append)
     peer.receive(b"SUB d.* 1\r\n")
-    clock.run(5.0)
+    clock.run_until(5.0)
     assert shapes(b"".join(sent)) == []
     peer.receive(b"SUB d.1 2\r\n")
     assert len(shapes(b"".join(sent))) == 1

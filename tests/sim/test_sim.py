@@ -1,31 +1,35 @@
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
-from tests.sim.__main__ import failure, main
+from tests.sim.__main__ import main
 from tests.sim.modes import MODES
+from tests.sim.runs import attempt, failure, kept_seeds, minimize, search, trace_of
+from tests.sim.world import Violation
 
-SEEDS = 2000
-# Runs that once failed, from larger searches.
-KEPT = {
-    # A message was lost and the leader changed, which does not say how many were sent.
-    # The last seed is the same with no_wait, where the end never says so.
-    "ordered_fetch": [17022, 10012851, 20012183, 20036089, 20050995, 20061617, 3091],
-}
+SEEDS = 1200
+STEP = 300
 
 
-@pytest.mark.parametrize("first", range(0, SEEDS, 500))
+@pytest.mark.parametrize("first", range(0, SEEDS, STEP))
 @pytest.mark.parametrize("mode", MODES)
 def test_seeds(mode, first):
-    for seed in range(first, first + 500):
+    for seed in range(first, first + STEP):
         found = failure(mode, seed)
         assert not found, found
 
 
-@pytest.mark.parametrize(("mode", "seed"), [(mode, seed) for mode in KEPT for seed in KEPT[mode]])
+@pytest.mark.parametrize(("mode", "seed"), kept_seeds())
 def test_kept_seeds(mode, seed):
     found = failure(mode, seed)
     assert not found, found
+
+
+def record(sent, observe, host, data):
+    sent.append(data)
+    observe(host, data)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -35,20 +39,61 @@ def test_the_same_seed_produces_the_same_run(mode):
         other = MODES[mode](seed)
         sent: list[bytes] = []
         for each in (world, other):
-            each.sent = sent.append  # type: ignore[method-assign]
+            each.on_sent = partial(record, sent, each.on_sent)  # type: ignore[method-assign]
             each.run()
         half = len(sent) // 2
         assert sent[:half] == sent[half:]
         assert world.trace == other.trace
 
 
-def test_a_failure_says_how_to_replay_it(monkeypatch, capsys):
-    def fail(self):
-        if self.now > 0.1:
-            raise AssertionError("I99: so it goes")
+@pytest.fixture
+def broken(monkeypatch):
+    """Return a seed that violates an invariant because of a hole, and has other faults as well."""
+    original = MODES["consume"].check
 
-    monkeypatch.setattr(MODES["consume"], "check", fail)
-    assert "I99" in failure("consume", 7)
-    monkeypatch.setattr("sys.argv", ["sim", "--mode", "consume", "--seed", "7"])
+    def check(self):
+        holes = [line for line in self.trace if line.endswith("fault: hole")]
+        if holes and self.now > 1.0:
+            raise Violation("I99: so it goes")
+        original(self)
+
+    monkeypatch.setattr(MODES["consume"], "check", check)
+    return next(seed for seed in range(1000) if needs_smaller(attempt("consume", seed)))
+
+
+def needs_smaller(found):
+    return found is not None and len(minimize(found).skip) > 1
+
+
+def test_a_failure_says_how_to_replay_it(broken, monkeypatch, capsys):
+    assert "I99" in failure("consume", broken)
+    monkeypatch.setattr("sys.argv", ["sim", "--mode", "consume", "--seed", str(broken)])
     assert main() == 1
-    assert "python -m tests.sim --mode consume --seed 7 -v" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert f"python -m tests.sim --mode consume --seed {broken} --skip " in printed
+    assert "Violation: I99: so it goes" in printed
+
+
+def test_a_failure_is_shown_with_the_faults_that_it_needs(broken):
+    found = attempt("consume", broken)
+    assert (found.label, found.skip) == ("Violation: I99", ())
+    smaller = minimize(found)
+    assert smaller.label == found.label
+    faults = [line for line in trace_of(smaller) if "fault: " in line]
+    assert [line.split()[-1] for line in faults] == ["hole"]
+    assert len(faults) < len([line for line in trace_of(found) if "fault: " in line])
+
+
+def test_a_run_that_holds(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["sim", "--mode", "consume", "--seed", "7"])
+    assert main() == 0
+    assert "seed 7 holds" in capsys.readouterr().out
+
+
+def test_many_seeds_run_in_processes(monkeypatch, capsys):
+    found = list(search(["consume", "next"], 0, 12, 2))
+    failures = {mode: failures for mode, _, failures in found}
+    assert failures == {"consume": [], "next": []}
+    monkeypatch.setattr("sys.argv", ["sim", "--mode", "next", "--count", "3", "--jobs", "1"])
+    assert main() == 0
+    assert "next: 3 seeds in " in capsys.readouterr().out

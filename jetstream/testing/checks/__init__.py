@@ -1,5 +1,7 @@
 """The checks of JetStream, grouped by subject. Importing this package registers them."""
 
+from jetstream.testing.suite import CHECKS, check_adapter
+
 from . import (
     acks,
     advisories,
@@ -56,6 +58,7 @@ from . import (
 )
 
 __all__ = [
+    "CHECKS",
     "acks",
     "advisories",
     "advisories_cluster",
@@ -63,6 +66,7 @@ __all__ = [
     "backup",
     "bind",
     "bucket_guests",
+    "check_adapter",
     "consume",
     "consumers",
     "dead_letters",

@@ -1,5 +1,7 @@
 """The checks, grouped by subject. Importing this package puts them on the list."""
 
+from natsproto.testing.suite import CHECKS, check_adapter
+
 from . import (
     auth,
     cluster,
@@ -27,7 +29,9 @@ from . import (
 )
 
 __all__ = [
+    "CHECKS",
     "auth",
+    "check_adapter",
     "cluster",
     "drain",
     "errors",

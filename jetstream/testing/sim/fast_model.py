@@ -8,14 +8,19 @@ tests/sim/test_fast_model.py plays the same dialogues with it and with a real se
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections import OrderedDict
 
-from tests.sim.model import Clock, Peer, status_block
+from natsproto.testing.sim.peer import status_block
 
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
+    from natsproto.testing.sim.peer import Peer
     from natsproto.wire.frames import Pub
+
+    from .pull_model import Clock
 
 APPEND, COMMIT, END, PING = 1, 2, 3, 4
 FORGET_AFTER = 10.0
@@ -115,7 +120,9 @@ class FastModel:
         self.refusing: tuple[int, int, str] | None = None
         self.era = 0  # leaders and lives
         self.before_loss: Callable[[], None] | None = None  # what happens before one is told
-        self._peers: dict[Peer, int] = {}  # and the era in which they were last alive
+        self._peers: OrderedDict[Peer, int] = (
+            OrderedDict()
+        )  # and the era in which they were last alive
         self._queue: list[Message] = []  # what came while it was frozen
         self._free_at = 0.0
 

@@ -7,38 +7,45 @@ tests/sim/test_model.py replays the transcripts of a real server against it.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Protocol
 
-from natsproto import Parser
-from natsproto.wire.frames import Connect, Ping, Pub, Sub, Unsub
+from natsproto.testing.sim.peer import Peer, status_block
+from natsproto.testing.sim.port import NANO
 
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any, Protocol
 
-NANO = 10**9
-INFO = b'INFO {"server_id":"S","version":"2.15.1","headers":true,"max_payload":1048576} \r\n'
+    from natsproto.wire.frames import Pub
+
+    class Clock(Protocol):
+        """The time, and what is to happen; natsproto.testing.sim.clock.Clock is one."""
+
+        @property
+        def now(self) -> float: ...
+        def at(self, __time: float, __call: Callable[[], object]) -> None: ...
 
 
-class Clock(Protocol):
-    now: float
-
-    def at(self, time: float, call: Callable[[], None]) -> None: ...
-
-
-def status_block(line: str, messages: int | None = None, size: int = 0, header: str = "") -> bytes:
-    """Return the header block of a status, with the undelivered count of its pull if reported."""
-    if messages is not None:
-        header = f"Nats-Pending-Messages: {messages}\r\nNats-Pending-Bytes: {size}\r\n"
-    return f"NATS/1.0 {line}\r\n{header}\r\n".encode()
+# When messages were stored, if nobody says so: a number with as many digits as in transcripts.
+STORED_AT = 1794786870000000000
 
 
 class Stored:
     """A message of the stream, and how far it is."""
 
-    __slots__ = ("acked", "block", "count", "data", "due", "seq")
+    __slots__ = ("acked", "block", "count", "data", "due", "seq", "subject", "time_ns")
 
-    def __init__(self, seq: int, data: bytes, block: bytes | None) -> None:
+    def __init__(
+        self,
+        seq: int,
+        data: bytes,
+        block: bytes | None,
+        subject: bytes = b"",
+        time_ns: int = STORED_AT,
+    ) -> None:
         self.seq = seq
+        self.subject = subject
+        self.time_ns = time_ns
         self.data = data
         self.block = block
         self.count = 0  # deliveries
@@ -75,62 +82,6 @@ class Request:
         self.beat = now + self.heartbeat
         self.at = now
         self.brought = 0
-
-
-class Server(Protocol):
-    """The part of the model that serves clients."""
-
-    def published(self, peer: Peer, pub: Pub) -> None: ...
-    def subscribed(self, peer: Peer) -> None: ...
-
-
-class Peer:
-    """The server's end of one connection."""
-
-    def __init__(self, model: Server, send: Callable[[bytes], None]) -> None:
-        self._model = model
-        self._send = send
-        self._parser = Parser(peer="client")
-        self.subs: dict[int, bytes] = {}
-        self.alive = True
-        send(INFO)
-
-    def receive(self, data: bytes) -> None:
-        for frame in self._parser.feed(data):
-            if isinstance(frame, Ping):
-                self._send(b"PONG\r\n")
-            elif isinstance(frame, Sub):
-                self.subs[frame.sid] = frame.subject.encode()
-                self._model.subscribed(self)
-            elif isinstance(frame, Unsub):
-                self.subs.pop(frame.sid, None)
-            elif isinstance(frame, Pub):
-                self._model.published(self, frame)
-            else:
-                assert isinstance(frame, Connect), frame
-
-    def sid(self, subject: bytes) -> int:
-        """Return the id of the subscription that a reply goes to; 0 without interest."""
-        if self.alive:
-            for sid, pattern in self.subs.items():
-                if pattern == subject or (
-                    pattern[-1:] in b"*>" and subject.startswith(pattern[:-1])
-                ):
-                    return sid
-        return 0
-
-    def deliver(
-        self, interest: bytes, subject: bytes, reply: bytes, block: bytes | None, data: bytes
-    ) -> None:
-        sid = self.sid(interest)
-        if not sid:
-            return
-        to = reply + b" " if reply else b""
-        if block is None:
-            self._send(b"MSG %s %d %s%d\r\n%s\r\n" % (subject, sid, to, len(data), data))
-        else:
-            head = (subject, sid, to, len(block), len(block) + len(data), block, data)
-            self._send(b"HMSG %s %d %s%d %d\r\n%s%s\r\n" % head)
 
 
 class Model:
@@ -333,14 +284,16 @@ class Model:
 
     def _serve(self, request: Request, message: Stored) -> None:
         now = self._clock.now
-        reply = b"%s%d.%d.%d.1794786870000000000.%d" % (
+        reply = b"%s%d.%d.%d.%d.%d" % (
             self._ack,
             message.count + 1,
             message.seq,
             self.delivered + 1,
+            message.time_ns,
             self._left_behind(message),
         )
-        size = len(self._subject) + len(reply) + len(message.block or b"") + len(message.data)
+        subject = message.subject or self._subject
+        size = len(subject) + len(reply) + len(message.block or b"") + len(message.data)
         if request.by_bytes and size > request.bytes:
             self._end(request, "409 Message Size Exceeds MaxBytes", pending=True)
             return
@@ -354,7 +307,7 @@ class Model:
         request.beat = now + request.heartbeat
         if request.peer is not None:
             block = self._delivered_block(message)
-            request.peer.deliver(request.reply, self._subject, reply, block, message.data)
+            request.peer.deliver(request.reply, subject, reply, block, message.data)
         if request.left > 0 and not (request.by_bytes and request.bytes == 0):
             self.waiting.append(request)
         elif request.by_bytes and request.bytes:

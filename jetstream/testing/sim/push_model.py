@@ -8,13 +8,21 @@ of a real server against it.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections import OrderedDict
 
-from tests.sim.model import NANO, Stored, status_block
+from natsproto.testing.sim.peer import status_block
+from natsproto.testing.sim.port import NANO
 
+from .pull_model import Stored
+
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from natsproto.testing.sim.peer import Peer
     from natsproto.wire.frames import Pub
-    from tests.sim.model import Clock, Peer
+
+    from .pull_model import Clock
 
 WINDOW = 2 * 1024 * 1024
 MOST_WINDOW = 32 * 1024 * 1024
@@ -43,9 +51,9 @@ class PushConsumer:
         self.acks = config.get("ack_policy", "explicit") != "none"
         self.ack_wait = config.get("ack_wait", 30 * NANO) / NANO
         self.start: int = config.get("opt_start_seq", 1)
-        self.next = self.start  # of the stream
+        self.next: int = self.start  # of the stream
         self.delivered = 0
-        self.copies: dict[int, Copy] = {}
+        self.copies: OrderedDict[int, Copy] = OrderedDict()  # MicroPython's dict has no order
         self.window = model.window if config.get("flow_control") else 0
         self.pending = 0  # bytes that are not known to be taken
         self.request = b""
@@ -72,6 +80,10 @@ class PushConsumer:
                 return model.stored[seq - 1]
         return model.stored[self.next - 1] if self.next <= len(model.stored) else None
 
+    def _left(self) -> int:
+        """Return how many messages there are still to be delivered."""
+        return len(self._model.stored) - self.next + 1
+
     def pump(self) -> None:
         while not (self.gone or self._model.frozen):
             if self._model.listener(self.target) is None:
@@ -85,8 +97,8 @@ class PushConsumer:
 
     def _deliver(self, message: Stored) -> None:
         model = self._model
-        if message.seq == self.next:
-            self.next += 1
+        if message.seq >= self.next:
+            self.next = message.seq + 1
         copy = self.copies.setdefault(message.seq, Copy())
         copy.count += 1
         copy.acked = not self.acks
@@ -94,20 +106,26 @@ class PushConsumer:
         if self.acks:
             model.clock.at(copy.due, self.pump)
         self.delivered += 1
-        left = len(model.stored) - self.next + 1
-        reply = b"$JS.ACK.%s%s.%s.%d.%d.%d.1794786870000000000.%d" % (
-            *(model.domain, model.name, self.name.encode()),
-            *(copy.count, message.seq, self.delivered, left),
+        reply = b"$JS.ACK.%s%s.%s.%d.%d.%d.%d.%d" % (
+            model.domain,
+            model.name,
+            self.name.encode(),
+            copy.count,
+            message.seq,
+            self.delivered,
+            message.time_ns,
+            self._left(),
         )
+        subject = message.subject or model.subject
         model.replies[reply] = model.replies.get(reply, 0) + 1
         self.beat = model.now + self.heartbeat
         if model.lose_messages:
             model.lose_messages -= 1
             model.lost += 1
         else:
-            self._send(reply, message.block, message.data, model.subject)
+            self._send(reply, message.block, message.data, subject)
         block = message.block or b""
-        self.pending += len(model.subject) + len(reply) + len(block) + len(message.data)
+        self.pending += len(subject) + len(reply) + len(block) + len(message.data)
         if self.window and not self.request and self.pending > self.window // 2:
             self._ask_for_flow_control()
 
@@ -199,7 +217,7 @@ class PushModel:
         self.window: int = config.get("window", WINDOW)
         self.most_window: int = config.get("most_window", MOST_WINDOW)
         self.stored: list[Stored] = []
-        self.consumers: dict[str, PushConsumer] = {}
+        self.consumers: OrderedDict[str, PushConsumer] = OrderedDict()
         self.peers: list[Peer] = []
         self.frozen = False
         self.leader = True
@@ -222,7 +240,7 @@ class PushModel:
     def listener(self, subject: bytes) -> Peer | None:
         """Return the subscriber to exactly that subject; a wildcard does not count."""
         for peer in self.peers:
-            if peer.alive and subject in peer.subs.values():
+            if peer.alive and any(sub.subject == subject for sub in peer.subs):
                 return peer
         return None
 
