@@ -54,6 +54,11 @@ spark: $(READY)  ## The source and the sink in a local Spark, where there is Jav
 micropython: $(READY)  ## The core on MicroPython
 	$(PY) -m pytest tests/micropython
 
+# Those of which `make real` runs only a part; six minutes each.
+ADAPTERS ?= poll anyio anyio-trio gevent twisted
+adapters: $(READY)  ## The whole conformance suite on the other adapters, or on those in ADAPTERS
+	$(PY) -m tests.conformance.adapters $(ADAPTERS)
+
 VERSIONS ?=
 versions: $(READY)  ## The conformance suite on every supported nats-server, or on those in VERSIONS
 	$(PY) -m tests.versions $(VERSIONS)
@@ -101,4 +106,4 @@ $(READY): pyproject.toml
 	$(PY) -m pip install --quiet --no-compile --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-.PHONY: help test lint types rules pages cover pure real core spark micropython versions oldest fuzz sim soak bench bench-check bench-spark demo clean
+.PHONY: help test lint types rules pages cover pure real core spark micropython adapters versions oldest fuzz sim soak bench bench-check bench-spark demo clean

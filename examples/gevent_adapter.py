@@ -1,7 +1,7 @@
 """An adapter for gevent: `with connect(...) as client`, for all greenlets of one thread.
 
 It has the blocking API, where a call that waits lets other greenlets run. Nothing is patched.
-docs/adapters.md explains it piece by piece; examples/gevent_checks.py proves it.
+docs/adapters.md explains it piece by piece; examples/gevent_runner.py runs the checks on it.
 """
 
 from __future__ import annotations

@@ -32,8 +32,9 @@ class AnyioRunner:
 
     async def _main(self, main: Work[None], timeout: float) -> None:
         failure: Exception | None = None
+        bound = anyio.move_on_after(timeout)
         async with anyio.create_task_group() as self._group:
-            with anyio.move_on_after(timeout) as bound:
+            with bound:
                 try:
                     await main()
                 except Exception as error:  # a group would wrap it
