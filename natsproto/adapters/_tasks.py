@@ -116,7 +116,7 @@ class Task(Generic[Result]):
         return self.result()
 
     def wake(self) -> None:
-        """Have the loop continue the task; from any thread."""
+        """Schedule the task, from any thread."""
         if not self._scheduled and not self.done:
             self._scheduled = True
             self.loop.schedule(self)
@@ -262,7 +262,7 @@ class Loop:
             heapq.heappop(self._sleeping)[2].wake()
 
     def schedule(self, task: Task[Any]) -> None:
-        """Continue a task in the next turn."""
+        """Run a task in the next turn."""
         self._runnable.append(task)
 
     def time_is_up(self) -> bool:

@@ -156,7 +156,7 @@ class PollPort(SocketDriver):
     # For the loop
 
     def step(self) -> bool:
-        """Do what can be done without waiting; return whether there was anything to do."""
+        """Run what needs no waiting; return whether there was anything to do."""
         if self._dialing is not None and self._find(self._dialing):
             return True
         ready = self._transport is not None and wait_for(self._transport, None, 0.0)
@@ -166,7 +166,7 @@ class PollPort(SocketDriver):
         return ready or due
 
     def flush(self) -> None:
-        """Carry out effects and send data, if there were commands."""
+        """Run `pump`, if there were commands."""
         if self._due:
             self.pump()
 
@@ -216,7 +216,7 @@ class PollPort(SocketDriver):
     # For the API
 
     async def wait(self, waitable: Waitable) -> None:
-        """Suspend the task until it is woken."""
+        """Wait in the present task until it is woken."""
         wake = current_task().wake
         waitable.waiters.append(wake)
         try:
@@ -226,7 +226,7 @@ class PollPort(SocketDriver):
                 waitable.waiters.remove(wake)
 
     async def checkpoint(self) -> None:
-        """Continue in the next `poll`, if the time of this one is up."""
+        """Yield to the owner of the loop, if the time of this `poll` is up."""
         if self.loop.time_is_up():
             current_task().wake()
             await suspend()
