@@ -183,7 +183,8 @@ def _run(
             version = ".".join(map(str, servers.version))
         except ServerFailed as error:
             raise Wrong(str(error)) from error
-        _write(f"{len(checks)} checks of {arguments.adapter} on nats-server {version}")
+        noun = "check" if len(checks) == 1 else "checks"
+        _write(f"{len(checks)} {noun} of {arguments.adapter} on nats-server {version}")
         for outcome in run_checks(checks, connect, runner, servers):
             printer.add(outcome)
             if outcome.error is not None and arguments.exitfirst:
@@ -214,7 +215,8 @@ class Printer:
             _write(f"{_verdict(outcome):8}{check.name} ({outcome.took:.2f} s){reason}")
         if outcome.error is not None:
             _write(f"FAILED  {check.name}: {check.proves.splitlines()[0]}")
-            _write("".join(traceback.format_exception(outcome.error)).rstrip())
+            error = outcome.error
+            _write("".join(traceback.format_exception(type(error), error, error.__traceback__)))
 
     def _end_group(self) -> None:
         if self._outcomes and not self._verbose:
