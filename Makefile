@@ -57,6 +57,11 @@ micropython: $(READY)  ## The core on MicroPython
 pyodide: $(READY)  ## All checks that Pyodide can run, under Node, and some in Chromium
 	PYODIDE_CHECKS=all $(PY) -m pytest -n 2 $(XDIST) worksteal tests/pyodide
 
+# Those of which `make real` runs only a part; six minutes each.
+ADAPTERS ?= poll anyio anyio-trio gevent twisted
+adapters: $(READY)  ## The whole conformance suite on the other adapters, or on those in ADAPTERS
+	$(PY) -m tests.conformance.adapters $(ADAPTERS)
+
 VERSIONS ?=
 versions: $(READY)  ## The conformance suite on every supported nats-server, or on those in VERSIONS
 	$(PY) -m tests.versions $(VERSIONS)
@@ -104,4 +109,4 @@ $(READY): pyproject.toml
 	$(PY) -m pip install --quiet --no-compile --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-.PHONY: help test lint types rules pages cover pure real core spark micropython pyodide versions oldest fuzz sim soak bench bench-check bench-spark demo clean
+.PHONY: help test lint types rules pages cover pure real core spark micropython pyodide adapters versions oldest fuzz sim soak bench bench-check bench-spark demo clean

@@ -1,7 +1,7 @@
 """An adapter for gevent: `with connect(...) as client`, for all greenlets of one thread.
 
 It has the blocking API, where a call that waits lets other greenlets run. Nothing is patched.
-docs/adapters.md explains it piece by piece; examples/gevent_checks.py proves it.
+docs/adapters.md explains it piece by piece; examples/gevent_runner.py runs the checks on it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class GeventPort(driver.Driver):
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self.lock = nullcontext()  # greenlets switch only where they wait
-        self.alone = True
+        self.alone = False  # other greenlets may use the client, too
         self._transport: Transport | None = None  # the present one
         self._fires_at = math.inf
         self._earlier = event.Event()

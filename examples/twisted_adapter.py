@@ -1,7 +1,7 @@
 """An adapter for Twisted: `async with connect(...) as client`, or `client = await connect(...)`.
 
 It has the asynchronous API, for coroutines that `Deferred.fromCoroutine` or `task.react` runs.
-docs/adapters.md explains adapters; examples/twisted_checks.py proves this one.
+docs/adapters.md explains adapters; examples/twisted_runner.py runs the checks on this one.
 """
 
 from __future__ import annotations

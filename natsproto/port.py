@@ -143,7 +143,7 @@ if TYPE_CHECKING:
 
         @property
         def alone(self) -> bool:
-            """Whether no other thread uses the core, so calls that never wait need no lock."""
+            """Whether nothing else uses the client, so that calls that never wait need no lock."""
             ...
 
         @property

@@ -13,15 +13,13 @@ import asyncio
 import inspect
 import re
 import runpy
-import subprocess
-import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
 from natsproto import errors, events
 from natsproto.adapters.asyncio import connect
-from natsproto.testing import Server, free_port
+from natsproto.testing import Server
 from tests.core import ROOT, name
 
 if TYPE_CHECKING:
@@ -80,17 +78,6 @@ def test_code_runs(block, server):
             await eval(code, {"__name__": "docs", "asyncio": asyncio, "client": client})
 
     asyncio.run(asyncio.wait_for(main(), LONGEST))
-
-
-def test_a_client_by_hand_ends_without_a_server():
-    """It is run as a program, which would be stopped if it did not."""
-    (block,) = [each for each in RUN_HERE if 'name="by hand"' in each.code]
-    code = block.code.replace(USUAL, f"nats://127.0.0.1:{free_port()}")
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=20
-    )
-    assert done.returncode == 1
-    assert "no server could be reached" in done.stderr
 
 
 @pytest.mark.parametrize("block", [each for each in BLOCKS if each.source], ids=label)

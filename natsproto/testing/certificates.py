@@ -30,14 +30,14 @@ class Certificates:
 
     def client(self, *, certificate: bool = False) -> ssl.SSLContext:
         """Return a context that trusts the authority, with a client certificate on request."""
-        context = ssl.create_default_context(cafile=self._directory / "ca.pem")
+        context = ssl.create_default_context(cafile=str(self._directory / "ca.pem"))
         if certificate:
             context.load_cert_chain(*self._issue("client", "client.example"))
         return context
 
     def stranger(self) -> ssl.SSLContext:
         """Return a context that trusts another authority of the same name."""
-        return ssl.create_default_context(cafile=self._directory / "stranger.pem")
+        return ssl.create_default_context(cafile=str(self._directory / "stranger.pem"))
 
     def _issue(self, file: str, *names: str) -> tuple[str, str]:
         cert = self._directory / f"{file}.pem"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import time
 from typing import TYPE_CHECKING, Any
 
 from .context import Context, Servers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping
+    from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
     from typing import Protocol, TypeAlias
 
     from .runner import Connect, Runner
@@ -59,6 +60,17 @@ class Report:
             f"<Report: {len(self.passed)} passed, {len(self.failed)} failed,"
             f" {len(self.skipped)} skipped>"
         )
+
+
+class Outcome:
+    """The end of one check. It passed if there is neither an error nor a reason to skip it."""
+
+    def __init__(self, check: Check, error: Exception | None, reason: str, took: float) -> None:
+        self.check = check
+        self.error = error
+        self.reason = reason
+        #: Seconds.
+        self.took = took
 
 
 class Check:
@@ -183,20 +195,33 @@ def check_adapter(
     if strangers:
         raise ValueError(f"there is no check {strangers[0]!r}")
     report = Report()
-    # Checks provoke what is logged. Without a handler, Python would write it to stderr.
-    logging.getLogger("natsproto").addHandler(logging.NullHandler())
     with Servers(server_binary) as servers:
-        for one in [suite[name] for name in names]:
-            reason = one.reason_to_skip(runner, servers.version)
-            if reason:
-                report.skipped.append((one.name, reason))
-                continue
-            try:
-                one.run(connect, runner, servers)
-            except Exception as error:
-                report.failed.append((one.name, error))
+        for outcome in run_checks([suite[name] for name in names], connect, runner, servers):
+            name = outcome.check.name
+            if outcome.error is not None:
+                report.failed.append((name, outcome.error))
+            elif outcome.reason:
+                report.skipped.append((name, outcome.reason))
             else:
-                report.passed.append(one.name)
+                report.passed.append(name)
     if report.failed:
         raise ChecksFailed(report)
     return report
+
+
+def run_checks(
+    checks: Iterable[Check], connect: Connect, runner: Runner, servers: Servers
+) -> Iterator[Outcome]:
+    """Run the checks one after the other, and yield the outcome of each."""
+    # Checks provoke what is logged. Without a handler, Python would write it to stderr.
+    logging.getLogger("natsproto").addHandler(logging.NullHandler())
+    for one in checks:
+        reason = one.reason_to_skip(runner, servers.version)
+        begin = time.monotonic()
+        failure: Exception | None = None
+        if not reason:
+            try:
+                one.run(connect, runner, servers)
+            except Exception as error:
+                failure = error
+        yield Outcome(one, failure, reason, time.monotonic() - begin)

@@ -1,4 +1,4 @@
-"""Encode the operations of a client.
+"""Encode the operations of a client; encode_server.py has those of a server.
 
 Each function validates its arguments before it builds anything: input that the protocol cannot
 carry is rejected, never rewritten (ENC-5).
@@ -58,14 +58,14 @@ def sub(subject: str, sid: int, *, queue: str = "") -> bytes:
     raw = check_subscribe(subject)
     if queue:
         raw = raw + b" " + check_queue(queue)
-    return b"SUB %s %d\r\n" % (raw, _check_number("sid", sid, 0))
+    return b"SUB %s %d\r\n" % (raw, check_number("sid", sid, 0))
 
 
 def unsub(sid: int, *, after: int = 0) -> bytes:
     """Encode an UNSUB that takes effect now, or after `after` messages in total."""
-    _check_number("sid", sid, 0)
+    check_number("sid", sid, 0)
     if after:
-        return b"UNSUB %d %d\r\n" % (sid, _check_number("after", after, 1))  # ENC-4
+        return b"UNSUB %d %d\r\n" % (sid, check_number("after", after, 1))  # ENC-4
     return b"UNSUB %d\r\n" % sid
 
 
@@ -94,7 +94,8 @@ def check_data(data: BytesLike) -> bytes:
     raise InvalidValue("payload %s is %s, not bytes" % what, "D-ENC-6")
 
 
-def _check_number(what: str, value: int, least: int) -> int:
+def check_number(what: str, value: int, least: int) -> int:
+    """Return a number that the parser reads; raise InvalidValue for anything else."""
     whole = isinstance(value, int) and not isinstance(value, bool)
     if not whole or not least <= value <= _MAX_NUMBER:
         raise InvalidValue(

@@ -1,4 +1,6 @@
-"""Every check of natsproto.testing, on every adapter, against a real nats-server.
+"""The checks of natsproto.testing on every adapter, against a real nats-server.
+
+On some adapters only a part of them; runners.py says which.
 
 Another server than the installed one: NATS_SERVER=/path/to/nats-server pytest tests/conformance
 """
@@ -10,16 +12,14 @@ import importlib
 import pytest
 
 from natsproto.testing import CHECKS
-from tests.conformance.runners import RUNNERS
+from tests.conformance.runners import RUNNERS, make_runner, selected
 
 
-@pytest.mark.parametrize("check", CHECKS)
-@pytest.mark.parametrize("adapter", RUNNERS)
+@pytest.mark.parametrize(("adapter", "check"), selected(CHECKS))
 def test_conformance(adapter, check, servers):
-    module, make_runner = RUNNERS[adapter]
-    runner = make_runner()
+    runner = make_runner(adapter)
     reason = CHECKS[check].reason_to_skip(runner, servers.version)
     if reason:
         pytest.skip(reason)
-    connect = importlib.import_module(f"natsproto.adapters.{module}").connect
+    connect = importlib.import_module(f"natsproto.adapters.{RUNNERS[adapter][0]}").connect
     CHECKS[check].run(connect, runner, servers)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -22,6 +24,7 @@ from natsproto.testing import (
     check_adapter,
 )
 from natsproto.testing.context import raises
+from tests.core import ROOT
 
 EVERY = [*CHECKS.values(), *jetstream_testing.CHECKS.values()]
 
@@ -45,6 +48,19 @@ def test_each_package_has_the_checks_of_its_own_subject():
 def test_checks_have_docstrings(check):
     assert check.proves.endswith(".")
     assert not check.name.startswith("check_")
+
+
+# Not the adapters' own libraries, nor those of single checks, nor what PyPy lacks.
+ABSENT = ["anyio", "cryptography", "nacl", "tracemalloc", "trio", "trustme", "uvloop", "wsproto"]
+
+
+@pytest.mark.parametrize("package", ["natsproto", "jetstream"])
+def test_the_suite_is_imported_without_the_libraries_of_single_checks(package):
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({ABSENT}))\n"
+        f"import {package}.testing, natsproto.testing.command"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=60)
 
 
 def test_a_good_adapter_passes():

@@ -11,8 +11,10 @@ from contextlib import AbstractAsyncContextManager
 from typing_extensions import assert_type
 
 from natsproto import Msg, Stats, blocking, client, events, subscription
+from natsproto.adapters import anyio as on_anyio
 from natsproto.adapters import asyncio as on_asyncio
 from natsproto.adapters import blocking as without_a_loop
+from natsproto.adapters import poll
 from natsproto.adapters import pyodide as on_pyodide
 from natsproto.adapters import threads as with_threads
 from natsproto.adapters import trio as on_trio
@@ -46,6 +48,23 @@ async def asynchronous() -> None:
             assert_type(msg, Msg)
         async for event in nc.events:
             assert_type(event, events.Event)
+
+
+async def on_other_loops() -> None:
+    async with on_anyio.connect("nats://a", name="n") as nc:
+        assert_type(nc, client.Client)
+    async with poll.connect("nats://a", loop=poll.Loop(), name="n") as polled:
+        assert_type(polled, poll.PollClient)
+        assert_type(await polled.start(polled.request("a")), Msg)
+    assert_type(await poll.connect(), poll.PollClient)
+
+
+def without_await(polled: poll.PollClient) -> None:
+    assert_type(polled.poll(), bool)
+    assert_type(polled.start(polled.request("a")).result(), Msg)
+    assert_type(polled.run(polled.flush()), None)
+    assert_type(polled.next_deadline(), float | None)
+    assert_type(polled.opening.result(), client.Client)
 
 
 def is_last(msg: Msg) -> bool:

@@ -12,16 +12,22 @@ import pytest
 
 from natsproto import (
     Connect,
+    Err,
     HeaderError,
+    Info,
     LocalError,
+    Msg,
+    Ok,
     Parser,
     Ping,
+    Pong,
     ProtocolError,
     Pub,
     Sub,
     Unsub,
     encode,
 )
+from natsproto.wire import encode_server
 from tests.wire.support import (
     Result,
     byte_by_byte,
@@ -160,6 +166,32 @@ def test_encoding_returns_the_bytes_that_were_read():
                 others[number] = others.get(number, 0) + 1
     assert others == {number: count for number, (count, _) in NOT_OURS.items()}
     assert same == 774 - 42
+
+
+def sent_by_a_server(frame) -> bytes:
+    """The frame as our encoder writes it."""
+    if isinstance(frame, Msg):
+        return encode_server.msg_checked(
+            frame.raw_subject, frame.sid, frame.data, frame.raw_reply, frame.raw_headers
+        )
+    if isinstance(frame, Info):
+        return encode_server.info(frame.fields)
+    if isinstance(frame, Err):
+        return encode_server.err(frame.text)
+    simple = {Ok: encode_server.ok, Ping: encode_server.ping, Pong: encode_server.pong}
+    return simple[type(frame)]()
+
+
+@pytest.mark.rule("ENC-8")
+@pytest.mark.parametrize(
+    "stream", [s for s in STREAMS if s.peer == "server"], ids=lambda stream: stream.name
+)
+def test_encoding_returns_the_bytes_of_the_server(stream):
+    expected = stream.data
+    if stream.name == "58-consumer-reset A<":  # once, the server sends an empty reply (WIRE-3)
+        assert expected.count(b"  ") == 1
+        expected = expected.replace(b"  ", b" ")
+    assert b"".join(map(sent_by_a_server, WHOLE[stream].frames)) == expected
 
 
 @pytest.mark.rule("WIRE-18")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from typing import TYPE_CHECKING, Any
 
 from jetstream.errors import (
@@ -34,9 +33,11 @@ def _pieces(count: int) -> Iterator[bytes]:
         yield bytes([number % 251]) * 100_000
 
 
-@check(slow=True)
+@check(slow=True, needs=("_tracemalloc",))
 async def check_object_of_20_megabytes(ctx: Context) -> None:
     """It streams through: neither putting nor getting holds much of it."""
+    import tracemalloc  # PyPy has none
+
     js, store = await new_store(ctx)
     tracemalloc.start()
     try:

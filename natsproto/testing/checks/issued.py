@@ -27,10 +27,14 @@ if TYPE_CHECKING:
 _SIGNING, _SCOPED, _FOREIGN = (
     nkeys.encode_seed("A", bytes([number]) * 32) for number in (21, 22, 23)
 )
-# The public keys of jwts.ACCOUNT and jwts.USER. As text: without a library for Ed25519 these checks
-# are skipped, but this module is imported.
-_ACCOUNT = "ACATS5YOVB6ROX2WUNKGNQ2MP3GMXDMKSG2O4N5CLX3A6W4PZGZZIL2R"
-_USER = "UDWUSKGGFDI4FRXK5EBTRECZSVQSSWJHHJOGH6JWG3AUMFFMQ435C2U4"
+
+
+def _account() -> str:
+    return nkeys.public_key(jwts.ACCOUNT)
+
+
+def _claims(*args: Any, **kwargs: Any) -> UserClaims:
+    return UserClaims(nkeys.public_key(jwts.USER), *args, **kwargs)
 
 
 def _server(ctx: Context) -> Any:
@@ -39,12 +43,12 @@ def _server(ctx: Context) -> Any:
     keys: list[str | SigningScope] = [nkeys.public_key(_SIGNING)]
     keys += [SigningScope(nkeys.public_key(_SCOPED), template)]
     revoked = {nkeys.public_key(jwts.STRANGER): time.time() // 3600 * 3600}
-    account = AccountClaims(_ACCOUNT, signing_keys=keys, revocations=revoked)
+    account = AccountClaims(_account(), signing_keys=keys, revocations=revoked)
     return ctx.shared_server(**jwts.server_config(account=account))
 
 
 async def _connect(ctx: Context, limits: UserLimits, **options: Any) -> Client:
-    jwt = UserClaims(_USER, limits).encode(jwts.ACCOUNT, now=time.time())
+    jwt = _claims(limits).encode(jwts.ACCOUNT, now=time.time())
     proof: dict[str, Any] = options or {"nkey_seed": jwts.USER}
     return await ctx.connect(_server(ctx), jwt=jwt, **proof)
 
@@ -62,7 +66,7 @@ async def _rejected(ctx: Context, jwt: str, seed: str = jwts.USER) -> None:
 async def check_issued_users(ctx: Context) -> None:
     """Users are accepted whom the account, or one of its signing keys, has signed."""
     now = time.time()
-    user = UserClaims(_USER, name="ada", issuer_account=_ACCOUNT, expires=now + 600, tags=["a"])
+    user = _claims(name="ada", issuer_account=_account(), expires=now + 600, tags=["a"])
     for seed in (jwts.ACCOUNT, _SIGNING):
         path = ctx.path(format_creds(user.encode(seed, now=now), jwts.USER))
         client = await ctx.connect(_server(ctx), creds=path)
@@ -73,13 +77,13 @@ async def check_issued_users(ctx: Context) -> None:
 async def check_issued_users_that_are_rejected(ctx: Context) -> None:
     """Expired, future, revoked and foreign users are rejected."""
     now = time.time()
-    user = UserClaims(_USER)
-    expired = UserClaims(_USER, expires=now - 60)
+    user = _claims()
+    expired = _claims(expires=now - 60)
     await _rejected(ctx, expired.encode(jwts.ACCOUNT, now=now - 600))
-    await _rejected(ctx, UserClaims(_USER, not_before=now + 600).encode(jwts.ACCOUNT, now=now))
+    await _rejected(ctx, _claims(not_before=now + 600).encode(jwts.ACCOUNT, now=now))
     await _rejected(ctx, user.encode(_FOREIGN, now=now))
     await _rejected(ctx, user.encode(_SIGNING, now=now))  # without an issuer_account
-    delegated = UserClaims(_USER, issuer_account=_ACCOUNT)
+    delegated = _claims(issuer_account=_account())
     await _rejected(ctx, delegated.encode(_FOREIGN, now=now))
     await _rejected(ctx, user.encode(jwts.ACCOUNT, now=now), jwts.STRANGER)
     revoked = UserClaims(nkeys.public_key(jwts.STRANGER))
@@ -91,7 +95,7 @@ async def check_issued_permissions(ctx: Context) -> None:
     """Permissions of a user hold, also those in the scope of a signing key."""
     permissions = Permissions(publish_allow=["ada.>"], subscribe_deny=["secret.>"])
     clients = [await _connect(ctx, UserLimits(permissions=permissions))]
-    user = UserClaims(_USER, name="ada", issuer_account=_ACCOUNT, scoped=True)
+    user = _claims(name="ada", issuer_account=_account(), scoped=True)
     jwt = user.encode(_SCOPED, now=time.time())
     clients.append(await ctx.connect(_server(ctx), jwt=jwt, nkey_seed=jwts.USER))
     for client in clients:

@@ -183,7 +183,7 @@ def test_a_server_without_jetstream_is_named():
     with pytest.raises(NoStreamResponse, match=r"'s\.x'$"):
         send(stage, retries=0)
     stage = Stage(NOBODY)
-    during(stage, lambda: setattr(stage.connection, "info", None))
+    during(stage, lambda: setattr(stage.connection.lifecycle, "info", None))
     with pytest.raises(NoStreamResponse, match=r"'s\.x'$"):
         send(stage, retries=0)
 

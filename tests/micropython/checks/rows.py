@@ -3,7 +3,7 @@
 from harness import check, outcome, table
 
 from natsproto import Headers, Msg, Parser, Ping, Sub, encode
-from natsproto.wire import subjects
+from natsproto.wire import encode_server, subjects
 from natsproto.wire.headers import read_status
 from natsproto.wire.text import decode
 from natsproto.wire.text import encode as encode_text
@@ -27,9 +27,31 @@ def encoding():
             check("%r, early" % sent, sum([len(early) for early in frames[:-1]]), 0)
             check("%r, read back" % sent, frames[-1], Parser(peer="client").feed(sent))
     check("connect", frame("client", encode.connect({"a": [1, "é"], "b": True})).fields, FIELDS)
+    table("encode_server", SERVER)
+    for _, sent in SERVER:
+        if isinstance(sent, bytes):
+            check("%r, read back" % sent, len(Parser().feed(sent)), 1)
 
 
 FIELDS = {"a": [1, "é"], "b": True}
+
+SERVER = [
+    (lambda: encode_server.ok(), b"+OK\r\n"),
+    (lambda: encode_server.err("Stale Connection"), b"-ERR 'Stale Connection'\r\n"),
+    (lambda: encode_server.info({"server_id": "X"}), b'INFO {"server_id":"X"} \r\n'),
+    (lambda: encode_server.msg("a", 1, b"x"), b"MSG a 1 1\r\nx\r\n"),
+    (lambda: encode_server.msg("a", 1, reply="r"), b"MSG a 1 r 0\r\n\r\n"),
+    (
+        lambda: encode_server.msg("a", 1, b"hi", headers={"K": "v"}),
+        b"HMSG a 1 18 20\r\nNATS/1.0\r\nK: v\r\n\r\nhi\r\n",
+    ),
+    (
+        lambda: encode_server.msg("a", 1, status=404, description="No Messages"),
+        b"HMSG a 1 28 28\r\nNATS/1.0 404 No Messages\r\n\r\n\r\n",
+    ),
+    (lambda: encode_server.msg("a", 1, status=1), ("InvalidHeader", "HDR-5")),
+    (lambda: encode_server.err("a\r\n"), ("InvalidValue", "D-ENC-10")),
+]
 
 ENCODE = [
     (lambda: encode.ping(), b"PING\r\n"),

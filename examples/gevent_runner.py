@@ -1,19 +1,17 @@
-"""Run the conformance checks of natsproto and jetstream on the adapter of gevent_adapter.py.
+"""The runner for the conformance checks of gevent_adapter.py.
 
-Runs all of them, or those that are named: `python examples/gevent_checks.py request drain_client`.
+    python -m jetstream.testing examples.gevent_adapter:connect \
+        --runner examples.gevent_runner:GeventRunner
 """
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import gevent
-from gevent_adapter import connect
 
-from jetstream.testing import check_adapter
 from natsproto.port import run_sync
-from natsproto.testing import BlockingRunner, CheckHung, ChecksFailed
+from natsproto.testing import BlockingRunner, CheckHung
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -36,6 +34,8 @@ class GeventRunner(BlockingRunner):
 
 
 class Task:
+    """A greenlet that runs a coroutine to its end."""
+
     def __init__(self, work: Work) -> None:
         self._error: Exception | None = None
         self._greenlet = gevent.spawn(self._run, work)
@@ -54,17 +54,3 @@ class Task:
 
     async def stop(self) -> None:
         self._greenlet.kill()
-
-
-def main(names: list[str]) -> None:
-    try:
-        report = check_adapter(connect, GeventRunner(), checks=names or None)
-    except ChecksFailed as failure:
-        sys.exit(str(failure))
-    print(f"{len(report.passed)} checks passed, {len(report.skipped)} left out")
-    for name, reason in report.skipped:
-        print(f"  {name}: {reason}")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -1,20 +1,18 @@
-"""Run the conformance checks of natsproto and jetstream on the adapter of twisted_adapter.py.
+"""The runner for the conformance checks of twisted_adapter.py.
 
-Runs all of them, or those that are named: `python examples/twisted_checks.py request drain_client`.
+    python -m jetstream.testing examples.twisted_adapter:connect \
+        --runner examples.twisted_runner:TwistedRunner
 """
 
 from __future__ import annotations
 
-import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet import defer, reactor
 from twisted.internet.threads import blockingCallFromThread
-from twisted_adapter import connect
 
-from jetstream.testing import check_adapter
-from natsproto.testing import CheckHung, ChecksFailed
+from natsproto.testing import CheckHung
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -26,6 +24,15 @@ class TwistedRunner:
     """Runs checks on the reactor, which runs in a thread: a reactor cannot be started twice."""
 
     shares_clients = True
+
+    def __enter__(self) -> TwistedRunner:
+        self._thread = threading.Thread(target=reactor.run, args=[False])
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        reactor.callFromThread(reactor.stop)
+        self._thread.join()
 
     def run(self, main: Work, timeout: float) -> None:
         blockingCallFromThread(reactor, self._bounded, main, timeout)
@@ -74,22 +81,3 @@ class Task:
     async def stop(self) -> None:
         self._running.cancel()
         await self._join()
-
-
-def main(names: list[str]) -> None:
-    loop = threading.Thread(target=reactor.run, args=[False])
-    loop.start()
-    try:
-        report = check_adapter(connect, TwistedRunner(), checks=names or None)
-    except ChecksFailed as failure:
-        sys.exit(str(failure))
-    finally:
-        reactor.callFromThread(reactor.stop)
-        loop.join()
-    print(f"{len(report.passed)} checks passed, {len(report.skipped)} left out")
-    for name, reason in report.skipped:
-        print(f"  {name}: {reason}")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
