@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from jetstream.push.api import PushMessages
     from jetstream.schema.timestamp import Timestamp
     from natsproto.durations import Seconds
+    from natsproto.wire.frames import Msg
 
     from .entry import KeyValueEntry
     from .options import WatchOptions, WatchTarget
@@ -114,6 +115,14 @@ class Watcher(Generic[Item]):
             if item is not None:
                 return item
 
+    def poll_initial(self) -> Item | None:
+        """Return the next initial value if it is at hand; None: `next_initial` has to look."""
+        snapshot = self._snapshot
+        if self._skipped or snapshot.doubtful or snapshot.done:
+            return None
+        msg = self._messages.poll_raw()
+        return None if msg is None else self._accept(msg)
+
     async def next_initial(self) -> Item | None:
         """Return the next initial value, or None if there are no more.
 
@@ -129,7 +138,7 @@ class Watcher(Generic[Item]):
             if self._snapshot.doubtful:
                 await self._settle()
                 continue
-            msg = self._messages.poll()
+            msg: Msg | JsMsg | None = self._messages.poll_raw()
             if msg is None:
                 if deadline is None:
                     deadline = session.deadline(self._api.timeout)  # D-KV-45
@@ -160,7 +169,7 @@ class Watcher(Generic[Item]):
             item = self._pop_skipped() if self._skipped else None
             if item is not None:
                 return item
-            msg = self._messages.poll()
+            msg: Msg | JsMsg | None = self._messages.poll_raw()
             if msg is None:
                 try:
                     msg = await self._messages.__anext__()
@@ -188,7 +197,7 @@ class Watcher(Generic[Item]):
         except StreamNotFound:
             raise BucketNotFound(self._bucket) from None
 
-    def _accept(self, msg: JsMsg) -> Item | None:
+    def _accept(self, msg: Msg | JsMsg) -> Item | None:
         """Return the item in this message; None: it is not wanted."""
         entry = delivered_entry(msg, self._bucket, self._prefix)
         snapshot = self._snapshot
@@ -282,7 +291,10 @@ class Initial(Generic[Item]):
         return self
 
     async def __anext__(self) -> Item:
-        item = await self._watcher.next_initial()
+        # Nearly every value is at hand: without another coroutine that takes 0.3 us less.
+        item = self._watcher.poll_initial()
         if item is None:
-            raise StopAsyncIteration
+            item = await self._watcher.next_initial()
+            if item is None:
+                raise StopAsyncIteration
         return item

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from jetstream.push.machine import Push
     from natsproto.durations import Seconds
     from natsproto.session import Session
+    from natsproto.wire.frames import Msg
     from natsproto.wire.record import Record
 
     from .snapshot import ConsumerSnapshot
@@ -80,6 +81,11 @@ class Iteration:
             if msg is not None:
                 return JsMsg(msg, self._session, self._ack_none)
         return None
+
+    def poll_raw(self) -> Msg | None:
+        """Do as `poll` does, for a caller that acknowledges nothing."""
+        self._turn -= 1
+        return self._machine.poll() if self._turn > 0 else None
 
     async def __anext__(self) -> JsMsg:
         # As `poll` does it, without another call.

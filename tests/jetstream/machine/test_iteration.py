@@ -256,6 +256,17 @@ def test_poll():
     assert stage.checkpoints == 3
 
 
+def test_poll_for_messages_that_need_no_acknowledgment():
+    stage = Stage()
+    machine = Polled()
+    stage.wire.connection.subscribe("d", machine)
+    iteration = Iteration(stage.session, machine, True)
+    messages(stage, 7)()
+    assert iteration.poll_raw().raw_reply.split(b".")[5] == b"7"
+    iteration._turn = 1
+    assert (iteration.poll_raw(), machine.calls) == (None, 1)  # others get their turn first
+
+
 @pytest.mark.rule("D-CONSUME-29")
 @pytest.mark.parametrize(
     ("nak", "ack_none", "naks"), [(False, False, 0), (True, False, 2), (True, True, 0)]
