@@ -308,7 +308,7 @@ class Driver:
         raise NotImplementedError
 
     def wake(self, waiters: list[Any]) -> None:
-        """Wake the callers that `wait` has put on the list of a waitable."""
+        """Wake the callers that `wait` has put on the lists of waitables."""
         for wake in waiters:
             wake()
 
@@ -336,12 +336,15 @@ class Driver:
             else:
                 self.hang_up()
         self.send()
+        waiters: list[Any] = []
         for waitable in connection.take_ready():
             if waitable.waiters:
-                waiters, waitable.waiters = waitable.waiters, []
-                self.wake(waiters)
+                waiters += waitable.waiters
+                waitable.waiters.clear()
             if waitable.reports is not None and waitable.reports.events:
                 self.log_events(waitable.reports)
+        if waiters:
+            self.wake(waiters)
         deadline = connection.next_deadline()
         if deadline is not None:
             self.set_timer(deadline)
