@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CANCEL_GRACE",
     "FORKED",
+    "HUGE_READ_SIZE",
     "LARGE_READ_SIZE",
     "READ_SIZE",
     "TRANSPORT_ERRORS",
@@ -67,6 +68,8 @@ __all__ = [
 READ_SIZE = 64 * 1024
 #: How many while large messages arrive: fewer of them are cut in two, which costs a copy each.
 LARGE_READ_SIZE = 256 * 1024
+#: How many while messages of 8 KiB and more arrive: what a turn costs counts more than the cache.
+HUGE_READ_SIZE = 512 * 1024
 #: How long leaving a canceled block may take, in seconds: enough to send what it has published.
 CANCEL_GRACE = 0.5
 #: What dialing and TLS raise when they fail. A host name that cannot be encoded for DNS, or that no
@@ -79,6 +82,7 @@ FORKED = "this client belongs to the process before the fork: connect again"
 _TURN = 0.02
 # The mean size from which on messages are large, in bytes on the wire.
 _LARGE = 512
+_HUGE = 8 * 1024
 _FILE_TYPE = 0o170000
 _REGULAR_FILE = 0o100000
 
@@ -376,11 +380,13 @@ class Driver:
     def _follow(self, size: int, count: int) -> None:
         """Choose the size of the next read, after a full one.
 
-        Reads become large after a full read with a mean message of 512 bytes or more; they become
-        small again after a read that is not full, so that an idle connection keeps no large buffer,
-        or after a mean below 256 bytes.
+        Reads become large after a full read with a mean message of 512 bytes or more, and huge with
+        8 KiB or more; they become small again after a read that is not full, so that an idle
+        connection keeps no large buffer, or after a mean below 256 bytes.
         """
-        if size >= _LARGE * count:
+        if size >= _HUGE * count:
+            self.read_size = HUGE_READ_SIZE
+        elif size >= _LARGE * count:
             self.read_size = LARGE_READ_SIZE
         elif size < _LARGE // 2 * count:
             self.read_size = READ_SIZE

@@ -10,7 +10,7 @@ import warnings
 import pytest
 
 from natsproto.adapters import asyncio as on_asyncio
-from natsproto.adapters.driver import LARGE_READ_SIZE, READ_SIZE
+from natsproto.adapters.driver import HUGE_READ_SIZE, READ_SIZE
 from natsproto.errors import ConnectFailed, ConnectionClosed, InvalidState, NatsError
 from natsproto.port import run_sync
 from natsproto.testing import free_port
@@ -298,7 +298,7 @@ def test_the_buffer_is_large_only_while_large_messages_arrive(loop, server):
             assert buffer_size(port) == READ_SIZE
 
     Runtime(loop).run(main)
-    assert LARGE_READ_SIZE in kept
+    assert HUGE_READ_SIZE in kept
 
 
 def buffer_size(port: on_asyncio.AsyncioPort) -> int:
