@@ -82,11 +82,6 @@ class Iteration:
                 return JsMsg(msg, self._session, self._ack_none)
         return None
 
-    def poll_raw(self) -> Msg | None:
-        """Do as `poll` does, for a caller that acknowledges nothing."""
-        self._turn -= 1
-        return self._machine.poll() if self._turn > 0 else None
-
     async def __anext__(self) -> JsMsg:
         # As `poll` does it, without another call.
         self._turn -= 1
@@ -198,6 +193,14 @@ class Iteration:
                 stopper(session, machine, self.nak_on_exit and not self._ack_none)
             )
             session.port.warn(text % self._what)
+
+
+def poll_raw(iteration: Iteration) -> Msg | None:
+    """Do as `Iteration.poll` does, for a caller that acknowledges nothing."""
+    iteration._turn -= 1  # pyright: ignore[reportPrivateUsage]
+    if iteration._turn > 0:  # pyright: ignore[reportPrivateUsage]
+        return iteration._machine.poll()  # pyright: ignore[reportPrivateUsage]
+    return None
 
 
 def stopper(session: Session, machine: Source, nak: bool) -> Callable[[], None]:
