@@ -147,6 +147,11 @@ if TYPE_CHECKING:
             ...
 
         @property
+        def joins(self) -> bool:
+            """Whether an acknowledgment only joins others behind a cork, and needs no lock."""
+            ...
+
+        @property
         def lock(self) -> Lock:
             """The lock around every call: one call at a time."""
             ...

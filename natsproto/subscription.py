@@ -85,7 +85,7 @@ class Subscription:
         if self._turn <= 0:
             self._turn = _TURN
             await self._session.port.checkpoint()
-        while not mailbox.pending():
+        while not mailbox.batch and not mailbox.fresh:  # pending(), without two calls a wake-up
             if mailbox.error is not None:
                 raise mailbox.error
             if mailbox.ended:

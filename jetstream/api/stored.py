@@ -225,7 +225,7 @@ def read_direct(msg: Msg) -> StoredMsg:
 
 def _number(headers: Headers, name: str) -> int:
     text = headers.get(name) or "0"
-    if len(text) > 20 or not all(char in "0123456789" for char in text):
+    if len(text) > 20 or text.strip("0123456789"):
         text = "header %s of a response to DIRECT.GET is not a number: %s" % (name, shorten(text))
         raise InvalidResponse(text)
     return int(text)

@@ -101,7 +101,10 @@ class JsMsg:
 
     def ack(self) -> None:
         """Acknowledge the message: it is not redelivered."""
-        # Not blocking(...), which costs 0.6 us more.
+        # Without the lock where that is possible, which saves 0.8 us; blocking(...) costs 0.6 more.
+        if self.port.joins:
+            self.inner.ack_nowait()
+            return
         with self.port.lock:
             self.inner.ack_nowait()
 

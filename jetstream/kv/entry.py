@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from jetstream.api.stored import StoredMsg
     from jetstream.message import JsMsg
+    from natsproto.wire.frames import Msg
     from natsproto.wire.headers import Headers
 
     Operation: TypeAlias = Literal["PUT", "DEL", "PURGE"]
@@ -95,7 +96,7 @@ def stored_entry(msg: StoredMsg, bucket: str, key: str) -> KeyValueEntry:
     return KeyValueEntry(bucket, key, msg.data, msg.seq, msg.time, 0, operation)
 
 
-def delivered_entry(msg: JsMsg, bucket: str, prefix: str) -> KeyValueEntry:
+def delivered_entry(msg: Msg | JsMsg, bucket: str, prefix: str) -> KeyValueEntry:
     """Return the entry in a message of a consumer."""
     # The machine has checked the shape of the reply. Parsing all metadata would cost 3 us more.
     tokens = msg.raw_reply.split(b".")

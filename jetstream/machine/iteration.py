@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from jetstream.push.machine import Push
     from natsproto.durations import Seconds
     from natsproto.session import Session
+    from natsproto.wire.frames import Msg
     from natsproto.wire.record import Record
 
     from .snapshot import ConsumerSnapshot
@@ -192,6 +193,14 @@ class Iteration:
                 stopper(session, machine, self.nak_on_exit and not self._ack_none)
             )
             session.port.warn(text % self._what)
+
+
+def poll_raw(iteration: Iteration) -> Msg | None:
+    """Do as `Iteration.poll` does, for a caller that acknowledges nothing."""
+    iteration._turn -= 1  # pyright: ignore[reportPrivateUsage]
+    if iteration._turn > 0:  # pyright: ignore[reportPrivateUsage]
+        return iteration._machine.poll()  # pyright: ignore[reportPrivateUsage]
+    return None
 
 
 def stopper(session: Session, machine: Source, nak: bool) -> Callable[[], None]:

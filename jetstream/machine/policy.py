@@ -81,7 +81,7 @@ class Policy:
         return KEEP if room else FULL
 
     def admit_all(self, msgs: list[Msg]) -> bool:
-        """Admit all of them, which fit and have no headers; False: each needs a verdict."""
+        """Admit all of them, which fit and are no statuses; False: each needs a verdict."""
         return True
 
     def gap(self, msg: Msg) -> NatsError:

@@ -92,7 +92,10 @@ class InOrder(Policy):
         return verdict
 
     def admit_all(self, msgs: list[Msg]) -> bool:
-        return False
+        if not self.cursor.admit_all([msg.raw_reply for msg in msgs]):
+            return False
+        self.recreator.failures = 0
+        return True
 
     def gap(self, msg: Msg) -> NatsError:
         text = "not the next message after %d of consumer %s: %s"

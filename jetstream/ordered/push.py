@@ -52,6 +52,9 @@ class PushInOrder(InOrder):
             return STALE
         return InOrder.admit(self, msg, room)  # 0.1 us less than by super() (D-ORDPUSH-6)
 
+    def admit_all(self, msgs: list[Msg]) -> bool:
+        return False  # some of them may be responses
+
     def is_gap(self, last: int) -> bool:
         return last != self.cursor.consumer_seq
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jetstream.errors import PublishesFailed
 from natsproto import encode
+from natsproto.connection.outbound import HIGH_WATER
 from natsproto.durations import check_patience
 from natsproto.errors import ConnectionClosed, InvalidState, InvalidValue, NatsError
 from natsproto.session import check_count
@@ -64,6 +65,7 @@ class PublishWindow(Sender):
         session = self._session
         port = session.port
         connection = session.connection
+        outbound = connection.outbound
         machine = self._machine
         try:
             raw = self._checked[subject]
@@ -72,10 +74,12 @@ class PublishWindow(Sender):
         if not isinstance(data, bytes):
             data = encode.check_data(data)
         block = self._header_block(options) if options else None
-        if machine.full or machine.failed or machine.ended or connection.congested:
+        # As the properties `full`, `congested` and `online`, without their calls: 0.15 us less.
+        full = len(machine.open) >= machine.max_pending
+        if full or machine.failed or machine.ended or outbound.size > HIGH_WATER:
             await self._room()
         publication = Publication(port, raw, data, block)
-        online = connection.online
+        online = not outbound.holding
         if machine.submit(publication, port.now(), online):
             connection.apply(machine)
         if online:

@@ -130,7 +130,7 @@ class Consume(Receiver):
         self._stop_after = stop_after  # 0: never
         self._name = name  # of the consumer and its stream, for errors (D-PULL-17)
         # Whether messages are only counted, so that several can be received at once.
-        self._count_only = not (policy.recreates or self._by_bytes or self._pinned)
+        self._count_only = not (self._by_bytes or self._pinned)
         self.policy: Policy = policy
         self._admit = policy.admit
         self.events: EventLog = policy.events
@@ -297,10 +297,11 @@ class Consume(Receiver):
         return new or not count
 
     def receive_all(self, msgs: list[Msg], now: float) -> bool:
-        # A message with a reply subject is not a status. 0.2 us a message, not 0.7.
+        # A message with a reply subject is not a status. 0.2 us a message, not 0.7; of an ordered
+        # consumer 0.8 us, not 2.
         count = self.pending()
-        full = count + len(msgs) > self._room.most
-        if full or not self._count_only or [msg for msg in msgs if not msg.raw_reply]:
+        single = not self._count_only or count + len(msgs) > self._room.most
+        if single or [msg for msg in msgs if not msg.raw_reply] or not self.policy.admit_all(msgs):
             return super().receive_all(msgs, now)
         self._silence.heard(now)
         self.refill.delivered_all(len(msgs))

@@ -20,6 +20,7 @@ SECOND = 10**9
 # The years 1 to 9999. The first moment is Go's zero time, which means "none".
 FIRST = -62_135_596_800 * SECOND
 LAST = 253_402_300_800 * SECOND - 1
+_DIGITS = "0123456789"  # not str.isdigit(), which accepts those of other scripts
 _DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
@@ -117,10 +118,8 @@ def _parse(text: str, seconds_in_offset: bool) -> Timestamp:
         raise InvalidValue("timestamp %s is not a str" % shorten(text), "TIME-1")
     date, clock, fraction, offset = text[:10], text[10:19], "", text[19:]
     if offset[:1] == ".":
-        end = 1
-        while end < len(offset) and offset[end] in "0123456789":
-            end += 1
-        fraction, offset = offset[1:end], offset[end:]
+        rest = offset[1:].lstrip(_DIGITS)
+        fraction, offset = offset[1 : len(offset) - len(rest)], rest
         if not fraction:
             raise _bad(text, "has no digit after the point")
     if date[4:5] + date[7:8] != "--" or clock[:1] not in ("T", "t", " "):
@@ -157,10 +156,10 @@ def _offset(text: str, offset: str, seconds: bool) -> int:
 
 
 def _number(text: str, digits: str, length: int, least: int, most: int, what: str) -> int:
-    plain = len(digits) == length and all(char in "0123456789" for char in digits)
-    if not plain or not least <= int(digits) <= most:
+    number = -1 if len(digits) != length or digits.strip(_DIGITS) else int(digits)
+    if not least <= number <= most:
         raise _bad(text, "has the %s %s, not %d to %d" % (what, shorten(digits), least, most))
-    return int(digits)
+    return number
 
 
 def _bad(text: str, why: str) -> InvalidValue:

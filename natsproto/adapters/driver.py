@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CANCEL_GRACE",
     "FORKED",
+    "HUGE_READ_SIZE",
     "LARGE_READ_SIZE",
     "READ_SIZE",
     "TRANSPORT_ERRORS",
@@ -63,6 +64,8 @@ __all__ = [
 READ_SIZE = 64 * 1024
 #: How many while large messages arrive: fewer of them are cut in two, which costs a copy each.
 LARGE_READ_SIZE = 256 * 1024
+#: How many while messages of 8 KiB and more arrive: what a turn costs counts more than the cache.
+HUGE_READ_SIZE = 512 * 1024
 #: How long leaving a canceled block may take, in seconds: enough to send what it has published.
 CANCEL_GRACE = 0.5
 #: What dialing and TLS raise when they fail. A host name that cannot be encoded for DNS, or that no
@@ -75,6 +78,7 @@ FORKED = "this client belongs to the process before the fork: connect again"
 _TURN = 0.02
 # The mean size from which on messages are large, in bytes on the wire.
 _LARGE = 512
+_HUGE = 8 * 1024
 # MicroPython has no perf_counter.
 _ticks: Callable[[], float] = getattr(time, "perf_counter", time.time)
 
@@ -223,7 +227,7 @@ class Driver:
         raise NotImplementedError
 
     def wake(self, waiters: list[Any]) -> None:
-        """Wake the callers that `wait` has put on the list of a waitable."""
+        """Wake the callers that `wait` has put on the lists of waitables."""
         for wake in waiters:
             wake()
 
@@ -255,12 +259,15 @@ class Driver:
         self.send()
         ready = connection.take_ready()
         deadline = connection.next_deadline()
+        waiters: list[Any] = []
         for waitable in ready:
             if waitable.waiters:
-                waiters, waitable.waiters = waitable.waiters, []
-                self.wake(waiters)
+                waiters += waitable.waiters
+                waitable.waiters.clear()
             if waitable.reports is not None and waitable.reports.events:
                 self.log_events(waitable.reports)
+        if waiters:
+            self.wake(waiters)
         if deadline is not None and (self._timer_at is None or deadline < self._timer_at):
             self._timer_at = deadline
             self.set_timer(deadline)
@@ -299,11 +306,13 @@ class Driver:
     def _follow(self, size: int, count: int) -> None:
         """Choose the size of the next read, after a full one.
 
-        Reads become large after a full read with a mean message of 512 bytes or more; they become
-        small again after a read that is not full, so that an idle connection keeps no large buffer,
-        or after a mean below 256 bytes.
+        Reads become large after a full read with a mean message of 512 bytes or more, and huge with
+        8 KiB or more; they become small again after a read that is not full, so that an idle
+        connection keeps no large buffer, or after a mean below 256 bytes.
         """
-        if size >= _LARGE * count:
+        if size >= _HUGE * count:
+            self.read_size = HUGE_READ_SIZE
+        elif size >= _LARGE * count:
             self.read_size = LARGE_READ_SIZE
         elif size < _LARGE // 2 * count:
             self.read_size = READ_SIZE

@@ -132,10 +132,10 @@ class Mailbox(Receiver):  # SUB-5, SUB-7
     """A bounded queue of messages. What does not fit is dropped, counted and reported.
 
     Two lists instead of a deque, which needs a fixed length on MicroPython: messages are appended
-    to `_fresh`; when `batch` is used up, `_fresh` is turned round and takes its place.
+    to `fresh`; when `batch` is used up, `fresh` is turned round and takes its place.
     """
 
-    __slots__ = ("_fresh", "batch", "bytes", "dropped", "max_bytes", "max_msgs")
+    __slots__ = ("batch", "bytes", "dropped", "fresh", "max_bytes", "max_msgs")
 
     def __init__(self, max_msgs: int, max_bytes: int) -> None:
         super().__init__()
@@ -143,11 +143,11 @@ class Mailbox(Receiver):  # SUB-5, SUB-7
         self.max_bytes: int = max_bytes
         self.bytes: int = 0
         self.dropped: int = 0
-        self._fresh: list[Msg] = []
+        self.fresh: list[Msg] = []
         self.batch: list[Msg] = []
 
     def receive(self, msg: Msg, now: float) -> bool:
-        fresh = self._fresh
+        fresh = self.fresh
         count = len(fresh) + len(self.batch)
         size = self.bytes + msg.size
         if size > self.max_bytes or count >= self.max_msgs:
@@ -164,17 +164,17 @@ class Mailbox(Receiver):  # SUB-5, SUB-7
         if size > self.max_bytes or count + len(msgs) > self.max_msgs:
             return super().receive_all(msgs, now)  # not all of them fit
         self.bytes = size
-        self._fresh += msgs
+        self.fresh += msgs
         return not count
 
     def pop(self) -> Msg:
         """Remove and return the oldest message; raise IndexError if there is none."""
         if not self.batch:
-            self.batch, self._fresh = self._fresh, self.batch
+            self.batch, self.fresh = self.fresh, self.batch
             self.batch.reverse()
         msg = self.batch.pop()
         self.bytes -= msg.size
         return msg
 
     def pending(self) -> int:
-        return len(self.batch) + len(self._fresh)
+        return len(self.batch) + len(self.fresh)

@@ -161,6 +161,7 @@ class Subscriptions:
     def deliver(self, frames: Iterator[Frame], now: float) -> Frame | None:
         """Deliver messages; return the first frame that is not a message, None at the end."""
         by_sid = self.by_sid
+        ready = self._bus.ready
         # Messages that follow one for the same subscription are delivered together: 0.25 us each
         # with the queue's part, not 0.55.
         run: list[Msg] = []
@@ -180,9 +181,14 @@ class Subscriptions:
                 run = []
             sid = frame.sid
             receiver = by_sid.get(sid)
-            if receiver is not None:  # None: it was on its way when we unsubscribed (SUB-4)
-                receiver.received += 1
-                self._delivered(receiver, receiver.receive(frame, now))
+            if receiver is None:
+                continue  # it was on its way when we unsubscribed (SUB-4)
+            receiver.received += 1
+            new = receiver.receive(frame, now)
+            if receiver.effects or receiver.deadline is not None or receiver.max_received:
+                self._delivered(receiver, new)
+            elif new:
+                ready.append(receiver)  # as _delivered, without a call: 0.1 us less
         if run:
             self._deliver_run(run, now)
         self._outbound.stats.in_msgs += count

@@ -13,7 +13,8 @@ from contextlib import ExitStack
 import pytest
 
 from natsproto.adapters import _sockets, blocking, threads
-from natsproto.adapters.blocking import connect
+from natsproto.adapters.blocking import BlockingPort, connect
+from natsproto.connection.outbound import HIGH_WATER
 from natsproto.errors import (
     ConnectionClosed,
     InvalidState,
@@ -42,6 +43,26 @@ def test_a_publish_is_sent_when_it_returns(server, watcher):
         assert sub.next(timeout=5).data == b"1"
         client.publish("a", bytes(1_000_000))
         assert len(sub.next(timeout=5).data) == 1_000_000
+
+
+def test_when_an_acknowledgment_joins_others(server):
+    """Only behind a cork, and while the last look at the socket is recent (D-RECON-16)."""
+    with connect(server.url) as client:
+        port = client.port
+        assert isinstance(port, BlockingPort)
+        assert not port.joins
+        with client.corked():
+            assert not port.joins  # there are no others
+            client.publish("a")
+            port._look_at = port.now() + 60
+            assert port.joins
+            with port.lock:
+                assert not port.joins  # another call is active
+            port._look_at = port.now()
+            assert not port.joins
+            port._look_at = port.now() + 60
+            port.connection.outbound.size = HIGH_WATER + 1
+            assert not port.joins  # they have to be sent first
 
 
 def test_corked(server, watcher):

@@ -10,6 +10,7 @@ import pytest
 from natsproto.adapters import driver
 from natsproto.adapters.driver import (
     FORKED,
+    HUGE_READ_SIZE,
     LARGE_READ_SIZE,
     READ_SIZE,
     Driver,
@@ -417,7 +418,13 @@ READS = [  # case, (bytes of a message, bytes of a read) ..., the size of the ne
     ("medium messages", [(400, READ_SIZE)], READ_SIZE),
     ("medium messages after large ones", [(600, READ_SIZE), (400, READ_SIZE)], LARGE_READ_SIZE),
     ("small messages after large ones", [(600, READ_SIZE), (30, LARGE_READ_SIZE)], READ_SIZE),
-    ("a part of one message", [(1 << 20, 1 << 20)], LARGE_READ_SIZE),
+    ("huge messages", [(8192, READ_SIZE)], HUGE_READ_SIZE),
+    (
+        "large messages after huge ones",
+        [(9000, HUGE_READ_SIZE), (8000, READ_SIZE)],
+        LARGE_READ_SIZE,
+    ),
+    ("a part of one message", [(1 << 20, 1 << 20)], HUGE_READ_SIZE),
 ]
 
 

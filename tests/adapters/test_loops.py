@@ -10,7 +10,7 @@ import warnings
 import pytest
 
 from natsproto.adapters import asyncio as on_asyncio
-from natsproto.adapters.driver import LARGE_READ_SIZE, READ_SIZE
+from natsproto.adapters.driver import HUGE_READ_SIZE, READ_SIZE
 from natsproto.errors import ConnectFailed, ConnectionClosed, InvalidState, NatsError
 from natsproto.port import run_sync
 from natsproto.testing import free_port
@@ -298,9 +298,50 @@ def test_the_buffer_is_large_only_while_large_messages_arrive(loop, server):
             assert buffer_size(port) == READ_SIZE
 
     Runtime(loop).run(main)
-    assert LARGE_READ_SIZE in kept
+    assert HUGE_READ_SIZE in kept
 
 
 def buffer_size(port: on_asyncio.AsyncioPort) -> int:
     assert port._protocol is not None
     return len(port._protocol._buffer)
+
+
+class Recorder:
+    """A transport that keeps a list of the writes."""
+
+    def __init__(self, transport) -> None:
+        self._transport = transport
+        self.writes: list[bytes] = []
+
+    def write(self, data) -> None:
+        self.writes.append(bytes(data))
+        self._transport.write(data)
+
+    def __getattr__(self, name):
+        return getattr(self._transport, name)
+
+
+@pytest.mark.parametrize("count", [1, 20])
+def test_responses_to_the_messages_of_a_read_are_one_write(server, count):
+    """Sent by the callers that the read has woken; that to a single message is sent at once."""
+
+    async def main():
+        async with on_asyncio.connect(server.url) as client:
+            subscription = await client.subscribe("a")
+            await client.flush()
+            protocol = client.session.port._protocol
+            recorder = protocol.transport = Recorder(protocol.transport)
+            taking = asyncio.ensure_future(take(client, subscription, recorder))
+            await asyncio.sleep(0)
+            protocol.receive(b"MSG a 1 1\r\nx\r\n" * count)
+            assert await taking == (1 if count == 1 else 0)
+            await asyncio.sleep(0)
+            assert [data.count(b"PUB b ") for data in recorder.writes] == [count]
+
+    async def take(client, subscription, recorder):
+        for _ in range(count):
+            await subscription.next()
+            await client.publish("b")
+        return len(recorder.writes)
+
+    asyncio.run(main())

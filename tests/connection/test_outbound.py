@@ -363,6 +363,40 @@ def test_only_publishes_outlive_the_transport():
     assert (outbound.size, outbound.take()) == (0, [])
 
 
+BLOCK = b"NATS/1.0\r\nA: b\r\n\r\n"
+SENT = [  # data, reply, header block, frame
+    (b"", b"", None, b"PUB b 0\r\n\r\n"),
+    (b"xy", b"r.1", None, b"PUB b r.1 2\r\nxy\r\n"),
+    (b"xy", b"r.1", BLOCK, b"HPUB b r.1 18 20\r\n%sxy\r\n" % BLOCK),
+    (bytes(70_000), b"r.1", None, b"PUB b r.1 70000\r\n%s\r\n" % bytes(70_000)),
+]
+
+
+@pytest.mark.rule("D-RECON-9")
+@pytest.mark.parametrize(("data", "reply", "block", "frame"), SENT)
+def test_the_publishes_of_machines(data, reply, block, frame):
+    outbound = filled(b"PUB a 0\r\n\r\n")
+    taken = outbound.take()
+    assert outbound.send(b"b", data, reply, block)  # it is the first
+    assert not outbound.send(b"b", data, reply, block)
+    assert (outbound.stats.out_msgs, outbound.answerable) == (2, 2)
+    assert outbound._take_publishes() == []
+    outbound.send(b"b", data, reply, block)
+    assert b"".join(outbound.take()) == frame
+    assert taken == [b"PUB a 0\r\n\r\n"]
+
+
+@pytest.mark.parametrize("block", [None, BLOCK])
+def test_a_publish_of_a_machine_that_is_too_large(block):
+    outbound = filled()
+    outbound.max_payload = 3
+    with pytest.raises(PayloadTooLarge):
+        outbound.send(b"b", b"1234", b"r", block)
+    assert (outbound.frames, outbound.stats.out_msgs, outbound.answerable) == ([], 0, 0)
+    outbound.add(b"PUB c 0\r\n\r\n")
+    assert outbound._take_publishes() == [b"PUB c 0\r\n\r\n"]
+
+
 @pytest.mark.rule("D-RECON-9")
 def test_fleeting_frames_do_not():
     outbound = filled(b"PUB a 0\r\n\r\n")

@@ -85,9 +85,11 @@ class Stage:
 
     lock = property(lambda self: self)
     alone = True
+    joins = False
+    entered = 0  # how often the lock was taken
 
     def __enter__(self) -> None:
-        pass
+        self.entered += 1
 
     def __exit__(self, *exc: object) -> None:
         pass

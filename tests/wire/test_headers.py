@@ -26,6 +26,9 @@ BARE = r"header block has a bare CR or LF: b'NATS/1.0\r\n"
         (b"A: b\x0b\x00\r\n", [("A", "b\x0b\0")]),  # only spaces and tabs are whitespace
         (b"A: 1\r\nB: x\r\nA: 2\r\n", [("A", "1"), ("B", "x"), ("A", "2")]),
         (b"A B: c\r\n", [("A B", "c")]),  # not ours to send, but no harm to read
+        ("A: é\r\nB: 힣\r\n".encode(), [("A", "é"), ("B", "힣")]),
+        (b"A: \xc3\xa9\r\nB: \xff\r\n", [("A", "é"), ("B", "\udcff")]),
+        (b"A: \xc3\xa9\r\nB: \xed\xa0\x80\r\n", [("A", "é"), ("B", "\udced\udca0\udc80")]),
     ],
 )
 def test_a_block_is_read_line_by_line(lines, items):

@@ -369,10 +369,22 @@ def test_reads_above_64_kib_hold_long_lines_and_tabs_and_much_else():
 @pytest.mark.rule("D-WIRE-16")
 def test_the_caches_of_the_parser_are_bounded():
     parser = Parser()
-    for i in range(10_000):
-        assert len(parser.feed(b"MSG a %d %d\r\n%s\r\n" % (i, i % 5000, b"." * (i % 5000)))) == 1
-        assert len(parser._numbers) <= 4096
+    for i in range(40_000):
+        size = i % 5000 if i < 10_000 else 1
+        assert len(parser.feed(b"MSG a %d %d\r\n%s\r\n" % (i, size, b"." * size))) == 1
+        assert len(parser._numbers) <= 32_768
         assert len(parser._sizes) <= 4096
+    assert len(parser._numbers) == 40_000 - 32_768
+
+
+def test_ten_thousand_subscriptions_fit_in_the_cache():
+    parser = Parser()
+    wire = b"".join([b"MSG a %d 0\r\n\r\n" % sid for sid in range(10_000)])
+    parser.feed(wire)
+    known = dict(parser._numbers)
+    parser.feed(wire)
+    assert len(known) == 10_000
+    assert parser._numbers == known
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])

@@ -50,6 +50,17 @@ def test_the_attributes_of_a_message():
     assert sent == [b"+WPI", b"+ACK"]  # only the first acknowledgment that settles is sent
 
 
+@pytest.mark.parametrize("joins", [False, True])
+def test_an_ack_that_joins_others_takes_no_lock(joins):
+    stage, made = consumer([delivery(1)])
+    msg = made.next()
+    before = stage.entered
+    stage.joins = joins
+    msg.ack()
+    assert (msg.settled, stage.entered - before) == (True, 0 if joins else 1)
+    assert stage.wire.sent().endswith(b"PUB %s 4\r\n+ACK\r\n" % ack(1).encode())
+
+
 def test_no_message_has_no_facade():
     stage, made = consumer([Status("408 Request Timeout")])
     assert made.next(expires=1.0) is None

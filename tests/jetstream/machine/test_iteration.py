@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jetstream.errors import UnknownStatus
-from jetstream.machine.iteration import Iteration, MachineEvents
+from jetstream.machine.iteration import Iteration, MachineEvents, poll_raw
 from jetstream.machine.queue import EventLog, MessageQueue
 from jetstream.machine.snapshot import ConsumerSnapshot
 from natsproto.connection.receiver import Receiver
@@ -254,6 +254,17 @@ def test_poll():
     iteration._turn = turn
     assert stage.run(numbers(iteration, 199)) == list(range(1, 200))
     assert stage.checkpoints == 3
+
+
+def test_poll_for_messages_that_need_no_acknowledgment():
+    stage = Stage()
+    machine = Polled()
+    stage.wire.connection.subscribe("d", machine)
+    iteration = Iteration(stage.session, machine, True)
+    messages(stage, 7)()
+    assert poll_raw(iteration).raw_reply.split(b".")[5] == b"7"
+    iteration._turn = 1
+    assert (poll_raw(iteration), machine.calls) == (None, 1)  # others get their turn first
 
 
 @pytest.mark.rule("D-CONSUME-29")

@@ -148,10 +148,44 @@ def test_admit(replies, verdicts):
     assert [line.admit(reply) for reply in replies] == verdicts
 
 
+IN_DOMAIN = b"$JS.ACK.hub.hash.S.o_1.1.%d.%d.1794786870000000000.0"
+RUNS = [
+    *[replies for replies, _ in JUDGED],
+    [IN_DOMAIN % (11, 1), IN_DOMAIN % (20, 2)],
+    [ACK % (11, 1), IN_DOMAIN % (12, 2)],
+    [ACK % (11, 1), b""],
+    [ACK % (11, 1), b"$JS.ACK.S.o_1.1.%s.2.1794786870000000000.0" % (b"1" * 21)],
+    [ACK % (11, 1), b"$JS.ACK.S.o_1.1.12.x.1794786870000000000.0"],
+    [ACK % (11, 1), ACK % (10, 2)],
+]
+DIFFICULT = [[DOMAIN % (11, 1), DOMAIN % (20, 2)], [ACK % (11, 1), IN_DOMAIN % (12, 2)]]
+
+
+@pytest.mark.rule("ORDERED-4")
+@pytest.mark.rule("ORDERED-7")
+@pytest.mark.parametrize("replies", RUNS)
+def test_a_run_is_admitted_like_its_messages_or_not_at_all(replies):
+    def state(line):
+        return (line.start, line.consumer_seq, line.ahead)
+
+    lines = [cursor(), cursor()]
+    for line in lines:
+        line.next_consumer()
+        line.installed(created(10))
+        line.ahead = 1
+    at_once, one_by_one = lines
+    before = state(at_once)
+    verdicts = [one_by_one.admit(reply) for reply in replies]
+    admitted = at_once.admit_all(replies)
+    assert admitted == (set(verdicts) == {KEEP} and replies not in DIFFICULT)
+    assert state(at_once) == (state(one_by_one) if admitted else before)
+
+
 def test_nothing_is_next_without_a_consumer():
     line = cursor()
     line.next_consumer()
     assert line.admit(ACK % (1, 1)) == STALE
+    assert not line.admit_all([ACK % (1, 1)])
 
 
 T = ["2026-01-01T00:00:0%dZ" % second for second in range(6)]

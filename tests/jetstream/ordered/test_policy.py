@@ -63,9 +63,25 @@ VERDICTS = [  # messages, whether there is room, verdicts
 def test_verdicts(msgs, room, verdicts):
     policy = using()
     policy.recreator.failures = 3
-    assert not policy.admit_all(msgs)
     assert [policy.admit(msg, room) for msg in msgs] == verdicts
     assert policy.recreator.failures == (0 if verdicts[0] is KEEP else 3)
+
+
+RUNS = [  # messages, whether they are admitted together
+    ([message(1), message(2)], True),
+    ([message(1), message(3)], False),
+    ([message(1, serial=7)], False),
+]
+
+
+@pytest.mark.rule("ORDERED-13")
+@pytest.mark.parametrize(("msgs", "admitted"), RUNS)
+def test_a_run_of_messages(msgs, admitted):
+    policy = using()
+    policy.recreator.failures = 3
+    assert policy.admit_all(msgs) is admitted
+    assert policy.recreator.failures == (0 if admitted else 3)
+    assert policy.cursor.consumer_seq == (len(msgs) if admitted else 0)
 
 
 @pytest.mark.rule("ORDERED-7")

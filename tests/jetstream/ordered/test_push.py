@@ -62,6 +62,7 @@ VERDICTS = [  # message, room, verdict
 @pytest.mark.parametrize(("msg", "room", "verdict"), VERDICTS)
 def test_verdicts(msg, room, verdict):
     assert using().admit(msg, room) is verdict
+    assert not using().admit_all([msg])  # each needs a verdict
 
 
 @pytest.mark.rule("ORDPUSH-5")

@@ -106,6 +106,21 @@ def seqs(machine):
     return found
 
 
+RUNS = [  # case, messages in one read, taken, pulls after that
+    ("in order", [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6], ["pull 1 6"]),
+    ("a gap", [1, 2, 4, 5], [1, 2], ["create 2 3", "delete 1"]),
+]
+
+
+@pytest.mark.rule("ORDERED-4")
+@pytest.mark.parametrize(("case", "numbers", "taken", "pulls"), RUNS)
+def test_messages_of_one_read(case, numbers, taken, pulls):
+    machine = using()
+    assert machine.receive_all([message(number) for number in numbers], 1.0)
+    assert seqs(machine) == taken
+    assert sorted(orders(machine)) == pulls
+
+
 INPUTS = {"timer": "handle_timer", "lost": "disconnected", "back": "connected"}
 
 
