@@ -10,7 +10,7 @@ from .connection.states import CLOSED, CONNECTED
 from .durations import check_patience, check_seconds
 from .errors import ConnectionClosed, ConnectionLost, InvalidValue, MessagesUnconfirmed
 from .health import Health
-from .hints import CLIENT, no_attribute
+from .hints import CLIENT, SUBSCRIBE, no_attribute, with_hint
 from .replies import Replies
 from .session import Session, check_count, check_flag
 from .subscription import Subscription
@@ -19,6 +19,8 @@ from .wire.text import cut_middle, shorten
 TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from typing_extensions import Never
 
     from .connection.machine import Connection
     from .connection.outbound import Stats
@@ -245,7 +247,13 @@ class Client:
         return Replies(self.session, start, sentinel)
 
     async def subscribe(
-        self, subject: str, *, queue: str = "", max_msgs: int = 0, max_bytes: int = 0
+        self,
+        subject: str,
+        *,
+        queue: str = "",
+        max_msgs: int = 0,
+        max_bytes: int = 0,
+        **unknown: Never,
     ) -> Subscription:
         """Subscribe to a subject. With a queue, each message goes to one of its members.
 
@@ -253,6 +261,8 @@ class Client:
         taken (0: the client's defaults). Messages that do not fit are dropped, counted in
         `dropped`, and reported by a SlowConsumer event.
         """
+        for name in unknown:  # D-HINT-1
+            raise InvalidValue(with_hint("unknown option: %s", name, SUBSCRIBE))
         self._port.now()  # D-CONN-33: refuses, before anything is noted, where it must not be used
         mailbox = self._connection.mailbox(
             check_count("max_msgs", max_msgs), check_count("max_bytes", max_bytes)
