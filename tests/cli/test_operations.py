@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -239,6 +240,9 @@ def test_consume_draws_a_view_on_a_terminal(work, js_server, tmp_path):
     assert "WORK > c" in screen
     for word in ("rate", "lag", "open pulls", "unacknowledged", "heard", "now", "Ctrl-C ends"):
         assert word in screen, word
+    [bottom] = set(re.findall("╰.*╯", re.sub("\x1b.*?m", "", screen)))
+    assert len(bottom) == 96  # of 100: the ^C of a terminal fits in the same line
+    assert screen.rindex("╰") > screen.rindex("╭")  # the last state stays
 
 
 @pytest.mark.rule("D-CLI-7")
