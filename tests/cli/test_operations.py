@@ -253,7 +253,15 @@ def test_a_bar_on_a_terminal(js_server, tmp_path):
     assert "━" in screen
 
 
-def on_terminal(server, home, args, until):
+@pytest.mark.rule("D-CLI-3")
+def test_an_interrupt_ends_a_question(work, js_server, tmp_path, run):
+    args = ["stream", "rm", work]
+    screen = on_terminal(js_server, tmp_path, args, until="[y/N]", code=exits.INTERRUPTED)
+    assert "Traceback" not in screen
+    assert run("stream", "info", work).code == 0
+
+
+def on_terminal(server, home, args, until, code=exits.OK):
     """Run a command on a pseudo-terminal; return its output when `until` is in it, then Ctrl-C."""
     main, child = pty.openpty()
     env = environment(home, NATS_URL=server.url, TERM="xterm", COLUMNS="100", LINES="30")
@@ -279,7 +287,7 @@ def on_terminal(server, home, args, until):
             if until.encode() in output and not interrupted:
                 interrupted = True
                 process.send_signal(signal.SIGINT)
-        assert process.wait(WAIT) == exits.OK, output.decode(errors="replace")
+        assert process.wait(WAIT) == code, output.decode(errors="replace")
     finally:
         process.kill()
         process.wait()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from natsproto.cli.options import tls_context
+from natsproto.cli.run import interruptible
 from natsproto.errors import InvalidValue
 from natsproto.options import DEFAULT_SERVER
 from natsproto.urls import ServerUrl
@@ -159,7 +160,8 @@ async def explain(session: Session) -> None:
     args = session.args
     path = Path(args.what) if len(args.what) < 4096 and "\0" not in args.what else None
     if args.what == "-":
-        data = sys.stdin.buffer.read()
+        with interruptible():
+            data = sys.stdin.buffer.read()
     elif path is not None and path.is_file():
         data = path.read_bytes()
         if data.lstrip()[:1] == b"{":
