@@ -114,8 +114,8 @@ def interruptible() -> Generator[None, None, None]:
     try:
         yield
     finally:
-        for number, handler in kept.items():
-            signal.signal(number, handler)
+        for each, handler in kept.items():
+            signal.signal(each, handler)
 
 
 def _leave_pipe() -> None:
