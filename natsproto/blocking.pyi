@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from typing_extensions import Never
+
 from natsproto import client as _client
 from natsproto import replies as _replies
 from natsproto import subscription as _subscription
@@ -300,7 +302,13 @@ class Client:
         ...
 
     def subscribe(
-        self, subject: str, *, queue: str = "", max_msgs: int = 0, max_bytes: int = 0
+        self,
+        subject: str,
+        *,
+        queue: str = "",
+        max_msgs: int = 0,
+        max_bytes: int = 0,
+        **unknown: Never,
     ) -> Subscription:
         """Subscribe to a subject. With a queue, each message goes to one of its members.
 

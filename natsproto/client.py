@@ -17,6 +17,8 @@ TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from typing_extensions import Never
+
     from .connection.machine import Connection
     from .connection.outbound import Stats
     from .connection.waitable import MultiRequest
@@ -248,7 +250,13 @@ class Client:
         return Replies(self.session, start, sentinel)
 
     async def subscribe(
-        self, subject: str, *, queue: str = "", max_msgs: int = 0, max_bytes: int = 0
+        self,
+        subject: str,
+        *,
+        queue: str = "",
+        max_msgs: int = 0,
+        max_bytes: int = 0,
+        **unknown: Never,
     ) -> Subscription:
         """Subscribe to a subject. With a queue, each message goes to one of its members.
 
@@ -256,6 +264,10 @@ class Client:
         taken (0: the client's defaults). Messages that do not fit are dropped, counted in
         `dropped`, and reported by a SlowConsumer event.
         """
+        for name in unknown:  # D-HINT-1
+            from .hints import SUBSCRIBE, with_hint
+
+            raise InvalidValue(with_hint("unknown option: %s", name, SUBSCRIBE))
         self._port.now()  # D-CONN-33: refuses, before anything is noted, where it must not be used
         mailbox = self._connection.mailbox(
             check_count("max_msgs", max_msgs), check_count("max_bytes", max_bytes)

@@ -32,6 +32,13 @@ SUBSCRIPTION = {
     "next_msg": "use next(timeout=...)",
     "pending_msgs": "use pending",
 }
+#: Keywords of subscribe.
+SUBSCRIBE = {
+    "cb": "iterate the result, or use its run(callback)",
+    "future": "use the result's next(timeout=...)",
+    "pending_msgs_limit": "use max_msgs",
+    "pending_bytes_limit": "use max_bytes",
+}
 #: Attributes of a message.
 MESSAGE = {
     "respond": "use client.respond(msg, data)",

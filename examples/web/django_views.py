@@ -1,4 +1,4 @@
-"""Django: a view that stores an order; `path("orders/<int:number>", place)` in urls.py."""
+"""Django: a view that stores an order; examples/web/django_wsgi.py gives it a URL."""
 
 from __future__ import annotations
 

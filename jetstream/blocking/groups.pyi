@@ -216,7 +216,11 @@ class ElasticGroup:
         ...
 
     def delete(self) -> None:
-        """Delete the group and its work queue; the members stop."""
+        """Delete the group and its work queue; the members stop.
+
+        If it fails halfway, such as by a timeout, it can be called again. Raises GroupNotFound if
+        there is nothing to delete.
+        """
         ...
 
     def __repr__(self) -> str: ...

@@ -5,7 +5,7 @@
                    Stored messages have a `$JS.ACK.` reply; anyone may have stored a status line
     heartbeat      nothing was missed, if its last consumer sequence is the last one seen
     flow control   answered when every message before it was taken
-    silence        for three heartbeats, and then each one more: the consumer is lost
+    silence        for three heartbeats, and then at growing intervals: the consumer is lost
     disconnected   silence means nothing; messages that were sent meanwhile show as a gap
 
 The policy (machine/policy.py) decides which messages are kept, and what the loss of the consumer
@@ -28,6 +28,7 @@ from jetstream.machine.policy import CONTROL, FULL, GAP, KEEP, SKIP
 from jetstream.machine.queue import MessageQueue
 from jetstream.machine.snapshot import ConsumerSnapshot, set_times
 from jetstream.machine.status import RETRY, Status
+from jetstream.pull.presence import FIRST_REPEAT, LONGEST_REPEAT
 from jetstream.pull.silence import LATE
 from natsproto.connection.effects import Resubscribe
 from natsproto.connection.receiver import Receiver
@@ -94,6 +95,7 @@ class Push(Receiver):
         self._online = False
         self._heard = 0.0
         self._extra = 0.0  # how much later than usual the next alarm is
+        self._repeat = self._first_repeat = max(FIRST_REPEAT, heartbeat)
         self._grace_used = False
         self._taken = 0
         self._bytes = 0
@@ -183,9 +185,7 @@ class Push(Receiver):
 
     def connected(self, now: float) -> None:
         self._online = True
-        self._heard = now
-        self._extra = 0.0
-        self._grace_used = False
+        self._hear(now)
         self._answered = b""  # it may be lost with the connection
         self._set_deadline()
         if self._active:
@@ -243,10 +243,12 @@ class Push(Receiver):
         new = self.policy.ready and not ready and self._use(now)
         due = self._heard + self._silence + self._extra
         if self._watching and now >= due:
-            self._extra = now + self._heartbeat - self._heard - self._silence
             if now - due > LATE and not self._grace_used:
                 self._grace_used = True  # D-PUSH-4: messages may have arrived and wait to be read
+                self._postpone(now + self._heartbeat)
             else:
+                self._postpone(now + self._repeat)
+                self._repeat = min(2 * self._repeat, max(LONGEST_REPEAT, self._heartbeat))
                 text = "the server was silent for %.3g s" % (now - self._heard)
                 self._alarm(HeartbeatMissed(text), now)
         return self._follow() or new or self.events.total > before
@@ -326,11 +328,19 @@ class Push(Receiver):
             self.wake_by(due)
 
     def _hear(self, now: float) -> None:  # PUSH-2, RUN-8
-        """Note a sign of life. The deadline is left as it is: it fires too early, once."""
+        """Note a sign of life. The deadline is left as it is: it fires too early, once.
+
+        After an alarm it would fire too late.
+        """
         self._heard = now
         if self._extra:
             self._extra = 0.0
+            self._repeat = self._first_repeat
             self._grace_used = False
+            self._set_deadline()
+
+    def _postpone(self, alarm: float) -> None:  # D-PUSH-18
+        self._extra = alarm - self._heard - self._silence
 
     def _alarm(self, error: NatsError, now: float) -> None:
         if not self._lose(error, now):

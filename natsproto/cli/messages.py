@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from natsproto.errors import InvalidValue, TimeoutExpired
 
 from .options import seconds
+from .run import interruptible
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -78,7 +79,10 @@ def body_of(args: Any) -> bytes:
     """Return the payload that the command line gives, or stdin."""
     if args.body is not None:
         return str(args.body).encode("utf-8", "surrogateescape")
-    return b"" if sys.stdin.isatty() else sys.stdin.buffer.read()
+    if sys.stdin.isatty():
+        return b""
+    with interruptible():
+        return sys.stdin.buffer.read()
 
 
 def headers_of(args: Any) -> list[tuple[str, str]]:

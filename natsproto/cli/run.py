@@ -11,7 +11,7 @@ import logging
 import os
 import signal
 import sys
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from natsproto.adapters.asyncio import connect
@@ -23,7 +23,7 @@ from .output import Output
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Generator
 
     from natsproto.client import Client
     from natsproto.events import Event
@@ -102,6 +102,20 @@ async def _until_signal(session: Session) -> None:
         with suppress(NotImplementedError, RuntimeError):  # Windows; not the main thread
             loop.add_signal_handler(number, task.cancel)
     await session.args.run(session)
+
+
+@contextmanager
+def interruptible() -> Generator[None, None, None]:
+    """Let signals end a call that blocks the event loop, such as a read of stdin (D-CLI-3)."""
+    kept: dict[int, Any] = {}
+    with suppress(ValueError):  # not the main thread
+        for number in (signal.SIGINT, signal.SIGTERM):
+            kept[number] = signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for each, handler in kept.items():
+            signal.signal(each, handler)
 
 
 def _leave_pipe() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
@@ -124,6 +126,62 @@ def test_a_message_without_an_event_loop(adapter, server):
             messages.run(telemetry.handler(lambda msg: telemetry.settle(msg, "ack")))
         stream.delete()
     verify(stage, name, "w")
+
+
+def verify_request(stage, subject):
+    """The spans of a request: the handler's is a child of the requester's."""
+    spans = stage.spans()
+    request, process = spans[f"request {subject}"], spans[f"process {subject}"]
+    assert (request.kind, process.kind) == (SpanKind.CLIENT, SpanKind.CONSUMER)
+    assert process.parent.span_id == request.context.span_id
+    assert request.start_time < process.start_time <= process.end_time <= request.end_time
+    assert request.attributes["messaging.operation.name"] == "request"
+    assert StatusCode.ERROR not in {span.status.status_code for span in (request, process)}
+
+
+@pytest.mark.rule("D-OTEL-1")
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_a_request_on_an_event_loop(runtime, server):
+    runtime = Runtime(runtime)
+    stage = Stage()
+    subject = "ot.request." + runtime.name
+
+    async def main():
+        async with runtime.connect(server.url) as client:
+            sub = await client.subscribe(subject)
+
+            async def serve():
+                msg = await sub.next(WAIT)
+                with stage.telemetry.process(msg):
+                    await runtime.sleep(0)
+                await client.respond(msg, b"answer")
+
+            task = runtime.start(serve)
+            reply = await stage.telemetry.request(client, subject, b"?", timeout=WAIT)
+            assert reply.data == b"answer"
+            await task.result()
+
+    runtime.run(main)
+    verify_request(stage, subject)
+
+
+@pytest.mark.rule("D-OTEL-1")
+def test_a_request_between_threads(server):
+    stage = Stage()
+    with threads.connect(server.url) as client, client.subscribe("ot.request.threads") as sub:
+
+        def serve():
+            msg = sub.next(WAIT)
+            with stage.telemetry.process(msg):
+                pass
+            client.respond(msg, b"answer")
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        reply = stage.telemetry.request(client, "ot.request.threads", b"?", timeout=WAIT)
+        thread.join()
+    assert reply.data == b"answer"
+    verify_request(stage, "ot.request.threads")
 
 
 @pytest.mark.rule("D-OTEL-1")

@@ -99,6 +99,7 @@ def run_without_rich(server, home, *args, text=""):
         (["stream", "create", "X", "--max-a"], {"--max-age"}),
         (["--server", "x", "kv", "put", "--new"], {"--new"}),
         (["stream", "ls", "--js"], {"--json"}),
+        (["stream", "add", "X", "--max-a"], {"--max-age"}),
     ],
 )
 def test_completion(words, found):
@@ -111,6 +112,38 @@ def test_contexts_are_completed(run, tmp_path, monkeypatch):
     (tmp_path / "nats" / "context").mkdir(parents=True)
     (tmp_path / "nats" / "context" / "prod.json").write_text("{}")
     assert run("completion", "words", "--", "stream", "ls", "--context", "p").out == "prod\n"
+
+
+MISTAKES = [
+    (["strem", "ls"], "natsproto: 'strem' is not a command; did you mean 'stream'?"),
+    (["stream", "zzz"], "natsproto stream: 'zzz' is not a command"),
+    (["stream", "ls", "--no-such"], "natsproto: unrecognized arguments: --no-such"),
+    (
+        ["stream", "create", "X", "--storage", "fil"],
+        "natsproto stream create: argument --storage: 'fil' is not one of file, memory; "
+        "did you mean 'file'?",
+    ),
+    (["pub"], "natsproto pub: the following arguments are required: subject"),
+]
+
+
+@pytest.mark.rule("D-CLI-9")
+@pytest.mark.parametrize(("args", "text"), MISTAKES)
+def test_mistakes_are_reported_in_a_few_lines(run, args, text):
+    done = run(*args)
+    assert done.code == exits.USAGE
+    *usage, what, help = done.err.splitlines()
+    assert what == text
+    assert help == f"try: {text.partition(':')[0]} --help"
+    assert len(usage) <= 2
+
+
+@pytest.mark.rule("D-CLI-9")
+def test_names_of_the_command_nats(run):
+    for args in (["add", "ALIAS", "--subjects", "alias"], ["update", "ALIAS", "--max-msgs", "5"]):
+        assert run("stream", *args).code == 0
+    assert "ALIAS" in run("stream", "list", "--names").out
+    assert run("stream", "rm", "ALIAS", "--force").code == 0
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -239,6 +240,9 @@ def test_consume_draws_a_view_on_a_terminal(work, js_server, tmp_path):
     assert "WORK > c" in screen
     for word in ("rate", "lag", "open pulls", "unacknowledged", "heard", "now", "Ctrl-C ends"):
         assert word in screen, word
+    [bottom] = set(re.findall("╰.*╯", re.sub("\x1b.*?m", "", screen)))
+    assert len(bottom) == 96  # of 100: the ^C of a terminal fits in the same line
+    assert screen.rindex("╰") > screen.rindex("╭")  # the last state stays
 
 
 @pytest.mark.rule("D-CLI-7")
@@ -250,10 +254,18 @@ def test_a_bar_on_a_terminal(js_server, tmp_path):
     assert "━" in screen
 
 
-def on_terminal(server, home, args, interrupt_at=""):
+@pytest.mark.rule("D-CLI-3")
+def test_an_interrupt_ends_a_question(work, js_server, tmp_path, run):
+    args = ["stream", "rm", work]
+    screen = on_terminal(js_server, tmp_path, args, interrupt_at="[y/N]", code=exits.INTERRUPTED)
+    assert "Traceback" not in screen
+    assert run("stream", "info", work).code == 0
+
+
+def on_terminal(server, home, args, interrupt_at="", code=exits.OK):
     """Run a command on a pseudo-terminal to its end, and return its output.
 
-    Once `interrupt_at` is in the output, press Ctrl-C.
+    Once `interrupt_at` is in the output, press Ctrl-C. `code` is the expected exit code.
     """
     main, child = pty.openpty()
     env = environment(home, NATS_URL=server.url, TERM="xterm", COLUMNS="100", LINES="30")
@@ -279,7 +291,7 @@ def on_terminal(server, home, args, interrupt_at=""):
             if interrupt_at and interrupt_at.encode() in output and not interrupted:
                 interrupted = True
                 process.send_signal(signal.SIGINT)
-        assert process.wait(WAIT) == exits.OK, output.decode(errors="replace")
+        assert process.wait(WAIT) == code, output.decode(errors="replace")
     finally:
         process.kill()
         process.wait()

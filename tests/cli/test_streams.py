@@ -162,3 +162,19 @@ def test_errors_as_json(run):
     done = run("stream", "info", "NOTHING", "--json")
     error = json.loads(done.err)
     assert (error["kind"], error["exit_code"]) == ("StreamNotFound", exits.NOT_FOUND)
+
+
+@pytest.mark.rule("D-CLI-10")
+def test_settings_that_are_not_set_are_left_out(run, orders):
+    run("consumer", "create", orders, "c", "--max-deliver", "3")
+    stream = run("stream", "info", orders).out.splitlines()
+    assert {"  max_msgs: unlimited", "  messages: 3", "  num_deleted: 0"} <= set(stream)
+    consumer = run("consumer", "info", orders, "c").out.splitlines()
+    assert {"  max_deliver: 3", "  ack_wait: 30s", "num_ack_pending: 0"} <= set(consumer)
+    empty = ("0.0", ": 0s", "total: 0", "max_age", "max_batch", "idle_heartbeat", "reset_seq")
+    assert [line for line in stream + consumer if any(each in line for each in empty)] == []
+
+
+def test_amounts_are_aligned(run, orders):
+    heads, row = run("stream", "ls", "--subject", "orders.>").out.splitlines()
+    assert heads.index("SIZE") + len("SIZE") == row.index(" B ") + 2

@@ -189,7 +189,6 @@ def test_no_server(command):
     ("args", "text"),
     [
         (["--listen", "nothing"], "--listen is not host:port"),
-        (["--to", "ws://127.0.0.1"], "WebSockets"),
         (["--listen-cert", "x"], "--listen-key"),
         (["--save", "/no/such/folder/file"], "/no/such/folder"),
         (["--listen", "192.0.2.1:1"], ""),

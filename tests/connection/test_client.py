@@ -225,6 +225,23 @@ def test_a_wrong_argument_is_refused_before_anything_is_sent(call, text):
     assert stage.wire.sent() == b""
 
 
+@pytest.mark.rule("D-HINT-1")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("cb", "unknown option: 'cb'; iterate the result, or use its run(callback)"),
+        ("pending_msgs_limit", "unknown option: 'pending_msgs_limit'; use max_msgs"),
+        ("color", "unknown option: 'color'"),
+    ],
+)
+def test_a_keyword_of_nats_py_is_answered_with_a_hint(name, text):
+    stage = Stage()
+    with pytest.raises(InvalidValue) as caught:
+        stage.run(stage.client.subscribe("a", **{name: 1}))
+    assert str(caught.value) == text
+    assert stage.wire.sent() == b""
+
+
 def test_subscribe_and_flush():
     stage = Stage()
     sub = stage.run(stage.client.subscribe("a.*", queue="q", max_msgs=3, max_bytes=100))

@@ -53,6 +53,11 @@ def test_no_hint_is_about_an_option_that_exists():
     assert [name for name in named if name not in options and "." not in name] == []
 
 
+def test_no_hint_is_about_a_keyword_that_exists():
+    keywords = inspect.signature(Client.subscribe).parameters
+    assert [name for name in hints.SUBSCRIBE if name in keywords] == []
+
+
 @pytest.mark.rule("D-HINT-1")
 def test_a_text_with_a_hint():
     assert hints.with_hint("no option %s", "a", {"a": "use b"}) == "no option 'a'; use b"

@@ -48,3 +48,30 @@ def test_a_context_goes_to_nats_py_and_comes_back():
     spans = {span.name: span for span in exporter.get_finished_spans()}
     assert spans["theirs"].parent.span_id == spans["publish there"].context.span_id
     assert spans["process back"].parent.span_id == spans["theirs"].context.span_id
+
+
+def test_a_request_is_answered_by_nats_py():
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    telemetry = Telemetry(tracer_provider=provider)
+    tracer = provider.get_tracer("theirs")
+
+    async def main(server: Server) -> None:
+        theirs = await nats.connect(server.url)
+
+        async def serve(msg: Any) -> None:
+            with tracer.start_as_current_span("theirs", context=propagate.extract(msg.headers)):
+                await msg.respond(b"answer")
+
+        await theirs.subscribe("ask", cb=serve)
+        await theirs.flush()
+        async with connect(server.url) as client:
+            reply = await telemetry.request(client, "ask", b"?", timeout=10)
+            assert reply.data == b"answer"
+        await theirs.close()
+
+    with Server() as server:
+        asyncio.run(main(server))
+    spans = {span.name: span for span in exporter.get_finished_spans()}
+    assert spans["theirs"].parent.span_id == spans["request ask"].context.span_id

@@ -14,9 +14,9 @@ MUTANTS = [
     (
         "one alarm only",
         "push.machine",
-        "self._extra = now + self._heartbeat",
-        "self._extra = 1e9",
-        "push",
+        "self._postpone(now + self._repeat)",
+        "self._postpone(now + 1e9)",
+        "push.test_machine",
     ),
     (
         "nothing resets the silence",

@@ -2,7 +2,7 @@
 
 P1   what arrived was taken, waits, was returned or was dropped, and drops are counted
 P2   what the consumer delivered and the client did not get is told as a gap, and nothing else is
-P3   silence is told after three heartbeats and then each one more, and only while connected
+P3   silence is told after three heartbeats and then at growing intervals, and only while connected
 P4   a flow control request is answered only when all messages before it were taken
 P5   the same request is not answered twice within a heartbeat, on one connection
 P6   the queue holds no more than the window of the server, or the limit of the client
@@ -17,6 +17,7 @@ from typing import Any
 from jetstream.api.metadata import read_consumer_seq
 from jetstream.errors import HeartbeatMissed
 from jetstream.events import ConsumerSequenceReset, Gap, PushWarning
+from jetstream.pull.presence import FIRST_REPEAT, LONGEST_REPEAT
 from jetstream.push.api import PushMessages
 from jetstream.push.machine import Push
 from jetstream.push.policy import PlainPush
@@ -71,6 +72,7 @@ class Pushing(World):
         self.ending = False
         self.how = rng.choice(("stop", "drain", "unsubscribe", "close"))
         self.heard = self.alarm_due = 0.0
+        self.repeat = FIRST_REPEAT
         self.got: set[int] = set()  # the deliveries that came, since the consumer counts
         self.missing: set[int] = set()  # those that were told to be missing
         self.number = 0  # of the delivery that comes in this step
@@ -149,8 +151,7 @@ class Pushing(World):
         """A frame at a time, but for the one that is cut."""
         if b"MSG " not in data[:5] or not self.machine._online or not Parser().feed(data):
             return
-        self.heard = self.now
-        self.alarm_due = self.now + self.alarm_after * HEARTBEAT
+        self._heard()
         words = data.split(b"\r\n", 1)[0].split(b" ")
         reply = words[3] if len(words) > 3 else b""
         if b"FlowControl" in data:
@@ -161,6 +162,11 @@ class Pushing(World):
         elif reply.startswith(b"$JS.ACK"):
             self.arrivals += 1
             self.number = read_consumer_seq(reply) or 0
+
+    def _heard(self) -> None:
+        self.heard = self.now
+        self.alarm_due = self.now + self.alarm_after * HEARTBEAT
+        self.repeat = FIRST_REPEAT
 
     def sent(self, data: bytes) -> None:
         for line in data.split(b"\r\n"):
@@ -187,8 +193,8 @@ class Pushing(World):
     def check(self) -> None:
         machine = self.machine
         if machine._online and not self.was_online:
-            self.online_since = self.heard = self.now
-            self.alarm_due = self.now + self.alarm_after * HEARTBEAT
+            self.online_since = self.now
+            self._heard()
         self.was_online = machine._online
         rounds = 2 + self.count / (self.limit or self.count)
         limit = self.last_fault + 4.0 + rounds * (2 * ACK_WAIT + self.count * self.handling) + 12.0
@@ -244,7 +250,8 @@ class Pushing(World):
         late = self.sick > 0 or self.now - self.last_fault < 4.0
         exact = abs(self.now - self.alarm_due) < 0.001
         require(exact or (late and self.now > self.alarm_due), f"P3: due at {self.alarm_due}")
-        self.alarm_due = self.now + HEARTBEAT
+        self.alarm_due = self.now + self.repeat
+        self.repeat = min(2 * self.repeat, LONGEST_REPEAT)
 
     def _check_end(self) -> None:
         if not self.iterating.done:

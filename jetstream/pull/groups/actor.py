@@ -9,6 +9,8 @@ from jetstream.errors.api import (
     ConsumerNotFound,
     MessageNotFound,
     StreamNotFound,
+    TemporarilyUnavailable,
+    TooManyRequests,
     WorkQueueConflict,
 )
 from jetstream.kv.entry import stored_entry
@@ -30,7 +32,13 @@ if TYPE_CHECKING:
     from .plan import MemberPlan
 
 GONE = (ConsumerNotFound, StreamNotFound, ConsumerDeleted)
-LATER = (JetStreamNotAvailable, TimeoutExpired, ConnectionLost)
+LATER = (  # D-GROUP-18
+    ConnectionLost,
+    JetStreamNotAvailable,
+    TemporarilyUnavailable,
+    TimeoutExpired,
+    TooManyRequests,
+)
 
 
 class Actor:

@@ -58,7 +58,7 @@ class GroupConfig(Record):
     mappings: or the partitions of each member
     """
 
-    __slots__ = ("extra", "mappings", "max_members", "members")
+    __slots__ = ("_stored", "extra", "mappings", "max_members", "members")
 
     KNOWN: tuple[str, ...] = ("max_members", "members", "member_mappings")
 
@@ -69,6 +69,7 @@ class GroupConfig(Record):
         self.members: list[str] = list(members)
         self.mappings: list[MemberMapping] = list(mappings)
         self.extra: dict[str, Any] = {}
+        self._stored: Mapping[str, Any] = {}  # the JSON that was read
 
     def _fields(self) -> list[tuple[str, object]]:
         base = [(name, getattr(self, name)) for name in ("max_members", "members", "mappings")]
@@ -119,6 +120,9 @@ class GroupConfig(Record):
     def _check_mappings(self) -> None:
         names = [row.member for row in self.mappings]
         numbers = [each for row in self.mappings for each in row.partitions]
+        if len(names) > self.max_members:
+            text = "mappings have %d members for %d partitions"
+            raise InvalidValue(text % (len(names), self.max_members), "GROUP-5")
         if len(set(names)) < len(names):
             raise InvalidValue("mappings have a member twice: %s" % shorten(names), "GROUP-5")
         if sorted(numbers) != list(range(self.max_members)):
@@ -147,6 +151,7 @@ class GroupConfig(Record):
 
     def _read(self, raw: Mapping[str, Any]) -> Self:
         """Set the fields that both configurations have."""
+        self._stored = raw
         self.max_members = number(raw, "max_members")
         self.members = texts(raw, "members")
         self.mappings = [
@@ -259,14 +264,9 @@ class ElasticGroupConfig(GroupConfig):
 
     def to_json(self) -> dict[str, Any]:
         """Return the configuration as it is stored."""
-        rows = [
-            {"filter": row.filter, "partitioning_wildcards": row.wildcards}
-            for row in self.partitioning_filters
-        ]
-        # As Go encodes an empty list that was never set: Go compares it with null.
         json: dict[str, Any] = {
             "max_members": self.max_members,
-            "partitioning_filters": rows or None,
+            "partitioning_filters": self._filters_json(),
         }
         if self.max_buffered_msgs:
             json["max_buffered_msg"] = self.max_buffered_msgs
@@ -275,18 +275,32 @@ class ElasticGroupConfig(GroupConfig):
         json.update(self._tail())
         return json
 
+    def _filters_json(self) -> list[dict[str, Any]] | None:
+        """Return the filters as they were read: Go tells null from an empty list (GROUP-3)."""
+        if self.partitioning_filters == _read_filters(self._stored):
+            stored: list[dict[str, Any]] | None = self._stored.get("partitioning_filters")
+            return stored
+        return [
+            {"filter": row.filter, "partitioning_wildcards": row.wildcards}
+            for row in self.partitioning_filters
+        ]
+
     @classmethod
     def decode(cls, data: bytes) -> ElasticGroupConfig:
         """Return a stored configuration; raise InvalidResponse if it is invalid."""
         raw = read_object(data)
         made = cls()._read(raw)
-        made.partitioning_filters = [
-            PartitioningFilter(text(row, "filter"), numbers(row, "partitioning_wildcards"))
-            for row in objects(raw, "partitioning_filters")
-        ]
+        made.partitioning_filters = _read_filters(raw)
         made.max_buffered_msgs = number(raw, "max_buffered_msg")
         made.max_buffered_bytes = number(raw, "max_buffered_bytes")
         return made.check_stored()
+
+
+def _read_filters(raw: Mapping[str, Any]) -> list[PartitioningFilter]:
+    return [
+        PartitioningFilter(text(row, "filter"), numbers(row, "partitioning_wildcards"))
+        for row in objects(raw, "partitioning_filters")
+    ]
 
 
 def check_partitioning(row: PartitioningFilter) -> None:

@@ -160,13 +160,22 @@ class ElasticGroup:
         await self._js.unpin_consumer(self.queue, member, PRIORITY_GROUP)
 
     async def delete(self) -> None:
-        """Delete the group and its work queue; the members stop."""
-        await self.config()
-        await (await self._js.key_value(ELASTIC_BUCKET)).delete(self._key)
+        """Delete the group and its work queue; the members stop.
+
+        If it fails halfway, such as by a timeout, it can be called again. Raises GroupNotFound if
+        there is nothing to delete.
+        """
+        missing: GroupNotFound | None = None
+        try:
+            await self.config()
+            await (await self._js.key_value(ELASTIC_BUCKET)).delete(self._key)
+        except GroupNotFound as error:
+            missing = error
         try:
             await self._js.delete_stream(self.queue)
         except StreamNotFound:
-            pass
+            if missing is not None:
+                raise missing from None
 
     def __repr__(self) -> str:
         return "<ElasticGroup %s>" % cut_middle(self._key)

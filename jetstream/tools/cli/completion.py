@@ -58,8 +58,8 @@ def candidates(tree: Commands, given: list[str]) -> list[str]:
     *before, last = given or [""]
     place: Commands | ArgumentParser = tree
     for word in before:
-        if isinstance(place, Commands) and word in place.entries:
-            place = place.entries[word]
+        if isinstance(place, Commands):
+            place = place.find(word) or place
     if before and before[-1] == "--context":
         return [name for name in context_names() if name.startswith(last)]
     if last.startswith("-"):

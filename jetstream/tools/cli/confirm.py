@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from natsproto.cli.run import interruptible
 from natsproto.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ def confirm(args: Namespace, question: str) -> None:
         return
     if not sys.stdin.isatty():
         raise InvalidValue(f"{question} Confirm with --force: there is no terminal to ask on")
-    sys.stderr.write(f"{question} [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    with interruptible():
+        sys.stderr.write(f"{question} [y/N] ")
+        sys.stderr.flush()
+        answer = sys.stdin.readline()
+    if answer.strip().lower() not in ("y", "yes"):
         raise InvalidValue("nothing was done")

@@ -192,20 +192,24 @@ async def _print_lines(session: Session, view: View) -> None:
 
 
 async def _draw(session: Session, view: View) -> None:
+    from rich.console import Console
     from rich.live import Live
 
     title = f"{session.args.stream} > {session.args.consumer}"
-    with Live(panel(title, await view.fields()), refresh_per_second=4, transient=True) as live:
+    console = Console()
+    # Ctrl-C is how most views end. The last state stays on the screen, and the ^C that the terminal
+    # prints fits after the panel: on a line of its own it would leave a part of the view behind.
+    with Live(console=console, refresh_per_second=4) as live:
         while True:
+            live.update(panel(title, await view.fields(), console.width - 4), refresh=True)
             await asyncio.sleep(_interval(session))
-            live.update(panel(title, await view.fields()))
 
 
 def _interval(session: Session) -> float:
     return max(float(session.args.interval), 0.05)
 
 
-def panel(title: str, fields: dict[str, Any]) -> Any:
+def panel(title: str, fields: dict[str, Any], width: int) -> Any:
     """Return the view for a terminal."""
     from rich.console import Group
     from rich.panel import Panel
@@ -217,7 +221,8 @@ def panel(title: str, fields: dict[str, Any]) -> Any:
     for left, right in zip(rows[::2], [*rows[1::2], ("", "")]):
         grid.add_row(Text(left[0], "dim"), left[1], Text(right[0], "dim"), right[1])
     events = [Text(text, overflow="ellipsis", no_wrap=True) for text in fields["events"]]
-    return Panel(Group(grid, *events), title=title, subtitle="Ctrl-C ends", title_align="left")
+    inner = Group(grid, *events)
+    return Panel(inner, title=title, subtitle="Ctrl-C ends", title_align="left", width=width)
 
 
 def rows_of(fields: dict[str, Any]) -> list[tuple[str, str]]:

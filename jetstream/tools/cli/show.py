@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from jetstream.config import ConsumerConfig, ConsumerLimits, StreamConfig
+from jetstream.kv.config import KeyValueConfig
+from jetstream.objects.config import ObjectStoreConfig
 from jetstream.schema.fields import Fields
 from jetstream.schema.timestamp import Timestamp
 from jetstream.schema.types import DURATION, SIGNED_DURATION
@@ -12,13 +15,20 @@ from natsproto.cli.output import data_fields, group, headers_of
 if TYPE_CHECKING:
     from jetstream.api.stored import StoredMsg
     from jetstream.message import JsMsg
+    from jetstream.schema.fields import Field
+
+_DURATIONS = (DURATION, SIGNED_DURATION)
+# Parts of responses that are of no interest unless they are set.
+_PAGING = ("total", "offset", "limit", "reset_seq")
+# A zero in these means that the server's default applies.
+_SETTINGS = (StreamConfig, ConsumerConfig, ConsumerLimits, KeyValueConfig, ObjectStoreConfig)
 
 
 def table(heads: list[str], rows: list[list[Any]]) -> str:
-    """Return rows in columns; numbers are aligned at the right."""
+    """Return rows in columns; numbers and amounts are aligned at the right."""
     cells = [heads, *[[_cell(value) for value in row] for row in rows]]
     widths = [max(len(row[column]) for row in cells) for column in range(len(heads))]
-    right = [bool(rows) and all(_is_number(row[at]) for row in rows) for at in range(len(heads))]
+    right = [bool(rows) and all(_is_amount(row[at]) for row in rows) for at in range(len(heads))]
     lines: list[str] = []
     for row in cells:
         parts = [
@@ -30,11 +40,11 @@ def table(heads: list[str], rows: list[list[Any]]) -> str:
 
 
 def describe(fields: Fields, indent: str = "") -> str:
-    """Return the fields that are not empty, one in each line, and those of objects below them."""
+    """Return the fields that are set, one in each line, and those of objects below them."""
     lines: list[str] = []
     for field in fields.FIELDS:
         value: Any = getattr(fields, field.name)
-        if value in (None, "", [], {}) or (value == 0 and not _is_number(value)):
+        if _is_unset(fields, field, value):
             continue
         if isinstance(value, Fields):
             inner = describe(value, indent + "  ")
@@ -43,10 +53,23 @@ def describe(fields: Fields, indent: str = "") -> str:
             lines.append(f"{indent}{field.name}:")
             lines += [describe(each, indent + "  ") for each in objects]
         else:
-            timed = field.type in (DURATION, SIGNED_DURATION)
-            text = duration(value) if timed and value else _cell(value)
-            lines.append(f"{indent}{field.name}: {text}")
+            lines.append(f"{indent}{field.name}: {_text(field, value)}")
     return "\n".join(lines)
+
+
+def _is_unset(fields: Fields, field: Field, value: object) -> bool:
+    """Return whether a value says nothing: empty, false, or zero without a count (D-CLI-10)."""
+    if value in (None, "", [], {}) or value is False:
+        return True
+    if value != 0:
+        return False
+    return field.type in _DURATIONS or field.name in _PAGING or isinstance(fields, _SETTINGS)
+
+
+def _text(field: Field, value: Any) -> str:
+    if field.type in _DURATIONS:
+        return duration(value)
+    return "unlimited" if value == -1 and field.name[:4] == "max_" else _cell(value)
 
 
 def duration(seconds: float) -> str:
@@ -111,6 +134,11 @@ def _objects(value: object) -> list[Fields]:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_amount(value: object) -> bool:
+    is_text = isinstance(value, str) and value[:1].isdigit() and value[-1] == "B"
+    return is_text or _is_number(value)
 
 
 def _cell(value: object) -> str:

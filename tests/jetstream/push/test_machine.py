@@ -73,27 +73,32 @@ def answers(machine):
 SILENCE = [  # what happens, inputs, deadline, events
     ("nothing", [], 15.0, []),
     ("just before", [("tick", 14.99)], 15.0, []),
-    ("three heartbeats", [("tick", 15.0)], 20.0, [silent(15)]),
-    ("a moment later", [("tick", 15.09)], 20.09, [silent(15.1)]),
-    ("and one more", [("tick", 15.0), ("tick", 20.0)], 25.0, [silent(15), silent(20)]),
-    ("and not yet", [("tick", 15.0), ("tick", 19.9)], 20.0, [silent(15)]),
+    ("three heartbeats", [("tick", 15.0)], 25.0, [silent(15)]),
+    ("a moment later", [("tick", 15.09)], 25.09, [silent(15.1)]),
+    ("and 10 s more", [("tick", 15.0), ("tick", 25.0)], 45.0, [silent(15), silent(25)]),
+    ("and not yet", [("tick", 15.0), ("tick", 24.9)], 25.0, [silent(15)]),
+    ("less and less often", [("tick", at) for at in (15.0, 25.0, 45.0, 85.0, 145.0)],
+     205.0, [silent(each) for each in (15, 25, 45, 85, 145)]),
     ("a message", [(3.0, M[1]), ("tick", 15.0)], 18.0, []),
-    ("silence behind a message", [(3.0, M[1]), ("tick", 18.0)], 23.0, [silent(15)]),
+    ("silence behind a message", [(3.0, M[1]), ("tick", 18.0)], 28.0, [silent(15)]),
     ("a heartbeat", [(5.0, beat(0)), ("tick", 15.0)], 20.0, []),
     ("flow control", [(5.0, flow(A)), ("tick", 15.0)], 20.0, []),
-    ("back to life", [("tick", 15.0), ("tick", 20.0), (21.0, beat(0)), ("tick", 25.0)],
-     36.0, [silent(15), silent(20)]),
-    ("silent again", [("tick", 15.0), (16.0, beat(0)), ("tick", 31.0)], 36.0, [silent(15)] * 2),
+    ("back to life", [("tick", 15.0), ("tick", 25.0), (26.0, beat(0)), ("tick", 30.0)],
+     41.0, [silent(15), silent(25)]),
+    ("watched again", [("tick", 15.0), ("tick", 25.0), (26.0, beat(0))],
+     41.0, [silent(15), silent(25)]),
+    ("silent again", [("tick", 15.0), ("tick", 25.0), (26.0, beat(0)), ("tick", 41.0)],
+     51.0, [silent(15), silent(25), silent(15)]),
     ("nobody has read", [("tick", 16.0)], 21.0, []),
-    ("nobody came", [("tick", 16.0), ("tick", 21.0)], 26.0, [silent(21)]),
-    ("late twice", [("tick", 16.0), ("tick", 23.0)], 28.0, [silent(23)]),
-    ("somebody came", [("tick", 16.0), (16.0, beat(0)), ("tick", 31.0)], 36.0, [silent(15)]),
-    ("late, but not at first", [("tick", 15.0), ("tick", 21.0)], 26.0, [silent(15)]),
+    ("nobody came", [("tick", 16.0), ("tick", 21.0)], 31.0, [silent(21)]),
+    ("late twice", [("tick", 16.0), ("tick", 23.0)], 33.0, [silent(23)]),
+    ("somebody came", [("tick", 16.0), (16.0, beat(0)), ("tick", 31.0)], 41.0, [silent(15)]),
+    ("late, but not at first", [("tick", 15.0), ("tick", 26.0)], 31.0, [silent(15)]),
     ("lost", [("lost", 2.0)], None, []),
     ("lost and silent", [("lost", 2.0), ("tick", 50.0)], None, []),
     ("back", [("lost", 2.0), ("back", 60.0)], 75.0, []),
     ("lost when silent", [("tick", 15.0), ("lost", 16.0), ("back", 17.0), ("tick", 32.0)],
-     37.0, [silent(15)] * 2),
+     42.0, [silent(15)] * 2),
     ("drained", [("drain", 1.0), ("tick", 15.0)], None, []),
     ("ended", [("end", 1.0), ("tick", 15.0)], None, []),
 ]
@@ -104,6 +109,7 @@ SILENCE = [  # what happens, inputs, deadline, events
 @pytest.mark.rule("PUSH-2")
 @pytest.mark.rule("PUSH-3")
 @pytest.mark.rule("D-PUSH-4")
+@pytest.mark.rule("D-PUSH-18")
 @pytest.mark.parametrize(
     ("steps", "deadline", "events"), [pytest.param(*row[1:], id=row[0]) for row in SILENCE]
 )
@@ -123,6 +129,15 @@ def test_how_much_silence_is_too_much(heartbeat, alarm_after, deadline):
     assert machine.deadline == deadline
     assert machine.handle_timer(100.0) is False
     assert machine.handle_timer(200.0) is (deadline is not None)
+
+
+@pytest.mark.rule("D-PUSH-18")
+def test_alarms_are_at_least_a_heartbeat_apart():
+    machine = pushing(heartbeat=90.0)
+    machine.handle_timer(270.0)
+    assert machine.deadline == 360.0
+    machine.handle_timer(360.0)
+    assert machine.deadline == 450.0
 
 
 @pytest.mark.rule("PUSH-3")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from natsproto.cli.options import tls_context
+from natsproto.cli.run import interruptible
 from natsproto.errors import InvalidValue
 from natsproto.options import DEFAULT_SERVER
 from natsproto.urls import ServerUrl
@@ -17,6 +18,7 @@ from natsproto.urls import ServerUrl
 from .dialogue import RECEIVED, SENT, Dialogue
 from .proxy import Proxy, Settings
 from .transcript import Transcript, read_steps
+from .websocket import Unwrapper
 
 if TYPE_CHECKING:
     from natsproto.cli.commands import Commands
@@ -63,8 +65,10 @@ def show(session: Session, step: Step) -> None:
 class Tracer:
     """The dialogues of a proxy, printed and written down."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, websocket: bool) -> None:
         self._session = session
+        self._websocket = websocket
+        self._unwrappers: dict[tuple[str, str], Unwrapper] = {}
         self._loop = asyncio.get_running_loop()
         self._start = self._loop.time()
         self._dialogues: dict[str, Dialogue] = {}
@@ -74,6 +78,8 @@ class Tracer:
 
     def report(self, connection: str, direction: str, data: bytes) -> None:
         """Print bytes of a connection."""
+        if self._websocket:  # D-PROXY-5
+            data = self._unwrappers.setdefault((connection, direction), Unwrapper()).feed(data)
         dialogue = self._dialogues.setdefault(connection, Dialogue(connection))
         self._steps(dialogue.feed(direction, data, self._now()))
 
@@ -82,6 +88,8 @@ class Tracer:
         dialogue = self._dialogues.pop(connection, None)
         if dialogue is not None:
             self._steps(dialogue.end(self._now()))
+        for direction in (SENT, RECEIVED):
+            self._unwrappers.pop((connection, direction), None)
         self._transcript.close(self._now(), connection)
         if not self._session.out.as_json:
             self._session.out.note(f"connection {connection}: {why}")
@@ -109,8 +117,9 @@ class Tracer:
 async def trace(session: Session) -> None:
     """Run trace."""
     args = session.args
-    tracer = Tracer(session)
-    proxy = Proxy(_settings(args), tracer.report, tracer.ended)
+    settings = _settings(args)
+    tracer = Tracer(session, settings.server.is_websocket)
+    proxy = Proxy(settings, tracer.report, tracer.ended)
     if args.save:
         tracer.save(Path(args.save))  # now, not after an hour: the path may be wrong
     await proxy.start()
@@ -135,8 +144,6 @@ def _settings(args: Any) -> Settings:
     if not port.isdigit():
         raise InvalidValue(f"--listen is not host:port: {args.listen[:80]!r}")
     server = ServerUrl.parse((args.to or args.server or DEFAULT_SERVER).split(",")[0])
-    if server.is_websocket:
-        raise InvalidValue(f"WebSockets cannot be traced: {server}")
     if bool(args.listen_cert) != bool(args.listen_key):
         raise InvalidValue("--listen-cert and --listen-key belong together: one is missing")
     listen_tls = None
@@ -159,7 +166,8 @@ async def explain(session: Session) -> None:
     args = session.args
     path = Path(args.what) if len(args.what) < 4096 and "\0" not in args.what else None
     if args.what == "-":
-        data = sys.stdin.buffer.read()
+        with interruptible():
+            data = sys.stdin.buffer.read()
     elif path is not None and path.is_file():
         data = path.read_bytes()
         if data.lstrip()[:1] == b"{":

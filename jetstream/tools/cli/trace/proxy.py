@@ -8,6 +8,9 @@ the proxy does not mean.
     greeting      the first line of the server is awaited
     securing      TLS with the server; INFO to the client; TLS with the client
     forwarding    bytes are passed on and reported
+
+In front of a WebSocket the client speaks first, and TLS comes before everything: there is no
+greeting, and no byte is ever changed.
 """
 
 from __future__ import annotations
@@ -159,7 +162,8 @@ class Link:
         self._greeted = loop.create_future()
         server = settings.server
         try:
-            context = settings.upstream_tls if settings.tls_first else None
+            first = settings.tls_first or server.scheme == "wss"
+            context = settings.upstream_tls if first else None
             await loop.create_connection(
                 lambda: self.server,
                 server.host,
@@ -167,10 +171,21 @@ class Link:
                 ssl=context,
                 server_hostname=server.host if context else None,
             )
-            await self._greeted
-            await self._secure(loop)
+            if server.is_websocket:
+                await self._pass_on(loop)
+            else:
+                await self._greeted
+                await self._secure(loop)
         except (OSError, asyncio.CancelledError) as error:  # SSLError is an OSError
             self.close(f"{server.host}:{server.port}: {error}")
+
+    async def _pass_on(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Forward from the first byte on."""
+        self._greeted = None
+        if self._proxy.settings.listen_tls is not None:
+            await self._secure_client(loop)
+        if not self.client.transport.is_closing():
+            self.client.transport.resume_reading()
 
     async def _secure(self, loop: asyncio.AbstractEventLoop) -> None:
         settings = self._proxy.settings

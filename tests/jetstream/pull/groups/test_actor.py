@@ -6,6 +6,7 @@ import pytest
 
 from jetstream.config import ConsumerConfig
 from jetstream.errors import ConsumerExists, JetStreamNotAvailable
+from jetstream.errors.api import TemporarilyUnavailable, TooManyRequests
 from jetstream.pull.groups.actor import Actor
 from jetstream.pull.groups.plan import MemberPlan
 from natsproto.errors import TimeoutExpired
@@ -57,7 +58,26 @@ def test_a_consumer_is_created_and_pulled_from():
     assert run_sync(actor.take())._msg.data == b"1"
 
 
-@pytest.mark.parametrize("error", [LATE, JetStreamNotAvailable("none")])
+FOR_NOW = [
+    LATE,
+    JetStreamNotAvailable("none"),
+    TemporarilyUnavailable(503, 10008, "JetStream system temporarily unavailable"),
+    TooManyRequests(429, 10167, "too many requests"),
+]
+
+
+@pytest.mark.rule("D-GROUP-18")
+@pytest.mark.parametrize("error", FOR_NOW)
+def test_a_configuration_that_cannot_be_read_is_read_later(error):
+    server, actor = joined()
+    server.fail["read"] = error
+    run_sync(actor.update())
+    assert actor.feed.next_at == server.now + 1.0
+    assert actor.membership.state == "IN"
+
+
+@pytest.mark.rule("D-GROUP-18")
+@pytest.mark.parametrize("error", FOR_NOW)
 def test_without_an_answer_the_consumer_is_created_again(error):
     server, actor = actor_of(members=["a"])
     run_sync(actor.update())

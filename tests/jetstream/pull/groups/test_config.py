@@ -56,6 +56,26 @@ def test_null_and_absent_lists_are_empty():
     assert StaticGroupConfig.decode(b'{"max_members":1,"members":null}').members == []
 
 
+# What Go writes for a nil slice, and for an empty one; `reflect.DeepEqual` tells them apart.
+FILTERS = [
+    b"null",
+    b"[]",
+    b'[{"filter":"a.*","partitioning_wildcards":null}]',
+    b'[{"filter":"a.*","partitioning_wildcards":[]}]',
+]
+
+
+@pytest.mark.rule("GROUP-3")
+@pytest.mark.parametrize("filters", FILTERS)
+def test_filters_are_stored_again_as_they_were(filters):
+    data = b'{"max_members":2,"partitioning_filters":%s,"members":["a"]}' % filters
+    config = ElasticGroupConfig.decode(data)
+    config.members = ["a", "b"]
+    assert config.encode() == data.replace(b'["a"]', b'["a","b"]')
+    config.partitioning_filters = [PartitioningFilter("b.*", [1])]
+    assert b'[{"filter":"b.*","partitioning_wildcards":[1]}]' in config.encode()
+
+
 def test_unknown_keys_are_kept():
     data = b'{"max_members":1,"partitioning_filters":null,"color":"red"}'
     config = ElasticGroupConfig.decode(data)
@@ -91,7 +111,9 @@ INVALID = [
     (StaticGroupConfig(2, ["a"], PAIR), "both"),
     (StaticGroupConfig(2, ["a.b"]), "member"),
     (StaticGroupConfig(3, mappings=PAIR), "from 0 to 2"),
-    (StaticGroupConfig(1, mappings=PAIR), "from 0 to 0"),
+    (StaticGroupConfig(2, mappings=[MemberMapping("a", [0]), MemberMapping("b", [2])]), "0 to 1"),
+    (StaticGroupConfig(1, mappings=PAIR), "2 members for 1 partition"),
+    (StaticGroupConfig(1, mappings=[MemberMapping("a", [0]), MemberMapping("b", [])]), "2 members"),
     (StaticGroupConfig(2, mappings=[MemberMapping("a", [0]), MemberMapping("a", [1])]), "twice"),
     (StaticGroupConfig(2, mappings=[MemberMapping("a", [0, 0])]), "once"),
     (StaticGroupConfig(2, filters=["a..b"]), "filter"),

@@ -110,3 +110,10 @@ def test_a_group_whose_queue_is_gone_can_be_deleted():
     server, group = elastic()
     del server.streams["S-g"]
     run_sync(group.delete())
+
+
+def test_a_deletion_that_failed_halfway_is_completed():
+    server, group = elastic()
+    del server.buckets["elastic-consumer-groups"]["S.g"]
+    run_sync(group.delete())
+    assert "S-g" not in server.streams
