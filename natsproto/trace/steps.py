@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from natsproto.wire.frames import Frame
 
 FRAMES = (Connect, Err, Info, Msg, Ok, Ping, Pong, Pub, Sub, Unsub)
-_MASKED = (*SECRETS, "nkey")
+_MASKED = SECRETS + ("nkey",)
 # The operations of frames whose name differs.
 _OPERATIONS = {"Err": "-ERR", "Ok": "+OK"}
 

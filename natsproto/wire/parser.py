@@ -76,6 +76,13 @@ class Parser:
         self._offset = 0  # position in the stream of the read that is being parsed
         self._error: tuple[str, int, bytes] | None = None
 
+    @property
+    def inside(self) -> str:
+        """Where the next bytes belong: "" between two frames, or in a "line" or a "payload"."""
+        if self._head is not None:
+            return "payload"
+        return "line" if self._kept.size else ""
+
     def feed(self, data: bytes) -> list[Frame]:
         """Return the frames that this read completes, in order.
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from jetstream.tools.cli.trace.dialogue import RECEIVED, SENT, Dialogue
 from jetstream.tools.cli.trace.frames import LONGEST_LINE, Cutter
-from jetstream.tools.cli.trace.rules import RULES
+from jetstream.tools.explain.rules import RULES
 from natsproto.cli import exits
 from tests.cli.golden import FOLDER, VECTORS, explained, golden
 from tests.rules import read_rules

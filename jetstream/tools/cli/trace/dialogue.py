@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jetstream.tools.explain import Explainer, Note, wire_text
+from jetstream.tools.explain.rules import rule_of
 from natsproto import Parser, ProtocolError
 from natsproto.explain import printable
 from natsproto.wire import text as text_of
 
 from .frames import Cutter
 from .pairs import Pairs
-from .rules import rule_of
 
 if TYPE_CHECKING:
     from natsproto.wire.frames import Frame

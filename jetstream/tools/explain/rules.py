@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from natsproto.explain import Note
 
