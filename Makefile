@@ -96,6 +96,10 @@ bench-check:  ## A short run: report the ratios that fell by more than 10 %
 bench-spark:  ## The source and the sink in a local Spark, in short
 	$(PYTHON) bench/run.py --spark $(BENCH_PYTHONS)
 
+SITE ?= build/site
+site: $(READY)  ## Write the explorer as a folder of static files, SITE (build/site)
+	$(PY) -m jetstream.tools.cli explore --build $(SITE)
+
 demo: $(READY)  ## Orders through a real server: three runtimes live, then Spark if there is Java
 	$(PY) -m examples.orders
 
@@ -109,4 +113,4 @@ $(READY): pyproject.toml
 	$(PY) -m pip install --quiet --no-compile --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-.PHONY: help test lint types rules pages cover pure real core spark micropython pyodide adapters versions oldest fuzz sim soak bench bench-check bench-spark demo clean
+.PHONY: help test lint types rules pages cover pure real core spark micropython pyodide adapters versions oldest fuzz sim soak bench bench-check bench-spark site demo clean

@@ -16,6 +16,7 @@ OUTSIDE = (
     "jetstream/spark/",
     "jetstream/testing/",
     "jetstream/tools/cli/",
+    "jetstream/tools/explore/",
     "jetstream/tools/otel.py",
     "jetstream/tools/prometheus.py",
 )

@@ -41,7 +41,14 @@ _LEFT_OUT = (
     "natsproto/testing/checks/",
 )
 _ADAPTERS = "natsproto/adapters/"
-_PAGE_ADAPTERS = ("__init__.py", "driver.py", "micropython.py")
+_PAGE_ADAPTERS = (
+    "__init__.py",
+    "_connection.py",
+    "_options.py",
+    "driver.py",
+    "logs.py",
+    "micropython.py",
+)
 # Of the two `testing` rooms, the page needs the simulation.
 _TESTING = re.compile(r"(natsproto|jetstream)/testing/(?!sim/|__init__)")
 _FUTURE = "annotations = None\n"

@@ -50,9 +50,10 @@ class Experiment:
 
     async def publish(self, js: JetStream) -> None:
         """Store the messages: the first half at once, the others one by one."""
-        gap = 0.6 * self.seconds / max(1, self.messages)
+        at_once = self.messages // 2
+        gap = 0.7 * self.seconds / max(1, self.messages - at_once)
         for number in range(self.messages):
-            if number >= self.messages // 2:
+            if number >= at_once:
                 await self.sim.sleep(gap)
             try:
                 await js.publish("orders.new", b"order %d" % number)
@@ -120,10 +121,10 @@ class Experiment:
             stream = sim.run(js.create_stream(name="ORDERS", subjects=["orders.>"]))
             publisher = JetStream(sim.client(), timeout=2.0)
             begin = sim.now
-            sim.start(self._guard(getattr(self, reader)(stream, js)))
-            sim.start(self.publish(publisher))
             for fault in faults:
                 sim.at(begin + fault["at"], self._strike(fault))
+            sim.start(self._guard(getattr(self, reader)(stream, js)))
+            sim.start(self.publish(publisher))
             while sim.now - begin < self.seconds:
                 sim.advance(_SAMPLE)
                 self._sample(begin)

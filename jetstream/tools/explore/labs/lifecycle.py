@@ -17,17 +17,18 @@ if TYPE_CHECKING:
     from natsproto.connection.waitable import Request
     from natsproto.trace.steps import Step
 
-#: What the server sends, by the name of the button.
-SERVER = {
-    "INFO": b'INFO {"server_id":"S","version":"2.15.1","headers":true,"max_payload":1048576} \r\n',
-    "INFO tls": b'INFO {"server_id":"S","tls_required":true,"max_payload":1048576} \r\n',
-    "INFO ldm": b'INFO {"server_id":"S","ldm":true,"max_payload":1048576} \r\n',
-    "PONG": b"PONG\r\n",
-    "PING": b"PING\r\n",
-    "MSG": b"MSG greet.ada 1 5\r\nhello\r\n",
-    "-ERR": b"-ERR 'Stale Connection'\r\n",
-    "garbage": b"GARBAGE\r\n",
-}
+#: What the server sends: the text of the button, and the bytes.
+SERVER = [
+    ("INFO", b'INFO {"server_id":"S","version":"2.15.1","headers":true,"max_payload":1048576}\r\n'),
+    ("INFO tls", b'INFO {"server_id":"S","tls_required":true,"max_payload":1048576}\r\n'),
+    ("INFO ldm", b'INFO {"server_id":"S","ldm":true,"max_payload":1048576}\r\n'),
+    ("PONG", b"PONG\r\n"),
+    ("PING", b"PING\r\n"),
+    ("MSG", b"MSG greet.ada 1 5\r\nhello\r\n"),
+    ("-ERR", b"-ERR 'Stale Connection'\r\n"),
+    ("garbage", b"GARBAGE\r\n"),
+]
+_NAMES = [name for name, _ in SERVER]
 _INPUTS = ("connect", "transport_opened", "tls_started", "transport_closed")
 
 
@@ -87,8 +88,8 @@ class Lifecycle:
         if action.startswith("+"):
             self.now += float(action[1:])
             connection.handle_timer(self.now)
-        elif action in SERVER:
-            connection.receive_data(SERVER[action], now)
+        elif action in _NAMES:
+            connection.receive_data(SERVER[_NAMES.index(action)][1], now)
         elif action in _INPUTS:
             getattr(connection, action)(now)
         elif action == "subscribe":
@@ -114,4 +115,4 @@ def _outcome(request: Request) -> str:
 def table() -> str:
     """Return the states, and the rows of the table that runs."""
     rows = [[state, what, to] for (state, what), to in states.TRANSITIONS.items()]
-    return json.dumps({"states": list(states.STATES), "rows": sorted(rows), "server": list(SERVER)})
+    return json.dumps({"states": list(states.STATES), "rows": sorted(rows), "server": _NAMES})

@@ -63,7 +63,7 @@ export function startLifecycle(lab) {
     const deadline = result.deadline === null ? "no deadline" : `next deadline in ${result.deadline.toFixed(1)} s`;
     const requests = result.requests.map((outcome, index) => `request ${index + 1}: ${outcome}`).join("; ");
     $("lifecycle-now").textContent =
-      `${result.state} at ${result.now.toFixed(1)} s; ${deadline}; ${result.mailbox} messages queued. ${requests}`;
+      `${result.state} at ${result.now.toFixed(1)} s; ${deadline}; messages in the queue: ${result.mailbox}. ${requests}`;
   }
 
   restart();
@@ -73,8 +73,18 @@ function line(kind, text) {
   return make("li", { class: kind }, make("b", {}, kind), ` ${text}`);
 }
 
+// Where a line from the first point meets the border of the box around the second one.
+function border(fromX, fromY, x, y) {
+  const [dx, dy] = [fromX - x, fromY - y];
+  const share = Math.min(WIDTH / 2 / Math.max(1, Math.abs(dx)), HEIGHT / 2 / Math.max(1, Math.abs(dy)), 1);
+  return [x + dx * share, y + dy * share];
+}
+
 function drawStates(table, boxes, edges) {
   const svg = $("lifecycle-states");
+  const arrow = draw("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
+    draw("path", { d: "M0 0L8 4L0 8z", fill: "context-stroke" }));
+  svg.append(draw("defs", {}, arrow));
   const drawn = new Set();
   for (const [from, , to] of table.rows) {
     const name = `${from} -> ${to}`;
@@ -88,7 +98,9 @@ function drawStates(table, boxes, edges) {
     const bend = 18;
     const length = Math.hypot(x2 - x1, y2 - y1);
     const [mx, my] = [(x1 + x2) / 2 - (bend * (y2 - y1)) / length, (y1 + y2) / 2 + (bend * (x2 - x1)) / length];
-    edges[name] = draw("path", { class: "edge", d: `M${x1} ${y1} Q${mx} ${my} ${x2} ${y2}` }, draw("title", {}, name));
+    const [ex, ey] = border(mx, my, x2, y2);
+    const d = `M${x1} ${y1} Q${mx} ${my} ${ex} ${ey}`;
+    edges[name] = draw("path", { class: "edge", d, "marker-end": "url(#arrow)" }, draw("title", {}, name));
     svg.append(edges[name]);
   }
   for (const state of table.states) {
