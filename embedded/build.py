@@ -32,7 +32,7 @@ LEFT_OUT = (
     "natsproto/trace/",
 )
 ADAPTERS = "natsproto/adapters/"
-DEVICE_ADAPTERS = ("__init__.py", "driver.py", "micropython.py")
+DEVICE_ADAPTERS = ("__init__.py", "_options.py", "driver.py", "micropython.py")
 MANIFEST = ROOT / "package.json"
 # What MicroPython needs for `from __future__ import annotations`; stripped files do without.
 FUTURE = "__future__"

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from .checks import CHECKS as CHECKS
     from .checks import check_adapter as check_adapter
 else:
-    _HOMES = {
-        "CHECKS": "checks",  # which has registered all of them
-        "check_adapter": "checks",
-        "jetstream_of": "blocking_view",
-    }
+    # The checks have registered themselves where CHECKS is imported from.
+    _HOMES = """
+        blocking_view: jetstream_of
+        checks: CHECKS check_adapter
+    """
     __getattr__ = _lazy_names("jetstream.testing", _HOMES, globals())
 
 __all__ = [

@@ -34,28 +34,15 @@ if TYPE_CHECKING:
     from .suite import ChecksFailed as ChecksFailed
     from .suite import Report as Report
 else:
-    _HOMES = {
-        "AsyncioRunner": "runner",
-        "BlockingRunner": "runner",
-        "CHECKS": "checks",  # which has registered all of them
-        "Check": "suite",
-        "CheckHung": "runner",
-        "Checks": "suite",
-        "ChecksFailed": "suite",
-        "Cluster": "cluster",
-        "Context": "context",
-        "Report": "suite",
-        "Runner": "runner",
-        "Server": "server",
-        "ServerFailed": "server",
-        "ServerNotFound": "server",
-        "Servers": "context",
-        "Task": "runner",
-        "TrioRunner": "runner",
-        "check_adapter": "checks",
-        "find_server": "server",
-        "free_port": "server",
-    }
+    # The checks have registered themselves where CHECKS is imported from.
+    _HOMES = """
+        checks: CHECKS check_adapter
+        cluster: Cluster
+        context: Context Servers
+        runner: AsyncioRunner BlockingRunner CheckHung Runner Task TrioRunner
+        server: Server ServerFailed ServerNotFound find_server free_port
+        suite: Check Checks ChecksFailed Report
+    """
     __getattr__ = _lazy_names("natsproto.testing", _HOMES, globals())
 
 __all__ = [

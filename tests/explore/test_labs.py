@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from jetstream.tools.explore import site
 from jetstream.tools.explore.labs import consumers, lifecycle, wire
 from natsproto.connection import states
 
@@ -155,3 +156,10 @@ def test_the_level_stays_below_the_limit():
 def test_an_unknown_fault():
     with pytest.raises(ValueError, match="fault sabotage is not one of silence"):
         experiment("consume", ("sabotage", 1.0, 1.0))
+
+
+def test_every_state_and_input_has_its_place_on_the_page():
+    page = (site.PAGE / "lifecycle.js").read_text(encoding="utf-8")
+    assert all(f"{state}: [" in page for state in states.STATES)
+    buttons = [each for each in states.INPUTS if each not in (states.DATA, states.TIMER)]
+    assert all(f'["{each}", ' in page for each in buttons)

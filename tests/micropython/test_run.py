@@ -18,7 +18,10 @@ from tests.micropython.runner import count, run
 
 HERE = Path(__file__).parent
 # The base of adapters does I/O, so it is not the core, but adapters for devices are built on it.
-DRIVER = [ROOT / "natsproto/adapters" / name for name in ("__init__.py", "driver.py", "logs.py")]
+DRIVER = [
+    ROOT / "natsproto/adapters" / name
+    for name in ("__init__.py", "_options.py", "driver.py", "logs.py")
+]
 PEERS = {"<": "server", ">": "client"}
 
 PARTS = [  # function of checks/rows.py, at least so many checks

@@ -29,7 +29,7 @@ SERVER = [
     ("garbage", b"GARBAGE\r\n"),
 ]
 _NAMES = [name for name, _ in SERVER]
-_INPUTS = ("connect", "transport_opened", "tls_started", "transport_closed")
+_INPUTS = ("connect", "transport_opened", "tls_started", "nonce_signed", "transport_closed")
 
 
 class Lifecycle:

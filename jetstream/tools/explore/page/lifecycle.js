@@ -4,10 +4,11 @@ import { $, draw, make } from "./dom.js";
 
 const PLACES = {
   NEW: [70, 40], WAITING: [240, 40], DIALING: [410, 40], OPENING: [560, 120],
-  SECURING: [560, 240], GREETING: [390, 240], CONNECTED: [220, 240], CLOSED: [70, 150],
+  SECURING: [560, 240], SIGNING: [400, 145], GREETING: [390, 240], CONNECTED: [220, 240], CLOSED: [70, 150],
 };
 const INPUTS = [
   ["connect", "connect()"], ["transport_opened", "transport_opened()"], ["tls_started", "tls_started()"],
+  ["nonce_signed", "nonce_signed()"],
   ["transport_closed", "transport_closed()"],
 ];
 const COMMANDS = ["subscribe", "publish", "request", "close"];
