@@ -89,7 +89,7 @@ class AttemptFailed(Event):
 
 
 class ServerChoiceFailed(Event):
-    """The option `choose_server` failed, as `error` says; the client has chosen by itself."""
+    """The option `choose_server` failed with `error`; the client chose the server itself."""
 
     __slots__ = ("error",)
 
@@ -142,8 +142,9 @@ class ServerError(Event):
 class SlowConsumer(Event):
     """A subscription's queue was full: `dropped` messages were lost since the previous event.
 
-    With an empty subject and sid 0, the event is the sum over several subscriptions: more of them
-    were slow than a reader keeps events for.
+    With an empty subject and sid 0, the event is the sum over several subscriptions, because more
+    of
+    them were slow than a reader keeps events for.
     """
 
     __slots__ = ("dropped", "sid", "subject")
@@ -207,7 +208,7 @@ class Unread:
         Closed                   is kept (D-EVENT-6)
 
     `position` counts the events up to the last one that was taken. `left` means that the reader is
-    gone; `leads`, that later readers start after the events that this one has taken.
+    gone, and `leads` means that later readers start after the events that this one has taken.
     """
 
     __slots__ = ("_count", "_events", "_limit", "leads", "left", "position")

@@ -1,6 +1,6 @@
-"""Hints for names that other clients have: what to use here instead.
+"""Hints for names that other clients use: the equivalents in this library.
 
-Programs that come from nats-py ask for `nc.jetstream()` or pass `error_cb`. The error names the
+Programs that come from nats-py call `nc.jetstream()` or pass `error_cb`. The error names the
 equivalent, which docs/nats-py.md explains.
 """
 

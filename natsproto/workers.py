@@ -1,7 +1,7 @@
-"""Workers: what every `run(callback)` does. Workers take a message and call, until there is none.
+"""Workers: the common part of every `run(callback)`. A worker takes messages and calls back.
 
-A worker makes one call after the other, so there are as many workers as there may be calls at once.
-On a loop they are tasks, elsewhere threads: `Port.run_all` runs them.
+A worker makes one call after the other, so there are as many workers as concurrent calls are
+allowed. On a loop they are tasks, elsewhere threads: `Port.run_all` runs them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .port import Lock, Port
 
     class Guard(Protocol):
-        """Has the lock that is held around what touches the core, and never during a callback."""
+        """Holds the lock that protects the core; it is never held during a callback."""
 
         @property
         def lock(self) -> Lock: ...
@@ -55,11 +55,11 @@ class Workers:
         raise NotImplementedError
 
     async def stop(self) -> None:
-        """Begin no other call, and wake the workers that wait for a message."""
+        """Start no other call, and wake the workers that wait for a message."""
         raise NotImplementedError
 
     async def run(self, port: Port, concurrency: int) -> None:
-        """Run all workers to their ends, and raise the first error (RUN-5)."""
+        """Run all workers until they end, and raise the first error (RUN-5)."""
         check_count("concurrency", concurrency, 1, _MOST, self.rule)
         if concurrency == 1:
             await self.work()
@@ -110,6 +110,6 @@ def check_sync(result: object, callback: object, rule: str, name: str = "callbac
     """Raise InvalidValue if the result of a callback would have to be awaited."""
     if is_async(result):
         close: Callable[[], object] = getattr(result, "close", object)
-        close()  # or Python warns that it was never awaited
+        close()  # otherwise Python warns that it was never awaited
         text = "%s %s is async: this client is not"
         raise InvalidValue(text % (name, shorten(callback)), rule)

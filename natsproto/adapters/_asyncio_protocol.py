@@ -1,7 +1,7 @@
 """TransportProtocol: one transport of asyncio or uvloop.
 
-A BufferedProtocol, which reads into a buffer of its own: that halves the cost of a round trip
-compared to asyncio.Protocol.
+It is a BufferedProtocol, which reads into a buffer of its own. Compared to asyncio.Protocol, that
+halves the cost of a round trip.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ class TransportProtocol(asyncio.BufferedProtocol):
             self.transport.abort()
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return the buffer to read into, of the size that the port asks for."""
+        """Return the buffer to read into, in the size that the port requests."""
         port = self._port
         if port is not None and port.read_size != len(self._buffer):
             self._buffer = memoryview(bytearray(port.read_size))
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Report what was read, or keep it during the TLS handshake."""
+        """Report the bytes that were read, or keep them during the TLS handshake."""
         data = bytes(self._buffer[:nbytes])
         if self.early is not None:
             self.early.append(data)
@@ -89,11 +89,11 @@ class TransportProtocol(asyncio.BufferedProtocol):
             self._port.transport_lost(self, exc)
 
     def pause_writing(self) -> None:
-        """Note that the transport has no room."""
+        """Record that the transport has no room."""
         self.writable = False
 
     def resume_writing(self) -> None:
-        """Write what was held back."""
+        """Write the data that was held back."""
         self.writable = True
         if self._port is not None:
             self._port.pump()

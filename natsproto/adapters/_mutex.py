@@ -1,4 +1,4 @@
-"""The lock of a client that threads share, and how to wait without holding it."""
+"""The lock of a client that is shared by threads, and a way to wait without holding it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Mutex:
 
 
 def _regain(lock: Any, state: tuple[int, int]) -> None:
-    """Acquire the lock again, then raise what a signal handler raised in the meantime."""
+    """Acquire the lock again, then raise the exception that a signal handler raised meanwhile."""
     raised: BaseException | None = None
     while not lock._is_owned():
         try:

@@ -49,7 +49,7 @@ _set_handler = getattr(signal, "_signal", signal).signal
 def connect(
     servers: ServersLike = "nats://127.0.0.1:4222", **options: Unpack[OptionsDict]
 ) -> Client:
-    """Connect and return a client: use it in a `with` block, or `close` it in the end.
+    """Connect and return a client: use it in a `with` block, or `close` it at the end.
 
     The options are the keywords of natsproto.options.Options, which describes them, except that
     `creds` is the path of a file. Raises ConnectFailed if no server can be reached, and
@@ -66,7 +66,7 @@ class BlockingPort(SocketDriver):
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
-        self.alone: bool = True  # no call is active, not even of another thread by mistake
+        self.alone: bool = True  # no call is active, not even one of another thread
         self._user = 0  # the thread that is in a call
         self._last_user = 0
         self._held = 0  # how many messages waited for a connection when the call began
@@ -86,7 +86,7 @@ class BlockingPort(SocketDriver):
             raise InvalidState(
                 "client is in use by another thread: natsproto.adapters.threads is for several"
             )
-        self._held = self.connection.held  # first: the look may find that the transport is lost
+        self._held = self.connection.held  # first: reading may find the transport lost
         transport = self._transport
         # If the user is still set, an exception has interrupted the very end of its last call.
         if user or transport is None or transport.stage is not OPEN or self.now() > self._look_at:
@@ -106,10 +106,10 @@ class BlockingPort(SocketDriver):
             self._interrupts.allow()
 
     def _deliver(self) -> None:
-        """Hand the messages that the call has published to the system."""
+        """Pass the messages that the call has published to the operating system."""
         connection = self.connection
         if connection.held > self._held:
-            # D-RECON-15: no other thread continues the attempt to connect.
+            # D-RECON-15: no other thread would continue the connection attempt.
             deadline = self.now() + connection.options.connect_timeout
             while connection.connecting and self.now() < deadline:
                 self._turn(deadline - self.now())
@@ -117,9 +117,10 @@ class BlockingPort(SocketDriver):
             self._turn()
 
     def _look(self) -> None:
-        """Read before a call: data that is sent to a server that has hung up would be lost."""
+        """Read before a call: data sent to a server that has hung up would be lost."""
         try:
-            # The server's last words come before the end of the transport, which is another read.
+            # The server's last message arrives before the end of the transport, which is another
+            # read.
             for _ in range(_READS):
                 if not self._turn(0.0):
                     break
@@ -198,7 +199,7 @@ class BlockingPort(SocketDriver):
         return ready
 
     def _do(self, work: Any, *args: Any) -> None:
-        """Do work that moves bytes between socket and core; an exception leaves them torn."""
+        """Move bytes between socket and core; an exception leaves both inconsistent."""
         self._interrupts.defer()
         if self._torn:
             self.hang_up()
@@ -214,9 +215,10 @@ class BlockingPort(SocketDriver):
 
 
 class Interrupts:
-    """Holds Ctrl-C back while the core works, and lets it through while a call waits: `with` this.
+    """Context manager that defers Ctrl-C while the core works, and allows it while a call waits.
 
-    Only the main thread receives it. `defer` and `allow` change the handler at most once per call.
+    Only the main thread receives Ctrl-C. `defer` and `allow` change the handler at most once per
+    call.
     """
 
     def __init__(self) -> None:
@@ -225,7 +227,7 @@ class Interrupts:
         self._came = False
 
     def defer(self) -> None:
-        """Hold Ctrl-C back until `allow`."""
+        """Hold back Ctrl-C until `allow`."""
         self._welcome = False  # once more: a signal may interrupt __exit__ before it does this
         if self._handler is None and threading.current_thread() is threading.main_thread():
             handler = _get_handler(signal.SIGINT)
@@ -234,7 +236,7 @@ class Interrupts:
                 _set_handler(signal.SIGINT, self._handle)
 
     def allow(self) -> None:
-        """Restore the user's handler, and call it if Ctrl-C was held back."""
+        """Restore the user's handler, and call it if Ctrl-C was deferred."""
         if self._handler is not None:
             handler, self._handler = self._handler, None
             _set_handler(signal.SIGINT, handler)

@@ -3,7 +3,7 @@
 Each connection has a nursery, with one task for the timer and two for each transport: one reads,
 the other writes. A publish sends what the system accepts at once and hands the rest to the writer,
 so canceling it never leaves half a frame on the wire. These tasks are shielded: a cancellation from
-outside is meant for the block, and while that ends they still send what it has published.
+outside is meant for the block, and while the block ends they still send what it has published.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class TrioPort(Driver):
         await trio.lowlevel.wait_task_rescheduled(abort)
 
     async def checkpoint(self) -> None:
-        """Run a checkpoint; others run only when the turn is over."""
+        """Run a checkpoint; let other tasks run only when the turn is over."""
         if self.turn_is_over():
             await trio.lowlevel.checkpoint()
         else:
@@ -144,7 +144,7 @@ class TrioPort(Driver):
             raise
 
     def flush_soon(self) -> None:
-        """Run `pump` at once, or by the writer if something was sent in this turn before."""
+        """Run `pump` at once, or in the writer if data was already sent in this turn."""
         # The first bytes after a read are sent at once. Further ones are joined, and the writer
         # sends them when its turn comes, or the caller if they are many. If the writer is busy or
         # there is none, there may still be effects, waiters, and a timer to look after.
@@ -164,7 +164,7 @@ class TrioPort(Driver):
         self.pump()
 
     def on_data(self, data: bytes) -> None:
-        """Report data; what is sent in response is sent at once."""
+        """Report data; responses to it are sent at once."""
         self._corked = False
         super().on_data(data)
 
@@ -215,7 +215,7 @@ class TrioPort(Driver):
             self._stream = None
 
     def send(self) -> None:
-        """Send data, if all before it was sent."""
+        """Send data, if all earlier data was sent."""
         stream = self._stream
         if stream is not None and stream.idle:
             stream.write(self.connection.data_to_send())
@@ -228,6 +228,6 @@ class TrioPort(Driver):
         super().on_fork()
 
     def transport_lost(self, error: BaseException | None) -> None:
-        """Report that the present transport is lost."""
+        """Report that the current transport is lost."""
         self._stream = None
         self.on_closed(error)

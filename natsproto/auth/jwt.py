@@ -2,7 +2,8 @@
 
 A JWT is three parts in base64url with dots between them: a constant header, the claims, and the
 Ed25519 signature of the first two parts. The claim `iss` is the public key that signed them. So
-`read_jwt` proves that the owner of that key wrote the claims; whether it may is up to the caller.
+`read_jwt` proves that the owner of that key wrote the claims; whether to trust it is up to the
+caller.
 
 The claims of operators, accounts and users are in claims.py and account_claims.py.
 """

@@ -1,8 +1,8 @@
 """Bus: the place where the parts of a connection report.
 
-A part never sees the connection that owns it. It returns what the owner has to do, or it reports
-here: a waitable that became ready, an event, a deadline. The owner alone writes `online` and
-`closed`; parts read them.
+A part never sees the connection that owns it. It returns the work that the owner has to do, or it
+reports here: a waitable that became ready, an event, a deadline. The owner alone writes `online`
+and `closed`; parts read them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Bus:
-    """What every part of one connection may use."""
+    """The state that every part of one connection may use."""
 
     __slots__ = ("closed", "events", "online", "ready", "timers")
 
@@ -45,7 +45,7 @@ class Bus:
             raise ConnectionClosed(self.closed)
 
     def wake_at(self, waitable: Waitable, deadline: float) -> None:
-        """Make it ready at that time, so that a caller with a timeout looks again."""
+        """Make the waitable ready at that time, so that a caller with a timeout checks again."""
         if waitable.deadline is None or waitable.deadline > deadline:
             waitable.deadline = deadline
             self.timers.arm(waitable)

@@ -1,12 +1,12 @@
-"""Effects: what a machine wants done, in the order in which it is to be done.
+"""Effects: the actions that a machine requests, in order.
 
 From the connection to its adapter:
 
     Dial         open a transport to this host and port; then transport_opened, or transport_closed
     StartTls     upgrade it, checking the certificate against hostname; then tls_started, or
                  transport_closed
-    Hangup       drop the transport, or the attempt at one, at once: nothing is reported about it
-                 any more
+    Hangup       drop the transport, or the attempt to open one, at once: nothing more is reported
+                 about it
 
 From the receiver of a subscription to the connection (subscriptions.py):
 
@@ -60,7 +60,7 @@ class Hangup(Record):
 
 
 class Publish(Record):
-    """Publish this message, which was checked before."""
+    """Publish this message, which has already been checked."""
 
     __slots__ = ("block", "data", "reply", "subject")
 

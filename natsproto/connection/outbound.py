@@ -7,12 +7,13 @@
 
 A publish that was accepted is handed to the adapter once: now, or after the next handshake if the
 adapter had not taken it when the transport was lost (RECON-7). The publishes of a machine are an
-exception: they live and die with the transport, because the machine makes new ones when it is
+exception: they are dropped with the transport, because the machine makes new ones when it is
 connected again (D-RECON-9).
 
 `frames` holds whole frames and, for plain publishes, four pieces in a row: `PUB subject `, the
-size and its CRLF, the payload, CRLF. They are joined when the adapter takes them. `size` is about
-how many bytes that is. Above HIGH_WATER, callers should wait for `writable`, which becomes ready
+size and its CRLF, the payload, CRLF. They are joined when the adapter takes them. `size` is the
+approximate number of bytes. Above HIGH_WATER, callers should wait for `writable`, which becomes
+ready
 when the adapter has taken them.
 """
 
@@ -104,8 +105,8 @@ class Outbound:
         self.frames: list[bytes] = []
         self.size: int = 0
         self.writable: Waitable = Waitable()
-        self._large = False  # whether any of the frames is
-        self._fleeting: list[int] = []  # places in `frames` of what dies with the transport
+        self._large = False  # whether any of the frames is one
+        self._fleeting: list[int] = []  # positions in `frames` of machines' publishes
         self.holding: bool = True
         self._held: list[bytes] = []
         self._held_size = 0
@@ -135,7 +136,7 @@ class Outbound:
         """
         try:
             head = self.checked[subject]
-        except (KeyError, TypeError):  # TypeError: not even a key, let alone a subject
+        except (KeyError, TypeError):  # TypeError: the subject is not even hashable
             head = self.check_subject(subject)
         if not isinstance(data, bytes):
             data = encode.check_data(data)
@@ -166,7 +167,7 @@ class Outbound:
         ending = self._endings.get(data)
         if ending is None or self.holding:
             return self._respond(reply, data)
-        # An acknowledgment, mostly: in one call instead of five.
+        # Most responses are acknowledgments: one call instead of five.
         frame = b"PUB " + reply + ending
         waiting = self.size
         self.frames.append(frame)
@@ -199,7 +200,7 @@ class Outbound:
     def send(self, subject: bytes, data: bytes, reply: bytes, block: bytes | None) -> bool:
         """Queue a machine's publish, or raise NatsError; return True as `publish` does.
 
-        Not to be called while holding.
+        Do not call this while publishes are being held.
         """
         frame = self._encode(subject, data, reply, block)
         self._fleeting.append(len(self.frames))
@@ -208,15 +209,15 @@ class Outbound:
         return self.add(frame)
 
     def withdraw(self) -> None:
-        """Take the last publish back: the port refuses commands from where it was made."""
+        """Withdraw the last publish, because the port rejects commands from its caller."""
         frames = self.frames
         if not frames:
-            return  # the adapter has taken it meanwhile
+            return  # the adapter has taken it in the meantime
         pieces = 1 if len(frames[-1]) > 2 else 4
         self.size -= sum([len(piece) for piece in frames[-pieces:]])
         frames[-pieces:] = []
         if not frames:
-            self.clear()  # the sizes of pieces are only about right
+            self.clear()  # the sizes of pieces are only approximate
         self.stats.out_msgs -= 1
 
     # Checks
@@ -237,7 +238,7 @@ class Outbound:
         return encode.header_block(headers)
 
     def _size_line(self, data: bytes) -> bytes:
-        """Return what follows the subject in a PUB, or raise PayloadTooLarge."""
+        """Return the part of a PUB after the subject, or raise PayloadTooLarge."""
         size = len(data)
         if size > self.max_payload:
             raise self.too_large(size)
@@ -289,7 +290,7 @@ class Outbound:
         self._fleeting = []
 
     def _take_publishes(self) -> list[bytes]:
-        """Take the publishes, and drop frames that belong to the lost transport alone."""
+        """Take the publishes, and drop frames that only concern the lost transport."""
         fleeting = set(self._fleeting)
         frames = self.frames
         self.clear()
@@ -307,7 +308,7 @@ class Outbound:
 
     @property
     def pending_bytes(self) -> int:
-        """About how many bytes wait to be sent, now or on the next connection."""
+        """The approximate number of bytes that wait to be sent, now or on the next connection."""
         return self.size + self._held_size
 
     @property
@@ -332,7 +333,7 @@ class Outbound:
         self._held_size = sum([len(frame) for frame in frames])
 
     def learn(self, info: Info) -> None:
-        """Respect the limits of a server."""
+        """Adopt the limits of a server."""
         self._info = info
         self.max_payload = info.max_payload if info.max_payload > 0 else _NO_LIMIT
         self._sizes.clear()

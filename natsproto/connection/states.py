@@ -1,4 +1,4 @@
-"""The states of a connection, and the table of every way from one to another.
+"""The states of a connection, and the table of all transitions between them.
 
     state       waits for                                deadline                 when it passes
     NEW         connect()                                none: nothing is open    -
@@ -51,12 +51,12 @@ TIMER = "handle_timer"
 INPUTS = (CONNECT, OPENED, SECURED, DATA, LOST, TIMER)
 
 # Outcomes.
-DIAL = "dial"  # there is a server to try, and its time has come
+DIAL = "dial"  # there is a server to try, and the delay is over
 START_TLS = "start_tls"  # TLS comes next: before INFO, or because of INFO
-GREET = "greet"  # INFO is here, and TLS is done or not needed: CONNECT and PING are queued
+GREET = "greet"  # INFO has arrived, and TLS is done or not needed: CONNECT and PING are queued
 ACCEPTED = "accepted"  # the server has answered PONG, and no -ERR in the same read
 HANG_UP = "hang_up"  # the attempt or the connection is abandoned: an error, a deadline, a command
-CLOSE = "close"  # for good: by the user, or because there is nothing left to try
+CLOSE = "close"  # permanently: by the user, or because no server is left to try
 
 OUTCOMES = (DIAL, START_TLS, GREET, ACCEPTED, HANG_UP, CLOSE)
 

@@ -1,8 +1,7 @@
 """Subscriptions: the receivers of messages by subscription id, across reconnects.
 
 A subscription survives the transport: it is sent again after each handshake (RECON-3). It ends by
-`unsubscribe`, at its limit of messages, by a refusal of the server, by a drain, or with the
-connection.
+`unsubscribe`, at its message limit, when the server denies it, by a drain, or with the connection.
 
     input         active                              draining (UNSUB is sent, a fence follows)
     deliver       to the receiver; ends at the limit  to the receiver
@@ -80,8 +79,8 @@ class Subscriptions:
         return receiver.sid
 
     def unsubscribe(self, sid: int, *, after: int = 0) -> None:
-        """End it now, or once it has received `after` messages in all, unless it has ended."""
-        encode.unsub(sid, after=after)  # refuses what could not be sent, now or after a reconnect
+        """End the subscription now, or after `after` messages in total, unless it has ended."""
+        encode.unsub(sid, after=after)  # rejects a value that could never be sent
         receiver = self.by_sid.get(sid)
         if receiver is None:
             return
@@ -96,7 +95,7 @@ class Subscriptions:
         self.end(receiver)
 
     def apply(self, receiver: Receiver) -> None:
-        """Carry out the effects of a receiver, and arm its deadline."""
+        """Apply the effects of a receiver, and arm its deadline."""
         while receiver.effects:  # one that cannot be sent, or the end, may lead to others
             for effect in receiver.take_effects():
                 if isinstance(effect, Publish):
@@ -133,7 +132,7 @@ class Subscriptions:
             self.busy.append(receiver)
 
     def apply_all(self) -> None:
-        """Carry out the effects of every receiver that has any."""
+        """Apply the effects of every receiver that has any."""
         while self.busy:
             self.apply(self.busy.pop())
 
@@ -145,7 +144,7 @@ class Subscriptions:
                 self._outbound.add(encode.unsub(receiver.sid))
 
     def end(self, receiver: Receiver, error: NatsError | None = None) -> None:
-        """End a subscription without a word to the server."""
+        """End a subscription without notifying the server."""
         self.by_sid.pop(receiver.sid, None)
         self.slow.discard(receiver.sid)
         if receiver.end(error):
@@ -181,7 +180,7 @@ class Subscriptions:
                 run = []
             sid = frame.sid
             receiver = by_sid.get(sid)
-            if receiver is not None:  # None: it was on its way when we unsubscribed (SUB-4)
+            if receiver is not None:  # None: it was in flight when the client unsubscribed (SUB-4)
                 receiver.received += 1
                 self._delivered(receiver, receiver.receive(frame, now))
         if run:
@@ -222,7 +221,7 @@ class Subscriptions:
                 self._bus.emit(SlowConsumer(subject, receiver.sid, dropped))  # D-SUB-6
         self.dropping.clear()
 
-    # What happens to the connection
+    # Inputs about the connection
 
     def connected(self, now: float) -> None:  # RECON-4
         """Subscribe again on a new transport."""
@@ -254,7 +253,7 @@ class Subscriptions:
                 self.busy.append(receiver)
 
     def deny(self, error: PermissionDenied, sid: int) -> None:
-        """End the one that the server refused, found by its id or by subject and queue (ERR-5)."""
+        """End the subscription that the server denied, found by id or subject and queue (ERR-5)."""
         name = (_text.encode(error.subject), _text.encode(error.queue))
         for receiver in self.receivers():
             if receiver.sid == sid or (not sid and (receiver.subject, receiver.queue) == name):

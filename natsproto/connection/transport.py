@@ -2,9 +2,10 @@
 
     Dial -> [TLS first] -> [WebSocket upgrade] -> INFO -> [TLS] -> CONNECT PING -> PONG -> frames
 
-TLS intent is sticky. If the options or the URL of a server require TLS, nothing in INFO can make us
-do without: until the TLS handshake is complete, not a byte of NATS goes out, and of what arrived
-only INFO is read. The same holds for servers that the cluster announces, which are dialed with TLS
+TLS intent is sticky. If the options or the URL of a server require TLS, nothing in INFO can
+override
+that: until the TLS handshake is complete, no NATS byte is sent, and nothing except INFO is read.
+The same holds for servers that the cluster announces, which are dialed with TLS
 as soon as the options or any server of the user require it. INFO can only ask for more TLS than the
 user did, never for less, and the name that certificates are checked against is always the user's
 (CONN-10 to CONN-15).
@@ -31,14 +32,15 @@ if TYPE_CHECKING:
 
     from .servers import Server
 
-# Bytes of PONGs that may wait. More than that means: PINGs arrive, and nothing reads the responses.
+# Bytes of PONGs that may wait. More than that means that PINGs arrive but nothing reads the
+# responses.
 _MAX_OWED = 1024 * 1024
 # Servers omit these from INFO when they no longer hold: empty lists, and flags that are false.
 _MOMENTARY = ("connect_urls", "ldm", "nonce", "ws_connect_urls")
 
 
 class Transport:
-    """One transport, or one attempt at it."""
+    """One transport, or one attempt to open one."""
 
     __slots__ = (
         "_output",
@@ -89,16 +91,17 @@ class Transport:
             self._output = [self.websocket.handshake()]
 
     def secure(self) -> None:
-        """Note that TLS is established."""
+        """Record that TLS is established."""
         self._secured = True
-        self.parser = Parser(follow_info=False)  # CONN-13: bytes that came in clear are discarded
+        self.parser = Parser(follow_info=False)  # CONN-13: plaintext bytes are discarded
 
     def greet(self, frame: Frame, options: Options) -> str:
-        """Read the first frame; return START_TLS or GREET, or raise the error that ends it."""
+        """Read the first frame; return START_TLS or GREET, or raise the error of the attempt."""
         if self.info is not None:
             raise TlsFailed("%s sent data before TLS" % cut_middle(self.server.name))  # CONN-13
         if isinstance(frame, Err):
-            # D-ERR-8: whatever the text, credentials that were not sent were not refused.
+            # D-ERR-8: credentials that were not sent cannot have been rejected, whatever the text
+            # says.
             raise ServerFailed(short(frame.text))
         if not isinstance(frame, Info):
             raise ProtocolError(
@@ -109,7 +112,7 @@ class Transport:
         if self._secured or not (required or frame.tls_required):
             return GREET
         if self.is_websocket or not (frame.tls_required or frame.tls_available):
-            # CONN-11: no connection is better than credentials in clear.
+            # CONN-11: no connection is better than credentials in plaintext.
             raise TlsFailed(
                 "TLS is required, but %s does not offer it" % cut_middle(self.server.name)
             )
@@ -137,7 +140,7 @@ class Transport:
     def learn(self, later: Info) -> Info:
         """Merge a later INFO; return the result.
 
-        D-CONN-36: what it does not mention, as that of a proxy, is still as it was.
+        D-CONN-36: fields that it omits, as a proxy's INFO may, keep their values.
         """
         assert self.info is not None
         known = self.info.fields
@@ -151,7 +154,7 @@ class Transport:
     # Bytes
 
     def receive(self, data: bytes) -> list[Frame]:
-        """Return the frames in the bytes of a WebSocket; raise ProtocolError, which has frames.
+        """Return the frames in WebSocket bytes; raise ProtocolError, which contains earlier frames.
 
         Without one, the bytes are for `parser.feed`.
         """
@@ -164,7 +167,7 @@ class Transport:
         return self.parser.feed(data)
 
     def wrap(self, pieces: list[bytes]) -> list[bytes]:
-        """Return what to write to a WebSocket for these bytes, which the adapter takes now."""
+        """Return the WebSocket frame for these bytes, which the adapter takes now."""
         assert self.websocket is not None
         output, self._output = self._output, []
         return output + [self.websocket.send(piece) for piece in pieces]

@@ -1,9 +1,10 @@
 """TracedConnection: a Connection that passes each of its steps to a sink.
 
-It overrides inputs and outputs, and replaces three parts by others that report first. `state` is a
-property, so states that last for less than an input are seen as well. It never changes an input or
-an output. Frames are decoded on their way out by a parser of its own, because the connection
-encodes them once and for all.
+It overrides inputs and outputs, and replaces three parts with ones that report first. `state` is a
+property, so states that last for less than one input are reported as well. It never changes an
+input
+or an output. Outgoing frames are decoded by a separate parser, because the connection keeps only
+their encoded form.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 class TracedConnection(Connection):
     """Calls `sink(step)` for each step (D-TRACE-1). The sink must not use the client.
 
-    A sink that raises is called no more, and its exception is printed (D-TRACE-3).
+    A sink that raises is not called again, and its exception is printed (D-TRACE-3).
     """
 
     __slots__ = ("_clock", "_now_state", "_sent", "_sink")
@@ -69,7 +70,7 @@ class TracedConnection(Connection):
 
     @property
     def state(self) -> str:
-        """The state of the connection; a change is a step."""
+        """The state of the connection; each change is reported as a step."""
         return self._now_state
 
     @state.setter
@@ -81,36 +82,36 @@ class TracedConnection(Connection):
     # Inputs
 
     def connect(self, now: float) -> None:
-        """Begin; an input."""
+        """Begin to connect (an input)."""
         self._step("input", "connect")
         super().connect(now)
 
     def transport_opened(self, now: float) -> None:
-        """Report that the transport is open; an input."""
+        """Report that the transport is open (an input)."""
         self._step("input", "transport_opened")
         self._sent = Parser(peer="client")
         super().transport_opened(now)
 
     def tls_started(self, now: float) -> None:
-        """Report that TLS is established; an input."""
+        """Report that TLS is established (an input)."""
         self._step("input", "tls_started")
         super().tls_started(now)
 
     def receive_data(self, data: bytes, now: float) -> None:
-        """Report bytes; the frames in them are steps."""
+        """Report received bytes; each frame in them is a step."""
         transport = self.transport
         if transport is not None and not isinstance(transport.parser, _TracedParser):
             transport.parser = _TracedParser(transport.parser, self._step)
         super().receive_data(data, now)
 
     def transport_closed(self, now: float, error: BaseException | None = None) -> None:
-        """Report that the transport is lost; an input."""
+        """Report that the transport is lost (an input)."""
         reason = "" if error is None else ": %s" % (str(error) or type(error).__name__)
         self._step("input", "transport_closed%s" % reason)
         super().transport_closed(now, error)
 
     def handle_timer(self, now: float) -> None:
-        """Report the time; an input, if anything is due."""
+        """Report the time (an input, if anything is due)."""
         due = self.next_deadline()
         if due is not None and due <= now:
             self._step("input", "handle_timer")
@@ -119,14 +120,14 @@ class TracedConnection(Connection):
     # Outputs
 
     def take_effects(self) -> list[Effect]:
-        """Take what the adapter has to do; each is a step."""
+        """Take the effects for the adapter; each is a step."""
         effects = super().take_effects()
         for effect in effects:
             self._step("effect", effect)
         return effects
 
     def data_to_send(self) -> list[bytes]:
-        """Take what to write; the frames in it are steps."""
+        """Take the bytes to write; each frame in them is a step."""
         data = b"".join(self.outbound.frames)  # before a WebSocket wraps them
         if data and self._sink is not None:
             try:
@@ -138,7 +139,7 @@ class TracedConnection(Connection):
         return super().data_to_send()
 
     def take_ready(self) -> list[Waitable]:
-        """Take what has become ready; new events of consumers are steps."""
+        """Take the waitables that became ready; new events of consumers are steps."""
         ready = super().take_ready()
         for waitable in ready:
             reports = waitable.reports
@@ -149,7 +150,7 @@ class TracedConnection(Connection):
 
 
 class _TracedParser(Parser):
-    """Reports the frames of the parser that it stands for."""
+    """Reports the frames of the parser that it replaces."""
 
     def __init__(self, parser: Parser, step: Callable[[str, object], None]) -> None:
         self._parser = parser
