@@ -30,8 +30,8 @@ class Cluster:
     """`n` routed servers named s1, s2 ..., ready for clients when the constructor returns.
 
     Ready means that every member has a route to every other and, with JetStream, that all agree on
-    a meta leader whose followers are up to date, and that answers of the JetStream API find their
-    way to the clients of every member.
+    a meta leader whose followers are up to date, and that answers of the JetStream API reach the
+    clients of every member.
 
     Each member has its name as a server tag, so that a stream can be placed on it.
 

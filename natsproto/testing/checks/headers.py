@@ -54,7 +54,7 @@ async def check_headers_keep_their_case(ctx: Context) -> None:
 
 @check()
 async def check_headers_without_payload(ctx: Context) -> None:
-    """Headers alone make a message."""
+    """A message may consist of headers alone."""
     assert (await _echo(ctx, {"Key": "value"}, b""))["Key"] == "value"
 
 
