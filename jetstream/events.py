@@ -145,8 +145,8 @@ class ConsumerReset(Event):
 class StreamRecreated(Event):
     """The stream was deleted and created again: reading continues with its first message.
 
-    `created` is the creation time of the new stream, `before` that of the old one, or the latest
-    that it can have been.
+    `created` is the creation time of the new stream, and `before` is that of the old one, or the
+    latest that it can have been.
     """
 
     __slots__ = ("before", "created", "stream")

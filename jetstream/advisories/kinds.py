@@ -137,7 +137,7 @@ _CLASSES = {_TYPE % (_part(kind).lower(), kind): cls for kind, cls, _, _ in KIND
 def subjects_of(
     kinds: Sequence[Kind], stream: str | None, consumer: str | None, prefix: str
 ) -> list[str]:
-    """Return the narrowest subjects of these kinds, or of all, of a stream or a consumer."""
+    """Return the narrowest subjects of these kinds, or of all kinds, of a stream or consumer."""
     names = ["*", "*"]
     if stream is not None:
         names[0] = check_known_name("stream", stream)

@@ -1,4 +1,4 @@
-"""ApiClient: calls of the JetStream API. One JSON request, one JSON answer, typed errors."""
+"""ApiClient: calls of the JetStream API, with a JSON request, a JSON response and typed errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from natsproto.session import Session
     from natsproto.wire.frames import Info, Msg
 
-# D-CALL-15: no listing is that long. Pages have 256 streams or consumers, or 1024 names.
+# D-CALL-15: no real listing is this long. Pages have 256 streams or consumers, or 1024 names.
 MOST_PAGES = 10_000
 API_LEVEL = "Nats-Required-Api-Level"
 # CALL-6: INFO has the level since 2.12; 2.11 has level 1.
@@ -134,7 +134,7 @@ class ApiClient:
 
 
 def _newer_fields(config: Fields, version: tuple[int, ...]) -> list[tuple[str, tuple[int, int]]]:
-    """Return the fields that are set and newer than this server, nested ones included."""
+    """Return the fields that are set and newer than this server, including nested ones."""
     found: list[tuple[str, tuple[int, int]]] = []
     for field in config.FIELDS:
         value: Any = getattr(config, field.name)
@@ -152,7 +152,7 @@ def _newer_fields(config: Fields, version: tuple[int, ...]) -> list[tuple[str, t
 
 
 def require_level(info: Info | None, level: int, what: str) -> None:
-    """Raise NotSupported if the server's API is too old: some servers would ignore the call."""
+    """Raise NotSupported if the server's API is too old; some servers would ignore the call."""
     if info is None:
         return
     known = info.api_lvl
@@ -204,7 +204,7 @@ def read_object(data: bytes) -> dict[str, Any]:
 
 
 def read_error(answer: dict[str, Any]) -> ApiError | None:
-    """Return the error in an answer, if any."""
+    """Return the error in a response, if any."""
     error: Any = answer.get("error")
     if not error:
         return None

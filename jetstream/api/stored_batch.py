@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from .stored import PageEnd, StoredMsg
 
 MOST_SUBJECTS = 1024  # with more, the server answers with an error
-_PAGE = 1000  # messages of one request of an iteration: so many may wait to be taken
+_PAGE = 1000  # messages per request of an iteration, which may wait to be taken
 
 
 def batch_request(
@@ -82,14 +82,14 @@ def last_request(
 
 
 def check_sequence(name: str, value: int) -> int:
-    """Raise InvalidValue unless it is a sequence, or another number from 1."""
+    """Raise InvalidValue unless it is a sequence or another positive number."""
     return check_count(name, value, 1, MOST_SEQUENCE)
 
 
 class Pages:
     """Which page to request next: `body` is its request, None if there are no more.
 
-    There are at most `most` messages in all, and, if the request limits them, `page` in each page.
+    There are at most `most` messages in total and, if the request limits them, `page` in each page.
     """
 
     def __init__(self, body: dict[str, Any], most: int, page: int = MOST_COUNT) -> None:
@@ -99,14 +99,14 @@ class Pages:
         self._most = most
         self._page = page
         self._found = 0  # messages in all pages so far
-        self._before = 0  # in all but the present one
+        self._before = 0  # in all pages except the current one
 
     def add(self) -> None:
-        """Note a message of the present page."""
+        """Record a message of the current page."""
         self._found += 1
 
     def ended(self, end: PageEnd) -> None:
-        """Note the end of a page; see GET-6 for what follows."""
+        """Record the end of a page; GET-6 describes the next request."""
         body = self.body
         assert body is not None
         empty = self._found == self._before
@@ -128,7 +128,7 @@ async def get_direct_batch(
 ) -> list[StoredMsg]:
     """Return many messages, an empty list if there are none (needs 2.11).
 
-    With `most`, the messages of further pages are requested as well, up to that many in all.
+    With `most`, further pages are requested as well, up to that many messages in total.
     """
     api.require_level(1, "batched direct get")  # GET-7
     found: list[StoredMsg] = []

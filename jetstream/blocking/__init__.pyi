@@ -562,7 +562,7 @@ class JetStream:
     def streams(self, subject: str = "") -> Listing[StreamInfo]:
         """List all streams, or those that overlap with the subject.
 
-        `missing` and `offline` of the list name streams that exist and are not in it.
+        `missing` and `offline` of the list name existing streams that are not in it.
         """
         ...
 
@@ -682,7 +682,7 @@ class JetStream:
     ) -> KeyValue:
         """Replace the configuration of a bucket; raise BucketNotFound if it does not exist.
 
-        Settings of its stream that a KeyValueConfig has no field for stay as they are.
+        Settings of its stream that are not in KeyValueConfig keep their values.
         """
         ...
 
@@ -830,10 +830,10 @@ class JetStream:
 
         consumers   include the consumers and their states
         check       have the server verify the checksums of all messages first
-        chunk_size  bytes of a chunk, 1 KiB to 1 MiB
-        window      bytes that the server sends ahead, 1 KiB to 32 MiB (needs 2.14)
+        chunk_size  size of a chunk, 1 KiB to 1 MiB
+        window      bytes that the server sends without acknowledgment, 1 KiB to 32 MiB (needs 2.14)
 
-        Servers before 2.15 have no snapshots of streams in memory.
+        Servers before 2.15 cannot take snapshots of memory streams.
         """
         ...
 
@@ -849,11 +849,11 @@ class JetStream:
         """Create a stream from a snapshot, and return it when it is complete.
 
         data        a file that StreamSnapshot.save wrote, or the chunks, as bytes or an iterable
-        config      the configuration, which the chunks alone do not have; for a file, another one
-                    than that of the snapshot, such as with other replicas; the name must be the
-                    same
+        config      the configuration, which is required for chunks; for a file, a configuration to
+                    use instead of the snapshot's, such as one with other replicas; the name must
+                    be the same
         timeout     how long the server may take to complete the stream after the last chunk
-        progress    is called with the number of bytes after each chunk that is stored
+        progress    called with the number of bytes after each chunk that is stored
 
         StreamNameInUse, or another ApiError: nothing was created.
         """

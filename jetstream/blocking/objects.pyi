@@ -44,8 +44,8 @@ class ObjectWatcher(Watcher):
     def next_initial(self) -> ObjectInfo | None:
         """Return the next initial value, or None if there are no more.
 
-        TimeoutExpired: no message arrived within the timeout of this JetStream. The watch
-        continues all the same.
+        TimeoutExpired: no message arrived within the timeout of this JetStream. The watch itself
+        continues.
         """
         ...
 

@@ -136,7 +136,7 @@ class Endpoint:
 
     @property
     def concurrency(self) -> int:
-        """How many requests the handler may have at once."""
+        """How many requests may be handled at the same time."""
         return self.inner.concurrency
 
     @property
@@ -201,9 +201,9 @@ class EndpointGroup:
         handler      called with each request; without one, loop over the endpoint
         subject      the subject below the prefix of the group; by default the name
         queue_group  the queue group; "" inherits it, None makes every instance get every request
-        concurrency  how many requests the handler may have at once, in threads
-        max_msgs, max_bytes  limits of the requests that wait, which the client's options default;
-                     requests above them are answered with 503
+        concurrency  how many requests may be handled at the same time, in threads
+        max_msgs, max_bytes  limits of waiting requests, by default those of the client's options;
+                     requests beyond them are answered with 503
         """
         call: Any = handler
         with self.port.lock:
@@ -230,7 +230,7 @@ class EndpointGroup:
         max_msgs: int = 0,
         max_bytes: int = 0,
     ) -> Callable[[Function], Function]:
-        """Return a decorator for the handler of an endpoint, which has its name by default.
+        """Return a decorator for a handler, whose name is the default name of the endpoint.
 
         The arguments are those of `add_endpoint`.
         """
@@ -323,7 +323,7 @@ class Service(EndpointGroup):
             self._service.reset()
 
     def start(self, timeout: Seconds = 5.0) -> None:
-        """Subscribe to all subjects, and wait until the server knows it. `with` does that.
+        """Subscribe to all subjects, and wait until the server has processed that.
 
         Raises PermissionDenied if the server denies one of the subjects.
         """
@@ -342,7 +342,7 @@ class Service(EndpointGroup):
         run_sync(self._runner().run())
 
     def stop(self, error: Exception | None = None, *, timeout: Seconds = 10.0) -> None:
-        """Accept no more requests; return when those that were on their way have arrived.
+        """Accept no more requests; return when those in flight have arrived.
 
         They are still answered: `run`, `stopped` and the end of the block wait for that. A handler
         may call this, too. `error` is what `run` raises and `stopped` returns.
@@ -353,8 +353,8 @@ class Service(EndpointGroup):
     def stopped(self, timeout: Seconds | None = None) -> Exception | None:
         """Wait until the service has stopped and every request is answered.
 
-        Returns the error that ended the service; None if it was ended on purpose. A timeout of 0
-        polls: TimeoutExpired unless the service has stopped.
+        Returns the error that ended the service; None if it was ended on purpose. With a timeout of
+        0, it raises TimeoutExpired unless the service has stopped.
         """
         with self.port.lock:
             return run_sync(self._service.stopped(timeout))
@@ -447,9 +447,9 @@ def add_auth_callout(
 class Services:
     """The services of an account: `Services(client).ping()`.
 
-    A call asks all services, those of a name, or one instance by name and id. It waits for `stall`
-    seconds after each response, and for `timeout` seconds in all: the number of services is not
-    known.
+    A call asks all services, those with a given name, or one instance by name and id. Because the
+    number of services is not known, it waits for `stall` seconds after each response, and for
+    `timeout` seconds in total.
     """
 
     def __init__(self, client: Client, *, prefix: str = PREFIX, timeout: Seconds = 2.0) -> None:

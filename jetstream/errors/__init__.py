@@ -67,7 +67,7 @@ from __future__ import annotations
 from natsproto.errors import LocalError, TimeoutExpired
 from natsproto.wire.text import cut_middle, shorten
 
-# All of them are public here, too. One list is easier to read than a statement for each.
+# All of them are public here as well. One list is easier to read than many statements.
 # isort: off
 from .api import (
     BY_CODE as BY_CODE,

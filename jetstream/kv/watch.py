@@ -101,7 +101,7 @@ class InitialEntries(_InitialEntries):
 
 
 class KeyWatcher(_KeyWatcher):
-    """Watch entries: iterate over them. Made by KeyValue.watch; end it with `stop`.
+    """Watch entries: iterate over them. Returned by KeyValue.watch; end it with `stop`.
 
     `initial` returns the values that exist now, and ends. Iterating the watcher returns the rest of
     them and then each change, without end. It raises BucketNotFound if the bucket is deleted; other
@@ -112,7 +112,7 @@ class KeyWatcher(_KeyWatcher):
         """Return an iterator over the initial values that were not read yet.
 
         It raises TimeoutExpired if no message arrives within the timeout of this JetStream; the
-        watch continues all the same.
+        watch itself continues.
         """
         return InitialEntries(self)
 
@@ -126,7 +126,7 @@ class KeyWatcher(_KeyWatcher):
 class KeyLister:
     """List the keys of a bucket, one by one: iterate over it. Made by KeyValue.list_keys.
 
-    Nothing is collected, so a key that changes meanwhile may be returned twice.
+    Keys are not collected first, so a key that changes in the meantime may be returned twice.
     """
 
     def __init__(self, watcher: KeyWatcher) -> None:

@@ -5,7 +5,7 @@ The initial values come first: those that the bucket had when the watch began. A
 missing value may be gone, the snapshot is in doubt, and the stream is asked again: as soon as an
 entry suggests it, and after a second without any entry (D-KV-36).
 
-Then each change follows, also across lost connections and restarts.
+Then each change follows, even across lost connections and restarts.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _MOST_READ = 64  # keys that are read at a time
 
 
 class Watcher(Generic[Item]):
-    """Base of the watchers: iterate it for the initial values, and then for each change.
+    """Base class of watchers: iterating yields the initial values, and then each change.
 
     A subclass decides which item an entry of the stream becomes (`_read`).
     """
@@ -84,7 +84,7 @@ class Watcher(Generic[Item]):
         self.events: MachineEvents = messages.events
 
     def _read(self, entry: KeyValueEntry) -> Item | None:
-        """Return the item for this entry; None: it is not wanted."""
+        """Return the item for this entry; None if the entry is omitted."""
         raise NotImplementedError
 
     @property
@@ -117,8 +117,8 @@ class Watcher(Generic[Item]):
     async def next_initial(self) -> Item | None:
         """Return the next initial value, or None if there are no more.
 
-        TimeoutExpired: no message arrived within the timeout of this JetStream. The watch
-        continues all the same.
+        TimeoutExpired: no message arrived within the timeout of this JetStream. The watch itself
+        continues.
         """
         session = self._api.session
         deadline: float | None = None
@@ -189,7 +189,7 @@ class Watcher(Generic[Item]):
             raise BucketNotFound(self._bucket) from None
 
     def _accept(self, msg: JsMsg) -> Item | None:
-        """Return the item in this message; None: it is not wanted."""
+        """Return the item in this message; None if it is omitted."""
         entry = delivered_entry(msg, self._bucket, self._prefix)
         snapshot = self._snapshot
         if not snapshot.done:  # most entries are changes: avoid a call for those
@@ -198,7 +198,7 @@ class Watcher(Generic[Item]):
         return self._read(entry)
 
     async def _resolve(self) -> None:
-        """Settle a doubt for a caller that waits for any entry, unless an entry is here."""
+        """Resolve a doubt for a caller that waits for any entry, unless an entry has arrived."""
         if not self._messages.pending:
             try:
                 await self._settle()

@@ -1,6 +1,6 @@
 """Policy: the part of a machine that decides about messages and about the loss of its consumer.
 
-Consume (pull/consume.py) and Push (push/machine.py) have one policy each, for good:
+Consume (pull/consume.py) and Push (push/machine.py) have one policy each, which never changes:
 
     Policy       the consumer is not replaced; every message is kept      (consume)
     PlainPush    the same; gaps in the consumer's sequence are reported   (push/policy.py)
@@ -10,8 +10,8 @@ Consume (pull/consume.py) and Push (push/machine.py) have one policy each, for g
 The machine asks for a verdict on each message:
 
     KEEP      queue it
-    SKIP      the user has had it; it is a sign of life all the same
-    STALE     it is not from the present consumer, or the policy has set it aside: ignore it
+    SKIP      the user already has it; it is still a sign of life
+    STALE     it is not from the current consumer, or the policy has set it aside: ignore it
     FULL      there is no room for it: drop, count and report it
     GAP       messages before it are missing: the consumer is lost
     CONTROL   it is not a message of the stream, but a status or a response
@@ -64,7 +64,7 @@ class Policy:
 
     @property
     def consumer(self) -> str:
-        """What is known of the consumer, for a snapshot."""
+        """What is known about the consumer, for a snapshot."""
         return READY
 
     @property
@@ -82,7 +82,7 @@ class Policy:
         return KEEP if room else FULL
 
     def admit_all(self, msgs: list[Msg]) -> bool:
-        """Admit all of them, which fit and have no headers; False: each needs a verdict."""
+        """Admit all messages, which fit and have no headers; False if each needs a verdict."""
         return True
 
     def gap(self, msg: Msg) -> NatsError:
@@ -94,14 +94,14 @@ class Policy:
         return None
 
     def proved(self) -> None:
-        """Note that the consumer works."""
+        """Record that the consumer works."""
 
     def loses(self, status: Status) -> bool:
         """Return whether this status means that the consumer is to be replaced."""
         return False
 
     def lost(self, error: NatsError, now: float) -> bool:
-        """Replace the consumer, because of this error; False: it is not replaced."""
+        """Replace the consumer because of this error; return False if it is not replaced."""
         return False
 
     def owns(self, token: bytes) -> bool:
@@ -115,20 +115,20 @@ class Policy:
         """Continue on a connection."""
 
     def disconnected(self, active: bool) -> bool:
-        """Wait for the next connection; return whether that is news for the user."""
+        """Wait for the next connection; return whether to notify the user."""
         return False
 
     def handle_timer(self, now: float) -> None:
-        """Do what is `due`, if its time has come."""
+        """Do the work that is `due`, if its time has come."""
 
     def close(self) -> None:
         """Do nothing more: the machine has ended."""
 
     def rewind(self, messages: list[Msg]) -> None:
-        """Note that these messages were queued and not taken."""
+        """Record that these messages were queued but not taken."""
 
     def pull_subject(self, subject: bytes) -> bytes:
-        """Return where to send a pull, by the subject of the template."""
+        """Return the subject to send a pull to, given that of the template."""
         return subject
 
     def take_early(self) -> list[Msg]:
@@ -136,5 +136,5 @@ class Policy:
         return []
 
     def take_effects(self) -> list[MachineEffect]:
-        """Remove and return what the connection has to do."""
+        """Remove and return the effects for the connection."""
         return []
