@@ -147,7 +147,7 @@ class BoundConsumer:
         ...
 
     def step_down(self, *, preferred: str = "") -> None:
-        """Request that the leader of the consumer steps down: the replicas elect another one.
+        """Request that the leader of the consumer step down: the replicas elect another one.
 
         preferred  the server that becomes the leader (needs 2.11)
         """
@@ -173,7 +173,7 @@ class BoundConsumer:
         expires  how long the server waits for messages: by default half of the consumer's
                  ack_wait, at most 30 s, so that no message of a batch is redelivered before its
                  end
-        no_wait  fetch only messages that are there now
+        no_wait  fetch only messages that are available now
         """
         ...
 
@@ -235,9 +235,9 @@ class BoundConsumer:
         terminated. Retry or discard each of them.
 
         durable  the name of a stream that captures them, which is created if it does not exist;
-                 then nothing is lost while no program listens, and a letter stays in the stream
-                 until it is retried or discarded; without a name only those from now on are
-                 returned
+                 then nothing is lost while no program is listening, and a letter stays in the
+                 stream until it is retried or discarded; without a name, only future letters
+                 are returned
         """
         ...
 
@@ -297,7 +297,7 @@ class Stream:
         """Return a stored message: by sequence, or the last, or the next from `seq`, of a subject.
 
         MessageNotFound: there is none. Where the stream allows direct get, any replica may answer.
-        With `no_headers`, the leader answers, and leaves out the headers of the message.
+        With `no_headers`, the leader answers, and omits the headers of the message.
         """
         ...
 
@@ -378,7 +378,7 @@ class Stream:
         ...
 
     def step_down(self, *, preferred: str = "") -> None:
-        """Request that the leader of the stream steps down: the replicas elect another one.
+        """Request that the leader of the stream step down: the replicas elect another one.
 
         preferred  the server that becomes the leader (needs 2.11)
         """
@@ -457,8 +457,9 @@ class Stream:
         """Return an ordered consumer: each message once, in order, without gaps, for one client.
 
         Its consumers live in the memory of one server and are recreated when they are lost; nothing
-        is acknowledged, and nothing stays. Reading raises after `max_reset_attempts` consecutive
-        failures (None: never). Its consumers are named `<name_prefix>_1` and so on.
+        is acknowledged, and nothing is left on the server. Reading raises after
+        `max_reset_attempts` consecutive failures (None: never). Its consumers are named
+        `<name_prefix>_1` and so on.
         """
         ...
 

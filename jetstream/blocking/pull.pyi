@@ -203,7 +203,7 @@ class PullSubscription:
     def unsubscribe(self) -> None:
         """End the subscription, and delete the consumer if it belongs to it.
 
-        A fetch that is waiting raises. Messages that a canceled fetch left behind get a nak.
+        A waiting fetch raises. Messages left over from a canceled fetch are nak'd.
         """
         ...
 

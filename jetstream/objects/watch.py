@@ -35,7 +35,7 @@ class InitialObjects(_InitialObjects):
 
 
 class ObjectWatcher(_ObjectWatcher):
-    """Watch the infos of objects: iterate over them. Made by ObjectStore.watch; end with `stop`.
+    """Watch objects: iterate over their infos. Returned by ObjectStore.watch; end it with `stop`.
 
     `initial` returns the objects that exist now, and ends. Iterating the watcher returns the rest
     of them and then each change, without end. It raises BucketNotFound if the bucket is deleted;

@@ -1,4 +1,4 @@
-"""FastBatchMachine: a fast batch (ADR-50), stored as it arrives, acknowledged now and then.
+"""FastBatchMachine: a fast batch (ADR-50), stored on arrival, acknowledged at intervals.
 
 The reply subject of each message has the batch, the number of the message, and its operation. The
 server responds to that subject, so every response names the message that it is about.
@@ -18,8 +18,8 @@ Messages may be sent while OPEN, until `max_acks` acknowledgments are outstandin
 how many messages the next one covers; lost messages are not acknowledged. While a caller waits for
 a response, the machine sends a ping every second, to which the server repeats responses that may
 have been lost. A ping also keeps an idle batch alive, and on a new connection it finds out whether
-all messages have arrived. Responses to the previous connection may be lost: with gaps, losses after
-`_sure` are in doubt.
+all messages have arrived. Responses sent to the previous connection may be lost: with gaps, losses
+after `_sure` are in doubt.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ class FastBatchMachine(Receiver):
     def _acknowledged(self, number: int, flow: int, now: float) -> None:
         if number > self.sent:
             raise InvalidResponse("message %d of %d is acknowledged" % (number, self.sent))
-        if number > self.stored:  # FAST-4: and all before it
+        if number > self.stored:  # FAST-4: it covers all earlier ones
             self.stored = number
             self._progress_at = now
         self._flow = max(1, flow)
@@ -252,7 +252,7 @@ class FastBatchMachine(Receiver):
         """Handle an error without a type, or a 503 (no responders)."""
         if operation == PING:
             if isinstance(error, (NoStreamResponse, TooManyRequests)):
-                self._ask_at = now + RETRY_WAIT  # a server may be ready later
+                self._ask_at = now + RETRY_WAIT  # the server may be ready later
             else:
                 self._give_up(self._trouble or error, in_doubt=True)
         elif number == 1:
@@ -283,7 +283,7 @@ class FastBatchMachine(Receiver):
                 "batch %s of %d messages is acknowledged as %s" % (self._id, self.sent, show(ack))
             )
         self.ack = ack
-        self.stored = max(self.stored, ack.count)  # FAST-14: the count may be less
+        self.stored = max(self.stored, ack.count)  # FAST-14: the count may be lower
         rest = range(self.stored + 1, self.sent + 1)
         if self._last != APPEND and all(number in self._reported for number in rest):
             self._end()

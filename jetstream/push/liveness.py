@@ -51,7 +51,7 @@ class LivenessProbe(Receiver):
         self._subscription = subscription
 
     def look(self, now: float) -> None:
-        """Look the consumer up, unless that is under way."""
+        """Look up the consumer, unless a lookup is in progress."""
         if self._probe.start(now):
             self._ask()
 

@@ -124,7 +124,7 @@ class ServiceRequest:
             self._session.port.flush_soon()
 
     def finish(self) -> None:
-        """End the request: it is not in progress any more."""
+        """End the request: it is no longer in progress."""
         handling, session = self._handling, self._session
         handling.finish(session.port.ticks())
         if handling.queue.ended:

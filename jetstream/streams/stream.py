@@ -47,7 +47,7 @@ INACTIVE = 300.0  # seconds after which the server may delete an unused ordered 
 
 
 class Stream:
-    """A stream. Made by the calls of JetStream; `cached_info` is the last info that was read."""
+    """A stream. Returned by methods of JetStream; `cached_info` is the last info that was read."""
 
     def __init__(self, streams: StreamManager, api: ApiClient, info: StreamInfo) -> None:
         self._streams = streams
@@ -123,7 +123,7 @@ class Stream:
         """Return a stored message: by sequence, or the last, or the next from `seq`, of a subject.
 
         MessageNotFound: there is none. Where the stream allows direct get, any replica may answer.
-        With `no_headers`, the leader answers, and leaves out the headers of the message.
+        With `no_headers`, the leader answers, and omits the headers of the message.
         """
         body = _which(seq, last_by_subject, next_by_subject)
         if check_flag("no_headers", no_headers):
@@ -223,7 +223,7 @@ class Stream:
     # Replicas
 
     async def step_down(self, *, preferred: str = "") -> None:
-        """Request that the leader of the stream steps down: the replicas elect another one.
+        """Request that the leader of the stream step down: the replicas elect another one.
 
         preferred  the server that becomes the leader (needs 2.11)
         """
@@ -307,8 +307,9 @@ class Stream:
         """Return an ordered consumer: each message once, in order, without gaps, for one client.
 
         Its consumers live in the memory of one server and are recreated when they are lost; nothing
-        is acknowledged, and nothing stays. Reading raises after `max_reset_attempts` consecutive
-        failures (None: never). Its consumers are named `<name_prefix>_1` and so on.
+        is acknowledged, and nothing is left on the server. Reading raises after
+        `max_reset_attempts` consecutive failures (None: never). Its consumers are named
+        `<name_prefix>_1` and so on.
         """
         from jetstream.ordered.api import open_ordered
         from jetstream.ordered.config import ordered_config

@@ -51,11 +51,11 @@ class PartitioningFilter(Record):
 
 
 class GroupConfig(Record):
-    """Base of both configurations.
+    """Base class of both configurations.
 
     max_members: the number of partitions, and so the most members that can work at once
     members: their names; the partitions are distributed evenly
-    mappings: or the partitions of each member
+    mappings: alternatively, the partitions of each member
     """
 
     __slots__ = ("extra", "mappings", "max_members", "members")
@@ -110,7 +110,7 @@ class GroupConfig(Record):
         return self
 
     def check_stored(self) -> Self:
-        """Raise InvalidResponse if what was stored breaks a rule of groups."""
+        """Raise InvalidResponse if the stored configuration breaks a rule of groups."""
         try:
             return self.check()
         except LocalError as error:
@@ -263,7 +263,7 @@ class ElasticGroupConfig(GroupConfig):
             {"filter": row.filter, "partitioning_wildcards": row.wildcards}
             for row in self.partitioning_filters
         ]
-        # As Go encodes an empty list that was never set: Go compares it with null.
+        # Go encodes an empty list that was never set as null, and compares it with that.
         json: dict[str, Any] = {
             "max_members": self.max_members,
             "partitioning_filters": rows or None,
