@@ -1,4 +1,4 @@
-"""ConsumeReader: mode=consume, a durable pull consumer that others may share. At least once.
+"""ConsumeReader: mode=consume, with a durable pull consumer that others may share; at least once.
 
 The driver fetches the messages, and partitions carry them to their tasks. So a retried task has the
 same rows, and exactly the messages of a batch are acknowledged. That happens when Spark reports

@@ -21,7 +21,7 @@ _NAMES = ("maxMessagesPerTrigger", "maxBytesPerTrigger", "minMessagesPerTrigger"
 
 
 class Limits:
-    """The limits of one query, and the time since it waits for its minimum."""
+    """The limits of one query, and how long it has been waiting for its minimum."""
 
     def __init__(self, settings: Settings) -> None:
         self.most: int = settings.number("maxMessagesPerTrigger")
@@ -157,5 +157,5 @@ def default_read_limit(settings: Settings) -> Any:
 
 
 def is_unlimited(limit: Any) -> bool:
-    """Return whether a limit is none: also if Spark overrides the options, as for Trigger.Once."""
+    """Return whether there is no limit, or Spark overrides the options, as for Trigger.Once."""
     return type(limit).__name__ == "ReadAllAvailable"

@@ -96,7 +96,7 @@ async def check_bind_to_another_subject(ctx: Context) -> None:
         await js.subscribe(f"{ctx.subject}.*", durable="c")
     assert (caught.error.wanted, caught.error.found) == ([f"{ctx.subject}.*"], [subject])
     async with await js.subscribe(stream=stream, durable="c"):
-        pass  # whoever names no subject takes what there is
+        pass  # without a subject, the consumer's filter is accepted
 
 
 @check(since=(2, 10))

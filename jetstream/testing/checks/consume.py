@@ -1,4 +1,4 @@
-"""consume(): messages without end, and the ways in which it ends."""
+"""consume(): continuous delivery, and the ways in which it ends."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Consumers and publishers continue when leaders step down, crash, stop or freeze.
 
 After a crash the other members elect a leader within about 4 s, after a freeze within about 8 s.
-That makes most of these checks slow. What they prove is in the machines, which all adapters share,
-so the tests of this repository do not run them on every adapter.
+That makes most of these checks slow. They test the machines, which all adapters share, so the tests
+of this repository do not run them on every adapter.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ async def check_consume_over_a_freeze_of_the_leader(ctx: Context) -> None:
         await _survive(ctx, freeze)
     finally:
         for leader in frozen:
-            leader.thaw()  # a client may be connected to it, and says goodbye
+            leader.thaw()  # a client may be connected to it, and has to close
 
 
 @check(slow=True, longest=LONGEST)

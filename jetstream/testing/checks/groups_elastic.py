@@ -98,7 +98,7 @@ async def check_group_elastic_member_dies(ctx: Context) -> None:
 
 @check(since=SINCE, longest=LONGEST)
 async def check_group_finishes_its_work(ctx: Context) -> None:
-    """A partition changes hands only after the message in hand is settled."""
+    """A partition is handed over only after the current message is settled."""
     js, group = await elastic_group(ctx, "a")
     async with group.join("a") as first:
         await publish_numbers(ctx, js, 0, 1)

@@ -44,7 +44,7 @@ async def _begin(ctx: Context, count: int = 0) -> JetStream:
 
 
 async def _acked(batch: Batch) -> list[bytes]:
-    """The payloads; all of it is acknowledged."""
+    """Acknowledge the messages and return their payloads."""
     for msg in batch:
         await msg.ack_sync()
     return [msg.data for msg in batch]
@@ -205,7 +205,7 @@ async def check_pull_subscribe_rejected(ctx: Context) -> None:
 
 @check()
 async def check_pull_subscribe_rejected_locally(ctx: Context) -> None:
-    """Wrong arguments are refused before anything is sent."""
+    """Invalid arguments are rejected before anything is sent."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     await new_stream(ctx, js)
@@ -247,7 +247,7 @@ async def check_pull_subscribe_without_a_stream(ctx: Context) -> None:
 
 @check()
 async def check_pull_subscribe_the_consumer_goes(ctx: Context) -> None:
-    """A fetch whose consumer is deleted while it waits raises that."""
+    """A fetch raises an error if its consumer is deleted while it waits."""
     js = await _begin(ctx)
     other = await open_js(ctx)
     looker = await ctx.connect(js_server(ctx))
@@ -270,7 +270,7 @@ async def check_pull_subscribe_the_consumer_goes(ctx: Context) -> None:
 
 @check()
 async def check_pull_subscribe_over_lost_connections(ctx: Context) -> None:
-    """A subscription outlives connections: the next fetch is as good as any."""
+    """A subscription survives lost connections: the next fetch works."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     await new_stream(ctx, js)

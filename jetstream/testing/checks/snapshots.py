@@ -1,4 +1,4 @@
-"""Snapshots of consume(), fetch and subscriptions: why does no message come?"""
+"""Snapshots of consume(), fetch and subscriptions: why does no message arrive?"""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ async def check_get_msgs(ctx: Context) -> None:
 
 @check(since=(2, 11))
 async def check_get_msgs_of_many(ctx: Context) -> None:
-    """A batch that the server cuts into several answers is complete and in order."""
+    """A batch that the server splits into several answers is complete and in order."""
     js = await open_js(ctx)
     stream = await new_stream(ctx, js, allow_direct=True)
     await fill(ctx, js, [b"%06d" % n + b"x" * 994 for n in range(1500)])

@@ -1,4 +1,4 @@
-"""bench: how fast this client is against a server: messages per second, and CPU per message."""
+"""bench: measure this client against a server: messages per second, and CPU per message."""
 
 from __future__ import annotations
 

@@ -187,6 +187,6 @@ def unescaped(text: str) -> bytes:
 
 
 def sender_of(data: bytes) -> str:
-    """Return who sends such bytes; PING and PONG are taken for a client's."""
+    """Return who sends such bytes; PING and PONG are attributed to a client."""
     words = data.split(maxsplit=1)
     return "server" if words and words[0].upper() in _OF_SERVER else "client"
