@@ -164,7 +164,7 @@ class Loss:
     """Messages of a fast batch that were not stored, by their numbers from `first` to `last`.
 
     `error` is the stream's error, or None for a gap. PublishInDoubt: the connection was lost, and
-    they may be stored or not.
+    they may or may not be stored.
     """
 
     __slots__ = ("error", "first", "last")

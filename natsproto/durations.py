@@ -59,6 +59,6 @@ def check_patience(name: str, value: Seconds) -> float:
     """Return a duration in seconds; raise InvalidValue if it leaves no time for a response."""
     seconds = check_seconds(name, value)
     if seconds == 0:
-        text = "%s 0 leaves no time for the answer of a server: it must be above 0"
+        text = "%s 0 leaves no time for a response of the server: it must be above 0"
         raise InvalidValue(text % name, "D-REQ-11")
     return seconds

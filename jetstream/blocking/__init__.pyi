@@ -907,7 +907,7 @@ class JetStream:
         is raised. The timeout covers all of that; without one each try has the timeout of this
         JetStream.
 
-        PublishInDoubt: no acknowledgment arrived, so the message may be stored or not. If that is
+        PublishInDoubt: no acknowledgment arrived, so the message may or may not be stored. If that is
         because of the timeout, the error is a TimeoutExpired as well.
         """
         ...

@@ -187,7 +187,7 @@ class MetaStore:
                 trouble = publication.trouble
                 if trouble is not None and trouble.in_doubt:
                     # The second attempt was rejected. That says nothing about the first one.
-                    raise PublishInDoubt("%s: it may be stored or not" % error) from None
+                    raise PublishInDoubt("%s: it may or may not be stored" % error) from None
                 raise
 
 

@@ -101,7 +101,7 @@ class Cursor:
         info = ConsumerInfo.from_json(reply)
         if info.delivered.consumer_seq:
             # ORDERED-3: servers treat an equal configuration as the same consumer.
-            text = "consumer %s was in use already" % shorten(self.name)
+            text = "consumer %s is already in use" % shorten(self.name)
             raise ConsumerExists(400, 10148, text)
         # Without a time to compare with there is nothing to confirm.
         self.ready = self._oldest is None

@@ -245,7 +245,7 @@ class FastBatchMachine(Receiver):
     def _doubt(self, last: int) -> None:
         """Record messages as in doubt whose responses the connection may have lost (D-FAST-10)."""
         if self._gaps and self._sure < last:
-            error = PublishInDoubt("the connection was lost: it may be stored or not")
+            error = PublishInDoubt("the connection was lost: it may or may not be stored")
             self._report_loss(Loss(self._sure + 1, last, error))
 
     def _refused(self, number: int, operation: int, error: NatsError, now: float) -> None:  # FAST-7

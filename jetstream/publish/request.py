@@ -217,7 +217,7 @@ def raise_in_doubt(request: Request, error: RemoteError) -> NoReturn:
     if isinstance(error, PermissionDenied) and error.subject == request.subject:
         raise error  # the server rejected it
     late = isinstance(error, TimeoutExpired)
-    text = "publish to %s was not acknowledged: %s: it may be stored or not" % (
+    text = "publish to %s was not acknowledged: %s: it may or may not be stored" % (
         shorten(request.subject),
         "no answer in time" if late else error,
     )

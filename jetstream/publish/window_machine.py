@@ -6,7 +6,7 @@ Each publish has its own reply subject, under one wildcard subscription. Its pos
     refused by the stream  failed, with the ApiError
     503, no responders     sent again 250 ms later, up to `retries` times and in a cluster for 10 s,
                            then NoStreamResponse; PublishInDoubt if it was sent before a reconnect
-    no answer in time      failed with PublishTimeout, a PublishInDoubt: it may be stored or not
+    no answer in time      failed with PublishTimeout, a PublishInDoubt: it may or may not be stored
     connection lost        with a message id it is sent again on the next connection, because the
                            stream stores each id once; without one, PublishInDoubt
     no connection          it waits for the next one; timeouts start then
@@ -223,7 +223,7 @@ class AckWindow(Receiver):
             self.open[self._token(publication.reply)] = publication
         elif trouble.in_doubt:
             # D-PUB-14: a 503 for this attempt says nothing about the previous one.
-            self._fail(publication, _in_doubt("no stream responds any more"))
+            self._fail(publication, _in_doubt("no stream responds anymore"))
         else:
             self._fail(publication, NoStreamResponse(publication.subject))
 
@@ -322,4 +322,4 @@ def _number(publication: Publication) -> int:
 
 
 def _in_doubt(what: str, kind: type[PublishInDoubt] = PublishInDoubt) -> PublishInDoubt:
-    return kind("%s: it may be stored or not" % what)
+    return kind("%s: it may or may not be stored" % what)

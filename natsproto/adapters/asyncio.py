@@ -104,7 +104,7 @@ class AsyncioPort(Driver):
             here = False  # no loop runs here, as in the child after a fork
         if not here:
             if self._loop.is_closed():
-                self.connection.abandon("its event loop is closed: connect again")
+                self.connection.abandon("event loop of this client is closed: connect again")
             if self.connection.closed:
                 raise ConnectionClosed(self.connection.closed)
             raise InvalidState(

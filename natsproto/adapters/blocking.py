@@ -84,7 +84,7 @@ class BlockingPort(SocketDriver):
         user = self._user
         if user not in (0, get_ident()):
             raise InvalidState(
-                "client is in use by another thread: natsproto.adapters.threads is for several"
+                "client is in use by another thread: use natsproto.adapters.threads for several"
             )
         self._held = self.connection.held  # first: reading may find the transport lost
         transport = self._transport

@@ -154,7 +154,7 @@ class AuthCallout:
             text = "user is not a UserClaims or a JWT: %s"
             raise InvalidValue(text % type(user).__name__, "CALLOUT-3")
         if claims.subject != request.user_nkey:  # CALLOUT-3
-            text = "user has another key than the request: %s"
+            text = "user has a different key than the request: %s"
             raise InvalidValue(text % claims.subject, "CALLOUT-3")
         return self._write(request, jwt, "", now)
 

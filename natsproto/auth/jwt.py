@@ -40,7 +40,7 @@ class Issuer:
 
     def __init__(self, seed: SecretLike = "", nkey: str = "", sign: Signer | None = None) -> None:
         if bool(seed) == bool(nkey) or bool(nkey) != (sign is not None):
-            raise InvalidValue("issuer is not a seed, or else an nkey with sign", "D-JWT-3")
+            raise InvalidValue("issuer is neither a seed nor an nkey with sign", "D-JWT-3")
         secret = as_secret(seed)
         #: The public key.
         self.key: str = nkey.strip() if nkey else nkeys.public_key(secret.reveal())
@@ -81,7 +81,7 @@ def read_jwt(token: str) -> dict[str, Any]:
         raise InvalidValue(text % len(token), "JWT-4")
     header, claims = [_read_part(each) for each in parts[:2]]
     if str(header.get("typ")).upper() != "JWT" or header.get("alg") != _HEADER["alg"]:
-        raise InvalidValue("JWT has another algorithm: %s" % shorten(header.get("alg")), "JWT-4")
+        raise InvalidValue("JWT has an unsupported algorithm: %s" % shorten(header.get("alg")), "JWT-4")
     issuer = claims.get("iss")
     try:
         signature = base64url.decode(parts[2])

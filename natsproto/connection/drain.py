@@ -86,7 +86,7 @@ class Drain(Request):
         error = loss  # D-DRAIN-10, D-CONN-28
         if error is None and self._receivers is not None:
             if self._expired:
-                text = "drain took too long, %d messages were not taken"
+                text = "drain timed out: %d messages were not taken"
                 error = TimeoutExpired(text % self.left())
             elif not self._complete:
                 error = ConnectionClosed(closed)  # DRAIN-7

@@ -257,7 +257,7 @@ class Outbound:
 
     def too_large(self, size: int) -> PayloadTooLarge:
         """Return the error for a payload of this size."""
-        text = "%d bytes of headers and payload are above the server's max_payload %d"
+        text = "%d bytes of headers and payload exceed the server's max_payload %d"
         return PayloadTooLarge(text % (size, self.max_payload))
 
     # The queue of frames
@@ -321,7 +321,7 @@ class Outbound:
             raise ConnectionClosed(self._bus.closed)
         if self._held_size + len(frame) > self._max_pending:  # RECON-8
             raise PendingBufferFull(
-                "not connected, and %d bytes wait already (max_pending_out %d)"
+                "not connected, and %d bytes are already pending (max_pending_out %d)"
                 % (self._held_size, self._max_pending)
             )
         self._held.append(frame)

@@ -105,5 +105,5 @@ TRANSITIONS = {
 
 def illegal(state: str, what: str) -> InvalidState:
     """Return the error for an input or outcome that has no row."""
-    text = "%s() is not legal in state %s" if what in INPUTS else "%s is not a way out of %s"
+    text = "%s() is not legal in state %s" if what in INPUTS else "%s is not a transition from %s"
     return InvalidState(text % (what, state), "D-CONN-23")

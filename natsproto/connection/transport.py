@@ -177,5 +177,5 @@ class Transport:
         if self.websocket is not None and self.websocket.closed:
             return ConnectionLost("server closed the WebSocket")
         if self.owed > _MAX_OWED:  # D-PING-5
-            return ConnectionLost("server sends PINGs and reads no PONG")
+            return ConnectionLost("server sends PINGs but does not read PONGs")
         return None

@@ -195,7 +195,7 @@ class MultiRequest(Request):  # REQ-6
         return taken
 
     def _too_many(self) -> TooManyReplies:
-        text = "more answers to the request to %s than %d messages or %d bytes: set max_msgs"
+        text = "responses to the request to %s exceed %d messages or %d bytes: set max_msgs"
         values = (shorten(self.subject), self._limits[0], self._limits[1])
         return TooManyReplies(text % values, self.replies)
 

@@ -42,7 +42,7 @@ class Traced:
     def ask_account(self, dest: str, parent: str, deliver: bool) -> None:
         """Request the reports with the header of a W3C trace context (HOP-6)."""
         if not (dest and parent):
-            raise InvalidValue("traceparent and dest are for use together only", "HOP-6")
+            raise InvalidValue("traceparent and dest must be given together", "HOP-6")
         if not deliver:
             raise InvalidValue("traceparent does not prevent delivery: use deliver=True", "HOP-6")
         check_parent(parent)

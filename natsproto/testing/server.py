@@ -237,7 +237,7 @@ class Server:
         self._signal(signal.SIGHUP)
         answer = self._wait("answer to reload", lambda: self._find_in_log(RELOADED, seen))
         if answer != "Reloaded":
-            raise ServerFailed(f"nats-server refused the configuration\n{self._log_tail()}")
+            raise ServerFailed(f"nats-server rejected the configuration\n{self._log_tail()}")
 
     def monitor(self, path: str) -> dict[str, Any]:
         """Return the monitoring data at a path such as "/connz" or "/jsz?streams=1"."""

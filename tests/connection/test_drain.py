@@ -101,7 +101,7 @@ def test_the_deadline_ends_it_in_every_step(steps, left):
     assert wire.deadline == 3.0
     wire.timer(at=3.0)
     assert (wire.state, wire.effects()) == ("CLOSED", [Hangup()])
-    assert str(drain.error) == f"drain took too long, {left} messages were not taken"
+    assert str(drain.error) == f"drain timed out: {left} messages were not taken"
     assert isinstance(drain.error, TimeoutExpired)
     assert drain in wire.ready()
     assert (mailbox.ended, mailbox.pending()) == (True, left)  # and they can still be taken

@@ -226,7 +226,7 @@ def test_pings_whose_answers_the_server_does_not_read(monkeypatch):
     for _ in range(10):
         assert wire.data(PING * 100, at=99.0).state == "CONNECTED"
     wire.data(PING)
-    assert str(wire.events()[0].error) == "server sends PINGs and reads no PONG"
+    assert str(wire.events()[0].error) == "server sends PINGs but does not read PONGs"
     wire.greet()
     assert wire.state == "GREETING"  # the next one has not earned it
     wire.writable = True

@@ -122,7 +122,7 @@ def test_without_a_connection_a_bounded_number_of_bytes_waits():
     assert not outbound.publish("a", b"hi")
     for data in (b"hi", b"x"):
         with pytest.raises(
-            PendingBufferFull, match=r"26 bytes wait already \(max_pending_out 30\)"
+            PendingBufferFull, match=r"26 bytes are already pending \(max_pending_out 30\)"
         ):
             outbound.publish("a", data)
     assert (taken(outbound), outbound.stats.out_msgs, outbound.held) == (b"", 2, 2)

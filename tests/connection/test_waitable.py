@@ -131,7 +131,7 @@ def test_a_gather_keeps_what_is_within_its_limits(limits, most, sizes, kept, fai
     if fails:
         assert isinstance(gather.error, TooManyReplies)
         assert gather.error.replies is gather.replies
-        assert "more answers to the request to 'a' than 3 messages" in str(gather.error)
+        assert "responses to the request to 'a' exceed 3 messages" in str(gather.error)
     else:
         assert gather.error is None
 

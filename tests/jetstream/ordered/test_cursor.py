@@ -117,7 +117,7 @@ def test_the_start_is_known_once():
 def test_a_consumer_of_another_client():
     line = cursor()
     line.next_consumer()
-    with pytest.raises(ConsumerExists, match="'o_1' was in use"):
+    with pytest.raises(ConsumerExists, match="'o_1' is already in use"):
         line.installed(created(7, 3))
     assert (line.ready, line.start) == (False, 0)
 

@@ -414,7 +414,7 @@ def test_a_publish_that_became_too_large_fails():
     machine, [small, large] = window(ID, ID)
     assert repr(small) == "<Publication to 's', pending>"
     run(machine, [("disconnected", 1.0), ("connected", 2.0)])
-    error = PayloadTooLarge("2 bytes are above the server's max_payload 1")
+    error = PayloadTooLarge("2 bytes exceed the server's max_payload 1")
     machine.unsent(publishes(machine)[1], error)
     assert (small.done, large.error) == (False, error)
     assert woken(machine) == [large, machine]
@@ -426,7 +426,7 @@ def test_a_failure_is_reported_once():
     machine, made = window(None, None, None)
     run(machine, [("disconnected", 1.0)])
     for _ in range(2):
-        with pytest.raises(PublishInDoubt, match="connection was lost: it may be stored or not"):
+        with pytest.raises(PublishInDoubt, match="connection was lost: it may or may not be stored"):
             run_sync(made[1].result())
     assert len(machine.failed) == 3
     assert machine.take_failed() == [made[0], made[2]]
@@ -437,8 +437,8 @@ def test_a_failure_is_reported_once():
 @pytest.mark.parametrize(
     ("error", "text"),
     [
-        (None, "the publisher was closed: it may be stored or not"),
-        (ConnectionClosed("no server is left"), "no server is left: it may be stored or not"),
+        (None, "the publisher was closed: it may or may not be stored"),
+        (ConnectionClosed("no server is left"), "no server is left: it may or may not be stored"),
     ],
 )
 def test_the_end_settles_everything(error, text):
