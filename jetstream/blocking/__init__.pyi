@@ -907,8 +907,8 @@ class JetStream:
         is raised. The timeout covers all of that; without one each try has the timeout of this
         JetStream.
 
-        PublishInDoubt: no acknowledgment arrived, so the message may or may not be stored. If that is
-        because of the timeout, the error is a TimeoutExpired as well.
+        PublishInDoubt: no acknowledgment arrived, so the message may or may not be stored. If the
+        timeout is the cause, the error is a TimeoutExpired as well.
         """
         ...
 

@@ -81,7 +81,9 @@ def read_jwt(token: str) -> dict[str, Any]:
         raise InvalidValue(text % len(token), "JWT-4")
     header, claims = [_read_part(each) for each in parts[:2]]
     if str(header.get("typ")).upper() != "JWT" or header.get("alg") != _HEADER["alg"]:
-        raise InvalidValue("JWT has an unsupported algorithm: %s" % shorten(header.get("alg")), "JWT-4")
+        raise InvalidValue(
+            "JWT has an unsupported algorithm: %s" % shorten(header.get("alg")), "JWT-4"
+        )
     issuer = claims.get("iss")
     try:
         signature = base64url.decode(parts[2])

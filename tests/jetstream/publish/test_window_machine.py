@@ -426,7 +426,9 @@ def test_a_failure_is_reported_once():
     machine, made = window(None, None, None)
     run(machine, [("disconnected", 1.0)])
     for _ in range(2):
-        with pytest.raises(PublishInDoubt, match="connection was lost: it may or may not be stored"):
+        with pytest.raises(
+            PublishInDoubt, match="connection was lost: it may or may not be stored"
+        ):
             run_sync(made[1].result())
     assert len(machine.failed) == 3
     assert machine.take_failed() == [made[0], made[2]]
