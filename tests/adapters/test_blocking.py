@@ -134,7 +134,7 @@ def test_a_publish_after_the_server_has_hung_up_on_an_idle_client(count):
 
 
 @pytest.mark.rule("D-RECON-16")
-def test_a_publish_after_the_last_words_of_a_server(monkeypatch):
+def test_a_publish_after_the_last_message_of_a_server(monkeypatch):
     """The last words are one read, the end of the transport is another."""
     monkeypatch.setattr(blocking, "_LOOK", 0.0)
     with Listener(INFO, (b"PING\r\n", b"PONG\r\nPING\r\n")) as dying, Server() as server:

@@ -58,7 +58,7 @@ def test_publish_is_sent_unchanged():
     assert stage.waits == 0
 
 
-def test_publish_waits_while_too_much_is_on_its_way():
+def test_publish_waits_while_too_much_is_in_flight():
     stage = Stage()
     stage.wire.writable = False
     chunk = b"x" * 65_000
@@ -288,7 +288,7 @@ def test_a_failure_that_lost_messages_is_reported_by_the_end(end):
 
 
 @pytest.mark.rule("D-CONN-32")
-def test_in_a_forked_child_the_end_of_a_block_has_nothing_to_say():
+def test_in_a_forked_child_the_end_of_a_block_raises_nothing():
     stage = Stage()
 
     def now():
@@ -308,7 +308,7 @@ class Cancelled(BaseException):
 
 @pytest.mark.rule("D-DRAIN-8", "CONN-27")
 @pytest.mark.parametrize(("end", "state"), [("close", "CLOSED"), ("drain", "CONNECTED")])
-def test_an_end_that_is_cancelled(end, state):
+def test_an_end_that_is_canceled(end, state):
     stage = Stage()
 
     async def wait(waitable):

@@ -186,7 +186,7 @@ def test_closed_stays_where_nothing_else_does():
 
 
 @pytest.mark.rule("D-EVENT-5")
-def test_the_limit_if_not_said_otherwise():
+def test_the_default_limit():
     queue = EventQueue()
     fill(queue, *[LameDuck(str(i)) for i in range(1000)])
     assert [event.url for event in rest(queue)] == [str(i) for i in range(744, 1000)]

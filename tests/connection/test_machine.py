@@ -359,7 +359,7 @@ def test_a_fork_without_a_transport():
 
 
 @pytest.mark.rule("EVENT-7")
-def test_statistics_go_on_over_reconnects():
+def test_statistics_continue_across_reconnects():
     wire = Wire(servers=ABC[:2]).connect().greet().data(PONG)
     wire.subscribe("a")
     wire.data(msg("a", 1, b"x") + msg("b", 9, b"y"))

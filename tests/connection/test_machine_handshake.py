@@ -165,7 +165,7 @@ TLS = [
 
 @pytest.mark.rule("CONN-10", "CONN-11")
 @pytest.mark.parametrize(("url", "options", "fields", "outcome"), TLS)
-def test_tls_is_used_or_nothing_is_said(url, options, fields, outcome):
+def test_without_the_required_tls_nothing_is_sent(url, options, fields, outcome):
     wire = Wire(servers=url, user="joe", password="hush", **options).connect().greet(**fields)
     if outcome == "GREETING":
         assert connect_fields(wire)["tls_required"] is False
@@ -196,7 +196,7 @@ def test_a_plaintext_frame_after_info_fails_the_attempt(behind):
 
 @pytest.mark.rule("CONN-13")
 @pytest.mark.parametrize("behind", [b"PO", b"MSG a 1 100\r\nhalf", b"\x16\x03"])
-def test_half_a_frame_in_clear_is_forgotten_when_tls_has_started(behind):
+def test_half_a_plaintext_frame_is_discarded_when_tls_starts(behind):
     wire = Wire(servers="tls://a").connect()
     wire.opened().data(info(tls_required=True) + behind).secured().sent()
     wire.data(PONG)
@@ -326,7 +326,7 @@ def test_rejected_credentials_are_reported_to_the_user():
         (["User Authentication Expired", *["Authorization Violation"] * 2], True),
     ],
 )
-def test_the_same_refusal_twice_in_a_row_is_the_end(texts, closed):
+def test_the_same_rejection_twice_in_a_row_is_the_end(texts, closed):
     wire = Wire(max_reconnects=-1).up().lost(at=5.0)
     for text in texts:
         if wire.state == "WAITING":

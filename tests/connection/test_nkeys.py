@@ -92,7 +92,7 @@ def test_round_trip(kind, raw):
 
 
 @pytest.mark.rule("NKEY-1")
-def test_white_space_around_a_key_is_dropped():
+def test_whitespace_around_a_key_is_dropped():
     assert nkeys.decode_seed("\t%s\r\n" % SEED) == nkeys.decode_seed(SEED)
     assert nkeys.decode_public_key(PUBLIC + "\n") == nkeys.decode_public_key(PUBLIC)
 

@@ -134,7 +134,7 @@ def test_without_a_connection_a_bounded_number_of_bytes_waits():
 
 
 @pytest.mark.rule("RECON-8")
-def test_the_buffer_if_not_said_otherwise_and_none_at_all():
+def test_the_default_buffer_and_no_buffer():
     outbound = make()
     for _ in range(8):
         outbound.publish("a", b"x" * (1024 * 1024 - 20))
@@ -214,7 +214,7 @@ def test_a_large_payload_is_not_copied():
     assert pieces[1] is large
 
 
-def test_checked_subjects_are_remembered_but_not_for_ever():
+def test_checked_subjects_are_remembered_but_not_forever():
     outbound = online()
     for i in range(3000):
         outbound.publish(f"s.{i}")

@@ -104,7 +104,7 @@ def test_a_method_that_takes_the_lock_by_itself():
     assert facade.inner.log == ["add"]
 
 
-def test_a_method_that_is_no_coroutine():
+def test_a_method_that_is_not_a_coroutine():
     facade = Facade()
     made = facade.sum_now(1, two=5)
     assert isinstance(made, Sum)

@@ -79,7 +79,7 @@ def test_a_mailbox_wakes_its_reader_only_when_it_was_empty():
 
 
 @pytest.mark.rule("SUB-7")
-def test_messages_that_come_together_wake_their_reader_once():
+def test_messages_that_arrive_together_wake_their_reader_once():
     mailbox = Mailbox(3, 1000)
     first, second, third, fourth = (message(b"%d" % i) for i in range(4))
     assert mailbox.receive_all([first, second], 0.0)

@@ -70,7 +70,7 @@ def test_every_known_text_is_in_the_table_above():
 
 
 @pytest.mark.rule("ERR-2")
-def test_the_transcripts_bear_the_table_out():
+def test_the_transcripts_confirm_the_table():
     """After each -ERR that a real server sent, it closed the connection or did not."""
     seen = set()
     for path in transcripts():

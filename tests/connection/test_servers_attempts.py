@@ -93,7 +93,7 @@ def test_the_same_refusal_twice_in_a_row():
 
 
 @pytest.mark.rule("CONN-17")
-def test_a_refusal_after_a_good_while_is_not_the_same():
+def test_a_rejection_after_a_long_connection_is_not_the_same():
     attempts, _ = make(servers="nats://a")
     choose(attempts)
     attempts.refused_again("no")

@@ -96,7 +96,7 @@ def test_settle_waits_until_the_answer_is_there_however_often_it_is_woken():
     assert session.port.steps == []
 
 
-def test_settle_raises_what_the_request_failed_of():
+def test_settle_raises_the_error_of_the_request():
     wire, session = make(1.0, 5.0)
     with pytest.raises(TimeoutExpired, match="no answer to flush in time"):
         run_sync(session.settle(wire.connection.start_flush(session.deadline(5.0))))
@@ -107,7 +107,7 @@ def test_settle_raises_what_the_request_failed_of():
 
 
 @pytest.mark.rule("REQ-4")
-def test_a_caller_that_is_cancelled_gives_the_request_up():
+def test_a_canceled_caller_abandons_its_request():
     def cancel():
         raise KeyboardInterrupt
 

@@ -295,7 +295,7 @@ def test_a_dropped_iteration_whose_client_has_closed_since():
 
 @pytest.mark.rule("D-CONSUME-29")
 @pytest.mark.parametrize("how", ["stopped", "draining", "ended"])
-def test_nothing_is_said_about_an_iteration_that_has_ended(how):
+def test_an_iteration_that_has_ended_causes_no_warning(how):
     stage, machine, iteration = begin()
     setattr(machine, how, True)
     del iteration

@@ -95,7 +95,7 @@ def test_chunks(pieces, chunks):
 
 
 @pytest.mark.rule("OBJ-22")
-def test_an_object_is_not_there_before_its_chunks():
+def test_an_object_does_not_exist_before_its_chunks():
     stage, upload = start(ack(1), SILENCE, ack(3))
     with pytest.raises(PublishInDoubt):
         put(stage, upload, b"12", b"34", b"56")
@@ -174,7 +174,7 @@ def test_chunks_of_the_replaced_object_are_purged(chunks, deleted, purged):
 
 
 @pytest.mark.rule("OBJ-24")
-def test_another_client_replaces_the_object_meanwhile():
+def test_another_client_replaces_the_object_in_the_meantime():
     one, two = info_json(chunks=1, nuid="ONE"), info_json(chunks=1, nuid="TWO")
     answers = [direct(one), wrong(8), by_api(two, 8), ack(9), PURGED, STORED]
     stage, upload = start(ack(1), *answers)

@@ -56,7 +56,7 @@ async def cancel(waitable):
 @pytest.mark.rule("D-ORDERED-29")
 @pytest.mark.parametrize("answered", [True, False])
 @pytest.mark.parametrize("how", ["cancelled", "no answer", "lost"])
-def test_creations_of_which_nothing_is_known(how, answered):
+def test_creations_without_a_known_outcome(how, answered):
     """The consumer is looked up, even if the response had arrived when the caller was canceled."""
     stage = Stage(Lost() if how == "lost" else created() if answered else SILENCE)
     api = ApiClient(stage.client.session, "", "$JS.API", 5.0)
@@ -192,7 +192,7 @@ def test_users_without_permission_for_stream_info(answer):
 
 
 @pytest.mark.rule("D-ORDERED-30")
-def test_the_stream_is_deleted_meanwhile():
+def test_the_stream_is_deleted_in_the_meantime():
     stage, ordered = handle(DELETED, SILENCE, created(), NO_STREAM, SILENCE)
     ordered.cursor._oldest = Timestamp.parse(T[2])
     with pytest.raises(StreamNotFound):
@@ -212,7 +212,7 @@ def test_the_check_is_part_of_the_time():
 
 
 @pytest.mark.rule("D-ORDERED-30")
-def test_the_client_is_closed_meanwhile():
+def test_the_client_is_closed_in_the_meantime():
     stage, ordered = handle(DELETED, SILENCE, created())
     ordered.cursor._oldest = Timestamp.parse(T[2])
     wait = stage.wait

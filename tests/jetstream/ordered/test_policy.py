@@ -141,7 +141,7 @@ def test_a_consumer_that_is_not_created_in_time():
 
 
 @pytest.mark.rule("ORDERED-11")
-def test_no_more_tries():
+def test_no_more_attempts():
     policy = using(max_attempts=1)
     for serial in (1, 2):
         policy.lost(ConsumerDeleted(409, "Consumer Deleted"), 1.0)

@@ -221,7 +221,7 @@ TABLE = [  # what happens, steps, orders, state, due
 @pytest.mark.rule("ORDERED-10")
 @pytest.mark.rule("ORDERED-12")
 @pytest.mark.parametrize(("what", "steps", "orders", "state", "due"), TABLE)
-def test_succession(what, steps, orders, state, due):
+def test_successive_consumers(what, steps, orders, state, due):
     recreator = there()
     play(recreator, steps)
     assert asked(recreator) == orders
@@ -276,7 +276,7 @@ def test_an_overdue_response_is_reported():
 
 
 @pytest.mark.rule("D-ORDERED-25")
-def test_a_timer_that_rings_late():
+def test_a_timer_that_fires_late():
     recreator = there(timeout=2.0)
     recreator.reset(WHY, 0.0)
     assert recreator.handle_timer(2.2) is None
@@ -293,7 +293,7 @@ def test_a_timer_that_rings_late():
 
 @pytest.mark.rule("ORDERED-11")
 @pytest.mark.parametrize("most", [1, 2, 3])
-def test_so_many_tries(most):
+def test_the_number_of_attempts(most):
     recreator = there(max_attempts=most)
     recreator.reset(WHY, 0.0)
     for _ in range(most):

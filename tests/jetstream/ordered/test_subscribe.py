@@ -95,7 +95,7 @@ def test_ordered_without_responders():
 
 @pytest.mark.rule("D-ORDPUSH-9")
 @pytest.mark.rule("D-ORDPUSH-11")
-def test_ordered_and_it_is_cancelled():
+def test_ordered_and_it_is_canceled():
     stage = Stage()
     assert isinstance(order(stage, cancel), Cancelled)
     [left] = stage.wire.connection.subscriptions.receivers()

@@ -70,7 +70,7 @@ def test_awaited(way):
 
 
 @pytest.mark.rule("FETCH-14")
-def test_as_a_task_it_is_cancelled_and_closed():
+def test_as_a_task_it_is_canceled_and_closed():
     stage = Stage()
     puller = stage.puller()
 
@@ -211,7 +211,7 @@ def test_closed_before_it_began():
 
 
 @pytest.mark.rule("FETCH-14")
-def test_others_run_meanwhile():
+def test_other_tasks_run_in_the_meantime():
     stage = Stage()
     made = fetch(stage.puller(), 200)
     assert stage.run(take(made), messages(stage, *range(1, 201)))[0] == list(range(1, 201))

@@ -260,7 +260,7 @@ def test_messages_that_are_not_statuses(msg, buffered):
 @pytest.mark.rule("CONSUME-16")
 @pytest.mark.parametrize("stop_after", [0, 40])
 @pytest.mark.parametrize("seed", range(50))
-def test_the_short_ways_lead_to_the_same(seed, stop_after):
+def test_shortcuts_give_the_same_result(seed, stop_after):
     """Several messages at once, and buffered ones, cause the same pulls as single messages."""
     rng = random.Random(seed)
     threshold = rng.choice([1, 7, 20])

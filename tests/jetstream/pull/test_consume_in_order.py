@@ -356,7 +356,7 @@ def test_the_stream_is_gone():
 
 @pytest.mark.rule("ORDERED-11")
 @pytest.mark.rule("ORDERED-16")
-def test_no_more_tries():
+def test_no_more_attempts():
     machine = using(max_attempts=1)
     play(machine, [(2.0, status(1, DELETED)), (2.1, created(2)), (2.2, status(2, DELETED))])
     assert isinstance(machine.error, ResetFailed)

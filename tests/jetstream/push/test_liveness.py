@@ -105,7 +105,7 @@ def test_lookups_without_a_response():
 
 
 @pytest.mark.rule("JSSUB-16")
-def test_the_first_connection_is_no_reason():
+def test_the_first_connection_is_not_a_reason():
     watch, _ = pair()
     assert (asked(watch), watch.deadline) == (0, None)
 

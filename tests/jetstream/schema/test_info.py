@@ -134,7 +134,7 @@ def test_acks(raw, ack):
 
 
 @pytest.mark.rule("JSAPI-6")
-def test_an_ack_that_is_none():
+def test_an_invalid_ack():
     with pytest.raises(InvalidResponse, match=r"PubAck\.seq: '1' is not a whole number"):
         PubAck.from_json({"stream": "S", "seq": "1"})
 

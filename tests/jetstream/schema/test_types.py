@@ -124,7 +124,7 @@ def test_none_is_absent(kind):
 
 
 @pytest.mark.rule("TIME-4")
-def test_the_zero_of_go_is_no_time():
+def test_the_zero_time_of_go_means_no_time():
     assert TIME.decode("0001-01-01T00:00:00Z") is None
     assert TIME.decode("0001-01-01T01:00:00+01:00") is None
     assert TIME.check(Timestamp(FIRST)) is None

@@ -100,7 +100,7 @@ def test_messages_without_a_reply_subject_are_refused_silently():
 
 
 @pytest.mark.rule("D-SERVICE-13")
-def test_refuse_answers_what_no_handler_has():
+def test_refuse_answers_requests_that_no_handler_has():
     bench = Bench()
     queue = bench.queue
     for number in range(3):

@@ -345,7 +345,7 @@ def test_the_end_of_the_block_waits_for_run():
 
 
 @pytest.mark.rule("D-SERVICE-13")
-def test_the_end_of_the_block_does_not_wait_for_ever():
+def test_the_end_of_the_block_does_not_wait_forever():
     bench = Bench(drain_timeout=5.0)
     bench.service.add_endpoint("e", bench.slow)
     bench.run()

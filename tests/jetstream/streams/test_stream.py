@@ -282,7 +282,7 @@ def test_wrong_calls_are_not_sent(call, args, keywords, wrong):
 
 
 @pytest.mark.rule("GET-3")
-def test_direct_get_that_is_not_allowed_any_more():
+def test_direct_get_that_is_no_longer_allowed():
     stage = Stage(NOBODY, NOBODY)
     stream = make(stage, allow_direct=True)
     with pytest.raises(NotSupported):

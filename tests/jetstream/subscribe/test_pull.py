@@ -497,7 +497,7 @@ def test_a_creation_without_an_answer(named, answer, error, looked):
 
 
 @pytest.mark.rule("D-JSSUB-17")
-def test_it_is_cancelled():
+def test_it_is_canceled():
     stage = Stage(SILENCE, SILENCE)
 
     async def cancel(waitable):

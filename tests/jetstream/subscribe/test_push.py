@@ -239,7 +239,7 @@ def test_filters_that_the_server_ignores():
 
 
 @pytest.mark.rule("D-JSSUB-12")
-def test_the_client_is_closed_meanwhile():
+def test_the_client_is_closed_in_the_meantime():
     stage = Listener(SILENCE)
     stage.wire.connection.options.max_reconnects = 0
     call = JetStream(stage.client).subscribe("s.a", stream="S")
