@@ -44,7 +44,7 @@ class Peer:
         return info
 
     def call(self, subject: str, payload: bytes = b"") -> dict[str, object]:
-        """The JSON answer of the server's API."""
+        """Return the JSON answer of the server's API."""
         self.sock.sendall(b'CONNECT {"verbose":false}\r\nSUB in 1\r\n')
         self.sock.sendall(b"PUB %s in %d\r\n%s\r\n" % (subject.encode(), len(payload), payload))
         while not self.lines.readline().startswith(b"MSG in"):

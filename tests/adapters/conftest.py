@@ -34,7 +34,7 @@ def own_server() -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def tls_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, dict[str, Any]]]:
-    """A server with TLS, and the options that a client needs for it."""
+    """Yield a server with TLS, and the options that a client needs for it."""
     certificates = Certificates(tmp_path_factory.mktemp("certificates"))
     with Server(config={"tls": certificates.server("127.0.0.1")}) as server:
         yield server, {"tls": certificates.client()}

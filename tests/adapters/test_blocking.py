@@ -29,7 +29,7 @@ INFO = b'INFO {"server_id":"x","version":"2.10.0","headers":true,"max_payload":1
 
 @pytest.fixture
 def watcher(server):
-    """A client that receives messages independently of the client under test."""
+    """Yield a client that receives messages independently of the client under test."""
     with threads.connect(server.url, max_msgs=200_000) as watcher:
         yield watcher
 
@@ -220,7 +220,7 @@ def test_rejected_arguments():
 
 @pytest.fixture
 def deaf_url():
-    """The URL of a server that never answers an attempt to connect."""
+    """Yield the URL of a server that never answers an attempt to connect."""
     with ExitStack() as stack:
         deaf = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
         for _ in range(3):  # until its queue is full

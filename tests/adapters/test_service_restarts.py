@@ -43,7 +43,7 @@ class Instance:
         return (await self.process.stdout.readline()).decode().strip()
 
     async def stop(self) -> tuple[int, int]:
-        """The requests and errors of its whole life."""
+        """Return the requests and errors of its whole life."""
         self.process.send_signal(signal.SIGTERM)
         requests, errors = (await self.read()).split()
         assert await self.process.wait() == 0

@@ -15,7 +15,7 @@ from natsproto.connection.effects import Dial
 
 @pytest.fixture
 def ends():
-    """An open transport, and the socket at its other end."""
+    """Yield an open transport, and the socket at its other end."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         host, port = listener.getsockname()
         transport = SocketTransport(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))

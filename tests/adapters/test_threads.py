@@ -276,7 +276,7 @@ def test_a_client_lives_as_long_as_its_subscriptions(server):
 
 @pytest.fixture
 def slow_names(monkeypatch):
-    """A name server that answers when the test lets it."""
+    """Yield a name server that answers when the test lets it."""
     allowed = threading.Event()
     real = socket.getaddrinfo
     asked = []
@@ -353,7 +353,7 @@ class Alarm(Exception):
 
 @pytest.fixture
 def delivered():
-    """A socket that has a byte for each signal, as soon as the system has delivered it."""
+    """Yield a socket that has a byte for each signal, as soon as the system has delivered it."""
     here, there = socket.socketpair()
     there.setblocking(False)
     before = signal.set_wakeup_fd(there.fileno())

@@ -64,7 +64,7 @@ def api():
 
 @pytest.fixture
 def clean(api):
-    """The API, with all streams but the first and all consumers removed afterwards."""
+    """Yield the API, with all streams but the first and all consumers removed afterwards."""
     yield api
     for name in api.call("STREAM.NAMES")["streams"]:
         if name != "ORIGIN":

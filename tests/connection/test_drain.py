@@ -23,7 +23,7 @@ def take(wire, mailbox):
 
 
 def draining(deadline=30.0, **options):
-    """A wire with one subscription, and its drain."""
+    """Return a wire with one subscription, and its drain."""
     wire = Wire(**options).up()
     mailbox = wire.subscribe("a")
     wire.forget()

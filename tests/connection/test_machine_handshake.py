@@ -26,14 +26,14 @@ SERVERS = ["nats://a", "nats://b", "nats://c"]
 
 
 def connect_fields(wire):
-    """The fields of the CONNECT that was sent, and that PING follows it."""
+    """Return the fields of the CONNECT that was sent, and that PING follows it."""
     connect, ping, rest = wire.sent().split(b"\r\n")
     assert (connect[:8], ping, rest) == (b"CONNECT ", b"PING", b"")
     return json.loads(connect[8:])
 
 
 def failed(wire):
-    """The error of the attempt that failed last."""
+    """Return the error of the attempt that failed last."""
     return [event.error for event in wire.events() if isinstance(event, AttemptFailed)][-1]
 
 

@@ -229,7 +229,7 @@ def test_without_a_library(function, monkeypatch):
 
 
 def connects(name: str) -> dict[str, dict[str, str]]:
-    """The fields of CONNECT of each connection of a transcript, with the nonce before it."""
+    """Return the fields of CONNECT of each connection of a transcript, with the nonce before it."""
     found: dict[str, dict[str, str]] = {}
     transcript = json.loads((VECTORS / name).read_text(encoding="utf-8"))
     for frame in transcript["frames"]:

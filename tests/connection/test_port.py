@@ -34,7 +34,7 @@ class Inner:
         return one + two
 
     def add_now(self, one: int, *, two: int = 2) -> int:
-        """At once."""
+        """Return at once."""
         self.log.append("add")
         return one + two
 

@@ -43,7 +43,7 @@ def told(pool, via, texts):
 
 
 def connect(pool):
-    """The first server of the first round, connected."""
+    """Return the first server of the first round, connected."""
     server = pool.next_untried()
     pool.connected(server)
     return server

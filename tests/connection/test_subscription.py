@@ -21,7 +21,7 @@ def subscribed(*payloads: bytes, subject: str = "a", queue: str = ""):
 
 
 def rest(stage, sub):
-    """All that the iteration still gives."""
+    """Return all that the iteration still gives."""
 
     async def take():
         return [each.data async for each in sub]

@@ -27,7 +27,7 @@ from wsproto import events, extensions  # noqa: E402  (after the test that needs
 
 
 def accept(request: bytes) -> bytes:
-    """The response that accepts this request, by hand."""
+    """Return the response that accepts this request, by hand."""
     key = header(request, b"sec-websocket-key")
     token = base64.b64encode(sha1(key + KEY).digest())
     return (
@@ -45,7 +45,7 @@ def header(request: bytes, name: bytes) -> bytes:
 
 
 def frame(opcode: int, payload: bytes = b"", *, fin: bool = True) -> bytes:
-    """A frame as servers send them: without a mask."""
+    """Return a frame as servers send them: without a mask."""
     size = len(payload)
     if size < 126:
         length = bytes([size])

@@ -77,7 +77,7 @@ class Mutator:
 
 
 def sides() -> list[tuple[str, list[bytes]]]:
-    """Each stream of each transcript as the writes that it was made of."""
+    """Return each stream of each transcript as the writes that it was made of."""
     found: list[tuple[str, list[bytes]]] = []
     for path in transcripts():
         by_side: dict[tuple[str, str], list[bytes]] = {}

@@ -69,5 +69,5 @@ def check_input(data: bytes) -> None:
 
 
 def as_input(peer: str, stream: bytes, cuts: tuple[int, int] = (85, 170)) -> bytes:
-    """The inverse of check_input; the cuts are in 256ths of the stream."""
+    """Return the inverse of check_input; the cuts are in 256ths of the stream."""
     return bytes([PEERS.index(peer), *cuts]) + stream

@@ -37,7 +37,7 @@ def info(fields: Any) -> bytes:
 
 
 def junk(size: int) -> bytes:
-    """Random bytes without a line end."""
+    """Return random bytes without a line end."""
     return random.Random(size).randbytes(size).replace(b"\n", b"\x00")
 
 

@@ -46,7 +46,7 @@ def damage(rng, data):
 
 
 def busy(rng):
-    """A client with everything that a server could meddle with."""
+    """Return a client with everything that a server could meddle with."""
     options = {"servers": ["nats://a", "nats://b"], "max_reconnects": 3, "ping_interval": 10.0}
     wire = Wire(**options, retry_on_first_connect=True, verbose=rng.random() < 0.5)
     connection = wire.connection

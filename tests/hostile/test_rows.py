@@ -12,7 +12,7 @@ STATES = ["OPENING", "GREETING", "CONNECTED"]
 
 
 def in_state(state):
-    """A client with a subscription, on its second connection: the first one was good."""
+    """Return a client with a subscription, on its second connection: the first one was good."""
     wire = Wire(servers=["nats://a", "nats://b"], max_reconnects=-1, ping_interval=10.0)
     mailbox = wire.subscribe("a", max_msgs=100)
     wire.up().lost(at=100.0).opened()

@@ -48,7 +48,7 @@ SAME_STREAM = {"config": {}, "created": "2020-01-01T00:00:00Z"}
 def created(
     stream: str, name: str, pending: int = 0, serial: int = 1, seq: int = 0, sent: int = 0
 ) -> dict[str, Any]:
-    """The info of an existing consumer with this many pending messages."""
+    """Return the info of an existing consumer with this many pending messages."""
     return {
         "stream_name": stream,
         "name": "%s_%d" % (name, serial),

@@ -59,7 +59,7 @@ def play(machine, steps):
 
 
 def event_names(machine):
-    """The names of all events, with those of the errors of warnings."""
+    """Return the names of all events, with those of the errors of warnings."""
     names = [
         type(event.error if isinstance(event, PullWarning) else event).__name__
         for event in machine.events.items

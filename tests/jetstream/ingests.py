@@ -71,7 +71,7 @@ class Batch:
         return self.machine.receive(Msg(subject, 1, b"", raw, None), now)
 
     def orders(self):
-        """The numbers and operations of its effects: `3.4` is a ping for message 3."""
+        """Return the numbers and operations of its effects: `3.4` is a ping for message 3."""
         orders = publishes(self.machine)
         assert all((order.subject, order.data) == (b"s.first", b"") for order in orders)
         base = b"%s.%d.%s." % (INBOX, self.flow, self.mode)

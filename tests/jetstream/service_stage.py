@@ -69,7 +69,7 @@ class Task:
             wake()
 
     def outcome(self) -> Any:
-        """The result, or the error as a value; it must be done."""
+        """Return the result, or the error as a value; it must be done."""
         assert self.done, "it waits"
         return self.result if self.error is None else self.error
 
@@ -269,7 +269,7 @@ class ServiceStage:
         return [(pub.subject, pub.data, dict(_items(pub))) for pub in pubs]
 
     def ask(self, subject: str) -> Any:
-        """The response to PING, INFO or STATS."""
+        """Return the response to PING, INFO or STATS."""
         self.answers()
         self.send(subject, reply="monitor")
         if not self.alone:

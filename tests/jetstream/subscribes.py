@@ -115,7 +115,7 @@ def begin(*answers, **asked):
 
 
 def left(stage):
-    """Machines that are still subscribed."""
+    """Return machines that are still subscribed."""
     return [
         each
         for each in stage.connection.subscriptions.receivers()

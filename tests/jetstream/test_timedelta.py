@@ -111,7 +111,7 @@ def services(call, name):
 
 
 def take(kind):
-    """The row of a `next` that finds nothing until its timeout."""
+    """Return the row of a `next` that finds nothing until its timeout."""
     return lambda made, value: kind(made).next(value)
 
 
@@ -398,7 +398,7 @@ def test_no_duration_is_annotated_as_a_float():
 
 
 def typed_dicts():
-    """The fields of every TypedDict of the core, as in `ack_wait: float`."""
+    """Yield the fields of every TypedDict of the core, as in `ack_wait: float`."""
     for path in MODULES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ClassDef) and "TypedDict" in map(ast.unparse, node.bases):

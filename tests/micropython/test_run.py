@@ -37,7 +37,7 @@ PARTS = [  # function of checks/rows.py, at least so many checks
 
 @pytest.fixture(scope="session")
 def micropython():
-    """The locked version; from npm, which must not fail, if the cache does not have it."""
+    """Return the locked version; from npm, which must not fail, if the cache does not have it."""
     if shutil.which("node") is None:
         pytest.skip("MicroPython needs Node, and there is none")
     locked = [HERE / "package.json", HERE / "package-lock.json"]

@@ -38,7 +38,7 @@ def read(chunks: Iterable[bytes], parser: Parser) -> Result:
 
 
 def read_all(*chunks: bytes, peer: str = "server") -> list[Frame]:
-    """The frames of a stream that has no garbage in it."""
+    """Return the frames of a stream that has no garbage in it."""
     parser = Parser(peer=peer)
     return [frame for chunk in chunks for frame in parser.feed(chunk)]
 
@@ -65,7 +65,7 @@ def transcripts() -> list[Path]:
 
 
 def writes(path: Path) -> list[tuple[str, str, bytes]]:
-    """The transcript's writes in order: connection, direction, bytes."""
+    """Return the transcript's writes in order: connection, direction, bytes."""
     frames = json.loads(path.read_text(encoding="utf-8"))["frames"]
     return [
         (frame["conn"], frame["dir"], base64.b64decode(frame["b64"]))
@@ -75,7 +75,7 @@ def writes(path: Path) -> list[tuple[str, str, bytes]]:
 
 
 def streams() -> list[Stream]:
-    """Every stream of every transcript, in a fixed order."""
+    """Return every stream of every transcript, in a fixed order."""
     found: list[Stream] = []
     for path in transcripts():
         sides: dict[tuple[str, str], list[bytes]] = {}

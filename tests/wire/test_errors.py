@@ -12,7 +12,7 @@ from natsproto.errors import LocalError, NatsError, ProtocolError, RemoteError
 
 
 def tree() -> dict[str, str]:
-    """Class and base, as the module's docstring draws them: two spaces for each level."""
+    """Return class and base, as the module's docstring draws them: two spaces for each level."""
     bases: dict[str, str] = {}
     path: list[str] = []
     for line in (errors.__doc__ or "").splitlines():

@@ -141,7 +141,7 @@ def test_a_value_stays_in_its_field(build, get, value, outcome):
 
 
 def names(message: str, value: object) -> bool:
-    """Whether the message shows the value, the part of it that is wrong, or its length."""
+    """Return whether the message shows the value, the part of it that is wrong, or its length."""
     if value == "":
         return " is empty" in message
     if isinstance(value, str) and len(value) > 255:

@@ -403,7 +403,7 @@ BODY = st.sampled_from([b"\r\n", b"hello\r\n", H + b"\r\n", H + b"hello!\r\n", b
 
 @st.composite
 def lines(draw: st.DrawFn) -> bytes:
-    """A control line that is right or nearly right, and a payload that may fit."""
+    """Return a control line that is right or nearly right, and a payload that may fit."""
     parts = [draw(NAME)]
     for field in draw(st.lists(FIELD, min_size=2, max_size=6)):
         parts += [draw(SEPARATOR), field]

@@ -105,7 +105,7 @@ def test_a_thousand_random_splits(stream):
 
 
 def encoded(frame) -> bytes:
-    """The frame as our encoder writes it."""
+    """Return the frame as our encoder writes it."""
     if isinstance(frame, Pub):
         headers = frame.headers
         return encode.pub(frame.subject, frame.data, reply=frame.reply, headers=headers)

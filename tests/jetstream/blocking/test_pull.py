@@ -23,7 +23,7 @@ def delivery(number: int) -> Delivery:
 
 
 def consumer(*answers):
-    """A stage that answers so, and a consumer on it."""
+    """Return a stage that answers so, and a consumer on it."""
     stage = Stage(CONSUMER, *answers)
     made = JetStream(stage.blocking).consumer("S", "C")
     assert [subject for subject, _ in stage.asked] == ["$JS.API.CONSUMER.INFO.S.C"]

@@ -60,7 +60,7 @@ def wrong(last=None):
 
 
 def by_api(key, seq, operation=""):
-    """A message as STREAM.MSG.GET answers it; `dg==` is v."""
+    """Return a message as STREAM.MSG.GET answers it; `dg==` is v."""
     hdrs = {"DEL": "TkFUUy8xLjANCktWLU9wZXJhdGlvbjogREVMDQoNCg==", "": ""}[operation]
     message = {"subject": "$KV.b." + key, "seq": seq, "time": TIME, "data": "dg==", "hdrs": hdrs}
     return {"message": message}

@@ -13,7 +13,7 @@ def cursor(**config):
 
 
 def created(seq=0, consumer_seq=0, **fields):
-    """A response, in short."""
+    """Return a response, in short."""
     delivered = {"consumer_seq": consumer_seq, "stream_seq": seq}
     info = {"stream_name": "S", "name": "o", "config": {}, "delivered": delivered}
     return {**info, **fields}

@@ -40,7 +40,7 @@ def cursor(**config):
 
 
 def created(seq=0, consumer_seq=0):
-    """An answer, in short."""
+    """Return an answer, in short."""
     delivered = {"consumer_seq": consumer_seq, "stream_seq": seq}
     return {"stream_name": "S", "name": "o", "config": {}, "delivered": delivered}
 

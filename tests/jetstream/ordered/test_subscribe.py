@@ -13,7 +13,7 @@ from tests.jetstream.stages import Cancelled, Stage, cancel, timer
 
 
 def created(stage, serial=1, at=None, **answer):
-    """A step: the answer to the creation of a consumer."""
+    """Return a step: the answer to the creation of a consumer."""
     reply = answer or {"name": "o", "config": {}, "delivered": {}}
     data = json.dumps(reply).encode()
     subject = "_INBOX." + "0" * 22 + ".d%d" % serial

@@ -19,7 +19,7 @@ def fetch(puller, count=3, expires=30.0, no_wait=False):
 
 
 async def take(fetching, most=1000):
-    """The sequences of the messages of an iteration, and the error at its end."""
+    """Return the sequences of the messages of an iteration, and the error at its end."""
     taken = []
     try:
         async for msg in fetching:

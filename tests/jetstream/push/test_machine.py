@@ -50,7 +50,7 @@ def play(machine, steps):
 
 
 def event_names(machine):
-    """All events, in short: those about gaps as they are, of warnings the error."""
+    """Return all events, in short: those about gaps as they are, of warnings the error."""
     found = [
         str(each.error) if isinstance(each, PushWarning) else each for each in machine.events.items
     ]

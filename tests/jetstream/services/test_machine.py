@@ -42,7 +42,7 @@ class Bench:
         self.service.subscribed()
 
     def woken(self):
-        """The waitables that were woken since the last look."""
+        """Return the waitables that were woken since the last look."""
         effects = self.service.take_effects()
         for receiver in [self.queue, *self.subjects.values()]:
             effects += [each for each in receiver.effects if isinstance(each, Wake)]

@@ -34,7 +34,7 @@ class Bench:
         return queue.queued, queue.in_progress, queue.pending(), queue.dropped
 
     def answers(self):
-        """The subjects that were answered with 503."""
+        """Return the subjects that were answered with 503."""
         effects = [each for each in self.queue.take_effects() if isinstance(each, Publish)]
         assert all(b"Nats-Service-Error-Code: 503" in effect.block for effect in effects)
         return [effect.subject for effect in effects]

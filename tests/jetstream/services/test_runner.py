@@ -27,7 +27,7 @@ class Bench:
         return self
 
     async def slow(self, request):
-        """A handler that waits until it is released."""
+        """Return a handler that waits until it is released."""
         self.at_once += 1
         self.most = max(self.most, self.at_once)
         gate = [False]

@@ -346,7 +346,7 @@ def test_create_or_update_updates_first():
 
 
 def short(stage):
-    """The verbs of the calls, and the fields of configurations."""
+    """Return the verbs of the calls, and the fields of configurations."""
     asked = []
     for subject, body in stage.asked:
         config = (body or {}).get("config", body)

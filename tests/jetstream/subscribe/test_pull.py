@@ -98,7 +98,7 @@ def payloads(batch):
 
 
 def pulls(stage):
-    """The bodies of the pulls, in milliseconds."""
+    """Return the bodies of the pulls, in milliseconds."""
     asked = [body for subject, body in stage.asked if "MSG.NEXT" in subject]
     for body in asked:
         if "expires" in body:

@@ -12,7 +12,7 @@ BLOCK = b"NATS/1.0\r\nA: 1\r\na: 2\r\nA: 3\r\nE:\r\n\r\n"
 
 
 def frame(peer, stream):
-    """The only frame of the stream."""
+    """Return the only frame of the stream."""
     [only] = Parser(peer=peer).feed(stream)
     return only
 
