@@ -27,12 +27,12 @@ BAD_TRANSFORM = SubjectTransform(src="a..b", dest="c")
 
 
 def source(**values: object) -> StreamSource:
-    """One of the stream that the tests have."""
+    """Return a source of the stream that the tests have."""
     return StreamSource(name="ORIGIN", **values)
 
 
 def refused(table: list[tuple[str, dict[str, object]]]) -> list[object]:
-    """Parameters for a test, each with its rules: the rule that the error names, and the config."""
+    """Return parameters for a test, each with its rules: the rule in the error, and the config."""
     return [
         pytest.param(rules.split()[-1], config, marks=pytest.mark.rule(*rules.split()))
         for rules, config in table

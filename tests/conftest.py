@@ -18,7 +18,7 @@ settings.load_profile("steady")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test that names a rule which spec_notes does not have is a mistake, here and now."""
+    """Fail if a test names a rule that spec_notes does not have."""
     known = read_rules()
     strangers = [
         f"{item.nodeid}: {rule}" for item in items for rule in rules_of(item) if rule not in known

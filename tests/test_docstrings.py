@@ -1,8 +1,9 @@
 """Every public callable has a docstring that starts with a verb in the imperative.
 
-Public are the functions and the methods of classes that programs can name: those of the two
-packages and of their public modules. Properties and classes have docstrings as well; these describe
-a thing and may start with any word.
+Functions and methods of classes are public if programs can name them: those of the two packages and
+of their public modules. Properties and classes have docstrings as well; these describe an object
+and
+may start with any word.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class Walk:
 
     @property
     def switches(self) -> int:
-        """How often a call leads into another file than the call before."""
+        """Return how often a call leads into another file than the previous call."""
         return sum(a != b for a, b in zip(["", *self.files], self.files))
 
 

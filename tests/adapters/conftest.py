@@ -42,7 +42,7 @@ def tls_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Serve
 
 @pytest.fixture(autouse=True, scope="session")
 def _interrupts() -> Iterator[None]:
-    """As in the foreground: what a shell starts in the background begins with SIGINT ignored."""
+    """Enable SIGINT: a shell starts background processes with SIGINT ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

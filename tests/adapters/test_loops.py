@@ -158,7 +158,7 @@ def calls(client, sub):
 
 
 def fork_while(client, sub):
-    """A child that tries every call, and then leaves the block of the client."""
+    """Fork a child that tries every call, and then leaves the block of the client."""
 
     async def leave_block():
         async with client:

@@ -1,6 +1,6 @@
 """A real nats-server accepts every field of a configuration and returns it unchanged.
 
-What we refuse before it is sent, it must refuse too; and what it takes, we must send.
+It must reject every configuration that we reject before sending, and we must send all others.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Every check of natsproto.testing, on every adapter, against a real nats-server.
 
-Another server than the installed one: NATS_SERVER=/path/to/nats-server pytest tests/conformance
+To use another server than the installed one: NATS_SERVER=/path/to/nats-server pytest
+tests/conformance
 """
 
 from __future__ import annotations

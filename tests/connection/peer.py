@@ -1,4 +1,4 @@
-"""A server without I/O, just good enough for a dialogue; and the cable to it, which may be cut."""
+"""A minimal server without I/O for a dialogue, and the cable to it, which may be cut."""
 
 from __future__ import annotations
 

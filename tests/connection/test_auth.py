@@ -49,7 +49,7 @@ PLAIN = Url()
 
 
 def sign(nonce: bytes) -> bytes:
-    """64 bytes in which base64 has all that base64url has not: +, / and padding."""
+    """Return 64 bytes whose base64 has everything that base64url lacks: +, / and padding."""
     return b"\xfb\xff" * 31 + nonce[:2]
 
 

@@ -47,7 +47,7 @@ def test_at_once_then_with_longer_and_longer_pauses():
     wire.greet().data(PONG)
     assert wire.events() == [Connected(URL, True)]
     wire.lost(at=wire.now + 10.0)
-    assert wire.state == "DIALING"  # a success starts the count anew
+    assert wire.state == "DIALING"  # a success resets the count
     assert wire.connection.stats.connects == 2
 
 
@@ -291,7 +291,7 @@ def test_drains():
 
 
 class Machine(Receiver):
-    """At its time it orders a publish, which is no news for those who wait."""
+    """Emits a publish at its deadline, without waking its waiters."""
 
     def handle_timer(self, now):
         self.deadline = now + 1.0

@@ -47,7 +47,7 @@ RAW = bytes(range(100, 132))
 
 @pytest.fixture(params=MODULES)
 def library(request, monkeypatch):
-    """Each library in turn, without the other."""
+    """Provide each library in turn, without the other."""
     pytest.importorskip(MODULES[request.param])
     for name, module in MODULES.items():
         if name != request.param:
@@ -55,7 +55,7 @@ def library(request, monkeypatch):
 
 
 def encode(data: bytes, *, spoil: int = 0) -> str:
-    """As nkeys does it, but with the tools of the standard library."""
+    """Encode like nkeys, but with the tools of the standard library."""
     crc = binascii.crc_hqx(data, 0) ^ spoil
     return base64.b32encode(data + crc.to_bytes(2, "little")).decode().rstrip("=")
 

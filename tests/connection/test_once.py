@@ -74,7 +74,7 @@ class Life:
             self.transports[-1] += b"".join(self.wire.connection.data_to_send())
 
     def step(self):
-        """On with the handshake."""
+        """Continue the handshake."""
         wire = self.wire
         if wire.state == WAITING:
             wire.ring()

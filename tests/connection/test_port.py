@@ -29,7 +29,7 @@ class Inner:
         self.log: list[str] = []
 
     async def add(self, one: int, *, two: int = 2) -> int:
-        """One and two."""
+        """Add one and two."""
         self.log.append("add")
         return one + two
 

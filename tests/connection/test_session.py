@@ -20,7 +20,7 @@ from tests.connection.support import PING, PONG, Wire, msg
 
 
 class Turns:
-    """A port that never suspends: whoever waits has the next of the scripted steps done."""
+    """A port that never suspends: each wait executes the next scripted step."""
 
     def __init__(self, wire, *steps):
         self.wire = wire
@@ -41,7 +41,7 @@ class Turns:
 
 
 def make(*steps):
-    """A connected wire and a session on it; a number as a step is a time at which it rings."""
+    """Return a connected wire and its session; a number as a step is when the timer fires."""
     wire = Wire().up()
     turns = [
         (lambda at=step: wire.timer(at=at)) if isinstance(step, float) else step for step in steps
@@ -50,7 +50,7 @@ def make(*steps):
 
 
 class Told(Receiver):
-    """Notes when it is told of a connection, and wants something to be said."""
+    """Records when it is connected, and then emits a publish."""
 
     __slots__ = ("times",)
 

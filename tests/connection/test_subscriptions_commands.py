@@ -20,7 +20,7 @@ INBOX = "_INBOX." + "0" * 22  # what scripted randomness gives
 
 
 def reconnect(wire):
-    """Lose the transport and get another; returns what is sent behind CONNECT and PING."""
+    """Lose the transport and get another; return the data sent after CONNECT and PING."""
     wire.lost(at=wire.now + 10).greet().sent()
     return wire.data(PONG).sent()
 
@@ -109,7 +109,7 @@ def test_drops_right_before_the_end_are_reported_before_it():
 
 
 class Machine(Receiver):
-    """Orders a publish at each message, asks to be woken, and leaves behind the second."""
+    """Emits a publish for each message, requests a wake-up, and leaves after the second one."""
 
     def receive(self, msg, now):
         self.emit(b"pull", b"", b"")

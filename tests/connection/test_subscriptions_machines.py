@@ -1,4 +1,4 @@
-"""The orders of machines, and what becomes of them."""
+"""The effects of machines, and how they are applied."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.connection.support import Wire, msg
 
 
 class Machine(Receiver):
-    """Orders one publish for each message, and notes what came back."""
+    """Emits one publish for each message, and records what could not be sent."""
 
     def __init__(self):
         super().__init__()

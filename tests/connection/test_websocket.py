@@ -60,7 +60,7 @@ MORE, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 
 
 def unmask(data: bytes) -> list[tuple[int, bytes]]:
-    """Opcode and payload of the frames that a client sent; each of them is whole and masked."""
+    """Return opcode and payload of the frames that a client sent, each complete and masked."""
     frames = []
     while data:
         assert data[0] & 0xF0 == 0x80

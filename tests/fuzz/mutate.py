@@ -1,4 +1,4 @@
-"""Seeded mutations of the transcripts: some writes in a row, and one to three things wrong."""
+"""Seeded mutations of the transcripts: consecutive writes with one to three defects."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
 The three outcomes are for OPENING (INFO is expected), GREETING (PONG is) and CONNECTED:
 
-    an error class   the transport is hung up on for this reason, and another one is dialled
-    GOES_ON          it is tolerated: the handshake or the connection goes on
-    STUCK            the end of a frame is missing: nothing comes of it, until time runs out
+    an error class   the transport is dropped for this reason, and another one is dialed
+    GOES_ON          it is tolerated: the handshake or the connection continues
+    STUCK            the end of a frame is missing: nothing happens until the deadline
 """
 
 from __future__ import annotations

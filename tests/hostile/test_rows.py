@@ -53,7 +53,7 @@ def listens(wire):
 
 
 def comes_back(wire):
-    """It dials again, and the next transport works."""
+    """Return whether the client dials again and the next transport works."""
     assert wire.state in ("DIALING", "WAITING")
     if wire.state == "WAITING":
         wire.ring()

@@ -60,7 +60,7 @@ def created(
 
 
 def state(stream: str, last: int, subjects: dict[str, int] | int) -> dict[str, Any]:
-    """The answer of a stream before a watch begins: its number of subjects, or their names."""
+    """Return a stream's answer before a watch begins: its number of subjects, or their names."""
     fields: dict[str, Any] = {"last_seq": last}
     answer: dict[str, Any] = {"config": {"name": stream}, "state": fields}
     if isinstance(subjects, int):

@@ -68,7 +68,7 @@ def direct(key: str, seq: int, data: bytes = b"v", operation: str = "") -> Statu
 
 
 def short(stage: Stage) -> list[str]:
-    """The subjects of all requests, without the prefix of the API and the names of watches."""
+    """Return the subjects of all requests, without the API's prefix and the names of watches."""
     words = []
     for pub in stage.pubs:
         subject = pub.subject.replace("$JS.API.", "").replace(NAME, "w")

@@ -89,7 +89,7 @@ class Stage:
         return Puller(self, "S", "C", options.pop("ack_none", False), **options)
 
     def sent(self) -> list[str]:
-        """SUB, UNSUB, PING, the bodies of pulls, and other payloads."""
+        """Return what was sent: SUB, UNSUB, PING, the bodies of pulls, and other payloads."""
         words = []
         for line in self.wire.sent().decode().split("\r\n"):
             if line.startswith("{"):

@@ -28,7 +28,7 @@ class Cancelled(BaseException):
 class Noting:
     """A parser that records its frames in short form, without the request inbox and watches.
 
-    A watch is subscribed right before what it watches over.
+    A liveness probe is subscribed right before its subscription.
     """
 
     def __init__(self, log):
@@ -72,12 +72,12 @@ class Listener(Stage):
         await super().wait(waitable)
 
     def settle(self):
-        """Until nothing is to be answered."""
+        """Answer requests until none is left."""
         while self.serve():
             pass
 
     def deliver(self, subject, *numbers, name="c"):
-        """Messages of the consumer arrive, by its sequence."""
+        """Deliver messages of the consumer, by its sequence."""
         self.serve()
         [sid] = [sid for sid, known in self._subs.items() if known == subject]
         for number in numbers:

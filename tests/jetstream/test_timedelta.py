@@ -287,7 +287,7 @@ async def publish_into(made, window):
 
 
 def outcome(row, value):
-    """What a call sends, returns and raises, and how long it takes."""
+    """Return what a call sends, returns and raises, and how long it takes."""
     made = Made()
 
     async def run():
@@ -362,7 +362,7 @@ def test_fields_of_configurations(cls, field):
 
 
 def annotated(kind):
-    """Every parameter with this word in its annotation, of every public function and class."""
+    """Return every parameter of a public function or class with this word in its annotation."""
     found = set()
     public = [getattr(each, name) for each in (natsproto, jetstream) for name in each.__all__]
     for item in [*public, Options, *[type(each) for each in PARTS]]:

@@ -49,7 +49,7 @@ def micropython():
 
 
 def install(locked: list[Path], home: Path) -> None:
-    """Whole or not at all, though others install it at the same time."""
+    """Install it completely or not at all, even if other processes do the same."""
     home.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=home.parent) as directory:
         own = Path(directory, "own")

@@ -1,7 +1,8 @@
 """python -m tests.soak.memory [--megabytes 1024]
 
-How much memory a push subscription takes when far more is offered than its handler takes: with flow
-control the server waits, without it the limit of the queue holds, and gaps are reported.
+It measures how much memory a push subscription needs when far more messages arrive than its handler
+takes: with flow control the server waits, and without it the queue is limited, and gaps are
+reported.
 Each is measured in a process of its own: the peak of its resident memory, less what it had before.
 """
 
@@ -34,7 +35,7 @@ RESTS = 8
 
 
 def peak() -> float:
-    """Megabytes; the kernel counts in KiB."""
+    """Return the peak in megabytes; the kernel counts in KiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 

@@ -91,7 +91,7 @@ def check_known(asked: list[tuple[ModuleType, str]], unknown: set[int]) -> None:
 
 @pytest.fixture(scope="session")
 def jedi(tmp_path_factory):
-    """Jedi with a cache of its own: in the user's, it may read a file that another run writes."""
+    """Provide Jedi with a separate cache, because another run may be writing the user's."""
     module = pytest.importorskip("jedi")
     module.settings.cache_directory = str(tmp_path_factory.mktemp("jedi"))
     return module

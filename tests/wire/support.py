@@ -20,7 +20,7 @@ PEERS = {"<": "server", ">": "client"}  # other directions are the recorder's re
 
 
 class Result(NamedTuple):
-    """All that a stream gives: its frames, and how it ended if it ended in garbage."""
+    """The result of a stream: its frames, and how it ended if it ended in garbage."""
 
     frames: list[Frame]
     error: tuple[str, int, bytes] | None  # reason, offset, excerpt
@@ -48,7 +48,7 @@ def byte_by_byte(data: bytes) -> list[bytes]:
 
 
 def pieces(data: bytes, cuts: Iterable[int]) -> list[bytes]:
-    """The data cut at these places, in any order; a place named twice gives an empty piece."""
+    """Return the data cut at these places, in any order; a repeated place adds an empty piece."""
     return [data[a:b] for a, b in pairwise([0, *sorted(cuts), len(data)])]
 
 

@@ -109,7 +109,7 @@ def warm(peer: str) -> Parser:
 
 
 def three_ways(peer: str, wire: bytes) -> list[Result]:
-    """The stream whole, byte by byte, and on a warm parser, its offset as if it were a new one."""
+    """Read the stream whole, byte by byte, and on a warm parser with adjusted offsets."""
     result = read([wire], warm(peer))
     if result.error is not None:
         reason, offset, excerpt = result.error

@@ -45,7 +45,7 @@ WARM = {  # so that the hot loop has its chance
 
 
 def outcomes(peer: str, wire: bytes):
-    """How the stream ends on a new parser, byte by byte, and on a parser that knows its numbers."""
+    """Yield how the stream ends on a new parser, byte by byte, and on a warm parser."""
     yield 0, read([wire], Parser(peer=peer))
     yield 0, read(byte_by_byte(wire), Parser(peer=peer))
     yield len(WARM[peer]), read([WARM[peer], wire], Parser(peer=peer))

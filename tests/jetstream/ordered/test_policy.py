@@ -38,7 +38,7 @@ def offline(max_attempts=0):
 
 
 def using(**options):
-    """Its first consumer is ready."""
+    """Return a policy whose first consumer is ready."""
     policy = offline(**options)
     assert (policy.ready, policy.begun, policy.consumer) == (False, False, OFFLINE)
     policy.connected(0.0)

@@ -58,7 +58,7 @@ def answer(serial, reply):
 
 
 def asked(recreator):
-    """The serials of the consumers that were asked for, and those deleted, as negative numbers."""
+    """Return the serials of requested consumers, and those of deleted ones as negative numbers."""
     found = []
     for effect in recreator.take_effects():
         subject, data, reply = effect.subject, effect.data, effect.reply

@@ -47,7 +47,7 @@ def test_canceled_with_enough_for_the_next_one():
 
 
 def nested(stage, call, *script):
-    """Another call while one waits; its step is the first of that one's script."""
+    """Make another call while one waits; its step is the first of that call's script."""
 
     def step():
         outer, stage.script = stage.script, []

@@ -31,7 +31,7 @@ def fetching(batch=3, size=0, at=0.0, online=True, **options):
 
 
 def play(fetcher, steps):
-    """Steps are (time, message), ("timer", time) and the like."""
+    """Play the steps: (time, message), ("timer", time) and the like."""
     for first, second in steps:
         if isinstance(first, str):
             getattr(fetcher, "handle_timer" if first == "tick" else first)(second)

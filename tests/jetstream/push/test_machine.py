@@ -30,14 +30,14 @@ INPUTS = {
 
 
 def pushing(at=0.0, heartbeat=5.0, last=0, queue=False, **options):
-    """Connected; the consumer was made for it."""
+    """Return a connected machine whose consumer was created for it."""
     machine = Push(PlainPush(last, queue), heartbeat=heartbeat, **options)
     machine.connected(at)
     return machine
 
 
 def play(machine, steps):
-    """Steps are (time, message), ("pop", time) and the like."""
+    """Play the steps: (time, message), ("pop", time) and the like."""
     for first, second in steps:
         if first == "drain":
             machine.start_draining()

@@ -56,7 +56,7 @@ def refused(serial, code=404, err_code=10059):
 
 
 def new(**options):
-    """Heartbeat 5 s; subscribed, and not yet connected."""
+    """Return a machine with heartbeat 5 s that is subscribed but not yet connected."""
     cursor = Cursor("S", "o", {"deliver_policy": "all"})
     recreator = Recreator(cursor, "$JS.API", INBOX, delivers=True)
     policy = PushInOrder(INBOX, recreator)
@@ -75,7 +75,7 @@ def using(**options):
 
 
 def orders(machine):
-    """In short: "move", "create <serial>[ from <start>]", "delete <serial>", or the subject."""
+    """Return effects as "move", "create <serial>[ from <start>]", "delete <serial>" and so on."""
     found = []
     for order in machine.take_effects():
         if isinstance(order, Resubscribe):

@@ -1,6 +1,6 @@
 """The bytes of real servers and clients, parsed in many pieces: always the frames in the file.
 
-Those were written down by CPython, from the whole stream at once, with `describe` below.
+CPython wrote that file, from the whole stream at once, with `describe` below.
 """
 
 from harness import check
@@ -106,7 +106,7 @@ def headers(frame):
 
 
 def text(value):
-    """Like repr, but dicts in order, and str as its bytes: MicroPython's reprs differ in these."""
+    """Return the repr, but with dicts in order and str as bytes, in which MicroPython differs."""
     if isinstance(value, dict):
         return "{%s}" % ", ".join([text(key) + ": " + text(value[key]) for key in sorted(value)])
     if isinstance(value, list):
