@@ -102,8 +102,7 @@ class Subscription:
         the error is raised. Canceling `run` ends the subscription as well.
 
         Concurrent callbacks run in tasks of an event loop, or in threads;
-        natsproto.adapters.blocking
-        has only one thread. The callback is async if the client is.
+        natsproto.adapters.blocking has only one thread. The callback is async if the client is.
         """
         # Not blocking(...): the lock is free during callbacks.
         running = _CallbackRunner(self, callback, on_error)
@@ -285,7 +284,7 @@ class Client:
         port = self.port
         outbound = self._outbound
         # A message that joins others, which a cork holds back, needs no lock: 0.5 us instead of 1.
-        # Every few milliseconds it is taken all the same, because that reads as well (D-RECON-16).
+        # Every few milliseconds the lock is still taken, because that also reads (D-RECON-16).
         if port.alone and outbound.size and not outbound.holding and port.now() < self._fresh_until:
             if self._publish(subject, data, reply, headers):
                 with port.lock:

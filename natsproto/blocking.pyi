@@ -85,8 +85,7 @@ class Subscription:
         the error is raised. Canceling `run` ends the subscription as well.
 
         Concurrent callbacks run in tasks of an event loop, or in threads;
-        natsproto.adapters.blocking
-        has only one thread. The callback is async if the client is.
+        natsproto.adapters.blocking has only one thread. The callback is async if the client is.
         """
         ...
 
@@ -273,8 +272,7 @@ class Client:
 
         By default the message is only traced; `deliver=True` also delivers and stores it. The call
         returns when all servers on the path have reported, or at the timeout; `complete` of the
-        path
-        says which. Needs nats-server 2.11, and raises NotSupported on an older one.
+        path says which. Needs nats-server 2.11, and raises NotSupported on an older one.
 
         traceparent, dest: trace the message by a W3C trace context instead, in an account whose
             `msg_trace` sends the reports to the subject `dest`

@@ -27,7 +27,7 @@
         ServerFailed         the server sent -ERR and closed the connection
         UserRejected         for auth callouts: raise it if a client may not connect
 
-The class tells callers what they can do; the message says what happened, with the values.
+The class shows callers what they can do; the message says what happened, with the values.
 
 Some are built-in exceptions as well (D-ERR-10), so that the handlers of ordinary Python code catch
 them: ValueError for an invalid subject, name, header, value or payload, ImportError for a missing

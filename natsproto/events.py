@@ -143,8 +143,7 @@ class SlowConsumer(Event):
     """A subscription's queue was full: `dropped` messages were lost since the previous event.
 
     With an empty subject and sid 0, the event is the sum over several subscriptions, because more
-    of
-    them were slow than a reader keeps events for.
+    of them were slow than a reader keeps events for.
     """
 
     __slots__ = ("dropped", "sid", "subject")

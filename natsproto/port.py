@@ -1,8 +1,7 @@
 """The Port, which is the API's view of an adapter, and the blocking facades of the API.
 
 The API is written once, as coroutines that await nothing but a Port and each other. An event loop
-runs them as they are. A blocking port never suspends: its `wait` returns when something has
-happened,
+runs them directly. A blocking port never suspends: its `wait` returns when something has happened,
 so `run_sync` runs a coroutine from start to end in one step.
 
 A facade is the blocking counterpart of an asynchronous object. Its class has `inner` and `port`, is

@@ -27,8 +27,7 @@ class ReplyReader:
     """Takes the responses to one request as they arrive, until its end or `leave`.
 
     With `patience`, each wait may take that many seconds, not counting the time that the caller
-    takes
-    between two responses. Otherwise the deadline of the request applies.
+    takes between two responses. Otherwise the deadline of the request applies.
     """
 
     def __init__(

@@ -110,8 +110,7 @@ class Subscription:
         the error is raised. Canceling `run` ends the subscription as well.
 
         Concurrent callbacks run in tasks of an event loop, or in threads;
-        natsproto.adapters.blocking
-        has only one thread. The callback is async if the client is.
+        natsproto.adapters.blocking has only one thread. The callback is async if the client is.
         """
         running = CallbackRunner(self._session, self._mailbox, callback, on_error)
         await running.run(self._session.port, concurrency)

@@ -118,7 +118,7 @@ class WebSocket:
 
         pieces: list[bytes] = []
         if data and not self.closed:
-            # On a plain NATS or TLS port, wsproto would wait for an empty line that never comes.
+            # On a plain NATS or TLS port, wsproto would wait for an empty line that never arrives.
             start = _HTTP[self._received : self._received + len(data)]
             if data[: len(start)] != start:
                 raise self._broken("WebSocket upgrade is invalid: not HTTP", data)

@@ -123,7 +123,7 @@ class Stub:
 
     def __init__(self, name: str) -> None:
         self.facade = Source(name)
-        self.arguments: dict[str, tuple[ast.expr, Source]] = {}  # of the class at hand
+        self.arguments: dict[str, tuple[ast.expr, Source]] = {}  # of the current class
         self.imports: dict[str, Origin] = {
             each: self.facade.origins[each] for each in self.facade.exported
         }

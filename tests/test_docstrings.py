@@ -2,8 +2,7 @@
 
 Functions and methods of classes are public if programs can name them: those of the two packages and
 of their public modules. Properties and classes have docstrings as well; these describe an object
-and
-may start with any word.
+and may start with any word.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ class StoredMsgs:
             await self.aclose()
             raise not_allowed(self._stream) from None
         except MessageNotFound:
-            pass  # there are none: an iteration without messages
+            pass  # no messages: an empty iteration
         except BaseException:
             await self.aclose()
             raise

@@ -172,8 +172,7 @@ class KeyValue:
         """Return all values and markers of a key, oldest first; raise KeyNotFound.
 
         If others write in the meantime, it returns as many entries as existed when the call began.
-        Raises
-        TimeoutExpired as `keys` does.
+        Raises TimeoutExpired as `keys` does.
         """
         ...
 
@@ -240,7 +239,7 @@ class KeyValue:
         ...
 
     def create(self, key: str, value: BytesLike, *, ttl: Seconds | str | None = None) -> int:
-        """Set the value of a key that does not exist or was deleted; else raise KeyExists.
+        """Set the value of a key that does not exist or was deleted; otherwise raise KeyExists.
 
         After `ttl` seconds the key expires; the bucket needs a limit_marker_ttl.
         """

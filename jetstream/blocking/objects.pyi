@@ -147,9 +147,8 @@ class ObjectStore:
 
         The file appears when it is complete and the digest is verified; an existing file of this
         name is replaced. Until then it has a temporary name in the same directory, and it is
-        removed
-        if the call fails or is canceled. `progress` is called with the number of bytes after each
-        chunk.
+        removed if the call fails or is canceled. `progress` is called with the number of bytes
+        after each chunk.
 
         ObjectNotFound: it does not exist. OSError: the file cannot be written.
         """

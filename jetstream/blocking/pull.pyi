@@ -99,9 +99,8 @@ class JsMsg:
         """Acknowledge the message, and wait until the server confirms it.
 
         After TimeoutExpired the result is unknown: perhaps only the confirmation was lost. The
-        message
-        is then not settled, and the call can be repeated. Raises NoResponders if the consumer was
-        deleted.
+        message is then not settled, and the call can be repeated. Raises NoResponders if the
+        consumer was deleted.
         """
         ...
 

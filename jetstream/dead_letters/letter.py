@@ -46,7 +46,7 @@ class Desk:
 
 
 class DeadLetter:
-    """A message that reached max_deliver, or was terminated. Made by Consumer.dead_letters.
+    """A message that reached max_deliver, or was terminated. Returned by Consumer.dead_letters.
 
     stream, consumer  where it failed
     seq               its sequence in the stream

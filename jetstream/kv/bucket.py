@@ -41,7 +41,7 @@ SAME = (
     ("placement", "placement"),
     ("metadata", "metadata"),
 )
-# The fields of a stream that the configuration of a bucket sets; others stay as they are.
+# The fields of a stream that the configuration of a bucket sets; others keep their values.
 GOVERNED = tuple([theirs for _, theirs in SAME]) + ("compression",)
 _COMPRESSED = "s2"
 ROLLUP = "Nats-Rollup"

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 else:
     Config = Store = Status = None
 
-# Fields in which 0 stands for another value.
+# Fields in which 0 means another value.
 _AT_LEAST_ONE = ("history", "replicas")
 _UNLIMITED = ("max_bytes", "max_value_size")
 _SERVERS_OWN = "_nats."

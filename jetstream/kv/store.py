@@ -52,7 +52,7 @@ OLDER_THAN = 1800.0
 
 
 class KeyValue:
-    """A key-value bucket. Made by the calls of JetStream.
+    """A key-value bucket. Returned by methods of JetStream.
 
     Any replica or mirror may answer a read, so shortly after a write a read may still return the
     previous value. The leader checks writes that have a condition.
@@ -108,8 +108,7 @@ class KeyValue:
         """Return all values and markers of a key, oldest first; raise KeyNotFound.
 
         If others write in the meantime, it returns as many entries as existed when the call began.
-        Raises
-        TimeoutExpired as `keys` does.
+        Raises TimeoutExpired as `keys` does.
         """
         coding = self._coding
         options = WatchOptions(coding.key(key), include_history=True)
@@ -212,7 +211,7 @@ class KeyValue:
         return await self._publish(stored, self._coding.value(value, stored))
 
     async def create(self, key: str, value: BytesLike, *, ttl: Seconds | str | None = None) -> int:
-        """Set the value of a key that does not exist or was deleted; else raise KeyExists.
+        """Set the value of a key that does not exist or was deleted; otherwise raise KeyExists.
 
         After `ttl` seconds the key expires; the bucket needs a limit_marker_ttl.
         """
@@ -330,7 +329,7 @@ class KeyValue:
         try:
             entry = await self._find(key, stored)
         except KeyNotFound:
-            pass  # a replica may be behind
+            pass  # a replica may lag behind
         if entry is None or (last is not None and entry.revision != last):
             try:
                 entry = await self._find(key, stored, leader=True)  # KV-21

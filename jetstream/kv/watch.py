@@ -97,7 +97,7 @@ async def _consume(
 
 
 class InitialEntries(_InitialEntries):
-    """Iterate the initial values of a watch. Made by KeyWatcher.initial."""
+    """Iterate the initial values of a watch. Returned by KeyWatcher.initial."""
 
 
 class KeyWatcher(_KeyWatcher):
@@ -124,7 +124,7 @@ class KeyWatcher(_KeyWatcher):
 
 
 class KeyLister:
-    """List the keys of a bucket, one by one: iterate over it. Made by KeyValue.list_keys.
+    """List the keys of a bucket, one by one: iterate over it. Returned by KeyValue.list_keys.
 
     Keys are not collected first, so a key that changes in the meantime may be returned twice.
     """

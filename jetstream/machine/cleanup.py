@@ -37,8 +37,7 @@ class Cleanup(Receiver):
     """Subscribed to `inbox` alone; it ends its subscription by itself.
 
     `target` is the deliver_subject of the consumer; None if its name is enough. `used` means that
-    it
-    may have delivered messages.
+    it may have delivered messages.
     """
 
     __slots__ = ("_deleting", "_inbox", "_path", "_prefix", "_target", "_tries", "_used")

@@ -108,11 +108,10 @@ class Iteration:
     ) -> None:
         """Call `callback(msg)` for each message, at most `concurrency` of them at once.
 
-        Returns when the iteration has ended and all callbacks are done.
-        When a callback raises, `on_error(msg, error)` is called, and the next message is handled.
-        Without `on_error`, or if that raises, no other callback starts, the running ones finish,
-        the iteration stops, and the error is raised; `nak` as in `stop`. If `run` is canceled, the
-        iteration stops as well.
+        Returns when the iteration has ended and all callbacks are done. When a callback raises,
+        `on_error(msg, error)` is called, and the next message is handled. Without `on_error`, or if
+        that raises, no other callback starts, the running ones finish, the iteration stops, and the
+        error is raised; `nak` as in `stop`. If `run` is canceled, the iteration stops as well.
         """
         handler = None if on_error is None else async_call(on_error, "on_error")
         running = CallbackRunner(self, async_call(callback), nak, _NO_LOCK, handler)

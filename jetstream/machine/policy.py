@@ -51,7 +51,7 @@ class Policy:
 
     #: Whether consumers are replaced, so that a message or a status may be from an earlier one.
     recreates = False
-    #: What a push subscription is to be subscribed to; b"": it stays where it is.
+    #: The subject that a push subscription should move to; b"": it does not move.
     subject = b""
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ class Policy:
         """Record that the consumer works."""
 
     def loses(self, status: Status) -> bool:
-        """Return whether this status means that the consumer is to be replaced."""
+        """Return whether this status means that the consumer must be replaced."""
         return False
 
     def lost(self, error: NatsError, now: float) -> bool:

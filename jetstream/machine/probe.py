@@ -1,10 +1,9 @@
 """Probe: find out by CONSUMER.INFO whether a consumer still exists.
 
 Servers do not always report that a consumer is gone. A pull from a consumer that does not exist
-gets
-503, and so does a pull from one whose leader is being elected; before 2.11 it gets nothing at all.
-A
-deleted push consumer just stops delivering. So the machines look it up when they have a reason to:
+gets 503, and so does a pull from one whose leader is being elected; before 2.11 it gets nothing at
+all. A deleted push consumer just stops delivering. So the machines look it up when they have a
+reason to:
 
     idle      start                      send CONSUMER.INFO -> asking
     asking    the consumer               THERE -> idle

@@ -2,8 +2,7 @@
 
 A status is an HMSG on our own reply subject with an inline status line, no payload and no reply; a
 stored message never is one, whatever its headers are. 409s differ only in their text, and some
-texts
-contain values, so a row matches the start of the description, ignoring case.
+texts contain values, so a row matches the start of the description, ignoring case.
 
     BEAT    the server is alive and the pull continues
     DONE    the pull is over, as it should be: pull again
@@ -70,7 +69,7 @@ PENDING_BYTES = b"\r\nNats-Pending-Bytes: "
 class Status(Record):
     """The status of a pull.
 
-    `messages` and `bytes` are what the pull will no longer deliver; None if that was not reported.
+    `messages` and `bytes` count what the pull did not deliver; None if that was not reported.
     `consumer` names the consumer and its stream in the error.
     """
 

@@ -6,8 +6,7 @@ does, and a server that is killed may restore messages that it had purged.
 The subject of a chunk has the nuid that is also in the info of its object. The chunks are listed
 before the infos, because an info is written after its chunks. A listing of infos may miss an object
 that is renamed in the meantime, so there are two listings. Chunks without an info are then orphans,
-or
-belong to a put in progress: the age of the newest chunk decides.
+or belong to a put in progress: the age of the newest chunk decides.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 A bucket is a stream. An object consists of the chunks of its data, which are messages of one
 subject, and of its info, a message that describes it. The object exists when its info exists, so
-the
-chunks are stored first, and chunks without an info are purged.
+the chunks are stored first, and chunks without an info are purged.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ _MOST_LINKS = 8
 
 
 class ObjectStore:
-    """A bucket of objects. Made by the calls of JetStream.
+    """A bucket of objects. Returned by methods of JetStream.
 
     Any replica may return the info of an object, so shortly after a put it may still be the
     previous one.
@@ -189,9 +188,8 @@ class ObjectStore:
 
         The file appears when it is complete and the digest is verified; an existing file of this
         name is replaced. Until then it has a temporary name in the same directory, and it is
-        removed
-        if the call fails or is canceled. `progress` is called with the number of bytes after each
-        chunk.
+        removed if the call fails or is canceled. `progress` is called with the number of bytes
+        after each chunk.
 
         ObjectNotFound: it does not exist. OSError: the file cannot be written.
         """
@@ -301,7 +299,7 @@ class ObjectStore:
         found: dict[str, ObjectInfo] = {}
         async with await self.watch() as watcher:
             async for info in watcher.initial():
-                found[info.name] = info  # again, if it changes meanwhile
+                found[info.name] = info  # again, if it changes in the meantime
         infos = [found[name] for name in sorted(found)]
         return [info for info in infos if show_deleted or not info.deleted]
 

@@ -31,7 +31,7 @@ async def watch_infos(metas: MetaStore) -> KeyWatcher:  # OBJ-36
 
 
 class InitialObjects(_InitialObjects):
-    """Iterate the objects that existed when a watch began. Made by ObjectWatcher.initial."""
+    """Iterate the objects that existed when a watch began. Returned by ObjectWatcher.initial."""
 
 
 class ObjectWatcher(_ObjectWatcher):

@@ -117,8 +117,8 @@ class Cursor:
         """Use the consumer if its stream is the one of the consumers before.
 
         `created` is when the stream was created; None if the server does not report it. If the
-        stream
-        is a different one, return the event, and start the next consumer with the first message.
+        stream is a different one, return the event, and start the next consumer with the first
+        message.
         """
         before = self._oldest
         self._unknown = 0

@@ -2,9 +2,8 @@
 
 It is the whole logic of ordered consumers, for pull and push alike. Cursor (cursor.py) knows the
 position in the stream and the current consumer; Recreator (recreate.py) creates the next one, by
-its
-table. In the meantime, nothing is pulled and no heartbeat is expected. Messages in the queue stay
-there, because they are in order; messages that the lost consumer still sends are STALE.
+its table. In the meantime, nothing is pulled and no heartbeat is expected. Messages in the queue
+stay there, because they are in order; messages that the lost consumer still sends are STALE.
 
 The consumer is lost because of
 

@@ -134,7 +134,7 @@ class Recreator:
         self._delivers = delivers
         self._effects: list[MachineEffect] = []
         self._events: list[StreamRecreated] = []
-        self._doomed = ""  # the consumer that is to be deleted
+        self._doomed = ""  # the consumer to delete
         self._orphan = ""  # the consumer that one deletion may not reach
         self._used = False
         self._grace_used = False

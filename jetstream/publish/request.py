@@ -243,9 +243,8 @@ class AckReader:
     """Read many acknowledgments; those that differ only in their sequence are cheap.
 
     Nearly all of them are: `{"stream":"S","seq":7}` after `{"stream":"S","seq":6}` is the same
-    object
-    with another number, whatever precedes the number. So its JSON is not parsed, and its PubAck is
-    created on demand: 0.5 us instead of 7.
+    object with another number, whatever precedes the number. So its JSON is not parsed, and its
+    PubAck is created on demand: 0.5 us instead of 7.
     """
 
     __slots__ = ("_head", "_like", "_size")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class LivenessProbe(Receiver):
-    """Subscribed to `inbox`, for as long as the subscription that it checks.
+    """A receiver that is subscribed to `inbox` as long as the subscription that it checks.
 
     `target` is the subject of that subscription.
     """

@@ -56,11 +56,10 @@ _LONGEST_SUBJECT = 2048
 class Push(Receiver):
     """A queue that the server fills. The API takes messages with `pop`, which may emit an answer.
 
-    Call `connected` when the consumer exists: from then on heartbeats are expected.
-    `max_messages` and `max_bytes` limit the queue; None: the default, 0: no limit. With flow
-    control the server has a limit of its own, so by default messages are not counted then. `name`
-    is that of the consumer and its stream, for the log.
-    `stopped`: no more messages are queued for the user.
+    Call `connected` when the consumer exists: from then on heartbeats are expected. `max_messages`
+    and `max_bytes` limit the queue; None: the default, 0: no limit. With flow control the server
+    has its own limit, so by default messages are then not counted. `name` is that of the consumer
+    and its stream, for the log. `stopped` means that no more messages are queued for the user.
     """
 
     def __init__(
@@ -97,7 +96,7 @@ class Push(Receiver):
         self._grace_used = False
         self._taken = 0
         self._bytes = 0
-        # Flow control: where to answer, when so many messages were taken.
+        # Flow control: where to answer, and after how many messages were taken.
         self._requests: list[tuple[bytes, int]] = []
         self._answered = b""
         self._answered_at = 0.0
@@ -135,7 +134,7 @@ class Push(Receiver):
 
     @property
     def finished(self) -> bool:
-        """Return False: push subscriptions have no `stop_after`."""
+        """Return False, because push subscriptions have no `stop_after`."""
         return False
 
     def stop(self) -> list[Msg]:

@@ -132,7 +132,7 @@ class PlainPush(Policy):
 def is_control(msg: Msg) -> bool:
     """Return whether the server itself sent this: a heartbeat, flow control or another status.
 
-    PUSH-16: servers before 2.12.6 deliver stored status lines as they are. Only the reply subject
+    PUSH-16: servers before 2.12.6 deliver stored status lines unchanged. Only the reply subject
     distinguishes a stored message from a status.
     """
     if msg.data or not msg.status:  # PUSH-13

@@ -8,7 +8,7 @@ A subclass of `Fields` lists its fields in FIELDS, each with a type. The table d
 - docs/jetstream-fields.md.
 
 Decoding and encoding lose nothing: unknown keys of a newer server are kept in `extra`, unknown
-choices are kept as they are, and unchanged durations and times are encoded digit by digit, although
+choices are kept unchanged, and unchanged durations and times are encoded digit by digit, although
 a float cannot represent all of them.
 """
 

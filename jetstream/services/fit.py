@@ -2,8 +2,7 @@
 
 A server rejects a message above its max_payload, so the requester would get no response at all. The
 largest parts are omitted first, until the response fits: finding a service with some of its
-endpoints
-is better than not finding it.
+endpoints is better than not finding it.
 """
 
 from __future__ import annotations

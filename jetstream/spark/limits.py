@@ -128,7 +128,7 @@ class Limits:
             return begin + wanted
         left = self._count_from(queries, end) + count - wanted
         low, high = begin + 1, end
-        # Find the first sequence from which on there are at most `left` messages.
+        # Find the first sequence after which at most `left` messages remain.
         while low < high:
             middle = (low + high) // 2
             if self._count_from(queries, middle) <= left:

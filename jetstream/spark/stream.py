@@ -2,8 +2,8 @@
 
 Spark calls it in one long-lived process on the driver: initialOffset, then latestOffset, partitions
 and commit for each micro-batch. It reports finished batches in two ways: by `commit(end)`, which
-comes when the following batch is planned, and by the `start` of latestOffset, which comes even if
-no batch follows (since 4.2). Both purge what is finished.
+is called when the following batch is planned, and by the `start` of latestOffset, which is passed
+even if no batch follows (since 4.2). Both purge finished batches.
 
 Without a trigger interval Spark calls latestOffset a hundred times a second. While there are no new
 messages, it returns only when the last lookup is 0.6 s old for each stream; these lookups are the

@@ -84,7 +84,7 @@ class Stream:
             known = len(subjects)
             subjects.update(more)
             if len(subjects) == known:
-                return  # nothing new: subjects were removed meanwhile
+                return  # nothing new: subjects were removed in the meantime
             offset += len(more)
         text = "subjects of stream %s do not end after %d pages"
         raise InvalidResponse(text % (shorten(self.name), MOST_PAGES))

@@ -128,7 +128,7 @@ async def pull_subscribe(
         except _LOOKUP_FAILED:
             if not wanted.bind:
                 raise
-            # PSUB-11: the consumer may exist all the same; the first fetch finds out.
+            # PSUB-11: the consumer may exist nevertheless; the first fetch shows it.
             return PullSubscription(
                 streams, api, streams.bind_consumer(stream, wanted.name), deletes=False
             )

@@ -82,7 +82,7 @@ class TransportProtocol(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Report the end of the transport."""
         if self.transport is not None:
-            self.transport.abort()  # or else TLS of Python 3.10 warns that it was left open
+            self.transport.abort()  # otherwise TLS of Python 3.10 warns that it was left open
         if not self.closed.done():
             self.closed.set_result(None)
         if self._port is not None:

@@ -33,7 +33,7 @@ class Mutex:
 
 
 def _regain(lock: Any, state: tuple[int, int]) -> None:
-    """Acquire the lock again, then raise the exception that a signal handler raised meanwhile."""
+    """Acquire the lock again, then raise any exception that a signal handler raised."""
     raised: BaseException | None = None
     while not lock._is_owned():
         try:

@@ -182,8 +182,8 @@ class SocketDriver(Driver):
     """Runs a connection on a SocketTransport.
 
     A Dial effect waits in `_dialing`: look up its host name, which may take long, and call
-    `_begin`.
-    Then repeatedly wait for what the transport wants, or for `_timeout`, and call `_step`.
+    `_begin`. Then repeatedly wait for what the transport wants, or for `_timeout`, and call
+    `_step`.
     """
 
     def __init__(self, connection: Connection) -> None:

@@ -36,7 +36,7 @@ class TransportStream:
         self._parked: trio.lowlevel.Task | None = None  # the writer, while it has nothing to do
         self._broken: BaseException | None = None  # why nothing more can be sent
         self.idle = False  # open, and everything was sent
-        self.hostname = ""  # if set, TLS is to be started
+        self.hostname = ""  # if set, TLS must be started
 
     def detach(self) -> None:
         """Drop the transport at once."""

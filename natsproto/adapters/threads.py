@@ -143,8 +143,9 @@ class ThreadsPort(SocketDriver):
 
     def pump_soon(self) -> None:
         """Wake the thread, from any thread."""
-        # The socket is emptied only when there is nothing else to do, so it may be full. Then one
-        # more byte is needless, and waiting for room would never end: the caller holds the lock.
+        # The socket is read only when there is nothing else to do, so it may be full. Another byte
+        # is then unnecessary, and waiting for room would never end, because the caller holds the
+        # lock.
         with suppress(OSError):  # full, or closed
             self._wakeup_w.send(b"!")
 

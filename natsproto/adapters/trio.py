@@ -145,9 +145,9 @@ class TrioPort(Driver):
 
     def flush_soon(self) -> None:
         """Run `pump` at once, or in the writer if data was already sent in this turn."""
-        # The first bytes after a read are sent at once. Further ones are joined, and the writer
-        # sends them when its turn comes, or the caller if they are many. If the writer is busy or
-        # there is none, there may still be effects, waiters, and a timer to look after.
+        # The first bytes after a read are sent at once. Later ones are joined, and the writer sends
+        # them in its turn, or the caller does if there are many. If the writer is busy or there is
+        # none, there may still be effects, waiters, and a timer to handle.
         if self._uncorking and not self.connection.congested:
             return
         stream = self._stream

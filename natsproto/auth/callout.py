@@ -34,7 +34,7 @@ SUBJECT = "$SYS.REQ.USER.AUTH"
 XKEY_HEADER = "Nats-Server-Xkey"
 _AUDIENCE = "nats-authorization-request"
 _REQUEST = "authorization_request"
-# What a server is told about an error in the service itself: no details.
+# What a server receives about an error in the service itself: no details.
 _FAILED = "authorization failed"
 
 

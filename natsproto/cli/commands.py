@@ -1,8 +1,7 @@
 """The tree of commands. Each group and each command is a parser of argparse.
 
 Every command has `run`, a coroutine function that takes a Session; a `live` command runs until it
-is
-interrupted, which counts as success. The command's documentation and the shell completion are
+is interrupted, which counts as success. The command's documentation and the shell completion are
 generated from the tree.
 """
 

@@ -5,9 +5,8 @@
     3  flush, then close
 
 A graceful close is step 3 alone. Without a connection step 1 completes at once, and step 3 waits
-for
-a connection if there is anything to send. One deadline bounds all steps: when it passes, the client
-is closed, and the error counts the messages that were left.
+for a connection if there is anything to send. One deadline bounds all steps: when it passes, the
+client is closed, and the error counts the messages that were left.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class Drain(Request):
         self._flush: Request | None = None
         self._seen = 0  # how many publishes the flush covers
         self._again = True  # whether later ones get a flush of their own
-        self._expired = False  # the deadline has come (DRAIN-4)
+        self._expired = False  # the deadline has passed (DRAIN-4)
         self._complete = False  # all steps are done
 
     def advance(self) -> bool:
@@ -135,7 +134,7 @@ class Ending:
         return request is self.drain or request is self._close
 
     def is_due(self) -> bool:
-        """Return whether the client is to be closed now."""
+        """Return whether the client must be closed now."""
         drain, close = self.drain, self._close
         return (drain is not None and drain.advance()) or (close is not None and close.advance())
 

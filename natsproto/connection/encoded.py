@@ -1,8 +1,7 @@
 """Read the subject, the reply and the size back from an encoded publish.
 
 Publishes that wait for a connection are kept as bytes, the form in which they are sent. Only the
-few
-that the next server does not accept have to be read again.
+few that the next server does not accept have to be read again.
 """
 
 from __future__ import annotations

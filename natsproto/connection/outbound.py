@@ -1,4 +1,4 @@
-"""Outbound: frames on their way out, and the publishes that wait for a connection.
+"""Outbound: outgoing frames, and the publishes that wait for a connection.
 
     state      a publish is                                    leaves it by
     sending    appended to `frames`, which the adapter takes   take_back (the transport is lost),
@@ -10,11 +10,10 @@ adapter had not taken it when the transport was lost (RECON-7). The publishes of
 exception: they are dropped with the transport, because the machine makes new ones when it is
 connected again (D-RECON-9).
 
-`frames` holds whole frames and, for plain publishes, four pieces in a row: `PUB subject `, the
-size and its CRLF, the payload, CRLF. They are joined when the adapter takes them. `size` is the
+`frames` holds whole frames and, for plain publishes, four pieces in a row: `PUB subject `, the size
+and its CRLF, the payload, CRLF. They are joined when the adapter takes them. `size` is the
 approximate number of bytes. Above HIGH_WATER, callers should wait for `writable`, which becomes
-ready
-when the adapter has taken them.
+ready when the adapter has taken them.
 """
 
 from __future__ import annotations
@@ -117,7 +116,8 @@ class Outbound:
         self._endings: dict[bytes, bytes] = {}  # b" 4\r\n+ACK\r\n" of short responses
         self._sizes: dict[int, bytes] = {}  # b"16\r\n" of small sizes that were used before
         self._inbox = b"\n"  # how the reply subject of a request starts; so far none does
-        #: Messages in `stats` whose sender waits for a response, and so learns of their loss.
+        #: Messages in `stats` whose sender waits for a response, and is thus notified of their
+        #: loss.
         self.answerable: int = 0
 
     # Publishing

@@ -26,8 +26,7 @@ class Receiver(Waitable):
     ends when `received` reaches `max_received`. When `ended`, no more messages arrive, and `error`
     says why, unless it was intended. `effects` are those that the connection has not applied yet;
     once `leaving`, the end of the subscription is one of them. `tokens` are for reply subjects, and
-    the
-    connection's own as soon as the receiver is subscribed.
+    the connection's own as soon as the receiver is subscribed.
     """
 
     __slots__ = (
@@ -98,7 +97,7 @@ class Receiver(Waitable):
         raise NotImplementedError
 
     def take_effects(self) -> list[MachineEffect]:
-        """Remove and return what the connection has to do, in this order."""
+        """Remove and return the effects for the connection, in order."""
         effects = self.effects
         self.effects = []
         return effects

@@ -2,8 +2,8 @@
 
 The pool is one list, in the order in which servers are tried. A request for the next server returns
 the head of the list and moves it to the end (round robin). The server in use was tried last, so it
-is at the end:
-after a loss all others come first. Members that the cluster announces are inserted before it.
+is at the end: after a loss all others come first. Members that the cluster announces are inserted
+before it.
 
 There are two such requests. `next_untried` is for the first connect: each server that the user
 named once, and failures do not count. `next` is for reconnecting: a server that fails
@@ -20,9 +20,8 @@ max_reconnects times in a row leaves the pool; None means that there is nothing 
     set_servers     kept        is replaced; a server at the same address stays the same object
 
 INFO is not trusted: before TLS, anyone on the network path can have written it. It may announce
-addresses
-to try, but never the name that certificates are checked against, and never an address without TLS
-if the user required TLS (POOL-10, POOL-11).
+addresses to try, but never the name that certificates are checked against, and never an address
+without TLS if the user required TLS (POOL-10, POOL-11).
 
 `Attempts` asks the pool, and decides when to dial:
 

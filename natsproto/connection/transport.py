@@ -62,7 +62,7 @@ class Transport:
         # A server's own responses may be above the max_payload of INFO (WIRE-13).
         self.parser: Parser = Parser(follow_info=False)
         self._secured = False
-        self._output: list[bytes] = []  # to send as they are, without a WebSocket frame
+        self._output: list[bytes] = []  # to send unchanged, without a WebSocket frame
         self.websocket: WebSocket | None = None
         #: What this server said about itself so far.
         self.info: Info | None = None

@@ -76,7 +76,7 @@ class Cluster:
             member.stop()
 
     def wait_formed(self, timeout: float = 30.0) -> None:
-        """Wait until the cluster is ready, as after its start, when a member has come back."""
+        """Wait until the cluster is ready again after a member has returned."""
         deadline = time.monotonic() + timeout
         while not self.formed():
             if time.monotonic() > deadline:

@@ -309,7 +309,7 @@ class Server:
         # The server writes this file when all its listeners are open.
         for path in self.directory.glob(f"*_{self.pid}.ports"):
             text = path.read_text()
-            if text.endswith("}"):  # else it is still writing
+            if text.endswith("}"):  # otherwise it is still writing
                 return {name: urls[0] for name, urls in json.loads(text).items()}
         return {}
 

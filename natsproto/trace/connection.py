@@ -2,9 +2,8 @@
 
 It overrides inputs and outputs, and replaces three parts with ones that report first. `state` is a
 property, so states that last for less than one input are reported as well. It never changes an
-input
-or an output. Outgoing frames are decoded by a separate parser, because the connection keeps only
-their encoded form.
+input or an output. Outgoing frames are decoded by a separate parser, because the connection keeps
+only their encoded form.
 """
 
 from __future__ import annotations

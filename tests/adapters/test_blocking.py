@@ -84,7 +84,7 @@ def test_one_thread_at_a_time(server):
         assert not client.port.alone  # so even a publish that joins others takes the lock
         with pytest.raises(InvalidState, match="in use by another thread"):
             client.publish("a")
-        # Not even the answer of a client in use; so somebody else has to end the wait.
+        # A client in use does not even answer PINGs, so another thread has to end the wait.
         with connect(server.url) as other:
             other.publish("a")
         waiter.join(5)
@@ -128,7 +128,7 @@ def test_a_publish_after_the_server_has_hung_up_on_an_idle_client(count):
             time.sleep(0.01)
         for number in range(count):
             client.publish("a", b"%d" % number)
-            assert sub.next(timeout=5).data == b"%d" % number  # nobody calls anything else
+            assert sub.next(timeout=5).data == b"%d" % number  # no other call is made
         assert (client.state, client.stats.reconnects) == ("CONNECTED", 1)
         client.close()
 
@@ -282,7 +282,8 @@ def interrupted(work) -> bool:
     def interrupt() -> None:
         time.sleep(pause)
         signal.pthread_kill(main, signal.SIGINT)
-        # Python overlooks one that comes just before a system call; so would anybody press again.
+        # Python misses a signal that arrives just before a system call, so send it again, as a user
+        # would.
         while not over.wait(0.2):
             signal.pthread_kill(main, signal.SIGINT)
 

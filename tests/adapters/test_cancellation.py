@@ -81,7 +81,7 @@ def test_request(runtime, server):
             request = runtime.start(lambda: client.request("service", b"first", timeout=20))
             first = await sub.next(timeout=5)
             await request.stop()
-            # The answer that nobody waits for does no harm; the next request has its own.
+            # The unexpected answer does no harm; the next request gets its own.
             await client.publish(first.reply, b"late")
             request = runtime.start(lambda: client.request("service", b"second", timeout=5))
             second = await sub.next(timeout=5)

@@ -112,7 +112,8 @@ def test_canceled_at_any_moment(runtime, js_server):
 
     async def main():
         async with runtime.connect(js_server.url) as client, runtime.connect(js_server.url) as more:
-            # What the server is sending in the moment of the UNSUB comes again after ack_wait.
+            # A message that the server sends at the moment of the UNSUB is redelivered after
+            # ack_wait.
             _, consumer, fill = await new_consumer(client, ack_wait=1.0)
             got = []
 

@@ -56,7 +56,7 @@ def test_data_is_left_untaken_only_while_the_transport_waits_to_write(ends):
     received = 0
     while received < total:
         received += len(peer.recv(1 << 20))
-        # This one call has to do: the next one comes when the transport is ready for what it wants.
+        # This one call must be enough: the next one is made only when the transport is ready.
         transport.send(source.take)
         assert transport.unsent or not source.pieces
     assert (transport.unsent, transport.wants()) == ([], READ)

@@ -267,7 +267,7 @@ def test_a_client_lives_as_long_as_its_subscriptions(server):
     holder = [connect(server.url).subscribe("a")]
     gc.collect()
     with connect(server.url) as other:
-        while not holder[0].pending:  # its subscription may be on its way
+        while not holder[0].pending:  # its subscription may be in flight
             other.publish("a", b"1")
             other.flush()
     with pytest.warns(ResourceWarning, match="not closed"):
@@ -434,7 +434,7 @@ def test_the_thread_sleeps_when_there_is_nothing_to_do(server, monkeypatch):
         monkeypatch.setattr(client.port, "_step", lambda ready: (turns.append(ready), step(ready)))
         client.flush()
         del turns[:]
-        time.sleep(0.3)  # nothing happens meanwhile
+        time.sleep(0.3)  # nothing happens in the meantime
         assert len(turns) <= 1  # the end of the one that brought the answer to the flush
 
 

@@ -1,8 +1,7 @@
 """Every check of jetstream.testing, on every adapter, against a real nats-server.
 
 Checks that wait for elections run on one adapter with an event loop and on one without, because
-they
-test the machines, which all adapters share.
+they test the machines, which all adapters share.
 """
 
 from __future__ import annotations

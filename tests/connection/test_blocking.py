@@ -20,7 +20,7 @@ from natsproto.events import Closed, Disconnected
 from tests.connection.support import PONG, Wire, msg
 from tests.jetstream.support import Stage
 
-INBOX = "_INBOX." + "0" * 22  # what scripted randomness gives
+INBOX = "_INBOX." + "0" * 22  # the tokens of the scripted randomness
 
 
 class ScriptedPort:

@@ -317,7 +317,7 @@ def test_an_end_that_is_canceled(end, state):
     stage.wait = wait
     with pytest.raises(Cancelled):
         stage.run(getattr(stage.client, end)())
-    assert stage.client.state == state  # the drain goes on without its caller
+    assert stage.client.state == state  # the drain continues without its caller
 
 
 def test_a_client_is_a_context():

@@ -149,7 +149,7 @@ def test_a_loss_during_the_flush(early):
     assert not drain.done
     wire.greet().sent()
     assert wire.data(PONG).sent() == b"PUB answer 0\r\n\r\n" + PING
-    wire.lost(at=6.0)  # it was taken: there is nothing more that we could do
+    wire.lost(at=6.0)  # the message was taken, so the drain has nothing left to wait for
     assert (drain.done, wire.state) == (True, "CLOSED")
     assert isinstance(drain.error, MessagesUnconfirmed)
     assert (drain.error.unsent, drain.error.in_doubt) == (0, 1)

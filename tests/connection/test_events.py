@@ -108,7 +108,7 @@ def test_unread_drops_of_one_subscription_are_one_event():
     fill(queue, SlowConsumer("s", 1, 2), LameDuck("a"), SlowConsumer("t", 2, 1))
     fill(queue, SlowConsumer("s", 1, 3))
     assert rest(queue) == [LameDuck("a"), SlowConsumer("t", 2, 1), SlowConsumer("s", 1, 5)]
-    fill(queue, SlowConsumer("s", 1, 4))  # those before were read: this tells of new ones only
+    fill(queue, SlowConsumer("s", 1, 4))  # only drops since the last read
     assert rest(queue) == [SlowConsumer("s", 1, 4)]
 
 

@@ -84,7 +84,7 @@ def check(dialogue, cuts):
     sent = [frame.subject for frames in dialogue.frames(Pub) for frame in frames]
     assert sent == dialogue.accepted
     assert [len(frames) for frames in dialogue.frames(Connect)][-1] == 1
-    # No message is delivered twice, and they come in order.
+    # No message is delivered twice, and all arrive in order.
     for box in dialogue.boxes:
         numbers = [int(text) for text in texts(box)]
         assert numbers == sorted(set(numbers))

@@ -140,7 +140,7 @@ def test_publishes_after_the_flush_get_another_one():
     publish(wire, 1)
     wire.data(PONG)
     assert not closing.done
-    publish(wire, 1)  # somebody who never stops
+    publish(wire, 1)  # a publisher that never stops
     wire.look()
     publish(wire, 1)
     wire.data(PONG)

@@ -224,9 +224,9 @@ def test_a_discovered_member_gets_no_credentials_in_plaintext():
     assert wire.effects() == [Dial("evil", 1, False)]
     wire.opened().data(info(host="evil"))
     assert (wire.sent(), type(failed(wire))) == (b"", TlsFailed)
-    wire.ring().lost()  # the one that we came from
+    wire.ring().lost()  # the server that announced it
     wire.ring().opened().forget().data(info(tls_required=True, host="evil"))
-    assert wire.effects() == [StartTls("a")]  # by the name of the server that told of it
+    assert wire.effects() == [StartTls("a")]  # the name of the announcing server
 
 
 @pytest.mark.rule("CONN-11")
@@ -249,7 +249,7 @@ def test_tls_that_fails():
     assert wire.state == "CLOSED"
 
 
-# WebSocket: what goes on inside is tested in test_websocket.py
+# WebSocket; test_websocket.py tests the layer itself
 
 
 @pytest.mark.rule("D-CONN-18", "CONN-21", "D-WS-9")

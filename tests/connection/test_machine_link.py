@@ -85,7 +85,7 @@ def test_a_rejection_right_after_pong_on_the_first_connect():
     wire.subscribe("a")
     wire.connect().greet().forget().data(EXPIRED)
     assert wire.effects() == [Hangup(), Dial("b", 4222, False)]
-    assert wire.sent() == b""  # neither SUB nor anything else
+    assert wire.sent() == b""  # neither a SUB nor anything else
     wire.greet().data(EXPIRED)
     assert isinstance(wire.connection.opened.error, AuthorizationFailed)
     assert names(wire.events()) == ["AttemptFailed", "AttemptFailed", "Closed"]
@@ -214,7 +214,7 @@ def test_a_keepalive_pong_does_not_end_a_later_drain():
     assert (wire.sent(), fence.done) == (b"", False)
     assert wire.data(PONG).ready() == [mailbox, fence]
     wire.connection.cancel(wire.connection.start_flush(99.0))
-    assert wire.data(PONG).ready() == []  # nobody waits for it any more
+    assert wire.data(PONG).ready() == []  # its caller no longer waits
 
 
 @pytest.mark.rule("D-PING-5", "D-CONN-20")

@@ -115,7 +115,7 @@ def test_no_hot_loop_when_nothing_can_be_reached():
     assert len(wire.connection.attempts._errors) == 3
 
 
-# The table is the whole truth about the state: every row happens, and nothing else does.
+# The table describes the state completely: every row occurs, and nothing else does.
 
 
 class Recorder(dict):

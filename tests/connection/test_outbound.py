@@ -110,7 +110,7 @@ def test_a_server_without_headers():
     outbound = online({"version": "2.1.0"})
     with pytest.raises(NotSupported, match=r"server 2\.1\.0 does not support headers"):
         outbound.publish("a", headers={})
-    outbound._info = None  # it is not known yet what the server can
+    outbound._info = None  # the server's abilities are not known yet
     outbound.publish("a", headers={})
 
 
@@ -292,11 +292,11 @@ def test_a_publish_is_withdrawn_whole(reply):
     outbound.publish("a", b"1", reply)
     outbound.withdraw()
     assert (taken(outbound), outbound.stats.out_msgs) == (b"", 0)
-    assert outbound.publish("a", b"2")  # the first again: the port is to be told
+    assert outbound.publish("a", b"2")  # the first frame again: the port must be notified
     outbound.publish("a", b"3", reply)
     outbound.withdraw()
     assert (taken(outbound), outbound.stats.out_msgs) == (b"PUB a 1\r\n2\r\n", 1)
-    outbound.withdraw()  # the port has taken it meanwhile
+    outbound.withdraw()  # the port has taken it in the meantime
     assert outbound.stats.out_msgs == 1
 
 

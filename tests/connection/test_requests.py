@@ -8,7 +8,7 @@ from natsproto.errors import NoResponders, TimeoutExpired
 from natsproto.events import ServerError
 from tests.connection.support import NO_RESPONDERS, PONG, Wire, err, hmsg, msg
 
-INBOX = "_INBOX." + "0" * 22  # what scripted randomness gives
+INBOX = "_INBOX." + "0" * 22  # the tokens of the scripted randomness
 
 
 @pytest.mark.rule("REQ-3")

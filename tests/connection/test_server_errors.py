@@ -127,7 +127,7 @@ PERMISSIONS = [
     ('Permissions Violation for Publish with Reply of "r"', "", "", 0, False),
     # quotes, as Go writes them
     (Q + r'"a\"b" using queue "q\\r"', 'a"b', "q\\r", 0, False),
-    # lower() would move what is behind this letter
+    # lower() would move the text after this letter
     (Q + '"\u0130" using queue "q"', "\u0130", "q", 0, False),
     (Q + '"\udcff"', "\udcff", "", 0, False),
     # broken in one way or another

@@ -133,7 +133,7 @@ def test_make_room_waits_until_the_transport_has_taken_it():
     run_sync(session.make_room())
     assert session.port.steps == []
     assert not wire.connection.congested
-    assert session.port.checkpoints == 1  # who publishes much lets others run
+    assert session.port.checkpoints == 1  # a busy publisher lets other tasks run
 
 
 def test_wait_with_and_without_a_deadline():

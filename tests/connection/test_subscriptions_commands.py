@@ -16,7 +16,7 @@ from natsproto.errors import (
 from natsproto.events import Closed, ServerError, SlowConsumer
 from tests.connection.support import PING, PONG, Wire, err, msg, texts
 
-INBOX = "_INBOX." + "0" * 22  # what scripted randomness gives
+INBOX = "_INBOX." + "0" * 22  # the tokens of the scripted randomness
 
 
 def reconnect(wire):

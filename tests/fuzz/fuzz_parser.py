@@ -1,8 +1,7 @@
 """atheris on the parser, guided by coverage: python -m tests.fuzz.fuzz_parser [libFuzzer options].
 
 `make fuzz` starts it with the transcripts. Failing inputs are written to tests/fuzz/found, from
-where
-test_mutations.py runs them in every later run.
+where test_mutations.py runs them in every later run.
 """
 
 from __future__ import annotations

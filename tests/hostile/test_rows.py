@@ -80,7 +80,7 @@ def test_a_row(row, state):
         assert mailbox.pending() == 0 or state == "CONNECTED"
         if outcome == STUCK:
             assert not hung_up
-            while not hung_up:  # the end comes with time
+            while not hung_up:  # the deadline ends it
                 wire.ring()
                 hung_up = bool(wire.effects())
             assert wire.now <= 250.0

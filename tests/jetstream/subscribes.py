@@ -12,7 +12,7 @@ from natsproto.errors import (
 from natsproto.wire.frames import Pub, Sub, Unsub
 from tests.jetstream.support import Stage
 
-NAME = "1" * 22  # what the scripted randomness makes after the first token
+NAME = "1" * 22  # the tokens of the scripted randomness after the first one
 TOKEN = "0" * 22
 ABSENT = {"error": {"code": 404, "err_code": 10014, "description": "consumer not found"}}
 EXISTS = {"error": {"code": 400, "err_code": 10148, "description": "consumer already exists"}}

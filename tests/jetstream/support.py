@@ -65,8 +65,7 @@ class Stage:
     Each publish with a reply subject takes the next of the answers: a dict, which is sent as JSON,
     bytes, a Status, a Delivery, a list of several, or SILENCE. `asked` has the messages published
     since the last call, as (subject, body): JSON is decoded, and an empty body is None. When a
-    caller
-    waits and no answer is left, time advances to the next deadline.
+    caller waits and no answer is left, time advances to the next deadline.
     """
 
     def __init__(self, *answers: Any, **info: Any) -> None:

@@ -25,7 +25,7 @@ DRIVER = [ROOT / "natsproto/adapters" / name for name in ("__init__.py", "driver
 CACHE = ROOT / ".venv" / "micropython"
 PEERS = {"<": "server", ">": "client"}
 
-PARTS = [  # function of checks/rows.py, at least so many checks
+PARTS = [  # function of checks/rows.py, and the minimum number of checks
     ("encoding", 60),
     ("headers", 45),
     ("names", 65),

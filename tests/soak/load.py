@@ -179,7 +179,8 @@ class Soak:
             try:
                 await msg.ack_sync(timeout=2.0)
             except NatsError:
-                # Either the acknowledgement got lost, and it comes again, or the answer did.
+                # Either the acknowledgment was lost and the message is redelivered, or only the
+                # answer was.
                 self.warnings += 1
                 self.ledger.note_in_doubt(number)
                 return

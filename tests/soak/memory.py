@@ -65,7 +65,7 @@ async def take(url: str, mode: str, count: int) -> dict[str, Any]:
             while taken + missing[0] < count:
                 if taken % (count // RESTS) == 0:
                     await asyncio.sleep(0.25)
-                with suppress(TimeoutExpired):  # then a heartbeat tells what is missing
+                with suppress(TimeoutExpired):  # then a heartbeat reveals the missing messages
                     await messages.next(1.0)
                     taken += 1
             dropped = messages.dropped

@@ -171,7 +171,7 @@ GARBAGE = [  # peer, wire, reason
     ("client", b"UNSUB 1 2 3\r\n", "UNSUB with 3 fields"),
     ("client", b"UNSUB x\r\n", "b'x' is not a number"),
     ("client", b"UNSUB 1 -1\r\n", "b'-1' is not a number"),
-    # WIRE-19: what the other side says
+    # WIRE-19: operations of the other side
     *[("client", wire, "unknown operation") for wire, _ in FROM_SERVER if wire[:1] in b"MmHh+-I"],
     *[("server", wire, "unknown operation") for wire, _ in FROM_CLIENT if wire[:2] != b"PI"],
 ]
@@ -219,7 +219,7 @@ def test_invalid_input_is_located_and_final():
         with pytest.raises(ProtocolError) as again:
             parser.feed(data)
         assert str(again.value) == str(first.value)
-        assert again.value.frames == []  # they came with the first
+        assert again.value.frames == []  # they arrived with the first read
 
 
 @pytest.mark.rule("WIRE-14", "D-WIRE-16", "D-WIRE-17")

@@ -3,8 +3,7 @@
 It is subscribed to the subject of the configuration's key, and is notified of a change when it is
 published. That is only a hint: the change may not be stored yet, or may be rejected, and changes
 that are published while the connection is lost are not noticed at all. The configuration is read
-from the
-leader of the bucket's stream
+from the leader of the bucket's stream
 
     at the start, and after each reconnect      at once
     after a hint                                at once, and again after 0.1, 0.5 and 2 seconds

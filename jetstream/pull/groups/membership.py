@@ -99,7 +99,7 @@ class Membership:
         self._elastic = elastic
         self._ack_wait = ack_wait
         self._rest = 0  # messages that were received and not taken
-        self._must = False  # delete the consumer, whoever is pinned
+        self._must = False  # delete the consumer, whichever instance is pinned
         self._pause = LOOKS
         self._patient_until = 0.0
         self.config: GroupConfig | None = None

@@ -2,8 +2,8 @@
 
 Every program of a group computes the same result from the same configuration, so nothing has to be
 negotiated. Members in order of their names get equal runs of partitions; if partitions are left
-over, the first members get one more each. With 7 partitions
-and 3 members: a has 0, 1 and 6, b has 2 and 3, c has 4 and 5.
+over, the first members get one more each. With 7 partitions and 3 members: a has 0, 1 and 6, b has
+2 and 3, c has 4 and 5.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ async def check_publish_over_a_crash_of_the_leader(ctx: Context) -> None:
     js = jetstream_of(client, timeout=ELECTION)
     leader.kill()
 
-    # A message that is sent in the moment of the crash may go to the dead leader: no answer comes.
+    # A message sent at the moment of the crash may go to the dead leader and get no answer.
     async def publish() -> bool:
         try:
             async with js.publisher(ack_timeout=5.0) as window:

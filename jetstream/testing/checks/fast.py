@@ -52,7 +52,7 @@ async def _payloads(stream: Stream) -> list[bytes]:
     for _ in range(100):
         found = [msg.data for msg in await stream.get_msgs(batch=count)]
         if len(found) == count:
-            break  # else a replica answered that is a moment behind
+            break  # otherwise a replica that lags behind answered
     return found
 
 

@@ -112,7 +112,7 @@ async def check_group_finishes_its_work(ctx: Context) -> None:
         await held.ack()
         await publish_numbers(ctx, js, 5, 1)
         with raises(TimeoutExpired):
-            await first.next(1.0)  # which gives the partitions up
+            await first.next(1.0)  # which releases the partitions
         assert first.partitions == []
         await processed(await ctx.connect(js_server(ctx)), log, 1)
         assert log.rows == [("0", 5, "b")]

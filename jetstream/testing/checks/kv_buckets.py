@@ -288,7 +288,7 @@ async def check_kv_in_a_cluster(ctx: Context) -> None:
     assert await kv.delete("a", last=1) == 2
 
     async def recreate() -> bool:
-        # Any replica answers what it reads, and may be a moment behind.
+        # Any replica may answer a read, and may lag behind for a moment.
         try:
             await kv.create("a", b"3")
         except KeyExists:
@@ -297,7 +297,7 @@ async def check_kv_in_a_cluster(ctx: Context) -> None:
 
     await until(client, recreate)
     async with await kv.watch("a") as watcher:
-        # The replica that has the watcher's consumer may be a moment behind, too.
+        # The replica with the watcher's consumer may lag behind for a moment, too.
         seen = fields_of(await watcher.next(WAIT))
         while seen in (("a", b"1", 1, "PUT"), ("a", b"", 2, "DEL")):
             seen = fields_of(await watcher.next(WAIT))

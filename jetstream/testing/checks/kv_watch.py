@@ -73,7 +73,7 @@ async def check_kv_watch_options(ctx: Context) -> None:
     await kv.delete("a")
     await kv.put("b.c", b"3")
     table: list[tuple[dict[str, Any], list[int], bytes]] = [
-        # options, revisions at the beginning, the value that comes then
+        # options, revisions at the beginning, the value that follows
         ({}, [3, 4], b"new"),
         ({"keys": "b.*"}, [4], b"new"),
         ({"include_history": True}, [1, 2, 3, 4], b"new"),

@@ -109,7 +109,7 @@ async def check_pull_subscribe_returns_available_messages(ctx: Context) -> None:
 
 @check()
 async def check_pull_subscribe_waits_for_the_first(ctx: Context) -> None:
-    """If there are none, it returns when the first arrives, not when the batch is full."""
+    """If no messages are available, a fetch returns when the first arrives."""
     js = await _begin(ctx)
     other = await open_js(ctx)
     sub = await js.pull_subscribe(ctx.subject + ".x", durable="d")
@@ -130,7 +130,7 @@ async def check_pull_subscribe_waits_for_the_first(ctx: Context) -> None:
 
 @check()
 async def check_pull_subscribe_at_max_ack_pending(ctx: Context) -> None:
-    """The messages up to the limit are returned at once; then there are none in time."""
+    """The messages up to the limit are returned at once; the next fetch times out."""
     js = await _begin(ctx, 6)
     sub = await js.pull_subscribe(ctx.subject + ".x", durable="d", max_ack_pending=2)
     begin = time.monotonic()

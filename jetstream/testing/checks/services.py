@@ -63,7 +63,7 @@ async def check_service_answers_json(ctx: Context) -> None:
 
 @check()
 async def check_service_handlers_return_answers(ctx: Context) -> None:
-    """The result of a handler is the answer: bytes as they are, other values as JSON."""
+    """The result of a handler is the answer: bytes unchanged, other values as JSON."""
     served = await serve(
         ctx,
         {

@@ -30,7 +30,7 @@ async def check_account_info(ctx: Context) -> None:
     assert after.streams == before.streams + 1
     assert after.api.total > before.api.total
     assert after.limits.max_streams == -1
-    assert (after.api.level >= 1) is (js_server(ctx).version >= (2, 11))  # it came with 2.11
+    assert (after.api.level >= 1) is (js_server(ctx).version >= (2, 11))  # introduced in 2.11
 
 
 @check()

@@ -189,7 +189,7 @@ async def check_out_buffer_off(ctx: Context) -> None:
     await client.flush(WAIT)
 
 
-# Ends of clients that are not connected
+# Closing clients that are not connected
 
 
 @contextmanager

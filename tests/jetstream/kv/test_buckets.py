@@ -112,7 +112,7 @@ def test_find_and_delete(call, verb, kind, config, store, status, prefix, subjec
     with pytest.raises(BucketNotFound) as caught:
         stage.run(getattr(buckets, call)("b"))
     assert caught.value.bucket == "b"
-    with pytest.raises(SubjectOverlap):  # other errors are raised as they are
+    with pytest.raises(SubjectOverlap):  # other errors are raised unchanged
         stage.run(getattr(buckets, call)("b"))
     assert stage.asked == [("$JS.API.STREAM.%s.%sb" % (verb, prefix), None)] * 3
 

@@ -165,7 +165,7 @@ def test_failures(answers, pings, outcome):
     else:
         assert batch.outcome == outcome
         assert batch.machine.leaving
-        assert not batch.answer(4, APPEND, UNKNOWN)  # it is of no interest any more
+        assert not batch.answer(4, APPEND, UNKNOWN)  # it no longer matters
         assert batch.outcome == outcome
 
 

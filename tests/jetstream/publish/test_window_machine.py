@@ -330,7 +330,7 @@ def test_without_a_connection_publishes_are_kept():
     machine, [publication] = window(None, sent=False)
     assert (machine.deadline, publication.deadline) == (None, None)
     assert machine.handle_timer(100.0) is False
-    run(machine, [("disconnected", 1.0)])  # it was never connected: nothing was on its way
+    run(machine, [("disconnected", 1.0)])  # it was never connected: nothing was in flight
     assert not publication.done
     machine.connected(200.0)
     assert (replies(machine), machine.deadline) == (["_INBOX.p.1"], 205.0)

@@ -300,7 +300,7 @@ def test_poll():
     machine = consuming(10, 5)
     assert machine.poll() is None
     machine.receive_all([A] * 8, 1.0)
-    assert machine.poll() is None  # what came is to be looked at first
+    assert machine.poll() is None  # received messages must be processed first
     machine.pop(1.0)
     assert [machine.poll() for _ in range(5)] == [A] * 4 + [None]  # then a pull is due
     machine.pop(1.0)

@@ -111,7 +111,7 @@ def test_table(name, steps, done, count, failure, deadline):
     assert not will_publish(fetcher)
 
 
-LOST = [  # inputs, how many messages the server says it has sent in vain
+LOST = [  # inputs, and how many messages the server reports as undelivered
     ([(1.0, A), (30.0, status(1, TIMEOUT, 2))], 0),
     ([(1.0, A), (30.0, status(1, TIMEOUT, 1))], 1),
     ([(30.0, status(1, TIMEOUT, 0))], 3),
@@ -177,7 +177,7 @@ def test_late_messages_are_kept_for_the_next_fetch():
         (250, [100, 100], 2, 50),
         (200, [100, 100, 100], 2, None),
         (150, [100, 100], 1, None),
-        (50, [100, 100], 1, None),  # one at least: it would be in the way for ever
+        (50, [100, 100], 1, None),  # at least one: otherwise it would block the consumer forever
     ],
 )
 def test_kept_messages_are_returned_within_the_limit(limit, kept, taken, asked):

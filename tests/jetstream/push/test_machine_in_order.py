@@ -320,7 +320,7 @@ def test_drain():
     machine.start_draining()
     machine.draining = True
     machine.receive(M[2], 1.0)
-    machine.receive(M[4], 1.0)  # a gap is none of its business any more
+    machine.receive(M[4], 1.0)  # it no longer cares about gaps
     machine.receive(beat(9), 1.0)
     machine.disconnected(1.5)
     machine.connected(2.0)

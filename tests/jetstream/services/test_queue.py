@@ -46,7 +46,7 @@ def test_requests_are_pending_until_they_are_finished():
     queue = bench.queue
     assert queue.receive(request(1), 0.0) is True
     assert queue.take_effects() == [Wake([bench.service.work])]
-    assert queue.receive(request(2), 0.0) is False  # whoever waits was woken
+    assert queue.receive(request(2), 0.0) is False  # the waiting caller was woken
     assert bench.counts() == (2, 0, 2, 0)
     first = queue.take(1.0)
     assert (first.msg.data, bench.counts()) == (b"1", (1, 1, 2, 0))

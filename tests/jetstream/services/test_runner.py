@@ -233,7 +233,7 @@ def test_stop_answers_every_request():
     stopping = bench.stage.start(bench.service.stop())
     stopped = bench.stage.start(bench.service.stopped())
     bench.stage.settle()
-    bench.stage.send_to(sid, "e", b"5", "r5")  # was on its way
+    bench.stage.send_to(sid, "e", b"5", "r5")  # was in flight
     bench.stage.pongs = True
     bench.stage.settle()
     assert stopping.outcome() is None

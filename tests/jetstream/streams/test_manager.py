@@ -27,7 +27,7 @@ from natsproto.errors import (
 )
 from tests.jetstream.support import NOBODY, SILENCE, Stage
 
-TOKEN = "0" * 22  # what the scripted randomness makes
+TOKEN = "0" * 22  # the names from the scripted randomness
 
 
 def error(code, err_code):

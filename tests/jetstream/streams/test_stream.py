@@ -44,14 +44,14 @@ INFOS = [
         ],
         {"a": 1, "b": 2, "c": 3},
     ),
-    # They went away meanwhile.
+    # They disappeared in the meantime.
     (
         {"subjects_filter": ">"},
         [{"total": 3, "state": {"subjects": {"a": 1}}}, {"total": 1, "state": {}}],
         [{"subjects_filter": ">"}, {"subjects_filter": ">", "offset": 1}],
         {"a": 1},
     ),
-    # New subjects appeared meanwhile, and moved the others.
+    # New subjects appeared in the meantime, and moved the others.
     (
         {"subjects_filter": ">"},
         [

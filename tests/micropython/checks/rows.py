@@ -19,7 +19,7 @@ def frame(peer, stream):
 
 def encoding():
     table("encode", ENCODE)
-    # What is encoded is what the parser reads back (ENC-1), and only once it is whole.
+    # The parser reads back what was encoded (ENC-1), and only once it is complete.
     for _, sent in ENCODE:
         if isinstance(sent, bytes):
             parser = Parser(peer="client")

@@ -231,7 +231,7 @@ class Link:
             source.transport.resume_reading()
 
     def close(self, why: str) -> None:
-        """Close both sides, after what was received is sent."""
+        """Close both sides after all received bytes are sent."""
         if self._closed:
             return
         self._closed = True
