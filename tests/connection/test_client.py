@@ -134,7 +134,7 @@ def test_a_request_returns_the_response():
     assert (asked.subject, asked.data) == ("svc", b"?")
 
 
-REQUESTS = [  # what comes,  the error,      its text
+REQUESTS = [  # arrivals,    the error,      its text
     (NOBODY, NoResponders, "no responders on subject 'svc'"),
     (SILENCE, TimeoutExpired, "no answer to the request to 'svc' in time"),
 ]
@@ -149,7 +149,7 @@ def test_a_request_without_an_answer_raises(answer, error, text):
     assert stage.now() == (0.5 if answer is SILENCE else 0.0)
 
 
-MANY = [  # what comes,                   options,                                  what is returned
+MANY = [  # arrivals,                     options,                                  the result
     ([b"1", b"2"], {}, [b"1", b"2"]),
     ([b"1", b"2", b"3"], {"max_msgs": 2}, [b"1", b"2"]),
     ([b"1", b"", b"2"], {"sentinel": lambda msg: not msg.data}, [b"1"]),
@@ -206,7 +206,7 @@ def test_request_many_without_responders_raises():
         stage.run(stage.client.request_many("svc"))
 
 
-WRONG = [  # the call,                                             what is wrong
+WRONG = [  # the call,                                             the problem
     (lambda c: c.request("a", timeout=-1), "timeout -1 is not a number of seconds from 0"),
     (lambda c: c.request_many("a", max_msgs=-1), "max_msgs -1 is not a whole number"),
     (lambda c: c.request_many("a", stall="1"), "stall '1' is not a number of seconds"),

@@ -98,7 +98,7 @@ def test_whitespace_around_a_key_is_dropped():
 
 
 S = (ord("S") - ord("A")) << 3
-BAD_SEEDS = [  # what it is, seed, complaint
+BAD_SEEDS = [  # case, seed, error
     ("no text", SEED.encode(), "nkey seed is bytes, not a str (NKEY-1)"),
     ("empty", "", "nkey seed has 0 characters, not 58 (NKEY-1)"),
     ("too short", SEED[:-1], "nkey seed has 57 characters, not 58 (NKEY-1)"),

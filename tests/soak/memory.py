@@ -29,7 +29,7 @@ MEGABYTE = 1024 * 1024
 BLOCK = 64 * 1024
 # Above the limit of what waits: buffers of the socket, the parser, the interpreter.
 MARGIN = 32
-# Of the queue, in megabytes: the server's largest window, or what is asked for.
+# Of the queue, in megabytes: the server's largest window, or the requests.
 LIMITS = {"flow_control": 32, "limit": 8}
 RESTS = 8
 

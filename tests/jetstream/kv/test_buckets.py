@@ -158,7 +158,7 @@ THERE = {
     "metadata": {"_nats.level": "5", "a": "b"},
 }
 EXISTING = [
-    # what is given, what is different about it
+    # the given fields, those that differ
     ({}, ()),
     ({"history": 0}, ()),
     ({"history": 1, "ttl": 0, "replicas": 1, "max_bytes": 0, "max_value_size": -1}, ()),

@@ -285,7 +285,7 @@ def test_abandon():
 
 
 DOUBTS = [
-    # what the info meets; what it raises; whether it is looked up
+    # the response to the info; the error; whether it is looked up
     ("no answer", [SILENCE], PublishInDoubt, True),
     ("refused", [FULL], ApiError, False),
     ("no responders", [NOBODY] * 3, NoStreamResponse, False),
@@ -379,7 +379,7 @@ class Lock:
 
 
 SENDS = [
-    # what the data is; what is asked for then; how often the lock is held
+    # the data; the requests; how often the lock is held
     ([b"12", b"3"], [GET, INFO, ASK], 3),
     ([b"12", ValueError("mine")], [PURGE, PURGE], 2),
     ([b"12", Cancelled()], [PURGE], 2),

@@ -148,7 +148,7 @@ def stream(second):
     return {"config": {"name": "S"}, "created": T[second]}
 
 
-STREAMS = [  # what STREAM.INFO gives; what is sent then, what the fetch gives
+STREAMS = [  # the response to STREAM.INFO; later requests, the result of the fetch
     ("the same", [stream(1)], ["pull 2 3"], [5]),
     ("another one", [stream(4), created(), stream(4)], ["create 3", "stream", "pull 3 3"], [1]),
 ]

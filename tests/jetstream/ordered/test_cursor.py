@@ -190,7 +190,7 @@ def test_whether_it_is_the_same_stream(what, born, streams, others):
     assert found == [StreamRecreated("S", one, two) for one, two in pairs]
 
 
-STARTS = [  # policy, whether messages came, how many were to come first; how the next one starts
+STARTS = [  # policy, whether messages arrived, how many were due first; the next start
     ("all", True, 0, "all"),
     ("new", True, 0, "all"),
     ("new", False, 0, "all"),

@@ -113,7 +113,7 @@ def play(recreator, steps):
 
 
 BUSY = error(503, 10008)
-TABLE = [  # what happens, steps, orders, state, due
+TABLE = [  # case, steps, effects, state, due
     ("lost", [(9.0, "reset")], [-1, 2], CREATING, 14.0),
     ("lost and found", [(9.0, "reset"), (9.1, created())], [-1, 2], READY, None),
     ("lost twice at once", [(9.0, "reset"), (9.0, "reset")], [-1, 2], CREATING, 14.0),

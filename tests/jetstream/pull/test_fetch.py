@@ -53,7 +53,7 @@ def test_the_pull_and_its_deadlines():
 
 
 A, B, C = message(100, 1), message(100, 2), message(100, 3)
-TABLE = [  # what happens, inputs, done, messages, failure, deadline
+TABLE = [  # case, inputs, done, messages, failure, deadline
     ("nothing", [], False, 0, None, 10.0),
     ("some", [(1.0, A)], False, 1, None, 11.0),
     ("all", [(1.0, A), (2.0, B), (3.0, C)], True, 3, None, 33.0),

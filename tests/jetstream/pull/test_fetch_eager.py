@@ -34,7 +34,7 @@ def play(fetcher, steps):
             fetcher.receive(step, at)
 
 
-TABLE = [  # what happens, inputs, probes, done, messages, failure, open, deadline
+TABLE = [  # case, inputs, probes, done, messages, failure, open, deadline
     ("nothing yet", [], 0, False, 0, None, False, QUIET),
     ("too early", [(0.04, "tick")], 0, False, 0, None, False, QUIET),
     ("silence: a probe", [(0.05, "tick")], 1, False, 0, None, False, 6.0),

@@ -70,7 +70,7 @@ def answers(machine):
 
 
 # fmt: off
-SILENCE = [  # what happens, inputs, deadline, events
+SILENCE = [  # case, inputs, deadline, events
     ("nothing", [], 15.0, []),
     ("just before", [("tick", 14.99)], 15.0, []),
     ("three heartbeats", [("tick", 15.0)], 20.0, [silent(15)]),
@@ -146,7 +146,7 @@ def test_an_alarm_is_a_missed_heartbeat():
 
 AGAIN = message(3, stream_seq=1, count=2)
 # fmt: off
-GAPS = [  # what happens, last sequence, inputs, events, last sequence
+GAPS = [  # case, last sequence, inputs, events, last sequence
     ("in order", 0, [M[1], M[2], M[3]], [], 3),
     ("the first is missing", 0, [M[2]], [Gap(1, 1)], 2),
     ("some are missing", 0, [M[1], M[5], M[6]], [Gap(2, 4)], 6),
@@ -241,7 +241,7 @@ def test_poll():
 
 
 # fmt: off
-FLOW = [  # what happens, inputs, what is answered
+FLOW = [  # case, inputs, the answers
     ("nothing waits", [(1.0, flow(A))], [A]),
     ("odd subjects", [(1.0, flow("$JS.FC.thing-at*all"))], ["$JS.FC.thing-at*all"]),
     ("stalled at no subject", [(1.0, beat(0, A + " b")), (1.0, beat(0, A + "a" * 2049))], []),

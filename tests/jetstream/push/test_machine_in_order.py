@@ -128,7 +128,7 @@ TO_2 = ["move", "delete 1", "create 2 from 1"]
 FROM_3 = ["move", "delete 1", "create 2 from 3"]
 NEXT_3 = [(2.0, created(2, 2)), (2.0, message(3, 1, serial=2))]
 # fmt: off
-TABLE = [  # what happens, inputs, orders, events, messages, deadline
+TABLE = [  # case, inputs, effects, events, messages, deadline
     ("nothing", [], [], [], [], 15.0),
     ("in order", [(1.0, M[1]), (1.0, M[2])], [], [], [1, 2], 15.0),
     ("with holes in the stream", [(1.0, message(4, 1)), (1.0, message(9, 2))],

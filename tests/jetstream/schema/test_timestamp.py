@@ -44,7 +44,7 @@ def test_read_and_written(text, ns, written):
     assert repr(moment) == f"Timestamp({written!r})"
 
 
-BAD = [  # text, what is wrong with it
+BAD = [  # text, the problem
     ("", "is not like 2006-01-02T15:04:05Z"),
     ("yesterday", "is not like 2006-01-02T15:04:05Z"),
     ("2024-01-02", "is not like 2006-01-02T15:04:05Z"),
@@ -109,7 +109,7 @@ def test_an_offset_may_lead_out_of_the_years():
 
 
 PARIS = ZoneInfo("Europe/Paris")
-GIVEN = [  # what users give, nanoseconds
+GIVEN = [  # the user's value, nanoseconds
     (Timestamp(5), 5),
     (5, 5),
     (-5, -5),

@@ -72,7 +72,7 @@ def test_zeros(kind, zero):
         assert kind.zero() is not value
 
 
-GOOD = [  # kind, what the user gives, the attribute, JSON
+GOOD = [  # kind, the user's value, the attribute, JSON
     (TEXT, "é", "é", "é"),
     (FLAG, True, True, True),
     (COUNT, -(2**63), -(2**63), -(2**63)),
@@ -130,7 +130,7 @@ def test_the_zero_time_of_go_means_no_time():
     assert TIME.check(Timestamp(FIRST)) is None
 
 
-BAD = [  # kind, what the user gives, what is wrong
+BAD = [  # kind, the user's value, the problem
     (TEXT, 5, "is not a str"),
     (TEXT, None, "is not a str"),
     (TEXT, b"a", "is not a str"),
@@ -200,7 +200,7 @@ def test_a_wrong_dict_for_an_object_is_named_by_its_class():
         Object(Point).check({"x": "a"})
 
 
-WRONG = [  # kind, what a server sends, what is wrong
+WRONG = [  # kind, the server's value, the problem
     (TEXT, 5, "is not a str"),
     (FLAG, 0, "is neither True nor False"),
     (COUNT, "5", "is not a whole number"),
