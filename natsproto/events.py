@@ -292,7 +292,7 @@ class EventQueue(Waitable):
         super().__init__()
         self._log = Reports()
         self.reports: Reports | None = self._log
-        self._start = Unread(limit)  # where the next reader begins
+        self._start = Unread(limit)  # where the next reader starts
         self._readers: list[Unread] = []
         self._popped: Unread | None = None
 

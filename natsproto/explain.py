@@ -189,7 +189,7 @@ class Explainer:
     def remember(self, pub: Pub, kind: str, what: str) -> None:
         """Keep a request until its response is explained."""
         if len(self._requests) >= _REMEMBERED:
-            self._requests.clear()  # a trace of a long-lived client must not grow
+            self._requests.clear()  # the trace of a long-lived client must not grow without limit
         self._requests[pub.reply] = Request(kind, name(pub.raw_subject), what)
 
     def request_of(self, msg: Msg) -> Request | None:

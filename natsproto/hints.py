@@ -8,7 +8,7 @@ from __future__ import annotations
 
 _EVENTS = "iterate client.events"
 
-#: Attributes of a client, blocking or not (D-HINT-1).
+#: Attributes of clients, blocking or not (D-HINT-1).
 CLIENT = {
     "jetstream": "use jetstream.JetStream(client)",
     "jsm": "use jetstream.JetStream(client)",

@@ -36,7 +36,7 @@ class ReplyReader:
         self._session = session
         self._request: MultiRequest | None = request
         self._patience = patience
-        self._rest: list[Msg] = []  # the first one last
+        self._rest: list[Msg] = []  # in reverse order
         self._turn = _TURN
         session.port.flush_soon()
 

@@ -171,7 +171,7 @@ class WebSocket:
     def _handle_close(self, event: CloseConnection, data: bytes) -> None:
         from wsproto.connection import ConnectionState
 
-        # wsproto reports a broken frame as a close as well: one that the server has not sent.
+        # wsproto also reports a broken frame as a close, which the server has not sent.
         broken = self._ws.state is ConnectionState.OPEN
         self._output.append(self._ws.send(event.response()))  # WS-6
         self.closed = True

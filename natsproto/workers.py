@@ -45,7 +45,7 @@ class Workers:
     """The workers of one call of `run`, and their first error."""
 
     __slots__ = ("_failure",)
-    rule = ""  # the one about callbacks and their number, for errors
+    rule = ""  # the rule about callbacks and their number, for errors
 
     def __init__(self) -> None:
         self._failure: Exception | None = None
@@ -67,7 +67,7 @@ class Workers:
             try:
                 await port.run_all([self.work for _ in range(concurrency)])  # RUN-2
             except LocalError:
-                raise  # D-RUN-9: the port runs one at a time, and nothing has begun
+                raise  # D-RUN-9: the port runs one at a time, and none has begun
             except BaseException:
                 await self.stop()  # D-RUN-6: not all workers may have begun
                 raise

@@ -181,7 +181,7 @@ def _of_kind(kind: str, stream: str | None, consumer: str | None, names: list[st
 def read_advisory(msg: Msg) -> Advisory:
     """Decode the event in a message."""
     found = decode_advisory(msg.data)
-    object.__setattr__(found, "msg", msg)  # which is not a field
+    object.__setattr__(found, "msg", msg)  # it is not a field
     return found
 
 

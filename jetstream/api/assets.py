@@ -113,7 +113,7 @@ async def consumer_info(api: ApiClient, stream: str, name: str) -> ConsumerInfo:
 
 def _with_pedantic(api: ApiClient, body: dict[str, Any], pedantic: bool) -> dict[str, Any]:
     if check_flag("pedantic", pedantic):
-        api.require_level(1, "pedantic=True")  # CALL-18: an older server ignores it
+        api.require_level(1, "pedantic=True")  # CALL-18: an older server would ignore it
         body["pedantic"] = True
     return body
 

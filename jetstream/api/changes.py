@@ -41,7 +41,7 @@ def merge(found: Config, fields: Mapping[str, Any]) -> Config:
         if fields.get(one) and other not in fields:
             changes[other] = type(getattr(made, other))()
     if fields.get("backoff") and "ack_wait" not in fields:
-        changes["ack_wait"] = fields["backoff"][0]  # as the server does
+        changes["ack_wait"] = fields["backoff"][0]  # like the server
     if "max_age" in fields and "duplicate_window" not in fields:
         # The server derives the window from max_age, unless it was given.
         values: Any = made

@@ -196,7 +196,7 @@ def read_object(data: bytes) -> dict[str, Any]:
 
     try:
         reply: Any = json.loads(data.decode())
-    except (ValueError, RuntimeError):  # RuntimeError: nested too deeply
+    except (ValueError, RuntimeError):  # RuntimeError: the JSON is nested too deeply
         raise InvalidResponse("response is not valid JSON: %s" % shorten(data)) from None
     if not isinstance(reply, dict):
         raise InvalidResponse("response is not a JSON object: %s" % shorten(data))

@@ -17,7 +17,7 @@ from natsproto.wire.record import Record
 from natsproto.wire.text import shorten
 
 ACK_PREFIX = b"$JS.ACK."
-_MOST_DIGITS = 20  # those of the largest uint64
+_MOST_DIGITS = 20  # the digits of the largest uint64
 
 
 class Metadata(Record):

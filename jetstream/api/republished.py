@@ -110,7 +110,7 @@ def _headers(msg: WithHeaders) -> Headers | None:
     try:
         return msg.headers
     except HeaderError:
-        return None  # a stream would not have accepted them
+        return None  # a stream would have rejected them
 
 
 def _last(headers: Headers | None, name: str) -> str:

@@ -192,7 +192,7 @@ def split_direct(block: bytes) -> tuple[bytes | None, bytes]:
     own = block[:place]
     added = block[place:]
     if not own.endswith(_LINE_END):
-        return own or None, added  # GET-11: its last two bytes are gone
+        return own or None, added  # GET-11: its last two bytes are missing
     if own == VERSION + _LINE_END:
         return None, added
     return own + _LINE_END, added

@@ -398,7 +398,7 @@ def add_service(
     """
     _check_client(client, "add_service")
     function: Any = stats_data
-    one_thread = client.port.alone  # before the lock: no call is active
+    one_thread = client.port.alone  # before the lock is used: no call is active
     with client.port.lock:
         inner = _service.add_service(
             client.inner,

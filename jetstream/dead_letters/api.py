@@ -202,7 +202,7 @@ class DeadLetters:
                     self._entry = None
                     if lookup.error is not None:
                         raise lookup.error
-                    return None  # the source has ended as well
+                    return None  # the source has also ended
                 await session.wait(lookup, deadline, "stored message")
                 if self._entry is not entry:
                     return None

@@ -209,7 +209,7 @@ class DeadLetter:
             try:
                 await self._desk.api.call("STREAM.MSG.DELETE.%s" % self.stream, body)
             except MessageNotFound:
-                pass  # it was deleted before
+                pass  # it was already deleted
         if self._entry is not None:
             await self._entry.ack_sync(self._desk.api.timeout)  # D-DEAD-9
         self.settled = True

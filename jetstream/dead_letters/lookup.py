@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from natsproto.wire.frames import Msg
 
 PAUSE = 1.0  # between two requests
-TRIES = 40  # more than an election takes
+TRIES = 40  # longer than an election takes
 
 IDLE = "idle"
 ASKING = "asking"
@@ -118,7 +118,7 @@ class Lookup(Receiver):
         except (MessageNotFound, StreamNotFound):
             self.message = None  # D-DEAD-4, DEAD-2
         except JetStreamError:
-            return False  # the timer asks again
+            return False  # the timer sends the request again
         self._end(FOUND)
         return True
 

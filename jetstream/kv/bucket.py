@@ -118,7 +118,7 @@ async def check_there(stream: Stream, bucket: str) -> None:
     except StreamNotFound:
         raise BucketNotFound(bucket) from None
     except RemoteError:
-        pass  # for example JetStream is down
+        pass  # for example because JetStream is down
 
 
 class BucketStatus:

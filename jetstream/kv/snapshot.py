@@ -48,7 +48,7 @@ PASSING = "passing"
 DONE = "done"
 
 _MOST_CALLS = 8  # filters that are listed one by one
-_DETOURS = 3  # restarts of a listing whose pages do not overlap, or are empty
+_DETOURS = 3  # how often a listing is restarted if pages do not overlap or are empty
 
 
 class Snapshot:
@@ -68,7 +68,7 @@ class Snapshot:
         # While LISTED: for each key how many entries are wanted, how many have arrived, and the
         # sequence of the last of them.
         self._missing: dict[str, tuple[int, int, int]] = {}
-        self._trusting = True  # "none pending" has not been wrong yet
+        self._trusting = True  # "none pending" has been right so far
 
     @classmethod
     def of(cls, counts: dict[str, int], fence: int) -> Snapshot:

@@ -132,7 +132,7 @@ class KeyValue:
         async with await self.watch(filters, meta_only=True) as watcher:
             async for entry in watcher.initial():
                 if entry.deleted:
-                    found.discard(entry.key)  # it may have existed a moment ago
+                    found.discard(entry.key)  # it may have existed until a moment ago
                 else:
                     found.add(entry.key)
         return sorted(found)

@@ -72,7 +72,7 @@ class Watcher(Generic[Item]):
         self._options = options
         # The revision of the last entry that was taken from the consumer.
         self._taken = (options.start or 1) - 1
-        self._skipped: list[KeyValueEntry] = []  # by the consumer, and read from the stream
+        self._skipped: list[KeyValueEntry] = []  # skipped by the consumer, read by us
         self._cursor = cursor
         self._snapshot = snapshot
         info = cursor.info
@@ -183,7 +183,7 @@ class Watcher(Generic[Item]):
         messages = self._messages
         try:
             if messages.pending:
-                return await messages.__anext__()  # which lets other tasks run now and then
+                return await messages.__anext__()  # it lets other tasks run from time to time
             return await messages.next(timeout)
         except StreamNotFound:
             raise BucketNotFound(self._bucket) from None

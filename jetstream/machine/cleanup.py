@@ -77,7 +77,7 @@ class Cleanup(Receiver):
         try:
             info = ConsumerInfo.from_json(read_reply(msg.data))
         except JetStreamError:
-            return False  # the timer asks again
+            return False  # the timer sends the request again
         if self._is_ours(info):
             self._deleting = True
             self._call("DELETE")

@@ -214,7 +214,7 @@ def describe(kind: str, snapshot: Callable[[], ConsumerSnapshot]) -> str:
     """Return the repr of an object that has a snapshot; it never raises."""
     try:
         made = snapshot()
-    except NatsError as error:  # on another event loop
+    except NatsError as error:  # called on another event loop
         return "<%s: %s>" % (kind, error)
     return "<%s of %s: %s>" % (kind, made.name or "a consumer", made.reason)
 

@@ -62,7 +62,7 @@ async def get_file(
     with store.lock:
         reader = await store.get(name)
     try:
-        file = await port.create_file(path, token)  # not before the object is found
+        file = await port.create_file(path, token)  # only after the object was found
         try:
             await _copy(store, reader, file, progress)
             await file.commit()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from .info import ObjectInfo
 
-_TRIES = 50  # each one is refused because another client's change was first
+_TRIES = 50  # each attempt is rejected because another client's change was first
 
 
 class MetaEntry:

@@ -79,9 +79,9 @@ class Upload:
         self._room = self.chunk_size
         self._flying: list[Publication] = []
         self._last = 0  # the sequence of the last acknowledged chunk
-        self._again = False  # a chunk was sent a second time
-        self._in_doubt = False  # the info was sent, and may be stored
-        self._there = False  # the info is stored
+        self._again = False  # whether a chunk was sent a second time
+        self._in_doubt = False  # whether the info was sent, and may be stored
+        self._there = False  # whether the info is stored
         self._before: ObjectInfo | None = None
         most = min(max(1, AHEAD // self.chunk_size), _MOST_CHUNKS)  # D-OBJ-19
         self._window = metas.publisher.window(max_pending=most)

@@ -63,7 +63,7 @@ class ObjectReader:
         self._hash = sha256()
         self._chunks = 0
         self._size = 0
-        self._rest = b""  # of a chunk that was read in part
+        self._rest = b""  # the rest of a chunk that was read in part
         self._complete = False
         self._error: ObjectError | InvalidState | None = None
 

@@ -401,6 +401,6 @@ def _changes(
         if fields[field] is not None:
             given[field] = fields[field]
     if not given.get("name"):
-        given.pop("name", None)  # as it was
+        given.pop("name", None)  # unchanged
     ObjectMeta.of(None, given)  # InvalidValue, before anything is sent
     return given

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 _SERIAL_DIGITS = 10  # of the names of consumers
-_TRIES = 5  # to find a name that is not in use
+_TRIES = 5  # attempts to find an unused name
 _TOO_LATE = 0.05  # too little time for a second pull
 _SHORTEST = 0.001  # the least time that a pull may have
 _LONG = 2.0  # a fetch of this time has heartbeats

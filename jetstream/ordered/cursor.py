@@ -71,7 +71,7 @@ class Cursor:
         self._oldest: Timestamp | None = None
         self._exact = False
         self._eldest = 0  # the serial of the first consumer of the present stream
-        self._unknown = 0  # how often in a row STREAM.INFO has failed
+        self._unknown = 0  # consecutive failures of STREAM.INFO
 
     def next_consumer(self, deliver_subject: str = "") -> tuple[str, dict[str, Any]]:
         """Advance to the next consumer; return endpoint and body of the call that creates it."""

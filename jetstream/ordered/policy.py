@@ -89,7 +89,7 @@ class InOrder(Policy):
             return FULL  # D-CONSUME-27: before it counts as delivered, so that it shows as a gap
         verdict = self._judge(msg.raw_reply)
         if verdict is KEEP or verdict is SKIP:
-            self.recreator.failures = 0  # as `proved`, without a call
+            self.recreator.failures = 0  # like `proved`, but inlined
         return verdict
 
     def admit_all(self, msgs: list[Msg]) -> bool:

@@ -194,11 +194,11 @@ class Recreator:
         if self.state == CHECKING and token == self._reply_token(b"s"):
             return self._checked(msg, now)
         if self.state != CREATING or token != self._reply_token(b"c"):
-            return None  # late, or the response to a deletion
+            return None  # a late response, or the response to a deletion
         try:
             self.cursor.installed(_read_answer(msg, "CONSUMER.CREATE"))
         except NatsError as error:
-            self.state = BACKOFF  # there is nothing to delete
+            self.state = BACKOFF  # nothing to delete
             self._failed(error, now)
             return error
         if self.cursor.ready:

@@ -126,7 +126,7 @@ class AtomicBatch:
         )
         self.size += 1
         self._subject = subject
-        self._over = True  # if it fails, the server may have received it or not
+        self._over = True  # if it fails, it is unknown whether the server received it
         try:
             reply = await session.settle(request)
         except NoResponders:

@@ -114,7 +114,7 @@ class FastBatchMachine(Receiver):
         self._last = APPEND  # or the operation that ends the batch: COMMIT, END
         self._online = False
         self._checking = False  # new connection: it is not known whether all messages arrived
-        self._sure = 0  # while that is so: all losses up to this number are known
+        self._sure = 0  # until then, all losses up to this number are known
         self._reported: set[int] = set()  # the losses after that
         self._trouble: NatsError | None = None  # the first error
         self._progress_at = 0.0  # time of the last progress
@@ -266,7 +266,7 @@ class FastBatchMachine(Receiver):
                 self._emit_end()
         elif self.state != FAILING:
             self._fail(error, now)
-            self._ping(now)  # otherwise the server sees the gap only at the next message
+            self._ping(now)  # otherwise the server notices the gap only at the next message
 
     def _fail(self, error: NatsError | None, now: float) -> None:
         """Stop sending, and wait for the final acknowledgment to know what is stored (FAST-5)."""

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 ELECTION = 10.0
 RETRY_WAIT = 0.25  # before a publish that got a 503 is sent again
 _PUBLISH_ONLY = ("timeout", "retries")  # options of `publish` that other calls do not have
-_MOST_DIGITS = 19  # any number with as many digits fits into a uint64
+_MOST_DIGITS = 19  # any number with this many digits fits into a uint64
 _ZERO = 48  # "0"
 _BRACE = 125  # "}"
 
@@ -250,7 +250,7 @@ class AckReader:
     __slots__ = ("_head", "_like", "_size")
 
     def __init__(self) -> None:
-        self._head = b"\0"  # no answer starts with it
+        self._head = b"\0"  # no response starts with it
         self._size = 0
         self._like = PubAck()
 

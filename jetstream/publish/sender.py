@@ -29,7 +29,7 @@ class Sender:
         self._session = session
         self._checked: dict[str, bytes] = {}
         self._sid = session.connection.subscribe(pattern, machine)
-        # Now: a publish flushes the port only if no frame waits before it.
+        # Flush now: a publish flushes the port only if no earlier frame is waiting.
         session.port.flush_soon()
 
     def _check_subject(self, subject: str) -> bytes:

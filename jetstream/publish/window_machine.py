@@ -115,7 +115,7 @@ class Trouble:
 
     def __init__(self, started: float) -> None:
         self.started: float = started  # when it began, on this connection
-        self.refusals: int = 0  # 503s since then
+        self.refusals: int = 0  # number of 503s since then
         self.resting: bool = False  # between a 503 and the next try
         self.in_doubt: bool = False  # an earlier attempt was not answered: it may be stored
 

@@ -391,7 +391,7 @@ class Push(Receiver):
         if any(subject == known for known, _ in self._requests):
             return
         if subject == self._answered and now - self._answered_at < self._heartbeat:
-            return  # PUSH-9: this one may have crossed the answer
+            return  # PUSH-9: the heartbeat may have crossed the answer
         position = self._taken + self.pending()
         if self._requests and self._requests[-1][1] == position:
             self._requests.pop()  # the server accepts only the newest

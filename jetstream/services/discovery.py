@@ -143,7 +143,7 @@ class Services:
                 subject,
                 timeout=self._timeout if timeout is None else timeout,
                 stall=stall,
-                max_msgs=1 if path[1] else 0,  # there is one instance of an id
+                max_msgs=1 if path[1] else 0,  # an id has only one instance
                 sentinel=note,
             )
         except NoResponders:

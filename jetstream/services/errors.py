@@ -65,7 +65,7 @@ def service_error(msg: Msg) -> ServiceError | None:
     try:
         headers = msg.headers
     except HeaderError:
-        return None  # the sender's mistake, but not a service's error
+        return None  # a mistake of the sender, not an error of a service
     if headers is None or not (ERROR in headers or CODE in headers):
         return None
     code = headers.get(CODE)

@@ -85,7 +85,7 @@ class Hub:
             try:
                 await session.settle(session.connection.start_flush(deadline))
             except ConnectionLost:
-                pass  # subscriptions are made again on the next connection
+                pass  # subscriptions are restored on the next connection
             except BaseException:
                 self.abort()
                 raise

@@ -34,7 +34,7 @@ class ServiceRequest:
     def __init__(self, session: Session, handling: Handling, hold: bool) -> None:
         self._session = session
         self._handling = handling
-        self._hold = hold  # by a loop: the request is done when it is answered
+        self._hold = hold  # taken by a loop: the request is done when it is answered
 
     @property
     def subject(self) -> str:

@@ -258,7 +258,8 @@ class AtomicWriter:
         self._connects = connection.stats.connects
         first = self._request(*pieces[0])
         if not self._begun:
-            # Only once: a stream that accepts no batches reports it before anything else is sent.
+            # Only for the first batch: a stream without batches reports it before anything else is
+            # sent.
             await self._check_begin(first)
             self._begun = True
         for subject, data, block in pieces[1:]:

@@ -86,7 +86,7 @@ def check_version(offset: Any) -> None:
     try:
         version: Any = offset.get("v", 0)
     except AttributeError:
-        return  # not an offset at all, as its reader will find
+        return  # not a valid offset, as its reader will find out
     if type(version) is not int or version > VERSION:
         raise InvalidValue(
             "offset in the checkpoint has version %s, and this package reads up to %d: run the"

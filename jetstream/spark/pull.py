@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 # The maximum size of a pull, except for a single larger message.
 BUDGET = 16 * 1024 * 1024
-# For a whole pull of that size, on a slow line.
+# For a whole pull of that size on a slow connection.
 _PATIENCE = 60.0
 # Between messages: a server that crashes during a pull reports nothing.
 _SILENCE = 5.0

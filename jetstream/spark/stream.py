@@ -99,7 +99,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 if start > snapshot.next:
                     text = "option startingOffsets: stream %s ends before sequence %d, not %d"
                     raise InvalidValue(text % (name, snapshot.next, start))
-                # If it is gone, the first batch reports it; before 4.2 restarted drivers call this.
+                # If it is gone, the first batch reports that; before 4.2, restarted drivers call
+                # this.
                 places[name] = Place(start, snapshot.created)
             self._initial = initial_offset(places)
         return self._initial

@@ -41,7 +41,7 @@ class SnapshotMachine(Receiver):
         super().__init__()
         self._name = name
         self._queue = MessageQueue()
-        self._count = 0  # chunks that were numbered
+        self._count = 0  # number of numbered chunks
         self.complete: bool = False
         self.failure: NatsError | None = None
 

@@ -107,7 +107,7 @@ async def delete_at_end(ctx: Context, cluster: Cluster, name: str) -> None:
         try:
             await js.delete_stream(name)
         except StreamNotFound:
-            return  # the check did not get so far, or the answer to an earlier request was lost
+            return  # the check did not get that far, or the answer to an earlier request was lost
 
     ctx.defer(lambda: answered(client, delete))
 

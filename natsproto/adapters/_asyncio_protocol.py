@@ -42,7 +42,8 @@ class TransportProtocol(asyncio.BufferedProtocol):
         """Report the open transport."""
         self.transport = cast("asyncio.Transport", transport)
         self.writable = True
-        # Not when create_connection returns: uvloop has read from the socket by then.
+        # Not after create_connection returns, because uvloop has already read from the socket by
+        # then.
         if self._port is not None:
             self._port.transport_made()
         else:

@@ -39,7 +39,7 @@ class Lookups:
         try:
             self._names.add(name)
             thread.start()
-        except RuntimeError:  # the interpreter is about to end and starts no more threads
+        except RuntimeError:  # the interpreter is shutting down and starts no more threads
             self._names.discard(name)
             return look_up(effect)
         return None

@@ -21,7 +21,7 @@ class Mutex:
         steps it may return without the lock, and the caller's `with` block raises a RuntimeError.
         """
         lock: Any = self.lock
-        state = (1, get_ident())  # the result of _release_save, should a signal interrupt it
+        state = (1, get_ident())  # the result of _release_save, in case a signal interrupts it
         try:
             try:
                 state = lock._release_save()

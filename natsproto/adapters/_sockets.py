@@ -58,7 +58,7 @@ class SocketTransport:
     def __init__(self, addresses: list[Any]) -> None:
         self._addresses = addresses
         self.unsent: list[bytes | memoryview] = []  # not accepted by the system yet
-        self._tls: tuple[SSLContext, str] | None = None  # requested, not begun
+        self._tls: tuple[SSLContext, str] | None = None  # requested, but not begun
         self._tls_wants = WRITE
         self.broken: BaseException | None = None  # why nothing more can be sent
         self._next_address()

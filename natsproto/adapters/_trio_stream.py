@@ -134,7 +134,7 @@ class TransportStream:
     async def _receive(self) -> bytes:
         if self._tls is not None:
             return bytes(await self._tls.receive_some(self._port.read_size))
-        # Wait first: a read that has to wait would be tried twice.
+        # Wait first; otherwise a read that has to wait would be tried twice.
         while True:
             await wait_readable(self._sock)
             if self._scope.cancel_called:

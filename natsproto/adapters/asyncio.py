@@ -75,13 +75,13 @@ class AsyncioPort(Driver):
         super().__init__(connection)
         self._loop = asyncio.get_running_loop()
         self._thread = get_ident()
-        self._protocol: TransportProtocol | None = None  # from the Dial effect on
+        self._protocol: TransportProtocol | None = None  # starting with the Dial effect
         self._task: asyncio.Task[None] | None = None  # during a dial or a TLS handshake
         self._timer: asyncio.TimerHandle | None = None
         self._fires_at = 0.0  # uvloop timers do not expose it
-        self._corked = False  # something was sent, and nothing was received since
+        self._corked = False  # data was sent, and nothing was received since then
         self._uncorking = False  # a callback will send the rest
-        self._woken = 0  # how many callers are about to run again
+        self._woken = 0  # how many woken callers have yet to run
         self._closing: list[asyncio.Future[None]] = []
 
     def now(self) -> float:

@@ -92,7 +92,7 @@ class BlockingPort(SocketDriver):
         if user or transport is None or transport.stage is not OPEN or self.now() > self._look_at:
             self._look()
         self.alone = False
-        self._user = get_ident()  # last: no exception can come between this and the call
+        self._user = get_ident()  # last, so that no exception can occur before the call
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
         try:
@@ -189,7 +189,7 @@ class BlockingPort(SocketDriver):
             with self._interrupts:
                 addresses = look_up(effect)
             self._do(self._begin, effect, addresses)
-            return True  # that may have been the last address
+            return True  # it may have been the last address
         timeout = min(self._timeout(), longest)
         if timeout == math.inf and self._transport is None:
             raise InvalidState("connection is closed: there is nothing to wait for")
@@ -228,7 +228,7 @@ class Interrupts:
 
     def defer(self) -> None:
         """Hold back Ctrl-C until `allow`."""
-        self._welcome = False  # once more: a signal may interrupt __exit__ before it does this
+        self._welcome = False  # again, as a signal may interrupt __exit__ before this
         if self._handler is None and threading.current_thread() is threading.main_thread():
             handler = _get_handler(signal.SIGINT)
             if callable(handler):

@@ -75,7 +75,7 @@ class _Connecting:
         return self._client
 
     async def __aexit__(self, kind: type[BaseException] | None, *exc: object) -> None:
-        # What follows takes a bounded time.
+        # The following takes a bounded time.
         self._nursery.cancel_scope.shield = True
         try:
             canceled = kind is not None and issubclass(kind, trio.Cancelled)
@@ -97,7 +97,7 @@ class TrioPort(Driver):
         self._nursery = nursery
         self._token = trio.lowlevel.current_trio_token()
         self._stream: TransportStream | None = None
-        self._corked = False  # something was sent, and nothing was received since
+        self._corked = False  # data was sent, and nothing was received since then
         self._uncorking = False  # the writer will send the rest
         self._fires_at = math.inf
         self._earlier = trio.Event()  # the timer was moved forward
@@ -108,7 +108,7 @@ class TrioPort(Driver):
         """Return trio's time."""
         return trio.current_time()
 
-    @trio.lowlevel.enable_ki_protection  # no Ctrl-C between the list and the sleep
+    @trio.lowlevel.enable_ki_protection  # no Ctrl-C between adding to the list and sleeping
     async def wait(self, waitable: Waitable) -> None:
         """Sleep until the waiter reschedules this task."""
         # Without an Event, which needs a set of its own, a request takes 3 us less.

@@ -167,7 +167,7 @@ class Auth:
             if not fields:  # AUTH-8
                 fields = self._plain_fields()
                 proof = proof or self._nkey_fields(nonce)
-        except InvalidValue as error:  # from a callback; choose_auth has checked the rest
+        except InvalidValue as error:  # from a callback; choose_auth has already checked the others
             raise AuthorizationFailed("credentials cannot be used: %s" % error) from None
         fields.update(proof)
         return fields

@@ -162,7 +162,7 @@ def _is_ipv6(address: str) -> bool:
             return False
         groups[-1:] = ["0", "0"]
     short = address.count("::") == 1 and ":::" not in address
-    if short:  # at an end it leaves two empty groups
+    if short:  # at either end it leaves two empty groups
         groups = [each for each in groups if each] + [""] * (address not in ("", ":"))
     valid = [not each or (len(each) <= 4 and not each.strip(_HEX)) for each in groups]
     count = len([each for each in groups if each])

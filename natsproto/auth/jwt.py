@@ -88,7 +88,7 @@ def read_jwt(token: str) -> dict[str, Any]:
     try:
         signature = base64url.decode(parts[2])
         genuine = nkeys.verify(str(issuer), encode(parts[0] + "." + parts[1]), signature)
-    except ValueError:  # InvalidValue is one, too
+    except ValueError:  # InvalidValue is a ValueError, too
         genuine = False
     if not genuine:
         raise InvalidValue("JWT is not signed by its issuer: %s" % shorten(issuer), "JWT-4")
@@ -98,5 +98,5 @@ def read_jwt(token: str) -> dict[str, Any]:
 def _read_part(text: str) -> dict[str, Any]:
     try:
         return check_map("part", json.loads(base64url.decode(text)))
-    except ValueError:  # InvalidValue is one, too
+    except ValueError:  # InvalidValue is a ValueError, too
         raise InvalidValue("JWT has a part that is not JSON in base64url", "JWT-4") from None

@@ -38,7 +38,7 @@ class Drain(Request):
         self._receivers = receivers
         self._flush: Request | None = None
         self._seen = 0  # how many publishes the flush covers
-        self._again = True  # whether later ones get a flush of their own
+        self._again = True  # whether later ones get a separate flush
         self._expired = False  # the deadline has passed (DRAIN-4)
         self._complete = False  # all steps are done
 

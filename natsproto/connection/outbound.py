@@ -352,7 +352,7 @@ class Outbound:
         self.holding = False
         refused: list[bytes] = []
         for frame in self._held:
-            # A frame is longer than its payload: most need no closer look.
+            # A frame is longer than its payload, so most need no closer check.
             if len(frame) > self.max_payload and size_of(frame) > self.max_payload:
                 refused.append(frame)
                 self.stats.out_msgs -= 1
@@ -365,7 +365,7 @@ class Outbound:
         """Keep the publishes that the adapter has not taken: the transport is lost."""
         self.holding = True
         self._set_held(self._take_publishes() + self._held)
-        self._bus.ready.append(self.writable)  # there is room again, in another place (RECON-12)
+        self._bus.ready.append(self.writable)  # there is room again, but elsewhere (RECON-12)
 
     def disclaim(self) -> None:
         """Drop everything that was published: another process sends it (D-RECON-13)."""

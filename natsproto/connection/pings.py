@@ -65,7 +65,7 @@ class Pings:
         self._outbound = outbound
         # The oldest first: the request that a PONG settles, if any, and the messages it confirms.
         self._waiting: list[tuple[Request | None, int]] = []
-        self._flushes: list[Request] = []  # these wait for a connection
+        self._flushes: list[Request] = []  # flushes that wait for a connection
         self._confirmed = 0  # messages that the server has received, or that were lost before
         self._in_doubt = 0  # messages that were lost with their transport during a close
         #: When the server last answered a PING; None: never.

@@ -196,7 +196,7 @@ class Pool:
         if self._options.ignore_discovered:  # POOL-13
             return []
         found = self._read_discovered(urls[:MAX_DISCOVERED], via)
-        # POOL-9: a server that does not advertise knows nothing about the others.
+        # POOL-9: a server that does not advertise members says nothing about the others.
         if not found:
             return []
         listed = {url.address for url in found}
@@ -308,7 +308,7 @@ class Attempts:
         self._errors: list[tuple[str, NatsError]] = []  # the last of each server since a success
         self._connected_at = 0.0
         self._flaps = 0  # connections in a row that did not last
-        self.mistake: InvalidValue | None = None  # of choose_server, in the last call
+        self.mistake: InvalidValue | None = None  # the error of choose_server in the last call
 
     @property
     def server(self) -> Server:

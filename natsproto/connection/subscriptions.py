@@ -96,7 +96,7 @@ class Subscriptions:
 
     def apply(self, receiver: Receiver) -> None:
         """Apply the effects of a receiver, and arm its deadline."""
-        while receiver.effects:  # one that cannot be sent, or the end, may lead to others
+        while receiver.effects:  # an effect that cannot be sent, or the end, may cause others
             for effect in receiver.take_effects():
                 if isinstance(effect, Publish):
                     self._publish(effect, receiver)
@@ -105,7 +105,7 @@ class Subscriptions:
         self._bus.timers.arm(receiver)
 
     def _publish(self, effect: Publish, receiver: Receiver) -> None:
-        # Without a connection nothing is sent: the machine repeats it when it is connected.
+        # Without a connection nothing is sent; the machine repeats it when it is connected.
         if not self._outbound.holding:
             try:
                 self._outbound.send(effect.subject, effect.data, effect.reply, effect.block)

@@ -49,7 +49,7 @@ class Timers:
         while heap and heap[0][0] <= now:
             time, _, waitable = heapq.heappop(heap)
             if waitable.armed != time:
-                continue  # a later entry that an earlier one replaced
+                continue  # this entry was replaced by an earlier one
             waitable.armed = None
             if waitable.deadline is not None and waitable.deadline <= now:
                 due.append(waitable)

@@ -165,7 +165,7 @@ class MultiRequest(Request):  # REQ-6
         super().__init__(what, deadline, subject)
         self._limits = limits
         self._size = 0
-        self.count: int = 0  # of all responses, also those that were taken
+        self.count: int = 0  # of all responses, including those that were taken
         self.end: float | None = deadline
         self.max_msgs: int = max_msgs
         self.stall: float = stall

@@ -82,7 +82,7 @@ class Actor:
         if msg is None and (messages.pending or messages.closed or machine_of(messages).error):
             try:
                 msg = await messages.next(0)
-            except InvalidState:  # the client was closed or drained
+            except InvalidState:  # the client has been closed or drained
                 self.membership.close()
             except GONE as error:
                 await self._lose(error)

@@ -143,7 +143,7 @@ class Membership:
             elif self.state == IN:
                 self.state = CHANGED
             elif self.state == STOPPED:
-                # The consumer may be another one by now: it is not this instance's to delete.
+                # The consumer may have been replaced by now, so this instance must not delete it.
                 self._must = False
                 self._patient_until = now + self._ack_wait
 
@@ -198,7 +198,7 @@ class Membership:
         ack_pending: how many delivered messages are not settled
         """
         if subjects == self.subjects:
-            # Another instance was faster, or the partitions are those of before again.
+            # Another instance was faster, or the partitions have changed back.
             self.deleted(now)
         elif not (pinned or self._must):
             self.state = WANTED if self.subjects else OUT

@@ -61,7 +61,7 @@ async def check_bind_without_the_queue(ctx: Context) -> None:
         with raises(QueueRequired) as caught:
             await js.subscribe(subject, durable="c")
     assert caught.error.found == "q"
-    with raises(QueueRequired):  # nor without a subscriber
+    with raises(QueueRequired):  # not even without a subscriber
         await js.subscribe(subject, durable="c")
 
 

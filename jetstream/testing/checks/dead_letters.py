@@ -162,7 +162,7 @@ async def check_dead_letters_that_are_gone(ctx: Context) -> None:
     async with await consumer.dead_letters(durable=name_of(ctx) + "-dead") as letters:
         await fill(ctx, js, numbers(2))
         first, second = await consumer.fetch(2, expires=WAIT)
-        await first.term("no use")  # which removes it from a work queue
+        await first.term("no use")  # this removes it from a work queue
         await second.nak()
         await _noticed(consumer)
         await stream.purge()
@@ -224,7 +224,7 @@ async def check_dead_letters_over_a_restart(ctx: Context) -> None:
     assert (await stream.info()).state.messages == 3
     await letters.stop()
     left = [entry.subject async for entry in (await _entries(js)).fetch(9, no_wait=True)]
-    assert len(left) <= 1  # the first one, unless it is still in its ack wait
+    assert len(left) <= 1  # the first one, unless its ack wait has not expired yet
 
 
 async def _entries(js: JetStream) -> Consumer:
@@ -291,7 +291,7 @@ async def check_dead_letters_over_a_crash_of_the_leader(ctx: Context) -> None:
     await first.term()
     letter = await capture.next(ELECTION)
     assert letter.seq == 1
-    await letter.discard()  # or it might be delivered again
+    await letter.discard()  # otherwise it might be delivered again
     leader.kill()
     # The acknowledgment may be lost while the consumer has no leader.
     await second.term()

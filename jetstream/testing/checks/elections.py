@@ -61,7 +61,7 @@ async def _publish(ctx: Context, home: Server, payload: bytes) -> None:
 @check(longest=LONGEST)
 async def check_consume_over_step_downs(ctx: Context) -> None:
     """When the leader of the consumer steps down, three times, consume continues."""
-    # A pull that meets the step-down may be lost without notice: then only heartbeats are missed.
+    # A pull sent during the step-down may be lost without notice; then only heartbeats reveal it.
     cluster, stream, consumer = await share_replicated(ctx)
     client = await ctx.connect(cluster.members[1])
     seen: set[bytes] = set()
@@ -147,7 +147,7 @@ async def check_publish_over_a_crash_of_the_leader(ctx: Context) -> None:
                     await window.publish(ctx.subject + ".x", payload, msg_id=payload.decode())
         except PublishesFailed as failure:
             errors = [publication.error for publication in failure.publications]
-            # Not stored for sure, if the election lasts longer than ack_timeout; or in doubt.
+            # Not stored if the election lasts longer than ack_timeout; otherwise in doubt.
             assert all(isinstance(error, (NoStreamResponse, PublishInDoubt)) for error in errors)
             return False
         return True

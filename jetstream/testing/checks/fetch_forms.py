@@ -64,7 +64,7 @@ async def check_fetch_message_by_message_left_early(ctx: Context) -> None:
     async for msg in consumer.fetch(10, expires=2 * WAIT):
         taken.append(msg.data)
         break
-    # Where nothing is async the client does nothing between calls: this is one.
+    # A blocking client does nothing between calls, so make one.
     taken += [msg.data for msg in await consumer.fetch(2, expires=WAIT)]
     assert taken == numbers(3)
     await _no_pull_waits(ctx, other)
@@ -119,7 +119,7 @@ async def check_fetch_no_wait_at_max_ack_pending(ctx: Context) -> None:
     empty = await consumer.fetch(5, no_wait=True)
     assert (len(empty), empty.error) == (0, None)
     assert time.monotonic() - begin < SOON
-    # No pull is left that would take what is acknowledged now.
+    # No pull is left to take the messages that become available now.
     await _no_pull_waits(ctx, other)
     for msg in batch:
         await msg.ack()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from jetstream import Consumer
     from jetstream.pull.messages import Messages
 
-# Servers before 2.11 answer with silence: short heartbeats.
+# Servers before 2.11 do not answer, so use short heartbeats.
 _QUICK: dict[str, Any] = {"expires": 2.0, "heartbeat": 0.5}
 # Two heartbeats, two lookups a second apart, and some time for a busy machine.
 _LOOKED_UP = 4.0

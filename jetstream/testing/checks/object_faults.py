@@ -134,8 +134,8 @@ async def check_object_not_put(ctx: Context) -> None:
 @check()
 async def check_object_orphans(ctx: Context) -> None:
     """Orphaned chunks are removed unless they are young; all others stay."""
-    # They are what a program leaves that ends amid a put, or before it has purged what it replaced;
-    # and nats-server 2.15.1, killed, brings back some of what it had purged.
+    # Orphans are left by a program that ends during a put, or before it has purged a replaced
+    # object; and a killed nats-server 2.15.1 restores some purged messages.
     js, store = await new_store(ctx)
     for name in ("o", "renamed", "deleted"):
         await store.put(name, sample(50), chunk_size=10)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from jetstream.pull.messages import Messages
     from natsproto.testing.server import Server
 
-# Older servers are silent when there is no such consumer: a reset takes two heartbeats there.
+# Older servers do not answer if the consumer does not exist, so a reset takes two heartbeats.
 _TELLS = (2, 11)
 # For an election, and the silence before it.
 
@@ -175,7 +175,7 @@ async def check_ordered_stop_while_disconnected(ctx: Context) -> None:
     with raises(NatsError):
         await fetched.fetch(1, expires=0.01)
     server.thaw()
-    # By that client: a blocking one does nothing unless it is called.
+    # Called by that client, because a blocking one does nothing unless it is called.
     await left_alone(ctx, jetstream_of(client), stream.name)
 
 

@@ -26,7 +26,7 @@ _STATUSES = [
     b"NATS/1.0 409 Server Shutdown\r\n\r\n",
     b"NATS/1.0 503\r\n\r\n",
 ]
-# These do not end as header blocks do.
+# These do not end like header blocks.
 _UNENDED = [
     b"garbage",
     b"NATS/1.0",

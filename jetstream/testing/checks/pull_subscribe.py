@@ -170,7 +170,7 @@ async def check_pull_subscribe_leaves_no_pull(ctx: Context) -> None:
     for count in (1, 3):
         with raises(TimeoutExpired):
             await sub.fetch(count, timeout=0.1)
-        # The server may look at its clock a little later than the client at its own.
+        # The server may read its clock a little later than the client does.
         await until(watcher, nothing_waits, SOON)
     await fill(ctx, js, numbers(3))
     assert await _acked(await sub.fetch(3)) == numbers(3)

@@ -181,7 +181,7 @@ async def check_push_queue_shares_the_work(ctx: Context) -> None:
     clients = [await ctx.connect(js_server(ctx)) for _ in range(3)]
     members = [await jetstream_of(each).subscribe(subject, queue="q") for each in clients]
     for client in clients:
-        await client.flush(WAIT)  # or the server may not yet know of the last one
+        await client.flush(WAIT)  # otherwise the server may not know of the last one yet
     await fill(ctx, js, numbers(300))
     taken: list[list[bytes]] = [[], [], []]
 
@@ -324,7 +324,7 @@ async def check_push_consumer_moved(ctx: Context) -> None:
     async with await js.subscribe(f"{ctx.subject}.x", durable="c") as messages:
         config = (await other.consumer(stream, "c")).cached_info.config
         config.deliver_subject = f"{stream}.to.me"
-        await other.delete_consumer(stream, "c")  # the server moves none that has a subscriber
+        await other.delete_consumer(stream, "c")  # none with a subscriber can be moved
         await other.create_consumer(stream, config)
         await client.force_reconnect()
         with raises(ConsumerMoved) as caught:

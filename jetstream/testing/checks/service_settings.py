@@ -207,7 +207,7 @@ async def check_service_endpoints_added_later(ctx: Context) -> None:
         await served.ask("one")
     for name in ("one", "two"):
         assert (await served.ask("add", name.encode())).data == b"added"
-        await served.ask("add", b"more-" + name.encode())  # the SUB before it is in force then
+        await served.ask("add", b"more-" + name.encode())  # the preceding SUB is active by then
         assert (await served.ask(name)).data == served.subject(name).encode()
     [info] = await served.services.info(service.name, service.id)
     assert [each.name for each in info.endpoints] == [

@@ -49,7 +49,7 @@ def asked(watch):
     return len(orders)
 
 
-TABLE = [  # the answers (None: the timer rings); how often it asks; the error, the deadline
+TABLE = [  # the answers (None: the timer fires); how often it asks; the error, the deadline
     ("it is there", [HERE], 1, None, None),
     ("it delivers elsewhere", [ELSEWHERE], 1, ConsumerMoved, None),
     ("it is gone", [ABSENT, None, ABSENT], 2, ConsumerDeleted, None),

@@ -112,7 +112,7 @@ async def trace(session: Session) -> None:
     tracer = Tracer(session)
     proxy = Proxy(_settings(args), tracer.report, tracer.ended)
     if args.save:
-        tracer.save(Path(args.save))  # now, not after an hour: the path may be wrong
+        tracer.save(Path(args.save))  # now, not after an hour, because the path may be wrong
     await proxy.start()
     server = proxy.settings.server
     session.out.note(f"listening on {args.listen.rpartition(':')[0] or '127.0.0.1'}:{proxy.port}")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from natsproto.explain import Note
     from natsproto.wire.frames import Frame
 
-KEPT = 1000  # of each kind: a trace of a long-lived client must not grow
+KEPT = 1000  # of each kind: the trace of a long-lived client must not grow without limit
 Value = TypeVar("Value")
 
 
