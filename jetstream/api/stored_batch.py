@@ -46,7 +46,7 @@ _PAGE = 1000  # messages per request of an iteration, which may wait to be taken
 def batch_request(
     batch: int, seq: int, start_time: TimestampLike | None, subject: str, max_bytes: int
 ) -> dict[str, Any]:
-    """Return the request for messages from a sequence or a time on."""
+    """Return the request for messages that start at a sequence or a time."""
     body: dict[str, Any] = {"batch": check_sequence("batch", batch)}
     if start_time is None:
         body["seq"] = check_sequence("seq", seq or 1)
@@ -154,7 +154,7 @@ class StoredMsgs:
     """Stored messages, one by one. Returned by Stream.iter_get_msgs and iter_get_last_msgs.
 
     The first request is sent when the iteration starts, and each further one when the messages of
-    the one before are taken. A loop may be left at any time; `aclose` ends the iteration without
+    the previous one are taken. A loop may be left at any time; `aclose` ends the iteration without
     waiting for the garbage collector. TimeoutExpired: no message arrived within the timeout of the
     JetStream.
     """

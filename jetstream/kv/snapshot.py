@@ -12,8 +12,8 @@ it was changed in the meantime, at a higher one. The end is found in one of thre
     LISTED     all other watches with initial values. The stream listed its keys, and the number of
                entries of each. A key is complete after that many entries, old or new: an entry is
                removed only when a newer one replaces it.
-    PASSING    a watch from a revision on. It is complete at the first entry at or after the fence;
-               in doubt the stream is asked whether there is another entry before the fence.
+    PASSING    a watch that starts at a revision. It is complete at the first entry at or after the
+               fence; in doubt the stream is asked whether there is another entry before it.
 
 A key may also be removed: purged, or expired. The snapshot is in doubt when an entry after the
 fence, or one with none pending, arrives while keys are missing. Then the stream is asked again, and

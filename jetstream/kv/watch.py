@@ -133,7 +133,7 @@ class KeyLister:
         self._watcher = watcher
 
     async def stop(self) -> None:
-        """End now; after the last key this happens by itself."""
+        """End now; after the last key this happens automatically."""
         await self._watcher.stop()
 
     def __aiter__(self) -> Self:

@@ -34,7 +34,7 @@ _TRIES = 3
 
 
 class Cleanup(Receiver):
-    """Subscribed to `inbox` alone; it ends its subscription by itself.
+    """A machine that is subscribed only to `inbox`, and ends its own subscription.
 
     `target` is the deliver_subject of the consumer; None if its name is enough. `used` means that
     it may have delivered messages.

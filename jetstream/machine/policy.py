@@ -105,7 +105,7 @@ class Policy:
         return False
 
     def owns(self, token: bytes) -> bool:
-        """Return whether a response with this token is for `receive`."""
+        """Return whether a response with this token must be passed to `receive`."""
         return False
 
     def receive(self, msg: Msg, now: float) -> None:

@@ -1,8 +1,8 @@
 """Cursor: the state shared by the consumers of one ordered consumer, and their position (ADR-17).
 
-Each of them has the same configuration, the next name (`<prefix>_<serial>`), and starts after the
-last message that arrived from the one before. Recreator (recreate.py) and OrderedConsumer create
-them.
+Each of them has the same configuration and the next name (`<prefix>_<serial>`), and starts after
+the last message that arrived from the previous one. Recreator (recreate.py) and OrderedConsumer
+create them.
 
 A stream that was deleted and created again has other messages under the same sequences, so a start
 by sequence would skip them. STREAM.INFO reports when the stream was created. The first consumer was
@@ -114,7 +114,7 @@ class Cursor:
             self.start = info.delivered.stream_seq + 1  # D-ORDERED-6
 
     def confirm(self, created: Timestamp | None) -> StreamRecreated | None:
-        """Use the consumer if its stream is the one of the consumers before.
+        """Use the consumer if its stream is that of the earlier consumers.
 
         `created` is when the stream was created; None if the server does not report it. If the
         stream is a different one, return the event, and start the next consumer with the first

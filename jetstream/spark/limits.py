@@ -55,7 +55,7 @@ class Limits:
 
         waiting  whether the query may wait for its minimum
         """
-        if self._counted != (begins, ends):  # a query that waits calls this again and again
+        if self._counted != (begins, ends):  # a waiting query calls this repeatedly
             self._counts = {
                 name: self._count(queries[name], snapshots[name], begin, ends[name])
                 for name, begin in begins.items()

@@ -140,7 +140,7 @@ def start_places(start: dict[str, Any], end: dict[str, Any]) -> Places:
 
 
 def first_to_read(place: Place, snapshot: StreamSnapshot, fail: bool) -> int:
-    """Return the first sequence to read from this place; raise DataLost, or warn, if it is gone."""
+    """Return the first sequence to read at this place; raise DataLost, or warn, if it is gone."""
     if place.created != snapshot.created:
         report_data_loss(
             "stream %s was recreated at %s; the offset is sequence %d of the stream of %s"

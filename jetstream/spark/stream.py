@@ -234,7 +234,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return time.monotonic() - self._looked_at >= self._interval
 
     def _wait(self) -> None:
-        """Wait until the next lookup is due, and do it; not for long, as a query may be stopped."""
+        """Wait briefly, as a query may be stopped, until the next lookup is due, and do it."""
         rest = self._looked_at + self._interval - time.monotonic()
         if rest > 0:
             time.sleep(min(rest, _LONGEST_WAIT))

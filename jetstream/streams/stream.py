@@ -145,7 +145,7 @@ class Stream:
         subject: str = "",
         max_bytes: int = 0,
     ) -> list[StoredMsg]:
-        """Return up to `batch` messages from a sequence or a time on, by direct get (ADR-31).
+        """Return up to `batch` messages, starting at a sequence or a time, by direct get (ADR-31).
 
         With `max_bytes` the result may be shorter even if there are more messages.
         """

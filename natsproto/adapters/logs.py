@@ -11,7 +11,7 @@ handlers that write structured logs (D-LOG-6):
     nats_repeats  how many equal warnings were suppressed since the last record
     nats_...      the fields of the event: nats_url, nats_error, nats_subject, nats_dropped, ...
 
-A warning that occurs again and again is logged at growing intervals. This module does nothing
+A warning that occurs repeatedly is logged at growing intervals. This module does nothing
 where `logging` is missing, as on MicroPython.
 """
 

@@ -104,7 +104,7 @@ class Outbound:
         self.frames: list[bytes] = []
         self.size: int = 0
         self.writable: Waitable = Waitable()
-        self._large = False  # whether any of the frames is one
+        self._large = False  # whether any of the frames is large
         self._fleeting: list[int] = []  # positions in `frames` of machines' publishes
         self.holding: bool = True
         self._held: list[bytes] = []

@@ -156,7 +156,7 @@ class Transport:
     def receive(self, data: bytes) -> list[Frame]:
         """Return the frames in WebSocket bytes; raise ProtocolError, which contains earlier frames.
 
-        Without one, the bytes are for `parser.feed`.
+        Without a WebSocket, pass the bytes to `parser.feed` instead.
         """
         assert self.websocket is not None
         data = self.websocket.receive(data)  # CONN-21

@@ -195,7 +195,7 @@ async def check_kv_watch_of_a_frozen_server(ctx: Context) -> None:
 
 
 async def _write(kv: KeyValue, first: int, count: int) -> None:
-    """Write revisions from `first` on, to three keys in turn."""
+    """Write revisions, starting with `first`, to three keys in turn."""
     for revision in range(first, first + count):
         assert await kv.put("k%d" % (revision % 3), b"%d" % revision) == revision
 

@@ -64,7 +64,7 @@ async def check_window_of_five_thousand(ctx: Context) -> None:
 
 @check()
 async def check_window_result(ctx: Context) -> None:
-    """The result of each publish can be waited for."""
+    """A caller can wait for the result of each publish."""
     js, stream = await _stream(ctx)
     async with js.publisher() as window:
         publications = await _publish(ctx, window, numbers(3))

@@ -45,7 +45,7 @@ def _counted(parser: ArgumentParser) -> ArgumentParser:
 
 
 class Meter:
-    """Wall-clock and CPU time from the first message on."""
+    """Wall-clock and CPU time since the first message."""
 
     def __init__(self, session: Session, progress: Progress) -> None:
         self._session = session
