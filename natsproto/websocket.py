@@ -146,7 +146,7 @@ class WebSocket:
         return self._ws.send(BytesMessage(data))
 
     def take_output(self) -> bytes:
-        """Return the bytes that answer the received input, also after a ProtocolError."""
+        """Return the bytes that answer the received input, even after a ProtocolError."""
         output = b"".join(self._output)
         self._output = []
         return output

@@ -1,6 +1,6 @@
 """The architecture: the order of the rooms, and that every import follows it.
 
-A module imports from its own room and from rooms above it in ORDER, also inside functions and for
+A module imports from its own room and from rooms above it in ORDER, even inside functions and for
 annotations. EXCEPTIONS lists the imports for annotations that do not; it may only become shorter.
 No file of natsproto imports jetstream at all, not even in its `testing`.
 """

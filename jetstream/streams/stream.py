@@ -120,7 +120,7 @@ class Stream:
         next_by_subject: str = "",
         no_headers: bool = False,
     ) -> StoredMsg:
-        """Return a stored message: by sequence, or the last, or the next from `seq`, of a subject.
+        """Return a stored message by its sequence, or the last or next (from `seq`) of a subject.
 
         MessageNotFound: there is none. Where the stream allows direct get, any replica may answer.
         With `no_headers`, the leader answers, and omits the headers of the message.

@@ -50,7 +50,7 @@ def test_next(runtime, server):
 
 
 def test_iteration(runtime, server):
-    """Also at its checkpoints, where messages are available."""
+    """An iteration can also be canceled at its checkpoints, where messages are available."""
 
     async def main():
         async with runtime.connect(server.url) as client:

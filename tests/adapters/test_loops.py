@@ -58,7 +58,7 @@ def test_a_name_that_cannot_be_encoded_for_dns(runtime):
 
 
 def test_a_canceled_block_ends_soon(runtime, own_server):
-    """Also with a frozen server, where nothing can be flushed."""
+    """This holds even with a frozen server, where nothing can be flushed."""
 
     async def hang():
         async with runtime.connect(own_server.url) as client:

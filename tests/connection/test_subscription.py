@@ -21,7 +21,7 @@ def subscribed(*payloads: bytes, subject: str = "a", queue: str = ""):
 
 
 def rest(stage, sub):
-    """Return all that the iteration still gives."""
+    """Return all messages that the iteration still returns."""
 
     async def take():
         return [each.data async for each in sub]

@@ -1,8 +1,8 @@
 """A soak: publishers with message ids and consumers with acknowledgments, while faults happen.
 
 Whatever happens to servers and connections, in the end every message must have been stored once,
-delivered and acknowledged, and nothing may be left open. Faults come by progress, not by the clock:
-so a seed gives the same order of the same faults.
+delivered and acknowledged, and nothing may be left open. Faults occur by progress, not by the
+clock, so a seed produces the same faults in the same order.
 """
 
 from __future__ import annotations

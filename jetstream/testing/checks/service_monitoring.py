@@ -196,7 +196,7 @@ async def check_service_started(ctx: Context) -> None:
 
 @check()
 async def check_service_reset(ctx: Context) -> None:
-    """`reset` sets the statistics to zero, also while requests are handled."""
+    """`reset` sets the statistics to zero, even while requests are handled."""
     served = await new_service(ctx)
     service = served.service
 

@@ -279,7 +279,7 @@ def test_readiness():
 )
 @pytest.mark.parametrize("late", [0.0, 12.0])
 def test_several_at_once_are_as_one_by_one(chunks, pins, kept, size, late):
-    """Also after a timer that fired late, which is believed the second time only."""
+    """This also holds after a timer that fired late, which counts only the second time."""
     one, other = Fetcher(INBOX), Fetcher(INBOX)
     for fetcher in (one, other):
         fetcher.messages = [A] * kept
