@@ -2,7 +2,7 @@
 
 A warm asyncio client talks to a minimal server in the same event loop. Every call of a function of
 the two packages is recorded, except for those that the server makes. The limits are what the code
-needs today: a change that makes a walk longer has to raise them, and to say why.
+needs today: a change that makes a walk longer must raise them and explain why.
 """
 
 from __future__ import annotations

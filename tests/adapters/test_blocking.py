@@ -1,4 +1,4 @@
-"""The adapter without loop and thread: its calls, signals, forks."""
+"""The adapter without an event loop or a thread: its calls, signals and forks."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_one_thread_at_a_time(server):
 
 
 def test_publishing_alone_reconnects(own_server, monkeypatch):
-    """No call waits; the messages are kept until there is a server again."""
+    """No call waits; the messages are kept until a server is available again."""
     monkeypatch.setattr(blocking, "_LOOK", 0.0)
     with connect(own_server.url, reconnect_wait=0.01) as client:
         own_server.kill()
@@ -135,7 +135,7 @@ def test_a_publish_after_the_server_has_hung_up_on_an_idle_client(count):
 
 @pytest.mark.rule("D-RECON-16")
 def test_a_publish_after_the_last_message_of_a_server(monkeypatch):
-    """The last words are one read, the end of the transport is another."""
+    """The server's last message is one read, and the end of the transport is another."""
     monkeypatch.setattr(blocking, "_LOOK", 0.0)
     with Listener(INFO, (b"PING\r\n", b"PONG\r\nPING\r\n")) as dying, Server() as server:
         client = connect([f"nats://{dying.address}", server.url], shuffle=False)
@@ -337,7 +337,7 @@ def test_interrupts_at_any_moment(server, watcher):
 
 
 def test_calls_that_are_interrupted_at_their_edges(server, watcher):
-    """An interrupt before a call begins or after it ends: the next call recovers."""
+    """After an interrupt before a call begins or after it ends, the next call recovers."""
     sub = watcher.subscribe("a")
     watcher.flush()
     with connect(server.url) as client:
@@ -418,7 +418,7 @@ MOMENTS = [
 
 @pytest.mark.parametrize(("whose", "method", "when"), MOMENTS)
 def test_exceptions_of_other_handlers(server, monkeypatch, whose, method, when):
-    """They are not deferred. If bytes may be lost, the client reconnects."""
+    """Exceptions of other signal handlers are not deferred; the client may reconnect."""
     with connect(server.url, reconnect_wait=0.01) as client:
         sub = client.subscribe("a")
         client.flush()
@@ -444,7 +444,7 @@ def test_exceptions_of_other_handlers(server, monkeypatch, whose, method, when):
 
 
 def in_child(work) -> None:
-    """Run it in a child process; fail if it raises."""
+    """Run the function in a child process; fail if it raises."""
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:

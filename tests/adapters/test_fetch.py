@@ -148,7 +148,7 @@ def test_canceled_at_any_moment(runtime, js_server):
 
 
 def test_an_iteration_that_is_left(runtime, js_server):
-    """Its pull is returned soon, and messages that were not taken are not lost."""
+    """Its pull is canceled soon, and untaken messages are not lost."""
 
     async def main():
         async with runtime.connect(js_server.url) as client:
@@ -197,7 +197,7 @@ def test_a_handle_for_each_fetch(runtime, js_server):
 @pytest.mark.parametrize("adapter", [blocking, threads], ids=["blocking", "threads"])
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_a_handle_for_each_fetch_without_a_loop(adapter, elsewhere, js_server):
-    """The same where nothing is async, whichever thread collects the garbage."""
+    """The same holds without async code, whichever thread runs the garbage collector."""
     with adapter.connect(js_server.url) as client:
         js = js_blocking.JetStream(client)
         name = f"S{next(_numbers)}"

@@ -1,4 +1,4 @@
-"""SocketTransport of `blocking` and `threads`: the data that it takes, and when it must wake."""
+"""SocketTransport of `blocking` and `threads`: the data that it takes, and its wake-ups."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_broken_transport_accepts_no_data(ends):
 @pytest.mark.rule("D-CONN-26")
 @pytest.mark.parametrize("corked", [False, True])
 def test_large_messages_do_not_stop_the_thread(server, corked):
-    """More than all buffers hold, again and again."""
+    """The thread repeatedly sends more data than all buffers hold."""
     data = bytes(1 << 20)
     with threads.connect(server.url) as client, client.corked() if corked else nullcontext():
         for _ in range(300):
@@ -86,7 +86,7 @@ def test_large_messages_do_not_stop_the_thread(server, corked):
     ("name", "asked"), [("a.example", b"a.example"), ("ä.example", "ä.example")]
 )
 def test_only_an_international_name_is_looked_up_as_text(monkeypatch, name, asked):
-    """For text, Python imports a codec that takes longer than the rest of a look-up."""
+    """For text, Python imports a codec, which takes longer than the rest of a lookup."""
     hosts = []
 
     def getaddrinfo(host, *args, **kwargs):

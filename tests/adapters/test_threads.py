@@ -1,4 +1,4 @@
-"""The adapter with a thread: many callers, its end, forks."""
+"""The adapter with a thread: many callers, its end, and forks."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ def test_a_client_lives_as_long_as_its_subscriptions(server):
 
 @pytest.fixture
 def slow_names(monkeypatch):
-    """Yield a name server that answers when the test lets it."""
+    """Yield a name server that answers when the test allows it."""
     allowed = threading.Event()
     real = socket.getaddrinfo
     asked = []
@@ -400,7 +400,7 @@ def test_a_handler_that_raises_while_a_call_acquires_the_lock_again(delivered):
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
 @pytest.mark.rule("D-CLOCK-4")
 def test_handlers_that_raise_at_any_moment(server):
-    """Whatever they interrupt, their exception is raised, and the client stays usable."""
+    """Whatever the handlers interrupt, their exception is raised, and the client stays usable."""
     cuts = 0
 
     def raise_alarm(*_):

@@ -303,7 +303,7 @@ def test_in_a_forked_child_the_end_of_a_block_raises_nothing():
 
 
 class Cancelled(BaseException):
-    """As a runtime raises it where a caller waits."""
+    """The exception that a runtime raises in a waiting caller."""
 
 
 @pytest.mark.rule("D-DRAIN-8", "CONN-27")

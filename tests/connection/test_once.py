@@ -1,7 +1,7 @@
 """Nothing is sent twice, and nothing that was accepted is lost without having been taken (RECON-7).
 
-Random lives: publishes, requests, subscriptions, an adapter that takes bytes or does not, losses in
-every step of the handshake, lame ducks, forced reconnects.
+Random runs include publishes, requests, subscriptions, an adapter that takes bytes or does not,
+losses in every step of the handshake, lame ducks, and forced reconnects.
 """
 
 from __future__ import annotations

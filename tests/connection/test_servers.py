@@ -50,7 +50,7 @@ def connect(pool):
 
 
 def run(pool, steps):
-    """Each step asks for a server, which then fails (-) or connects (+): "a- b+"."""
+    """Run the steps: each requests a server, which then fails (-) or connects (+): "a- b+"."""
     for step in steps.split():
         server = pool.next()
         assert server.url.host == step[:-1], step

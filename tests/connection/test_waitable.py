@@ -82,7 +82,7 @@ def test_only_503_without_payload_means_no_responders(kind, data, status, fails)
 @pytest.mark.rule("GET-12")
 @pytest.mark.parametrize("status", [204, 404, 503])
 def test_a_stored_status_is_an_answer_and_not_the_end(status):
-    """Direct get answers with a stored message, whose headers are followed by its place."""
+    """Direct get answers with a stored message, whose headers are followed by its position."""
     block = b"NATS/1.0 %d\r\nNats-Stream: S\r\nNats-Sequence: 7\r\n\r\n" % status
     stored = Msg(b"s", 1, b"", b"", block)
     assert not is_status_reply(stored)

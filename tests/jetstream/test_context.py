@@ -1,4 +1,4 @@
-"""JetStream: each call leads to a manager, with all of its arguments."""
+"""JetStream: each call is passed to a manager, with all of its arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that try to end their field: none may add a frame or change one.
+"""Values that try to break out of their field: none may add a frame or change one.
 
 Each is refused with an error that names the value and the rule or, where the protocol can carry it,
 arrives as exactly one frame with exactly that value.

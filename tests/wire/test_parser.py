@@ -1,7 +1,7 @@
 """The grammar, invalid input, and their independence of how the stream is split.
 
 Every row runs whole, byte by byte, and on a parser that has seen its numbers before: the first and
-the last may take the hot loop, the second never does.
+the last may use the hot loop, and the second never does.
 """
 
 from __future__ import annotations
@@ -418,7 +418,7 @@ def lines(draw: st.DrawFn) -> bytes:
 @example(b"HMSG a 1 18 12\r\n" + H + b"hello!\r\n")
 @example(b"\rMSG 1 5\r\nhello\r\n")
 def test_the_hot_loop_agrees_with_the_grammar(wire):
-    """Byte by byte nothing goes through the hot loop; on a warm parser all that can, does."""
+    """Input fed byte by byte never uses the hot loop; a warm parser uses it whenever possible."""
     whole, slow, hot = three_ways("server", wire)
     assert whole == slow
     assert hot == slow

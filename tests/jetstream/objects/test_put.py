@@ -319,7 +319,7 @@ def test_the_info_is_not_written(name, answers, error, looked, chunks):
 
 
 def put_and_cancel(stage, upload):
-    """Cancel it when it would have to wait for more than is answered at once."""
+    """Cancel the put when no more answers are available at once."""
 
     async def cancel(waitable):
         if not stage.serve():

@@ -176,7 +176,7 @@ def test_the_stream_of_the_next_consumer(what, answers, pulls, got):
 @pytest.mark.rule("D-ORDERED-30")
 @pytest.mark.parametrize("answer", [NOBODY, SILENCE, {"error": {"code": 400, "err_code": 10000}}])
 def test_users_without_permission_for_stream_info(answer):
-    """The first fetch fails, the second one goes without."""
+    """The first fetch fails, and the second one proceeds without the check."""
     stage, ordered = handle(DELETED, SILENCE, created(), answer, SILENCE)
     ordered.cursor._oldest = Timestamp.parse(T[2])
     with pytest.raises(RemoteError):

@@ -342,7 +342,7 @@ def test_heartbeats(options, heartbeat):
 
 @pytest.mark.rule("D-ORDERED-32")
 def test_silence():
-    """The consumer is gone, and an older server does not say so."""
+    """The consumer is gone, and an older server does not report it."""
     stage, ordered = handle(SILENCE, SILENCE, created(), [delivery(2, 1, 1)])
     begin = stage.now()
     assert seqs(stage.run(ordered.fetch(1))) == [1]

@@ -236,7 +236,7 @@ def test_a_push_consumer_has_a_subject():
 
 @pytest.mark.rule("D-ORDERED-30")
 def test_when_the_stream_is_not_known():
-    """It is trusted the second time in a row."""
+    """The stream is trusted the second time in a row."""
     line = cursor()
     line.next_consumer()
     line.installed(created(created=T[2]))

@@ -423,7 +423,7 @@ def test_the_stream_of_the_next_one(what, reply, orders, state, due, failure):
 @pytest.mark.rule("D-ORDERED-30")
 @pytest.mark.parametrize("reply", [NOBODY, error(400, 10000), None])
 def test_users_without_permission_for_stream_info(reply):
-    """The second time in a row it is used all the same, and from then on each time."""
+    """The second time in a row, and every time after that, the consumer is used anyway."""
     recreator = born()
     play(recreator, [(9.0, "reset"), (9.0, created())])
     for serial, state in ((2, BACKOFF), (3, READY), (4, READY)):
@@ -449,7 +449,7 @@ def test_how_long_the_check_may_take(timeout):
 
 @pytest.mark.rule("D-ORDERED-31")
 def test_the_first_message_of_another_stream():
-    """It is checked, too: the stream may have been recreated once more."""
+    """This consumer is checked, too, because the stream may have been recreated once more."""
     recreator = born()
     recreator.cursor.admit(b"$JS.ACK.S.o_1.1.70.1.1794786870000000000.0")
     play(recreator, [(9.0, "reset"), (9.1, created(70))])

@@ -60,7 +60,7 @@ def test_pings_are_sent_while_a_caller_waits():
 
 @pytest.mark.rule("FAST-8")
 def test_the_flow_decreases():
-    """Another leader, long after the last acknowledgement: the wait starts now."""
+    """With another leader, long after the last acknowledgment, the wait starts now."""
     batch = Batch(6, flow=4)
     machine = batch.machine
     assert machine.limit == 8

@@ -1,4 +1,4 @@
-"""A consumer that is gone while consume() uses it: looked up, and raised."""
+"""A consumer that disappears while consume() uses it is looked up, and an error is raised."""
 
 from __future__ import annotations
 

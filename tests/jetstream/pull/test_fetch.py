@@ -23,7 +23,7 @@ SIZE = "409 Message Size Exceeds MaxBytes"
 
 
 def fetching(batch=3, size=0, at=0.0, online=True, **options):
-    """Return a fetch that began; its pull has been looked at."""
+    """Return a fetch that has begun, after its pull was sent."""
     fetcher = Fetcher(INBOX)
     fetcher.start(template(**options), batch, size, 30.0, at, online)
     publishes(fetcher)

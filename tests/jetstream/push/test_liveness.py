@@ -43,7 +43,7 @@ def pair(**options):
 
 
 def asked(watch):
-    """Return how often it asks; each time in the same words."""
+    """Return how often it sends its request, which is always the same."""
     orders = [(each.subject, each.data, each.reply) for each in publishes(watch)]
     assert orders == [ASK] * len(orders)
     return len(orders)
