@@ -129,6 +129,6 @@ def test_the_place_of_a_module():
     assert place("jetstream.kv") == place("jetstream.kv.store") < place("jetstream.context")
 
 
-def test_the_top_of_jetstream_can_be_read_at_a_glance():
+def test_the_top_level_of_jetstream_is_short():
     entries = [each.name for each in (ROOT / "jetstream").iterdir() if each.name != "__pycache__"]
     assert len(entries) <= 25, sorted(entries)

@@ -125,7 +125,7 @@ def wait_for(made: Recorder, waitable: Waitable) -> None:
     waitable.waiters.append(lambda: made.log.append("woken"))
 
 
-def test_a_life_and_the_order_of_the_outputs():
+def test_a_lifecycle_and_the_order_of_the_outputs():
     made = start()
     assert made.taken() == [Dial("a", 4222, True), 5.0]
     made.time = 1.0

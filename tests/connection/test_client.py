@@ -21,7 +21,7 @@ from tests.connection.support import PONG, Wire
 from tests.jetstream.support import NOBODY, SILENCE, Stage, Status
 
 
-def test_a_new_client_knows_nothing_and_is_nowhere():
+def test_a_new_client_has_no_server():
     stage = Stage()
     fresh = type(stage.client)(Wire().connection, stage)
     assert (fresh.state, fresh.info, fresh.connected_url) == ("NEW", None, "")
@@ -278,7 +278,7 @@ def test_leaving_the_block_reports_unsent_messages_and_closes(end):
 
 @pytest.mark.rule("D-CONN-28")
 @pytest.mark.parametrize("end", ["close", "drain"])
-def test_a_failure_that_lost_messages_is_reported_by_the_end(end):
+def test_a_failure_that_lost_messages_is_reported_at_the_end(end):
     stage = Stage()
     stage.run(stage.client.publish("a"))
     stage.connection.close(1.0)

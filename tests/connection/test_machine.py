@@ -29,7 +29,7 @@ def dialled(wire):
 
 
 @pytest.mark.rule("RECON-1", "EVENT-1", "EVENT-2")
-def test_at_once_then_with_longer_and_longer_pauses():
+def test_the_first_attempt_is_immediate_and_later_pauses_grow():
     rng = Script(0.0, 0.5, 1.0, 0.2, 0.0)
     wire = Wire(rng, servers=ABC, max_reconnects=-1, reconnect_wait=1.0, reconnect_wait_max=4.0)
     wire.up().lost(OSError("reset"), at=100.0)
@@ -153,7 +153,7 @@ def test_unanswered_pings(limit):
 
 @pytest.mark.rule("CONN-1", "CONN-10", "CONN-14")
 @pytest.mark.parametrize("tls_first", [False, True])
-def test_a_life_with_tls(tls_first):
+def test_a_lifecycle_with_tls(tls_first):
     wire = Wire(servers="tls://a", tls_first=tls_first).connect().opened()
     if not tls_first:
         wire.data(info(tls_required=True))
@@ -175,7 +175,7 @@ def test_a_life_with_tls(tls_first):
 
 
 @pytest.mark.rule("CONN-21", "EVENT-7")
-def test_a_life_over_a_websocket():
+def test_a_lifecycle_over_a_websocket():
     pytest.importorskip("wsproto")
     from tests.connection import test_websocket as ws
 

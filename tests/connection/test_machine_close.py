@@ -125,7 +125,7 @@ def test_only_publishes_since_the_last_pong_are_in_doubt():
 
 
 @pytest.mark.rule("D-CONN-28")
-def test_losses_before_the_close_are_not_its_concern():
+def test_losses_before_the_close_do_not_count():
     wire = publish(Wire(max_reconnects=-1).up(), 3).look()
     publish(wire.lost(at=5.0), 1)
     closing = wire.connection.start_close(9.0)
@@ -166,7 +166,7 @@ def test_requests_do_not_count(online):
 
 
 @pytest.mark.rule("CONN-27")
-def test_requests_alone_are_not_waited_for():
+def test_a_close_does_not_wait_for_requests():
     wire = Wire(max_reconnects=-1).up().lost(at=1.0)
     wire.connection.start_request("svc", deadline=50.0)
     closing = wire.connection.start_close(9.0)

@@ -376,7 +376,7 @@ def test_retry_and_no_reconnects_is_still_one_attempt_for_each():
 
 @pytest.mark.rule("RECON-6")
 @pytest.mark.parametrize(("servers", "dialled"), [(["x"], "x"), (["x", "a"], "a")])
-def test_new_servers_count_from_the_next_attempt_on(servers, dialled):
+def test_new_servers_are_used_from_the_next_attempt(servers, dialled):
     wire = Wire(max_reconnects=-1).up().lost(at=9.0).lost()
     assert wire.state == "WAITING"
     wire.connection.pool.set_servers(servers)

@@ -434,14 +434,14 @@ def test_a_client_that_drains_stays():
 
 
 @pytest.mark.rule("LDM-2")
-def test_a_loss_before_the_moment_to_leave():
+def test_a_lost_connection_before_the_time_to_leave():
     wire = Wire(Script(0.5), servers=ABC[:2]).up(ldm=True).lost(at=0.2)
     wire.greet().data(PONG).forget().timer(at=9.0)
     assert (wire.sent(), wire.effects()) == (b"", [])
 
 
 @pytest.mark.rule("CONN-21", "EVENT-7", "D-PING-5")
-def test_a_life_over_a_websocket():
+def test_a_lifecycle_over_a_websocket():
     pytest.importorskip("wsproto")
     from tests.connection import test_websocket as ws
 

@@ -137,7 +137,7 @@ BAD_SEEDS = [  # case, seed, error
 @pytest.mark.parametrize(
     "function", [nkeys.decode_seed, nkeys.public_key, lambda seed: nkeys.sign(seed, b"")]
 )
-def test_bad_seeds_are_refused_unseen(function, name, seed, complaint):
+def test_bad_seeds_are_rejected_without_being_shown(function, name, seed, complaint):
     with pytest.raises(InvalidValue) as caught:
         function(seed)
     assert str(caught.value) == complaint

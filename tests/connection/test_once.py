@@ -134,7 +134,7 @@ def test_each_transport_begins_with_connect_ping_and_all_subscriptions(steps):
     assert subs == [box.sid for box in life.boxes]
 
 
-def test_the_property_would_see_a_frame_that_is_sent_twice():
+def test_the_property_detects_a_frame_that_is_sent_twice():
     life = Life()
     for step in ("publish", "publish"):
         life.do(step)

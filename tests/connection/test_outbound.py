@@ -97,7 +97,7 @@ def test_the_message_about_the_limit_has_the_numbers():
         online({"max_payload": 10}).publish("a", b"x" * 11)
 
 
-def test_a_size_that_was_fine_before_is_measured_again_when_the_limit_changes():
+def test_cached_sizes_are_checked_again_when_the_limit_changes():
     outbound = online({"max_payload": 20})
     outbound.publish("a", b"x" * 11)
     outbound.learn(Info({"max_payload": 10}))

@@ -506,7 +506,7 @@ def test_a_new_pool_that_is_refused_changes_nothing(servers, why):
 
 
 @pytest.mark.rule("D-OPT-8", "POOL-14")
-def test_a_new_pool_has_tls_if_the_options_ask_for_it():
+def test_a_new_pool_uses_tls_if_the_options_require_it():
     pool = make("wss://a", tls=True)
     with pytest.raises(InvalidValue, match="would have no TLS"):
         pool.set_servers("ws://b")

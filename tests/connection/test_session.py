@@ -80,7 +80,7 @@ def test_poke_sends_the_effects_of_a_machine():
     assert wire.sent() == b"PUB hello 0\r\n\r\n"
 
 
-def test_begin_without_a_connection_leaves_it_for_later():
+def test_begin_without_a_connection_defers_the_start():
     wire, session = make()
     wire.lost()
     told = Told()

@@ -28,7 +28,7 @@ def test_tokens_are_64_random_bits_each():
 
 
 @pytest.mark.rule("D-REQ-9")
-def test_the_next_token_depends_on_the_randomness_alone():
+def test_the_next_token_depends_only_on_the_randomness():
     """Knowing every token of one connection does not help to predict those of another."""
     one, same, other = (Tokens(random.Random(seed).randrange) for seed in (1, 1, 2))
     first = [one.next() for _ in range(200)]

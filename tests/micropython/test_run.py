@@ -160,7 +160,7 @@ def test_names_that_are_imported_on_first_use(python, name):
     assert printed.strip() == leaf
 
 
-def test_the_runtime_is_the_one_that_is_meant(python, request):
+def test_the_selected_runtime_is_used(python, request):
     report = python("import sys", "print(sys.implementation.name)")
     assert f"[{report.strip()}]" in request.node.name
 

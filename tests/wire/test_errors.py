@@ -66,7 +66,7 @@ def test_some_errors_are_built_in_ones_as_well():
 
 
 @pytest.mark.rule("D-ERR-10")
-def test_errors_with_two_bases_read_as_others_do():
+def test_errors_with_two_bases_have_the_usual_text():
     error = errors.TimeoutExpired("no answer in time")
     assert (str(error), error.args, error.errno) == ("no answer in time", error.args, None)
     assert repr(error) == "TimeoutExpired('no answer in time')"

@@ -145,7 +145,7 @@ def test_twice_the_input_touches_twice_the_bytes(shape, size):
     assert twice <= 6 * len(shape(8))  # tab search, LF search, a slice, in and out of the pieces
 
 
-def test_the_counts_would_see_a_parser_that_starts_again_with_every_read():
+def test_the_counts_detect_a_parser_that_restarts_with_every_read():
     def naive(k: int):
         def run() -> None:
             buffer = b""

@@ -323,7 +323,7 @@ def test_max_payload(own, first, wire, limit):
 
 @pytest.mark.rule("WIRE-8", "WIRE-9")
 @pytest.mark.parametrize("seed", range(20))
-def test_lines_that_repeat_are_read_as_if_each_was_the_first(seed):
+def test_repeated_lines_are_read_like_the_first_one(seed):
     dice = random.Random(seed)
     lines = [b"MSG a 1 %d", b"MSG b 1 %d", b"MSG a 2 %d", b"MSG a 1 r %d", b"HMSG a 1 2 %d"]
     wire = []

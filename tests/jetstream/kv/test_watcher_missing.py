@@ -87,7 +87,7 @@ CURSORS = [
 
 @pytest.mark.rule("D-KV-43")
 @pytest.mark.parametrize(("info", "skipped"), CURSORS)
-def test_all_was_skipped(info, skipped):
+def test_everything_was_skipped(info, skipped):
     looks = [listed(9, a=1)] * 3
     more = [] if skipped else [listed(9)]
     stage, watcher, _ = start(SILENCE, *looks, stored("a", 7), info, *more, snapshot=[there(1)])

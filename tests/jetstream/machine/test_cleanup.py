@@ -100,7 +100,7 @@ def test_without_a_connection_it_waits_for_one():
 
 
 @pytest.mark.rule("D-JSSUB-12")
-def test_a_client_that_is_closed_cannot():
+def test_a_closed_client_does_not_clean_up():
     stage = Stage()
     stage.wire.tell("close")
     clean_up(ApiClient(stage.client.session, "", "$JS.API", 5.0), "S", "c", "t")

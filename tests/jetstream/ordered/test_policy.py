@@ -69,7 +69,7 @@ def test_verdicts(msgs, room, verdicts):
 
 
 @pytest.mark.rule("ORDERED-7")
-def test_a_message_that_the_user_has_had_proves_the_consumer():
+def test_a_message_seen_before_proves_that_the_consumer_works():
     policy = using()
     policy.cursor.start = 3
     policy.recreator.failures = 3

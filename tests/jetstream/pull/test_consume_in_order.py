@@ -434,7 +434,7 @@ def test_drain():
     assert (orders(machine), seqs(machine)) == (["delete 1"], [1, 2])
 
 
-def test_stopped_ones_do_nothing_when_the_connection_changes():
+def test_stopped_machines_ignore_changes_of_the_connection():
     machine = using()
     machine.start_draining()
     play(machine, [("lost", 1.0), ("back", 2.0)])

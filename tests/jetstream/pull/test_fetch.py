@@ -278,7 +278,7 @@ def test_readiness():
     ],
 )
 @pytest.mark.parametrize("late", [0.0, 12.0])
-def test_several_at_once_are_as_one_by_one(chunks, pins, kept, size, late):
+def test_several_at_once_equal_one_by_one(chunks, pins, kept, size, late):
     """This also holds after a timer that fired late, which counts only the second time."""
     one, other = Fetcher(INBOX), Fetcher(INBOX)
     for fetcher in (one, other):

@@ -58,7 +58,7 @@ def fill(pulls):
 
 
 @pytest.mark.rule("PULL-8")
-def test_whose_statuses_mean_something():
+def test_which_pulls_are_known():
     ledger = fill([(1, 0), (5, 0)])
     ledger.delivered(0)
     assert [ledger.knows(b"%d" % token) for token in (1, 2, 3)] == [True, True, False]

@@ -290,7 +290,7 @@ def test_flow_control(steps, expected):
 
 
 @pytest.mark.rule("PUSH-7")
-def test_an_answer_is_an_empty_publish_and_is_nothing_for_the_user():
+def test_an_answer_is_an_empty_publish_and_not_delivered_to_the_user():
     machine = pushing(flow_control=True)
     assert machine.receive(flow(A), 1.0) is False
     assert machine.needs_poke

@@ -89,7 +89,7 @@ def test_invalid_times(text, why):
 
 @pytest.mark.rule("TIME-1")
 @pytest.mark.parametrize("value", [None, 5, b"2024-01-02T03:04:05Z"])
-def test_parse_takes_text_alone(value):
+def test_parse_accepts_only_text(value):
     with pytest.raises(InvalidValue, match="is not a str"):
         Timestamp.parse(value)
 
