@@ -39,7 +39,7 @@ def refused(table: list[tuple[str, dict[str, object]]]) -> list[object]:
     ]
 
 
-REFUSED_STREAMS = [  # our rule and, if it is another's, that one; config without the name
+REFUSED_STREAMS = [  # our rule and the rule it repeats, if any; config without the name
     ("STREAM-1 SUBJ-7", {"name": ""}),
     ("STREAM-1 SUBJ-7", {"name": "a.b"}),
     ("STREAM-1 SUBJ-7", {"name": "a b"}),

@@ -5,8 +5,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.rules import read_rules, rules_of
 
-# The same examples in every run, on a slow machine too; `make fuzz` looks for new ones.
-# No check of time: these tests run at the lowest priority, beside those that need the processor.
+# Use the same examples in every run, even on a slow machine; `make fuzz` looks for new ones. Do not
+# check the time, because these tests run at the lowest priority.
 settings.register_profile(
     "steady",
     derandomize=True,

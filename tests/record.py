@@ -24,7 +24,7 @@ from tests.core import ROOT
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-IMPORTED = (KeyValue, ObjectStore)  # now, not in the middle of a recording
+IMPORTED = (KeyValue, ObjectStore)  # now, not during a recording
 VECTORS = ROOT / "tests" / "vectors"
 
 

@@ -281,7 +281,7 @@ def test_server_dies_with_its_parent(end):
         address = ("127.0.0.1", int(parent.stdout.readline()))
         with socket.create_connection(address, timeout=5) as sock:
             end(parent)
-            # It dies without a goodbye, which may look like the end or like a reset.
+            # It dies without notice, which may look like the end or like a reset.
             with contextlib.suppress(ConnectionResetError):
                 while sock.recv(4096):
                     pass

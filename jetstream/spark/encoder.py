@@ -82,7 +82,7 @@ class Encoder:
 
     def __init__(self, settings: Settings, ids: str) -> None:
         self._subject = settings.text("subject")
-        self._stream = "".join(settings.list("stream"))  # one at most
+        self._stream = "".join(settings.list("stream"))  # at most one
         self._ids = ids
         self._checked: dict[str | None, bytes] = {}
         #: The number of rows so far.

@@ -39,8 +39,8 @@ class Drain(Request):
         self._flush: Request | None = None
         self._seen = 0  # how many publishes the flush covers
         self._again = True  # whether later ones get a separate flush
-        self._expired = False  # the deadline has passed (DRAIN-4)
-        self._complete = False  # all steps are done
+        self._expired = False  # whether the deadline has passed (DRAIN-4)
+        self._complete = False  # whether all steps are done
 
     def advance(self) -> bool:
         """Return True when the client must be closed: everything is done, or time is up."""

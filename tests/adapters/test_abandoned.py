@@ -86,7 +86,7 @@ def test_consume(runtime, js_server, where, nak):
             assert client.session.connection.subscriptions.by_sid.keys() <= {
                 1,
                 3,
-            }  # answers, and the fetch
+            }  # the inbox of answers, and the fetch
             await client.flush()
 
     runtime.run(main)

@@ -55,7 +55,7 @@ def test_corked(server, watcher):
         assert sub.next(timeout=5).data == b"1"
         with client.corked():
             client.publish("a", b"2")
-            client.flush()  # what waits does not wait for the cork
+            client.flush()  # a call that waits ends the cork
             assert sub.next(timeout=5).data == b"2"
             for _ in range(30):
                 client.publish("a", bytes(100_000))
@@ -81,7 +81,7 @@ def test_one_thread_at_a_time(server):
         waiter.start()
         while not client.port._user:
             time.sleep(0.001)
-        assert not client.port.alone  # so even a publish that joins others takes the lock
+        assert not client.port.alone  # even a publish that joins others then takes the lock
         with pytest.raises(InvalidState, match="in use by another thread"):
             client.publish("a")
         # A client in use does not even answer PINGs, so another thread has to end the wait.
@@ -180,7 +180,7 @@ def test_a_publish_waits_for_one_attempt_to_connect_at_most(server, deaf_url):
         assert 0.2 <= time.monotonic() - begin < 2
         assert client.state == "WAITING"
         begin = time.monotonic()
-        client.publish("a", b"2")  # nothing is under way now
+        client.publish("a", b"2")  # nothing is in progress now
         assert time.monotonic() - begin < 0.2
         with pytest.raises(MessagesUnconfirmed):
             client.close(0.1)
@@ -330,7 +330,7 @@ def test_interrupts_at_any_moment(server, watcher):
     numbers = []
     while (data := seen.next(timeout=5).data) != b"end":
         numbers.append(int(data))
-    # One that was interrupted is sent or not; the next has the same number then.
+    # An interrupted message is sent or not; if not, the next one has the same number.
     assert numbers == sorted(numbers)
     assert set(numbers) >= set(range(accepted))
     assert got == sorted(set(got))
@@ -342,7 +342,7 @@ def test_calls_that_are_interrupted_at_their_edges(server, watcher):
     watcher.flush()
     with connect(server.url) as client:
         port = client.port
-        port.connection.publish("a", b"1")  # accepted, and the call is cut off before it is sent
+        port.connection.publish("a", b"1")  # accepted, but interrupted before it is sent
         port._user = threading.get_ident()
         client.publish("a", b"2")
         assert [sub.next(timeout=5).data for _ in range(2)] == [b"1", b"2"]
@@ -355,7 +355,7 @@ def test_calls_that_are_interrupted_at_their_edges(server, watcher):
         assert [sub.next(timeout=5).data for _ in range(2)] == [b"3", b"4"]
 
 
-# A coroutine that was made in the moment of an interrupt is not run, and Python says so.
+# A coroutine that was created at the moment of an interrupt is never run, and Python warns.
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
 def test_interrupts_while_no_call_waits(server):
     rounds, each = 50, 100
@@ -379,7 +379,7 @@ def test_interrupts_while_no_call_waits(server):
             assert interrupted(work)
         while sub.pending:
             take()
-        # One that was taken in the moment of an interrupt is gone, as with any iterator.
+        # A message taken at the moment of an interrupt is lost, as with any iterator.
         assert got == sorted(set(got))
         assert len(got) >= rounds * each - rounds
         assert client.stats.connects == 1
@@ -485,7 +485,7 @@ def test_fork(server, tls_server, tls):
 
         server_thread = threading.Thread(target=answer, args=[3])
         server_thread.start()
-        # Both ask with the same number: the answers must not be mixed up.
+        # Both send the same number, but the answers must not be mixed up.
         assert client.request("service", b"first", timeout=5).data == b"for first"
         in_child(child)
         assert client.request("service", b"parent", timeout=5).data == b"for parent"

@@ -113,7 +113,7 @@ def test_publish_while_the_server_does_not_read(runtime, own_server):
                     done.append(None)
 
             publisher = runtime.start(publish)
-            # It stands still when the buffers of the system and of the client are full.
+            # It blocks when the buffers of the system and of the client are full.
             seen = -1
             while seen < len(begun):
                 seen = len(begun)

@@ -23,7 +23,7 @@ class SlowServer:
 
     def __init__(self) -> None:
         self._listener = socket.socket()
-        # Before it listens: the buffers of a connection are as small as those of its listener.
+        # Set before listening: a connection inherits the buffer sizes of its listener.
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * 1024)
         self._listener.bind(("127.0.0.1", 0))
         self._listener.listen()

@@ -150,7 +150,7 @@ def calls(client, sub):
         lambda: client.flush(),
         lambda: client.force_reconnect(),
         lambda: sub.next(timeout=1),
-        # These have nothing to lose once the client is closed.
+        # These cannot lose anything once the client is closed.
         lambda: client.events.next(timeout=1),
         lambda: client.drain(),
         lambda: client.close(),

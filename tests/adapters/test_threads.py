@@ -221,7 +221,7 @@ def drop(holder):
     deadline = time.monotonic() + 10
     while thread.is_alive():
         assert time.monotonic() < deadline
-        gc.collect()  # not once: the thread may be at work just now
+        gc.collect()  # repeated, because the thread may be busy right now
         thread.join(0.05)
 
 
@@ -396,7 +396,7 @@ def test_a_handler_that_raises_while_a_call_acquires_the_lock_again(delivered):
         signal.signal(signal.SIGALRM, before)
 
 
-# A coroutine that was made in the moment of an alarm is not run, and Python says so.
+# A coroutine that was created at the moment of an alarm is never run, and Python warns.
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
 @pytest.mark.rule("D-CLOCK-4")
 def test_handlers_that_raise_at_any_moment(server):
@@ -435,7 +435,7 @@ def test_the_thread_sleeps_when_there_is_nothing_to_do(server, monkeypatch):
         client.flush()
         del turns[:]
         time.sleep(0.3)  # nothing happens in the meantime
-        assert len(turns) <= 1  # the end of the one that brought the answer to the flush
+        assert len(turns) <= 1  # the end of the transport that delivered the answer to the flush
 
 
 def test_fork(server):
@@ -447,7 +447,7 @@ def test_fork(server):
                 with pytest.raises(ConnectionClosed, match="before the fork"):
                     call()
             with client:
-                pass  # its end has nothing to say
+                pass  # its end is not reported
 
         in_child(child)
         client.publish("a", b"1")

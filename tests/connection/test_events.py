@@ -215,7 +215,7 @@ def test_a_reader_starts_after_the_events_that_others_returned():
     assert queue.pop() == A
     first = queue.reader()
     assert first.pop() == B
-    assert rest(queue.reader()) == [B, C]  # the first one is still there
+    assert rest(queue.reader()) == [B, C]  # the first one is still available
     first.left = True
     assert rest(queue.reader()) == [C]
     assert rest(queue) == [B, C]

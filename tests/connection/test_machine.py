@@ -87,7 +87,7 @@ def test_frames_on_a_new_connection_and_their_order():
 @pytest.mark.rule("RECON-5", "EVENT-1")
 def test_force_reconnect():
     wire = Wire(servers=ABC, max_reconnects=-1).up()
-    for host in ("b", "c", "a", "b"):  # however often, and however short the connections were
+    for host in ("b", "c", "a", "b"):  # any number of times, however short the connections were
         wire.tell("force_reconnect")
         assert wire.effects() == [Hangup(), Dial(host, 4222, False)]
         assert wire.events()[0].error is None
@@ -335,7 +335,7 @@ def test_a_fork():
     wire.writable = False
     wire.connection.publish("c")
     wire.tell("forked", at=9.0)
-    assert wire.effects() == [Dial("a", 4222, False)]  # no Hangup: it is not ours
+    assert wire.effects() == [Dial("a", 4222, False)]  # no Hangup: it is the parent's
     for each in (request, flush, machine):
         assert isinstance(each.error, ConnectionLost)
     wire.writable = True
@@ -355,7 +355,7 @@ def test_a_fork_without_a_transport():
         assert (wire.state, wire.effects(), wire.connection.outbound._held) == (state, [], [])
 
 
-# Odds and ends
+# Miscellaneous
 
 
 @pytest.mark.rule("EVENT-7")

@@ -90,7 +90,7 @@ def test_how_a_close_ends(state, publishes, inputs, closed_at, expected):
     assert wire.events()[-1] == Closed(None, sum(expected or ()))
     assert wire.deadline is None
     again = wire.connection.start_close(9.0)
-    assert (again.done, again.error) == (True, None)  # it was said once
+    assert (again.done, again.error) == (True, None)  # it was reported once
 
 
 @pytest.mark.rule("CONN-27")

@@ -228,10 +228,10 @@ def test_pings_whose_answers_the_server_does_not_read(monkeypatch):
     wire.data(PING)
     assert str(wire.events()[0].error) == "server sends PINGs but does not read PONGs"
     wire.greet()
-    assert wire.state == "GREETING"  # the next one has not earned it
+    assert wire.state == "GREETING"  # the next attempt gets no immediate dial
     wire.writable = True
     wire.data(PONG)
-    for _ in range(50):  # if they are read, there may be as many as there want to be
+    for _ in range(50):  # if they are read, any number of them is allowed
         wire.data(PING * 100)
     assert wire.state == "CONNECTED"
 

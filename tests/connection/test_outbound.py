@@ -54,7 +54,7 @@ FRAMES = [
 def test_what_is_sent(args, keywords, frame):
     outbound = online()
     assert outbound.publish(*args, **keywords)
-    assert not outbound.publish(*args, **keywords)  # the port knows already
+    assert not outbound.publish(*args, **keywords)  # the port was already notified
     assert taken(outbound) == frame * 2
     assert outbound.stats.out_msgs == 2
 
@@ -152,7 +152,7 @@ def test_untaken_frames_return_to_the_front_of_the_queue():
     outbound.holding = True
     outbound.publish("a", b"4")
     outbound.take_back()
-    with pytest.raises(PendingBufferFull):  # taking back may fill it over the brim, outbound not
+    with pytest.raises(PendingBufferFull):  # only taking back may exceed the limit
         outbound.publish("a", b"5")
     outbound.release()
     assert taken(outbound) == b"".join(b"PUB a 1\r\n%d\r\n" % i for i in (1, 2, 3, 4))
@@ -193,7 +193,7 @@ def test_untaken_frames_are_held_one_by_one():
     outbound = online()
     outbound.publish("a", b"PUB x ")  # neither this
     outbound.add(b"PING\r\n")
-    outbound.publish("b", b"1\n", reply="r")  # nor that looks like what it is not
+    outbound.publish("b", b"1\n", reply="r")  # nor a frame that only looks like a publish
     outbound.publish("c", b"HPUB \n")
     outbound.take_back()
     assert outbound._held == [
@@ -371,7 +371,7 @@ def test_fleeting_frames_do_not():
     assert outbound._take_publishes() == [b"PUB a 0\r\n\r\n", b"PUB c 0\r\n\r\n"]
     outbound.send(b"d", b"", b"", None)
     assert outbound.take() == [b"PUB d 0\r\n\r\n"]
-    outbound.add(b"PUB e 0\r\n\r\n")  # in the place where a fleeting one was
+    outbound.add(b"PUB e 0\r\n\r\n")  # at the position of a machine's publish
     assert outbound._take_publishes() == [b"PUB e 0\r\n\r\n"]
 
 

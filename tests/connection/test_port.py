@@ -166,5 +166,5 @@ def test_name_docstring_and_signature_match_the_method(method):
 
 
 def test_functions_need_not_have_attributes():
-    bare = object()  # like a function of MicroPython
+    bare = object()  # like a MicroPython function
     assert port._copy_metadata(bare, Inner.add) is bare

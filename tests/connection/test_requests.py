@@ -47,7 +47,7 @@ def test_a_request_outlives_the_transport():
     wire = Wire().up()
     request = wire.connection.start_request("a", deadline=9.0)
     wire.forget().lost(at=5.0).greet().sent()
-    # Not PUB: that was taken.
+    # No PUB, because it was already taken.
     assert wire.data(PONG).sent() == f"SUB {INBOX}.* 1\r\n".encode()
     wire.data(msg(INBOX + ".1", 1, b"late"))
     assert request.reply.data == b"late"

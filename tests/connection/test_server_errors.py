@@ -130,7 +130,7 @@ PERMISSIONS = [
     # lower() would move the text after this letter
     (Q + '"\u0130" using queue "q"', "\u0130", "q", 0, False),
     (Q + '"\udcff"', "\udcff", "", 0, False),
-    # broken in one way or another
+    # malformed in various ways
     ("Permissions Violation", "", "", 0, False),
     (Q + '"a', "", "", 0, False),
     (Q + '"a\\', "", "", 0, False),

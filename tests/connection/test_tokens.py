@@ -21,7 +21,7 @@ def test_tokens_are_64_random_bits_each():
     assert len(set(made)) == 1000
     assert {len(token) for token in made} == {16}
     assert set(b"".join(made).decode()) == set(string.digits + "ABCDEF")
-    for place in range(16):  # no place of them stays the same, counts, or follows from another
+    for place in range(16):  # no position is constant, counts up, or follows from another
         assert len({token[place] for token in made}) == 16
         steps = {(b[place] - a[place]) for a, b in itertools.pairwise(made)}
         assert len(steps) > 16

@@ -73,7 +73,7 @@ def last_error(wire):
 def test_a_row(row, state):
     outcome = getattr(row, state.lower())
     size = 1 if len(row.data) < 200 else 16 * 1024
-    tail = b"" if outcome == STUCK else PING  # it would make half a line a whole one
+    tail = b"" if outcome == STUCK else PING  # it would complete a partial line
     for chunks in ([row.data], pieces(row.data, size), [row.data + tail]):
         wire, mailbox = in_state(state)
         hung_up = feed(wire, chunks)

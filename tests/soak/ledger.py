@@ -22,7 +22,7 @@ class Ledger:
         self.published = 0  # acknowledged by the server
         self.acked = bytearray(count)  # 1: a consumer has acknowledged it
         self.in_doubt: set[int] = set()  # acknowledged, but not confirmed
-        self.all_acked = False  # so the server says
+        self.all_acked = False  # as the server reports
         self.stored = bytearray(count)  # how often
         self.delivered = array("I", bytes(4 * count))
         self.confirmed = bytearray(count)
@@ -55,7 +55,8 @@ class Ledger:
         self.in_doubt.add(number)
 
     def never_acked(self) -> list[int]:
-        # If the server says that all are, then what is in doubt is: only its answer got lost.
+        # If the server reports all as acknowledged, those in doubt are, too: only the answer was
+        # lost.
         settled = self.in_doubt if self.all_acked else ()
         return [n for n in range(self.count) if not self.acked[n] and n not in settled]
 

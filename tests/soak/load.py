@@ -154,7 +154,7 @@ class Soak:
                     await client.force_reconnect()
             else:
                 await asyncio.to_thread(place.faults[name])
-            # What it did may show a while later: an election, a connection that is found dead.
+            # The effects of a fault may appear later: an election, or a dead connection.
             self.ledger.faults.append((name, begin, time.monotonic() + 15.0))
 
     # Consuming

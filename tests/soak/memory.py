@@ -27,7 +27,7 @@ from natsproto.testing import Server
 
 MEGABYTE = 1024 * 1024
 BLOCK = 64 * 1024
-# Above the limit of what waits: buffers of the socket, the parser, the interpreter.
+# Memory beyond the queue: buffers of the socket, the parser and the interpreter.
 MARGIN = 32
 # Of the queue, in megabytes: the server's largest window, or the requests.
 LIMITS = {"flow_control": 32, "limit": 8}

@@ -114,7 +114,7 @@ def test_mypy_knows_the_public_names(tmp_path):
     pytest.importorskip("mypy")
     file, asked = questions(tmp_path)
     found = run("mypy", "--strict", "--no-error-summary", "--show-absolute-path", str(file))
-    # By the name alone: from its cache, mypy repeats the folder of an earlier run.
+    # Compared by name only, because mypy's cache may contain the folder of an earlier run.
     lines = [line for line in found.stdout.splitlines() if file.name in line and "error" in line]
     check_known(asked, {int(line.split(":")[1]) for line in lines})
 

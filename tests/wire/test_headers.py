@@ -25,7 +25,7 @@ BARE = r"header block has a bare CR or LF: b'NATS/1.0\r\n"
         (b"A: :\r\n", [("A", ":")]),
         (b"A: b\x0b\x00\r\n", [("A", "b\x0b\0")]),  # only spaces and tabs are whitespace
         (b"A: 1\r\nB: x\r\nA: 2\r\n", [("A", "1"), ("B", "x"), ("A", "2")]),
-        (b"A B: c\r\n", [("A B", "c")]),  # not ours to send, but no harm to read
+        (b"A B: c\r\n", [("A B", "c")]),  # never sent by us, but harmless to read
     ],
 )
 def test_a_block_is_read_line_by_line(lines, items):

@@ -102,7 +102,7 @@ def test_poll(alone):
     stage, made = consumer([delivery(number) for number in range(1, 7)], SILENCE)
     stage.alone = alone
     messages = made.consume(max_messages=6, threshold_messages=1)
-    found = [next(messages), next(messages)]  # the second one without a coroutine
+    found = [next(messages), next(messages)]  # the second one is taken without a coroutine
     found += [messages.poll(), messages.poll(), messages.poll(), next(messages)]
     assert messages.poll() is None
     assert [msg.data for msg in found] == [b"1", b"2", b"3", b"4", b"5", b"6"]

@@ -40,7 +40,7 @@ def test_answers(answers, last):
     probe = Probe("$JS.API", "S", "C")
     assert (probe.subject, probe.due, probe.asking) == (b"$JS.API.CONSUMER.INFO.S.C", None, False)
     assert probe.start(5.0)
-    assert not probe.start(5.5)  # one is under way
+    assert not probe.start(5.5)  # a lookup is in progress
     found = ""
     for number, data in enumerate(answers):
         if number:

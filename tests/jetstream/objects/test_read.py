@@ -147,7 +147,7 @@ def test_damaged(name, answers, why):
         with pytest.raises(error, match=why):
             stage.run(reader.read())
         with pytest.raises(error, match=why):
-            stage.run(all_of(reader))  # and not as if it were at its end
+            stage.run(all_of(reader))  # and does not report the end of the object
         stage.run(reader.close())
         assert stage.answers == []
 

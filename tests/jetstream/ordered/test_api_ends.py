@@ -91,7 +91,7 @@ def test_the_end_during_a_reset(how):
     stage, ordered = handle([delivery(1, 1, 1), DELETED], *[SILENCE] * 4)
     messages = ordered.consume(max_messages=5, stop_after=1 if how == "iteration" else None)
     if how == "iteration":
-        stage.wait = cancel  # the machine has to do everything by itself
+        stage.wait = cancel  # the machine has to do everything on its own
         stage.serve()
         assert stage.run(messages.next()).data == b"1"
         with pytest.raises(StopAsyncIteration):

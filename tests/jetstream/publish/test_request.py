@@ -64,7 +64,7 @@ def test_refusals_are_not_retried(answer, error):
 SINGLE = {"cluster": ""}
 CLUSTER = {"cluster": "C"}
 TRIES = [
-    # rule,  INFO, timeout, retries, of the API; answers; tries, error or None, at
+    # rule,  INFO, timeout, retries, API timeout; answers; attempts, error or None, time
     ("PUB-3", SINGLE, None, 2, 5.0, [NOBODY, ACK], 2, None, 0.25),
     ("PUB-3", SINGLE, None, 2, 5.0, [NOBODY] * 2 + [ACK], 3, None, 0.5),
     ("PUB-3", SINGLE, None, 2, 5.0, [NOBODY] * 3, 3, NoStreamResponse, 0.5),

@@ -301,7 +301,7 @@ def test_the_timer_is_the_earliest_deadline():
     assert machine.deadline == 5.0
     machine.receive(answer(1), 1.0)
     machine.receive(answer(3), 3.0)
-    assert machine.deadline == 5.0  # too early, because looking for the next one costs more
+    assert machine.deadline == 5.0  # too early, because finding the next one would cost more
     assert machine.handle_timer(5.0) is False
     assert machine.deadline == 7.0
     assert machine.handle_timer(7.5) is True
@@ -450,7 +450,7 @@ def test_the_end_settles_everything(error, text):
     assert [str(publication.error) for publication in made] == [text, text]
     assert woken(machine) == made
     assert (machine.ended, machine.error, machine.pending()) == (True, error, 0)
-    assert machine.deadline is None  # nothing keeps it
+    assert machine.deadline is None  # nothing holds a reference to it
     assert machine.end() is False
 
 

@@ -59,7 +59,7 @@ def test_unused_it_does_nothing():
 def test_awaited(way):
     stage = Stage()
     made = fetch(stage.puller(), 2)
-    assert isinstance(made, collections.abc.Coroutine)  # what makers of tasks look for
+    assert isinstance(made, collections.abc.Coroutine)  # the methods that task factories look for
 
     async def wait():
         return await made
@@ -85,7 +85,7 @@ def test_as_a_task_it_is_canceled_and_closed():
     for end in (lambda made: made.close(), lambda made: made.throw(Cancelled)):
         made = fetch(puller)
         made.send(None)
-        made.send(None)  # woken for nothing
+        made.send(None)  # woken without a reason
         try:
             end(made)
         except Cancelled:

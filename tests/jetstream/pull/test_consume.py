@@ -215,7 +215,7 @@ def test_overdue():
         machine.receive(A, 1.0)
     for _ in range(6):
         machine.pop(2.0)
-    assert batches(machine) == [6]  # beats of one pull hide that the other is lost
+    assert batches(machine) == [6]  # heartbeats of one pull hide the loss of the other
     for at in (10.0, 15.0, 20.0, 25.0, 30.0):
         machine.receive(beat(2), at)
         machine.handle_timer(at)

@@ -161,7 +161,7 @@ def test_lost(what, steps, events):
     assert orders(machine) == ["delete 1", "create 2 %d" % (came + 1)]
     assert event_names(machine) == events
     assert (machine.ledger.messages, machine.deadline) == (0, now + 5.0)
-    # What the lost one still sends means nothing.
+    # Later messages of the lost consumer are ignored.
     late = [message(9, came + 1), beat_at(99), status(1, TIMEOUT, 10), status(1, DELETED)]
     assert [machine.receive(msg, now + 0.1) for msg in late] == [False] * 4
     assert machine.deadline == now + 5.0
@@ -236,7 +236,7 @@ def test_skipped_messages_are_signs_of_life():
     machine = using(start=5)
     for seq in (1, 2, 3):
         machine.receive(message(seq), 8.0 * seq)
-        machine.handle_timer(8.0 * seq + 2.0)  # the deadline of before
+        machine.handle_timer(8.0 * seq + 2.0)  # the previous deadline
     assert (event_names(machine), machine.deadline) == ([], 31.0)
     machine.receive(message(4), 26.0)
     machine.handle_timer(31.0)  # that of the pull
@@ -397,7 +397,7 @@ def test_stop():
     assert [msg.raw_reply.split(b".")[5] for msg in machine.stop()] == [b"2", b"3"]
     assert machine.policy.cursor.start == 2
     assert (machine.leaving, orders(machine)) == (True, [])
-    assert machine.end()  # which the connection says
+    assert machine.end()  # as the connection reports
     assert orders(machine) == ["delete 1"]
     assert machine.stop() == []
     assert machine.policy.cursor.start == 2
@@ -485,7 +485,7 @@ def test_nothing_is_pulled_before_the_stream_is_known():
     play(machine, [(1.0, message(1)), (2.0, status(1, DELETED)), (2.1, created(2))])
     assert asked(machine) == ["delete", "create 2 2", "stream"]
     assert machine.deadline == 3.1
-    assert machine.receive(message(7, 1, serial=2), 2.2) is False  # nothing of it counts yet
+    assert machine.receive(message(7, 1, serial=2), 2.2) is False  # none of this counts yet
     assert machine.receive(stream(2, T[1]), 2.2) is False
     assert (orders(machine), event_names(machine)) == (["pull 2 9"], ["ConsumerDeleted"])
 

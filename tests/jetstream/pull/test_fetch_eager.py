@@ -104,7 +104,7 @@ def test_without_waiting(name, steps, probes, done, count, failure, left_open, d
 @pytest.mark.rule("PSUB-5")
 def test_until_the_first_message():
     fetcher = eager(expires=2.0, patience=2.0)
-    assert fetcher.deadline == 3.0  # as long as there is no message, silence is as it should be
+    assert fetcher.deadline == 3.0  # as long as there is no message, silence is expected
     fetcher.receive(A, 1.0)
     assert fetcher.deadline == 1.0 + QUIET
     fetcher.handle_timer(1.05)

@@ -222,7 +222,7 @@ def test_default_replicas_are_the_current_ones():
 def test_only_given_fields_are_compared():
     config = ConsumerConfig.of(ConsumerConfig(max_deliver=-1), {})
     found = info({**PLAIN, "ack_policy": "none"})
-    # A copy of a configuration has all that is always written.
+    # A copy of a configuration includes all fields that are always written.
     with pytest.raises(ConfigMismatch):
         bind(found, config=config)
     assert bind(found, config=config, given=["max_deliver"]) == "d"

@@ -392,7 +392,7 @@ def test_a_canceled_fetch():
     stage.wait = wait
     pulls(stage)
     assert payloads(run_sync(sub.fetch(1))) == [b"1"]
-    assert payloads(run_sync(sub.fetch(2))) == [b"2"]  # at once: there is something
+    assert payloads(run_sync(sub.fetch(2))) == [b"2"]  # at once, because messages are available
     assert pulls(stage) == []
     stage.answers.append([message(3)])
     assert payloads(run_sync(sub.fetch(1))) == [b"3"]

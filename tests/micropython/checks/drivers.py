@@ -89,7 +89,7 @@ def refusals():
         rejected = error.__class__.__name__
     check(
         "unknown option", rejected in ("InvalidValue", "TypeError"), True
-    )  # with its name, or not
+    )  # with or without its name
 
 
 def random():
