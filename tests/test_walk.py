@@ -87,7 +87,7 @@ class Walk:
 
 @pytest.fixture
 def walks(caplog) -> dict[str, Walk]:
-    caplog.set_level("CRITICAL", "natsproto")  # a line in the log is another walk
+    caplog.set_level("CRITICAL", "natsproto")  # logging would add to the walk
     return asyncio.run(take_walks())
 
 

@@ -267,7 +267,7 @@ def _check_combination(given: list[str]) -> None:
 
 
 def _check_fixed(secrets: dict[str, Secret]) -> None:
-    """Validate credentials that are known already, before a server is reached (D-AUTH-11)."""
+    """Validate credentials that are already known, before a server is reached (D-AUTH-11)."""
     creds = secrets.get("creds")
     if creds is not None and creds.fixed:
         nkeys.public_key(_check_seed(parse_creds(creds.reveal())[1]))

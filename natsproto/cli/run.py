@@ -99,7 +99,7 @@ async def _until_signal(session: Session) -> None:
     task: Any = asyncio.current_task()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        with suppress(NotImplementedError, RuntimeError):  # Windows; not the main thread
+        with suppress(NotImplementedError, RuntimeError):  # on Windows, or not in the main thread
             loop.add_signal_handler(number, task.cancel)
     await session.args.run(session)
 

@@ -206,7 +206,7 @@ NUMBERS = [
 )
 def test_ids_and_counts_are_whole_numbers(build, what, number):
     if what == "after" and not number:
-        assert build(number) == b"UNSUB 1\r\n"  # no maximum: now
+        assert build(number) == b"UNSUB 1\r\n"  # without a maximum, it ends now
         return
     with pytest.raises(LocalError) as error:
         build(number)

@@ -45,13 +45,13 @@ def test_read_and_written(text, ns, written):
 
 
 BAD = [  # text, the problem
-    ("", "is not like 2006-01-02T15:04:05Z"),
-    ("yesterday", "is not like 2006-01-02T15:04:05Z"),
-    ("2024-01-02", "is not like 2006-01-02T15:04:05Z"),
-    ("2024-01-02T03:04", "is not like 2006-01-02T15:04:05Z"),
-    ("2024-01-02X03:04:05Z", "is not like 2006-01-02T15:04:05Z"),
-    ("2024-01-02T03-04:05Z", "is not like 2006-01-02T15:04:05Z"),
-    ("2024/01/02T03:04:05Z", "is not like 2006-01-02T15:04:05Z"),
+    ("", "is not in the form 2006-01-02T15:04:05Z"),
+    ("yesterday", "is not in the form 2006-01-02T15:04:05Z"),
+    ("2024-01-02", "is not in the form 2006-01-02T15:04:05Z"),
+    ("2024-01-02T03:04", "is not in the form 2006-01-02T15:04:05Z"),
+    ("2024-01-02X03:04:05Z", "is not in the form 2006-01-02T15:04:05Z"),
+    ("2024-01-02T03-04:05Z", "is not in the form 2006-01-02T15:04:05Z"),
+    ("2024/01/02T03:04:05Z", "is not in the form 2006-01-02T15:04:05Z"),
     ("2024-01-02T03:04:05", "does not end in Z or an offset like +01:00"),
     ("2024-01-02T03:04:05.5", "does not end in Z or an offset like +01:00"),
     ("2024-01-02T03:04:05X", "does not end in Z or an offset like +01:00"),

@@ -160,7 +160,7 @@ BAD = [  # kind, the user's value, the problem
     (
         TIME,
         "yesterday",
-        "is not a time: timestamp 'yesterday' is not like 2006-01-02T15:04:05Z (TIME-1)",
+        "is not a time: timestamp 'yesterday' is not in the form 2006-01-02T15:04:05Z (TIME-1)",
     ),
     (
         TIME,
@@ -210,7 +210,11 @@ WRONG = [  # kind, the server's value, the problem
     (DURATION, "5s", "is not a whole number of nanoseconds"),
     (DURATIONS, {}, "is not a list"),
     (DURATIONS, [None], "has None, which is not a whole number of nanoseconds"),
-    (TIME, "soon", "is not a time: timestamp 'soon' is not like 2006-01-02T15:04:05Z (TIME-1)"),
+    (
+        TIME,
+        "soon",
+        "is not a time: timestamp 'soon' is not in the form 2006-01-02T15:04:05Z (TIME-1)",
+    ),
     (TIME, 5, "is not a time: timestamp 5 is not a str (TIME-1)"),
     (CHOICE, 5, "is not a str"),
     (TEXTS, ("a",), "is not a list"),
