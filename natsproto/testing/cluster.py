@@ -156,7 +156,7 @@ class Cluster:
         leader = self.meta_leader()
         if leader is None:
             return False
-        # Only the leader knows how far its followers are.
+        # Only the leader knows whether its followers are up to date.
         replicas = leader.monitor("/jsz")["meta_cluster"].get("replicas", [])
         current = [replica for replica in replicas if replica["current"]]
         return len(current) == len(self.members) - 1

@@ -299,6 +299,6 @@ def check_partitioning(row: PartitioningFilter) -> None:
             "partitioning filter has no wildcard: %s" % shorten(row.filter), "GROUP-3"
         )
     if len(set(row.wildcards)) < len(row.wildcards):
-        raise InvalidValue("wildcards name one twice: %s" % shorten(row.wildcards), "GROUP-3")
+        raise InvalidValue("wildcards contain a duplicate: %s" % shorten(row.wildcards), "GROUP-3")
     for each in row.wildcards:
         check_count("wildcard of %s" % shorten(row.filter), each, 1, count, "GROUP-3")

@@ -154,7 +154,7 @@ def test_of_invalid_times(value, why):
 
 
 def test_of_a_time_without_a_date():
-    with pytest.raises(InvalidValue, match="is not like"):
+    with pytest.raises(InvalidValue, match="is not in the form"):
         Timestamp.of(time(1, 2, tzinfo=timezone.utc))
 
 
