@@ -213,7 +213,7 @@ def use_after_its_loop_was_closed(server):
     async def use():
         for _ in range(2):
             for call in calls(client, sub)[:-3]:
-                with pytest.raises(ConnectionClosed, match="its event loop is closed"):
+                with pytest.raises(ConnectionClosed, match="event loop of this client is closed"):
                     await call()
 
     asyncio.run(use())

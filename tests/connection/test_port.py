@@ -110,7 +110,7 @@ def test_a_method_that_is_not_a_coroutine():
     assert isinstance(made, Sum)
     assert made.port is facade.port
     assert facade.inner.log == ["locked", "add", "released"]
-    assert facade.sum_now.__doc__ == "At once."
+    assert facade.sum_now.__doc__ == "Return at once."
 
 
 def test_an_iteration():
@@ -161,7 +161,7 @@ def test_run_sync():
 @pytest.mark.parametrize("method", [Facade.add, Facade.add_by_itself, Facade.sum])
 def test_name_docstring_and_signature_match_the_method(method):
     assert (method.__name__, method.__qualname__) == ("add", "Inner.add")
-    assert method.__doc__ == "One and two."
+    assert method.__doc__ == "Add one and two."
     assert list(inspect.signature(method).parameters) == ["self", "one", "two"]
 
 

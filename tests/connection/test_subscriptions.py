@@ -82,7 +82,7 @@ RUNS = [  # sids in the order of one read (0: a PING), and what the maximum of 3
     ("by turns", [1, 2, 1, 2, 1, 2, 1], [0, 2, 4]),
     ("in two rows", [1, 1, 2, 2, 1, 1], [0, 1, 4]),
     ("a PING in the row", [1, 1, 0, 1, 1], [0, 1, 3]),
-    ("nobody listens any more", [9, 9, 1, 9], [2]),
+    ("no one is subscribed anymore", [9, 9, 1, 9], [2]),
 ]
 
 
