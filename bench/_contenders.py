@@ -182,7 +182,7 @@ class Blocking(Contender):
 
     async def publish(self, data: bytes, count: int) -> None:
         publish = self.client.publish
-        with self.client.corked():  # else each of them is a system call
+        with self.client.corked():  # otherwise each of them is a system call
             for _ in range(count):
                 publish(SUBJECT, data)
         await self.flush()

@@ -275,7 +275,8 @@ async def measure(
     await peer.flush()  # the acknowledgements are out
     result = clock.stop(count)
     if last:
-        # Messages are numbered: whoever took so many, and this one last, has lost and doubled none.
+        # Messages are numbered: a client that took this many, and this one last, has lost and
+        # duplicated none.
         result["lost"] = int(last[:8]) + 1 - ahead - count
     return result
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from _compare import Measure, Result
 
-SILENCE = 5.0  # whoever has not got the last message by then has dropped it: another one is sent
+SILENCE = 5.0  # a client without the last message by then has dropped it: send another
 # Slow clients are what is measured: the server must not disconnect them. The other side answers no
 # pings, so there are none.
 CONFIG = {"max_pending": 1 << 30, "write_deadline": "60s", "ping_interval": "12h"}

@@ -160,7 +160,7 @@ class Bench:
         python, server, start = python_times(), cpu_time(self.server.pid), time.perf_counter()
         scenario(count)
         wall = time.perf_counter() - start
-        # A daemon may have ended meanwhile, by Spark's own decision: it is left out.
+        # Spark may have ended a daemon in the meantime: it is left out.
         more = sum(now - python.get(pid, 0.0) for pid, now in python_times().items())
         return Cost(wall, more, cpu_time(self.server.pid) - server)
 

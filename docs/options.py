@@ -21,13 +21,13 @@ MIB = 1024 * 1024
 
 
 def described() -> list[tuple[list[str], str]]:
-    """What the docstring says: names of options, and what they mean."""
+    """Return the options in the docstring: their names and meanings."""
     rows: list[tuple[list[str], str]] = []
     for line in inspect.getdoc(Options).splitlines()[2:]:
         names, _, meaning = line.partition("  ")
         if names:
             rows.append((names.replace(",", " ").split(), meaning.strip()))
-        else:  # the text of the line before goes on
+        else:  # continues the text of the previous line
             rows[-1] = (rows[-1][0], f"{rows[-1][1]} {meaning.strip()}".strip())
     return rows
 
@@ -61,7 +61,7 @@ def table() -> str:
 
 
 def page() -> str:
-    """docs/client.md with the table as it should be."""
+    """Return docs/client.md with an up-to-date table."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     after = rest.partition(END)[2]
     return f"{before}{BEGIN}\n{table()}\n{END}{after}"

@@ -30,7 +30,7 @@ def table() -> str:
 
 
 def page() -> str:
-    """docs/spark.md with the table as it should be."""
+    """Return docs/spark.md with an up-to-date table."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     after = rest.partition(END)[2]
     return f"{before}{BEGIN}\n{table()}\n{END}{after}"

@@ -16,7 +16,7 @@ CHANGES = 5
 
 
 async def follow(kv: KeyValue, ready: asyncio.Event) -> None:
-    """The settings as they are, and each change, until somebody deletes them."""
+    """Print the current settings and each change, until a setting is deleted."""
     async with await kv.watch("web.>") as watcher:
         async for entry in watcher.initial():
             print(f"  {entry.key} is {entry.value.decode()}")

@@ -75,7 +75,7 @@ def add(url: str, leg: Leg, ready: threading.Semaphore) -> None:
 
 
 async def start(url: str, leg: Leg) -> list[float]:
-    """The asyncio leg: start and check; returns how long each message took."""
+    """Return the asyncio leg: start and check; returns how long each message took."""
     async with connect_asyncio(url, name="asyncio") as client:
         sub = await client.subscribe("ring.done")
         await client.flush()

@@ -5,7 +5,7 @@ Services need no JetStream, only a client: `add_service` and `Services`.
 `jetstream.blocking` has the same names without async and await, `jetstream.errors` the errors and
 `jetstream.events` the events.
 
-Every name is imported on first use: a program needs only some of a hundred modules.
+Every name is imported on first use, because a program needs only some of a hundred modules.
 """
 
 from __future__ import annotations
@@ -301,7 +301,7 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # or a checker would believe that every name is there
+if not TYPE_CHECKING:  # otherwise a type checker would accept every name
 
     def __getattr__(name: str) -> object:
         # Modules are found as well, as in `except jetstream.errors.StreamNotFound`; on MicroPython

@@ -143,7 +143,7 @@ class JetStream:
     async def streams(self, subject: str = "") -> Listing[StreamInfo]:
         """List all streams, or those that overlap with the subject.
 
-        `missing` and `offline` of the list name streams that exist and are not in it.
+        `missing` and `offline` of the list name existing streams that are not in it.
         """
         return await self._streams.streams(subject)
 
@@ -288,8 +288,8 @@ class JetStream:
         is raised. The timeout covers all of that; without one each try has the timeout of this
         JetStream.
 
-        PublishInDoubt: no acknowledgment arrived, so the message may be stored or not. If that is
-        because of the timeout, the error is a TimeoutExpired as well.
+        PublishInDoubt: no acknowledgment arrived, so the message may or may not be stored. If the
+        timeout is the cause, the error is a TimeoutExpired as well.
         """
         return await self._publisher.send(subject, data, options, timeout, retries)
 
@@ -463,10 +463,10 @@ class JetStream:
 
         consumers   include the consumers and their states
         check       have the server verify the checksums of all messages first
-        chunk_size  bytes of a chunk, 1 KiB to 1 MiB
-        window      bytes that the server sends ahead, 1 KiB to 32 MiB (needs 2.14)
+        chunk_size  size of a chunk, 1 KiB to 1 MiB
+        window      bytes that the server sends without acknowledgment, 1 KiB to 32 MiB (needs 2.14)
 
-        Servers before 2.15 have no snapshots of streams in memory.
+        Servers before 2.15 cannot take snapshots of memory streams.
         """
         from .streams.snapshot import open_snapshot
 
@@ -484,11 +484,11 @@ class JetStream:
         """Create a stream from a snapshot, and return it when it is complete.
 
         data        a file that StreamSnapshot.save wrote, or the chunks, as bytes or an iterable
-        config      the configuration, which the chunks alone do not have; for a file, another one
-                    than that of the snapshot, such as with other replicas; the name must be the
-                    same
+        config      the configuration, which is required for chunks; for a file, a configuration to
+                    use instead of the snapshot's, such as one with other replicas; the name must
+                    be the same
         timeout     how long the server may take to complete the stream after the last chunk
-        progress    is called with the number of bytes after each chunk that is stored
+        progress    called with the number of bytes after each chunk that is stored
 
         StreamNameInUse, or another ApiError: nothing was created.
         """
@@ -534,7 +534,7 @@ class JetStream:
     ) -> KeyValue:
         """Replace the configuration of a bucket; raise BucketNotFound if it does not exist.
 
-        Settings of its stream that a KeyValueConfig has no field for stay as they are.
+        Settings of its stream that are not in KeyValueConfig keep their values.
         """
         return await self._kv_manager().update(config, fields)
 
@@ -568,7 +568,7 @@ class JetStream:
 
     def _kv_manager(self) -> KeyValueManager:
         if self._key_values is None:
-            # Imported here: many programs have no buckets.
+            # Imported here: many programs do not use buckets.
             from .kv.manager import KeyValueManager
 
             self._key_values = KeyValueManager(self._streams, self._publisher, self._api)

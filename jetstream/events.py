@@ -144,8 +144,8 @@ class ConsumerReset(Event):
 class StreamRecreated(Event):
     """The stream was deleted and created again: reading continues with its first message.
 
-    `created` is the creation time of the new stream, `before` that of the old one, or the latest
-    that it can have been.
+    `created` is the creation time of the new stream, and `before` is that of the old one, or the
+    latest that it can have been.
     """
 
     __slots__ = ("before", "created", "stream")
@@ -163,7 +163,7 @@ class Loss:
     """Messages of a fast batch that were not stored, by their numbers from `first` to `last`.
 
     `error` is the stream's error, or None for a gap. PublishInDoubt: the connection was lost, and
-    they may be stored or not.
+    they may or may not be stored.
     """
 
     __slots__ = ("error", "first", "last")

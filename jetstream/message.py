@@ -38,7 +38,7 @@ class JsMsg:
     def __init__(self, msg: Msg, session: Session, settled: bool = False) -> None:
         self._msg = msg
         self._session = session
-        #: Whether the message needs no acknowledgment, or no more.
+        #: Whether the message needs no acknowledgment (anymore).
         self.settled: bool = settled  # ACK-8
 
     @property
@@ -124,9 +124,9 @@ class JsMsg:
     async def ack_sync(self, timeout: Seconds = 5.0) -> None:
         """Acknowledge the message, and wait until the server confirms it.
 
-        After TimeoutExpired the result is unknown: only the confirmation may be lost. The message
-        is not settled then, and the call can be repeated. Raises NoResponders if the consumer was
-        deleted.
+        After TimeoutExpired the result is unknown: perhaps only the confirmation was lost. The
+        message is then not settled, and the call can be repeated. Raises NoResponders if the
+        consumer was deleted.
         """
         if self.settled:
             return
@@ -135,7 +135,7 @@ class JsMsg:
         request = session.connection.start_request(  # ACK-7
             self._msg.reply, ACK, deadline=session.answer_deadline(timeout)
         )
-        self.settled = True  # ACK-4: meanwhile no other acknowledgment is sent
+        self.settled = True  # ACK-4: no other acknowledgment is sent in the meantime
         try:
             await session.settle(request)
         except BaseException:
@@ -166,7 +166,7 @@ class JsMsg:
         self._settle(TERM + b" " + why if why and known else TERM)
 
     async def in_progress(self) -> None:  # ACK-3
-        """Extend the time for the acknowledgment: it starts again. Can be called repeatedly."""
+        """Restart the time for the acknowledgment. Can be called repeatedly."""
         if not self.settled:  # ACK-3
             self._respond(IN_PROGRESS)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .wire.frames import Info, Msg
     from .wire.headers import HeadersLike
 
-# For how long a call need not read what has arrived after another one has, in seconds.
+# For how many seconds after a read another call need not read again.
 _FRESH = 0.005
 
 
@@ -98,11 +98,11 @@ class Subscription:
 
         Returns when the subscription has ended and all callbacks are done. When a callback raises,
         `on_error(msg, error)` is called, and the next message is handled. Without `on_error`, or if
-        that raises, no other callback begins, the running ones are waited for, the subscription is
-        ended, and the error is raised. Canceling `run` ends the subscription as well.
+        that raises, no other callback starts, the running ones finish, the subscription ends, and
+        the error is raised. Canceling `run` ends the subscription as well.
 
-        Several at once are tasks of an event loop, or threads: natsproto.adapters.blocking has only
-        one. The callback is async if the client is.
+        Concurrent callbacks run in tasks of an event loop, or in threads;
+        natsproto.adapters.blocking has only one thread. The callback is async if the client is.
         """
         # Not blocking(...): the lock is free during callbacks.
         running = _CallbackRunner(self, callback, on_error)
@@ -228,7 +228,7 @@ class Client:
         self._publish = inner.session.connection.publish
         self._outbound = inner.session.connection.outbound
         self._fresh_until = 0.0  # see `publish`
-        #: What happens to the connection: iterate, or ask for the next one.
+        #: The events of the connection: iterate, or call `next`.
         self.events: Events = Events(inner.events, port)
 
     @property
@@ -247,7 +247,7 @@ class Client:
         return self.inner.stats
 
     def health(self) -> Health:
-        """Return the state of this moment, without I/O: for health endpoints."""
+        """Return the current state, without I/O, for health endpoints."""
         with self.port.lock:
             return self.inner.health()
 
@@ -284,7 +284,7 @@ class Client:
         port = self.port
         outbound = self._outbound
         # A message that joins others, which a cork holds back, needs no lock: 0.5 us instead of 1.
-        # Every few milliseconds it is taken all the same, because that reads as well (D-RECON-16).
+        # Every few milliseconds the lock is still taken, because that also reads (D-RECON-16).
         if port.alone and outbound.size and not outbound.holding and port.now() < self._fresh_until:
             if self._publish(subject, data, reply, headers):
                 with port.lock:
@@ -311,8 +311,8 @@ class Client:
     def corked(self) -> Cork:
         """Collect the publishes of a block and send them together: `with client.corked():`.
 
-        They go out at the end of the block, when they are about 256 KiB, or before a call in it
-        waits for anything. Many small messages then cost few system calls.
+        They are sent at the end of the block, when they reach about 256 KiB, or before a call in
+        the block waits for anything. Many small messages then cost few system calls.
         """
         return Cork(self.port)
 

@@ -83,11 +83,11 @@ class Subscription:
 
         Returns when the subscription has ended and all callbacks are done. When a callback raises,
         `on_error(msg, error)` is called, and the next message is handled. Without `on_error`, or if
-        that raises, no other callback begins, the running ones are waited for, the subscription is
-        ended, and the error is raised. Canceling `run` ends the subscription as well.
+        that raises, no other callback starts, the running ones finish, the subscription ends, and
+        the error is raised. Canceling `run` ends the subscription as well.
 
-        Several at once are tasks of an event loop, or threads: natsproto.adapters.blocking has only
-        one. The callback is async if the client is.
+        Concurrent callbacks run in tasks of an event loop, or in threads;
+        natsproto.adapters.blocking has only one thread. The callback is async if the client is.
         """
         ...
 
@@ -179,7 +179,7 @@ class Client:
         ...
 
     def health(self) -> Health:
-        """Return the state of this moment, without I/O: for health endpoints."""
+        """Return the current state, without I/O, for health endpoints."""
         ...
 
     @property
@@ -273,8 +273,8 @@ class Client:
         """Send a message and return its path through the servers (ADR-41), as they report it.
 
         By default the message is only traced; `deliver=True` also delivers and stores it. The call
-        returns when all servers on the path have reported, or at the timeout: the `complete` of the
-        path tells which. Needs nats-server 2.11, and raises NotSupported on an older one.
+        returns when all servers on the path have reported, or at the timeout; `complete` of the
+        path says which. Needs nats-server 2.11, and raises NotSupported on an older one.
 
         traceparent, dest: trace the message by a W3C trace context instead, in an account whose
             `msg_trace` sends the reports to the subject `dest`
@@ -354,8 +354,8 @@ class Client:
     def corked(self) -> Cork:
         """Collect the publishes of a block and send them together: `with client.corked():`.
 
-        They go out at the end of the block, when they are about 256 KiB, or before a call in it
-        waits for anything. Many small messages then cost few system calls.
+        They are sent at the end of the block, when they reach about 256 KiB, or before a call in
+        the block waits for anything. Many small messages then cost few system calls.
         """
         ...
 

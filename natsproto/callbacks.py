@@ -50,7 +50,7 @@ class CallbackRunner(Workers):
         turn = _TURN
         while True:
             turn -= 1
-            # As in Subscription.__anext__: nearly every message is at hand.
+            # As in Subscription.__anext__: nearly every message has already arrived.
             if mailbox.batch and turn and not mailbox.ended and not self._stopped:
                 msg = mailbox.batch.pop()
                 mailbox.bytes -= msg.size
@@ -73,7 +73,7 @@ class CallbackRunner(Workers):
                 await handled
 
     async def next(self) -> Msg | None:
-        """Wait for the next message and return it; None: there is none, or a callback failed."""
+        """Wait for the next message and return it; None at the end, or if a callback failed."""
         mailbox = self._mailbox
         while not self._stopped:
             if mailbox.pending():
@@ -93,7 +93,7 @@ class CallbackRunner(Workers):
         return self._on_error(msg, error)
 
     async def stop(self) -> None:
-        """Begin no other call, and end the subscription."""
+        """Start no other call, and end the subscription."""
         self._stopped = True
         try:
             self._session.connection.unsubscribe(self._mailbox.sid)

@@ -1,14 +1,14 @@
-"""Choice: which server to reconnect to, if the program wants to decide that itself (ADR-40).
+"""Choice: the server to reconnect to, if the program chooses it (ADR-40).
 
 The option `choose_server` is a function of data alone:
 
     def choose_server(servers: list[KnownServer], info: Info | None): ...
 
-`servers` is a copy of the pool, the next one to try first; `info` is what the server of the last
-connection said about itself. The result is one of the servers or its URL, a pair of that and a
-delay in seconds, or None, which means that the client decides. Any other result, and an exception,
-is reported as an event, and the client decides as well: a mistake in such a function must not cost
-the connection.
+`servers` is a copy of the pool, starting with the next one to try; `info` is the last server's
+description of itself. The result is one of the servers or its URL, a pair of that and a
+delay in seconds, or None, which means that the client decides. Any other result, or an exception,
+is reported as an event, and the client decides: a mistake in such a function must not cost the
+connection.
 """
 
 from __future__ import annotations

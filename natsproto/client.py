@@ -41,9 +41,9 @@ class Client:
         self._connection = connection
         self._port = port
         self._rtt: float | None = None
-        #: For those who build on a client: its connection and port.
+        #: For libraries built on top of Client: its connection and port.
         self.session: Session = Session(connection, port)
-        #: What happens to the connection: iterate, or ask for the next one.
+        #: The events of the connection: iterate, or call `next`.
         self.events: Events = Events(self.session)
 
     @property
@@ -193,8 +193,8 @@ class Client:
         """Send a message and return its path through the servers (ADR-41), as they report it.
 
         By default the message is only traced; `deliver=True` also delivers and stores it. The call
-        returns when all servers on the path have reported, or at the timeout: the `complete` of the
-        path tells which. Needs nats-server 2.11, and raises NotSupported on an older one.
+        returns when all servers on the path have reported, or at the timeout; `complete` of the
+        path says which. Needs nats-server 2.11, and raises NotSupported on an older one.
 
         traceparent, dest: trace the message by a W3C trace context instead, in an account whose
             `msg_trace` sends the reports to the subject `dest`
@@ -352,7 +352,7 @@ class Client:
 async def leave(
     client: Client, kind: type[BaseException] | None, timeout: Seconds | None = None
 ) -> None:
-    """Close the client at the end of a block that raised an exception of this kind, or none.
+    """Close the client at the end of a block that raised this type of exception, or none.
 
     `timeout` is that of `close`, None for its default.
     D-CONN-29: an error of closing does not replace that exception. The Closed event has the count

@@ -1,7 +1,7 @@
 """Durations that users pass: a number of seconds, or an object such as a timedelta.
 
-Every public parameter that takes seconds accepts both. Numbers are used as they are, so they cost
-no more than before; any other value is converted here, and nowhere else. The core does not import
+Every public parameter that takes seconds accepts both. Numbers are used unchanged, at no extra
+cost; any other value is converted here, and nowhere else. The core does not import
 datetime, which MicroPython lacks: whatever has `total_seconds()` is a duration.
 """
 
@@ -28,7 +28,7 @@ LONGEST = 10**9  # 31 years
 
 
 def to_seconds(value: Any) -> Any:  # D-SPAN-1
-    """Return the seconds of a timedelta, and any other value as it is, for the caller to check."""
+    """Return a timedelta in seconds, and any other value unchanged, for the caller to check."""
     if isinstance(value, (int, float, type)):
         return value
     convert = getattr(value, "total_seconds", None)
@@ -36,7 +36,7 @@ def to_seconds(value: Any) -> Any:  # D-SPAN-1
 
 
 def in_range(seconds: Any, least: float, most: float) -> bool:
-    """Return whether it is a number in this range, as NaN, infinity and bools are not."""
+    """Return whether it is a number in this range; NaN, infinity and bools are not."""
     number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
     return number and least <= seconds <= most
 
@@ -59,6 +59,6 @@ def check_patience(name: str, value: Seconds) -> float:
     """Return a duration in seconds; raise InvalidValue if it leaves no time for a response."""
     seconds = check_seconds(name, value)
     if seconds == 0:
-        text = "%s 0 leaves no time for the answer of a server: it must be above 0"
+        text = "%s 0 leaves no time for a response of the server: it must be above 0"
         raise InvalidValue(text % name, "D-REQ-11")
     return seconds

@@ -27,12 +27,12 @@
         ServerFailed         the server sent -ERR and closed the connection
         UserRejected         for auth callouts: raise it if a client may not connect
 
-The class tells callers what they can do; the message says what happened, with the values.
+The class shows callers what they can do; the message says what happened, with the values.
 
 Some are built-in exceptions as well (D-ERR-10), so that the handlers of ordinary Python code catch
 them: ValueError for an invalid subject, name, header, value or payload, ImportError for a missing
 extra, TimeoutError for an expired timeout, ConnectionError for a lost or closed connection.
-MicroPython allows one base only and lacks some of these: there they have no second base.
+MicroPython allows only one base and lacks some of these, so there they have no second base.
 """
 
 from __future__ import annotations

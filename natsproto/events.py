@@ -89,7 +89,7 @@ class AttemptFailed(Event):
 
 
 class ServerChoiceFailed(Event):
-    """The option `choose_server` failed, as `error` says; the client has chosen by itself."""
+    """The option `choose_server` failed with `error`; the client chose the server itself."""
 
     __slots__ = ("error",)
 
@@ -142,8 +142,8 @@ class ServerError(Event):
 class SlowConsumer(Event):
     """A subscription's queue was full: `dropped` messages were lost since the previous event.
 
-    With an empty subject and sid 0, the event is the sum over several subscriptions: more of them
-    were slow than a reader keeps events for.
+    With an empty subject and sid 0, the event is the sum over several subscriptions, because more
+    of them were slow than a reader keeps events for.
     """
 
     __slots__ = ("dropped", "sid", "subject")
@@ -207,7 +207,7 @@ class Unread:
         Closed                   is kept (D-EVENT-6)
 
     `position` counts the events up to the last one that was taken. `left` means that the reader is
-    gone; `leads`, that later readers start after the events that this one has taken.
+    gone, and `leads` means that later readers start after the events that this one has taken.
     """
 
     __slots__ = ("_count", "_events", "_limit", "leads", "left", "position")
@@ -292,7 +292,7 @@ class EventQueue(Waitable):
         super().__init__()
         self._log = Reports()
         self.reports: Reports | None = self._log
-        self._start = Unread(limit)  # where the next reader begins
+        self._start = Unread(limit)  # where the next reader starts
         self._readers: list[Unread] = []
         self._popped: Unread | None = None
 

@@ -8,9 +8,9 @@ that a message is explained by the subscription that it is for, and a response b
     for frame in Parser(peer="client").feed(data):
         print(explainer.sent(frame).text)
 
-`wire_text` shows a frame as it is on the wire, with long values cut and secrets masked.
+`wire_text` returns the wire form of a frame, with long values cut and secrets masked.
 
-This module knows core NATS. jetstream/tools/explain extends it with JetStream.
+This module covers core NATS. jetstream/tools/explain extends it to JetStream.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Note(Record):
 
 
 class Request(Record):
-    """A publish that asked for a response: its kind and the words that the response needs."""
+    """A publish that expects a response: its kind, and the words to explain the response with."""
 
     __slots__ = ("kind", "name", "subject")
 
@@ -189,11 +189,11 @@ class Explainer:
     def remember(self, pub: Pub, kind: str, what: str) -> None:
         """Keep a request until its response is explained."""
         if len(self._requests) >= _REMEMBERED:
-            self._requests.clear()  # a trace of a long-lived client must not grow
+            self._requests.clear()  # the trace of a long-lived client must not grow without limit
         self._requests[pub.reply] = Request(kind, name(pub.raw_subject), what)
 
     def request_of(self, msg: Msg) -> Request | None:
-        """Return the request that a message is the response to, None if there is none."""
+        """Return the request that a message responds to; None if there is none."""
         return self._requests.get(msg.subject)
 
     def _introduced(self, frame: Connect) -> Note:
@@ -246,7 +246,7 @@ class Explainer:
 
 
 def wire_text(frame: Frame) -> str:
-    """Return a frame as it is on the wire, with long values cut and secrets masked."""
+    """Return the wire form of a frame, with long values cut and secrets masked."""
     if isinstance(frame, (Msg, Pub)):
         return _message_text(frame)
     if isinstance(frame, Info):
@@ -276,7 +276,7 @@ def name(raw: bytes) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Return text in which control characters and bytes that are not UTF-8 are escapes: \x00."""
+    r"""Return text with control characters and non-UTF-8 bytes escaped, as in \x00."""
     return "".join([char if " " <= char <= "~" else _escape(char) for char in text])
 
 

@@ -11,18 +11,18 @@ if TYPE_CHECKING:
 
 
 class Health(Record):
-    """What `client.health()` returns; it takes no I/O (D-HEALTH-1).
+    """The result of `client.health()`, which does no I/O (D-HEALTH-1).
 
     state           as `client.state`: CONNECTED, WAITING between two attempts, CLOSED, ...
     server          the server of the last connection; "": none yet
-    rtt             the seconds that `client.rtt()` has measured last; None: never
+    rtt             the seconds that `client.rtt()` measured last; None: never
     pong_age        seconds since the server answered a PING, which is at most twice `ping_interval`
                     while the connection works; None: never
     reconnects      connections after the first one
     pending_bytes   bytes that wait to be sent
     slow_consumers  subscriptions that have dropped messages because they were not taken in time
-    dropped         those messages, of all subscriptions since the start
-    reason          why the client is closed for good; "": it is not
+    dropped         the number of dropped messages of all subscriptions, since the start
+    reason          why the client is closed for good; "" if it is not
     """
 
     __slots__ = (

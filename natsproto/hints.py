@@ -1,6 +1,6 @@
-"""Hints for names that other clients have: what to use here instead.
+"""Hints for names that other clients use: the equivalents in this library.
 
-Programs that come from nats-py ask for `nc.jetstream()` or pass `error_cb`. The error names the
+Programs that come from nats-py call `nc.jetstream()` or pass `error_cb`. The error names the
 equivalent, which docs/nats-py.md explains.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 _EVENTS = "iterate client.events"
 
-#: Attributes of a client, blocking or not (D-HINT-1).
+#: Attributes of clients, blocking or not (D-HINT-1).
 CLIENT = {
     "jetstream": "use jetstream.JetStream(client)",
     "jsm": "use jetstream.JetStream(client)",

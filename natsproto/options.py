@@ -63,9 +63,9 @@ if TYPE_CHECKING:
         max_bytes: int
         ws_headers: WsHeadersLike
         ws_compression: bool
-        # Not an option of a connection: adapters replace it by the settings that it names.
+        # Not an option of a connection: adapters replace it with the settings that it names.
         context: str | bool
-        # Not one either: a sink for the steps of the connection, see natsproto.trace.
+        # Not an option of a connection either: a sink for its steps, see natsproto.trace.
         trace: Callable[[Any], object] | bool
 
 
@@ -212,7 +212,7 @@ class Options:
         self.connect_timeout: float = _seconds("connect_timeout", connect_timeout, 0.001)
         self.max_reconnects: int = _whole("max_reconnects", max_reconnects, -1)
         self.reconnect_wait_max: float = _seconds("reconnect_wait_max", reconnect_wait_max, 0.0)
-        # D-OPT-12: a first pause above the longest one would silently be cut.
+        # D-OPT-12: a first pause above the maximum would silently be shortened.
         self.reconnect_wait: float = _seconds(
             "reconnect_wait", reconnect_wait, 0.0, self.reconnect_wait_max, " (reconnect_wait_max)"
         )
@@ -254,7 +254,7 @@ class Options:
 
     def _show(self, name: str) -> str:
         value = getattr(self, name)
-        # D-OPT-13: the repr of an object of the user may contain anything.
+        # D-OPT-13: the repr of a user's object may contain anything.
         if name in ("tls", "choose_server") and value is not None and value is not True:
             return type(value).__name__
         return show(value)  # D-ERR-11

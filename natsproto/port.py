@@ -1,7 +1,7 @@
 """The Port, which is the API's view of an adapter, and the blocking facades of the API.
 
 The API is written once, as coroutines that await nothing but a Port and each other. An event loop
-runs them as they are. A blocking port never suspends: its `wait` returns after something happened,
+runs them directly. A blocking port never suspends: its `wait` returns when something has happened,
 so `run_sync` runs a coroutine from start to end in one step.
 
 A facade is the blocking counterpart of an asynchronous object. Its class has `inner` and `port`, is
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
             ...
 
         async def read(self, size: int) -> bytes:
-            """Return at most `size` bytes; none at the end."""
+            """Return at most `size` bytes; b"" at the end."""
             ...
 
         def close(self) -> None:
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
         """The methods that the API needs from an adapter."""
 
         def now(self) -> float:
-            """Return the time in seconds, from any origin; it never goes back.
+            """Return the time in seconds from any origin; it never decreases.
 
             The API calls this before it queues anything, so a port can raise a NatsError here if
             the caller is on another event loop or in another process.
@@ -82,32 +82,32 @@ if TYPE_CHECKING:
         def ticks(self) -> float:
             """Return seconds from any origin, with a resolution that suits short durations.
 
-            `now` may have that of an event loop, which is a millisecond for some.
+            `now` may have the resolution of an event loop, which is a millisecond for some loops.
             """
             ...
 
         def utc_ns(self) -> int:
-            """Return the nanoseconds since 1970 in UTC, to show to people; it may go back."""
+            """Return the nanoseconds since 1970 in UTC, for display; the value may decrease."""
             ...
 
         async def wait(self, waitable: Waitable) -> None:
-            """Wait until the core reports it as ready. May return early: callers check again."""
+            """Wait until the core reports the waitable as ready; may return too early."""
             ...
 
         async def checkpoint(self) -> None:
-            """Let other tasks run, if it is their turn. The caller can be canceled here."""
+            """Let other tasks run if their turn has come. The caller can be canceled here."""
             ...
 
         async def run_all(self, workers: list[Callable[[], Coroutine[Any, Any, None]]]) -> None:
-            """Run all workers at the same time, to their ends; if canceled, cancel them all."""
+            """Run all workers concurrently until they end; if canceled, cancel all of them."""
             ...
 
         def flush_soon(self) -> None:
-            """Carry out effects and send data after commands, at once or within this loop turn."""
+            """Apply effects and send data after commands, at once or within this loop turn."""
             ...
 
         def run_soon(self, work: Callable[[], object]) -> None:
-            """Call `work` where commands are allowed, then carry out effects and send data.
+            """Call `work` where commands are allowed, then apply effects and send data.
 
             May be called from any thread at any moment, even in a finalizer. `work` must not wait
             and must not flush.
@@ -119,7 +119,7 @@ if TYPE_CHECKING:
             ...
 
         async def open_file(self, path: PathLike) -> OpenFile:
-            """Open a file for reading; raise OSError. The event loop continues meanwhile."""
+            """Open a file for reading, without blocking the event loop; raise OSError."""
             ...
 
         async def create_file(self, path: PathLike, token: str) -> NewFile:
@@ -130,7 +130,7 @@ if TYPE_CHECKING:
             """Release everything: sockets, timers, tasks."""
             ...
 
-    # Two underscores make a parameter positional-only for type checkers; MicroPython knows no `/`.
+    # Two underscores make a parameter positional-only for type checkers; MicroPython lacks `/`.
 
     class Lock(Protocol):
         """The lock that a facade holds during every call."""
@@ -157,7 +157,7 @@ if TYPE_CHECKING:
             ...
 
         def cork(self, token: object) -> None:
-            """Hold publishes back until a call waits, `uncork`, or the end of the token."""
+            """Hold back publishes until a call waits, or until `uncork`."""
             ...
 
         def uncork(self, token: object) -> None:
@@ -179,7 +179,7 @@ if TYPE_CHECKING:
 
 
 def run_sync(coroutine: Coroutine[Any, Any, R]) -> R:
-    """Run a coroutine to its end; raise InvalidState if it suspends, as no blocking port does."""
+    """Run a coroutine to its end; raise InvalidState if it suspends: blocking ports never do."""
     try:
         coroutine.send(None)
     except StopIteration as stop:
@@ -205,7 +205,7 @@ def blocking_to(
     make: Callable[[R, BlockingPort], S],
     method: Callable[Concatenate[Inner, P], Coroutine[Any, Any, R]],
 ) -> Callable[Concatenate[Facade[Inner], P], S]:
-    """Return such a method that wraps the result in its own facade: `make(result, port)`."""
+    """Return a method like `blocking` does, whose result is a facade: `make(result, port)`."""
 
     def call(__self: Facade[Inner], *args: P.args, **kwargs: P.kwargs) -> S:
         with __self.port.lock:
@@ -217,7 +217,7 @@ def blocking_to(
 def blocking_unlocked(
     method: Callable[Concatenate[Inner, P], Coroutine[Any, Any, R]],
 ) -> Callable[Concatenate[Facade[Inner], P], R]:
-    """Return such a method for one that runs user code, and so takes the lock by itself."""
+    """Return a method like `blocking` does, for methods that run user code and lock themselves."""
 
     def call(__self: Facade[Inner], *args: P.args, **kwargs: P.kwargs) -> R:
         return run_sync(method(__self.inner, *args, **kwargs))
@@ -243,7 +243,7 @@ def blocking_next(
 def blocking_next_to(
     make: Callable[[R, BlockingPort], S], method: Callable[[Inner], Coroutine[Any, Any, R]]
 ) -> Callable[[Facade[Inner]], S]:
-    """Return such a `__next__` that wraps the result in its own facade."""
+    """Return a `__next__` like `blocking_next` does, whose result is a facade."""
 
     def call(__self: Facade[Inner]) -> S:
         try:
@@ -258,7 +258,7 @@ def blocking_next_to(
 def locked_to(
     make: Callable[[R, BlockingPort], S], method: Callable[Concatenate[Inner, P], R]
 ) -> Callable[Concatenate[Facade[Inner], P], S]:
-    """Return a method that wraps the result of an ordinary, not a coroutine, method."""
+    """Return a method that wraps the result of an ordinary method, not of a coroutine."""
 
     def call(__self: Facade[Inner], *args: P.args, **kwargs: P.kwargs) -> S:
         with __self.port.lock:
@@ -268,7 +268,7 @@ def locked_to(
 
 
 def _copy_metadata(call: R, method: object) -> R:
-    """Give `call` the name and docstring of the method, and its signature for `help`."""
+    """Copy name and docstring of the method to `call`, and its signature for `help`."""
     try:
         for name in ("__module__", "__name__", "__qualname__", "__doc__"):
             setattr(call, name, getattr(method, name))

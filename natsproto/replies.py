@@ -1,8 +1,8 @@
 """Replies: the responses to a request with many of them (ADR-47), one by one.
 
-`Client.request_many` returns a list, so it has to know an end. The iteration does not: a response
-is returned when it arrives, and makes room for another one. Nothing is sent before the first step.
-All requests share one subscription, so whoever leaves early leaves none behind: the request is
+`Client.request_many` returns a list, so it needs an end. The iteration does not: a response is
+returned when it arrives, and makes room for another one. Nothing is sent before the first step. All
+requests share one subscription, so leaving the loop early leaves none behind: the request is
 forgotten, and later responses are dropped.
 """
 
@@ -26,8 +26,8 @@ _TURN = 64
 class ReplyReader:
     """Takes the responses to one request as they arrive, until its end or `leave`.
 
-    With `patience`, that many seconds may pass in each wait: the time that a caller takes between
-    two responses does not count. Otherwise the deadline of the request holds.
+    With `patience`, each wait may take that many seconds, not counting the time that the caller
+    takes between two responses. Otherwise the deadline of the request applies.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class ReplyReader:
         self._session = session
         self._request: MultiRequest | None = request
         self._patience = patience
-        self._rest: list[Msg] = []  # the first one last
+        self._rest: list[Msg] = []  # in reverse order
         self._turn = _TURN
         session.port.flush_soon()
 

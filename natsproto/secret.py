@@ -27,7 +27,7 @@ class Secret:
         self._source = _call(value) if callable(value) else _constant(value)
 
     def reveal(self) -> str:
-        """Return the text; a callable is called each time, and its errors are passed on."""
+        """Return the text; a callable is called each time, and its errors propagate."""
         return self._source()
 
     def __bool__(self) -> bool:

@@ -31,7 +31,7 @@ class Session:
         return self.port.now() + check_seconds("timeout", timeout)
 
     def answer_deadline(self, timeout: Seconds) -> float:
-        """Return the same for a call that needs a response; raise InvalidValue if it is now."""
+        """Return the same for a call that needs a response; raise InvalidValue if that is now."""
         return self.port.now() + check_patience("timeout", timeout)
 
     def attach(self, machine: Receiver, subject: str) -> None:
@@ -52,7 +52,7 @@ class Session:
         self.port.flush_soon()
 
     def take(self, mailbox: Mailbox) -> Msg:
-        """Remove and return the oldest message; a drain may wait for the last one to be taken."""
+        """Remove and return the oldest message; taking the last one may complete a drain."""
         msg = mailbox.pop()
         if mailbox.ended and not mailbox.pending():
             self.connection.consumed(self.port.now())
@@ -87,7 +87,7 @@ class Session:
             await self.port.checkpoint()
 
     async def wait(self, waitable: Waitable, deadline: float | None, what: str) -> None:
-        """Wait until it may be ready; raise TimeoutExpired after the deadline."""
+        """Wait until the waitable may be ready; raise TimeoutExpired after the deadline."""
         if deadline is None:
             await self.port.wait(waitable)
             return
@@ -102,7 +102,7 @@ class Session:
             alarm.deadline = None
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for a time; raise ConnectionClosed if the connection is closed in the meantime."""
+        """Sleep; raise ConnectionClosed if the connection is closed in the meantime."""
         deadline = self.port.now() + seconds
         alarm = Waitable()
         while self.port.now() < deadline:
@@ -114,7 +114,7 @@ class Session:
 
 
 def check_flag(name: str, value: bool) -> bool:
-    """Raise InvalidValue unless it is True or False: any other value is likely a mistake."""
+    """Raise InvalidValue unless the value is True or False: others are likely mistakes."""
     if not isinstance(value, bool):
         raise InvalidValue("%s %s is neither True nor False" % (name, shorten(value)))
     return value
@@ -123,7 +123,7 @@ def check_flag(name: str, value: bool) -> bool:
 def check_count(
     name: str, value: int, least: int = 0, most: int | None = None, rule: str = ""
 ) -> int:
-    """Raise InvalidValue unless it is a whole number from `least` to `most`."""
+    """Raise InvalidValue unless the value is a whole number from `least` to `most`."""
     whole = isinstance(value, int) and not isinstance(value, bool)
     if not whole or value < least or (most is not None and value > most):
         end = "" if most is None else " to %d" % most

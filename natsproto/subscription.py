@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .session import Session
     from .wire.frames import Msg
 
-# How many messages an iterator gives without letting others run.
+# How many messages an iterator returns without letting other tasks run.
 _TURN = 64
 
 
@@ -78,7 +78,7 @@ class Subscription:
         mailbox = self._mailbox
         self._turn -= 1
         if mailbox.batch and self._turn and not mailbox.ended:
-            # What nearly every call comes to, without another call: 0.3 us against 0.6.
+            # The common case of nearly every call, inlined: 0.3 us instead of 0.6.
             msg = mailbox.batch.pop()
             mailbox.bytes -= msg.size
             return msg
@@ -104,11 +104,11 @@ class Subscription:
 
         Returns when the subscription has ended and all callbacks are done. When a callback raises,
         `on_error(msg, error)` is called, and the next message is handled. Without `on_error`, or if
-        that raises, no other callback begins, the running ones are waited for, the subscription is
-        ended, and the error is raised. Canceling `run` ends the subscription as well.
+        that raises, no other callback starts, the running ones finish, the subscription ends, and
+        the error is raised. Canceling `run` ends the subscription as well.
 
-        Several at once are tasks of an event loop, or threads: natsproto.adapters.blocking has only
-        one. The callback is async if the client is.
+        Concurrent callbacks run in tasks of an event loop, or in threads;
+        natsproto.adapters.blocking has only one thread. The callback is async if the client is.
         """
         from .callbacks import CallbackRunner
 
@@ -147,7 +147,7 @@ class Subscription:
 
 
 def at_hand(subscription: Subscription) -> Msg | None:
-    """Return the next message if taking it needs no other work; None otherwise."""
+    """Return the next message if it can be taken without further work; otherwise None."""
     mailbox = subscription._mailbox  # pyright: ignore[reportPrivateUsage]
     if not mailbox.batch or mailbox.ended:
         return None

@@ -4,7 +4,7 @@
 
 The default scheme is nats; tls is nats over TLS; ws and wss are WebSocket, and only these may have
 a path. Error messages about a URL never contain its credentials, nor anything that may have been
-meant as credentials: everything before the last `@`.
+intended as credentials, which is everything before the last `@`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HEX = "0123456789abcdefABCDEF"
 
 
 class ServerUrl(Record):
-    """The URL of one server. URLs that differ in their credentials only are equal."""
+    """The URL of one server. URLs that differ only in their credentials are equal."""
 
     __slots__ = (
         "_password",
@@ -109,7 +109,7 @@ def hide_credentials(text: str) -> str:
     """Return the text with the credentials of all URLs in it replaced by *** (D-LOG-2).
 
     A password may contain anything but whitespace, so everything up to the last @ of a word is
-    replaced: rather too much than too little.
+    replaced, which may be more than the credentials.
     """
     parts: list[str] = []
     for word in text.split(" "):

@@ -1,3 +1,3 @@
-"""The version, which CONNECT tells the server and pyproject.toml reads."""
+"""The version number, which CONNECT sends to the server and pyproject.toml reads."""
 
 VERSION = "0.1.0"

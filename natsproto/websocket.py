@@ -118,7 +118,7 @@ class WebSocket:
 
         pieces: list[bytes] = []
         if data and not self.closed:
-            # On a plain NATS or TLS port, wsproto would wait for an empty line that never comes.
+            # On a plain NATS or TLS port, wsproto would wait for an empty line that never arrives.
             start = _HTTP[self._received : self._received + len(data)]
             if data[: len(start)] != start:
                 raise self._broken("WebSocket upgrade is invalid: not HTTP", data)
@@ -146,7 +146,7 @@ class WebSocket:
         return self._ws.send(BytesMessage(data))
 
     def take_output(self) -> bytes:
-        """Return the bytes that answer the received input, also after a ProtocolError."""
+        """Return the bytes that answer the received input, even after a ProtocolError."""
         output = b"".join(self._output)
         self._output = []
         return output
@@ -171,7 +171,7 @@ class WebSocket:
     def _handle_close(self, event: CloseConnection, data: bytes) -> None:
         from wsproto.connection import ConnectionState
 
-        # wsproto reports a broken frame as a close as well: one that the server has not sent.
+        # wsproto also reports a broken frame as a close, which the server has not sent.
         broken = self._ws.state is ConnectionState.OPEN
         self._output.append(self._ws.send(event.response()))  # WS-6
         self.closed = True

@@ -1,7 +1,7 @@
-"""Workers: what every `run(callback)` does. Workers take a message and call, until there is none.
+"""Workers: the common part of every `run(callback)`. A worker takes messages and calls back.
 
-A worker makes one call after the other, so there are as many workers as there may be calls at once.
-On a loop they are tasks, elsewhere threads: `Port.run_all` runs them.
+A worker makes one call after the other, so there are as many workers as concurrent calls are
+allowed. On a loop they are tasks, elsewhere threads: `Port.run_all` runs them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .port import Lock, Port
 
     class Guard(Protocol):
-        """Has the lock that is held around what touches the core, and never during a callback."""
+        """Holds the lock that protects the core; it is never held during a callback."""
 
         @property
         def lock(self) -> Lock: ...
@@ -45,7 +45,7 @@ class Workers:
     """The workers of one call of `run`, and their first error."""
 
     __slots__ = ("_failure",)
-    rule = ""  # the one about callbacks and their number, for errors
+    rule = ""  # the rule about callbacks and their number, for errors
 
     def __init__(self) -> None:
         self._failure: Exception | None = None
@@ -55,11 +55,11 @@ class Workers:
         raise NotImplementedError
 
     async def stop(self) -> None:
-        """Begin no other call, and wake the workers that wait for a message."""
+        """Start no other call, and wake the workers that wait for a message."""
         raise NotImplementedError
 
     async def run(self, port: Port, concurrency: int) -> None:
-        """Run all workers to their ends, and raise the first error (RUN-5)."""
+        """Run all workers until they end, and raise the first error (RUN-5)."""
         check_count("concurrency", concurrency, 1, _MOST, self.rule)
         if concurrency == 1:
             await self.work()
@@ -67,7 +67,7 @@ class Workers:
             try:
                 await port.run_all([self.work for _ in range(concurrency)])  # RUN-2
             except LocalError:
-                raise  # D-RUN-9: the port runs one at a time, and nothing has begun
+                raise  # D-RUN-9: the port runs one at a time, and none has begun
             except BaseException:
                 await self.stop()  # D-RUN-6: not all workers may have begun
                 raise
@@ -110,6 +110,6 @@ def check_sync(result: object, callback: object, rule: str, name: str = "callbac
     """Raise InvalidValue if the result of a callback would have to be awaited."""
     if is_async(result):
         close: Callable[[], object] = getattr(result, "close", object)
-        close()  # or Python warns that it was never awaited
+        close()  # otherwise Python warns that it was never awaited
         text = "%s %s is async: this client is not"
         raise InvalidValue(text % (name, shorten(callback)), rule)

@@ -27,19 +27,19 @@ BAD_TRANSFORM = SubjectTransform(src="a..b", dest="c")
 
 
 def source(**values: object) -> StreamSource:
-    """One of the stream that the tests have."""
+    """Return a source of the stream that the tests have."""
     return StreamSource(name="ORIGIN", **values)
 
 
 def refused(table: list[tuple[str, dict[str, object]]]) -> list[object]:
-    """Parameters for a test, each with its rules: the rule that the error names, and the config."""
+    """Return parameters for a test, each with its rules: the rule in the error, and the config."""
     return [
         pytest.param(rules.split()[-1], config, marks=pytest.mark.rule(*rules.split()))
         for rules, config in table
     ]
 
 
-REFUSED_STREAMS = [  # our rule and, if it is another's, that one; config without the name
+REFUSED_STREAMS = [  # our rule and the rule it repeats, if any; config without the name
     ("STREAM-1 SUBJ-7", {"name": ""}),
     ("STREAM-1 SUBJ-7", {"name": "a.b"}),
     ("STREAM-1 SUBJ-7", {"name": "a b"}),

@@ -5,8 +5,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.rules import read_rules, rules_of
 
-# The same examples in every run, on a slow machine too; `make fuzz` looks for new ones.
-# No check of time: these tests run at the lowest priority, beside those that need the processor.
+# Use the same examples in every run, even on a slow machine; `make fuzz` looks for new ones. Do not
+# check the time, because these tests run at the lowest priority.
 settings.register_profile(
     "steady",
     derandomize=True,
@@ -18,7 +18,7 @@ settings.load_profile("steady")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test that names a rule which spec_notes does not have is a mistake, here and now."""
+    """Fail if a test names a rule that spec_notes does not have."""
     known = read_rules()
     strangers = [
         f"{item.nodeid}: {rule}" for item in items for rule in rules_of(item) if rule not in known

@@ -56,7 +56,7 @@ class Result(NamedTuple):
 
 
 def own_tests(module: Path) -> list[Path]:
-    """test_parser.py, and those of one subject of it, such as test_parser_limits.py."""
+    """Return test_parser.py, and tests of one of its topics, such as test_parser_limits.py."""
     folders = test_folders(module)
     stems = [subject(other) for other in MEASURED if test_folders(other) == folders]
     paths = [path for folder in folders for path in sorted(folder.glob("test_*.py"))]
@@ -83,7 +83,7 @@ def owner(test: Path, stems: list[str]) -> str:
 
 
 def is_measured(module: Path) -> bool:
-    """Not the two packages themselves (see tests/test_law.py), nor a room that is a docstring."""
+    """Exclude the two packages themselves (see tests/test_law.py) and rooms without code."""
     if module.parent.parent == ROOT:
         return module.name != "__init__.py"
     return len(ast.parse(module.read_text(encoding="utf-8")).body) > 1
@@ -93,7 +93,7 @@ MEASURED = [module for module in MODULES if is_measured(module)]
 
 
 def all_jobs() -> list[Job]:
-    """Those without a module first: the longest are among them."""
+    """Return all jobs, those without a module first, because the longest are among them."""
     measured = [Job(own_tests(module), module) for module in MEASURED]
     known = {path for job in measured for path in job.tests}
     homes = [ROOT / "tests" / home for package in HOMES.values() for home in package]
@@ -136,7 +136,7 @@ class Forks:
         return True
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
-        """Not even a look at other files: there are a hundred in a folder."""
+        """Ignore other files: there are a hundred in a folder."""
         foreign = self.job is not None and collection_path not in self.job.tests
         return True if foreign and collection_path.suffix == ".py" else None
 

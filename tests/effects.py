@@ -1,4 +1,4 @@
-"""What tests ask about the effects of a machine."""
+"""Queries about the effects of a machine, for tests."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ FACADES = [
     "jetstream.blocking.stored",
 ]
 HEAD = "# Written by `python -m tests.facades`. Do not edit.\n\n"
-# The functions of natsproto.port that take the class of the result as their first argument.
+# The functions of natsproto.port whose first argument is the class of the result.
 TO_FACADE = {"blocking_to", "blocking_next_to", "locked_to"}
 SAME_RESULT = {"blocking", "blocking_next", "blocking_unlocked"}
 Origin = tuple[str, str]  # a module, and a name in it
@@ -124,7 +124,7 @@ class Stub:
 
     def __init__(self, name: str) -> None:
         self.facade = Source(name)
-        self.arguments: dict[str, tuple[ast.expr, Source]] = {}  # of the class at hand
+        self.arguments: dict[str, tuple[ast.expr, Source]] = {}  # of the current class
         self.imports: dict[str, Origin] = {
             each: self.facade.origins[each] for each in self.facade.exported
         }

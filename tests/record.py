@@ -1,8 +1,8 @@
 """Record dialogues between this client and a real server: `python -m tests.record`.
 
-A proxy stands between the two and writes down each frame with its time, in the form of
-tests/vectors. Recordings that exist are kept: they are what the rules and the tests are about. To
-replace one, delete its file first.
+A proxy between the two records each frame with its time, in the format of tests/vectors. Existing
+recordings are kept, because the rules and the tests refer to them. To replace one, delete its file
+first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.core import ROOT
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-IMPORTED = (KeyValue, ObjectStore)  # now, not in the middle of a recording
+IMPORTED = (KeyValue, ObjectStore)  # now, not during a recording
 VECTORS = ROOT / "tests" / "vectors"
 
 

@@ -1,8 +1,8 @@
 """Every public callable has a docstring that starts with a verb in the imperative.
 
-Public are the functions and the methods of classes that programs can name: those of the two
-packages and of their public modules. Properties and classes have docstrings as well; these describe
-a thing and may start with any word.
+Functions and methods of classes are public if programs can name them: those of the two packages and
+of their public modules. Properties and classes have docstrings as well; these describe an object
+and may start with any word.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 PACKAGES = ("natsproto", "jetstream")
 # The first words of docstrings. A new verb is added here; a word that is not a verb is not.
 _WORDS = """
-    accept acknowledge add append apply assert begin bind block buffer build call cancel change
-    check clear close collect combine commit compare configure connect consume convert copy
-    count create decode delete deliver derive detach dial discard discover drain drop emit
-    encode encrypt end enqueue ensure exit extend feed fetch find fire flush follow forget
-    format gather generate get handle hold ignore increment insert issue iterate join keep leave
-    limit list load lock make mark match measure merge move note notify observe open parse pass
-    pause peek poll pop prepare print process publish pull purge push put raise read receive
-    reconnect record recreate refresh reject release remove rename repeat replace reply report
-    request require reset resolve respond restart restore resume retry return reveal run save
-    schedule seal search send set settle show skip sleep sort split start step stop store strip
-    subscribe sum swap switch take terminate test transform uncork unpin unsubscribe update
-    upload use validate verify wait wake warn watch wrap write yield
+    abandon accept acknowledge add adopt answer append apply assert begin bind block buffer
+    build call cancel change check clear close collect combine commit compare configure connect
+    consume convert copy count create decode delete deliver derive detach dial discard discover
+    drain drop emit encode encrypt end enqueue ensure exit extend feed fetch find fire flush
+    follow forget format gather generate get handle hold ignore increment insert issue iterate
+    join keep leave limit list load lock make mark match measure merge move note notify observe
+    omit open parse pass pause peek poll pop prepare print process publish pull purge push put
+    raise read receive reconnect record recreate refresh reject release remove rename repeat
+    replace reply report request require reset resolve respond restart restore resume retry
+    return reveal run save schedule seal search send set settle show skip sleep sort split start
+    step stop store strip subscribe sum swap switch take terminate test transform uncork unpin
+    unsubscribe update upload use validate verify wait wake warn watch wrap write yield
     """
 VERBS = set(_WORDS.split())
 ELSEWHERE = ["pyodide"]  # adapters that cannot be imported on this runtime

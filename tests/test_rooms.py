@@ -1,6 +1,6 @@
 """The architecture: the order of the rooms, and that every import follows it.
 
-A module imports from its own room and from rooms above it in ORDER, also inside functions and for
+A module imports from its own room and from rooms above it in ORDER, even inside functions and for
 annotations. EXCEPTIONS lists the imports for annotations that do not; it may only become shorter.
 No file of natsproto imports jetstream at all, not even in its `testing`.
 """
@@ -130,6 +130,6 @@ def test_the_place_of_a_module():
     assert place("jetstream.kv") == place("jetstream.kv.store") < place("jetstream.context")
 
 
-def test_the_top_of_jetstream_can_be_read_at_a_glance():
+def test_the_top_level_of_jetstream_is_short():
     entries = [each.name for each in (ROOT / "jetstream").iterdir() if each.name != "__pycache__"]
     assert len(entries) <= 25, sorted(entries)

@@ -44,7 +44,7 @@ class Peer:
         return info
 
     def call(self, subject: str, payload: bytes = b"") -> dict[str, object]:
-        """The JSON answer of the server's API."""
+        """Return the JSON answer of the server's API."""
         self.sock.sendall(b'CONNECT {"verbose":false}\r\nSUB in 1\r\n')
         self.sock.sendall(b"PUB %s in %d\r\n%s\r\n" % (subject.encode(), len(payload), payload))
         while not self.lines.readline().startswith(b"MSG in"):
@@ -281,7 +281,7 @@ def test_server_dies_with_its_parent(end):
         address = ("127.0.0.1", int(parent.stdout.readline()))
         with socket.create_connection(address, timeout=5) as sock:
             end(parent)
-            # It dies without a goodbye, which may look like the end or like a reset.
+            # It dies without notice, which may look like the end or like a reset.
             with contextlib.suppress(ConnectionResetError):
                 while sock.recv(4096):
                     pass

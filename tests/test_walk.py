@@ -2,7 +2,7 @@
 
 A warm asyncio client talks to a minimal server in the same event loop. Every call of a function of
 the two packages is recorded, except for those that the server makes. The limits are what the code
-needs today: a change that makes a walk longer has to raise them, and to say why.
+needs today: a change that makes a walk longer must raise them and explain why.
 """
 
 from __future__ import annotations
@@ -81,13 +81,13 @@ class Walk:
 
     @property
     def switches(self) -> int:
-        """How often a call leads into another file than the call before."""
+        """Return how often a call leads into another file than the previous call."""
         return sum(a != b for a, b in zip(["", *self.files], self.files))
 
 
 @pytest.fixture
 def walks(caplog) -> dict[str, Walk]:
-    caplog.set_level("CRITICAL", "natsproto")  # a line in the log is another walk
+    caplog.set_level("CRITICAL", "natsproto")  # logging would add to the walk
     return asyncio.run(take_walks())
 
 

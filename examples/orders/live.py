@@ -125,14 +125,14 @@ class Live:
             process.start()
 
     def over(self, patience: float) -> bool:
-        """Whether all are through; waits so long at most."""
+        """Return whether all are through; waits so long at most."""
         waiting = [each.sentinel for each in self._processes if each.is_alive()]
         if waiting:
             multiprocessing.connection.wait(waiting, patience)
         return not any(each.is_alive() for each in self._processes)
 
     def failed(self) -> list[str]:
-        """The parts whose process ended with an error, which it has shown."""
+        """Return the parts whose process ended with an error, which it has shown."""
         names = [part.name for part in self.parts[1:] + self.parts[:1]]
         return [name for name, each in zip(names, self._processes) if each.exitcode]
 

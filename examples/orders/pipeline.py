@@ -118,7 +118,7 @@ class Pipeline:
         )
 
     def as_messages(self, revenue: DataFrame) -> DataFrame:
-        """A row a message; its id makes a row that is written twice one message."""
+        """Return a row a message; its id makes a row that is written twice one message."""
         return revenue.select(
             F.concat(F.lit("revenue."), "region").alias("subject"),
             F.to_json(F.struct("minute", "region", "cents", "orders")).alias("data"),

@@ -31,7 +31,7 @@ def open_advisories(
     consumer: str | None,
     prefix: str = EVENT_PREFIX,
 ) -> Advisories:
-    """Subscribe to the events of these kinds, or of all, of a stream or a consumer."""
+    """Subscribe to events of these kinds, or of all kinds, of a stream or a consumer."""
     check_publish(prefix, "prefix of events")
     subjects = subjects_of(kinds, stream, consumer, prefix)  # ADVIS-2
     return Advisories(api.session, subjects, domain_of(api.prefix))
@@ -122,7 +122,7 @@ class Advisories:
         while feed.pending():
             event = read_advisory(feed.pop())
             if self.closed:
-                # A drain may wait for that.
+                # Taking the last message may complete a drain.
                 self._session.connection.consumed(self._session.port.now())
                 self._session.port.flush_soon()
             if not self._domain or event.domain == self._domain:  # D-ADVIS-7

@@ -1,4 +1,4 @@
-"""Advisory: an event of a JetStream server, and the base of all kinds of them."""
+"""Advisory: an event of a JetStream server, and the base class of all kinds of events."""
 
 from __future__ import annotations
 

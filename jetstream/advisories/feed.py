@@ -1,8 +1,8 @@
 """Feed: one bounded queue of messages for several subscriptions.
 
 A Source receives the messages of one subject and adds them to the feed, which callers wait for.
-The feed ends with the first of its sources: if the server refuses one subject, the other ones are
-not what the caller asked for (D-ADVIS-9).
+The feed ends with the first of its sources: if the server denies one subject, the others are not
+what the caller requested (D-ADVIS-9).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Feed(Waitable):
     """The messages of several subjects, in the order of their arrival.
 
-    `dropped` counts the messages above the limits. After the end no more are added; `error` is
-    the reason if the end was not requested.
+    `dropped` counts the messages beyond the limits. After the end no more are added; `error` is the
+    reason if the end was not requested.
     """
 
     __slots__ = ("_bytes", "_limits", "_queue", "dropped", "ended", "error", "sources")
@@ -58,7 +58,7 @@ class Feed(Waitable):
         return msg
 
     def end(self, error: NatsError | None) -> list[Source]:
-        """Note that no more messages arrive; return the sources whose subscriptions are to end."""
+        """Record that no more messages arrive; return the sources whose subscriptions must end."""
         if self.ended:
             return []
         self.ended = True

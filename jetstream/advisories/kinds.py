@@ -137,7 +137,7 @@ _CLASSES = {_TYPE % (_part(kind).lower(), kind): cls for kind, cls, _, _ in KIND
 def subjects_of(
     kinds: Sequence[Kind], stream: str | None, consumer: str | None, prefix: str
 ) -> list[str]:
-    """Return the narrowest subjects of these kinds, or of all, of a stream or a consumer."""
+    """Return the narrowest subjects of these kinds, or of all kinds, of a stream or consumer."""
     names = ["*", "*"]
     if stream is not None:
         names[0] = check_known_name("stream", stream)
@@ -181,7 +181,7 @@ def _of_kind(kind: str, stream: str | None, consumer: str | None, names: list[st
 def read_advisory(msg: Msg) -> Advisory:
     """Decode the event in a message."""
     found = decode_advisory(msg.data)
-    object.__setattr__(found, "msg", msg)  # which is not a field
+    object.__setattr__(found, "msg", msg)  # it is not a field
     return found
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 async def put_stream(
     api: ApiClient, verb: str, config: StreamConfig, pedantic: bool = False
 ) -> StreamInfo:
-    """CREATE or UPDATE a stream with this whole configuration."""
+    """Create or update a stream with this complete configuration."""
     config.check(new=verb == "CREATE")  # CALL-11
     api.check_since(config)
     body = _with_pedantic(api, config.to_json(), pedantic)
@@ -37,7 +37,7 @@ async def put_stream(
 async def put_consumer(
     api: ApiClient, stream: str, action: str, config: ConsumerConfig, pedantic: bool = False
 ) -> ConsumerInfo:
-    """Create or update a consumer with this whole configuration; without an action, either.
+    """Create or update a consumer with this complete configuration; without an action, do either.
 
     A consumer without a name gets one, in its configuration.
     """
@@ -65,7 +65,7 @@ async def change_stream(
 ) -> StreamConfig:
     """Return the configuration of a stream with these fields changed; raise StreamNotFound.
 
-    D-CALL-16: the other fields stay as they are.
+    D-CALL-16: the other fields keep their values.
     """
     api.check_since(wanted)
     return merge((await stream_info(api, wanted.name)).config, fields)
@@ -85,7 +85,7 @@ async def change_consumer(
 async def explain(
     error: ConfigExists, api: ApiClient, wanted: Fields, stream: str, name: str
 ) -> None:
-    """Add the fields that differ to the error (D-CALL-17); leave it as it is if that fails.
+    """Add the fields that differ to the error (D-CALL-17); leave it unchanged if that fails.
 
     The error is about the consumer of this name, or about the stream if `name` is empty.
     """
@@ -114,7 +114,7 @@ async def consumer_info(api: ApiClient, stream: str, name: str) -> ConsumerInfo:
 
 def _with_pedantic(api: ApiClient, body: dict[str, Any], pedantic: bool) -> dict[str, Any]:
     if check_flag("pedantic", pedantic):
-        api.require_level(1, "pedantic=True")  # CALL-18: an older server ignores it
+        api.require_level(1, "pedantic=True")  # CALL-18: an older server would ignore it
         body["pedantic"] = True
     return body
 

@@ -1,7 +1,7 @@
 """Changes of configurations: apply keywords to an existing one, and describe how two differ.
 
-Keywords name the fields to change, so the others stay as they are (D-CALL-16). A configuration
-object, or a dict, is a whole configuration.
+Keywords name the fields to change, so the others keep their values (D-CALL-16). A configuration
+object, or a dict, is a complete configuration.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def merge(found: Config, fields: Mapping[str, Any]) -> Config:
         if fields.get(one) and other not in fields:
             changes[other] = type(getattr(made, other))()
     if fields.get("backoff") and "ack_wait" not in fields:
-        changes["ack_wait"] = fields["backoff"][0]  # as the server does
+        changes["ack_wait"] = fields["backoff"][0]  # like the server
     if "max_age" in fields and "duplicate_window" not in fields:
         # The server derives the window from max_age, unless it was given.
         values: Any = made
@@ -83,7 +83,7 @@ def _alike(field: Field, ours: Any, theirs: Any, given: bool, wanted: Fields) ->
 
 
 def _plain(field: Field, value: Any) -> object:
-    """Return the value as JSON; None for "nothing" and "no limit", however they are written."""
+    """Return the value as JSON; None for any form of "nothing" and "no limit"."""
     if field.name == "metadata":
         value = {key: value[key] for key in value if not key.startswith("_nats")}
     if value == field.type.zero() or value == -1:

@@ -1,4 +1,4 @@
-"""ApiClient: calls of the JetStream API. One JSON request, one JSON answer, typed errors."""
+"""ApiClient: calls of the JetStream API, with a JSON request, a JSON response and typed errors."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class ApiClient:
 
 
 def _newer_fields(config: Fields, version: tuple[int, ...]) -> list[tuple[str, tuple[int, int]]]:
-    """Return the fields that are set and newer than this server, nested ones included."""
+    """Return the fields that are set and newer than this server, including nested ones."""
     found: list[tuple[str, tuple[int, int]]] = []
     for field in config.FIELDS:
         value: Any = getattr(config, field.name)
@@ -157,7 +157,7 @@ def _newer_fields(config: Fields, version: tuple[int, ...]) -> list[tuple[str, t
 
 
 def require_level(info: Info | None, level: int, what: str) -> None:
-    """Raise NotSupported if the server's API is too old: some servers would ignore the call."""
+    """Raise NotSupported if the server's API is too old; some servers would ignore the call."""
     if info is None:
         return
     known = info.api_lvl
@@ -201,7 +201,7 @@ def read_object(data: bytes) -> dict[str, Any]:
 
     try:
         reply: Any = json.loads(data.decode())
-    except (ValueError, RuntimeError):  # RuntimeError: nested too deeply
+    except (ValueError, RuntimeError):  # RuntimeError: the JSON is nested too deeply
         raise InvalidResponse("response is not valid JSON: %s" % shorten(data)) from None
     if not isinstance(reply, dict):
         raise InvalidResponse("response is not a JSON object: %s" % shorten(data))
@@ -209,7 +209,7 @@ def read_object(data: bytes) -> dict[str, Any]:
 
 
 def read_error(answer: dict[str, Any]) -> ApiError | None:
-    """Return the error in an answer, if any."""
+    """Return the error in a response, if any."""
     error: Any = answer.get("error")
     if not error:
         return None

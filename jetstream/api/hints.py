@@ -1,4 +1,4 @@
-"""Hints for names that JetStream has in nats-py: what to use here instead (D-HINT-1)."""
+"""Hints for JetStream names of nats-py: the equivalents in this library (D-HINT-1)."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from natsproto.wire.record import Record
 from natsproto.wire.text import shorten
 
 ACK_PREFIX = b"$JS.ACK."
-_MOST_DIGITS = 20  # those of the largest uint64
+_MOST_DIGITS = 20  # the digits of the largest uint64
 
 
 class Metadata(Record):
@@ -106,7 +106,7 @@ def read_consumer_seq(reply: bytes) -> int | None:
     if count < 9 or count == 10 or tokens[0] != b"$JS" or tokens[1] != b"ACK":
         return None
     number = tokens[6 if count == 9 else 8]  # PUSH-10
-    # As `is_number`, without the call: every message of a push subscription passes here.
+    # Like `is_number`, but inlined, because every message of a push subscription passes here.
     return int(number) if number.isdigit() and len(number) <= _MOST_DIGITS else None
 
 

@@ -28,7 +28,7 @@ async def step_down(api: ApiClient, path: str, preferred: str) -> None:
 
 
 async def remove_peer(api: ApiClient, stream: str, peer: str) -> None:
-    """Remove the replica on a server, which may be gone; another server gets one."""
+    """Remove the replica on a server, which may be down; another server gets a replica."""
     body = {"peer": _server("peer", peer)}
     await _succeed(api, "STREAM.PEER.REMOVE.%s" % stream, body)  # CALL-20
 

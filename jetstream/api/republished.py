@@ -64,7 +64,7 @@ class Scheduled(Record):
     """The schedule that a message comes from.
 
     scheduler  the subject of the schedule
-    next       when the schedule publishes again; None: never, it was removed
+    next       when the schedule publishes again; None if it was removed
     """
 
     __slots__ = ("scheduler", "next")
@@ -97,7 +97,7 @@ def republished(msg: WithHeaders) -> Republished | None:
 
 
 def scheduled(msg: WithHeaders) -> Scheduled | None:
-    """Return the schedule that a message comes from; None if it comes from none (SCHED-6)."""
+    """Return the schedule that a message comes from; None if there is none (SCHED-6)."""
     headers = _headers(msg)
     scheduler = _last(headers, SCHEDULER)
     next_time = _last(headers, SCHEDULE_NEXT)
@@ -110,7 +110,7 @@ def _headers(msg: WithHeaders) -> Headers | None:
     try:
         return msg.headers
     except HeaderError:
-        return None  # a stream would not have accepted them
+        return None  # a stream would have rejected them
 
 
 def _last(headers: Headers | None, name: str) -> str:

@@ -2,8 +2,8 @@
 
 There are two ways. The API (STREAM.MSG.GET) asks the stream's leader, and the response is JSON with
 base64. With direct get (ADR-31), if the stream allows it, any replica returns the message itself,
-with its place in headers after its own. Direct get can also return many messages, and ends them
-with the status 204.
+with its position in headers after its own. Direct get can also return many messages, followed by
+the status 204.
 
 Direct get removes the last two bytes of the message's own block, the empty line, and appends its
 headers. If a publisher stored a block without an empty line, they begin in the middle of a line
@@ -127,7 +127,7 @@ async def _get_one(api: ApiClient, stream: str, endpoint: str, payload: bytes) -
 
 
 class PageEnd:
-    """The end of one answer: messages that remain, its last sequence, and that of all pages."""
+    """The end of one response: remaining messages, its last sequence, and that of all pages."""
 
     __slots__ = ("last", "pending", "up_to")
 
@@ -148,7 +148,7 @@ def page_end(msg: Msg) -> PageEnd:
 
 
 async def request_direct(api: ApiClient, stream: str, body: dict[str, Any]) -> list[Msg]:
-    """Return all replies to one direct get, the final status included.
+    """Return all responses to one direct get, including the final status.
 
     NotSupported: the stream does not allow direct get.
     """
@@ -164,7 +164,7 @@ async def request_direct(api: ApiClient, stream: str, body: dict[str, Any]) -> l
 
 
 def incomplete(stream: str) -> TimeoutExpired:
-    """Return the error for replies without a final status."""
+    """Return the error for responses without a final status."""
     return TimeoutExpired("direct get of stream %s did not end in time" % shorten(stream))  # GET-5
 
 
@@ -180,19 +180,19 @@ def not_allowed(stream: str) -> NotSupported:
 
 
 def split_direct(block: bytes) -> tuple[bytes | None, bytes]:
-    """Split the header block of an answer into the message's own block and the lines added to it.
+    """Split the header block of a response into the message's own block and the added lines.
 
     The first is None if the message has no headers. The second is empty if the answer is not a
     stored message.
     """
-    # GET-4: the last ones. A message that was republished has such headers of its own.
+    # GET-4: the last ones count, because a republished message has such headers of its own.
     place = block.rfind(_PLACE)
     if place < 0:
         return None, b""
     own = block[:place]
     added = block[place:]
     if not own.endswith(_LINE_END):
-        return own or None, added  # GET-11: its last two bytes are gone
+        return own or None, added  # GET-11: its last two bytes are missing
     if own == VERSION + _LINE_END:
         return None, added
     return own + _LINE_END, added

@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from .stored import PageEnd, StoredMsg
 
 MOST_SUBJECTS = 1024  # with more, the server answers with an error
-_PAGE = 1000  # messages of one request of an iteration: so many may wait to be taken
+_PAGE = 1000  # messages per request of an iteration, which may wait to be taken
 
 
 def batch_request(
     batch: int, seq: int, start_time: TimestampLike | None, subject: str, max_bytes: int
 ) -> dict[str, Any]:
-    """Return the request for messages from a sequence or a time on."""
+    """Return the request for messages that start at a sequence or a time."""
     body: dict[str, Any] = {"batch": check_sequence("batch", batch)}
     if start_time is None:
         body["seq"] = check_sequence("seq", seq or 1)
@@ -82,14 +82,14 @@ def last_request(
 
 
 def check_sequence(name: str, value: int) -> int:
-    """Raise InvalidValue unless it is a sequence, or another number from 1."""
+    """Raise InvalidValue unless it is a sequence or another positive number."""
     return check_count(name, value, 1, MOST_SEQUENCE)
 
 
 class Pages:
     """Which page to request next: `body` is its request, None if there are no more.
 
-    There are at most `most` messages in all, and, if the request limits them, `page` in each page.
+    There are at most `most` messages in total and, if the request limits them, `page` in each page.
     """
 
     def __init__(self, body: dict[str, Any], most: int, page: int = MOST_COUNT) -> None:
@@ -99,14 +99,14 @@ class Pages:
         self._most = most
         self._page = page
         self._found = 0  # messages in all pages so far
-        self._before = 0  # in all but the present one
+        self._before = 0  # in all pages except the current one
 
     def add(self) -> None:
-        """Note a message of the present page."""
+        """Record a message of the current page."""
         self._found += 1
 
     def ended(self, end: PageEnd) -> None:
-        """Note the end of a page; see GET-6 for what follows."""
+        """Record the end of a page; GET-6 describes the next request."""
         body = self.body
         assert body is not None
         empty = self._found == self._before
@@ -128,7 +128,7 @@ async def get_direct_batch(
 ) -> list[StoredMsg]:
     """Return many messages, an empty list if there are none (needs 2.11).
 
-    With `most`, the messages of further pages are requested as well, up to that many in all.
+    With `most`, further pages are requested as well, up to that many messages in total.
     """
     api.require_level(1, "batched direct get")  # GET-7
     found: list[StoredMsg] = []
@@ -154,7 +154,7 @@ class StoredMsgs:
     """Stored messages, one by one. Returned by Stream.iter_get_msgs and iter_get_last_msgs.
 
     The first request is sent when the iteration starts, and each further one when the messages of
-    the one before are taken. A loop may be left at any time; `aclose` ends the iteration without
+    the previous one are taken. A loop may be left at any time; `aclose` ends the iteration without
     waiting for the garbage collector. TimeoutExpired: no message arrived within the timeout of the
     JetStream.
     """
@@ -184,7 +184,7 @@ class StoredMsgs:
             await self.aclose()
             raise not_allowed(self._stream) from None
         except MessageNotFound:
-            pass  # there are none: an iteration without messages
+            pass  # no messages: an empty iteration
         except BaseException:
             await self.aclose()
             raise

@@ -137,7 +137,7 @@ def __dir__() -> list[str]:
 
 
 def _letters(inner: _dead_letters.DeadLetters, port: BlockingPort) -> DeadLetters:
-    # Imported on use: most programs have no dead letters.
+    # Imported on use: most programs do not use dead letters.
     from .dead_letters import DeadLetters
 
     return DeadLetters(inner, port)
@@ -242,7 +242,7 @@ class Stream:
 
 
 def _bucket(inner: _kv.KeyValue, port: BlockingPort) -> KeyValue:
-    # Imported on use: many programs have no buckets.
+    # Imported on use: many programs do not use buckets.
     from .kv import KeyValue
 
     return KeyValue(inner, port)

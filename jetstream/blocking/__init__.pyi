@@ -150,7 +150,7 @@ class BoundConsumer:
         ...
 
     def step_down(self, *, preferred: str = "") -> None:
-        """Request that the leader of the consumer steps down: the replicas elect another one.
+        """Request that the leader of the consumer step down: the replicas elect another one.
 
         preferred  the server that becomes the leader (needs 2.11)
         """
@@ -176,7 +176,7 @@ class BoundConsumer:
         expires  how long the server waits for messages: by default half of the consumer's
                  ack_wait, at most 30 s, so that no message of a batch is redelivered before its
                  end
-        no_wait  fetch only messages that are there now
+        no_wait  fetch only messages that are available now
         """
         ...
 
@@ -238,9 +238,9 @@ class BoundConsumer:
         terminated. Retry or discard each of them.
 
         durable  the name of a stream that captures them, which is created if it does not exist;
-                 then nothing is lost while no program listens, and a letter stays in the stream
-                 until it is retried or discarded; without a name only those from now on are
-                 returned
+                 then nothing is lost while no program is listening, and a letter stays in the
+                 stream until it is retried or discarded; without a name, only future letters
+                 are returned
         """
         ...
 
@@ -297,10 +297,10 @@ class Stream:
         next_by_subject: str = "",
         no_headers: bool = False,
     ) -> StoredMsg:
-        """Return a stored message: by sequence, or the last, or the next from `seq`, of a subject.
+        """Return a stored message by its sequence, or the last or next (from `seq`) of a subject.
 
         MessageNotFound: there is none. Where the stream allows direct get, any replica may answer.
-        With `no_headers`, the leader answers, and leaves out the headers of the message.
+        With `no_headers`, the leader answers, and omits the headers of the message.
         """
         ...
 
@@ -313,7 +313,7 @@ class Stream:
         subject: str = "",
         max_bytes: int = 0,
     ) -> list[StoredMsg]:
-        """Return up to `batch` messages from a sequence or a time on, by direct get (ADR-31).
+        """Return up to `batch` messages, starting at a sequence or a time, by direct get (ADR-31).
 
         With `max_bytes` the result may be shorter even if there are more messages.
         """
@@ -381,7 +381,7 @@ class Stream:
         ...
 
     def step_down(self, *, preferred: str = "") -> None:
-        """Request that the leader of the stream steps down: the replicas elect another one.
+        """Request that the leader of the stream step down: the replicas elect another one.
 
         preferred  the server that becomes the leader (needs 2.11)
         """
@@ -460,8 +460,9 @@ class Stream:
         """Return an ordered consumer: each message once, in order, without gaps, for one client.
 
         Its consumers live in the memory of one server and are recreated when they are lost; nothing
-        is acknowledged, and nothing stays. Reading raises after `max_reset_attempts` consecutive
-        failures (None: never). Its consumers are named `<name_prefix>_1` and so on.
+        is acknowledged, and nothing is left on the server. Reading raises after
+        `max_reset_attempts` consecutive failures (None: never). Its consumers are named
+        `<name_prefix>_1` and so on.
         """
         ...
 
@@ -565,7 +566,7 @@ class JetStream:
     def streams(self, subject: str = "") -> Listing[StreamInfo]:
         """List all streams, or those that overlap with the subject.
 
-        `missing` and `offline` of the list name streams that exist and are not in it.
+        `missing` and `offline` of the list name existing streams that are not in it.
         """
         ...
 
@@ -685,7 +686,7 @@ class JetStream:
     ) -> KeyValue:
         """Replace the configuration of a bucket; raise BucketNotFound if it does not exist.
 
-        Settings of its stream that a KeyValueConfig has no field for stay as they are.
+        Settings of its stream that are not in KeyValueConfig keep their values.
         """
         ...
 
@@ -833,10 +834,10 @@ class JetStream:
 
         consumers   include the consumers and their states
         check       have the server verify the checksums of all messages first
-        chunk_size  bytes of a chunk, 1 KiB to 1 MiB
-        window      bytes that the server sends ahead, 1 KiB to 32 MiB (needs 2.14)
+        chunk_size  size of a chunk, 1 KiB to 1 MiB
+        window      bytes that the server sends without acknowledgment, 1 KiB to 32 MiB (needs 2.14)
 
-        Servers before 2.15 have no snapshots of streams in memory.
+        Servers before 2.15 cannot take snapshots of memory streams.
         """
         ...
 
@@ -852,11 +853,11 @@ class JetStream:
         """Create a stream from a snapshot, and return it when it is complete.
 
         data        a file that StreamSnapshot.save wrote, or the chunks, as bytes or an iterable
-        config      the configuration, which the chunks alone do not have; for a file, another one
-                    than that of the snapshot, such as with other replicas; the name must be the
-                    same
+        config      the configuration, which is required for chunks; for a file, a configuration to
+                    use instead of the snapshot's, such as one with other replicas; the name must
+                    be the same
         timeout     how long the server may take to complete the stream after the last chunk
-        progress    is called with the number of bytes after each chunk that is stored
+        progress    called with the number of bytes after each chunk that is stored
 
         StreamNameInUse, or another ApiError: nothing was created.
         """
@@ -909,8 +910,8 @@ class JetStream:
         is raised. The timeout covers all of that; without one each try has the timeout of this
         JetStream.
 
-        PublishInDoubt: no acknowledgment arrived, so the message may be stored or not. If that is
-        because of the timeout, the error is a TimeoutExpired as well.
+        PublishInDoubt: no acknowledgment arrived, so the message may or may not be stored. If the
+        timeout is the cause, the error is a TimeoutExpired as well.
         """
         ...
 

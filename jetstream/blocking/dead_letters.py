@@ -95,7 +95,7 @@ class DeadLetters(StoppableLoop):
     """The messages that a consumer has failed to process: iterate it, and settle each letter.
 
     The iteration ends with `stop` or the end of the client. Letters of a durable capture that are
-    not settled are delivered again after a minute, also to other programs with the same capture.
+    not settled are delivered again after a minute, possibly to other programs with this capture.
     """
 
     def __init__(self, inner: _api.DeadLetters, port: BlockingPort) -> None:

@@ -88,11 +88,11 @@ class DeadLetter:
     ) -> PubAck:
         """Publish the message again, for another max_deliver deliveries; return its PubAck.
 
-        subject  where to; by default its own subject. All consumers of that subject receive it.
+        subject  the target; by default its own subject. All consumers of that subject receive it.
         headers  further headers
         delete   delete the old message from the stream; by default only from a work queue, because
                  other consumers may need it elsewhere
-        timeout  of the publish, as in JetStream.publish
+        timeout  the timeout of the publish, as in JetStream.publish
 
         The new message has the payload and the headers of the old one, except those that instruct
         the server (`Nats-...`, except Nats-TTL), and `Dead-Letter-...` headers. Repeating a retry
@@ -119,7 +119,7 @@ class DeadLetters(StoppableLoop):
     """The messages that a consumer has failed to process: iterate it, and settle each letter.
 
     The iteration ends with `stop` or the end of the client. Letters of a durable capture that are
-    not settled are delivered again after a minute, also to other programs with the same capture.
+    not settled are delivered again after a minute, possibly to other programs with this capture.
     """
 
     inner: _api.DeadLetters

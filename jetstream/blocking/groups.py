@@ -46,7 +46,7 @@ class GroupMember(StoppableLoop):
     messages, and another one takes over if it ends or is silent for the ack wait.
 
     The iteration ends with `stop`, when the group is deleted, or with the client. It raises
-    GroupChanged if a setting of the group changes, and for a static group any member.
+    GroupChanged if a setting of the group changes or, for a static group, its members.
     """
 
     def __init__(self, inner: _member.GroupMember, port: BlockingPort) -> None:
@@ -60,7 +60,7 @@ class GroupMember(StoppableLoop):
 
     @property
     def partitions(self) -> list[int]:
-        """The partitions that the member has now, by the configuration that was read last."""
+        """The current partitions of the member, as of the last configuration that was read."""
         return self.inner.partitions
 
     @property

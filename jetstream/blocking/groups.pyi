@@ -41,7 +41,7 @@ class GroupMember(StoppableLoop):
     messages, and another one takes over if it ends or is silent for the ack wait.
 
     The iteration ends with `stop`, when the group is deleted, or with the client. It raises
-    GroupChanged if a setting of the group changes, and for a static group any member.
+    GroupChanged if a setting of the group changes or, for a static group, its members.
     """
 
     inner: _member.GroupMember
@@ -55,7 +55,7 @@ class GroupMember(StoppableLoop):
 
     @property
     def partitions(self) -> list[int]:
-        """The partitions that the member has now, by the configuration that was read last."""
+        """The current partitions of the member, as of the last configuration that was read."""
         ...
 
     @property
@@ -137,7 +137,7 @@ class StaticGroup:
         ...
 
     def active_members(self) -> list[str]:
-        """Return the names of the members that wait for messages now."""
+        """Return the names of the members that currently wait for messages."""
         ...
 
     def step_down(self, member: str) -> None:
@@ -204,7 +204,7 @@ class ElasticGroup:
         ...
 
     def delete_mappings(self) -> None:
-        """Remove all mappings: the group has no members then."""
+        """Remove all mappings, which leaves the group without members."""
         ...
 
     def active_members(self) -> list[str]:
@@ -252,7 +252,7 @@ class ConsumerGroups:
 
         max_members  the number of partitions
         members      the names of the members, which share the partitions evenly
-        mappings     or the partitions of each member
+        mappings     alternatively, the partitions of each member
         filters      only these subjects, without the partition
         """
         ...

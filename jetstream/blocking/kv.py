@@ -108,7 +108,7 @@ class KeyWatcher(Watcher):
 class KeyLister(StoppableLoop):
     """The keys of a bucket as they arrive: iterate it. Returned by KeyValue.list_keys.
 
-    Nothing is collected, so a key that changes meanwhile may occur twice.
+    Keys are not collected first, so a key that changes in the meantime may be returned twice.
     """
 
     def __init__(self, inner: _watch.KeyLister, port: BlockingPort) -> None:
@@ -143,9 +143,9 @@ class KeyValue:
     ) -> KeyValue:
         """Return the same bucket with codecs of its keys and values (ADR-54).
 
-        keys    the codec of keys, or several, such as [PathCodec(), Base64Codec()]: the first one
-                gets the key, the last one makes the key that is stored
-        values  likewise the codec of values, such as AesGcmCodec(secret)
+        keys    one codec of keys or several, such as [PathCodec(), Base64Codec()]: the first one
+                gets the key, and the last one returns the key that is stored
+        values  one codec of values or several, such as AesGcmCodec(secret)
 
         They replace those that this object has. All calls take and return decoded keys and values;
         CodecError: a stored key or value cannot be decoded.

@@ -92,8 +92,8 @@ class KeyWatcher(Watcher):
     def next_initial(self) -> KeyValueEntry | None:
         """Return the next initial value, or None if there are no more.
 
-        TimeoutExpired: no message arrived within the timeout of this JetStream. The watch
-        continues all the same.
+        TimeoutExpired: no message arrived within the timeout of this JetStream. The watch itself
+        continues.
         """
         ...
 
@@ -101,7 +101,7 @@ class KeyWatcher(Watcher):
         """Return an iterator over the initial values that were not read yet.
 
         It raises TimeoutExpired if no message arrives within the timeout of this JetStream; the
-        watch continues all the same.
+        watch itself continues.
         """
         ...
 
@@ -110,7 +110,7 @@ class KeyWatcher(Watcher):
 class KeyLister(StoppableLoop):
     """The keys of a bucket as they arrive: iterate it. Returned by KeyValue.list_keys.
 
-    Nothing is collected, so a key that changes meanwhile may occur twice.
+    Keys are not collected first, so a key that changes in the meantime may be returned twice.
     """
 
     inner: _watch.KeyLister
@@ -118,7 +118,7 @@ class KeyLister(StoppableLoop):
 
     def __init__(self, inner: _watch.KeyLister, port: BlockingPort) -> None: ...
     def stop(self) -> None:
-        """End now; after the last key this happens by itself."""
+        """End now; after the last key this happens automatically."""
         ...
 
     def __next__(self) -> str: ...
@@ -147,9 +147,9 @@ class KeyValue:
     ) -> KeyValue:
         """Return the same bucket with codecs of its keys and values (ADR-54).
 
-        keys    the codec of keys, or several, such as [PathCodec(), Base64Codec()]: the first one
-                gets the key, the last one makes the key that is stored
-        values  likewise the codec of values, such as AesGcmCodec(secret)
+        keys    one codec of keys or several, such as [PathCodec(), Base64Codec()]: the first one
+                gets the key, and the last one returns the key that is stored
+        values  one codec of values or several, such as AesGcmCodec(secret)
 
         They replace those that this object has. All calls take and return decoded keys and values;
         CodecError: a stored key or value cannot be decoded.
@@ -166,15 +166,17 @@ class KeyValue:
     def history(self, key: str) -> list[KeyValueEntry]:
         """Return all values and markers of a key, oldest first; raise KeyNotFound.
 
-        If others write meanwhile, it returns as many entries as existed when the call began. Raises
-        TimeoutExpired as `keys` does.
+        If others write in the meantime, it returns as many entries as existed when the call began.
+        Raises TimeoutExpired as `keys` does.
         """
         ...
 
     def keys(self, filters: str | Sequence[str] = ...) -> list[str]:
         """Return all keys, or those that match, sorted; an empty list if there are none.
 
-        If others write meanwhile, it has every key that existed when the call began and still does.
+        Even if others write in the meantime, the list has every key that existed when the call
+        began
+        and still does.
         TimeoutExpired: no message arrived within the timeout of this JetStream.
         """
         ...
@@ -232,7 +234,7 @@ class KeyValue:
         ...
 
     def create(self, key: str, value: BytesLike, *, ttl: Seconds | str | None = None) -> int:
-        """Set the value of a key that does not exist or was deleted; else raise KeyExists.
+        """Set the value of a key that does not exist or was deleted; otherwise raise KeyExists.
 
         After `ttl` seconds the key expires; the bucket needs a limit_marker_ttl.
         """
@@ -241,7 +243,7 @@ class KeyValue:
     def update(self, key: str, value: BytesLike, last: int) -> int:
         """Update a key if its latest revision is `last` (0: the key must not exist).
 
-        WrongLastRevision: the latest revision is another one, and nothing was written.
+        WrongLastRevision: the latest revision is different, and nothing was written.
         """
         ...
 
@@ -259,7 +261,7 @@ class KeyValue:
     def purge_deletes(self, older_than: Seconds = ...) -> int:
         """Remove markers older than `older_than` seconds, and the values before any marker.
 
-        Return the number of removed messages. Values that are written meanwhile stay.
+        Return the number of removed messages. Values that are written in the meantime stay.
         """
         ...
 

@@ -44,8 +44,8 @@ class ObjectWatcher(Watcher):
     def next_initial(self) -> ObjectInfo | None:
         """Return the next initial value, or None if there are no more.
 
-        TimeoutExpired: no message arrived within the timeout of this JetStream. The watch
-        continues all the same.
+        TimeoutExpired: no message arrived within the timeout of this JetStream. The watch itself
+        continues.
         """
         ...
 
@@ -135,8 +135,8 @@ class ObjectStore:
         """Store a file, under the last part of its path if no name is given.
 
         `progress` is called with the number of bytes that were read, after each piece; the other
-        parameters are those of `put`. The file is read in pieces, on event loops in threads. Raises
-        OSError if it cannot be read.
+        parameters are those of `put`. The file is read in pieces; with an event loop, in threads.
+        Raises OSError if it cannot be read.
         """
         ...
 
@@ -145,9 +145,10 @@ class ObjectStore:
     ) -> ObjectInfo:
         """Write an object to a file, and return its info.
 
-        The file appears when all bytes are there and the digest is verified; a file of this name is
-        replaced. Until then it has another name in the same directory, and if the call fails or is
-        canceled it is removed. `progress` is called with the number of bytes after each chunk.
+        The file appears when it is complete and the digest is verified; an existing file of this
+        name is replaced. Until then it has a temporary name in the same directory, and it is
+        removed if the call fails or is canceled. `progress` is called with the number of bytes
+        after each chunk.
 
         ObjectNotFound: it does not exist. OSError: the file cannot be written.
         """
@@ -177,8 +178,8 @@ class ObjectStore:
     ) -> ObjectWatcher:
         """Watch objects: `async with` the result, and iterate over their infos and changes.
 
-        include_history  start with all infos that exist; current buckets keep only the latest
-        ignore_deletes   leave out deleted objects
+        include_history  start with all stored infos; current buckets keep only the latest
+        ignore_deletes   omit deleted objects
         updates_only     start with the next change
         """
         ...
@@ -193,9 +194,9 @@ class ObjectStore:
         headers: HeadersLike | None = None,
         metadata: dict[str, str] | None = None,
     ) -> ObjectInfo:
-        """Change the name, description, headers or metadata: those given, or all those of `meta`.
+        """Change the given fields: name, description, headers or metadata; or all those of `meta`.
 
-        ObjectNotFound: it does not exist. ObjectAlreadyExists: another one has the new name.
+        ObjectNotFound: it does not exist. ObjectAlreadyExists: another object has the new name.
         """
         ...
 
@@ -212,7 +213,7 @@ class ObjectStore:
         ...
 
     def add_link(self, name: str, info: ObjectInfo) -> ObjectInfo:
-        """Add a link to an object, of this bucket or another.
+        """Add a link to an object in this bucket or another.
 
         ObjectAlreadyExists: an object has this name. A link of this name is replaced.
         """

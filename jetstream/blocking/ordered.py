@@ -44,7 +44,7 @@ class OrderedConsumer:
     def recreated(self) -> StreamRecreated | None:
         """The latest discovery that the stream was deleted and created again; None: it never was.
 
-        Messages read after it are of the new stream, from its first one.
+        Messages read after it belong to the new stream, starting with its first one.
         """
         return self.inner.recreated
 

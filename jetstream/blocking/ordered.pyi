@@ -37,7 +37,7 @@ class OrderedConsumer:
     def recreated(self) -> StreamRecreated | None:
         """The latest discovery that the stream was deleted and created again; None: it never was.
 
-        Messages read after it are of the new stream, from its first one.
+        Messages read after it belong to the new stream, starting with its first one.
         """
         ...
 
@@ -46,7 +46,7 @@ class OrderedConsumer:
         ...
 
     def delete(self) -> None:
-        """Delete the present consumer; the next consume() or fetch makes another one."""
+        """Delete the current consumer; the next consume() or fetch creates another one."""
         ...
 
     def fetch(
@@ -79,7 +79,7 @@ class OrderedConsumer:
         threshold_bytes: int | None = None,
         stop_after: int | None = None,
     ) -> Messages:
-        """Return messages without end, as Consumer.consume: each once, in order, without gaps.
+        """Deliver messages continuously, like Consumer.consume: each once, in order, without gaps.
 
         If the consumer or a message is lost, another consumer continues after the last message:
         `events` reports ConsumerReset. If the stream was deleted and created again, it continues

@@ -68,7 +68,7 @@ class PublishWindow:
         """Publish with the options of JetStream.publish; wait only while the window is full.
 
         `await publication.result()` returns the PubAck. Failures that were not raised that way are
-        raised by `flush`, and by this call once they are as many as the window has room for.
+        raised by `flush`, or by this call once there are as many as the window has room for.
         """
         ...
 
@@ -110,7 +110,7 @@ class AtomicBatch:
     def commit(
         self, subject: str = "", data: BytesLike = b"", **options: Unpack[PublishOptions]
     ) -> PubAck:
-        """Send the last message, or none without a subject; return when all are stored.
+        """Send the last message, or none if there is no subject; return when all are stored.
 
         Committing without a message needs nats-server 2.14. ApiError: none of the messages is
         stored. PublishInDoubt: either all are or none.
@@ -146,7 +146,7 @@ class FastBatch:
     def add(self, subject: str, data: BytesLike = b"", **options: Unpack[PublishOptions]) -> int:
         """Add a message, with the options of JetStream.publish; return its number, from 1.
 
-        Wait while too many messages are not acknowledged, and for the answer to the first one.
+        Wait while too many messages are unacknowledged, and for the answer to the first one.
         """
         ...
 

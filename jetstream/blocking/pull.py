@@ -96,7 +96,7 @@ class JsMsg:
 
     @property
     def settled(self) -> bool:
-        """Whether the message needs no acknowledgment, or no more."""
+        """Whether the message needs no acknowledgment (anymore)."""
         return self.inner.settled
 
     def ack(self) -> None:
@@ -155,9 +155,9 @@ class Fetch:
     close = blocking(_fetching.Fetch.aclose)
 
     def snapshot(self) -> ConsumerSnapshot:
-        """Return the state of the iteration at this moment, without I/O.
+        """Return the current state of the iteration, without I/O.
 
-        Its `reason` says why no message comes. Before the iteration, nothing is requested.
+        Its `reason` says why no message arrives. Nothing is requested before the iteration starts.
         """
         with self.port.lock:
             return self.inner.snapshot()
@@ -286,7 +286,7 @@ class Iteration:
             return facade_or_none(self.inner.poll(), self.port)
 
     def snapshot(self) -> ConsumerSnapshot:
-        """Return the state of this moment, without I/O: its `reason` says why no message comes."""
+        """Return the current state, without I/O; its `reason` says why no message arrives."""
         with self.port.lock:
             return self.inner.snapshot()
 

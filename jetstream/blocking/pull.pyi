@@ -88,7 +88,7 @@ class JsMsg:
 
     @property
     def settled(self) -> bool:
-        """Whether the message needs no acknowledgment, or no more."""
+        """Whether the message needs no acknowledgment (anymore)."""
         ...
 
     def ack(self) -> None:
@@ -98,9 +98,9 @@ class JsMsg:
     def ack_sync(self, timeout: Seconds = 5.0) -> None:
         """Acknowledge the message, and wait until the server confirms it.
 
-        After TimeoutExpired the result is unknown: only the confirmation may be lost. The message
-        is not settled then, and the call can be repeated. Raises NoResponders if the consumer was
-        deleted.
+        After TimeoutExpired the result is unknown: perhaps only the confirmation was lost. The
+        message is then not settled, and the call can be repeated. Raises NoResponders if the
+        consumer was deleted.
         """
         ...
 
@@ -116,7 +116,7 @@ class JsMsg:
         ...
 
     def in_progress(self) -> None:
-        """Extend the time for the acknowledgment: it starts again. Can be called repeatedly."""
+        """Restart the time for the acknowledgment. Can be called repeatedly."""
         ...
 
     def __repr__(self) -> str: ...
@@ -151,9 +151,9 @@ class Fetch:
         ...
 
     def snapshot(self) -> ConsumerSnapshot:
-        """Return the state of the iteration at this moment, without I/O.
+        """Return the current state of the iteration, without I/O.
 
-        Its `reason` says why no message comes. Before the iteration, nothing is requested.
+        Its `reason` says why no message arrives. Nothing is requested before the iteration starts.
         """
         ...
 
@@ -202,7 +202,7 @@ class PullSubscription:
     def unsubscribe(self) -> None:
         """End the subscription, and delete the consumer if it belongs to it.
 
-        A fetch that is waiting raises. Messages that a canceled fetch left behind get a nak.
+        A waiting fetch raises. Messages left over from a canceled fetch are nak'd.
         """
         ...
 
@@ -257,7 +257,7 @@ class Iteration:
         ...
 
     def drain(self, timeout: Seconds = 10.0) -> None:
-        """Request no more messages; the iteration ends after those that are on their way."""
+        """Request no more messages; the iteration ends after those in flight."""
         ...
 
     def run(
@@ -285,7 +285,7 @@ class Iteration:
         ...
 
     def snapshot(self) -> ConsumerSnapshot:
-        """Return the state of this moment, without I/O: its `reason` says why no message comes."""
+        """Return the current state, without I/O; its `reason` says why no message arrives."""
         ...
 
     def __repr__(self) -> str: ...

@@ -105,7 +105,7 @@ class Service(EndpointGroup):
             self._service.reset()
 
     def start(self, timeout: Seconds = 5.0) -> None:
-        """Subscribe to all subjects, and wait until the server knows it. `with` does that.
+        """Subscribe to all subjects, and wait until the server has processed that.
 
         Raises PermissionDenied if the server denies one of the subjects.
         """
@@ -124,7 +124,7 @@ class Service(EndpointGroup):
         run_sync(self._runner().run())
 
     def stop(self, error: Exception | None = None, *, timeout: Seconds = 10.0) -> None:
-        """Accept no more requests; return when those that were on their way have arrived.
+        """Accept no more requests; return when those in flight have arrived.
 
         They are still answered: `run`, `stopped` and the end of the block wait for that. A handler
         may call this, too. `error` is what `run` raises and `stopped` returns.
@@ -135,8 +135,8 @@ class Service(EndpointGroup):
     def stopped(self, timeout: Seconds | None = None) -> Exception | None:
         """Wait until the service has stopped and every request is answered.
 
-        Returns the error that ended the service; None if it was ended on purpose. A timeout of 0
-        polls: TimeoutExpired unless the service has stopped.
+        Returns the error that ended the service; None if it was ended on purpose. With a timeout of
+        0, it raises TimeoutExpired unless the service has stopped.
         """
         with self.port.lock:
             return run_sync(self._service.stopped(timeout))
@@ -180,7 +180,7 @@ def add_service(
     """
     _check_client(client, "add_service")
     function: Any = stats_data
-    one_thread = client.port.alone  # before the lock: no call is active
+    one_thread = client.port.alone  # before the lock is used: no call is active
     with client.port.lock:
         inner = _service.add_service(
             client.inner,
@@ -229,9 +229,9 @@ def add_auth_callout(
 class Services:
     """The services of an account: `Services(client).ping()`.
 
-    A call asks all services, those of a name, or one instance by name and id. It waits for `stall`
-    seconds after each response, and for `timeout` seconds in all: the number of services is not
-    known.
+    A call asks all services, those with a given name, or one instance by name and id. Because the
+    number of services is not known, it waits for `stall` seconds after each response, and for
+    `timeout` seconds in total.
     """
 
     def __init__(self, client: Client, *, prefix: str = PREFIX, timeout: Seconds = 2.0) -> None:

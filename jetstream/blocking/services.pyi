@@ -86,7 +86,7 @@ class Service(EndpointGroup):
         ...
 
     def start(self, timeout: Seconds = 5.0) -> None:
-        """Subscribe to all subjects, and wait until the server knows it. `with` does that.
+        """Subscribe to all subjects, and wait until the server has processed that.
 
         Raises PermissionDenied if the server denies one of the subjects.
         """
@@ -104,7 +104,7 @@ class Service(EndpointGroup):
         ...
 
     def stop(self, error: Exception | None = None, *, timeout: Seconds = 10.0) -> None:
-        """Accept no more requests; return when those that were on their way have arrived.
+        """Accept no more requests; return when those in flight have arrived.
 
         They are still answered: `run`, `stopped` and the end of the block wait for that. A handler
         may call this, too. `error` is what `run` raises and `stopped` returns.
@@ -114,8 +114,8 @@ class Service(EndpointGroup):
     def stopped(self, timeout: Seconds | None = None) -> Exception | None:
         """Wait until the service has stopped and every request is answered.
 
-        Returns the error that ended the service; None if it was ended on purpose. A timeout of 0
-        polls: TimeoutExpired unless the service has stopped.
+        Returns the error that ended the service; None if it was ended on purpose. With a timeout of
+        0, it raises TimeoutExpired unless the service has stopped.
         """
         ...
 
@@ -157,9 +157,9 @@ def add_auth_callout(
 class Services:
     """The services of an account: `Services(client).ping()`.
 
-    A call asks all services, those of a name, or one instance by name and id. It waits for `stall`
-    seconds after each response, and for `timeout` seconds in all: the number of services is not
-    known.
+    A call asks all services, those with a given name, or one instance by name and id. Because the
+    number of services is not known, it waits for `stall` seconds after each response, and for
+    `timeout` seconds in total.
     """
 
     inner: _discovery.Services
@@ -192,5 +192,5 @@ class Services:
         timeout: Seconds | None = None,
         headers: HeadersLike | None = None,
     ) -> Msg:
-        """Send a request to an endpoint and return the answer; raise ServiceError if it is one."""
+        """Send a request to an endpoint and return the answer; raise it if it is a ServiceError."""
         ...

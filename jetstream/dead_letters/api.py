@@ -87,10 +87,10 @@ def _captured(msg: JsMsg) -> Entry:
 async def open_dead_letters(
     api: ApiClient, stream: str, consumer: str, durable: str = ""
 ) -> DeadLetters:
-    """Return the dead letters of a consumer: future ones, or with `durable` those captured."""
+    """Return the dead letters of a consumer: future ones or, with `durable`, captured ones."""
     events = None
     if not durable:
-        # Subscribe first, so that nothing is missed meanwhile.
+        # Subscribe first, so that nothing is missed in the meantime.
         events = open_advisories(api, ["max_deliver", "terminated"], stream, consumer)
     try:
         info = await stream_info(api, stream)
@@ -110,7 +110,7 @@ class DeadLetters:
     """The messages that a consumer has failed to process: iterate it, and settle each letter.
 
     The iteration ends with `stop` or the end of the client. Letters of a durable capture that are
-    not settled are delivered again after a minute, also to other programs with the same capture.
+    not settled are delivered again after a minute, possibly to other programs with this capture.
     """
 
     def __init__(
@@ -202,7 +202,7 @@ class DeadLetters:
                     self._entry = None
                     if lookup.error is not None:
                         raise lookup.error
-                    return None  # the source has ended as well
+                    return None  # the source has also ended
                 await session.wait(lookup, deadline, "stored message")
                 if self._entry is not entry:
                     return None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from jetstream.schema.stream_info import StreamInfo
 
 ACK_WAIT = 60.0  # seconds until an entry that was not settled is delivered again
-_BUFFER = 16  # entries; the ack wait of each has begun when it is buffered
+_BUFFER = 16  # entries; the ack wait of a buffered entry has already begun
 _EXPIRES = 30.0
 
 
@@ -59,7 +59,7 @@ async def ensure_capture(api: ApiClient, name: str, stream: StreamInfo, consumer
 
 
 async def open_capture(api: ApiClient, name: str, stream: StreamInfo, consumer: str) -> Messages:
-    """Create what is missing of the stream and its consumer, and consume the entries."""
+    """Create the stream and its consumer if they do not exist, and consume the entries."""
     await ensure_capture(api, name, stream, consumer)
     durable = "dead-letters-%s-%s" % (stream.config.name, consumer)
     try:

@@ -32,7 +32,7 @@ _NOT_FOUND = (404, 10037)
 
 
 class Desk:
-    """What all dead letters of one iteration share.
+    """The state that all dead letters of one iteration share.
 
     `delete` says whether a message is deleted from the stream by default.
     """
@@ -46,7 +46,7 @@ class Desk:
 
 
 class DeadLetter:
-    """A message that reached max_deliver, or was terminated. Made by Consumer.dead_letters.
+    """A message that reached max_deliver, or was terminated. Returned by Consumer.dead_letters.
 
     stream, consumer  where it failed
     seq               its sequence in the stream
@@ -134,11 +134,11 @@ class DeadLetter:
     ) -> PubAck:
         """Publish the message again, for another max_deliver deliveries; return its PubAck.
 
-        subject  where to; by default its own subject. All consumers of that subject receive it.
+        subject  the target; by default its own subject. All consumers of that subject receive it.
         headers  further headers
         delete   delete the old message from the stream; by default only from a work queue, because
                  other consumers may need it elsewhere
-        timeout  of the publish, as in JetStream.publish
+        timeout  the timeout of the publish, as in JetStream.publish
 
         The new message has the payload and the headers of the old one, except those that instruct
         the server (`Nats-...`, except Nats-TTL), and `Dead-Letter-...` headers. Repeating a retry
@@ -184,7 +184,7 @@ class DeadLetter:
         made = Headers()
         old = message.headers if message.headers is not None else Headers()
         for name, value in old.items():
-            # D-DEAD-6: a rollup would purge, an expectation fail, and a batch begin.
+            # D-DEAD-6: a rollup would purge, an expectation would fail, and a batch would begin.
             if not name.startswith("Nats-") or name == _TTL:
                 made.append(name, value)
         if _MSG_ID in old and STREAM not in old:
@@ -209,7 +209,7 @@ class DeadLetter:
             try:
                 await self._desk.api.call("STREAM.MSG.DELETE.%s" % self.stream, body)
             except MessageNotFound:
-                pass  # it was deleted before
+                pass  # it was already deleted
         if self._entry is not None:
             await self._entry.ack_sync(self._desk.api.timeout)  # D-DEAD-9
         self.settled = True

@@ -1,4 +1,4 @@
-"""Lookup: a machine that gets a stored message, however long the stream has no leader.
+"""Lookup: a machine that gets a stored message, even while the stream has no leader.
 
     state      input                            next state, effect
     idle       start                            asking: STREAM.MSG.GET
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from natsproto.wire.frames import Msg
 
 PAUSE = 1.0  # between two requests
-TRIES = 40  # more than an election takes
+TRIES = 40  # longer than an election takes
 
 IDLE = "idle"
 ASKING = "asking"
@@ -78,7 +78,7 @@ class Lookup(Receiver):
         return self.state in (FOUND, FAILED)
 
     def start(self, seq: int, now: float) -> None:
-        """Get the message with this sequence; continue if that is in progress."""
+        """Get the message with this sequence; continue if the lookup is already in progress."""
         if self.state in (ASKING, OFFLINE) and seq == self._seq:
             return
         self._seq = seq
@@ -93,7 +93,7 @@ class Lookup(Receiver):
             self.state = OFFLINE
 
     def finish(self) -> StoredMsg | None:
-        """Return the message, None if it is gone, or raise the error; the next one can start."""
+        """Return the message, None if it is gone, or raise the error; allow the next lookup."""
         self.state = IDLE
         if self.failure is not None:
             raise self.failure
@@ -118,7 +118,7 @@ class Lookup(Receiver):
         except (MessageNotFound, StreamNotFound):
             self.message = None  # D-DEAD-4, DEAD-2
         except JetStreamError:
-            return False  # the timer asks again
+            return False  # the timer sends the request again
         self._end(FOUND)
         return True
 

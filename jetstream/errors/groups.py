@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class GroupError(JetStreamError):
-    """Base of the errors of consumer groups; `name` is that of the group or member."""
+    """Base class of consumer group errors; `name` is the name of the group or member."""
 
     _text = "consumer group %s"
 

@@ -72,7 +72,7 @@ class CodecError(JetStreamError):
 
 
 class KeyNotFound(MessageNotFound):
-    """The bucket does not have this key, or not this `revision` of it (None: any)."""
+    """The bucket does not have this key, or does not have this `revision` of it (None: any)."""
 
     def __init__(self, bucket: str, key: str, revision: int | None = None) -> None:
         what = "key %s" % shorten(key)

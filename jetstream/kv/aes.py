@@ -29,7 +29,7 @@ class AesGcmCodec:
     secret  16, 24 or 32 random bytes, for AES with 128, 192 or 256 bits
     former  secrets that were used before: values are read with them, but not written
 
-    Use a secret of its own for each bucket, and replace it before 2**32 values are written with it.
+    Use a separate secret for each bucket, and replace it before 2**32 values are written with it.
     """
 
     __slots__ = ("_ciphers",)

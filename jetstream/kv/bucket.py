@@ -41,7 +41,7 @@ SAME = (
     ("placement", "placement"),
     ("metadata", "metadata"),
 )
-# The fields of a stream that the configuration of a bucket sets; others stay as they are.
+# The fields of a stream that the configuration of a bucket sets; others keep their values.
 GOVERNED = tuple([theirs for _, theirs in SAME]) + ("compression",)
 _COMPRESSED = "s2"
 ROLLUP = "Nats-Rollup"
@@ -118,7 +118,7 @@ async def check_there(stream: Stream, bucket: str) -> None:
     except StreamNotFound:
         raise BucketNotFound(bucket) from None
     except RemoteError:
-        pass  # for example JetStream is down
+        pass  # for example because JetStream is down
 
 
 class BucketStatus:

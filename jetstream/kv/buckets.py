@@ -1,7 +1,7 @@
 """BucketManager: creates, finds, updates and lists the buckets of one kind.
 
-Key-value buckets and object stores are streams whose names start with a prefix. All else that
-differs between the two is in the class attributes of their managers, and in `check` and `open`.
+Key-value buckets and object stores are streams whose names start with a prefix. All other
+differences are in the class attributes of their managers, and in `check` and `open`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 else:
     Config = Store = Status = None
 
-# Fields in which 0 stands for another value.
+# Fields in which 0 means another value.
 _AT_LEAST_ONE = ("history", "replicas")
 _UNLIMITED = ("max_bytes", "max_value_size")
 _SERVERS_OWN = "_nats."
@@ -56,7 +56,7 @@ class BucketManager(Generic[Config, Store, Status]):
     PREFIX      the names of their streams start with it
     CONFIG      the class of their configuration
     STATUS      the class of their status
-    GOVERNED    the fields of their streams that a configuration sets; the others stay as they are
+    GOVERNED    the fields of their streams that a configuration sets; the others keep their values
     RULES       the rules of their names and of their configuration
     """
 
@@ -83,7 +83,8 @@ class BucketManager(Generic[Config, Store, Status]):
         """Create a bucket; if it exists, compare the given fields (KV-47)."""
         given = await self._config(config, fields)
         wanted = given.to_stream()
-        # create_stream is not used: after a conflict it looks the stream up, and so do we.
+        # create_stream is not used: after a conflict it looks up the stream, and so does this
+        # method.
         try:
             return self.open(self.streams.stream_of(await put_stream(self.api, "CREATE", wanted)))
         except StreamNameInUse:

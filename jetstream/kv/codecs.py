@@ -1,7 +1,7 @@
-"""Codecs of keys and values (ADR-54): what a bucket stores instead of them.
+"""Codecs of keys and values (ADR-54), which determine what a bucket stores.
 
 A key codec is an object with `encode_key` and `decode_key`. If it also has `encode_filter`, filters
-with wildcards work: it keeps the tokens of a key apart, and leaves `*` and `>` as they are. A value
+with wildcards work: it encodes each token separately, and leaves `*` and `>` unchanged. A value
 codec has `encode_value` and `decode_value`; both get the key under which the value is stored, which
 AesGcmCodec (aes.py) binds the value to.
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class KeyCodec(Protocol):
-        """Encode keys. A codec with `encode_filter`, too, supports filters with wildcards."""
+        """Encode keys. A codec that also has `encode_filter` supports filters with wildcards."""
 
         def encode_key(self, key: str) -> str:
             """Return the key that the bucket stores."""
             ...
 
         def decode_key(self, key: str) -> str:
-            """Return the key of a stored key; raise ValueError if it is not one."""
+            """Return the decoded key; raise ValueError if the stored key is invalid."""
             ...
 
     class ValueCodec(Protocol):
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
             ...
 
         def decode_value(self, value: bytes, key: str) -> bytes:
-            """Return the value of a stored value; raise ValueError if it is not one."""
+            """Return the decoded value; raise ValueError if the stored value is invalid."""
             ...
 
 else:  # A codec may derive from these, and need not.
@@ -57,7 +57,7 @@ _WILDCARDS = ("*", ">")
 class Base64Codec:
     """Encode each token of a key, or a value, as base64 for URLs without padding (KVCODEC-2).
 
-    The tokens of a key may then contain any characters but dots.
+    The tokens of a key may then contain any characters except dots.
     """
 
     def encode_key(self, key: str) -> str:

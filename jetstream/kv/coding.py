@@ -29,10 +29,10 @@ _VALUE_CALLS = ("encode_value", "decode_value")
 
 
 class Plain:
-    """Store keys and values as they are."""
+    """Store keys and values unchanged."""
 
     def key(self, key: str, *, write: bool = False) -> str:
-        """Return the stored key of a key; raise InvalidName."""
+        """Return the stored form of a key; raise InvalidName."""
         return check_key(key, write=write)
 
     def filters(self, filters: str | Sequence[str]) -> list[str]:
@@ -40,7 +40,7 @@ class Plain:
         return check_filters(filters)
 
     def value(self, value: BytesLike, stored: str) -> BytesLike:
-        """Return what is stored as the value of this stored key."""
+        """Return the stored form of a value for this stored key."""
         return value
 
     def entry(
@@ -65,7 +65,7 @@ class Coded(Plain):
         self._values: list[Any] = _codecs("values", values, _VALUE_CALLS)
 
     def key(self, key: str, *, write: bool = False) -> str:
-        """Return the stored key of a key; raise InvalidName or CodecError."""
+        """Return the stored form of a key; raise InvalidName or CodecError."""
         if not self._keys:
             return check_key(key, write=write)
         stored = _check_text("key", key)
@@ -98,7 +98,7 @@ class Coded(Plain):
             raise _unusable("filter", pattern, error) from None
 
     def value(self, value: BytesLike, stored: str) -> BytesLike:
-        """Return what is stored as the value of this stored key; raise CodecError."""
+        """Return the stored form of a value for this stored key; raise CodecError."""
         if not self._values:
             return value
         data = check_data(value)
@@ -150,14 +150,14 @@ def _check_text(what: str, text: str) -> str:
 def _apply(
     codec: Any, call: str, what: str, given: tuple[Any, ...], entry: KeyValueEntry | None = None
 ) -> Any:
-    """Call a codec; raise CodecError if it fails, or returns another type than it was given."""
+    """Call a codec; raise CodecError if it fails, or returns a value of another type."""
     try:
         result = getattr(codec, call)(*given)
         if not isinstance(result, type(given[0])):
             text = "it returned %s, not %s"
             raise TypeError(text % (type(result).__name__, type(given[0]).__name__))
     except LocalError:
-        raise  # it names the problem already
+        raise  # it already names the problem
     except Exception as error:  # D-KVCODEC-7
         verb = call.split("_")[0] + "d"
         reason = cut_middle(str(error) or type(error).__name__)

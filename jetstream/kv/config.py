@@ -173,7 +173,7 @@ class KeyValueConfig(Fields):
 
 
 class KeyValueStatus(BucketStatus):
-    """The configuration and the state of a bucket. Made by KeyValue.status."""
+    """The configuration and the state of a bucket. Returned by KeyValue.status."""
 
     PREFIX = STREAM
 

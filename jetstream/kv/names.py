@@ -50,7 +50,7 @@ def check_filters(filters: str | Sequence[str]) -> list[str]:
 
 
 def filters_of(filters: str | Sequence[str]) -> list[str]:
-    """Return one or more filters as a list, without a look at each; raise InvalidValue (KV-4)."""
+    """Return one or more filters as a list, without checking each; raise InvalidValue (KV-4)."""
     if isinstance(filters, str):
         return [filters]
     if not isinstance(filters, (list, tuple)) or not filters:

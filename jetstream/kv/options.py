@@ -52,7 +52,7 @@ class WatchTarget:
 class WatchOptions:
     """The keys to watch, and where to begin; KeyValue.watch describes the options.
 
-    With codecs, `keys` is encoded already.
+    With codecs, `keys` is already encoded.
     """
 
     __slots__ = ("filters", "ignore_deletes", "meta_only", "policy", "start")

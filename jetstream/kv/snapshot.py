@@ -1,10 +1,10 @@
 """Snapshot: knows when the initial values of a watch are complete, even during writes.
 
 The server counts the messages that are pending after each one, and while others write that count is
-often too low: a watch that ended at the first zero missed keys (D-KV-40). So the watch looks at the
-stream before it creates its consumer, and then compares messages with what it saw. Every key that
+often too low: a watch that ended at the first zero missed keys (D-KV-40). So the watch queries the
+stream before it creates its consumer, and then compares messages with the result. Every key that
 the stream had at that moment is delivered sooner or later, at the sequence that it had then or, if
-it was changed meanwhile, at a higher one. The end is found in one of three ways:
+it was changed in the meantime, at a higher one. The end is found in one of three ways:
 
     COUNTING   the whole bucket, the last entry of each key. The stream reported its number of keys
                and its last sequence, the fence. Each key that arrives at or below the fence counts.
@@ -12,8 +12,8 @@ it was changed meanwhile, at a higher one. The end is found in one of three ways
     LISTED     all other watches with initial values. The stream listed its keys, and the number of
                entries of each. A key is complete after that many entries, old or new: an entry is
                removed only when a newer one replaces it.
-    PASSING    a watch from a revision on. It is complete at the first entry at or after the fence;
-               in doubt the stream is asked whether there is another entry before the fence.
+    PASSING    a watch that starts at a revision. It is complete at the first entry at or after the
+               fence; in doubt the stream is asked whether there is another entry before it.
 
 A key may also be removed: purged, or expired. The snapshot is in doubt when an entry after the
 fence, or one with none pending, arrives while keys are missing. Then the stream is asked again, and
@@ -48,7 +48,7 @@ PASSING = "passing"
 DONE = "done"
 
 _MOST_CALLS = 8  # filters that are listed one by one
-_DETOURS = 3  # restarts of a listing whose pages do not overlap, or are empty
+_DETOURS = 3  # how often a listing is restarted if pages do not overlap or are empty
 
 
 class Snapshot:
@@ -68,7 +68,7 @@ class Snapshot:
         # While LISTED: for each key how many entries are wanted, how many have arrived, and the
         # sequence of the last of them.
         self._missing: dict[str, tuple[int, int, int]] = {}
-        self._trusting = True  # "none pending" has not been wrong yet
+        self._trusting = True  # "none pending" has been right so far
 
     @classmethod
     def of(cls, counts: dict[str, int], fence: int) -> Snapshot:
@@ -129,7 +129,7 @@ class Snapshot:
                     missing[key] = (wanted, arrived, seq)
             self._missing = missing
         self.fence = fence
-        # A count that was wrong once is wrong for long: asking at each zero would cost too much.
+        # A count that was wrong once stays wrong for long: asking at each zero would cost too much.
         self._trusting = False
         self.doubtful = False
         self.looks += 1
@@ -181,7 +181,7 @@ class Lister:
         self._whole = whole and list(filters) == [ALL_KEYS]  # no other subjects are in the stream
 
     async def take(self, policy: str, start: int) -> Snapshot:
-        """Look at the stream, before the consumer with this policy is created."""
+        """Query the stream before the consumer with this policy is created."""
         if policy == "new":
             return Snapshot()
         if policy == "by_start_sequence":
@@ -246,7 +246,7 @@ class Lister:
         """Return all subjects, and the last sequence before they were listed.
 
         Pages are sorted, and each begins with the last subject of the previous page. If it does
-        not, subjects were removed meanwhile and others may have been skipped (D-KV-43).
+        not, subjects were removed in the meantime and others may have been skipped (D-KV-43).
         """
         found: dict[str, int] = {}
         fence = offset = detours = 0

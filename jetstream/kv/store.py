@@ -52,7 +52,7 @@ OLDER_THAN = 1800.0
 
 
 class KeyValue:
-    """A key-value bucket. Made by the calls of JetStream.
+    """A key-value bucket. Returned by methods of JetStream.
 
     Any replica or mirror may answer a read, so shortly after a write a read may still return the
     previous value. The leader checks writes that have a condition.
@@ -79,9 +79,9 @@ class KeyValue:
     ) -> KeyValue:
         """Return the same bucket with codecs of its keys and values (ADR-54).
 
-        keys    the codec of keys, or several, such as [PathCodec(), Base64Codec()]: the first one
-                gets the key, the last one makes the key that is stored
-        values  likewise the codec of values, such as AesGcmCodec(secret)
+        keys    one codec of keys or several, such as [PathCodec(), Base64Codec()]: the first one
+                gets the key, and the last one returns the key that is stored
+        values  one codec of values or several, such as AesGcmCodec(secret)
 
         They replace those that this object has. All calls take and return decoded keys and values;
         CodecError: a stored key or value cannot be decoded.
@@ -107,8 +107,8 @@ class KeyValue:
     async def history(self, key: str) -> list[KeyValueEntry]:
         """Return all values and markers of a key, oldest first; raise KeyNotFound.
 
-        If others write meanwhile, it returns as many entries as existed when the call began. Raises
-        TimeoutExpired as `keys` does.
+        If others write in the meantime, it returns as many entries as existed when the call began.
+        Raises TimeoutExpired as `keys` does.
         """
         coding = self._coding
         options = WatchOptions(coding.key(key), include_history=True)
@@ -123,14 +123,16 @@ class KeyValue:
     async def keys(self, filters: str | Sequence[str] = ALL_KEYS) -> list[str]:
         """Return all keys, or those that match, sorted; an empty list if there are none.
 
-        If others write meanwhile, it has every key that existed when the call began and still does.
+        Even if others write in the meantime, the list has every key that existed when the call
+        began
+        and still does.
         TimeoutExpired: no message arrived within the timeout of this JetStream.
         """
         found: set[str] = set()
         async with await self.watch(filters, meta_only=True) as watcher:
             async for entry in watcher.initial():
                 if entry.deleted:
-                    found.discard(entry.key)  # it may have existed a moment ago
+                    found.discard(entry.key)  # it may have existed until a moment ago
                 else:
                     found.add(entry.key)
         return sorted(found)
@@ -209,7 +211,7 @@ class KeyValue:
         return await self._publish(stored, self._coding.value(value, stored))
 
     async def create(self, key: str, value: BytesLike, *, ttl: Seconds | str | None = None) -> int:
-        """Set the value of a key that does not exist or was deleted; else raise KeyExists.
+        """Set the value of a key that does not exist or was deleted; otherwise raise KeyExists.
 
         After `ttl` seconds the key expires; the bucket needs a limit_marker_ttl.
         """
@@ -230,7 +232,7 @@ class KeyValue:
     async def update(self, key: str, value: BytesLike, last: int) -> int:
         """Update a key if its latest revision is `last` (0: the key must not exist).
 
-        WrongLastRevision: the latest revision is another one, and nothing was written.
+        WrongLastRevision: the latest revision is different, and nothing was written.
         """
         stored = self._coding.key(key, write=True)
         check_count("last", last, 0, MOST_SEQUENCE, "KV-22")
@@ -257,11 +259,11 @@ class KeyValue:
     async def purge_deletes(self, older_than: Seconds = OLDER_THAN) -> int:
         """Remove markers older than `older_than` seconds, and the values before any marker.
 
-        Return the number of removed messages. Values that are written meanwhile stay.
+        Return the number of removed messages. Values that are written in the meantime stay.
         """
         age = check_seconds("older_than", older_than)
         markers: list[KeyValueEntry] = []
-        # Entries as they are stored, so that a key which no codec can decode does not matter.
+        # Stored entries, so that a key which no codec can decode does not matter.
         async with await self._watch(WatchOptions(meta_only=True), PLAIN) as watcher:
             async for entry in watcher.initial():
                 if entry.deleted:
@@ -307,7 +309,7 @@ class KeyValue:
     async def _find(
         self, key: str, stored: str, revision: int | None = None, *, leader: bool = False
     ) -> KeyValueEntry:
-        """Return the entry as it is stored, which may be a marker; raise KeyNotFound."""
+        """Return the stored entry, which may be a marker; raise KeyNotFound."""
         stream, subject = self._stream.name, self._prefix + stored
         direct = self._direct and not leader
         try:
@@ -327,12 +329,12 @@ class KeyValue:
         try:
             entry = await self._find(key, stored)
         except KeyNotFound:
-            pass  # a replica may be behind
+            pass  # a replica may lag behind
         if entry is None or (last is not None and entry.revision != last):
             try:
                 entry = await self._find(key, stored, leader=True)  # KV-21
             except KeyNotFound:
-                return 0  # it was removed meanwhile
+                return 0  # it was removed in the meantime
         return entry.revision if entry.deleted else None
 
     async def _publish(

@@ -97,11 +97,11 @@ async def _consume(
 
 
 class InitialEntries(_InitialEntries):
-    """Iterate the initial values of a watch. Made by KeyWatcher.initial."""
+    """Iterate the initial values of a watch. Returned by KeyWatcher.initial."""
 
 
 class KeyWatcher(_KeyWatcher):
-    """Watch entries: iterate over them. Made by KeyValue.watch; end it with `stop`.
+    """Watch entries: iterate over them. Returned by KeyValue.watch; end it with `stop`.
 
     `initial` returns the values that exist now, and ends. Iterating the watcher returns the rest of
     them and then each change, without end. It raises BucketNotFound if the bucket is deleted; other
@@ -112,7 +112,7 @@ class KeyWatcher(_KeyWatcher):
         """Return an iterator over the initial values that were not read yet.
 
         It raises TimeoutExpired if no message arrives within the timeout of this JetStream; the
-        watch continues all the same.
+        watch itself continues.
         """
         return InitialEntries(self)
 
@@ -124,16 +124,16 @@ class KeyWatcher(_KeyWatcher):
 
 
 class KeyLister:
-    """List the keys of a bucket, one by one: iterate over it. Made by KeyValue.list_keys.
+    """List the keys of a bucket, one by one: iterate over it. Returned by KeyValue.list_keys.
 
-    Nothing is collected, so a key that changes meanwhile may be returned twice.
+    Keys are not collected first, so a key that changes in the meantime may be returned twice.
     """
 
     def __init__(self, watcher: KeyWatcher) -> None:
         self._watcher = watcher
 
     async def stop(self) -> None:
-        """End now; after the last key this happens by itself."""
+        """End now; after the last key this happens automatically."""
         await self._watcher.stop()
 
     def __aiter__(self) -> Self:

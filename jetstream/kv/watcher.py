@@ -5,7 +5,7 @@ The initial values come first: those that the bucket had when the watch began. A
 missing value may be gone, the snapshot is in doubt, and the stream is asked again: as soon as an
 entry suggests it, and after a second without any entry (D-KV-36).
 
-Then each change follows, also across lost connections and restarts.
+Then each change follows, even across lost connections and restarts.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _MOST_READ = 64  # keys that are read at a time
 
 
 class Watcher(Generic[Item]):
-    """Base of the watchers: iterate it for the initial values, and then for each change.
+    """Base class of watchers: iterating yields the initial values, and then each change.
 
     A subclass decides which item an entry of the stream becomes (`_read`).
     """
@@ -74,7 +74,7 @@ class Watcher(Generic[Item]):
         self._options = options
         # The revision of the last entry that was taken from the consumer.
         self._taken = (options.start or 1) - 1
-        self._skipped: list[KeyValueEntry] = []  # by the consumer, and read from the stream
+        self._skipped: list[KeyValueEntry] = []  # skipped by the consumer, read by us
         self._cursor = cursor
         self._snapshot = snapshot
         info = cursor.info
@@ -86,7 +86,7 @@ class Watcher(Generic[Item]):
         self.events: MachineEvents = messages.events
 
     def _read(self, entry: KeyValueEntry) -> Item | None:
-        """Return the item for this entry; None: it is not wanted."""
+        """Return the item for this entry; None if the entry is omitted."""
         raise NotImplementedError
 
     @property
@@ -119,8 +119,8 @@ class Watcher(Generic[Item]):
     async def next_initial(self) -> Item | None:
         """Return the next initial value, or None if there are no more.
 
-        TimeoutExpired: no message arrived within the timeout of this JetStream. The watch
-        continues all the same.
+        TimeoutExpired: no message arrived within the timeout of this JetStream. The watch itself
+        continues.
         """
         session = self._api.session
         deadline: float | None = None
@@ -185,7 +185,7 @@ class Watcher(Generic[Item]):
         messages = self._messages
         try:
             if messages.pending:
-                return await messages.__anext__()  # which lets other tasks run now and then
+                return await messages.__anext__()  # it lets other tasks run from time to time
             return await messages.next(timeout)
         except StreamNotFound:
             raise BucketNotFound(self._bucket) from None
@@ -200,7 +200,7 @@ class Watcher(Generic[Item]):
         return self._read(entry)
 
     async def _resolve(self) -> None:
-        """Settle a doubt for a caller that waits for any entry, unless an entry is here."""
+        """Resolve a doubt for a caller that waits for any entry, unless an entry has arrived."""
         if not self._messages.pending:
             try:
                 await self._settle()

@@ -1,8 +1,8 @@
 """CallbackRunner: the workers of Messages.run.
 
     take      waits for the next message of the consume(); None: it has ended
-    call      the user's callback, in which anything may happen, `stop` and `drain` of this very
-              consume() included
+    call      the user's callback, in which anything may happen, including `stop` and `drain` of
+          this very consume()
     on_error  called with the message and the error when a callback raises; the worker continues
     stop      once, when a callback fails without `on_error`, or `on_error` or the consume() fails:
               no worker begins another call then
@@ -78,7 +78,7 @@ class CallbackRunner(Workers):
                 return None
 
     async def stop(self) -> None:
-        """Begin no other call, and end the consume()."""
+        """Start no other call, and end the consume()."""
         try:
             with self._guard.lock:
                 await self._messages.stop(nak=self._nak)
@@ -89,7 +89,7 @@ class CallbackRunner(Workers):
 def async_call(
     callback: Callable[P, Awaitable[object]], name: str = "callback"
 ) -> Callable[P, Awaitable[object]]:
-    """Return the callback, as a function that raises if the result cannot be awaited."""
+    """Return a function that calls the callback, and raises if its result cannot be awaited."""
     check_callback(callback, _WRONG_KIND, name)
 
     def call(*args: P.args, **kwargs: P.kwargs) -> Awaitable[object]:

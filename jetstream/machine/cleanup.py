@@ -1,8 +1,8 @@
 """Cleanup: a machine that deletes a consumer that the server may have created.
 
-A call that is canceled, or times out, must not wait any longer for the response to its
-CONSUMER.CREATE. The consumer that it may have created is looked for afterwards. A CONSUMER.DELETE
-alone would not do, because the server may process it before the creation.
+A call that is canceled or times out must not wait any longer for the response to its
+CONSUMER.CREATE. The consumer that it may have created is looked up afterwards. A CONSUMER.DELETE
+alone would not be enough, because the server may process it before the creation.
 
     asking       CONSUMER.INFO was sent
                  found, ours          CONSUMER.DELETE  -> deleting
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from jetstream.api.client import ApiClient
     from natsproto.wire.frames import Msg
 
-_PAUSE = 1.0  # between two looks
+_PAUSE = 1.0  # between two lookups
 _TRIES = 3
 
 
 class Cleanup(Receiver):
-    """Subscribed to `inbox` alone; it ends its subscription by itself.
+    """A machine that is subscribed only to `inbox`, and ends its own subscription.
 
-    `target` is the deliver_subject of the consumer; None: its name is enough. With `used` it may
-    have delivered messages.
+    `target` is the deliver_subject of the consumer; None if its name is enough. `used` means that
+    it may have delivered messages.
     """
 
     __slots__ = ("_deleting", "_inbox", "_path", "_prefix", "_target", "_tries", "_used")
@@ -77,7 +77,7 @@ class Cleanup(Receiver):
         try:
             info = ConsumerInfo.from_json(read_reply(msg.data))
         except JetStreamError:
-            return False  # the timer asks again
+            return False  # the timer sends the request again
         if self._is_ours(info):
             self._deleting = True
             self._call("DELETE")
@@ -106,7 +106,7 @@ def may_exist(error: BaseException) -> bool:
 def clean_up(
     api: ApiClient, stream: str, name: str, target: str | None = None, *, used: bool = False
 ) -> None:
-    """Start to look for the consumer, and return without waiting."""
+    """Start looking for the consumer, and return without waiting."""
     connection = api.session.connection
     if connection.closed:
         return  # the consumer, if it exists, expires by its inactive_threshold or stays

@@ -1,6 +1,6 @@
 """Policy: the part of a machine that decides about messages and about the loss of its consumer.
 
-Consume (pull/consume.py) and Push (push/machine.py) have one policy each, for good:
+Consume (pull/consume.py) and Push (push/machine.py) have one policy each, which never changes:
 
     Policy       the consumer is not replaced; every message is kept      (consume)
     PlainPush    the same; gaps in the consumer's sequence are reported   (push/policy.py)
@@ -10,8 +10,8 @@ Consume (pull/consume.py) and Push (push/machine.py) have one policy each, for g
 The machine asks for a verdict on each message:
 
     KEEP      queue it
-    SKIP      the user has had it; it is a sign of life all the same
-    STALE     it is not from the present consumer, or the policy has set it aside: ignore it
+    SKIP      the user already has it; it is still a sign of life
+    STALE     it is not from the current consumer, or the policy has set it aside: ignore it
     FULL      there is no room for it: drop, count and report it
     GAP       messages before it are missing: the consumer is lost
     CONTROL   it is not a message of the stream, but a status or a response
@@ -50,7 +50,7 @@ class Policy:
 
     #: Whether consumers are replaced, so that a message or a status may be from an earlier one.
     recreates = False
-    #: What a push subscription is to be subscribed to; b"": it stays where it is.
+    #: The subject that a push subscription should move to; b"": it does not move.
     subject = b""
 
     def __init__(self) -> None:
@@ -93,18 +93,18 @@ class Policy:
         return None
 
     def proved(self) -> None:
-        """Note that the consumer works."""
+        """Record that the consumer works."""
 
     def loses(self, status: Status) -> bool:
-        """Return whether this status means that the consumer is to be replaced."""
+        """Return whether this status means that the consumer must be replaced."""
         return False
 
     def lost(self, error: NatsError, now: float) -> bool:
-        """Replace the consumer, because of this error; False: it is not replaced."""
+        """Replace the consumer because of this error; return False if it is not replaced."""
         return False
 
     def owns(self, token: bytes) -> bool:
-        """Return whether a response with this token is for `receive`."""
+        """Return whether a response with this token must be passed to `receive`."""
         return False
 
     def receive(self, msg: Msg, now: float) -> None:
@@ -114,20 +114,20 @@ class Policy:
         """Continue on a connection."""
 
     def disconnected(self, active: bool) -> bool:
-        """Wait for the next connection; return whether that is news for the user."""
+        """Wait for the next connection; return whether to notify the user."""
         return False
 
     def handle_timer(self, now: float) -> None:
-        """Do what is `due`, if its time has come."""
+        """Do the work that is `due`, if its time has come."""
 
     def close(self) -> None:
         """Do nothing more: the machine has ended."""
 
     def rewind(self, messages: list[Msg]) -> None:
-        """Note that these messages were queued and not taken."""
+        """Record that these messages were queued but not taken."""
 
     def pull_subject(self, subject: bytes) -> bytes:
-        """Return where to send a pull, by the subject of the template."""
+        """Return the subject to send a pull to, given that of the template."""
         return subject
 
     def take_early(self) -> list[Msg]:
@@ -135,5 +135,5 @@ class Policy:
         return []
 
     def take_effects(self) -> list[MachineEffect]:
-        """Remove and return what the connection has to do."""
+        """Remove and return the effects for the connection."""
         return []

@@ -1,8 +1,9 @@
 """Probe: find out by CONSUMER.INFO whether a consumer still exists.
 
-Servers do not always report that a consumer is gone. A pull of a consumer that does not exist gets
-503, as one whose leader is being elected does; before 2.11 it gets nothing at all. A push consumer
-that is gone just stops delivering. So the machines look it up when they have a reason to:
+Servers do not always report that a consumer is gone. A pull from a consumer that does not exist
+gets 503, and so does a pull from one whose leader is being elected; before 2.11 it gets nothing at
+all. A deleted push consumer just stops delivering. So the machines look it up when they have a
+reason to:
 
     idle      start                      send CONSUMER.INFO -> asking
     asking    the consumer               THERE -> idle
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 PAUSE = 1.0  # between two requests, and how long to wait for the answer to the last
 TRIES = 5
-ABSENT = 2  # how many times in a row "not found" is believed
+ABSENT = 2  # how many consecutive "not found" responses are conclusive
 
 THERE = "there"
 GONE = "gone"
@@ -69,7 +70,7 @@ class Probe:
         return self._tries > 0
 
     def start(self, now: float) -> bool:
-        """Begin a lookup. Return True if the request is to be sent, False if one is under way."""
+        """Begin a lookup; return True if the request must be sent, False if one is in progress."""
         if self._tries:
             return False
         self._absent = 0
@@ -77,7 +78,7 @@ class Probe:
         return True
 
     def handle_timer(self, now: float) -> bool:
-        """Return True if the request is to be sent again, False if nothing was found out."""
+        """Return True if the request must be sent again, False if the lookup was inconclusive."""
         if self._tries == TRIES:  # D-CONSUME-24
             self.stop()
             return False
@@ -109,7 +110,7 @@ class Probe:
         return THERE
 
     def stop(self) -> None:
-        """Give the lookup up, or end it."""
+        """Abandon the lookup, or end it."""
         self._tries = 0
         self.due = None
 

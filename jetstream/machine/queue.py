@@ -1,4 +1,4 @@
-"""MessageQueue and EventLog: what a machine keeps for the user until it is taken."""
+"""MessageQueue and EventLog: messages and events that wait until the user takes them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ MAX_EVENTS = 256  # D-CONSUME-19
 class MessageQueue:
     """Messages, oldest first.
 
-    Two lists instead of a deque, which needs a fixed length on MicroPython: messages are appended
-    to `fresh`. When `batch` is empty, `pop` moves them there, in reverse, so that `batch.pop()`
-    returns the oldest. Both stay the same objects, so that a machine can refer to them directly.
+    It has two lists instead of a deque, which needs a fixed length on MicroPython: messages are
+    appended to `fresh`. When `batch` is empty, `pop` moves them there in reverse order, so that
+    `batch.pop()` returns the oldest. Both stay the same objects, so that a machine can refer to
+    them directly.
     """
 
     __slots__ = ("batch", "fresh")
@@ -48,7 +49,7 @@ class MessageQueue:
 
 
 class EventLog:
-    """Events for the user, oldest first; of those that are not taken, the newest are kept.
+    """Events for the user, oldest first; only the newest untaken ones are kept.
 
     `total` counts all events, so a machine can see whether an input has added one. `reports` has
     those that are not in the log yet.

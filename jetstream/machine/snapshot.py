@@ -3,8 +3,8 @@
     messages.snapshot()          of a consume(), a push subscription or an iterated fetch
     messages.snapshot().reason   why it returns no message now, in one sentence; also in its repr
 
-Times are relative to that moment, in seconds: `ends_in` and `deadlines` lie ahead, `..._ago` lie
-behind. Nothing is sent, and the machine does not change.
+Times are in seconds relative to that moment: `ends_in` and `deadlines` are in the future, `..._ago`
+in the past. Nothing is sent, and the machine does not change.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class OpenPull(Record):
     __slots__ = ("bytes", "ends_in", "messages")
 
     def __init__(self, messages: int, bytes: int, ends_in: float) -> None:
-        #: How many more messages it may bring.
+        #: How many more messages it may deliver.
         self.messages: int = messages
-        #: How many more bytes it may bring.
+        #: How many more bytes it may deliver.
         self.bytes: int = bytes
         #: When the server must have ended it.
         self.ends_in: float = ends_in
@@ -142,7 +142,7 @@ class ConsumerSnapshot(Record):
 
 
 def set_times(made: ConsumerSnapshot, now: float, **times: float | None) -> None:
-    """Set the deadlines that there are, by their absolute times."""
+    """Set the deadlines that are not None, given as absolute times."""
     for name, at in times.items():
         if at is not None:
             made.deadlines[name] = max(0.0, at - now)

@@ -1,17 +1,17 @@
-"""What the statuses of a pull mean: one table.
+"""The meaning of the statuses of a pull, as one table.
 
 A status is an HMSG on our own reply subject with an inline status line, no payload and no reply; a
-stored message, whatever headers its publisher gave it, never is one. The server tells 409s apart by
-text alone, and some texts carry values: a row matches by the start of the description, in any case.
+stored message never is one, whatever its headers are. 409s differ only in their text, and some
+texts contain values, so a row matches the start of the description, ignoring case.
 
     BEAT    the server is alive and the pull continues
     DONE    the pull is over, as it should be: pull again
     SIZE    the next message does not fit in what is left of max_bytes: pull again with more room
-    RETRY   the pull ended early, without a mistake: notify the user, pull again
-    ABSENT  no server serves the consumer now: notify the user, pull ever more slowly
-    LIMIT   the pull was refused, as the next one may be: notify the user, pull ever more slowly
+    RETRY   the pull ended early, but not because of a mistake: notify the user, pull again
+    ABSENT  no server serves the consumer now: notify the user, pull less and less often
+    LIMIT   the pull was rejected, as the next one may be: notify the user, pull less and less often
     UNPIN   another client is pinned: forget our id, notify the user, pull again
-    UNKNOWN a status that this client does not know: notify the user, pull ever more slowly
+    UNKNOWN a status that this client does not know: notify the user, pull less and less often
     FAIL    there will be no more messages: raise
 
 A fetch has one pull, so UNKNOWN ends it with an error, as LIMIT and ABSENT do.
@@ -69,7 +69,7 @@ PENDING_BYTES = b"\r\nNats-Pending-Bytes: "
 class Status(Record):
     """The status of a pull.
 
-    `messages` and `bytes` are what the pull will no longer deliver; None if that was not reported.
+    `messages` and `bytes` count what the pull did not deliver; None if that was not reported.
     `consumer` names the consumer and its stream in the error.
     """
 
@@ -86,7 +86,7 @@ class Status(Record):
 
     @property
     def refused(self) -> bool:
-        """Whether the pull has delivered nothing at all, unless the status reports what is left."""
+        """Whether the pull has delivered nothing at all, unless the status reports a count."""
         return self.meaning in (LIMIT, ABSENT, UNPIN)
 
 

@@ -93,7 +93,7 @@ class ObjectStoreConfig(Fields):
 
 
 class ObjectStoreStatus(BucketStatus):
-    """The configuration and the state of an object store. Made by ObjectStore.status."""
+    """The configuration and the state of an object store. Returned by ObjectStore.status."""
 
     PREFIX = STREAM
 

@@ -1,8 +1,8 @@
 """Files and objects: store a file, and write an object to one, piece by piece.
 
-The port of the client reads and writes, because the API does no I/O: on an event loop in threads,
-so that the loop continues. A file appears under its name when the object is complete and its digest
-is verified; before that, and after a failure, there is none (D-OBJ-45).
+The client's port reads and writes, because the API does no I/O; with an event loop it uses threads,
+so that the loop is not blocked. A file appears under its name when the object is complete and its
+digest is verified; before that, and after a failure, no such file exists (D-OBJ-45).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class CountedFile:
         self._done = 0
 
     async def read(self, size: int) -> bytes:
-        """Return at most `size` bytes; none at the end."""
+        """Return at most `size` bytes; b"" at the end."""
         data = await self._file.read(size)
         self._done += len(data)
         if data and self._progress is not None:
@@ -62,7 +62,7 @@ async def get_file(
     with store.lock:
         reader = await store.get(name)
     try:
-        file = await port.create_file(path, token)  # not before the object is found
+        file = await port.create_file(path, token)  # only after the object was found
         try:
             await _copy(store, reader, file, progress)
             await file.commit()

@@ -88,7 +88,7 @@ class _HeaderMap(FieldType):
 
 
 class ObjectLink(Fields):
-    """The target of a link: an object of a bucket, or without a name the bucket."""
+    """The target of a link: an object in a bucket or, without a name, the whole bucket."""
 
     if TYPE_CHECKING:
 
@@ -199,7 +199,7 @@ def write_digest(raw: bytes) -> str:
 
 
 def same_digest(digest: str, raw: bytes) -> bool:
-    """Return whether a digest field stands for these 32 bytes of SHA-256 (D-OBJ-30)."""
+    """Return whether a digest field represents these 32 bytes of SHA-256 (D-OBJ-30)."""
     if not digest:
         return True
     algorithm, text = digest[: len(_ALGORITHM)], digest[len(_ALGORITHM) :]

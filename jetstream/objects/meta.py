@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from .info import ObjectInfo
 
-_TRIES = 50  # each one is refused because another client's change was first
+_TRIES = 50  # each attempt is rejected because another client's change was first
 
 
 class MetaEntry:
@@ -115,7 +115,7 @@ class MetaStore:
                 refused = before
                 continue
             if ack.duplicate and tries:
-                before = refused  # D-OBJ-14: that try succeeded, and was replaced since
+                before = refused  # D-OBJ-14: that attempt succeeded, and was replaced since
             return before, info, ack.seq
 
     async def dated(self, info: ObjectInfo, seq: int) -> ObjectInfo:
@@ -123,7 +123,7 @@ class MetaStore:
         try:
             info.mtime = (await get_by_api(self.api, self.stream.name, {"seq": seq})).time
         except RemoteError:
-            pass  # replaced meanwhile, or no response: it is stored all the same
+            pass  # replaced in the meantime, or no response: it is stored in any case
         return info
 
     async def purge_chunks(self, info: ObjectInfo) -> None:
@@ -152,13 +152,13 @@ class MetaStore:
         try:
             await self.stream.purge(subject=subject, seq=end or None)
         except BaseException as error:
-            # OBJ-24: their object is gone all the same, and no other client will purge them.
+            # OBJ-24: their object is gone in any case, and no other client will purge them.
             sweep(self.api, self.stream.name, subject, end)
             if not isinstance(error, RemoteError):
                 raise
 
     async def _find_surely(self, name: str, *, leader: bool = False) -> MetaEntry | None:
-        """Find the info; retry once, because a lost connection loses the request."""
+        """Find the info; retry once, because the request may be lost with a connection."""
         try:
             return await self.find(name, leader=leader)
         except TimeoutExpired:
@@ -186,8 +186,8 @@ class MetaStore:
             except ApiError as error:
                 trouble = publication.trouble
                 if trouble is not None and trouble.in_doubt:
-                    # The second try was refused. That says nothing about the first one.
-                    raise PublishInDoubt("%s: it may be stored or not" % error) from None
+                    # The second attempt was rejected. That says nothing about the first one.
+                    raise PublishInDoubt("%s: it may or may not be stored" % error) from None
                 raise
 
 

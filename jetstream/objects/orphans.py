@@ -5,8 +5,8 @@ does, and a server that is killed may restore messages that it had purged.
 
 The subject of a chunk has the nuid that is also in the info of its object. The chunks are listed
 before the infos, because an info is written after its chunks. A listing of infos may miss an object
-that is renamed meanwhile, so there are two listings. Chunks without an info are then orphans, or
-belong to a put in progress: the age of the newest chunk decides.
+that is renamed in the meantime, so there are two listings. Chunks without an info are then orphans,
+or belong to a put in progress: the age of the newest chunk decides.
 """
 
 from __future__ import annotations
@@ -76,5 +76,5 @@ async def _is_old(metas: MetaStore, subject: str, limit: int) -> bool:
     try:
         msg = await get_by_api(metas.api, metas.stream.name, {"last_by_subj": subject})
     except MessageNotFound:
-        return False  # the chunks were purged meanwhile
+        return False  # the chunks were purged in the meantime
     return msg.time.ns <= limit

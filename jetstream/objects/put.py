@@ -7,7 +7,7 @@
     abandon   the same without waiting, for a put that is canceled
 
 Chunks have message ids, so they can be sent again after a lost connection and are stored once. The
-sequences in the acknowledgments must rise: that shows that chunks are stored in order.
+sequences in the acknowledgments must increase, which shows that chunks are stored in order.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _HEADERS = 128  # bytes of a chunk's headers, at most
 
 
 async def send_all(source: Source, upload: Upload, lock: Lock) -> ObjectInfo:
-    """Put all data of the source. The lock is free while the source is read: that may take long."""
+    """Put all data of the source. The lock is free while the source is read, which may be slow."""
     try:
         while True:
             piece = await source.next()
@@ -79,9 +79,9 @@ class Upload:
         self._room = self.chunk_size
         self._flying: list[Publication] = []
         self._last = 0  # the sequence of the last acknowledged chunk
-        self._again = False  # a chunk was sent a second time
-        self._in_doubt = False  # the info was sent, and may be stored
-        self._there = False  # the info is stored
+        self._again = False  # whether a chunk was sent a second time
+        self._in_doubt = False  # whether the info was sent, and may be stored
+        self._there = False  # whether the info is stored
         self._before: ObjectInfo | None = None
         most = min(max(1, AHEAD // self.chunk_size), _MOST_CHUNKS)  # D-OBJ-19
         self._window = metas.publisher.window(max_pending=most)
@@ -177,7 +177,7 @@ class Upload:
             self._settle()
 
     def _settle(self) -> None:
-        """Check the acknowledgments of the first chunks in flight, as far as they have arrived."""
+        """Check the acknowledgments that have arrived for the first chunks in flight."""
         while self._flying and self._flying[0].done:
             publication = self._flying.pop(0)
             if publication.error is not None:

@@ -47,7 +47,7 @@ async def open_reader(metas: MetaStore, info: ObjectInfo) -> ObjectReader:
 
 
 class ObjectReader:
-    """Read an object: iterate over its chunks, or call `read`. Made by ObjectStore.get.
+    """Read an object: iterate over its chunks, or call `read`. Returned by ObjectStore.get.
 
     Before it returns the last chunk, the reader compares size and digest with the info, and raises
     ObjectCorrupt if they differ. Use `async with` or `close`, unless you read to the end.
@@ -63,7 +63,7 @@ class ObjectReader:
         self._hash = sha256()
         self._chunks = 0
         self._size = 0
-        self._rest = b""  # of a chunk that was read in part
+        self._rest = b""  # the rest of a chunk that was read in part
         self._complete = False
         self._error: ObjectError | InvalidState | None = None
 

@@ -1,8 +1,8 @@
 """ObjectStore: one bucket and its objects, of any size (ADR-20).
 
 A bucket is a stream. An object consists of the chunks of its data, which are messages of one
-subject, and of its info, a message that describes it. The object exists when its info does: so the
-chunks are stored first, and chunks without an info are purged.
+subject, and of its info, a message that describes it. The object exists when its info exists, so
+the chunks are stored first, and chunks without an info are purged.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _MOST_LINKS = 8
 
 
 class ObjectStore:
-    """A bucket of objects. Made by the calls of JetStream.
+    """A bucket of objects. Returned by methods of JetStream.
 
     Any replica may return the info of an object, so shortly after a put it may still be the
     previous one.
@@ -118,8 +118,8 @@ class ObjectStore:
     ) -> ObjectWatcher:
         """Watch objects: `async with` the result, and iterate over their infos and changes.
 
-        include_history  start with all infos that exist; current buckets keep only the latest
-        ignore_deletes   leave out deleted objects
+        include_history  start with all stored infos; current buckets keep only the latest
+        ignore_deletes   omit deleted objects
         updates_only     start with the next change
         """
         options = WatchOptions(
@@ -170,8 +170,8 @@ class ObjectStore:
         """Store a file, under the last part of its path if no name is given.
 
         `progress` is called with the number of bytes that were read, after each piece; the other
-        parameters are those of `put`. The file is read in pieces, on event loops in threads. Raises
-        OSError if it cannot be read.
+        parameters are those of `put`. The file is read in pieces; with an event loop, in threads.
+        Raises OSError if it cannot be read.
         """
         options = {
             "description": description,
@@ -186,9 +186,10 @@ class ObjectStore:
     ) -> ObjectInfo:
         """Write an object to a file, and return its info.
 
-        The file appears when all bytes are there and the digest is verified; a file of this name is
-        replaced. Until then it has another name in the same directory, and if the call fails or is
-        canceled it is removed. `progress` is called with the number of bytes after each chunk.
+        The file appears when it is complete and the digest is verified; an existing file of this
+        name is replaced. Until then it has a temporary name in the same directory, and it is
+        removed if the call fails or is canceled. `progress` is called with the number of bytes
+        after each chunk.
 
         ObjectNotFound: it does not exist. OSError: the file cannot be written.
         """
@@ -209,9 +210,9 @@ class ObjectStore:
         headers: HeadersLike | None = None,
         metadata: dict[str, str] | None = None,
     ) -> ObjectInfo:
-        """Change the name, description, headers or metadata: those given, or all those of `meta`.
+        """Change the given fields: name, description, headers or metadata; or all those of `meta`.
 
-        ObjectNotFound: it does not exist. ObjectAlreadyExists: another one has the new name.
+        ObjectNotFound: it does not exist. ObjectAlreadyExists: another object has the new name.
         """
         given = _changes(meta, new_name, description, headers, metadata)
         new = given.get("name") or name
@@ -224,7 +225,7 @@ class ObjectStore:
             changed = self._change(None if before is None else before.info, name, given)
             assert before is not None
             _, info, seq = await metas.replace(new, lambda found: self._rename(found, changed))
-            await metas.purge_info(name, before.seq)  # not an object that was put there since
+            await metas.purge_info(name, before.seq)  # not one that was put there since
         assert info is not None
         return await metas.dated(info, seq)
 
@@ -249,7 +250,7 @@ class ObjectStore:
         await metas.purge_chunks(before)
 
     async def add_link(self, name: str, info: ObjectInfo) -> ObjectInfo:
-        """Add a link to an object, of this bucket or another.
+        """Add a link to an object in this bucket or another.
 
         ObjectAlreadyExists: an object has this name. A link of this name is replaced.
         """
@@ -298,7 +299,7 @@ class ObjectStore:
         found: dict[str, ObjectInfo] = {}
         async with await self.watch() as watcher:
             async for info in watcher.initial():
-                found[info.name] = info  # again, if it changes meanwhile
+                found[info.name] = info  # again, if it changes in the meantime
         infos = [found[name] for name in sorted(found)]
         return [info for info in infos if show_deleted or not info.deleted]
 
@@ -400,6 +401,6 @@ def _changes(
         if fields[field] is not None:
             given[field] = fields[field]
     if not given.get("name"):
-        given.pop("name", None)  # as it was
+        given.pop("name", None)  # unchanged
     ObjectMeta.of(None, given)  # InvalidValue, before anything is sent
     return given

@@ -16,8 +16,8 @@ does not respond, this machine does it, and retries on the next connection (OBJ-
                  third response     -> over
                  an error           -> over: the stream is sealed, or deleted
 
-A request without a response, or one that failed for the moment, is repeated after a second, a few
-times. Each request has its own reply subject, `<inbox>.<token>`, and only the response to the last
+A request without a response, or with a transient failure, is repeated after a second, a few times.
+Each request has its own reply subject, `<inbox>.<token>`, and only the response to the last
 one counts: a server that was frozen responds to all of them at once, before it stores the messages
 that it has queued.
 """

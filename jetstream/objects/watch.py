@@ -31,11 +31,11 @@ async def watch_infos(metas: MetaStore) -> KeyWatcher:  # OBJ-36
 
 
 class InitialObjects(_InitialObjects):
-    """Iterate the objects that existed when a watch began. Made by ObjectWatcher.initial."""
+    """Iterate the objects that existed when a watch began. Returned by ObjectWatcher.initial."""
 
 
 class ObjectWatcher(_ObjectWatcher):
-    """Watch the infos of objects: iterate over them. Made by ObjectStore.watch; end with `stop`.
+    """Watch objects: iterate over their infos. Returned by ObjectStore.watch; end it with `stop`.
 
     `initial` returns the objects that exist now, and ends. Iterating the watcher returns the rest
     of them and then each change, without end. It raises BucketNotFound if the bucket is deleted;

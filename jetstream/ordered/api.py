@@ -1,8 +1,8 @@
 """OrderedConsumer: the messages of a stream, each once, in order, without gaps (ADR-17).
 
-There is one use at a time: a consume(), or a fetch. Between them lies the Cursor: where the next
-one goes on. consume() is a machine that makes its consumers itself (pull.py). A fetch is short:
-it makes one by a call of the API, if there is none, and once more if it was gone.
+There is one use at a time: a consume() or a fetch. The Cursor connects them: it holds the position
+where the next use continues. consume() is a machine that creates its consumers itself (pull.py). A
+fetch is short: it creates a consumer by an API call if there is none, and once more if it is gone.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ if TYPE_CHECKING:
 
 
 _SERIAL_DIGITS = 10  # of the names of consumers
-_TRIES = 5  # to find a name that is not in use
-_TOO_LATE = 0.05  # no second pull for so short a time
+_TRIES = 5  # attempts to find an unused name
+_TOO_LATE = 0.05  # too little time for a second pull
 _SHORTEST = 0.001  # the least time that a pull may have
 _LONG = 2.0  # a fetch of this time has heartbeats
 _NO_MESSAGES = 404  # ends a pull with no_wait
@@ -79,7 +79,7 @@ async def open_ordered(
 
 
 async def _create(api: ApiClient, cursor: Cursor, deadline: float | None = None) -> None:
-    """Create the next consumer by a call of the API, if there is none."""
+    """Create the next consumer by an API call, if there is none."""
     tries = 0
     while not cursor.ready:
         tries += 1
@@ -98,7 +98,7 @@ async def _create(api: ApiClient, cursor: Cursor, deadline: float | None = None)
 
 
 async def _check(api: ApiClient, cursor: Cursor, deadline: float | None) -> None:
-    """Use the consumer that was created, or have it deleted if its stream is another one."""
+    """Use the consumer that was created, or have it deleted if its stream is a different one."""
     if cursor.ready:
         return
     try:
@@ -111,7 +111,7 @@ async def _check(api: ApiClient, cursor: Cursor, deadline: float | None) -> None
 
 
 async def _recreated(api: ApiClient, cursor: Cursor, deadline: float | None) -> bool:
-    """Return whether the stream is another one than that of the consumers before (D-ORDERED-30)."""
+    """Return whether the stream differs from that of the earlier consumers (D-ORDERED-30)."""
     latest = api.session.deadline(CHECK)
     try:
         reply = await api.call(
@@ -144,7 +144,7 @@ class OrderedMessages(Messages):
 
 
 class OrderedConsumer:
-    """An ordered consumer. Made by Stream.ordered_consumer.
+    """An ordered consumer. Returned by Stream.ordered_consumer.
 
     Only one consume() or fetch can use a handle at a time. Each continues after the last message
     that was taken from the previous one.
@@ -152,7 +152,7 @@ class OrderedConsumer:
 
     def __init__(self, api: ApiClient, cursor: Cursor, max_attempts: int) -> None:
         self._api = api
-        #: Its consumers, one after the other, and how far they have come.
+        #: Its successive consumers, and their position in the stream.
         self.cursor = cursor
         self._max_attempts = max_attempts
         self._machine: Consume | None = None
@@ -164,7 +164,7 @@ class OrderedConsumer:
 
     @property
     def name(self) -> str:
-        """The name of the present consumer, or of the last one."""
+        """The name of the current consumer, or of the last one."""
         return self.cursor.name
 
     @property
@@ -177,7 +177,7 @@ class OrderedConsumer:
     def recreated(self) -> StreamRecreated | None:
         """The latest discovery that the stream was deleted and created again; None: it never was.
 
-        Messages read after it are of the new stream, from its first one (D-ORDERED-31).
+        Messages read after it belong to the new stream, starting with its first one (D-ORDERED-31).
         """
         return self.cursor.recreated
 
@@ -188,7 +188,7 @@ class OrderedConsumer:
         return self.cursor.info
 
     async def delete(self) -> None:
-        """Delete the present consumer; the next consume() or fetch makes another one."""
+        """Delete the current consumer; the next consume() or fetch creates another one."""
         self._claim()
         self.cursor.ready = False
         self._close_puller()
@@ -217,7 +217,7 @@ class OrderedConsumer:
         try:
             return await self._fetch(batch, size, ends, beat, no_wait)
         except BaseException:
-            self._forget()  # ORDERED-22: messages on their way are delivered again
+            self._forget()  # ORDERED-22: messages in flight are delivered again
             raise
         finally:
             self._fetching = False
@@ -240,7 +240,7 @@ class OrderedConsumer:
         threshold_bytes: int | None = None,
         stop_after: int | None = None,
     ) -> Messages:
-        """Return messages without end, as Consumer.consume: each once, in order, without gaps.
+        """Deliver messages continuously, like Consumer.consume: each once, in order, without gaps.
 
         If the consumer or a message is lost, another consumer continues after the last message:
         `events` reports ConsumerReset. If the stream was deleted and created again, it continues
@@ -281,7 +281,7 @@ class OrderedConsumer:
             self._machine = None
 
     def _recreator(self, inbox: str) -> Recreator:
-        """Return the Recreator of one consume(); responses to it arrive at this inbox."""
+        """Return the Recreator of one consume(); its responses arrive at this inbox."""
         return Recreator(
             self.cursor,
             self._api.prefix,
@@ -317,7 +317,7 @@ class OrderedConsumer:
             self._forget()
 
     async def _prepare(self, deadline: float) -> bool:
-        """Make sure that there is a consumer to pull from; return whether that took a call."""
+        """Ensure that there is a consumer to pull from; return whether that took a call."""
         port = self._api.session.port
         doubted = self._look_at is not None and port.now() >= self._look_at
         if self.cursor.ready and doubted:
@@ -328,7 +328,7 @@ class OrderedConsumer:
         return True
 
     async def _look(self, deadline: float) -> None:
-        """Abandon the consumer unless all the messages that it has delivered have arrived."""
+        """Abandon the consumer unless all messages that it delivered have arrived."""
         path = "CONSUMER.INFO.%s.%s" % (self.stream, self.name)
         self._look_at = None
         try:
@@ -370,10 +370,10 @@ class OrderedConsumer:
         return messages, puller.lost > 0  # D-ORDERED-24
 
     def _forget(self) -> None:
-        """Abandon the consumer: what it still sends is dropped."""
+        """Abandon the consumer; its later messages are dropped."""
         connection = self._api.session.connection
         if self.cursor.ready and connection.online:
-            # ORDERED-12: nothing waits for the response.
+            # ORDERED-12: no caller waits for the response.
             path = (self._api.prefix, self.stream, self.name)
             connection.publish("%s.CONSUMER.DELETE.%s.%s" % path, reply=connection.new_inbox())
         elif self.cursor.ready:

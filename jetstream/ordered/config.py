@@ -31,7 +31,7 @@ def ordered_config(
     inactive_threshold: Seconds,
     metadata: dict[str, str] | None,
 ) -> ConsumerConfig:
-    """Return the checked configuration that all consumers of an ordered one share (ORDERED-1)."""
+    """Return the checked configuration that all server-side consumers share (ORDERED-1)."""
     check_time("inactive_threshold", inactive_threshold, 0.001)
     fields: ConsumerConfigDict = {
         "ack_policy": "none",
@@ -64,7 +64,7 @@ def _list_of_filters(
 ) -> list[str]:
     """Return the filters as a list, which is empty for all subjects."""
     if subjects is None:
-        # ORDERED-20: the server demands a filter for this policy.
+        # ORDERED-20: the server requires a filter for this policy.
         return [">"] if deliver_policy == "last_per_subject" else []
     if not subjects:
         text = "filter_subjects %s is empty; None means all subjects"

@@ -1,12 +1,12 @@
-"""Cursor: what the consumers of one ordered consumer share, and how far they have come (ADR-17).
+"""Cursor: the state shared by the consumers of one ordered consumer, and their position (ADR-17).
 
-Each of them has the same configuration, the next name (`<prefix>_<serial>`), and starts after the
-last message that arrived from the one before. Recreator (recreate.py) and OrderedConsumer create
-them.
+Each of them has the same configuration and the next name (`<prefix>_<serial>`), and starts after
+the last message that arrived from the previous one. Recreator (recreate.py) and OrderedConsumer
+create them.
 
 A stream that was deleted and created again has other messages under the same sequences, so a start
 by sequence would skip them. STREAM.INFO reports when the stream was created. The first consumer was
-created after its stream: a stream that is younger than that is another one.
+created after its stream, so a stream that is younger than that consumer is a different one.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ _DOTS = (3, 5)
 
 
 class Cursor:
-    """The consumers of one ordered consumer: what they share, and how far they have come.
+    """The consumers of one ordered consumer: their shared configuration and position.
 
     `config` is the server's JSON, without the name and the fields that set the start.
     `start` is the sequence that the next consumer starts at; 0: as the policy of `config` says.
     `ahead` is the number of messages that are missing until the last message of each subject has
-    arrived. Until then, the next consumer starts with these messages again, and those that have
-    arrived before are skipped. 0: `start` is used.
+    arrived. Until then, the next consumer starts with these messages again, and those that arrived
+    before are skipped. If it is 0, `start` is used.
     """
 
     __slots__ = (
@@ -71,11 +71,11 @@ class Cursor:
         self.info: ConsumerInfo | None = None
         #: The latest discovery that the stream was deleted and created again; None: it never was.
         self.recreated: StreamRecreated | None = None
-        # When the stream was created: exactly if STREAM.INFO was asked, else not after that time.
+        # When the stream was created: exact if STREAM.INFO reported it, otherwise the latest time.
         self._oldest: Timestamp | None = None
         self._exact = False
         self._eldest = 0  # the serial of the first consumer of the present stream
-        self._unknown = 0  # how often in a row STREAM.INFO has failed
+        self._unknown = 0  # consecutive failures of STREAM.INFO
 
     def next_consumer(self, deliver_subject: str = "") -> tuple[str, dict[str, Any]]:
         """Advance to the next consumer; return endpoint and body of the call that creates it."""
@@ -98,14 +98,14 @@ class Cursor:
         return endpoint, {"stream_name": self.stream, "config": config, "action": "create"}
 
     def installed(self, reply: dict[str, Any]) -> None:
-        """Take the response to that call; raise ConsumerExists if another client made it.
+        """Take the response to that call; raise ConsumerExists if another client created it.
 
-        The consumer is `there` now if it is the first one, else after `confirm`.
+        The first consumer is `there` now, and a later one after `confirm`.
         """
         info = ConsumerInfo.from_json(reply)
         if info.delivered.consumer_seq:
-            # ORDERED-3: servers take the same configuration for the same consumer.
-            text = "consumer %s was in use already" % shorten(self.name)
+            # ORDERED-3: servers treat an equal configuration as the same consumer.
+            text = "consumer %s is already in use" % shorten(self.name)
             raise ConsumerExists(400, 10148, text)
         # Without a time to compare with there is nothing to confirm.
         self.ready = self._oldest is None
@@ -118,10 +118,11 @@ class Cursor:
             self.start = info.delivered.stream_seq + 1  # D-ORDERED-6
 
     def confirm(self, created: Timestamp | None) -> StreamRecreated | None:
-        """Use the consumer if its stream is the one of the consumers before.
+        """Use the consumer if its stream is that of the earlier consumers.
 
-        `created` is when the stream was created; None: the server does not say. Otherwise return
-        the event, and let the next consumer start with the first message.
+        `created` is when the stream was created; None if the server does not report it. If the
+        stream is a different one, return the event, and start the next consumer with the first
+        message.
         """
         before = self._oldest
         self._unknown = 0
@@ -139,7 +140,7 @@ class Cursor:
         return None
 
     def rewind(self, reply: bytes) -> bool:
-        """Start with this message; False if its stream is gone, so it cannot be delivered again."""
+        """Start with this message; return False if its stream is gone and cannot redeliver it."""
         place = read_place(reply)
         assert place is not None
         if int(place[0].rpartition(b"_")[2]) < self._eldest:
@@ -148,16 +149,16 @@ class Cursor:
         return True
 
     def trust(self) -> bool:
-        """STREAM.INFO has failed; return whether the consumer is used all the same.
+        """Record that STREAM.INFO failed; return whether to use the consumer anyway.
 
-        D-ORDERED-30: if it fails twice in a row, this user may not be permitted to ask.
+        D-ORDERED-30: if it fails twice in a row, this user may lack the permission.
         """
         self._unknown += 1
         self.ready = self._unknown > 1
         return self.ready
 
     def _restart(self) -> None:
-        """Start over with the messages of another stream, none of which was seen (D-ORDERED-31)."""
+        """Start over with a different stream, whose messages were not seen yet (D-ORDERED-31)."""
         config = self._config
         latest = config.get("deliver_policy") == "last_per_subject"
         if not latest or (self.start and not self.ahead):
@@ -172,7 +173,7 @@ class Cursor:
     def admit(self, reply: bytes) -> str:
         """Return the verdict on the message with this reply subject, and count it if it is next.
 
-        SKIP: it is in order, but before the place where the consumer was to start.
+        SKIP: it is in order, but before the position where the consumer should start.
         """
         place = read_place(reply)
         if place is None or not self.ready:

@@ -1,24 +1,25 @@
-"""InOrder: the policy that keeps messages in order, over one consumer after the other (ADR-17).
+"""InOrder: the policy that keeps messages in order across successive consumers (ADR-17).
 
-It is the whole logic of ordered consumers, for pulls and pushes alike. Cursor (cursor.py) knows the
-place in the stream and the present consumer; Recreator (recreate.py) creates the next one, by its
-table. While it does, nothing is pulled and no heartbeat is expected. Messages in the queue stay
-there, because they are in order; messages that the lost consumer still sends are STALE.
+It is the whole logic of ordered consumers, for pull and push alike. Cursor (cursor.py) knows the
+position in the stream and the current consumer; Recreator (recreate.py) creates the next one, by
+its table. In the meantime, nothing is pulled and no heartbeat is expected. Messages in the queue
+stay there, because they are in order; messages that the lost consumer still sends are STALE.
 
-The consumer is lost by
+The consumer is lost because of
 
     a gap                   a message whose number is not the next, or a heartbeat with a higher one
     silence                 for two heartbeats (pull) or three (push)
     409 Consumer Deleted    it was deleted, or its stream
     409 Server Shutdown     it lives in the memory of that server
-    503                     it is not there: deleted, inactive for long, or its server was restarted
-    disconnected            what was on its way is lost
+    503                     it is gone: deleted, inactive for long, or its server was restarted
+    disconnected            messages in flight are lost
 
-    not by a change of leader, which does not concern its memory, nor by another end of a pull
+    but not because of a change of leader, which does not affect its memory, or another end of a
+    pull
 
 Each time the user is notified (ConsumerReset), and also if the stream is no longer the same
-(StreamRecreated). The machine ends only by what ends a plain one, by an error that creating another
-consumer would meet again, and after `max_attempts` tries in a row.
+(StreamRecreated). The machine ends only for the reasons that end a plain one, because of an error
+that creating another consumer would get again, or after `max_attempts` consecutive attempts.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ _RESPONSES = (b"c", b"s", b"x")  # to CONSUMER.CREATE, STREAM.INFO and CONSUMER.
 
 
 class InOrder(Policy):
-    """Admits the next message of the present consumer, and has a lost consumer replaced.
+    """Admits the next message of the current consumer, and has a lost consumer replaced.
 
-    `failure` is why the last try to create a consumer failed.
+    `failure` is the reason why the last attempt to create a consumer failed.
     """
 
     __slots__ = ("_judge", "cursor", "failure", "recreator")
@@ -70,7 +71,7 @@ class InOrder(Policy):
 
     @property
     def begun(self) -> bool:
-        """Whether there was a consumer at all."""
+        """Whether there has been any consumer."""
         return self.cursor.info is not None
 
     @property
@@ -88,7 +89,7 @@ class InOrder(Policy):
             return FULL  # D-CONSUME-27: before it counts as delivered, so that it shows as a gap
         verdict = self._judge(msg.raw_reply)
         if verdict is KEEP or verdict is SKIP:
-            self.recreator.failures = 0  # as `proved`, without a call
+            self.recreator.failures = 0  # like `proved`, but inlined
         return verdict
 
     def admit_all(self, msgs: list[Msg]) -> bool:
@@ -113,7 +114,7 @@ class InOrder(Policy):
 
     def is_gap(self, last: int) -> bool:
         """Return whether a heartbeat with this sequence shows that messages are missing."""
-        # ORDERED-13: it was delivered, and got lost between two servers.
+        # ORDERED-13: it was delivered, but lost between two servers.
         return last > self.cursor.consumer_seq
 
     def rewind(self, messages: list[Msg]) -> None:

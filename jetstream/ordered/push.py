@@ -1,14 +1,14 @@
 """PushInOrder: the policy of an ordered push subscription (ADR-17).
 
-A server delivers only where a client is subscribed to exactly that subject; a wildcard does not do.
-So the subscription moves with the consumers, to `<inbox>.d<serial>`, which gets
+A server delivers only if a client is subscribed to exactly that subject; a wildcard is not enough.
+So the subscription moves with the consumers to `<inbox>.d<serial>`, which receives
 
     the responses to the creation of the consumer, and to STREAM.INFO
     its heartbeats, flow control, statuses
     its messages, under the stream's subject; their reply subject names the consumer
 
-A push consumer delivers from its creation on, so its first messages may be here before the response
-to its creation: they are set aside until then (D-ORDPUSH-4).
+A push consumer delivers as soon as it is created, so its first messages may arrive before the
+response to its creation: they are set aside until then (D-ORDPUSH-4).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_EARLY = 8 * 1024 * 1024
 
 
 class PushInOrder(InOrder):
-    """InOrder for push consumers. The machine is to be subscribed to `subject`."""
+    """InOrder for push consumers. The machine must be subscribed to `subject`."""
 
     __slots__ = ("_early", "_prefix", "early_bytes", "subject")
 
@@ -70,7 +70,7 @@ class PushInOrder(InOrder):
     def receive(self, msg: Msg, now: float) -> None:
         early = msg.status == _HEARTBEAT_STATUS and not msg.data
         if self.recreator.state == CHECKING:
-            # A status that is not the response is set aside, too (D-ORDPUSH-12).
+            # A status other than the response is set aside, too (D-ORDPUSH-12).
             early = msg.status > 0 and msg.status != NO_RESPONDERS and not msg.data
         if early:
             self._set_aside(msg)

@@ -1,33 +1,34 @@
 """Recreator: create one consumer after the other, so that no message is missed (ADR-17).
 
-An ordered consumer lives in the memory of one server, and its messages are not acknowledged. If it
-is gone, or a message is, the next one is created: it starts after the last message that arrived.
+An ordered consumer lives in the memory of one server, and its messages are not acknowledged. If the
+consumer or a message is lost, the next one is created: it starts after the last message that
+arrived.
 
-Cursor (cursor.py) is what lasts: the configuration, the name, the place in the stream. Recreator
-creates the next consumer for a machine that is subscribed to `<inbox>.*`:
+Cursor (cursor.py) holds what persists: the configuration, the name, the position in the stream.
+Recreator creates the next consumer for a machine that is subscribed to `<inbox>.*`:
 
     READY     the consumer can be used
-    CREATING     CONSUMER.CREATE was sent, with reply `<inbox>.c<serial>`; its response is due
+    CREATING  CONSUMER.CREATE was sent, with reply `<inbox>.c<serial>`; its response is due
     CHECKING  STREAM.INFO was sent, with reply `<inbox>.s<serial>`: is it the same stream as before?
-    BACKOFF   the creation failed; the next try comes after a pause
-    OFFLINE   there is no connection; the next one begins with a try
-    ENDED     there will be no other: closed, or `error` says why
+    BACKOFF   the creation failed; the next attempt follows after a pause
+    OFFLINE   there is no connection; the next one begins with an attempt
+    ENDED     there will be no other consumer: closed, or `error` says why
 
-              reset    response    an error, `due`   disconnected   connected
-    READY     CREATING    -           -                 OFFLINE        -
-    CREATING     -        READY (1)   BACKOFF, ENDED    OFFLINE        -
-    CHECKING  -        READY (2)   BACKOFF (3)       OFFLINE        -
-    BACKOFF   -        -           CREATING at `due`    OFFLINE        -
-    OFFLINE   -        -           -                 -              CREATING
-    ENDED     -        -           -                 -              -
+              reset      response    an error, `due`     disconnected   connected
+    READY     CREATING   -           -                   OFFLINE        -
+    CREATING  -          READY (1)   BACKOFF, ENDED      OFFLINE        -
+    CHECKING  -          READY (2)   BACKOFF (3)         OFFLINE        -
+    BACKOFF   -          -           CREATING at `due`   OFFLINE        -
+    OFFLINE   -          -           -                   -              CREATING
+    ENDED     -          -           -                   -              -
 
-    (1) the first consumer; the next ones CHECKING
+    (1) for the first consumer; CHECKING for later ones
     (2) CREATING if the stream was deleted and created again: its sequences start again, too
     (3) ENDED if the stream is gone; READY if it fails for the second time in a row
 
-The first try is at once. Then the pauses double from 1 s to 10 s, until a consumer has proved to be
-of use: a message came, or a heartbeat. An error that the next try would meet again is the end. The
-consumer before is deleted on the way, and so is one whose answer did not come in time.
+The first attempt is immediate. Then the pauses double from 1 s to 10 s, until a consumer has proved
+to work by a message or a heartbeat. An error that the next attempt would get again ends it. The
+previous consumer is deleted, and so is one whose creation was not answered in time.
 """
 
 from __future__ import annotations
@@ -89,11 +90,11 @@ _PASSING = (
 
 
 class Recreator:
-    """Creates the next consumer. A policy passes inputs on, and a machine publishes the effects.
+    """Creates the next consumer. A policy passes inputs to it, and a machine publishes its effects.
 
     `due` is when to call handle_timer; `error` is why there will be no other consumer.
-    With `delivers` they are push consumers, each to a subject of its own: `<inbox>.d<serial>`. It
-    gets the answer as well: the machine is subscribed to that alone, before the orders go out.
+    With `delivers`, they are push consumers, each with its own subject, `<inbox>.d<serial>`. The
+    responses go there as well, because the machine is subscribed only to that subject.
     """
 
     __slots__ = (
@@ -133,7 +134,7 @@ class Recreator:
         self._delivers = delivers
         self._effects: list[MachineEffect] = []
         self._events: list[StreamRecreated] = []
-        self._doomed = ""  # the consumer that is to be deleted
+        self._doomed = ""  # the consumer to delete
         self._orphan = ""  # the consumer that one deletion may not reach
         self._used = False
         self._grace_used = False
@@ -143,20 +144,20 @@ class Recreator:
         self.error: NatsError | None = None
 
     def take_effects(self) -> list[MachineEffect]:
-        """Remove and return what is to be published."""
+        """Remove and return the messages to publish."""
         effects = self._effects
         self._effects = []
         return effects
 
     def take_events(self) -> list[StreamRecreated]:
-        """Return what the user is to be notified of."""
+        """Remove and return the events for the user."""
         events = self._events
         self._events = []
         return events
 
     @property
     def deliver_subject(self) -> bytes:
-        """The subject that the present consumer delivers to, if it is a push consumer."""
+        """The subject that the current consumer delivers to, if it is a push consumer."""
         return b"%s.d%d" % (self._inbox, self.cursor.serial)
 
     # Inputs
@@ -164,18 +165,18 @@ class Recreator:
     def connected(self, now: float) -> None:
         """Create a consumer at once, if there is none."""
         if self.state == OFFLINE:
-            self.failures = 1  # should this try fail, the next one is not at once
+            self.failures = 1  # if this attempt fails, the next one is not immediate
             self._create(now)
 
     def disconnected(self) -> None:
-        """Abandon the consumer, because messages on their way are lost (ORDERED-8)."""
+        """Abandon the consumer, because messages in flight are lost (ORDERED-8)."""
         if self.state != ENDED:
             self._abandon()
             self.state = OFFLINE
             self.due = None
 
     def proved(self) -> None:
-        """Note that the consumer works: a message arrived, or a heartbeat."""
+        """Record that the consumer works: a message or a heartbeat arrived."""
         self.failures = 0
 
     def reset(self, why: NatsError, now: float) -> None:
@@ -185,19 +186,19 @@ class Recreator:
             self._back_off(why, now)
 
     def receive(self, msg: Msg, now: float) -> NatsError | None:
-        """Take a response; return why the consumer could not be created, if it says so.
+        """Take a response; return the error if the consumer could not be created.
 
-        After a good answer `cursor.ready` is true.
+        After success `cursor.ready` is true.
         """
         token = msg.raw_subject[len(self._inbox) + 1 :]
         if self.state == CHECKING and token == self._reply_token(b"s"):
             return self._checked(msg, now)
         if self.state != CREATING or token != self._reply_token(b"c"):
-            return None  # late, or the response to a deletion
+            return None  # a late response, or the response to a deletion
         try:
             self.cursor.installed(_read_answer(msg, "CONSUMER.CREATE"))
         except NatsError as error:
-            self.state = BACKOFF  # there is nothing to delete
+            self.state = BACKOFF  # nothing to delete
             self._failed(error, now)
             return error
         if self.cursor.ready:
@@ -207,14 +208,14 @@ class Recreator:
         return None
 
     def handle_timer(self, now: float) -> NatsError | None:
-        """Do what is due; return the error if a response is overdue."""
+        """Do the work that is due; return the error if a response is overdue."""
         if self.due is None or now < self.due:
             return None
         if self.state == BACKOFF:
             self._create(now)
             return None
         if now - self.due > LATE and not self._grace_used:
-            # D-ORDERED-25: the timer rings late; the answer may still wait to be read.
+            # D-ORDERED-25: the timer fired late; the response may still be unread.
             self._grace_used = True
             self.due = now + GRACE
             return None
@@ -223,12 +224,12 @@ class Recreator:
             return self._unchecked(TimeoutExpired(text), now)
         text = "no answer to the creation of consumer %s" % shorten(self.cursor.name)
         error = TimeoutExpired(text)
-        self._abandon()  # it may be there all the same
+        self._abandon()  # it may have been created anyway
         self._failed(error, now)
         return error
 
     def close(self) -> None:
-        """Create no more consumers, and delete the present one."""
+        """Create no more consumers, and delete the current one."""
         self._abandon()
         if self.state not in (READY, CHECKING) and self._doomed:
             # D-ORDERED-29: the server may process the deletion before the creation; and without a
@@ -239,9 +240,9 @@ class Recreator:
         self.due = None
 
     def take_orphan(self) -> tuple[str, bool]:
-        """Return, once after `close`, the consumer that one deletion may not reach; "" if none.
+        """Return, once after `close`, a consumer that the deletion may have missed; "" if none.
 
-        With it goes whether the consumer may have delivered messages.
+        Also return whether the consumer may have delivered messages.
         """
         orphan = self._orphan
         self._orphan = ""
@@ -261,7 +262,7 @@ class Recreator:
         self.due = None
 
     def _check(self, now: float) -> None:
-        """Request STREAM.INFO: the response is about this consumer's stream, or a later one."""
+        """Request STREAM.INFO; the response describes this consumer's stream or a later one."""
         subject = "%s.STREAM.INFO.%s" % (self._api, self.cursor.stream)
         reply = b"%s.%s" % (self._inbox, self._reply_token(b"s"))
         self._publish(subject, b"", reply)
@@ -298,7 +299,7 @@ class Recreator:
     def _abandon(self) -> None:
         if self.state in (READY, CREATING, CHECKING):
             self._doomed = self.cursor.name
-            # A push consumer delivers from its creation on.
+            # A push consumer delivers as soon as it is created.
             self._used = self.state != CREATING or self._delivers
         self.cursor.ready = False
 
@@ -331,7 +332,7 @@ class Recreator:
         if self._most and failures >= self._most:
             self._end(ResetFailed(failures, error))  # ORDERED-11
         elif failures:
-            # ORDERED-9: a consumer that is lost without having been of any use counts, too.
+            # ORDERED-9: a consumer that is lost before it delivered anything counts as a failure.
             pause = SHORTEST_BACKOFF * 2 ** min(failures - 1, 10)
             self.state = BACKOFF
             self.due = now + min(pause, LONGEST_BACKOFF)
@@ -344,14 +345,14 @@ class Recreator:
 
 
 def clean_up_after(api: ApiClient, recreator: Recreator) -> None:
-    """Look for the consumer that an ordered one may have left on the server (D-ORDERED-29)."""
+    """Look up a consumer that an ordered one may have left on the server (D-ORDERED-29)."""
     orphan, used = recreator.take_orphan()
     if orphan:
         clean_up(api, recreator.cursor.stream, orphan, used=used)
 
 
 def _read_answer(msg: Msg, call: str) -> dict[str, Any]:
-    """Return the JSON object of an answer; raise its error, or that there was no responder."""
+    """Return the JSON object of a response; raise its error, or the one for no responders."""
     if is_no_responders(msg):
         raise JetStreamNotAvailable("no responders to %s" % call)
     return read_reply(msg.data)

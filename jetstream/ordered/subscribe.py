@@ -33,7 +33,7 @@ async def subscribe_ordered(
 ) -> PushMessages:
     """Return an ordered push subscription (ADR-17), once its first consumer exists.
 
-    `config` is the server's JSON: filters and where to start; the rest is forced.
+    `config` is the server's JSON with the filters and the start; the other settings are fixed.
     """
     session = api.session
     connection = session.connection
@@ -78,5 +78,5 @@ async def _begun(session: Session, machine: Push, policy: PushInOrder, deadline:
         try:
             await session.wait(machine, deadline, "ordered consumer")
         except TimeoutExpired:
-            # D-ORDPUSH-9: what went wrong says more.
+            # D-ORDPUSH-9: the actual failure says more than the timeout.
             raise policy.failure or TimeoutExpired("no ordered consumer in time") from None

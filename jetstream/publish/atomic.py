@@ -28,11 +28,11 @@ MAX_BATCH = 1000
 
 
 class AtomicBatch:
-    """Messages to one stream, which needs allow_atomic. Made by JetStream.atomic_batch().
+    """Messages to one stream, which needs allow_atomic. Returned by JetStream.atomic_batch().
 
     `add` messages, then `commit`, with the last one or without a message. The server discards a
     batch that is not committed in time, and rejects the commit if any of its messages was lost or
-    rejected. An invalid call raises a LocalError and leaves the batch as it was.
+    rejected. An invalid call raises a LocalError and leaves the batch unchanged.
     """
 
     def __init__(self, session: Session, timeout: float) -> None:
@@ -69,7 +69,7 @@ class AtomicBatch:
     async def _begin(self, subject: str, data: BytesLike, headers: Headers) -> None:
         answer = await self._request(subject, data, headers)
         if answer:
-            read_reply(answer)  # raises, if it is a refusal
+            read_reply(answer)  # raises if it is an error
             # BATCH-2: the server stored the message alone; it does not support batches.
             raise InvalidResponse("the stream did not begin a batch: %s" % shorten(answer))
         self._over = False
@@ -77,7 +77,7 @@ class AtomicBatch:
     async def commit(
         self, subject: str = "", data: BytesLike = b"", **options: Unpack[PublishOptions]
     ) -> PubAck:
-        """Send the last message, or none without a subject; return when all are stored.
+        """Send the last message, or none if there is no subject; return when all are stored.
 
         Committing without a message needs nats-server 2.14. ApiError: none of the messages is
         stored. PublishInDoubt: either all are or none.
@@ -126,7 +126,7 @@ class AtomicBatch:
         )
         self.size += 1
         self._subject = subject
-        self._over = True  # if it fails, the server may have received it or not
+        self._over = True  # if it fails, it is unknown whether the server received it
         try:
             reply = await session.settle(request)
         except NoResponders:

@@ -30,14 +30,14 @@ MOST_ACKS = 3
 
 
 class FastBatch(Sender):
-    """Messages to one stream, which needs allow_batched. Made by JetStream.fast_batch().
+    """Messages to one stream, which needs allow_batched. Returned by JetStream.fast_batch().
 
     `add` messages, which are stored in order as they arrive. Then `commit` with the last message,
     or `close`; both return when all are stored. `async with` closes the batch.
 
     Without `allow_gaps` the first message that is lost or rejected ends the batch: FastBatchFailed
-    has the number of stored messages. With it the batch continues, and `take_losses` returns them.
-    An invalid call raises a LocalError and leaves the batch as it was.
+    has the number of stored messages. With it the batch continues, and `take_losses` returns the
+    lost messages. An invalid call raises a LocalError and leaves the batch unchanged.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class FastBatch(Sender):
     ) -> int:
         """Add a message, with the options of JetStream.publish; return its number, from 1.
 
-        Wait while too many messages are not acknowledged, and for the answer to the first one.
+        Wait while too many messages are unacknowledged, and for the answer to the first one.
         """
         try:
             raw = self._checked[subject]
@@ -149,7 +149,7 @@ class FastBatch(Sender):
         return await self._finish(END, b"")
 
     async def _room(self) -> None:
-        """Wait until another message is possible; raise if none is."""
+        """Wait until another message can be sent; raise if that is impossible."""
         machine = self._machine
         connection = self._session.connection
         while True:
@@ -166,7 +166,7 @@ class FastBatch(Sender):
             await self._session.port.wait(machine if full else connection.writable)
 
     async def _last_room(self) -> None:
-        """Wait for room for the last message; leave the batch if that fails or is canceled."""
+        """Wait for room for the last message; abandon the batch if that fails or is canceled."""
         try:
             await self._room()
         except BaseException:

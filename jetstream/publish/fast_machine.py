@@ -1,4 +1,4 @@
-"""FastBatchMachine: a fast batch (ADR-50), stored as it arrives, acknowledged now and then.
+"""FastBatchMachine: a fast batch (ADR-50), stored on arrival, acknowledged at intervals.
 
 The reply subject of each message has the batch, the number of the message, and its operation. The
 server responds to that subject, so every response names the message that it is about.
@@ -18,8 +18,8 @@ Messages may be sent while OPEN, until `max_acks` acknowledgments are outstandin
 how many messages the next one covers; lost messages are not acknowledged. While a caller waits for
 a response, the machine sends a ping every second, to which the server repeats responses that may
 have been lost. A ping also keeps an idle batch alive, and on a new connection it finds out whether
-all messages have arrived. Responses to the previous connection may be lost: with gaps, losses after
-`_sure` are in doubt.
+all messages have arrived. Responses sent to the previous connection may be lost: with gaps, losses
+after `_sure` are in doubt.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class FastBatchMachine(Receiver):
         self._last = APPEND  # or the operation that ends the batch: COMMIT, END
         self._online = False
         self._checking = False  # new connection: it is not known whether all messages arrived
-        self._sure = 0  # while that is so: all losses up to this number are known
+        self._sure = 0  # until then, all losses up to this number are known
         self._reported: set[int] = set()  # the losses after that
         self._trouble: NatsError | None = None  # the first error
         self._progress_at = 0.0  # time of the last progress
@@ -203,7 +203,7 @@ class FastBatchMachine(Receiver):
     def _acknowledged(self, number: int, flow: int, now: float) -> None:
         if number > self.sent:
             raise InvalidResponse("message %d of %d is acknowledged" % (number, self.sent))
-        if number > self.stored:  # FAST-4: and all before it
+        if number > self.stored:  # FAST-4: it covers all earlier ones
             self.stored = number
             self._progress_at = now
         self._flow = max(1, flow)
@@ -245,14 +245,14 @@ class FastBatchMachine(Receiver):
     def _doubt(self, last: int) -> None:
         """Record messages as in doubt whose responses the connection may have lost (D-FAST-10)."""
         if self._gaps and self._sure < last:
-            error = PublishInDoubt("the connection was lost: it may be stored or not")
+            error = PublishInDoubt("the connection was lost: it may or may not be stored")
             self._report_loss(Loss(self._sure + 1, last, error))
 
     def _refused(self, number: int, operation: int, error: NatsError, now: float) -> None:  # FAST-7
         """Handle an error without a type, or a 503 (no responders)."""
         if operation == PING:
             if isinstance(error, (NoStreamResponse, TooManyRequests)):
-                self._ask_at = now + RETRY_WAIT  # a server may be ready later
+                self._ask_at = now + RETRY_WAIT  # the server may be ready later
             else:
                 self._give_up(self._trouble or error, in_doubt=True)
         elif number == 1:
@@ -266,7 +266,7 @@ class FastBatchMachine(Receiver):
                 self._emit_end()
         elif self.state != FAILING:
             self._fail(error, now)
-            self._ping(now)  # otherwise the server sees the gap only at the next message
+            self._ping(now)  # otherwise the server notices the gap only at the next message
 
     def _fail(self, error: NatsError | None, now: float) -> None:
         """Stop sending, and wait for the final acknowledgment to know what is stored (FAST-5)."""
@@ -283,7 +283,7 @@ class FastBatchMachine(Receiver):
                 "batch %s of %d messages is acknowledged as %s" % (self._id, self.sent, show(ack))
             )
         self.ack = ack
-        self.stored = max(self.stored, ack.count)  # FAST-14: the count may be less
+        self.stored = max(self.stored, ack.count)  # FAST-14: the count may be lower
         rest = range(self.stored + 1, self.sent + 1)
         if self._last != APPEND and all(number in self._reported for number in rest):
             self._end()

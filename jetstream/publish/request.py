@@ -1,7 +1,7 @@
 """Publisher: one publish and its acknowledgment, and the entry point to the other ways to publish.
 
-A publish is a request whose answer is a PubAck. Each part of that path that belongs to JetStream is
-in this file: sending, retrying on 503, and reading the acknowledgment.
+A publish is a request whose response is a PubAck. This file contains the JetStream part of it:
+sending, retrying on 503, and reading the acknowledgment.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 ELECTION = 10.0
 RETRY_WAIT = 0.25  # before a publish that got a 503 is sent again
 _PUBLISH_ONLY = ("timeout", "retries")  # options of `publish` that other calls do not have
-_MOST_DIGITS = 19  # any number with as many digits fits into a uint64
+_MOST_DIGITS = 19  # any number with this many digits fits into a uint64
 _ZERO = 48  # "0"
 _BRACE = 125  # "}"
 
@@ -81,7 +81,7 @@ class Publisher:
     ) -> PubAck:
         """Publish, and wait for the PubAck; retry on 503.
 
-        A given timeout covers all tries. Without one each try has the timeout of the API.
+        A given timeout covers all attempts. Without one, each attempt has the timeout of the API.
         """
         # All arguments are positional: passing keywords on costs 0.3 us.
         api = self._api
@@ -193,7 +193,7 @@ class Publisher:
 
 
 def _add_headers(options: PublishOptions, pairs: list[tuple[str, str]]) -> Headers:
-    """Return the user's headers with these added; theirs stay as they are."""
+    """Return the user's headers with these added; the user's headers are not changed."""
     headers = Headers(options.get("headers") or ())
     for name, value in pairs:
         headers.set(name, value)
@@ -214,11 +214,11 @@ def no_stream(connection: Connection, subject: str) -> NoStreamResponse:
 
 
 def raise_in_doubt(request: Request, error: RemoteError) -> NoReturn:
-    """Raise PublishInDoubt for a publish that was not answered (D-PUB-21)."""
+    """Raise PublishInDoubt for an unanswered publish (D-PUB-21)."""
     if isinstance(error, PermissionDenied) and error.subject == request.subject:
-        raise error  # the server has refused it
+        raise error  # the server rejected it
     late = isinstance(error, TimeoutExpired)
-    text = "publish to %s was not acknowledged: %s: it may be stored or not" % (
+    text = "publish to %s was not acknowledged: %s: it may or may not be stored" % (
         shorten(request.subject),
         "no answer in time" if late else error,
     )
@@ -231,7 +231,7 @@ def raise_in_doubt(request: Request, error: RemoteError) -> NoReturn:
 def read_ack(data: bytes) -> PubAck:
     """Return the acknowledgment; raise ApiError if the stream refused the message.
 
-    InvalidResponse: the answer is neither.
+    InvalidResponse: the response is neither.
     """
     ack = PubAck.from_json(read_reply(data))  # PUB-2
     if not ack.stream:
@@ -241,24 +241,24 @@ def read_ack(data: bytes) -> PubAck:
 
 
 class AckReader:
-    """Read many acknowledgments; one that differs from the last only in its sequence is cheap.
+    """Read many acknowledgments; those that differ only in their sequence are cheap.
 
-    Nearly all do. `{"stream":"S","seq":7}` after `{"stream":"S","seq":6}` is the same object with
-    another number, whatever precedes the number. So its JSON is not parsed, and its PubAck is made
-    on demand: 0.5 us instead of 7.
+    Nearly all of them are: `{"stream":"S","seq":7}` after `{"stream":"S","seq":6}` is the same
+    object with another number, whatever precedes the number. So its JSON is not parsed, and its
+    PubAck is created on demand: 0.5 us instead of 7.
     """
 
     __slots__ = ("_head", "_like", "_size")
 
     def __init__(self) -> None:
-        self._head = b"\0"  # no answer starts with it
+        self._head = b"\0"  # no response starts with it
         self._size = 0
         self._like = PubAck()
 
     def read(self, data: bytes) -> Ack:
-        """Return the acknowledgment in this answer, for `make_ack`; errors as from `read_ack`."""
+        """Return the acknowledgment in this response, for `make_ack`; raises like `read_ack`."""
         digits = data[self._size : -1]
-        # As `_is_sequence`, without the call: 0.1 us less.
+        # Like `_is_sequence`, but inlined: 0.1 us less.
         number = digits.isdigit() and digits[0] != _ZERO and len(digits) <= _MOST_DIGITS
         if number and data.startswith(self._head) and data[-1] == _BRACE:  # D-PUB-19
             return self._like, digits

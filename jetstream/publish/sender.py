@@ -19,21 +19,21 @@ _MAX_SUBJECTS = 1024
 
 
 class Sender:
-    """Publishes whose answers go to a machine, which is subscribed to their reply subjects.
+    """Publishes whose responses go to a machine, which is subscribed to their reply subjects.
 
-    `_checked` has the subjects that were checked before, as they are sent. Subclasses look there
-    first, without a call: most programs publish to a few subjects.
+    `_checked` has the encoded form of subjects that were checked before. Subclasses look there
+    first, without a call, because most programs publish to a few subjects.
     """
 
     def __init__(self, session: Session, machine: Receiver, pattern: str) -> None:
         self._session = session
         self._checked: dict[str, bytes] = {}
         self._sid = session.connection.subscribe(pattern, machine)
-        # Now: a publish flushes the port only if no frame waits before it.
+        # Flush now: a publish flushes the port only if no earlier frame is waiting.
         session.port.flush_soon()
 
     def _check_subject(self, subject: str) -> bytes:
-        """Return the subject as it is sent, and remember it; raise InvalidSubject."""
+        """Return the encoded subject, and remember it; raise InvalidSubject."""
         raw = check_publish(subject)
         if len(self._checked) >= _MAX_SUBJECTS:
             self._checked.clear()
@@ -45,7 +45,7 @@ class Sender:
         return None if headers is None else headers.encode()
 
     def _leave(self) -> None:
-        """End the subscription of the machine, and so the machine."""
+        """End the subscription of the machine, which ends the machine."""
         self._session.connection.unsubscribe(self._sid)
         self._session.port.flush_soon()
 

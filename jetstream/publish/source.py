@@ -1,4 +1,4 @@
-"""Sources: the data of an object, piece by piece: bytes, a file, or an iterable (OBJ-27)."""
+"""Sources: the data of an object in pieces, from bytes, a file, or an iterable (OBJ-27)."""
 
 from __future__ import annotations
 

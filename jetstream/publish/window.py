@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class PublishWindow(Sender):
-    """Publishes that are acknowledged together. Made by JetStream.publisher()."""
+    """Publishes that are acknowledged together. Returned by JetStream.publisher()."""
 
     def __init__(
         self, session: Session, max_pending: int, ack_timeout: Seconds, retries: int
@@ -60,7 +60,7 @@ class PublishWindow(Sender):
         """Publish with the options of JetStream.publish; wait only while the window is full.
 
         `await publication.result()` returns the PubAck. Failures that were not raised that way are
-        raised by `flush`, and by this call once they are as many as the window has room for.
+        raised by `flush`, or by this call once there are as many as the window has room for.
         """
         session = self._session
         port = session.port
@@ -95,7 +95,7 @@ class PublishWindow(Sender):
         return publication
 
     async def _room(self) -> None:
-        """Wait until another publish is possible; raise if none is."""
+        """Wait until another publish is possible; raise if that cannot happen."""
         machine = self._machine
         connection = self._session.connection
         while machine.full or connection.congested:

@@ -6,7 +6,7 @@ Each publish has its own reply subject, under one wildcard subscription. Its pos
     refused by the stream  failed, with the ApiError
     503, no responders     sent again 250 ms later, up to `retries` times and in a cluster for 10 s,
                            then NoStreamResponse; PublishInDoubt if it was sent before a reconnect
-    no answer in time      failed with PublishTimeout, a PublishInDoubt: it may be stored or not
+    no answer in time      failed with PublishTimeout, a PublishInDoubt: it may or may not be stored
     connection lost        with a message id it is sent again on the next connection, because the
                            stream stores each id once; without one, PublishInDoubt
     no connection          it waits for the next one; timeouts start then
@@ -45,8 +45,8 @@ _HAS_ID = b"\r\nNats-Msg-Id: "
 class Publication(Waitable):
     """A publish in progress. When it is `done`, it has an `ack` or an `error`.
 
-    Its deadline is that of the current try, or of the pause before the next; it has none while it
-    waits for a connection.
+    Its deadline is that of the current attempt, or of the pause before the next one; it has none
+    while it waits for a connection.
     """
 
     __slots__ = (
@@ -71,8 +71,8 @@ class Publication(Waitable):
         self.raw_subject: bytes = subject
         self.data: bytes = data
         self.block: bytes | None = block
-        self.reply: bytes = b""  # that of the last try
-        self.number: int = 0  # its place in the order of publishing
+        self.reply: bytes = b""  # that of the last attempt
+        self.number: int = 0  # its position in the order of publishing
         self.answer: Ack | None = None
         self.error: NatsError | None = None
         self.trouble: Trouble | None = None
@@ -109,15 +109,15 @@ class Publication(Waitable):
 
 
 class Trouble:
-    """The state of a publication after a failed try."""
+    """The state of a publication after a failed attempt."""
 
     __slots__ = ("in_doubt", "refusals", "resting", "started")
 
     def __init__(self, started: float) -> None:
         self.started: float = started  # when it began, on this connection
-        self.refusals: int = 0  # 503s since then
+        self.refusals: int = 0  # number of 503s since then
         self.resting: bool = False  # between a 503 and the next try
-        self.in_doubt: bool = False  # a try before that was not answered: it may be stored
+        self.in_doubt: bool = False  # an earlier attempt was not answered: it may be stored
 
 
 class AckWindow(Receiver):
@@ -151,7 +151,7 @@ class AckWindow(Receiver):
         self.max_pending: int = max_pending
         self._ack_timeout = ack_timeout
         self._retries = retries
-        self._patience = patience  # PUB-4: for so long 503s are not counted
+        self._patience = patience  # PUB-4: until then, 503s are not counted
         self._acks = AckReader()
         self._count = 0
         self.failed: list[Publication] = []
@@ -222,8 +222,8 @@ class AckWindow(Receiver):
             self.wake_by(publication.deadline)
             self.open[self._token(publication.reply)] = publication
         elif trouble.in_doubt:
-            # D-PUB-14: a 503 for this try says nothing about the one before.
-            self._fail(publication, _in_doubt("no stream responds any more"))
+            # D-PUB-14: a 503 for this attempt says nothing about the previous one.
+            self._fail(publication, _in_doubt("no stream responds anymore"))
         else:
             self._fail(publication, NoStreamResponse(publication.subject))
 
@@ -293,7 +293,7 @@ class AckWindow(Receiver):
 
     def end(self, error: NatsError | None = None) -> bool:
         self._give_up(self._in_order(), str(error or "the publisher was closed"))  # D-PUB-17
-        self.deadline = None  # else it would be kept until then
+        self.deadline = None  # otherwise it would be kept until then
         return super().end(error)
 
     def _token(self, reply: bytes) -> bytes:
@@ -308,7 +308,7 @@ class AckWindow(Receiver):
         return len(self.open) >= self.max_pending
 
     def take_failed(self) -> list[Publication]:
-        """Return those that failed since the last call and whose error was not raised."""
+        """Return publications that failed since the last call and whose error was not raised."""
         failed = self.failed
         self.failed = []
         return [publication for publication in failed if not publication.error_raised]  # D-PUB-16
@@ -322,4 +322,4 @@ def _number(publication: Publication) -> int:
 
 
 def _in_doubt(what: str, kind: type[PublishInDoubt] = PublishInDoubt) -> PublishInDoubt:
-    return kind("%s: it may be stored or not" % what)
+    return kind("%s: it may or may not be stored" % what)

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class PushMessages(Iteration):
-    """A push subscription: iterate it. Made by JetStream.subscribe.
+    """A push subscription: iterate it. Returned by JetStream.subscribe.
 
     The iteration ends with `unsubscribe`, `drain`, or the end of the client. It raises if the
-    server reports that the consumer was deleted. It survives everything else and reports it as one
-    of its `events`.
+    server reports that the consumer was deleted. It survives all other errors, and reports them as
+    `events`.
     """
 
     _what = "the subscription"
@@ -33,7 +33,7 @@ class PushMessages(Iteration):
         self.stream = ""
         #: The name of the consumer; "" for an ordered subscription, which may have several.
         self.name = ""
-        #: The consumers of an ordered subscription, and how far they have come.
+        #: The consumers of an ordered subscription, and their position in the stream.
         self.cursor: Cursor | None = None
         #: PushWarning, Gap and ConsumerSequenceReset. Iterate, or await the next one.
         self.events: PushEvents = PushEvents(session, machine)
@@ -64,7 +64,7 @@ class PushMessages(Iteration):
             self._log()
 
     def _log(self) -> None:
-        """Have the adapter log events that no input of the connection has caused."""
+        """Have the adapter log events that were not caused by an input of the connection."""
         if self._push.events.reports.events:
             self._push.wake()
             self._session.poke(self._push)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class LivenessProbe(Receiver):
-    """Subscribed to `inbox`, for as long as the subscription that it checks.
+    """A receiver that is subscribed to `inbox` as long as the subscription that it checks.
 
     `target` is the subject of that subscription.
     """
@@ -51,7 +51,7 @@ class LivenessProbe(Receiver):
         self._subscription = subscription
 
     def look(self, now: float) -> None:
-        """Look the consumer up, unless that is under way."""
+        """Look up the consumer, unless a lookup is in progress."""
         if self._probe.start(now):
             self._ask()
 

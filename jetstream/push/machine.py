@@ -1,6 +1,6 @@
 """Push: the machine of a push subscription (ADR-15), whose queue the server fills.
 
-    input          what happens
+    input          effect
     message        queued, unless the queue is full: then it is dropped, counted and reported.
                    Stored messages have a `$JS.ACK.` reply; anyone may have stored a status line
     heartbeat      nothing was missed, if its last consumer sequence is the last one seen
@@ -12,11 +12,11 @@ The policy (machine/policy.py) decides which messages are kept, and what the los
 means: PlainPush reports it, InOrder replaces the consumer.
 
 Flow control: the server sends up to a window, then a request, and stalls until the request is
-answered. The answer says that there is room again, so it is sent when the user has taken all
-messages before the request. If a request or its answer gets lost, heartbeats repeat the request.
+answered. The answer means that there is room again, so it is sent when the user has taken all
+messages before the request. If a request or its answer is lost, heartbeats repeat the request.
 
-Silence proves nothing if the client has not read, as in pull/silence.py: a timer that fires late
-gives the server one more heartbeat (D-PUSH-4).
+Silence proves nothing if the client has not been reading, as in pull/silence.py: if the timer fires
+late, the server gets one more heartbeat interval (D-PUSH-4).
 """
 
 from __future__ import annotations
@@ -57,11 +57,10 @@ _LONGEST_SUBJECT = 2048
 class Push(Receiver):
     """A queue that the server fills. The API takes messages with `pop`, which may emit an answer.
 
-    Call `connected` when the consumer exists: from then on heartbeats are expected.
-    `max_messages` and `max_bytes` limit the queue; None: the default, 0: no limit. With flow
-    control the server has a limit of its own, so by default messages are not counted then. `name`
-    is that of the consumer and its stream, for the log.
-    `stopped`: no more messages are queued for the user.
+    Call `connected` when the consumer exists: from then on heartbeats are expected. `max_messages`
+    and `max_bytes` limit the queue; None: the default, 0: no limit. With flow control the server
+    has its own limit, so by default messages are then not counted. `name` is that of the consumer
+    and its stream, for the log. `stopped` means that no more messages are queued for the user.
     """
 
     def __init__(
@@ -99,7 +98,7 @@ class Push(Receiver):
         self._grace_used = False
         self._taken = 0
         self._bytes = 0
-        # Flow control: where to answer, when so many messages were taken.
+        # Flow control: where to answer, and after how many messages were taken.
         self._requests: list[tuple[bytes, int]] = []
         self._answered = b""
         self._answered_at = 0.0
@@ -122,7 +121,7 @@ class Push(Receiver):
         return msg
 
     def poll(self) -> Msg | None:
-        """Remove and return the oldest message if that emits nothing; otherwise None: `pop` it."""
+        """Remove and return the oldest message if that emits nothing; otherwise None: use `pop`."""
         if not self._batch or self._requests or self.ended:
             return None
         msg = self._batch.pop()
@@ -137,7 +136,7 @@ class Push(Receiver):
 
     @property
     def finished(self) -> bool:
-        """Return False: push subscriptions have no `stop_after`."""
+        """Return False, because push subscriptions have no `stop_after`."""
         return False
 
     def stop(self) -> list[Msg]:
@@ -150,12 +149,12 @@ class Push(Receiver):
         return rest
 
     def start_draining(self) -> None:  # PUSH-14
-        """Stop, but let messages in the queue and those on their way be taken."""
+        """Stop, but let queued messages and those in flight be taken."""
         self.stopped = True
         self._set_deadline()
 
     def snapshot(self, now: float) -> ConsumerSnapshot:  # D-SNAPSHOT-1
-        """Return the state of this moment."""
+        """Return the current state."""
         made = ConsumerSnapshot(self._name)
         made.online = self._online
         made.stopped = self.stopped or self.draining
@@ -256,7 +255,7 @@ class Push(Receiver):
     # The policy
 
     def _refuse(self, msg: Msg, verdict: str, now: float) -> bool:
-        """Do what a verdict other than KEEP requires."""
+        """Handle a verdict other than KEEP."""
         if verdict is CONTROL:
             return self._control(msg, now)
         if verdict is GAP:
@@ -269,7 +268,7 @@ class Push(Receiver):
         return False
 
     def _use(self, now: float) -> bool:
-        """Take what arrived from a consumer before it was ready."""
+        """Process the messages that arrived from a consumer before it was ready."""
         self._hear(now)
         self._forget_requests()
         for msg in self.policy.take_early():
@@ -278,7 +277,7 @@ class Push(Receiver):
         return True
 
     def _lose(self, error: NatsError, now: float) -> bool:
-        """Have the policy replace the consumer, which is lost; return False if it cannot."""
+        """Have the policy replace the lost consumer; return False if it cannot."""
         if not self._active or not self.policy.lost(error, now):
             return False
         self._forget_requests()
@@ -286,7 +285,7 @@ class Push(Receiver):
         return True
 
     def _follow(self) -> bool:
-        """Apply the policy's effects and its error; return True if that was the end."""
+        """Apply the policy's effects and its error; return True if the subscription ended."""
         self._collect_effects()
         error = self.policy.error
         if error is not None:
@@ -347,7 +346,7 @@ class Push(Receiver):
             self.events.add(PushWarning(error))
 
     def _control(self, msg: Msg, now: float) -> bool:  # PUSH-12
-        """Handle a message of the server itself, which is never for the user."""
+        """Handle a message from the server itself, which is never delivered to the user."""
         policy = self.policy
         if policy.recreates and not self._active:
             return False
@@ -398,14 +397,14 @@ class Push(Receiver):
     def _request(self, subject: bytes, now: float) -> None:
         """Answer a flow control request once all messages before it were taken (PUSH-7)."""
         if not subject.startswith(FLOW_CONTROL):
-            return  # D-PUSH-17: this client publishes nowhere else on a message's say-so
+            return  # D-PUSH-17: a message must not make this client publish elsewhere
         if any(subject == known for known, _ in self._requests):
             return
         if subject == self._answered and now - self._answered_at < self._heartbeat:
-            return  # PUSH-9: this one may have crossed the answer
+            return  # PUSH-9: the heartbeat may have crossed the answer
         position = self._taken + self.pending()
         if self._requests and self._requests[-1][1] == position:
-            self._requests.pop()  # the server knows only the newest
+            self._requests.pop()  # the server accepts only the newest
         self._requests.append((subject, position))
         self._answer(now)
 

@@ -4,10 +4,10 @@ A consumer numbers its deliveries, so a number that is skipped is a gap, in mess
 heartbeats alike:
 
     last       the consumer's sequence of the last message that was queued; None: not known
-    sequence   last + 1: all is well. More: a gap. Less: the consumer counts from the start again
+    sequence   last + 1: as expected. More: a gap. Less: the consumer counts from the start again
 
 The numbers are those of deliveries, not of messages: a redelivery has a number of its own. In a
-queue group each member gets a part of the deliveries, so the numbers say nothing.
+queue group each member gets some of the deliveries, so the numbers prove nothing.
 
 With a probe (liveness.py) the consumer is looked up when it may be gone (JSSUB-16): after silence,
 or, without heartbeats, after each reconnect.
@@ -34,7 +34,7 @@ FLOW_CONTROL = b"$JS.FC."
 class PlainPush(Policy):
     """Keeps all messages, and reports gaps.
 
-    `last` is the consumer's last sequence, where that is known: 0 if it was made for this.
+    `last` is the consumer's last sequence, if known; 0 if it was created for this subscription.
     `probe_on_reconnect`: there are no heartbeats, which would show that the consumer is gone.
     """
 
@@ -118,7 +118,7 @@ class PlainPush(Policy):
             self._effects.append(Poke(self._probe))
 
     def _note(self, number: int, expected: int) -> None:
-        """Note the consumer's sequence; `expected` was the last one if nothing was missed."""
+        """Record the consumer's sequence; `expected` was the last one if nothing was missed."""
         last = self.last
         self.last = number
         if last is None or last == expected:
@@ -132,7 +132,7 @@ class PlainPush(Policy):
 def is_control(msg: Msg) -> bool:
     """Return whether the server itself sent this: a heartbeat, flow control or another status.
 
-    PUSH-16: servers before 2.12.6 deliver stored status lines as they are. Only the reply subject
+    PUSH-16: servers before 2.12.6 deliver stored status lines unchanged. Only the reply subject
     distinguishes a stored message from a status.
     """
     if msg.data or not msg.status:  # PUSH-13

@@ -238,7 +238,7 @@ class ConsumerConfig(Fields):  # JSAPI-9
     def check(self, *, new: bool = True) -> None:
         """Raise LocalError, with the rule, if a server is certain to reject this configuration.
 
-        Pass new=False for one that may exist already: its name is checked less strictly.
+        Pass new=False for a consumer that may already exist: its name is checked less strictly.
         """
         from .consumer_rules import check_consumer
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def check_consumer(config: ConsumerConfig, new: bool) -> None:
-    """Raise LocalError for the first rule that it breaks; `new`: see ConsumerConfig.check."""
+    """Raise LocalError for the first rule that is broken; `new`: see ConsumerConfig.check."""
     for what, name in (("durable", config.durable_name), ("consumer", config.name)):
         if name:
             (check_new_name if new else check_known_name)(what, name)  # CONS-1

@@ -8,7 +8,7 @@ A subclass of `Fields` lists its fields in FIELDS, each with a type. The table d
 - docs/jetstream-fields.md.
 
 Decoding and encoding lose nothing: unknown keys of a newer server are kept in `extra`, unknown
-choices are kept as they are, and unchanged durations and times are encoded digit by digit, although
+choices are kept unchanged, and unchanged durations and times are encoded digit by digit, although
 a float cannot represent all of them.
 """
 
@@ -149,7 +149,8 @@ class Fields:
 
     def with_value(self, name: str, value: object) -> Self:
         """Return a copy with another value of one field, which is not checked."""
-        # For objects that arrive by the million, such as PubAck: 1 us, not the 7 of `copy`.
+        # For objects that arrive by the million, such as PubAck: 1 us instead of the 7 us of
+        # `copy`.
         made = _new(type(self))
         given = self._given
         _keep(made, "_given", dict(given))
@@ -181,7 +182,7 @@ class Fields:
         return "%s(%s)" % (type(self).__name__, ", ".join(shown))
 
     if TYPE_CHECKING:
-        pass  # checkers see the attributes that a class declares, and no others
+        pass  # type checkers see only the attributes that a class declares
     else:
 
         def __getattr__(self, name):

@@ -328,7 +328,7 @@ class StreamConfig(Fields):  # JSAPI-9
     def check(self, *, new: bool = True) -> None:
         """Raise LocalError, with the rule, if a server is certain to reject this configuration.
 
-        Pass new=False for one that may exist already: its name is checked less strictly.
+        Pass new=False for a stream that may already exist: its name is checked less strictly.
         """
         from .stream_rules import check_stream
 

@@ -25,7 +25,7 @@ MAX_REPLICAS = 5
 
 
 def check_stream(config: StreamConfig, new: bool) -> None:
-    """Raise LocalError for the first rule that it breaks; `new`: see StreamConfig.check."""
+    """Raise LocalError for the first rule that is broken; `new`: see StreamConfig.check."""
     (check_new_name if new else check_known_name)("stream", config.name)  # STREAM-1
     for subject in config.subjects:
         check_subscribe(subject, "subject of stream %s" % shorten(config.name))  # STREAM-2

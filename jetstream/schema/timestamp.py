@@ -123,9 +123,9 @@ def _parse(text: str, seconds_in_offset: bool) -> Timestamp:
         if not fraction:
             raise _bad(text, "has no digit after the point")
     if date[4:5] + date[7:8] != "--" or clock[:1] not in ("T", "t", " "):
-        raise _bad(text, "is not like 2006-01-02T15:04:05Z")
+        raise _bad(text, "is not in the form 2006-01-02T15:04:05Z")
     if clock[3:4] + clock[6:7] != "::":
-        raise _bad(text, "is not like 2006-01-02T15:04:05Z")
+        raise _bad(text, "is not in the form 2006-01-02T15:04:05Z")
     year = _number(text, date[:4], 4, 1, 9999, "year")
     month = _number(text, date[5:7], 2, 1, 12, "month")
     last = 29 if month == 2 and _is_leap(year) else _DAYS[month - 1]

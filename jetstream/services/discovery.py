@@ -69,9 +69,9 @@ class ServiceResponses(Generic[Item]):
 class Services:
     """The services of an account: `await Services(client).ping()`.
 
-    A call asks all services, those of a name, or one instance by name and id. It waits for `stall`
-    seconds after each response, and for `timeout` seconds in all: the number of services is not
-    known.
+    A call asks all services, those with a given name, or one instance by name and id. Because the
+    number of services is not known, it waits for `stall` seconds after each response, and for
+    `timeout` seconds in total.
     """
 
     def __init__(self, client: Client, *, prefix: str = PREFIX, timeout: Seconds = 2.0) -> None:
@@ -110,7 +110,7 @@ class Services:
         timeout: Seconds | None = None,
         headers: HeadersLike | None = None,
     ) -> Msg:
-        """Send a request to an endpoint and return the answer; raise ServiceError if it is one."""
+        """Send a request to an endpoint and return the answer; raise it if it is a ServiceError."""
         wait = self._timeout if timeout is None else timeout
         msg = await self._client.request(subject, data, timeout=wait, headers=headers)
         error = service_error(msg)
@@ -143,7 +143,7 @@ class Services:
                 subject,
                 timeout=self._timeout if timeout is None else timeout,
                 stall=stall,
-                max_msgs=1 if path[1] else 0,  # there is one instance of an id
+                max_msgs=1 if path[1] else 0,  # an id has only one instance
                 sentinel=note,
             )
         except NoResponders:

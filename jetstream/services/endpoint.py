@@ -1,4 +1,4 @@
-"""Endpoint and EndpointGroup: what a service offers, and loops over requests."""
+"""Endpoint and EndpointGroup: the endpoints of a service, and loops over their requests."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Endpoint:
         self._queue = queue
         #: The handler, or None.
         self.handler: Handler | None = handler
-        #: How many requests the handler may have at once.
+        #: How many requests may be handled at the same time.
         self.concurrency: int = concurrency
 
     @property
@@ -108,7 +108,7 @@ class Endpoint:
         return request
 
     def refuse(self) -> None:
-        """Send a 503 to everything that no handler has."""
+        """Answer every request that no handler has taken with 503."""
         session = self._hub.session
         for msg in self._queue.refuse(session.port.ticks()):
             send_refusal(session, msg)
@@ -204,9 +204,9 @@ class EndpointGroup:
         handler      called with each request; without one, loop over the endpoint
         subject      the subject below the prefix of the group; by default the name
         queue_group  the queue group; "" inherits it, None makes every instance get every request
-        concurrency  how many requests the handler may have at once
-        max_msgs, max_bytes  limits of the requests that wait, which the client's options default;
-                     requests above them are answered with 503
+        concurrency  how many requests may be handled at the same time
+        max_msgs, max_bytes  limits of waiting requests, by default those of the client's options;
+                     requests beyond them are answered with 503
         """
         check_name("endpoint name", name, "SERVICE-5")
         whole = join(self._prefix, subject or name)  # SERVICE-6
@@ -230,7 +230,7 @@ class EndpointGroup:
         max_msgs: int = 0,
         max_bytes: int = 0,
     ) -> Callable[[Function], Function]:
-        """Return a decorator for the handler of an endpoint, which has its name by default.
+        """Return a decorator for a handler, whose name is the default name of the endpoint.
 
         The arguments are those of `add_endpoint`.
         """

@@ -1,4 +1,4 @@
-"""The headers of an error: written for the answers of our services, read from any answer."""
+"""The headers of an error: written by services of this library, and read from any answer."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def as_service_error(error: Exception) -> ServiceError:
 
 
 def service_error(msg: Msg) -> ServiceError | None:
-    """Return the error that an answer consists of, None if it is not one.
+    """Return the error in an answer; None if the answer is not an error.
 
     A code that is not a number is read as 0.
     """
     try:
         headers = msg.headers
     except HeaderError:
-        return None  # the sender's mistake, but not a service's error
+        return None  # a mistake of the sender, not an error of a service
     if headers is None or not (ERROR in headers or CODE in headers):
         return None
     code = headers.get(CODE)

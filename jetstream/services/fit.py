@@ -1,8 +1,8 @@
 """Fit a monitoring response into the server's max_payload.
 
-A server rejects a message above its max_payload, so a response that is too large would leave its
-requester without any. The parts that take the most room are left out first, until it fits: a
-service that is found with some of its endpoints is better than one that is not found.
+A server rejects a message above its max_payload, so the requester would get no response at all. The
+largest parts are omitted first, until the response fits: finding a service with some of its
+endpoints is better than not finding it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing import Any
 
-#: What is left out, step by step (D-SERVICE-27).
+#: The parts that are omitted, step by step (D-SERVICE-27).
 DETAILS = "data and metadata of endpoints"
 METADATA = "metadata and description"
 ENDPOINTS = "endpoints"
@@ -22,9 +22,9 @@ _COMMA = 1
 
 
 def fit(response: dict[str, Any], most: int) -> tuple[bytes | None, int, str]:
-    """Return the response in at most `most` bytes, its full size, and what is left out of it.
+    """Return the response in at most `most` bytes, its full size, and the omitted parts.
 
-    The response is None if nothing of use fits; nothing is left out if the text is "".
+    The response is None if nothing useful fits; the omitted parts are "" if there are none.
     """
     raw = encode(response)
     size = len(raw)

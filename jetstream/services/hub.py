@@ -1,6 +1,6 @@
 """Hub: a service's machine, its connection and its endpoints, as the parts of the API share them.
 
-Its methods apply what the machine decides; none of them runs user code.
+Its methods apply the decisions of the machine; none of them runs user code.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Hub:
-    """What Service, EndpointGroup, Endpoint and ServiceRunner have in common."""
+    """The state that Service, EndpointGroup, Endpoint and ServiceRunner share."""
 
     __slots__ = ("endpoints", "machine", "one_thread", "running", "session")
 
@@ -68,7 +68,7 @@ class Hub:
         self.machine.subscribed()
 
     async def start(self, deadline: float) -> None:
-        """Subscribe to everything, and wait until the server knows it."""
+        """Subscribe to everything, and wait until the server has processed that."""
         machine, session = self.machine, self.session
         if machine.state != states.NEW:
             text = "service was started before: %s" % shorten(machine.identity.name)
@@ -85,7 +85,7 @@ class Hub:
             try:
                 await session.settle(session.connection.start_flush(deadline))
             except ConnectionLost:
-                pass  # subscriptions are made again on the next connection
+                pass  # subscriptions are restored on the next connection
             except BaseException:
                 self.abort()
                 raise
@@ -105,7 +105,7 @@ class Hub:
             self.begin_stop(None)
 
     def begin_stop(self, error: Exception | None) -> None:
-        """Accept no more requests, but those that are on their way (SERVICE-22)."""
+        """Accept no more requests except those in flight (SERVICE-22)."""
         if self.machine.stop(error):
             self._drain()
         self.apply()
@@ -124,7 +124,7 @@ class Hub:
         self.session.connection.start_drain_of(self.machine.receivers(), None)
 
     def apply(self) -> None:
-        """Apply and send the effects of the machine after a call of it."""
+        """Apply and send the effects of the machine after calling it."""
         session = self.session
         effects = self.machine.take_effects()
         for receiver in self.machine.monitors[:1]:
@@ -134,7 +134,7 @@ class Hub:
         session.port.flush_soon()
 
     def refuse_rest(self) -> None:
-        """Answer with 503 what loops have left: no loop will answer it (D-SERVICE-12)."""
+        """Answer requests of abandoned loops with 503: no loop will answer them (D-SERVICE-12)."""
         for endpoint in self.endpoints:
             if endpoint.handler is None:
                 endpoint.refuse()

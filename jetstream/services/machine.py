@@ -8,7 +8,7 @@ requests wait for the API, which calls it (D-SERVICE-3).
 states.py has the states. The end of a service:
 
     stop, or a subscription is lost   STOPPING; the API unsubscribes, with a fence (`must_drain`)
-    abort                             the same, and everything that is not in a handler's hands is
+    abort                             the same, and every request that no handler has taken is
                                       answered with 503, now and when it arrives
     the fence, or a disconnect        subscriptions end; the queues keep their requests
     the last request is finished      STOPPED
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from .responses import Identity
 
     class HasMaxPayload(Protocol):
-        """Natsproto's Outbound is one."""
+        """An object with a payload limit, such as natsproto's Outbound."""
 
         @property
         def max_payload(self) -> int:
@@ -109,7 +109,7 @@ class ServiceMachine:
         self._open = 0  # subscriptions
         self._effects: list[MachineEffect] = []
         self._waiting: list[Msg] = []  # STATS requests
-        #: What knows the server's max_payload; None: any size is sent.
+        #: The object that knows the server's max_payload; None: any size is sent.
         self.limits: HasMaxPayload | None = None
 
     # Inputs of the API
@@ -158,7 +158,7 @@ class ServiceMachine:
         return self.stop()
 
     def settle(self) -> None:
-        """Check whether that was the last of the service."""
+        """Check whether the service has finished."""
         if self.state == states.STOPPING and not self._open and not self.unfinished:
             self._enter(states.SETTLED)
             self._stopped_or_wake()
@@ -175,11 +175,11 @@ class ServiceMachine:
         self._effects.append(Wake([self.changed]))
 
     def take_effects(self) -> list[MachineEffect]:
-        """Remove and return what the connection has to do; the receivers pass it on."""
+        """Remove and return the effects for the connection; the receivers pass them on."""
         effects, self._effects = self._effects, []
         return effects
 
-    # Questions of the API
+    # Queries of the API
 
     @property
     def drained(self) -> bool:
@@ -257,7 +257,7 @@ class ServiceMachine:
         self.settle()
 
     def _enter(self, what: str) -> None:
-        """Change the state as the table says: the one place that does."""
+        """Change the state as the table says; no other code changes it."""
         self.state = states.TRANSITIONS.get((self.state, what), self.state)
 
     def _stopped_or_wake(self) -> None:

@@ -114,7 +114,7 @@ def join(prefix: str, name: str) -> str:
 def choose_queue(queue_group: str | None, inherited: str | None) -> str | None:
     """Return the queue group of a service, group or endpoint; None: it has none (SERVICE-9).
 
-    An empty one is inherited (SERVICE-8).
+    An empty queue group is inherited (SERVICE-8).
     """
     if queue_group is None:
         return None
@@ -130,7 +130,7 @@ def monitor_subjects(prefix: str, verb: str, name: str, id: str) -> list[str]:
 
 
 def monitor_subject(prefix: str, verb: str, name: str = "", id: str = "") -> str:
-    """Return the subject to ask all services, those of a name, or one instance."""
+    """Return the subject for all services, those with a name, or one instance."""
     if id and not name:
         raise InvalidValue("id without a name: %s" % shorten(id), "SERVICE-25")
     if name:

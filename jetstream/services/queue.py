@@ -3,9 +3,9 @@
 input     effect
 receive   the request is queued; or, if the queue is full or the service was aborted, it is
           answered with 503 (D-SERVICE-9, D-SERVICE-13)
-take      a handler or a loop has the request: it is in progress, and counted
-finish    it is not in progress any more; the time that it took is added
-refuse    everything that is queued, and what loops have not answered, is answered with 503
+take      a handler or a loop takes the request: it is in progress, and counted
+finish    it is no longer in progress; the time that it took is added
+refuse    all queued requests, and those that loops have not answered, are answered with 503
 end       the subscription has ended: the service decides what follows
 """
 
@@ -32,7 +32,7 @@ _REFUSALS = {text: error_headers(UNAVAILABLE, text).encode() for text in (STOPPE
 class Handling:
     """A request in progress: when it began, and whether it was answered.
 
-    One that was `refused` had its answer from the service, and gets no other.
+    A `refused` request was answered by the service, and gets no other answer.
     """
 
     __slots__ = ("_began", "_resets", "answered", "done", "msg", "queue", "refused")
@@ -51,7 +51,7 @@ class Handling:
         self.queue.counters.fail(error, self._resets)
 
     def finish(self, now: float) -> None:
-        """End it; a second call has no effect."""
+        """Finish the request; a second call has no effect."""
         if not self.done:
             self.done = True
             self.queue.counters.end(now - self._began, self._resets)
@@ -124,7 +124,7 @@ class RequestQueue(Receiver):
     def take(self, now: float, hold: bool = False) -> Handling:
         """Begin the oldest request; there must be one.
 
-        With `hold` a loop takes it, and nothing but its answer shows when it is done.
+        With `hold`, a loop takes the request, and only its answer shows when it is done.
         """
         msg = self._queue.pop()
         self._bytes -= msg.size
@@ -135,14 +135,14 @@ class RequestQueue(Receiver):
         return handling
 
     def finished(self, handling: Handling) -> None:
-        """Count a request out. Called by Handling.finish."""
+        """Record that a request is finished. Called by Handling.finish."""
         self._in_progress -= 1
         if handling in self._held:
             self._held.remove(handling)
         self._settle()
 
     def refuse(self, now: float) -> list[Msg]:
-        """End everything that is queued, and what loops have not answered.
+        """End all queued requests, and those that loops have not answered.
 
         Returns the messages that the caller must answer with 503.
         """

@@ -34,7 +34,7 @@ class ServiceRequest:
     def __init__(self, session: Session, handling: Handling, hold: bool) -> None:
         self._session = session
         self._handling = handling
-        self._hold = hold  # by a loop: the request is done when it is answered
+        self._hold = hold  # taken by a loop: the request is done when it is answered
 
     @property
     def subject(self) -> str:
@@ -124,7 +124,7 @@ class ServiceRequest:
             self._session.port.flush_soon()
 
     def finish(self) -> None:
-        """End the request: it is not in progress any more."""
+        """End the request: it is no longer in progress."""
         handling, session = self._handling, self._session
         handling.finish(session.port.ticks())
         if handling.queue.ended:

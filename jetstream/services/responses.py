@@ -1,4 +1,4 @@
-"""The responses to PING, INFO and STATS: written for our services, read from those of any client.
+"""The responses to PING, INFO and STATS: written by our services, read from those of any client.
 
 They are written field by field, because others validate them: every field of ADR-32 is there,
 metadata is never null (SERVICE-3), and durations are whole nanoseconds. They are read more
@@ -35,7 +35,7 @@ _NANO = 10**9
 
 
 class Identity(Record):
-    """What all responses of an instance have in common, and its description."""
+    """The fields that all responses of an instance share, and its description."""
 
     __slots__ = ("description", "id", "metadata", "name", "version")
 
@@ -127,7 +127,7 @@ def encode(response: object) -> bytes:
 
 
 class _Nanoseconds(FieldType):
-    """Nanoseconds on the wire, seconds here; JavaScript may send a fraction."""
+    """A duration in nanoseconds on the wire and seconds here; JavaScript may send a fraction."""
 
     label = "seconds"
     lossy = True

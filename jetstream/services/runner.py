@@ -5,7 +5,7 @@
     _work           one worker of an endpoint: takes a request and calls the handler, until the
                     service has stopped and no request is left; as many as its concurrency
     _serve_stats    answers STATS, if there is `stats_data`
-    _work_alone     all of it, one after the other: for a client of a single thread
+    _work_alone     does all of this sequentially, for a single-threaded client
 
 On a loop the workers are tasks, elsewhere threads: the port runs them together. User code runs
 without the lock that facades hold while they touch the core.
@@ -56,7 +56,7 @@ def sync_call(make: Callable[[Any], object]) -> Call:
 class ServiceRunner:
     """One call of `run`, `stats` or the end of the block.
 
-    `call` calls a user's function. `guard` has the lock that is held around what touches the core.
+    `call` calls a user's function. `guard` holds the lock that protects the core.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class ServiceRunner:
             await self._hub.session.port.run_all(workers)
 
     async def _next_workers(self) -> list[Work]:
-        """Wait for endpoints without workers; return their workers, none when it is over."""
+        """Wait for endpoints without workers; return their workers, or none at the end."""
         hub, machine = self._hub, self._machine
         while True:
             workers: list[Work] = []
@@ -214,7 +214,7 @@ class ServiceRunner:
             raise
 
     async def _next_alone(self) -> tuple[Endpoint | None, ServiceRequest | None] | None:
-        """Wait for a request to any endpoint; None when there will be no more.
+        """Wait for a request to any endpoint; return None when there will be no more.
 
         A pair of None stands for a STATS request.
         """
@@ -225,7 +225,7 @@ class ServiceRunner:
                 return None, None
             endpoints = [each for each in hub.endpoints if each.handler is not None]
             for _ in endpoints:
-                self._turn += 1  # in turn, or a busy endpoint would keep the others waiting
+                self._turn += 1  # in turn; otherwise a busy endpoint would keep the others waiting
                 endpoint = endpoints[self._turn % len(endpoints)]
                 request = endpoint.take_queued()
                 if request is not None:
@@ -272,7 +272,7 @@ class ServiceRunner:
             return machine.stats_json(data)
 
     def _answer_waiting(self) -> None:
-        """Answer the STATS requests that are left, without data."""
+        """Answer the remaining STATS requests, without data."""
         if self._machine.stats_waiting:
             self._answer(self._machine.encode(STATS, self._machine.stats_json([])))
 
@@ -288,7 +288,7 @@ class ServiceRunner:
 
 
 async def _respond(request: ServiceRequest, result: object) -> None:
-    """Answer with the result of a handler: bytes as they are, any other value as JSON."""
+    """Answer with the result of a handler: bytes unchanged, any other value as JSON."""
     if result is None or request.answered:
         return
     if isinstance(result, (bytes, bytearray, memoryview)):

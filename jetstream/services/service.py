@@ -63,10 +63,10 @@ def add_service(
     metadata       a map from str to str
     queue_group    the queue group of endpoints that set none; None: every instance gets every
                    request
-    stats_data     called with each endpoint when statistics are requested; what it returns is
+    stats_data     called with each endpoint when statistics are requested; its result is
                    reported as `data`, in JSON
     prefix         the first token of the subjects of PING, INFO and STATS
-    drain_timeout  how long the end of the block may wait for others, in seconds
+    drain_timeout  how many seconds the end of the block may wait for requests in flight
     """
     if not isinstance(client, Client):
         raise InvalidValue(
@@ -151,7 +151,7 @@ class Service(EndpointGroup):
         self.hub.reset()
 
     async def start(self, timeout: Seconds = 5.0) -> None:
-        """Subscribe to all subjects, and wait until the server knows it. `async with` does that.
+        """Subscribe to all subjects, and wait until the server has processed that.
 
         Raises PermissionDenied if the server denies one of the subjects.
         """
@@ -168,7 +168,7 @@ class Service(EndpointGroup):
         await self._runner().run()
 
     async def stop(self, error: Exception | None = None, *, timeout: Seconds = 10.0) -> None:
-        """Accept no more requests; return when those that were on their way have arrived.
+        """Accept no more requests; return when those in flight have arrived.
 
         They are still answered: `run`, `stopped` and the end of the block wait for that. A handler
         may call this, too. `error` is what `run` raises and `stopped` returns.
@@ -180,8 +180,8 @@ class Service(EndpointGroup):
     async def stopped(self, timeout: Seconds | None = None) -> Exception | None:
         """Wait until the service has stopped and every request is answered.
 
-        Returns the error that ended the service; None if it was ended on purpose. A timeout of 0
-        polls: TimeoutExpired unless the service has stopped.
+        Returns the error that ended the service; None if it was ended on purpose. With a timeout of
+        0, it raises TimeoutExpired unless the service has stopped.
         """
         session = self.hub.session
         await self.hub.wait_stopped(None if timeout is None else session.deadline(timeout))

@@ -25,7 +25,7 @@ STOP = "stop"
 LOST = "lost"
 SETTLED = "settled"
 
-#: A pair that is not listed leaves the state as it is.
+#: A pair that is not listed leaves the state unchanged.
 TRANSITIONS = {
     (NEW, START): RUNNING,
     (NEW, STOP): STOPPED,

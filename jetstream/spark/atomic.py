@@ -13,8 +13,8 @@ before it is still the last on its subject, so only one attempt at a task can wr
                          the one before, the batch is sent again
     a later micro-batch  has written to this subject: the attempt fails
 
-No clock and no window is involved: an attempt may come any time later, as long as the stream keeps
-the last marker.
+No clock and no window is involved: an attempt may start at any later time, as long as the stream
+keeps the last marker.
 """
 
 from __future__ import annotations
@@ -258,7 +258,8 @@ class AtomicWriter:
         self._connects = connection.stats.connects
         first = self._request(*pieces[0])
         if not self._begun:
-            # Only once: a stream that accepts no batches reports it before anything else is sent.
+            # Only for the first batch: a stream without batches reports it before anything else is
+            # sent.
             await self._check_begin(first)
             self._begun = True
         for subject, data, block in pieces[1:]:

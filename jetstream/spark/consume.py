@@ -1,10 +1,10 @@
-"""ConsumeReader: mode=consume, a durable pull consumer that others may share. At least once.
+"""ConsumeReader: mode=consume, with a durable pull consumer that others may share; at least once.
 
 The driver fetches the messages, and partitions carry them to their tasks. So a retried task has the
 same rows, and exactly the messages of a batch are acknowledged. That happens when Spark reports
 that the batch is finished: by `commit`, or by a request for the next offset. If the driver dies
-before, the messages are redelivered after the consumer's ack_wait; then they are in another batch,
-or again in the same one.
+before that, the messages are redelivered after the consumer's ack_wait, in another batch or in the
+same one.
 """
 
 from __future__ import annotations

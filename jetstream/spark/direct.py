@@ -114,7 +114,7 @@ def direct_rows(
         else:
             block = own
             stored = reread(int(sequence))
-            # Otherwise it was deleted in the meantime, and this reply is all there is.
+            # Otherwise it was deleted in the meantime, and only this reply is available.
             if stored is not None and stored.seq == int(sequence):
                 block, payload = stored.raw_headers, stored.data
         sequences.append(sequence)

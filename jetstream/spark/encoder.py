@@ -82,7 +82,7 @@ class Encoder:
 
     def __init__(self, settings: Settings, ids: str) -> None:
         self._subject = settings.text("subject")
-        self._stream = "".join(settings.list("stream"))  # one at most
+        self._stream = "".join(settings.list("stream"))  # at most one
         self._ids = ids
         self._checked: dict[str | None, bytes] = {}
         #: The number of rows so far.
@@ -144,7 +144,7 @@ class Encoder:
             parts.append(_line(EXPECTED_LAST_SUBJECT_SEQ, self._sequences(columns)))
         if lines is not None:
             parts.append(lines)
-        if atomic:  # last: what is before it does not depend on the batch (replay.py)
+        if atomic:  # last, so that everything before it does not depend on the batch (replay.py)
             parts.append("%s: %s\r\n" % (BATCH_ID, atomic))
             parts.append(_line(BATCH_SEQUENCE, pa.array(range(1, count + 1)).cast(pa.string())))
         if len(parts) == 1:
@@ -178,7 +178,7 @@ class Encoder:
             try:
                 texts.append(time_to_live(value))
             except LocalError as error:
-                mask = pc.equal(encoded.indices, index)  # what is not a number equals nothing
+                mask = pc.equal(encoded.indices, index)  # NaN is not equal to anything
                 raise self._wrong("ttl", mask, "is invalid: %s" % error) from None
         return pa.array(texts, pa.string()).take(encoded.indices)
 

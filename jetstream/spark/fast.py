@@ -69,7 +69,7 @@ class FastSender:
             run_sync(self._send(pieces))
 
     def finish(self) -> None:
-        """Do nothing: all rows are stored already."""
+        """Do nothing: all rows are already stored."""
 
     async def _send(self, pieces: list[Piece]) -> None:
         failing_since = 0.0

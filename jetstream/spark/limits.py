@@ -21,7 +21,7 @@ _NAMES = ("maxMessagesPerTrigger", "maxBytesPerTrigger", "minMessagesPerTrigger"
 
 
 class Limits:
-    """The limits of one query, and the time since it waits for its minimum."""
+    """The limits of one query, and how long it has been waiting for its minimum."""
 
     def __init__(self, settings: Settings) -> None:
         self.most: int = settings.number("maxMessagesPerTrigger")
@@ -55,7 +55,7 @@ class Limits:
 
         waiting  whether the query may wait for its minimum
         """
-        if self._counted != (begins, ends):  # a query that waits calls this again and again
+        if self._counted != (begins, ends):  # a waiting query calls this repeatedly
             self._counts = {
                 name: self._count(queries[name], snapshots[name], begin, ends[name])
                 for name, begin in begins.items()
@@ -128,7 +128,7 @@ class Limits:
             return begin + wanted
         left = self._count_from(queries, end) + count - wanted
         low, high = begin + 1, end
-        # Find the first sequence from which on there are at most `left` messages.
+        # Find the first sequence after which at most `left` messages remain.
         while low < high:
             middle = (low + high) // 2
             if self._count_from(queries, middle) <= left:
@@ -157,5 +157,5 @@ def default_read_limit(settings: Settings) -> Any:
 
 
 def is_unlimited(limit: Any) -> bool:
-    """Return whether a limit is none: also if Spark overrides the options, as for Trigger.Once."""
+    """Return whether there is no limit, or Spark overrides the options, as for Trigger.Once."""
     return type(limit).__name__ == "ReadAllAvailable"

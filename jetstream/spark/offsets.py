@@ -86,7 +86,7 @@ def check_version(offset: Any) -> None:
     try:
         version: Any = offset.get("v", 0)
     except AttributeError:
-        return  # not an offset at all, as its reader will find
+        return  # not a valid offset, as its reader will find out
     if type(version) is not int or version > VERSION:
         raise InvalidValue(
             "offset in the checkpoint has version %s, and this package reads up to %d: run the"
@@ -140,7 +140,7 @@ def start_places(start: dict[str, Any], end: dict[str, Any]) -> Places:
 
 
 def first_to_read(place: Place, snapshot: StreamSnapshot, fail: bool) -> int:
-    """Return the first sequence to read from this place; raise DataLost, or warn, if it is gone."""
+    """Return the first sequence to read at this place; raise DataLost, or warn, if it is gone."""
     if place.created != snapshot.created:
         report_data_loss(
             "stream %s was recreated at %s; the offset is sequence %d of the stream of %s"

@@ -1,8 +1,8 @@
 """The options of the source and the sink: one table, and the settings that it parses.
 
-Spark passes texts under names without case. An option that is unknown, does not apply, contradicts
-another, or is out of range is rejected by name before anything is sent. Secrets appear neither in
-repr nor in the errors that are raised here.
+Spark passes texts under case-insensitive names. An option that is unknown, does not apply,
+contradicts another, or is out of range is rejected by name before anything is sent. Secrets appear
+neither in repr nor in the errors that are raised here.
 """
 
 from __future__ import annotations

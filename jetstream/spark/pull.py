@@ -4,7 +4,7 @@ The next pull is sent before the messages of the last one are processed, so that
 work at the same time. A pull is limited by bytes as well as by messages: memory use must not depend
 on the size of messages.
 
-The client's Puller runs the pulls. Consumer.fetch would not do: it sends a pull and awaits it in
+The client's Puller runs the pulls. Consumer.fetch is not suitable: it sends a pull and awaits it in
 one call, and creates an object for each message, which takes 3.2 us per message instead of 1.9.
 """
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 # The maximum size of a pull, except for a single larger message.
 BUDGET = 16 * 1024 * 1024
-# For a whole pull of that size, on a slow line.
+# For a whole pull of that size on a slow connection.
 _PATIENCE = 60.0
 # Between messages: a server that crashes during a pull reports nothing.
 _SILENCE = 5.0

@@ -68,7 +68,7 @@ class StreamQueries:
             raise StreamNotFound(error.code, error.err_code, text) from None
 
     def next_message(self, seq: int, subject: str = ">") -> StoredMsg | None:
-        """Return the first message from this sequence on; None if there is none."""
+        """Return the first message at or after this sequence; None if there is none."""
         return retry(lambda: self._next_message(seq, subject))
 
     def _next_message(self, seq: int, subject: str) -> StoredMsg | None:
@@ -119,7 +119,7 @@ class StreamQueries:
         return low
 
     def count(self, start: int, filters: list[str]) -> int:
-        """Return the number of messages of these subjects from this sequence on."""
+        """Return the number of messages of these subjects at or after this sequence."""
         consumer = retry(lambda: self.consumer(start, filters))
         with contextlib.suppress(RemoteError):  # the server deletes it later
             consumer.delete()

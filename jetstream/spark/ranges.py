@@ -1,9 +1,9 @@
 """Ranges of sequences: how reads are split, and how each part is read.
 
-A task reads the messages of one range by an ephemeral consumer, or by direct get. Whoever reads a
-range, and however often, gets the same rows, as long as the stream keeps its messages. Gaps are
-normal. But an end that is not the end of the range is believed only if the stream's leader says
-that nothing is left, because a consumer may sit on a replica that lags behind.
+A task reads the messages of one range by an ephemeral consumer, or by direct get. Every read of a
+range returns the same rows, as long as the stream keeps its messages. Gaps are normal. But an end
+before the end of the range is accepted only if the stream's leader confirms that nothing is left,
+because a consumer may be on a replica that lags behind.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .columns import Piece
 
 logger: logging.Logger = logging.getLogger("jetstream.spark")
-_CHUNK = 256  # reads on their way at a time
+_CHUNK = 256  # reads in flight at a time
 _TRIES = 8
 _REST = 0.1  # seconds before the second try; doubles
 _LONGEST = 2.0

@@ -1,4 +1,4 @@
-"""Rows through the publisher machine: a bounded window of publishes, each acknowledged.
+"""Send rows through the publisher machine: a bounded window of acknowledged publishes.
 
     acknowledged                counted, with its stream and sequence
     acknowledged as duplicate   counted, if the stored message is the same row (replay.py)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class StreamArrowWriter(StreamWriter, DataSourceStreamArrowWriter):
-    """Writes micro-batches as they are."""
+    """Writes micro-batches unchanged."""
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:  # of RecordBatch
         return self.write_micro_batch(iterator)

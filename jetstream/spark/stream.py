@@ -2,8 +2,8 @@
 
 Spark calls it in one long-lived process on the driver: initialOffset, then latestOffset, partitions
 and commit for each micro-batch. It reports finished batches in two ways: by `commit(end)`, which
-comes when the following batch is planned, and by the `start` of latestOffset, which comes even if
-no batch follows (since 4.2). Both purge what is finished.
+is called when the following batch is planned, and by the `start` of latestOffset, which is passed
+even if no batch follows (since 4.2). Both purge finished batches.
 
 Without a trigger interval Spark calls latestOffset a hundred times a second. While there are no new
 messages, it returns only when the last lookup is 0.6 s old for each stream; these lookups are the
@@ -99,7 +99,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 if start > snapshot.next:
                     text = "option startingOffsets: stream %s ends before sequence %d, not %d"
                     raise InvalidValue(text % (name, snapshot.next, start))
-                # If it is gone, the first batch reports it; before 4.2 restarted drivers call this.
+                # If it is gone, the first batch reports that; before 4.2, restarted drivers call
+                # this.
                 places[name] = Place(start, snapshot.created)
             self._initial = initial_offset(places)
         return self._initial
@@ -233,7 +234,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return time.monotonic() - self._looked_at >= self._interval
 
     def _wait(self) -> None:
-        """Wait until the next lookup is due, and do it; not for long, as a query may be stopped."""
+        """Wait briefly, as a query may be stopped, until the next lookup is due, and do it."""
         rest = self._looked_at + self._interval - time.monotonic()
         if rest > 0:
             time.sleep(min(rest, _LONGEST_WAIT))

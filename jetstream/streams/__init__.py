@@ -1,1 +1,1 @@
-"""Streams and consumers: created, found, updated and listed, and the handles to them."""
+"""Create, find, update and list streams and consumers; the handles to them."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class BoundConsumer:
-    """A consumer by its name, without a lookup. Made by JetStream.bind_consumer.
+    """A consumer that is bound by name, without a lookup. Returned by JetStream.bind_consumer.
 
     `fetch`, `next`, `consume` and acknowledgments need only the permission to publish to
     `$JS.API.CONSUMER.MSG.NEXT.<stream>.<name>` and `$JS.ACK.<stream>.<name>.>`.
@@ -73,7 +73,7 @@ class BoundConsumer:
         return info
 
     async def step_down(self, *, preferred: str = "") -> None:
-        """Request that the leader of the consumer steps down: the replicas elect another one.
+        """Request that the leader of the consumer step down: the replicas elect another one.
 
         preferred  the server that becomes the leader (needs 2.11)
         """
@@ -105,7 +105,7 @@ class BoundConsumer:
         expires  how long the server waits for messages: by default half of the consumer's
                  ack_wait, at most 30 s, so that no message of a batch is redelivered before its
                  end
-        no_wait  fetch only messages that are there now
+        no_wait  fetch only messages that are available now
         """
         check_options("fetch", priority)
         if expires is None:
@@ -190,9 +190,9 @@ class BoundConsumer:
         terminated. Retry or discard each of them.
 
         durable  the name of a stream that captures them, which is created if it does not exist;
-                 then nothing is lost while no program listens, and a letter stays in the stream
-                 until it is retried or discarded; without a name only those from now on are
-                 returned
+                 then nothing is lost while no program is listening, and a letter stays in the
+                 stream until it is retried or discarded; without a name, only future letters
+                 are returned
         """
         from jetstream.dead_letters.api import open_dead_letters
 
@@ -204,7 +204,7 @@ class BoundConsumer:
 
 
 class Consumer(BoundConsumer):
-    """A consumer that was looked up or created. Made by the calls of JetStream."""
+    """A consumer that was looked up or created. Returned by methods of JetStream and Stream."""
 
     def __init__(self, api: ApiClient, stream: str, name: str, info: ConsumerInfo) -> None:
         super().__init__(api, stream, name, info.config)

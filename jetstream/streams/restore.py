@@ -76,7 +76,7 @@ async def _read_header(file: Any) -> dict[str, Any]:
 
 
 class Transfer:
-    """The chunks on their way to the server, each of which is acknowledged (SNAP-4).
+    """The chunks in flight to the server, each of which is acknowledged (SNAP-4).
 
     The first chunk is sent alone, and again on 503: in a cluster, the server that restores the
     stream may respond before the client's server knows of its subscription (SNAP-7).

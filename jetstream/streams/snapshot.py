@@ -75,7 +75,7 @@ class StreamSnapshot:
 
     The iteration ends when all chunks have arrived. It raises SnapshotFailed if the server ends the
     snapshot early, or the connection is lost: nothing can be resumed. A server waits 5 s for a
-    reader that does not keep up. Made by JetStream.snapshot_stream.
+    reader that does not keep up. Returned by JetStream.snapshot_stream.
     """
 
     def __init__(self, api: ApiClient, machine: SnapshotMachine, reply: dict[str, Any]) -> None:

@@ -1,8 +1,8 @@
 """SnapshotMachine: receive the chunks of a snapshot, with flow control.
 
 The server sends chunks to a subject of ours, each with a reply subject for its acknowledgment, and
-only so many that are not acknowledged. A chunk is acknowledged when it is taken, so that a slow
-reader bounds what is buffered.
+limits the number of unacknowledged chunks. A chunk is acknowledged when it is taken, so a slow
+reader does not need a large buffer.
 
     state      input                                    next state, effect
     receiving  a chunk                                  receiving
@@ -41,7 +41,7 @@ class SnapshotMachine(Receiver):
         super().__init__()
         self._name = name
         self._queue = MessageQueue()
-        self._count = 0  # chunks that were numbered
+        self._count = 0  # number of numbered chunks
         self.complete: bool = False
         self.failure: NatsError | None = None
 
@@ -51,7 +51,7 @@ class SnapshotMachine(Receiver):
         return self.complete or self.failure is not None or self.ended
 
     def start(self, now: float) -> None:
-        """Begin to wait for chunks: the server has accepted the request."""
+        """Begin to wait for chunks, after the server has accepted the request."""
         if not self.over:
             self.deadline = now + SILENCE
 

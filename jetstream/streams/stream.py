@@ -47,7 +47,7 @@ INACTIVE = 300.0  # seconds after which the server may delete an unused ordered 
 
 
 class Stream:
-    """A stream. Made by the calls of JetStream; `cached_info` is the last info that was read."""
+    """A stream. Returned by methods of JetStream; `cached_info` is the last info that was read."""
 
     def __init__(self, streams: StreamManager, api: ApiClient, info: StreamInfo) -> None:
         self._streams = streams
@@ -84,7 +84,7 @@ class Stream:
             known = len(subjects)
             subjects.update(more)
             if len(subjects) == known:
-                return  # nothing new: subjects were removed meanwhile
+                return  # nothing new: subjects were removed in the meantime
             offset += len(more)
         text = "subjects of stream %s do not end after %d pages"
         raise InvalidResponse(text % (shorten(self.name), MOST_PAGES))
@@ -120,10 +120,10 @@ class Stream:
         next_by_subject: str = "",
         no_headers: bool = False,
     ) -> StoredMsg:
-        """Return a stored message: by sequence, or the last, or the next from `seq`, of a subject.
+        """Return a stored message by its sequence, or the last or next (from `seq`) of a subject.
 
         MessageNotFound: there is none. Where the stream allows direct get, any replica may answer.
-        With `no_headers`, the leader answers, and leaves out the headers of the message.
+        With `no_headers`, the leader answers, and omits the headers of the message.
         """
         body = _which(seq, last_by_subject, next_by_subject)
         if check_flag("no_headers", no_headers):
@@ -145,7 +145,7 @@ class Stream:
         subject: str = "",
         max_bytes: int = 0,
     ) -> list[StoredMsg]:
-        """Return up to `batch` messages from a sequence or a time on, by direct get (ADR-31).
+        """Return up to `batch` messages, starting at a sequence or a time, by direct get (ADR-31).
 
         With `max_bytes` the result may be shorter even if there are more messages.
         """
@@ -223,7 +223,7 @@ class Stream:
     # Replicas
 
     async def step_down(self, *, preferred: str = "") -> None:
-        """Request that the leader of the stream steps down: the replicas elect another one.
+        """Request that the leader of the stream step down: the replicas elect another one.
 
         preferred  the server that becomes the leader (needs 2.11)
         """
@@ -309,8 +309,9 @@ class Stream:
         """Return an ordered consumer: each message once, in order, without gaps, for one client.
 
         Its consumers live in the memory of one server and are recreated when they are lost; nothing
-        is acknowledged, and nothing stays. Reading raises after `max_reset_attempts` consecutive
-        failures (None: never). Its consumers are named `<name_prefix>_1` and so on.
+        is acknowledged, and nothing is left on the server. Reading raises after
+        `max_reset_attempts` consecutive failures (None: never). Its consumers are named
+        `<name_prefix>_1` and so on.
         """
         from jetstream.ordered.api import open_ordered
         from jetstream.ordered.config import ordered_config

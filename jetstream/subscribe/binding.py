@@ -187,7 +187,7 @@ def _check_config(info: ConsumerInfo, wanted: ConsumerConfig, names: Sequence[st
         if name in _DEFAULTED and not ours:
             continue
         if name == "ack_wait" and wanted.backoff and "backoff" in names:
-            continue  # the server replaces it with the first backoff
+            continue  # the server replaces it by the first backoff
         if name == "num_replicas" and not theirs:
             theirs = _replicas(info)
         if _comparable(field, ours) != _comparable(field, theirs):

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 class ConsumerOptions:
-    """The part of a subscription's options that all workflows share.
+    """The options that all subscription workflows share.
 
     `given` are the names of the fields of `config` that the caller has set. The class attributes
     are the names and the rules for the error messages of the call.
 
-    UNUSED      fields that have no effect on the kind of consumer that the call creates, which are
-                fields of a consumer of the OTHER kind
+    UNUSED      fields that have no effect on the consumer that the call creates, because they
+                belong to a consumer of the OTHER kind
     """
 
     CALL = "subscribe"
@@ -80,7 +80,7 @@ class ConsumerOptions:
     def _set_filter(self) -> None:
         config = self.config
         if not self.subject or config.filter_subjects:
-            return  # then the subject only serves to find the stream, if at all
+            return  # then the subject is used only to find the stream, if at all
         if config.filter_subject and config.filter_subject != self.subject:
             text = "subject %s conflicts with filter_subject %s"
             values = (shorten(self.subject), shorten(config.filter_subject))

@@ -110,7 +110,7 @@ class PullSubscribeOptions(ConsumerOptions):
             made.check()
 
     def fits(self, info: ConsumerInfo) -> None:
-        """Raise BindRefused unless the consumer that exists fits."""
+        """Raise BindRefused unless the existing consumer matches."""
         bind(info, subject=self.subject, config=self.config, given=self.given, pull=True)
 
 
@@ -128,7 +128,7 @@ async def pull_subscribe(
         except _LOOKUP_FAILED:
             if not wanted.bind:
                 raise
-            # PSUB-11: the consumer may exist all the same; the first fetch finds out.
+            # PSUB-11: the consumer may exist nevertheless; the first fetch shows it.
             return PullSubscription(
                 streams, api, bind_consumer(api, stream, wanted.name, {}), deletes=False
             )
@@ -160,7 +160,7 @@ async def _attach(
 
 
 class PullSubscription:
-    """A consumer to fetch from. Made by JetStream.pull_subscribe; end it with `unsubscribe`."""
+    """A consumer to fetch from. Returned by JetStream.pull_subscribe; end it with `unsubscribe`."""
 
     def __init__(
         self, streams: StreamManager, api: ApiClient, consumer: BoundConsumer, deletes: bool
@@ -218,7 +218,7 @@ class PullSubscription:
             await session.sleep(min(_PAUSE, end - port.now()))
 
     async def _pull(self, batch: int, expires: float, longest: float) -> Batch | None:
-        """Pull once; None if no message arrived and that is not an error."""
+        """Pull once; return None if no message arrived and that is not an error."""
         puller = self._puller
         # PSUB-5
         several = batch > 1
@@ -242,7 +242,7 @@ class PullSubscription:
     async def unsubscribe(self) -> None:
         """End the subscription, and delete the consumer if it belongs to it.
 
-        A fetch that is waiting raises. Messages that a canceled fetch left behind get a nak.
+        A waiting fetch raises. Messages left over from a canceled fetch are nak'd.
         """
         if self.closed:
             return

@@ -1,4 +1,4 @@
-"""The push subscribe workflow of ADR-15: find or create a consumer, and listen where it delivers.
+"""The push subscribe workflow of ADR-15: find or create a consumer, and subscribe to it.
 
     stream      as given, or the one that takes the subject
     a name      durable, name, or the queue: look for that consumer
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 async def subscribe(  # JSSUB-3
     streams: StreamManager, api: ApiClient, wanted: SubscribeOptions, limits: Limits
 ) -> PushMessages:
-    """Find or create the consumer, and return the subscription, which is active."""
+    """Find or create the consumer, and return the active subscription."""
     stream = wanted.stream or await streams.stream_name_by_subject(wanted.subject)
     if wanted.name:
         try:
@@ -131,7 +131,7 @@ def _listen(
     limits: Limits,
     last: int | None,
 ) -> Push:
-    """Subscribe a machine to the deliveries of the consumer, and the probe that looks it up."""
+    """Subscribe a machine to the consumer's deliveries, and start its liveness probe."""
     connection = api.session.connection
     inbox = connection.new_inbox()
     probe = LivenessProbe(api.prefix, stream, name, target, inbox)
@@ -170,7 +170,7 @@ def _deletion(
         except (ConsumerNotFound, StreamNotFound):
             pass  # already deleted
         except NatsError as error:
-            # JSSUB-11: the subscription has ended all the same.
+            # JSSUB-11: the subscription has ended in any case.
             machine.events.add(PushWarning(error))
 
     return delete

@@ -107,13 +107,13 @@ async def delete_at_end(ctx: Context, cluster: Cluster, name: str) -> None:
         try:
             await js.delete_stream(name)
         except StreamNotFound:
-            return  # the check did not get so far, or the answer to an earlier request was lost
+            return  # the check did not get that far, or the answer to an earlier request was lost
 
     ctx.defer(lambda: answered(client, delete))
 
 
 async def reachable(client: Client, consumer: Consumer) -> None:
-    """Wait until the member of this client knows the way to a consumer that was just created."""
+    """Wait until the member of this client can reach a consumer that was just created."""
     subject = f"$JS.API.CONSUMER.MSG.NEXT.{consumer.stream}.{consumer.name}"
     # An invalid request is answered with a status and takes no message.
     await answered(client, lambda: client.request(subject, b"{"))

@@ -52,7 +52,7 @@ class Log:
 
 
 async def publish_numbers(ctx: Context, js: JetStream, first: int, count: int) -> None:
-    """Publish the numbers from `first` on; the key of a number is its last digit, base KEYS."""
+    """Publish numbers, starting with `first`; the key of a number is its last digit, base KEYS."""
     async with js.publisher() as window:
         for number in range(first, first + count):
             await window.publish(f"{ctx.subject}.{number % KEYS}", b"%d" % number)

@@ -6,8 +6,8 @@ nats_server       a Server without JetStream
 jetstream_server  a Server with JetStream
 nats_cluster      a Cluster of three, with JetStream
 
-Each is started once, when a test first asks for it. A test may stop or kill it: it runs again
-before the next test. Streams, and so consumers and buckets, are deleted after each test.
+Each is started once, when a test first requests it. A test may stop or kill it: it is started
+again before the next test. Streams, and so consumers and buckets, are deleted after each test.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Files for the API, which does no I/O: they are read in pieces, and appear when they are complete.
+"""Files for the API, which does no I/O. They are read in pieces, and appear when complete.
 
 A new file is written under another name in the same directory, and renamed at the end. So readers
-never see a part of it under its own name, and a failure leaves what was there before.
+never see a partial file under the final name, and a failure leaves any previous file unchanged.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class FileReader:
         self.name: str = os.path.basename(path)
 
     async def read(self, size: int) -> bytes:
-        """Return at most `size` bytes; none at the end."""
+        """Return at most `size` bytes; b"" at the end."""
         data: bytes = await self._run(lambda: self._file.read(size))
         return data
 
@@ -97,7 +97,7 @@ class FileWriter:
         await self._run(work)
 
     def discard(self) -> None:
-        """Close and remove the file; it is no error if it has its name already."""
+        """Close and remove the file; ignore a file that already has its final name."""
         self._file.close()
         with suppress(FileNotFoundError):
             os.unlink(self._part)

@@ -1,4 +1,4 @@
-"""Name lookups in threads, so that a slow name server does not hold up anything else."""
+"""Name lookups in threads, so that a slow name server does not delay anything else."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Lookups:
-    """Lookups that are under way, at most one for each name. The caller holds a lock."""
+    """Lookups in progress, at most one for each name. The caller holds a lock."""
 
     def __init__(self) -> None:
         self._names: set[tuple[str, int]] = set()
@@ -39,7 +39,7 @@ class Lookups:
         try:
             self._names.add(name)
             thread.start()
-        except RuntimeError:  # the interpreter is about to end and starts no more threads
+        except RuntimeError:  # the interpreter is shutting down and starts no more threads
             self._names.discard(name)
             return look_up(effect)
         return None

@@ -1,4 +1,4 @@
-"""The lock of a client that threads share, and how to wait without holding it."""
+"""The lock of a client that is shared by threads, and a way to wait without holding it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Mutex:
         steps it may return without the lock, and the caller's `with` block raises a RuntimeError.
         """
         lock: Any = self.lock
-        state = (1, get_ident())  # the result of _release_save, should a signal interrupt it
+        state = (1, get_ident())  # the result of _release_save, in case a signal interrupts it
         try:
             try:
                 state = lock._release_save()
@@ -33,7 +33,7 @@ class Mutex:
 
 
 def _regain(lock: Any, state: tuple[int, int]) -> None:
-    """Acquire the lock again, then raise what a signal handler raised in the meantime."""
+    """Acquire the lock again, then raise any exception that a signal handler raised."""
     raised: BaseException | None = None
     while not lock._is_owned():
         try:

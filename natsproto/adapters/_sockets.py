@@ -1,7 +1,8 @@
 """A non-blocking socket without an event loop: for the adapters `blocking` and `threads`.
 
 A SocketTransport goes from CONNECTING to OPEN and, for TLS, through SECURING to OPEN again. In each
-stage `SocketDriver` does what can be done without waiting; `wants` returns what to wait for.
+stage `SocketDriver` does everything that is possible without waiting; `wants` returns what to wait
+for.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _DAY = 86400.0  # poll accepts at most 24 days
 
 def look_up(effect: Dial) -> Addresses:
     """Return the addresses to try, as from getaddrinfo, or the error. May take long."""
-    # As bytes, because for a str Python imports the codec of international names: 3.4 ms.
+    # Passed as bytes: for a str, Python imports the IDNA codec, which takes 3.4 ms.
     host = effect.host.encode() if effect.host.isascii() else effect.host
     try:
         addresses = socket.getaddrinfo(host, effect.port, type=socket.SOCK_STREAM)
@@ -51,13 +52,13 @@ def look_up(effect: Dial) -> Addresses:
 class SocketTransport:
     """One transport. An OSError from any method means that it is lost."""
 
-    # Raised when the socket has to wait. TLS adds its own, and only then is ssl imported.
+    # Raised when the socket would block. TLS adds its own errors, and only then is ssl imported.
     _again: tuple[type[OSError], ...] = (BlockingIOError,)
 
     def __init__(self, addresses: list[Any]) -> None:
         self._addresses = addresses
         self.unsent: list[bytes | memoryview] = []  # not accepted by the system yet
-        self._tls: tuple[SSLContext, str] | None = None  # requested, not begun
+        self._tls: tuple[SSLContext, str] | None = None  # requested, but not begun
         self._tls_wants = WRITE
         self.broken: BaseException | None = None  # why nothing more can be sent
         self._next_address()
@@ -156,7 +157,7 @@ class SocketTransport:
         D-CONN-26: when this returns, the connection has nothing left to take, or `unsent` is not
         empty and `wants` includes WRITE. Otherwise a caller that waits for room would never wake.
 
-        A failure is kept for `receive`: the server's last words may explain it.
+        A failure is kept for `receive`, because the server's last message may explain it.
         """
         unsent = self.unsent
         try:
@@ -180,8 +181,9 @@ class SocketTransport:
 class SocketDriver(Driver):
     """Runs a connection on a SocketTransport.
 
-    A Dial effect waits in `_dialing`: look its name up, which may take long, and call `_begin`.
-    Then wait for what the transport wants, or for `_timeout`, and call `_step`, again and again.
+    A Dial effect waits in `_dialing`: look up its host name, which may take long, and call
+    `_begin`. Then repeatedly wait for what the transport wants, or for `_timeout`, and call
+    `_step`.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -194,7 +196,7 @@ class SocketDriver(Driver):
         return time.monotonic()
 
     def dial(self, effect: Dial) -> None:
-        """Note the effect; `_begin` connects."""
+        """Store the effect; `_begin` connects."""
         self._dialing = effect
 
     def _begin(self, effect: Dial, addresses: Addresses) -> None:
@@ -217,7 +219,7 @@ class SocketDriver(Driver):
         self._transport.start_tls(tls_context(self.connection.options), effect.hostname)
 
     def hang_up(self) -> None:
-        """Close the transport, and forget an effect that waits."""
+        """Close the transport, and discard a Dial effect that is still waiting."""
         self._dialing = None
         transport, self._transport = self._transport, None
         if transport is not None:
@@ -232,7 +234,7 @@ class SocketDriver(Driver):
         """Ignore the deadline: `_timeout` returns it before every wait."""
 
     def _step(self, ready: bool = True) -> None:
-        """Do what a transport that is ready allows, one read at most, and handle the timer."""
+        """Do the work of a ready transport, with at most one read, and handle the timer."""
         transport = self._transport
         if ready and transport is not None:
             try:
@@ -277,7 +279,7 @@ def wait_for(
         poll.register(fd, transport.wants())
     if wakeup is not None:
         poll.register(wakeup, READ)
-    # Rounded up: waking just before the deadline would be in vain.
+    # Rounded up: waking just before the deadline would be useless.
     events = poll.poll(math.ceil(min(timeout, _DAY) * 1000))
     return any(each == fd for each, _ in events)
 

@@ -1,7 +1,7 @@
 """TransportStream: one transport of trio, with a task that reads and one that writes.
 
-Data is sent where it is published, without waiting. The writer sends what the system did not
-accept, and what is published later in the same turn; with TLS it sends everything. A caller never
+Data is sent in the publisher's task, without waiting. The writer sends data that the system did not
+accept or that is published later in the same turn; with TLS it sends everything. A caller never
 waits for the socket, so canceling it never leaves half a frame on the wire.
 """
 
@@ -36,7 +36,7 @@ class TransportStream:
         self._parked: trio.lowlevel.Task | None = None  # the writer, while it has nothing to do
         self._broken: BaseException | None = None  # why nothing more can be sent
         self.idle = False  # open, and everything was sent
-        self.hostname = ""  # if set, TLS is to be started
+        self.hostname = ""  # if set, TLS must be started
 
     def detach(self) -> None:
         """Drop the transport at once."""
@@ -54,7 +54,7 @@ class TransportStream:
             self._socket.close()
 
     def write(self, pieces: list[bytes]) -> None:
-        """Send data; the stream must be idle. What the system does not accept is for the writer."""
+        """Send data on an idle stream; the writer sends what the system does not accept."""
         self._unsent += pieces
         if self._tls is None:
             self._send()
@@ -75,7 +75,7 @@ class TransportStream:
         except BlockingIOError:
             pass
         except OSError as error:
-            # The reader reports it: the server's last words may say more.
+            # The reader reports the failure: the server's last message may say more.
             self._broken = error
             self.idle = False
             unsent.clear()
@@ -122,19 +122,19 @@ class TransportStream:
                 if self.hostname:
                     await self._start_tls()
                 data = await self._receive()
-                # A read that succeeds in the turn in which it is canceled returns all the same.
+                # A read that succeeds in the turn in which it is canceled still returns data.
                 if not data or self._scope.cancel_called:
                     return
                 self._port.on_data(data)
         except trio.ClosedResourceError:
-            pass  # detached while this task was about to run: too late to be canceled
+            pass  # detached when this task was already scheduled, too late to be canceled
         except trio.BrokenResourceError as error:
             self._broken = error.__cause__ or error
 
     async def _receive(self) -> bytes:
         if self._tls is not None:
             return bytes(await self._tls.receive_some(self._port.read_size))
-        # Wait first: a read that has to wait would be tried twice.
+        # Wait first; otherwise a read that has to wait would be tried twice.
         while True:
             await wait_readable(self._sock)
             if self._scope.cancel_called:

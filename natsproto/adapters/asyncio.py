@@ -76,16 +76,16 @@ class AsyncioPort(Driver):
         super().__init__(connection)
         self._loop = asyncio.get_running_loop()
         self._thread = get_ident()
-        self._protocol: TransportProtocol | None = None  # from the Dial effect on
+        self._protocol: TransportProtocol | None = None  # starting with the Dial effect
         self._task: asyncio.Task[None] | None = None  # during a dial or a TLS handshake
         self._timer: asyncio.TimerHandle | None = None
         self._corked = False  # something was sent, and nothing was received since
         self._uncorking = False  # a callback will send the rest
-        self._woken = 0  # how many callers are about to run again
+        self._woken = 0  # how many woken callers have yet to run
         self._closing: list[asyncio.Future[None]] = []
 
     def now(self) -> float:
-        """Return the time of the loop; raise InvalidState on another one."""
+        """Return the time of the loop; raise InvalidState if called on another loop."""
         self._check_loop()
         return self._loop.time()
 
@@ -93,7 +93,7 @@ class AsyncioPort(Driver):
         return self._loop.time()
 
     def _check_loop(self) -> None:
-        """Raise InvalidState on another loop, perhaps of another thread (D-CONN-33)."""
+        """Raise InvalidState if called on another loop, perhaps in another thread (D-CONN-33)."""
         # A thread runs one loop at a time. Before Python 3.12 get_running_loop makes a system call,
         # which would be a fifth of a publish in a window.
         if get_ident() == self._thread and self._loop.is_running():
@@ -104,7 +104,7 @@ class AsyncioPort(Driver):
             here = False  # no loop runs here, as in the child after a fork
         if not here:
             if self._loop.is_closed():
-                self.connection.abandon("its event loop is closed: connect again")
+                self.connection.abandon("event loop of this client is closed: connect again")
             if self.connection.closed:
                 raise ConnectionClosed(self.connection.closed)
             raise InvalidState(
@@ -138,7 +138,7 @@ class AsyncioPort(Driver):
         self._woken -= 1
 
     def wake(self, waiters: list[asyncio.Future[None]]) -> None:
-        """Set the futures of those who wait."""
+        """Set the futures of the waiting callers."""
         for waiter in waiters:
             if not waiter.done():
                 waiter.set_result(None)
@@ -171,7 +171,7 @@ class AsyncioPort(Driver):
             task.result()
 
     def flush_soon(self) -> None:
-        """Run `pump` at once, or at the end of this turn if something was sent in it before."""
+        """Run `pump` at once, or at the end of this turn if data was already sent in it."""
         # The first bytes after a read are sent at once. Further ones are joined and sent at the end
         # of the turn, or earlier if they are many. Only those take a callback: without one a
         # request costs 2 turns instead of 3 (-15 %).
@@ -194,7 +194,7 @@ class AsyncioPort(Driver):
         self.pump()
 
     def on_data(self, data: bytes) -> None:
-        """Report data; pause reading while callers that were woken have not run."""
+        """Report data; pause reading until the woken callers have run."""
         if self._woken and self._protocol is not None:
             # Let them run first: libuv reads up to 32 times, 2 MB, in one turn, which is more than
             # their queues hold.
@@ -268,7 +268,7 @@ class AsyncioPort(Driver):
 
     async def _secure(self, protocol: TransportProtocol, effect: StartTls) -> None:
         assert protocol.transport is not None
-        protocol.early = []  # what was received so far is cleartext, and must not pass for TLS
+        protocol.early = []  # data received so far is cleartext, and must not be taken for TLS data
         try:
             protocol.transport = await self._loop.start_tls(
                 protocol.transport,
@@ -288,12 +288,12 @@ class AsyncioPort(Driver):
                 protocol.receive(data)
 
     def transport_made(self) -> None:
-        """Report that the present transport is open."""
+        """Report that the current transport is open."""
         self._task = None
         self.on_opened()
 
     def transport_lost(self, protocol: TransportProtocol, error: Exception | None) -> None:
-        """Report that a transport is lost, if it is the present one."""
+        """Report that a transport is lost, if it is the current one."""
         if protocol is self._protocol:
             self._protocol = self._task = None
             self.on_closed(error)

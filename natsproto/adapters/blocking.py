@@ -50,7 +50,7 @@ _set_handler = getattr(signal, "_signal", signal).signal
 def connect(
     servers: ServersLike = "nats://127.0.0.1:4222", **options: Unpack[OptionsDict]
 ) -> Client:
-    """Connect and return a client: use it in a `with` block, or `close` it in the end.
+    """Connect and return a client: use it in a `with` block, or `close` it at the end.
 
     The options are the keywords of natsproto.options.Options, which describes them, except that
     `creds` is the path of a file. Raises ConnectFailed if no server can be reached, and
@@ -67,7 +67,7 @@ class BlockingPort(SocketDriver):
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
-        self.alone: bool = True  # no call is active, not even of another thread by mistake
+        self.alone: bool = True  # no call is active, not even one of another thread
         self._user = 0  # the thread that is in a call
         self._last_user = 0
         self._held = 0  # how many messages waited for a connection when the call began
@@ -93,15 +93,15 @@ class BlockingPort(SocketDriver):
         user = self._user
         if user not in (0, get_ident()):
             raise InvalidState(
-                "client is in use by another thread: natsproto.adapters.threads is for several"
+                "client is in use by another thread: use natsproto.adapters.threads for several"
             )
-        self._held = self.connection.held  # first: the look may find that the transport is lost
+        self._held = self.connection.held  # first: reading may find the transport lost
         transport = self._transport
         # If the user is still set, an exception has interrupted the very end of its last call.
         if user or transport is None or transport.stage is not OPEN or self.now() > self._look_at:
             self._look()
         self.alone = False
-        self._user = get_ident()  # last: no exception can come between this and the call
+        self._user = get_ident()  # last, so that no exception can occur before the call
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
         try:
@@ -115,10 +115,10 @@ class BlockingPort(SocketDriver):
             self._interrupts.allow()
 
     def _deliver(self) -> None:
-        """Hand the messages that the call has published to the system."""
+        """Pass the messages that the call has published to the operating system."""
         connection = self.connection
         if connection.held > self._held:
-            # D-RECON-15: no other thread continues the attempt to connect.
+            # D-RECON-15: no other thread would continue the connection attempt.
             deadline = self.now() + connection.options.connect_timeout
             while connection.connecting and self.now() < deadline:
                 self._turn(deadline - self.now())
@@ -126,9 +126,10 @@ class BlockingPort(SocketDriver):
             self._turn()
 
     def _look(self) -> None:
-        """Read before a call: data that is sent to a server that has hung up would be lost."""
+        """Read before a call: data sent to a server that has hung up would be lost."""
         try:
-            # The server's last words come before the end of the transport, which is another read.
+            # The server's last message arrives before the end of the transport, which is another
+            # read.
             for _ in range(_READS):
                 if not self._turn(0.0):
                     break
@@ -197,7 +198,7 @@ class BlockingPort(SocketDriver):
             with self._interrupts:
                 addresses = look_up(effect)
             self._do(self._begin, effect, addresses)
-            return True  # that may have been the last address
+            return True  # it may have been the last address
         timeout = min(self._timeout(), longest)
         if timeout == math.inf and self._transport is None:
             raise InvalidState("connection is closed: there is nothing to wait for")
@@ -207,7 +208,7 @@ class BlockingPort(SocketDriver):
         return ready
 
     def _do(self, work: Any, *args: Any) -> None:
-        """Do work that moves bytes between socket and core; an exception leaves them torn."""
+        """Move bytes between socket and core; an exception leaves both inconsistent."""
         self._interrupts.defer()
         if self._torn:
             self.hang_up()
@@ -223,9 +224,10 @@ class BlockingPort(SocketDriver):
 
 
 class Interrupts:
-    """Holds Ctrl-C back while the core works, and lets it through while a call waits: `with` this.
+    """Context manager that defers Ctrl-C while the core works, and allows it while a call waits.
 
-    Only the main thread receives it. `defer` and `allow` change the handler at most once per call.
+    Only the main thread receives Ctrl-C. `defer` and `allow` change the handler at most once per
+    call.
     """
 
     def __init__(self) -> None:
@@ -234,8 +236,8 @@ class Interrupts:
         self._came = False
 
     def defer(self) -> None:
-        """Hold Ctrl-C back until `allow`."""
-        self._welcome = False  # once more: a signal may interrupt __exit__ before it does this
+        """Hold back Ctrl-C until `allow`."""
+        self._welcome = False  # again, as a signal may interrupt __exit__ before this
         if self._handler is None and threading.current_thread() is threading.main_thread():
             handler = _get_handler(signal.SIGINT)
             if callable(handler):
@@ -243,7 +245,7 @@ class Interrupts:
                 _set_handler(signal.SIGINT, self._handle)
 
     def allow(self) -> None:
-        """Restore the user's handler, and call it if Ctrl-C was held back."""
+        """Restore the user's handler, and call it if Ctrl-C was deferred."""
         if self._handler is not None:
             handler, self._handler = self._handler, None
             _set_handler(signal.SIGINT, handler)

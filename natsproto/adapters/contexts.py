@@ -150,7 +150,7 @@ class _Reader:
 
     def __init__(self, name: str, fields: dict[str, Any]) -> None:
         self._name = name
-        # As the command line does, which writes every field: an empty one is not set.
+        # The command line writes every field and treats an empty one as not set; so do we.
         self._fields = {key: value for key, value in fields.items() if value}
 
     def read(self) -> NatsContext:

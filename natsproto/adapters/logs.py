@@ -5,12 +5,13 @@ program reads `client.events` or `messages.events`. The record of an event has t
 handlers that write structured logs (D-LOG-6):
 
     nats_event    the class of the event, as in "Disconnected"
-    nats_source   what it is about, as in "consumer 'w' of stream 'ORDERS'"; "": the connection
+    nats_source   what the event is about, as in "consumer 'w' of stream 'ORDERS'"; "" for the
+                  connection
     nats_client   the `name` option of the client
-    nats_repeats  how many equal warnings were left out since the last record
+    nats_repeats  how many equal warnings were suppressed since the last record
     nats_...      the fields of the event: nats_url, nats_error, nats_subject, nats_dropped, ...
 
-A warning that occurs again and again is logged at growing intervals. This module does nothing
+A warning that occurs repeatedly is logged at growing intervals. This module does nothing
 where `logging` is missing, as on MicroPython.
 """
 
@@ -33,13 +34,13 @@ LOGGER = "natsproto"
 # D-LOG-3: seconds until an equal warning is logged again; the time doubles up to the longest.
 FIRST_REPEAT = 10.0
 LONGEST_REPEAT = 60.0
-# So many different warnings are told apart; further ones only by their class.
+# How many different warnings are distinguished; beyond that, only their classes are.
 MOST_CAUSES = 64
 _LEVELS = {"debug": 10, "info": 20, "warning": 30}
 
 
 class Cause:
-    """The warnings with one cause: when to log the next one, and how many were left out."""
+    """The warnings with one cause: when to log the next one, and how many were suppressed."""
 
     def __init__(self) -> None:
         self.due: float = 0.0
@@ -53,7 +54,7 @@ class Cause:
             self.repeats += 1
             return False
         if now >= self.due + LONGEST_REPEAT:
-            self.interval = FIRST_REPEAT  # it is not the same trouble any more
+            self.interval = FIRST_REPEAT  # it is no longer the same problem
         self.due = now + self.interval
         self.interval = min(2 * self.interval, LONGEST_REPEAT)
         return True
@@ -83,7 +84,7 @@ class EventLogger:
         name = type(event).__name__
         text = event.text
         slow = event if isinstance(event, SlowConsumer) else None
-        # The text of a SlowConsumer has a number that is never the same.
+        # The text of a SlowConsumer contains a number that differs each time.
         cause = Cause()
         if level == WARNING:
             cause = self._cause(name, source, text if slow is None else str(slow.sid))
@@ -112,7 +113,7 @@ class EventLogger:
         return self._causes[key]
 
     def _forget_attempts(self) -> None:
-        """Report the next failed attempt at once: it belongs to another outage."""
+        """Reset the intervals of failed attempts: the next one belongs to another outage."""
         name = AttemptFailed.__name__
         self._causes = {key: self._causes[key] for key in self._causes if key[0] != name}
 
@@ -132,7 +133,7 @@ def _field(value: object) -> object:
     if value is None or isinstance(value, (int, float)):
         return value
     if isinstance(value, BaseException) and not isinstance(value, NatsError):
-        return type(value).__name__  # D-LOG-2: of the user's code; its text may quote a message
+        return type(value).__name__  # D-LOG-2: the user's text may quote a message
     return _clean(str(value))
 
 

@@ -91,7 +91,7 @@ class ThreadsPort(SocketDriver):
 
     @property
     def running(self) -> bool:
-        """Return whether the thread runs, in this process."""
+        """Return whether the thread is running in this process."""
         return self._running
 
     def start(self) -> None:
@@ -121,7 +121,7 @@ class ThreadsPort(SocketDriver):
 
     async def checkpoint(self) -> None:
         """Return at once."""
-        pass  # threads do not have to let others run
+        pass  # threads need not yield to others
 
     async def run_all(self, workers: list[Worker]) -> None:
         """Run the first worker here, and each other one in a new thread."""
@@ -144,20 +144,21 @@ class ThreadsPort(SocketDriver):
 
     def pump_soon(self) -> None:
         """Wake the thread, from any thread."""
-        # The socket is emptied only when there is nothing else to do, so it may be full. Then one
-        # more byte is needless, and waiting for room would never end: the caller holds the lock.
+        # The socket is read only when there is nothing else to do, so it may be full. Another byte
+        # is then unnecessary, and waiting for room would never end, because the caller holds the
+        # lock.
         with suppress(OSError):  # full, or closed
             self._wakeup_w.send(b"!")
 
     def cork(self, token: object) -> None:
         """Ignore the cork."""
-        pass  # the thread joins what is published while it is busy
+        pass  # the thread joins messages that are published while it is busy
 
     def uncork(self, token: object) -> None:
         """Ignore the cork."""
 
     async def aclose(self) -> None:
-        """Wait for the end of the thread."""
+        """Wait until the thread has ended."""
         self.flush_soon()
         while self._running:
             await self.wait(self._ended)
@@ -173,7 +174,7 @@ class ThreadsPort(SocketDriver):
 
     def __del__(self) -> None:
         if self._running:
-            # D-CONN-31: the thread sends what was published and closes.
+            # D-CONN-31: the thread sends the published messages and closes.
             self._dropped.append(self)
             self.pump_soon()
             warnings.warn("a client was not closed", ResourceWarning, stacklevel=2, source=self)
@@ -182,7 +183,7 @@ class ThreadsPort(SocketDriver):
 
     def turn(self, ready: bool) -> tuple[SocketTransport | None, float] | None:
         """Run one turn; return what to wait for and how long, or None at the end."""
-        self._polling = False  # no lock needed: all commands are seen below
+        self._polling = False  # needs no lock: all commands are handled below
         if not ready:
             with suppress(BlockingIOError):
                 self._wakeup_r.recv(4096)
@@ -198,7 +199,7 @@ class ThreadsPort(SocketDriver):
             return self._transport, 0.0 if more else self._timeout()
 
     def _find(self, effect: Dial) -> bool:
-        """Look the name up; return True if that is done, and there may be more to do."""
+        """Look up the name; return True if that is done and there may be more to do."""
         addresses = self._lookups.start(effect, self._looked_up)  # D-CLOCK-3
         if addresses is None:
             return False
@@ -206,7 +207,7 @@ class ThreadsPort(SocketDriver):
         return True
 
     def _looked_up(self, effect: Dial, addresses: Addresses) -> None:
-        """Use the result of a lookup thread, also for a later Dial of the same name."""
+        """Use the result of a lookup thread, even for a later Dial of the same name."""
         with self._mutex.lock:
             dialing = self._dialing
             if dialing is not None and (dialing.host, dialing.port) == (effect.host, effect.port):
@@ -214,7 +215,7 @@ class ThreadsPort(SocketDriver):
                 self.flush_soon()
 
     def end(self) -> None:
-        """Release everything, whatever the reason to end."""
+        """Release everything, for whatever reason the thread ends."""
         with self._mutex.lock:
             self.connection.close(self.now())
             self.pump()

@@ -20,7 +20,7 @@ __all__ = ["TlsFilter", "tls_context"]
 
 
 def tls_context(options: Options) -> ssl.SSLContext:
-    """Return the context that the user has given, or one with the defaults of the system."""
+    """Return the user's context, or one with the system's defaults."""
     if options.tls is None or options.tls is True:
         return ssl.create_default_context()
     assert isinstance(options.tls, ssl.SSLContext)
@@ -34,7 +34,7 @@ class TlsFilter:
         write(tls.data_to_send())               # the first message of the handshake
 
         data = tls.receive_data(read())         # for every piece that the transport receives
-        write(tls.data_to_send())               # the handshake goes on, or other messages of TLS
+        write(tls.data_to_send())               # more of the handshake, or other TLS messages
         if tls.handshake_done: ...              # the certificate is valid: report `on_tls`, once
 
         tls.send(data)                          # for every piece of the connection
@@ -94,7 +94,7 @@ class TlsFilter:
     def close(self) -> None:
         """Send close_notify, if the handshake is done: nothing more will be sent.
 
-        The peer's own close_notify does not have to be awaited.
+        There is no need to wait for the peer's own close_notify.
         """
         try:
             self._tls.unwrap()

@@ -3,7 +3,7 @@
 Each connection has a nursery, with one task for the timer and two for each transport: one reads,
 the other writes. A publish sends what the system accepts at once and hands the rest to the writer,
 so canceling it never leaves half a frame on the wire. These tasks are shielded: a cancellation from
-outside is meant for the block, and while that ends they still send what it has published.
+outside is meant for the block, and while the block ends they still send what it has published.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class _Connecting:
         return self._client
 
     async def __aexit__(self, kind: type[BaseException] | None, *exc: object) -> None:
-        # What follows takes a bounded time.
+        # The following takes a bounded time.
         self._nursery.cancel_scope.shield = True
         try:
             canceled = kind is not None and issubclass(kind, trio.Cancelled)
@@ -97,7 +97,7 @@ class TrioPort(Driver):
         self._nursery = nursery
         self._token = trio.lowlevel.current_trio_token()
         self._stream: TransportStream | None = None
-        self._corked = False  # something was sent, and nothing was received since
+        self._corked = False  # data was sent, and nothing was received since then
         self._uncorking = False  # the writer will send the rest
         self._fires_at = math.inf
         self._earlier = trio.Event()  # the timer was moved forward
@@ -108,7 +108,7 @@ class TrioPort(Driver):
         """Return trio's time."""
         return trio.current_time()
 
-    @trio.lowlevel.enable_ki_protection  # no Ctrl-C between the list and the sleep
+    @trio.lowlevel.enable_ki_protection  # no Ctrl-C between adding to the list and sleeping
     async def wait(self, waitable: Waitable) -> None:
         """Sleep until the waiter reschedules this task."""
         # Without an Event, which needs a set of its own, a request takes 3 us less.
@@ -123,7 +123,7 @@ class TrioPort(Driver):
         await trio.lowlevel.wait_task_rescheduled(abort)
 
     async def checkpoint(self) -> None:
-        """Run a checkpoint; others run only when the turn is over."""
+        """Run a checkpoint; let other tasks run only when the turn is over."""
         if self.turn_is_over():
             await trio.lowlevel.checkpoint()
         else:
@@ -144,10 +144,10 @@ class TrioPort(Driver):
             raise
 
     def flush_soon(self) -> None:
-        """Run `pump` at once, or by the writer if something was sent in this turn before."""
-        # The first bytes after a read are sent at once. Further ones are joined, and the writer
-        # sends them when its turn comes, or the caller if they are many. If the writer is busy or
-        # there is none, there may still be effects, waiters, and a timer to look after.
+        """Run `pump` at once, or in the writer if data was already sent in this turn."""
+        # The first bytes after a read are sent at once. Later ones are joined, and the writer sends
+        # them in its turn, or the caller does if there are many. If the writer is busy or there is
+        # none, there may still be effects, waiters, and a timer to handle.
         if self._uncorking and not self.connection.congested:
             return
         stream = self._stream
@@ -164,7 +164,7 @@ class TrioPort(Driver):
         self.pump()
 
     def on_data(self, data: bytes) -> None:
-        """Report data; what is sent in response is sent at once."""
+        """Report data; responses to it are sent at once."""
         self._corked = False
         super().on_data(data)
 
@@ -214,7 +214,7 @@ class TrioPort(Driver):
             self._stream = None
 
     def send(self) -> None:
-        """Send data, if all before it was sent."""
+        """Send data, if all earlier data was sent."""
         stream = self._stream
         if stream is not None and stream.idle:
             stream.write(self.connection.data_to_send())
@@ -227,6 +227,6 @@ class TrioPort(Driver):
         super().on_fork()
 
     def transport_lost(self, error: BaseException | None) -> None:
-        """Report that the present transport is lost."""
+        """Report that the current transport is lost."""
         self._stream = None
         self.on_closed(error)

@@ -136,10 +136,10 @@ class AccountClaims(Claims):
 
     subject              the public key of the account
     limits               its limits; by default none, and no JetStream
-    signing_keys         public keys that sign users, too; a SigningScope also limits those users
+    signing_keys         public keys that may also sign users; a SigningScope limits those users
     default_permissions  for users without permissions of their own
-    revocations          public keys of users, or "*", to the time, in seconds since 1970, at or
-                         before which their JWTs were issued that are no longer accepted
+    revocations          a map from public keys of users, or "*", to a time in seconds since 1970;
+                         JWTs that were issued at or before it are no longer accepted
     auth_users           public keys of the users of an auth callout; then other users need it
     allowed_accounts     accounts that the auth callout may place users in; ["*"]: all
     xkey                 the public curve key that encrypts requests to the auth callout
@@ -226,7 +226,7 @@ class AccountClaims(Claims):
 
     @classmethod
     def fields_of(cls, body: dict[str, Any]) -> dict[str, Any]:
-        """Take the fields of an account out of a JWT's."""
+        """Remove the fields of an account from those of a JWT, and return them."""
         callout = checks.map_in(body, "authorization")
         scopes = [_scope_of(each) for each in checks.list_in(body, "signing_keys")]
         found: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""AuthRequest: what a server knows of a client that wants to connect (ADR-26)."""
+"""AuthRequest: what a server knows about a client that wants to connect (ADR-26)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ GLOBAL_ACCOUNT = "$G"
 
 
 class RequestPart(Record):
-    """A part of a request: a map of JSON. Unknown fields are ignored, missing ones are empty."""
+    """A part of a request: a JSON object. Unknown fields are ignored, missing ones are empty."""
 
     __slots__ = ()
-    # Fields whose name in JSON is another one.
+    # Fields that have a different name in JSON.
     NAMES: tuple[tuple[str, str], ...] = ()
     NUMBERS: tuple[str, ...] = ()
     LISTS: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class AuthServer(RequestPart):
 
 
 class AuthClient(RequestPart):
-    """The connection: where it comes from, of which kind it is, and the nonce of the server."""
+    """The connection: its origin and kind, and the nonce of the server."""
 
     __slots__ = (
         "host",

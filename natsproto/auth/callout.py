@@ -5,7 +5,7 @@ client may connect. Request and response are JWTs: the server signs what it know
 and the service signs the JWT of a user, whose public key the server has chosen, or an error. Both
 may be sealed with xkeys.
 
-Here is no I/O: jetstream.add_auth_callout runs a service that uses this.
+This module does no I/O: jetstream.add_auth_callout runs a service that uses it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SUBJECT = "$SYS.REQ.USER.AUTH"
 XKEY_HEADER = "Nats-Server-Xkey"
 _AUDIENCE = "nats-authorization-request"
 _REQUEST = "authorization_request"
-# What a server hears of an error of the service itself: no details.
+# What a server receives about an error in the service itself: no details.
 _FAILED = "authorization failed"
 
 
@@ -86,7 +86,7 @@ class AuthResponse(Claims):
 
     @classmethod
     def fields_of(cls, body: dict[str, Any]) -> dict[str, Any]:
-        """Take the fields of a response out of a JWT's."""
+        """Remove the fields of a response from those of a JWT, and return them."""
         return {name: body.pop(name, "") for name in ("jwt", "error", "issuer_account")}
 
 
@@ -141,7 +141,7 @@ class AuthCallout:
         return request
 
     def accept(self, request: AuthRequest, user: object, now: float) -> bytes:
-        """Return the response that lets a client in, as this user; raise InvalidValue.
+        """Return the response that accepts a client as this user; raise InvalidValue.
 
         user  UserClaims, which are signed here, or the JWT of a user
         now   the time, in seconds since 1970
@@ -154,16 +154,16 @@ class AuthCallout:
             text = "user is not a UserClaims or a JWT: %s"
             raise InvalidValue(text % type(user).__name__, "CALLOUT-3")
         if claims.subject != request.user_nkey:  # CALLOUT-3
-            text = "user has another key than the request: %s"
+            text = "user has a different key than the request: %s"
             raise InvalidValue(text % claims.subject, "CALLOUT-3")
         return self._write(request, jwt, "", now)
 
     def reject(self, request: AuthRequest, reason: str, now: float) -> bytes:
-        """Return the response that keeps a client out; the server logs the reason."""
+        """Return the response that rejects a client; the server logs the reason."""
         return self._write(request, "", reason or _FAILED, now)
 
     def settle(self, request: AuthRequest, error: Exception, now: float) -> bytes:
-        """Return the response for an error of the function that authorizes (D-CALLOUT-5)."""
+        """Return the response for an error raised by the authorization function (D-CALLOUT-5)."""
         reason = error.reason if isinstance(error, UserRejected) else _FAILED
         return self.reject(request, reason, now)
 

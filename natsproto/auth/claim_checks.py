@@ -1,4 +1,4 @@
-"""Checks of the values in claims, before they are signed. Each returns what the JWT has."""
+"""Checks of the values in claims before they are signed. Each returns the value for the JWT."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def check_text(what: str, text: object) -> str:
 
 
 def check_list(what: str, values: Any) -> list[Any]:
-    """Return a list; raise InvalidValue for a single text, which is one by mistake."""
+    """Return a list; raise InvalidValue for a single str, which is probably a mistake."""
     is_list = bool(isinstance(values, (list, tuple)))
     if not is_list:
         raise InvalidValue("%s is not a list: %s" % (what, shorten(values)), RULE)
@@ -86,7 +86,7 @@ def check_flag(what: str, value: object) -> bool:
 
 
 def check_limit(what: str, value: object) -> int:
-    """Return a limit, of which -1 is none."""
+    """Return a limit; -1 means no limit."""
     if not isinstance(value, int) or isinstance(value, bool) or value < -1:
         text = "%s is not a whole number of at least -1: %s"
         raise InvalidValue(text % (what, shorten(value)), RULE)
@@ -94,7 +94,7 @@ def check_limit(what: str, value: object) -> int:
 
 
 def check_time(what: str, seconds: object) -> int:
-    """Return a time in whole seconds since 1970; 0 is none."""
+    """Return a time in whole seconds since 1970; 0 means none."""
     if not isinstance(seconds, (int, float)) or isinstance(seconds, bool) or not seconds >= 0:
         text = "%s is not a time in seconds since 1970: %s"
         raise InvalidValue(text % (what, shorten(seconds)), RULE)
@@ -162,7 +162,7 @@ def _is_ipv6(address: str) -> bool:
             return False
         groups[-1:] = ["0", "0"]
     short = address.count("::") == 1 and ":::" not in address
-    if short:  # at an end it leaves two empty groups
+    if short:  # at either end it leaves two empty groups
         groups = [each for each in groups if each] + [""] * (address not in ("", ":"))
     valid = [not each or (len(each) <= 4 and not each.strip(_HEX)) for each in groups]
     count = len([each for each in groups if each])

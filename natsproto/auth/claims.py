@@ -2,7 +2,7 @@
 
     operator   O   signs accounts; servers know its JWT          operator_claims.py
     account    A   signs users; servers look its JWT up          account_claims.py
-    user       U   proves with its seed that the JWT is its own  here
+    user       U   proves with its seed that it owns the JWT     here
 
 Claims are checked when they are made, and again before they are signed (JWT-5). Time is an
 argument, in seconds since 1970: `user.encode(account_seed, now=time.time())`.
@@ -111,13 +111,13 @@ class Claims:
         return write_jwt(claims, issuer)
 
     def adapt(self, body: dict[str, Any], issuer: str) -> None:
-        """Change the fields of a JWT as this issuer needs it."""
+        """Change the fields of a JWT as this issuer requires."""
 
     @classmethod
     def decode(cls, token: str, *, now: float | None = None, issuers: Sequence[str] = ()) -> Self:
         """Return the claims of a JWT that is signed by its issuer; raise InvalidValue.
 
-        now      the time, in seconds since 1970: also raise if the JWT has expired or not begun
+        now      the time, in seconds since 1970: also raise if the JWT is expired or not valid yet
         issuers  the public keys that you trust: also raise if another key signed it
         """
         claims = read_jwt(token)
@@ -153,7 +153,7 @@ class Claims:
 
     @classmethod
     def fields_of(cls, body: dict[str, Any]) -> dict[str, Any]:
-        """Take the fields of this kind of claims out of a JWT's."""
+        """Remove the fields of this kind of claims from those of a JWT, and return them."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -221,7 +221,7 @@ class UserClaims(Claims):
         return body
 
     def adapt(self, body: dict[str, Any], issuer: str) -> None:
-        """Leave out the account if it signs itself: servers look for a signing key then."""
+        """Omit the account if its own key signs; otherwise servers would look for a signing key."""
         if body.get("issuer_account") == issuer:  # JWT-9
             if self.scoped:
                 raise InvalidValue("scoped requires a signing key, not the account's", "JWT-10")
@@ -229,7 +229,7 @@ class UserClaims(Claims):
 
     @classmethod
     def fields_of(cls, body: dict[str, Any]) -> dict[str, Any]:
-        """Take the fields of a user out of a JWT's."""
+        """Remove the fields of a user from those of a JWT, and return them."""
         account = body.pop("issuer_account", "")
         scoped = bool(account) and not [name for name in body if name in SCOPED and body[name]]
         limits = None if scoped else UserLimits.from_json(body)

@@ -2,7 +2,8 @@
 
 A JWT is three parts in base64url with dots between them: a constant header, the claims, and the
 Ed25519 signature of the first two parts. The claim `iss` is the public key that signed them. So
-`read_jwt` proves that the owner of that key wrote the claims; whether it may is up to the caller.
+`read_jwt` proves that the owner of that key wrote the claims; whether to trust it is up to the
+caller.
 
 The claims of operators, accounts and users are in claims.py and account_claims.py.
 """
@@ -40,7 +41,7 @@ class Issuer:
 
     def __init__(self, seed: SecretLike = "", nkey: str = "", sign: Signer | None = None) -> None:
         if bool(seed) == bool(nkey) or bool(nkey) != (sign is not None):
-            raise InvalidValue("issuer is not a seed, or else an nkey with sign", "D-JWT-3")
+            raise InvalidValue("issuer is neither a seed nor an nkey with sign", "D-JWT-3")
         secret = as_secret(seed)
         #: The public key.
         self.key: str = nkey.strip() if nkey else nkeys.public_key(secret.reveal())
@@ -81,12 +82,14 @@ def read_jwt(token: str) -> dict[str, Any]:
         raise InvalidValue(text % len(token), "JWT-4")
     header, claims = [_read_part(each) for each in parts[:2]]
     if str(header.get("typ")).upper() != "JWT" or header.get("alg") != _HEADER["alg"]:
-        raise InvalidValue("JWT has another algorithm: %s" % shorten(header.get("alg")), "JWT-4")
+        raise InvalidValue(
+            "JWT has an unsupported algorithm: %s" % shorten(header.get("alg")), "JWT-4"
+        )
     issuer = claims.get("iss")
     try:
         signature = base64url.decode(parts[2])
         genuine = nkeys.verify(str(issuer), encode(parts[0] + "." + parts[1]), signature)
-    except ValueError:  # InvalidValue is one, too
+    except ValueError:  # InvalidValue is a ValueError, too
         genuine = False
     if not genuine:
         raise InvalidValue("JWT is not signed by its issuer: %s" % shorten(issuer), "JWT-4")
@@ -96,5 +99,5 @@ def read_jwt(token: str) -> dict[str, Any]:
 def _read_part(text: str) -> dict[str, Any]:
     try:
         return check_map("part", json.loads(base64url.decode(text)))
-    except ValueError:  # InvalidValue is one, too
+    except ValueError:  # InvalidValue is a ValueError, too
         raise InvalidValue("JWT has a part that is not JSON in base64url", "JWT-4") from None

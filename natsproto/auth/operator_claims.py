@@ -16,7 +16,7 @@ class OperatorClaims(Claims):
     """The claims of an operator, which it signs itself.
 
     subject         the public key of the operator
-    signing_keys    public keys that sign accounts, too
+    signing_keys    public keys that may also sign accounts
     system_account  the public key of the system account
     strict          accounts must be signed by a signing key, and not by the operator's own key
     """
@@ -64,7 +64,7 @@ class OperatorClaims(Claims):
 
     @classmethod
     def fields_of(cls, body: dict[str, Any]) -> dict[str, Any]:
-        """Take the fields of an operator out of a JWT's."""
+        """Remove the fields of an operator from those of a JWT, and return them."""
         return {
             "signing_keys": body.pop("signing_keys", []),
             "system_account": body.pop("system_account", ""),

@@ -4,11 +4,10 @@ exits      exit codes, and the code of each error
 options    the options that every command has, and the connection that they describe
 output     text for people, JSON for programs, errors
 commands   the tree of commands
-run        one command from its connection to its exit code
+run        runs one command, from its connection to its exit code
 messages   pub, sub, req, reply
 server     rtt, info
 main       the command line itself
 
-The command `natsproto` of jetstream/tools/cli has these commands, too, and is made of the same
-parts.
+The command `natsproto` in jetstream/tools/cli has these commands as well, and uses the same parts.
 """

@@ -1,8 +1,8 @@
 """The tree of commands. Each group and each command is a parser of argparse.
 
-Every command has `run`, a coroutine function of a Session; one that is `live` runs until it is
-interrupted, which is success then. The tree is what the page of the command and the completion of
-shells are made from.
+Every command has `run`, a coroutine function that takes a Session; a `live` command runs until it
+is interrupted, which counts as success. The command's documentation and the shell completion are
+generated from the tree.
 """
 
 from __future__ import annotations

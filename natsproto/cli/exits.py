@@ -1,4 +1,4 @@
-"""Exit codes, and the code of each error. Scripts rely on them: they do not change (D-CLI-1)."""
+"""Exit codes, and the code of each error. Scripts rely on them, so they never change (D-CLI-1)."""
 
 from __future__ import annotations
 

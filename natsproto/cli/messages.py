@@ -76,7 +76,7 @@ def add_raw(parser: ArgumentParser) -> None:
 
 
 def body_of(args: Any) -> bytes:
-    """Return the payload that the command line gives, or stdin."""
+    """Return the payload from the command line, or from stdin."""
     if args.body is not None:
         return str(args.body).encode("utf-8", "surrogateescape")
     if sys.stdin.isatty():
@@ -86,7 +86,7 @@ def body_of(args: Any) -> bytes:
 
 
 def headers_of(args: Any) -> list[tuple[str, str]]:
-    """Return the headers that the command line gives."""
+    """Return the headers from the command line."""
     pairs: list[tuple[str, str]] = []
     for text in args.header:
         name, colon, value = text.partition(":")
@@ -111,7 +111,7 @@ async def publish(session: Session) -> None:
 
 
 async def _check_permissions(client: Client) -> None:
-    """Raise the error of the server, which reports it without saying which publish it means."""
+    """Raise a permission error of the server, which does not say which publish caused it."""
     from natsproto.events import ServerError
 
     while True:

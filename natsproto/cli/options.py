@@ -85,7 +85,7 @@ _TYPES = {"seconds": seconds}
 def add_options(
     parser: ArgumentParser, rows: list[tuple[list[str], str, dict[str, Any]]], *, hidden: bool
 ) -> None:
-    """Add options to a parser; hidden ones are accepted after a command, and not in its help."""
+    """Add options to a parser; hidden ones are accepted after a command but not in its help."""
     group = parser if hidden else parser.add_argument_group("options of all commands")
     for flags, variable, arguments in rows:
         given = dict(arguments)
@@ -145,6 +145,6 @@ def tls_context(ca: str | None, cert: str | None, key: str | None) -> ssl.SSLCon
 
 
 def _readable(path: str) -> str:
-    """Return the path of a file that can be read; the error names it, unlike that of ssl."""
+    """Return the path of a readable file; unlike the error of ssl, this one names the file."""
     with open(path, "rb"):
         return path

@@ -1,4 +1,4 @@
-"""Output: text for people, or JSON for programs with --json.
+"""Output: text for people or, with --json, JSON for programs.
 
 Results go to stdout, and everything else to stderr, so that a pipe sees results only (D-CLI-2).
 Each line is flushed, because the reader may be a program that waits for it.
@@ -26,11 +26,11 @@ class Output:
         self.as_json = as_json
 
     def line(self, text: str = "") -> None:
-        """Print a line for people; bytes that are not UTF-8 are printed as they are."""
+        """Print a line of text; bytes that are not UTF-8 are printed unchanged."""
         self.raw(text.encode("utf-8", "surrogateescape") + b"\n")
 
     def raw(self, data: bytes) -> None:
-        """Print bytes as they are."""
+        """Print bytes unchanged."""
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()

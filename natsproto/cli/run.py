@@ -1,4 +1,4 @@
-"""One command from its connection to its exit code.
+"""Run one command, from its connection to its exit code.
 
 Ctrl-C and SIGTERM cancel the command, which then closes its connection as usual. A reader that goes
 away, as `head` does, ends the command quietly.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """What a command has: its arguments, its output, and a connection when it asks for one."""
+    """The context of a command: its arguments, its output, and a connection on request."""
 
     def __init__(self, args: Namespace) -> None:
         self.args = args
@@ -39,7 +39,7 @@ class Session:
 
     @asynccontextmanager
     async def client(self, **options: Any) -> AsyncGenerator[Client, None]:
-        """Connect; a live command reconnects without end, and reports that on stderr."""
+        """Connect; a live command reconnects forever, and reports each reconnect on stderr."""
         servers, chosen = connect_options(self.args, "natsproto command")
         if self.args.live:
             chosen["max_reconnects"] = -1
@@ -62,7 +62,7 @@ class Session:
 
 
 def describe(event: Event) -> str:
-    """Return a line about an event of the connection; "" if it is of no interest to people."""
+    """Return a line about an event of the connection; "" if it is not worth printing."""
     if isinstance(event, Connected):
         return f"connected again to {event.url}" if event.again else ""
     if isinstance(event, Disconnected):
@@ -99,7 +99,7 @@ async def _until_signal(session: Session) -> None:
     task: Any = asyncio.current_task()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        with suppress(NotImplementedError, RuntimeError):  # Windows; not the main thread
+        with suppress(NotImplementedError, RuntimeError):  # on Windows, or not in the main thread
             loop.add_signal_handler(number, task.cancel)
     await session.args.run(session)
 
@@ -119,6 +119,6 @@ def interruptible() -> Generator[None, None, None]:
 
 
 def _leave_pipe() -> None:
-    """Discard what is left to print: the interpreter flushes stdout at its end."""
+    """Discard the remaining output: the interpreter flushes stdout when it exits."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Bus:
-    """What every part of one connection may use."""
+    """The state that every part of one connection may use."""
 
     __slots__ = ("closed", "effects", "events", "online", "ready", "timers")
 
@@ -48,7 +48,7 @@ class Bus:
             raise ConnectionClosed(self.closed)
 
     def wake_at(self, waitable: Waitable, deadline: float) -> None:
-        """Make it ready at that time, so that a caller with a timeout looks again."""
+        """Make the waitable ready at that time, so that a caller with a timeout checks again."""
         if waitable.deadline is None or waitable.deadline > deadline:
             waitable.deadline = deadline
             self.timers.arm(waitable)

@@ -1,12 +1,12 @@
 """Drain and Ending: the graceful end of a client, in three steps.
 
-    1  UNSUB everything and a fence: at its PONG all that was on its way has arrived
-    2  the user takes what arrived, and may publish answers
+    1  UNSUB everything and a fence: at its PONG all messages in flight have arrived
+    2  the user takes the messages that arrived, and may publish answers
     3  flush, then close
 
-To close a client gracefully is step 3 alone. Without a connection step 1 is done at once, and
-step 3 waits for one if there is anything to send. The deadline bounds all of it: then the client is
-closed, and the error counts what was left.
+A graceful close is step 3 alone. Without a connection step 1 completes at once, and step 3 waits
+for a connection if there is anything to send. One deadline bounds all steps: when it passes, the
+client is closed, and the error counts the messages that were left.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 class Drain(Request):
-    """Settled when the client is closed; `advance` finds out how far it is.
+    """A drain in progress, settled when the client is closed; `advance` moves it forward.
 
-    With `receivers` None it only closes: no subscription is waited for.
+    If `receivers` is None, it only closes the client and waits for no subscription.
     """
 
     __slots__ = ("_again", "_complete", "_expired", "_flush", "_pings", "_receivers", "_seen")
@@ -38,12 +38,12 @@ class Drain(Request):
         self._receivers = receivers
         self._flush: Request | None = None
         self._seen = 0  # how many publishes the flush covers
-        self._again = True  # whether later ones get a flush of their own
-        self._expired = False  # the deadline has come (DRAIN-4)
-        self._complete = False  # all steps are done
+        self._again = True  # whether later ones get a separate flush
+        self._expired = False  # whether the deadline has passed (DRAIN-4)
+        self._complete = False  # whether all steps are done
 
     def advance(self) -> bool:
-        """Return True when the client is to be closed: everything is done, or time is up."""
+        """Return True when the client must be closed: everything is done, or time is up."""
         if not self._expired and not self._complete:
             self._complete = self._taken() and self._flushed()
         return self._expired or self._complete
@@ -78,14 +78,14 @@ class Drain(Request):
         return False  # the connection closes now, and settles it
 
     def settle(self, loss: NatsError | None, closed: str) -> bool:
-        """Settle it, as the client is closed with this loss and for this reason.
+        """Settle the drain: the client is closed with this loss and for this reason.
 
         Return False if it was settled before.
         """
         error = loss  # D-DRAIN-10, D-CONN-28
         if error is None and self._receivers is not None:
             if self._expired:
-                text = "drain took too long, %d messages were not taken"
+                text = "drain timed out: %d messages were not taken"
                 error = TimeoutExpired(text % self.left())
             elif not self._complete:
                 error = ConnectionClosed(closed)  # DRAIN-7
@@ -116,12 +116,12 @@ class Ending:
         return self._begin(self.drain)
 
     def start_close(self, deadline: float) -> Drain:
-        """Begin the close, or let it end by an earlier deadline."""
+        """Begin the close, or move its deadline to an earlier time."""
         close = self._close
         if close is None:
             self._close = close = Drain(self._pings, deadline, None)
         elif close.deadline is not None and deadline < close.deadline:
-            close.deadline = deadline  # a second caller is in more of a hurry
+            close.deadline = deadline  # a second caller has an earlier deadline
         return self._begin(close)
 
     def _begin(self, request: Drain) -> Drain:
@@ -130,20 +130,20 @@ class Ending:
         return request
 
     def owns(self, request: Request) -> bool:
-        """Return whether this is the drain or the close, which a canceled caller does not end."""
+        """Return whether this is the drain or the close; canceling a caller does not end these."""
         return request is self.drain or request is self._close
 
     def is_due(self) -> bool:
-        """Return whether the client is to be closed now."""
+        """Return whether the client must be closed now."""
         drain, close = self.drain, self._close
         return (drain is not None and drain.advance()) or (close is not None and close.advance())
 
     def closed(self, loss: MessagesUnconfirmed | None, reason: str) -> None:
-        """Settle what has begun: the client is closed with this loss and for this reason."""
+        """Settle the drain or close in progress: the client is closed with this loss and reason."""
         self._loss = loss
         self.settle(reason)
         if self.has_begun:
-            self._loss = None  # its callers learn of it
+            self._loss = None  # its callers are notified
 
     def settle(self, reason: str) -> None:
         """Settle the drain and the close, unless that was done before."""
@@ -152,7 +152,7 @@ class Ending:
                 self._bus.ready.append(request)
 
     def report_loss(self) -> Request:
-        """Return a close that is settled, with the loss if that was not reported before."""
+        """Return a settled close, with the loss if it was not reported before."""
         request = Request("close")
         request.finish(error=self._loss)
         self._loss = None

@@ -1,4 +1,4 @@
-"""Effects: what a machine wants done, in the order in which it is to be done.
+"""Effects: the actions that a machine requests, in order.
 
 From the connection to its adapter:
 
@@ -80,7 +80,7 @@ class Hangup(Record):
 
 
 class Publish(Record):
-    """Publish this message, which was checked before."""
+    """Publish this message, which has already been checked."""
 
     __slots__ = ("block", "data", "reply", "subject")
 

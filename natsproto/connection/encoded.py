@@ -1,7 +1,7 @@
-"""Read back what is known of a publish that was encoded: its subject, its reply, its size.
+"""Read the subject, the reply and the size back from an encoded publish.
 
-Publishes that wait for a connection are kept as bytes. That is the form in which they are sent, and
-only the few that the next server does not accept have to be looked at again.
+Publishes that wait for a connection are kept as bytes, the form in which they are sent. Only the
+few that the next server does not accept have to be read again.
 """
 
 from __future__ import annotations

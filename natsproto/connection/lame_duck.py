@@ -1,7 +1,7 @@
-"""LameDuck: leaving a server that is about to stop, in good time and without losing anything.
+"""LameDuck: leave a server that is about to stop, early enough and without losing messages.
 
     state       meaning                              input          next
-    healthy     the server has not said anything     INFO ldm       noticed, and an event
+    healthy     the server has announced nothing     INFO ldm       noticed, and an event
     noticed     there is no other server to go to    another one    scheduled
     scheduled   a random pause, so that not all      the timer      leaving, or noticed if the
                 clients leave at the same moment                    reason to leave is gone
@@ -27,7 +27,7 @@ _SPREAD = 1.0
 
 
 class LameDuck:
-    """The way from the first notice to the moment to hang up."""
+    """The departure from one server, from its first notice to the hangup."""
 
     __slots__ = ("_bus", "_noticed", "_rng", "fence", "timer")
 
@@ -58,7 +58,7 @@ class LameDuck:
 
     @property
     def is_over(self) -> bool:
-        """Whether it is time to hang up."""
+        """Return whether it is time to hang up."""
         return self.fence is not None and self.fence.done
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""Outbound: frames on their way out, and the publishes that wait for a connection.
+"""Outbound: outgoing frames, and the publishes that wait for a connection.
 
     state      a publish is                                    leaves it by
     sending    appended to `frames`, which the adapter takes   take_back (the transport is lost),
@@ -7,7 +7,7 @@
 
 A publish that was accepted is handed to the adapter once: now, or after the next handshake if the
 adapter had not taken it when the transport was lost (RECON-7). The publishes of a machine are an
-exception: they live and die with the transport, because the machine makes new ones when it is
+exception: they are dropped with the transport, because the machine makes new ones when it is
 connected again (D-RECON-9).
 
 `frames` holds whole frames and, for plain publishes, four pieces in a row: `PUB subject `, the
@@ -107,8 +107,8 @@ class Outbound:
         self.frames: list[bytes] = []
         self.size: int = 0
         self.writable: Waitable = Waitable()
-        self._large = False  # whether any of the frames is
-        self._fleeting: list[int] = []  # places in `frames` of what dies with the transport
+        self._large = False  # whether any of the frames is large
+        self._fleeting: list[int] = []  # positions in `frames` of machines' publishes
         self.holding: bool = True
         self._held: list[bytes] = []
         self._held_size = 0
@@ -119,7 +119,8 @@ class Outbound:
         self._endings: dict[bytes, bytes] = {}  # b" 4\r\n+ACK\r\n" of short responses
         self._sizes: dict[int, bytes] = {}  # b"16\r\n" of small sizes that were used before
         self._inbox = b"\n"  # how the reply subject of a request starts; so far none does
-        #: Messages in `stats` whose sender waits for a response, and so learns of their loss.
+        #: Messages in `stats` whose sender waits for a response, and is thus notified of their
+        #: loss.
         self.answerable: int = 0
 
     # Publishing
@@ -138,7 +139,7 @@ class Outbound:
         """
         try:
             head = self.checked[subject]
-        except (KeyError, TypeError):  # TypeError: not even a key, let alone a subject
+        except (KeyError, TypeError):  # TypeError: the subject is not even hashable
             head = self.check_subject(subject)
         if not isinstance(data, bytes):
             data = encode.check_data(data)
@@ -169,7 +170,7 @@ class Outbound:
         ending = self._endings.get(data)
         if ending is None or self.holding:
             return self._respond(reply, data)
-        # An acknowledgment, mostly: in one call instead of five.
+        # Most responses are acknowledgments: one call instead of five.
         frame = b"PUB " + reply + ending
         waiting = self.size
         self.frames.append(frame)
@@ -202,7 +203,7 @@ class Outbound:
     def send(self, subject: bytes, data: bytes, reply: bytes, block: bytes | None) -> bool:
         """Queue a machine's publish, or raise NatsError; return True as `publish` does.
 
-        Not to be called while holding.
+        Do not call this while publishes are being held.
         """
         if block is not None:
             frame = self._encode(subject, data, reply, block)
@@ -219,18 +220,18 @@ class Outbound:
         self.size = waiting + len(head) + len(data) + 8
         self.stats.out_msgs += 1
         self.answerable += 1
-        return not waiting or waiting > HIGH_WATER
+        return not waiting or waiting > self.high_water
 
     def withdraw(self) -> None:
-        """Take the last publish back: the port refuses commands from where it was made."""
+        """Withdraw the last publish, because the port rejects commands from its caller."""
         frames = self.frames
         if not frames:
-            return  # the adapter has taken it meanwhile
+            return  # the adapter has taken it in the meantime
         pieces = 1 if len(frames[-1]) > 2 else 4
         self.size -= sum([len(piece) for piece in frames[-pieces:]])
         frames[-pieces:] = []
         if not frames:
-            self.clear()  # the sizes of pieces are only about right
+            self.clear()  # the sizes of pieces are only approximate
         self.stats.out_msgs -= 1
 
     # Checks
@@ -251,7 +252,7 @@ class Outbound:
         return encode.header_block(headers)
 
     def _size_line(self, data: bytes) -> bytes:
-        """Return what follows the subject in a PUB, or raise PayloadTooLarge."""
+        """Return the part of a PUB after the subject, or raise PayloadTooLarge."""
         size = len(data)
         if size > self.max_payload:
             raise self.too_large(size)
@@ -270,7 +271,7 @@ class Outbound:
 
     def too_large(self, size: int) -> PayloadTooLarge:
         """Return the error for a payload of this size."""
-        text = "%d bytes of headers and payload are above the server's max_payload %d"
+        text = "%d bytes of headers and payload exceed the server's max_payload %d"
         return PayloadTooLarge(text % (size, self.max_payload))
 
     # The queue of frames
@@ -303,7 +304,7 @@ class Outbound:
         self._fleeting = []
 
     def _take_publishes(self) -> list[bytes]:
-        """Take the publishes, and drop frames that belong to the lost transport alone."""
+        """Take the publishes, and drop frames that only concern the lost transport."""
         fleeting = set(self._fleeting)
         frames = self.frames
         self.clear()
@@ -321,7 +322,7 @@ class Outbound:
 
     @property
     def pending_bytes(self) -> int:
-        """About how many bytes wait to be sent, now or on the next connection."""
+        """The approximate number of bytes that wait to be sent, now or on the next connection."""
         return self.size + self._held_size
 
     @property
@@ -334,7 +335,7 @@ class Outbound:
             raise ConnectionClosed(self._bus.closed)
         if self._held_size + len(frame) > self._max_pending:  # RECON-8
             raise PendingBufferFull(
-                "not connected, and %d bytes wait already (max_pending_out %d)"
+                "not connected, and %d bytes are already pending (max_pending_out %d)"
                 % (self._held_size, self._max_pending)
             )
         self._held.append(frame)
@@ -346,7 +347,7 @@ class Outbound:
         self._held_size = sum([len(frame) for frame in frames])
 
     def learn(self, info: Info) -> None:
-        """Respect the limits of a server."""
+        """Adopt the limits of a server."""
         self._info = info
         self.max_payload = info.max_payload if info.max_payload > 0 else _NO_LIMIT
         self._sizes.clear()
@@ -365,7 +366,7 @@ class Outbound:
         self.holding = False
         refused: list[bytes] = []
         for frame in self._held:
-            # A frame is longer than its payload: most need no closer look.
+            # A frame is longer than its payload, so most need no closer check.
             if len(frame) > self.max_payload and size_of(frame) > self.max_payload:
                 refused.append(frame)
                 self.stats.out_msgs -= 1
@@ -378,7 +379,7 @@ class Outbound:
         """Keep the publishes that the adapter has not taken: the transport is lost."""
         self.holding = True
         self._set_held(self._take_publishes() + self._held)
-        self._bus.ready.append(self.writable)  # there is room again, in another place (RECON-12)
+        self._bus.ready.append(self.writable)  # there is room again, but elsewhere (RECON-12)
 
     def disclaim(self) -> None:
         """Drop everything that was published: another process sends it (D-RECON-13)."""

@@ -1,12 +1,12 @@
-"""Pings: PINGs on their way, and what their PONGs confirm.
+"""Pings: PINGs in flight, and what their PONGs confirm.
 
 The server answers PINGs in order and after everything that was sent before them. A PONG therefore
 settles the oldest PING, and confirms the messages that were sent before it.
 
     a PING is sent      its PONG
-    to keep alive       proves that the server is there; too few of them, and the connection is lost
+    to keep alive       proves that the server is alive; without enough of them it is given up
     for a flush         settles the flush
-    as a fence          settles a drain: nothing is still on its way to its subscriptions
+    as a fence          settles a drain: no message is in flight to its subscriptions anymore
     for a lame duck     says that the server can be left
 
     input               PINGs that wait                   flushes without a connection
@@ -38,7 +38,7 @@ PONG = encode.pong()
 
 
 class Fence(Request):
-    """A PING sent after UNSUBs: at its PONG, nothing is still on its way to these receivers."""
+    """A PING sent after UNSUBs: at its PONG, no message is in flight to these receivers."""
 
     __slots__ = ("receivers",)
 
@@ -65,19 +65,19 @@ class Pings:
         self._outbound = outbound
         # The oldest first: the request that a PONG settles, if any, and the messages it confirms.
         self._waiting: list[tuple[Request | None, int]] = []
-        self._flushes: list[Request] = []  # these wait for a connection
+        self._flushes: list[Request] = []  # flushes that wait for a connection
         self._confirmed = 0  # messages that the server has received, or that were lost before
         self._in_doubt = 0  # messages that were lost with their transport during a close
         #: When the server last answered a PING; None: never.
         self.last_pong: float | None = None
 
     def ping(self, request: Request | None = None) -> None:
-        """Send a PING; its PONG settles the request. Without one it keeps the connection alive."""
+        """Send a PING; its PONG settles the request. Without a request, it is a keep-alive PING."""
         self._outbound.add(PING)
         self._waiting.append((request, self._outbound.passed))
 
     def pong(self) -> Request | None:
-        """Return the request that a PONG is for, None if there is none. It is not settled yet."""
+        """Return the request that a PONG answers, or None; the caller settles it."""
         if not self._waiting:
             return None
         request, self._confirmed = self._waiting.pop(0)  # PING-4
@@ -104,7 +104,7 @@ class Pings:
         return not self._bus.online and not self._outbound.waits
 
     def start_flush(self, deadline: float | None) -> Request:
-        """Send a PING; its PONG settles the flush: the server has seen all that was sent before."""
+        """Send a PING; its PONG shows that the server has processed everything sent before."""
         request = Request("flush", deadline)
         if self._bus.closed:
             request.finish(error=ConnectionClosed(self._bus.closed))
@@ -116,7 +116,7 @@ class Pings:
         return request
 
     def forget(self, request: Request) -> None:
-        """Forget a flush that is settled; a PING that was sent has to wait for its PONG."""
+        """Forget a settled flush; a PING that was sent still waits for its PONG."""
         if request in self._flushes:
             self._flushes.remove(request)
 
@@ -127,7 +127,7 @@ class Pings:
         self._flushes = []
 
     def disconnected(self, closing: bool) -> None:  # D-RECON-10
-        """Fail everything that waits for a PONG: none will come. The held messages are back."""
+        """Fail everything that waits for a PONG, because none will arrive."""
         waiting, self._waiting = self._waiting, []
         for request, _ in waiting:
             if request is not None:

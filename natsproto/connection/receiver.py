@@ -1,4 +1,4 @@
-"""What a subscription delivers to: a Mailbox, which queues, or a machine, which decides.
+"""The destination of a subscription's messages: a Mailbox, which queues, or a machine.
 
 Everything with time or concurrency of its own is a machine. Its inputs are messages, the time, and
 the state of the connection; its effects are data, which the connection takes and applies at the end
@@ -24,9 +24,9 @@ class Receiver(Waitable):
 
     `received` counts all messages, `received_before` those before the last SUB; the subscription
     ends when `received` reaches `max_received`. When `ended`, no more messages arrive, and `error`
-    says why, unless it was on purpose. `effects` are what the connection has yet to do; once
-    `leaving`, the end of the subscription is one of them. `tokens` are for reply subjects, and the
-    connection's own as soon as the receiver is subscribed.
+    says why, unless it was intended. `effects` are those that the connection has not applied yet;
+    once `leaving`, the end of the subscription is one of them. `tokens` are for reply subjects, and
+    the connection's own as soon as the receiver is subscribed.
     """
 
     __slots__ = (
@@ -62,11 +62,11 @@ class Receiver(Waitable):
     # Inputs
 
     def receive(self, msg: Msg, now: float) -> bool:
-        """Take a message; return True if there is something new for those who wait."""
+        """Accept a message; return True if waiting callers have something new to take."""
         raise NotImplementedError
 
     def receive_all(self, msgs: list[Msg], now: float) -> bool:
-        """Take several that arrived in a row."""
+        """Accept several messages that arrived in a row."""
         new = False
         for msg in msgs:
             if self.receive(msg, now):
@@ -74,7 +74,7 @@ class Receiver(Waitable):
         return new
 
     def end(self, error: NatsError | None = None) -> bool:
-        """Note that nothing more will arrive; return False if that was known."""
+        """Record that no more messages will arrive; return False if that was already known."""
         if self.ended:
             return False
         self.ended = True
@@ -82,13 +82,13 @@ class Receiver(Waitable):
         return True
 
     def unsent(self, effect: Publish, error: NatsError) -> None:
-        """Note that a publish cannot be sent, and why; otherwise a deadline shows it."""
+        """Record that a publish cannot be sent, and why; by default, a deadline reveals it."""
 
     def connected(self, now: float) -> None:
-        """Note that the subscription is in force, for the first time or again."""
+        """Record that the subscription is active, for the first time or again."""
 
     def disconnected(self, now: float) -> None:
-        """Note that nothing arrives until `connected`."""
+        """Record that no messages arrive until `connected`."""
 
     # Outputs
 
@@ -97,7 +97,7 @@ class Receiver(Waitable):
         raise NotImplementedError
 
     def take_effects(self) -> list[MachineEffect]:
-        """Remove and return what the connection has to do, in this order."""
+        """Remove and return the effects for the connection, in order."""
         effects = self.effects
         self.effects = []
         return effects
@@ -109,11 +109,11 @@ class Receiver(Waitable):
         self.effects.append(Publish(subject, data, reply, block))
 
     def wake(self) -> None:
-        """Have those who wait for the receiver woken, after an input that does not return True."""
+        """Have waiting callers woken after an input that does not return True."""
         self.effects.append(Wake([self]))
 
     def drop(self) -> None:
-        """Have it reported that there was no room for a message."""
+        """Have the connection report that there was no room for a message."""
         self.effects.append(Drop())
 
     def leave(self) -> None:
@@ -129,7 +129,7 @@ class Receiver(Waitable):
 
 
 class Mailbox(Receiver):  # SUB-5, SUB-7
-    """A bounded queue of messages. What does not fit is dropped, counted and reported.
+    """A bounded queue of messages. Those that do not fit are dropped, counted and reported.
 
     Two lists instead of a deque, which needs a fixed length on MicroPython: messages are appended
     to `fresh`; when `batch` is used up, `fresh` is turned round and takes its place.

@@ -1,7 +1,7 @@
 """Requests: publishes that wait for a response.
 
 All requests of a connection share one wildcard subscription, `<inbox>.*`. The last token of a
-reply subject names its request, so a late or second response finds none and is dropped. A request
+reply subject names its request, so a late or second response matches none and is dropped. A request
 survives the transport, because its inbox is a subscription (D-RECON-11).
 
     a request is settled by      with
@@ -72,7 +72,7 @@ class Inbox(Receiver):
                 self._bus.ready.append(request)
 
     def pending(self) -> int:
-        """Return 0: the user takes nothing from here."""
+        """Return 0: the user takes no messages from the inbox."""
         return 0
 
 
@@ -97,11 +97,11 @@ class Requests:
         self.inbox: Inbox | None = None
 
     def new_token(self) -> str:
-        """Return a random name that is not in use anywhere."""
+        """Return a random name that is not in use."""
         return subjects.token(self._rng.randrange)
 
     def new_inbox(self) -> str:
-        """Return a subject that no one else subscribes to."""
+        """Return a subject that no other client subscribes to."""
         return subjects.inbox(self._rng.randrange, self._options.inbox_prefix)
 
     def start_request(
@@ -113,7 +113,7 @@ class Requests:
         headers: HeadersLike | None = None,
         wildcards: bool = False,
     ) -> Request:
-        """Publish with a reply subject of its own; the response, or its lack, settles the request.
+        """Publish with a unique reply subject; the response, or its absence, settles the request.
 
         With `wildcards`, the subject may contain them as ordinary characters (JetStream's API).
         """
@@ -172,7 +172,7 @@ class Requests:
         """Fail a held request that this server does not accept (D-RECON-14)."""
         self._outbound.answerable -= 1
         token = reply_of(frame).rpartition(b".")[2]
-        assert self.inbox is not None  # it is what makes the frame a request
+        assert self.inbox is not None  # the reply subject is what makes the frame a request
         request = self.inbox.open.get(token)
         if request is not None:
             self.forget(request)
@@ -180,12 +180,12 @@ class Requests:
             self._bus.ready.append(request)
 
     def deny_inbox(self, error: PermissionDenied) -> None:
-        """Fail all requests if the server has refused the inbox: no response can come (ERR-7)."""
+        """Fail all requests if the server denied the inbox: no response can arrive (ERR-7)."""
         if self.inbox is not None and self.inbox.ended:
             self.fail(error)
 
     def deny_subject(self, error: PermissionDenied) -> None:
-        """Fail the requests to a subject that we may not publish to (ERR-6)."""
+        """Fail the requests to a subject that this client may not publish to (ERR-6)."""
         if self.inbox is not None and error.subject:
             self.inbox.fail(error, error.subject)
 

@@ -1,7 +1,7 @@
 """The classification of the server's -ERR texts.
 
-There are no codes: the texts are all there is, in mixed case, and only some of them end the
-connection. A text that is not in the table is reported, and the socket decides (ERR-3).
+There are no codes, only texts in mixed case, and only some of them end the connection. A text that
+is not in the table is reported, and the connection ends only if the socket is closed (ERR-3).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _MAX_TEXT = 8192  # twice the longest subject; 256 unread errors are not to keep
 
 
 def short(text: str) -> str:
-    """Return as much of the text as is kept."""
+    """Return the text, cut to the length that is kept."""
     return text[:_MAX_TEXT]
 
 
@@ -64,7 +64,7 @@ def classify(text: str) -> str:
 
 
 def as_error(text: str) -> NatsError:
-    """Return the exception for it."""
+    """Return the exception for an error text."""
     kind = classify(text)
     if kind == REFUSED:
         return AuthorizationFailed("server error: %s" % text)
@@ -78,7 +78,7 @@ def as_error(text: str) -> NatsError:
 def denied_sid(text: str) -> int:
     """Return the id of the subscription that a permission error names, 0 if it names none.
 
-    It does when permissions were revoked later; older servers do not quote the id.
+    Errors name an id when permissions are revoked later; older servers do not quote it.
     """
     digits = _text.encode(text).partition(b"(sid ")[2].partition(b")")[0].strip(b'"')
     return int(digits) if digits.isdigit() and len(digits) <= _MAX_DIGITS else 0
@@ -95,7 +95,7 @@ def _quoted(text: str, after: bytes) -> str:  # ERR-9
     The server quotes as Go does: a quote or a backslash has a backslash before it.
     """
     raw = _text.encode(text)
-    # In bytes, because str.lower() can change the length and so the place.
+    # In bytes, because str.lower() can change the length and so the position.
     start = raw.lower().find(after + b'"')
     if start < 0:
         return ""

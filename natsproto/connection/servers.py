@@ -1,8 +1,9 @@
-"""Servers: which one to try next, and after how long.
+"""Servers: which one to try next, and when.
 
-The pool is one list, in the order of trying. A request for the next server returns the head of the
-list and moves it to the end (round robin). The server in use was tried last, so it is at the end:
-after a loss all others come first. Members that the cluster announces are inserted before it.
+The pool is one list, in the order in which servers are tried. A request for the next server returns
+the head of the list and moves it to the end (round robin). The server in use was tried last, so it
+is at the end: after a loss all others come first. Members that the cluster announces are inserted
+before it.
 
 There are two such requests. `next_untried` is for the first connect: each server that the user
 named once, and failures do not count. `next` is for reconnecting: a server that fails
@@ -18,9 +19,9 @@ max_reconnects times in a row leaves the pool; None means that there is nothing 
     discover        -           adds and drops members; those that the user named stay
     set_servers     kept        is replaced; a server at the same address stays the same object
 
-INFO is not trusted: before TLS, anything on the way can have written it. It may announce addresses
-to try, but never the name that certificates are checked against, and never an address without TLS
-if the user required TLS (POOL-10, POOL-11).
+INFO is not trusted: before TLS, anyone on the network path can have written it. It may announce
+addresses to try, but never the name that certificates are checked against, and never an address
+without TLS if the user required TLS (POOL-10, POOL-11).
 
 `Attempts` asks the pool, and decides when to dial:
 
@@ -62,9 +63,9 @@ if TYPE_CHECKING:
         def randrange(self, __limit: int) -> int: ...
 
 
-MAX_DISCOVERED = 1000  # more members than any cluster has, few enough to look at in no time
-_MAX_DOUBLINGS = 60  # a microsecond has become 30,000 years by then
-# A connection that lasted that long is not a flap.
+MAX_DISCOVERED = 1000  # more members than any cluster has, but few enough to scan quickly
+_MAX_DOUBLINGS = 60  # by then, a microsecond has grown to 30,000 years
+# A connection that lasted this long is not a flap.
 _STABLE = 1.0
 
 
@@ -109,12 +110,12 @@ class Pool:
 
     @property
     def urls(self) -> list[ServerUrl]:
-        """All servers, the next to try first."""
+        """All servers, starting with the next one to try."""
         return [server.url for server in self._servers]
 
     @property
     def servers(self) -> list[Server]:
-        """All servers, the next to try first."""
+        """All servers, starting with the next one to try."""
         return list(self._servers)
 
     @property
@@ -123,11 +124,11 @@ class Pool:
         return self._current
 
     def others(self) -> bool:
-        """Whether there is a server to go to from the current one."""
+        """Return whether there is another server to move to."""
         return any(server is not self._current for server in self._servers)
 
     def next_untried(self) -> Server | None:
-        """The server to try for the first connect; None: each was tried once (POOL-3)."""
+        """Return the server to try for the first connect; None if each was tried once (POOL-3)."""
         if not self._untried:
             return None
         server = self._untried.pop(0)
@@ -146,7 +147,7 @@ class Pool:
     def choose(self, info: Info | None) -> tuple[Server | None, float | None]:  # POOL-16
         """Return the server to try for a reconnect, and its delay if the program sets it.
 
-        Raises InvalidValue if choose_server fails; then `next` is to decide.
+        Raises InvalidValue if choose_server fails; then call `next` instead.
         """
         chooser = self._options.choose_server
         if chooser is not None and self._servers and self._options.max_reconnects:
@@ -168,7 +169,7 @@ class Pool:
         return KnownServer(server.name, server.discovered, server.failures, error, current)
 
     def failed(self, server: Server, error: Exception) -> None:
-        """An attempt failed before the handshake was done. The loss of a connection is none."""
+        """Record a failed attempt, before the handshake; a lost connection is not a failure."""
         server.last_error = error
         if self._untried is not None:
             return
@@ -178,7 +179,7 @@ class Pool:
             self._servers.remove(server)
 
     def connected(self, server: Server) -> None:
-        """The handshake is done: this is the current server now."""
+        """Record that the handshake is complete: this is now the current server."""
         self._untried = None
         self._current = server
         server.failures = 0  # POOL-6
@@ -187,24 +188,24 @@ class Pool:
             self._move_to_end(server)
 
     def delay(self, attempt: int) -> float:
-        """How long to wait before an attempt, 0 being the first after a loss (POOL-7)."""
+        """Return how long to wait before an attempt; 0 is the first one after a loss (POOL-7)."""
         options = self._options
         delays = options.reconnect_delays
         if delays:  # POOL-15
             return delays[min(max(attempt, 0), len(delays) - 1)]
         if attempt <= 0:
             return 0.0
-        # Bounded before it is computed: 2 ** 2000 is no float.
+        # Bounded before it is computed: 2 ** 2000 is too large for a float.
         wait = options.reconnect_wait * 2.0 ** min(attempt - 1, _MAX_DOUBLINGS)
         wait = min(wait, options.reconnect_wait_max)
         return wait * (1 + options.reconnect_jitter * self._rng.random())
 
     def discover(self, urls: list[str], via: Server) -> list[ServerUrl]:
-        """Take over what INFO of `via` says about its cluster; returns what was not known."""
+        """Update the pool from the cluster members in INFO of `via`; return the new ones."""
         if self._options.ignore_discovered:  # POOL-13
             return []
         found = self._read_discovered(urls[:MAX_DISCOVERED], via)
-        # POOL-9: a server that does not advertise knows nothing about the others.
+        # POOL-9: a server that does not advertise members says nothing about the others.
         if not found:
             return []
         listed = {url.address for url in found}
@@ -224,7 +225,7 @@ class Pool:
         return new
 
     def set_servers(self, servers: ServersLike) -> None:  # POOL-14
-        """Replace the pool, discovered members included; InvalidValue leaves it as it was."""
+        """Replace the pool, including discovered members; InvalidValue leaves it unchanged."""
         urls = read_servers(servers, self._options.secure)
         if urls[0].is_websocket != self._options.servers[0].is_websocket:
             raise InvalidValue(
@@ -253,7 +254,7 @@ class Pool:
             self._move_to_end(self._current)
 
     def _configure(self, url: ServerUrl, server: Server | None) -> Server:  # POOL-2
-        """A server that the user names now; it may be known already."""
+        """Return the server for a URL that the user specified; it may already be known."""
         name = self._options.tls_hostname or url.host
         if server is None:
             return Server(url, False, name)
@@ -274,14 +275,14 @@ class Pool:
         self._servers.append(server)
 
     def _insert(self, server: Server, via: Server) -> None:
-        """Somewhere before `via`, which is at the end because it was tried last (POOL-12)."""
+        """Insert a server before `via`, which is at the end because it was tried last (POOL-12)."""
         end = len(self._servers)
         if end and self._servers[-1] is via:
             end -= 1
         self._servers.insert(self._rng.randrange(end + 1) if self._options.shuffle else end, server)
 
     def _read_discovered(self, texts: list[str], via: Server) -> list[ServerUrl]:
-        """The URLs of what INFO lists, with the scheme and the credentials of `via`."""
+        """Return the URLs of the members in INFO, with the scheme and credentials of `via`."""
         scheme = via.url.scheme
         if self._secure:  # POOL-11
             scheme = "wss" if via.url.is_websocket else "tls"
@@ -295,7 +296,7 @@ class Pool:
 
 
 def _read_address(scheme: str, text: str) -> ServerUrl | None:
-    """host:port or host, and nothing else (POOL-8)."""
+    """Parse host:port or host, and nothing else (POOL-8)."""
     if "@" in text or "/" in text:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The states of a connection, and the table of every way from one to another.
+"""The states of a connection, and the table of all transitions between them.
 
     state       waits for                                deadline                 when it passes
     NEW         connect()                                none: nothing is open    -
@@ -55,13 +55,13 @@ TIMER = "handle_timer"
 INPUTS = (CONNECT, OPENED, SECURED, SIGNED, DATA, LOST, TIMER)
 
 # Outcomes.
-DIAL = "dial"  # there is a server to try, and its time has come
+DIAL = "dial"  # there is a server to try, and the delay is over
 START_TLS = "start_tls"  # TLS comes next: before INFO, or because of INFO
 SIGN = "sign"  # INFO has a nonce that the adapter has to sign
 GREET = "greet"  # INFO is here, and TLS is done or not needed: CONNECT and PING are queued
 ACCEPTED = "accepted"  # the server has answered PONG, and no -ERR in the same read
 HANG_UP = "hang_up"  # the attempt or the connection is abandoned: an error, a deadline, a command
-CLOSE = "close"  # for good: by the user, or because there is nothing left to try
+CLOSE = "close"  # permanently: by the user, or because no server is left to try
 
 OUTCOMES = (DIAL, START_TLS, SIGN, GREET, ACCEPTED, HANG_UP, CLOSE)
 
@@ -118,5 +118,5 @@ TRANSITIONS = {
 
 def illegal(state: str, what: str) -> InvalidState:
     """Return the error for an input or outcome that has no row."""
-    text = "%s() is not legal in state %s" if what in INPUTS else "%s is not a way out of %s"
+    text = "%s() is not legal in state %s" if what in INPUTS else "%s is not a transition from %s"
     return InvalidState(text % (what, state), "D-CONN-23")

@@ -1,8 +1,7 @@
 """Subscriptions: the receivers of messages by subscription id, across reconnects.
 
 A subscription survives the transport: it is sent again after each handshake (RECON-3). It ends by
-`unsubscribe`, at its limit of messages, by a refusal of the server, by a drain, or with the
-connection.
+`unsubscribe`, at its message limit, when the server denies it, by a drain, or with the connection.
 
     input         active                              draining (UNSUB is sent, a fence follows)
     deliver       to the receiver; ends at the limit  to the receiver
@@ -80,8 +79,8 @@ class Subscriptions:
         return receiver.sid
 
     def unsubscribe(self, sid: int, *, after: int = 0) -> None:
-        """End it now, or once it has received `after` messages in all, unless it has ended."""
-        encode.unsub(sid, after=after)  # refuses what could not be sent, now or after a reconnect
+        """End the subscription now, or after `after` messages in total, unless it has ended."""
+        encode.unsub(sid, after=after)  # rejects a value that could never be sent
         receiver = self.by_sid.get(sid)
         if receiver is None:
             return
@@ -96,8 +95,8 @@ class Subscriptions:
         self.end(receiver)
 
     def apply(self, receiver: Receiver) -> None:
-        """Carry out the effects of a receiver, and arm its deadline."""
-        while receiver.effects:  # one that cannot be sent, or the end, may lead to others
+        """Apply the effects of a receiver, and arm its deadline."""
+        while receiver.effects:  # an effect that cannot be sent, or the end, may cause others
             for effect in receiver.take_effects():
                 if isinstance(effect, Publish):
                     self._publish(effect, receiver)
@@ -106,7 +105,7 @@ class Subscriptions:
         self._bus.timers.arm(receiver)
 
     def _publish(self, effect: Publish, receiver: Receiver) -> None:
-        # Without a connection nothing is sent: the machine repeats it when it is connected.
+        # Without a connection nothing is sent; the machine repeats it when it is connected.
         if not self._outbound.holding:
             try:
                 self._outbound.send(effect.subject, effect.data, effect.reply, effect.block)
@@ -132,7 +131,7 @@ class Subscriptions:
             self.busy.append(receiver)
 
     def apply_all(self) -> None:
-        """Carry out the effects of every receiver that has any."""
+        """Apply the effects of every receiver that has any."""
         while self.busy:
             self.apply(self.busy.pop())
 
@@ -144,7 +143,7 @@ class Subscriptions:
                 self._outbound.add(encode.unsub(receiver.sid))
 
     def end(self, receiver: Receiver, error: NatsError | None = None) -> None:
-        """End a subscription without a word to the server."""
+        """End a subscription without notifying the server."""
         self.by_sid.pop(receiver.sid, None)
         self.slow.discard(receiver.sid)
         if receiver.end(error):
@@ -227,7 +226,7 @@ class Subscriptions:
                 self._bus.emit(SlowConsumer(subject, receiver.sid, dropped))  # D-SUB-6
         self.dropping.clear()
 
-    # What happens to the connection
+    # Inputs about the connection
 
     def connected(self, now: float) -> None:  # RECON-4
         """Subscribe again on a new transport."""
@@ -263,7 +262,7 @@ class Subscriptions:
                 self.busy.append(receiver)
 
     def deny(self, error: PermissionDenied, sid: int) -> None:
-        """End the one that the server refused, found by its id or by subject and queue (ERR-5)."""
+        """End the subscription that the server denied, found by id or subject and queue (ERR-5)."""
         name = (_text.encode(error.subject), _text.encode(error.queue))
         for receiver in self.receivers():
             if receiver.sid == sid or (not sid and (receiver.subject, receiver.queue) == name):

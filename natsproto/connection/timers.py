@@ -1,9 +1,10 @@
 """Deadlines: a lazy heap.
 
-Whoever has a deadline (a Waitable) writes it to its own attribute `deadline`, often, at no cost: a
-message that pushes a heartbeat alarm further away touches no heap. The heap holds at most one live
-entry for each of them, `armed`, which may be too early. When that time comes and the deadline has
-moved on, the entry is put back; when it is gone, the entry is dropped.
+A Waitable with a deadline writes it to its own attribute `deadline`, which is cheap and happens
+often: a message that postpones a heartbeat alarm does not touch the heap. The heap holds at most
+one
+live entry for each waitable, `armed`, which may be too early. When that time comes and the deadline
+is later, the entry is put back; if there is no deadline anymore, the entry is dropped.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Timers:
         self._sweep_at = _FEW
 
     def arm(self, waitable: Waitable) -> None:
-        """Call after `waitable.deadline` was set; needless only if it moved to a later time."""
+        """Update the heap after `waitable.deadline` was set; not needed if it moved later."""
         deadline = waitable.deadline
         if deadline is None or (waitable.armed is not None and waitable.armed <= deadline):
             return
@@ -42,13 +43,13 @@ class Timers:
         return self.heap[0][0] if self.heap else None
 
     def pop_due(self, now: float) -> list[Waitable]:  # D-CLOCK-1
-        """Return those whose deadline has come, earliest first; each has to be armed again."""
+        """Return waitables whose deadline has passed, earliest first; each must be armed again."""
         due: list[Waitable] = []
         heap = self.heap
         while heap and heap[0][0] <= now:
             time, _, waitable = heapq.heappop(heap)
             if waitable.armed != time:
-                continue  # a later entry that an earlier one replaced
+                continue  # this entry was replaced by an earlier one
             waitable.armed = None
             if waitable.deadline is not None and waitable.deadline <= now:
                 due.append(waitable)
@@ -57,7 +58,7 @@ class Timers:
         return due
 
     def clear(self) -> list[Waitable]:
-        """Forget all of them; return those that had a deadline."""
+        """Remove all waitables; return those that had a deadline."""
         waiting = [entry[2] for entry in self.heap if entry[2].armed == entry[0]]
         for waitable in waiting:
             waitable.armed = None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _POOL = 64
 _BYTES = 8 * _POOL  # 64 random bits for each token
 _CUT = "16s" * _POOL
-# One less than a power of two: with one more bit, half of all numbers would be thrown away.
+# One less than a power of two: with one more bit, half of all numbers would be discarded.
 _LIMIT = (1 << (8 * _BYTES)) - 1
 
 

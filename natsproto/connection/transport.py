@@ -6,9 +6,10 @@
 Each step of the handshake returns its outcome, which the lifecycle acts on, and a frame to send:
 START_TLS, SIGN, GREET with CONNECT, or "" if INFO has to come first. An error ends the attempt.
 
-TLS intent is sticky. If the options or the URL of a server require TLS, nothing in INFO can make us
-do without: until the TLS handshake is complete, not a byte of NATS goes out, and of what arrived
-only INFO is read. The same holds for servers that the cluster announces, which are dialed with TLS
+TLS intent is sticky. If the options or the URL of a server require TLS, nothing in INFO can
+override
+that: until the TLS handshake is complete, no NATS byte is sent, and nothing except INFO is read.
+The same holds for servers that the cluster announces, which are dialed with TLS
 as soon as the options or any server of the user require it. INFO can only ask for more TLS than the
 user did, never for less, and the name that certificates are checked against is always the user's
 (CONN-10 to CONN-15).
@@ -39,14 +40,15 @@ if TYPE_CHECKING:
 
     from .servers import Server
 
-# Bytes of PONGs that may wait. More than that means: PINGs arrive, and nothing reads the responses.
+# Bytes of PONGs that may wait. More than that means that PINGs arrive but nothing reads the
+# responses.
 _MAX_OWED = 1024 * 1024
 # Servers omit these from INFO when they no longer hold: empty lists, and flags that are false.
 _MOMENTARY = ("connect_urls", "ldm", "nonce", "ws_connect_urls")
 
 
 class Transport:
-    """One transport, or one attempt at it."""
+    """One transport, or one attempt to open one."""
 
     __slots__ = (
         "_options",
@@ -71,7 +73,7 @@ class Transport:
         # A server's own responses may be above the max_payload of INFO (WIRE-13).
         self.parser: Parser = Parser(follow_info=False)
         self._secured = False
-        self._output: list[bytes] = []  # to send as they are, without a WebSocket frame
+        self._output: list[bytes] = []  # to send unchanged, without a WebSocket frame
         self.websocket: WebSocket | None = None
         #: What this server said about itself so far.
         self.info: Info | None = None
@@ -133,7 +135,7 @@ class Transport:
         if self._secured or not (required or frame.tls_required):
             return self._greet(frame)
         if self.is_websocket or not (frame.tls_required or frame.tls_available):
-            # CONN-11: no connection is better than credentials in clear.
+            # CONN-11: no connection is better than credentials in plaintext.
             raise TlsFailed(
                 "TLS is required, but %s does not offer it" % cut_middle(self.server.name)
             )
@@ -184,7 +186,7 @@ class Transport:
     def learn(self, later: Info) -> Info:
         """Merge a later INFO; return the result.
 
-        D-CONN-36: what it does not mention, as that of a proxy, is still as it was.
+        D-CONN-36: fields that it omits, as a proxy's INFO may, keep their values.
         """
         assert self.info is not None
         known = self.info.fields
@@ -198,9 +200,9 @@ class Transport:
     # Bytes
 
     def receive(self, data: bytes) -> list[Frame]:
-        """Return the frames in the bytes of a WebSocket; raise ProtocolError, which has frames.
+        """Return the frames in WebSocket bytes; raise ProtocolError, which contains earlier frames.
 
-        Without one, the bytes are for `parser.feed`.
+        Without a WebSocket, pass the bytes to `parser.feed` instead.
         """
         assert self.websocket is not None
         data = self.websocket.receive(data)  # CONN-21
@@ -211,7 +213,7 @@ class Transport:
         return self.parser.feed(data)
 
     def wrap(self, pieces: list[bytes]) -> list[bytes]:
-        """Return what to write to a WebSocket for these bytes, which the adapter takes now."""
+        """Return the WebSocket frame for these bytes, which the adapter takes now."""
         assert self.websocket is not None
         output, self._output = self._output, []
         return output + [self.websocket.send(piece) for piece in pieces]
@@ -221,5 +223,5 @@ class Transport:
         if self.websocket is not None and self.websocket.closed:
             return ConnectionLost("server closed the WebSocket")
         if self.owed > _MAX_OWED:  # D-PING-5
-            return ConnectionLost("server sends PINGs and reads no PONG")
+            return ConnectionLost("server sends PINGs but does not read PONGs")
         return None

@@ -1,7 +1,7 @@
-"""What a caller may be waiting for: requests here, and receivers of messages in receiver.py.
+"""Objects that a caller may wait for: requests here, and receivers of messages in receiver.py.
 
-The core hands those that are ready to the adapter (Connection.take_ready), which wakes whoever
-waits. A wake-up promises nothing: callers look again.
+The core passes ready waitables to the adapter (Connection.take_ready), which wakes the waiting
+callers. A wake-up guarantees nothing: callers check again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _STORED = b"Nats-Stream: "
 
 
 def is_status_reply(msg: Msg) -> bool:
-    """Return whether the answer is a status of the server, not a message that looks like one.
+    """Return whether a response is a status of the server, not a message that looks like one.
 
     GET-12: servers before 2.12.6 answer direct gets with status lines that publishers stored.
     """
@@ -55,7 +55,7 @@ class Reports:
         self.events: list[Reported] = []
 
     def add(self, event: Reported) -> None:
-        """Append an event, and drop the oldest if the adapter has left too many."""
+        """Append an event, and drop the oldest if the adapter has not taken enough of them."""
         self.events.append(event)
         if len(self.events) > MAX_REPORTS:
             self.events.pop(0)
@@ -70,7 +70,7 @@ class Reports:
 class Waitable:
     """Something that a caller may be waiting for, and that may have a deadline.
 
-    `waiters` belongs to the adapter: what to call to wake them. `armed` belongs to Timers.
+    `waiters` belongs to the adapter and holds its wake-up functions. `armed` belongs to Timers.
     """
 
     __slots__ = ("armed", "deadline", "waiters")
@@ -101,7 +101,7 @@ class Alarm(Waitable):
 
 
 class Request(Waitable):
-    """A response that is due: a reply, a PONG, the end of a drain, the first connection.
+    """An expected response: a reply, a PONG, the end of a drain, or the first connection.
 
     `what` names it in the error of a timeout; if it is "", the subject does.
     """
@@ -109,7 +109,7 @@ class Request(Waitable):
     __slots__ = ("done", "error", "reply", "subject", "token", "what")
 
     def __init__(self, what: str, deadline: float | None = None, subject: str = "") -> None:
-        # Not by super: every request would pay for the call.
+        # Not through super(): every request would pay for the call.
         self.deadline: float | None = deadline
         self.armed: float | None = None
         self.waiters: list[Callable[[], object]] = []
@@ -121,7 +121,7 @@ class Request(Waitable):
         self.error: NatsError | None = None
 
     def finish(self, reply: Msg | None = None, error: NatsError | None = None) -> bool:
-        """Settle it; return False if it was settled before."""
+        """Settle the request; return False if it was settled before."""
         if self.done:
             return False
         self.done = True
@@ -131,7 +131,7 @@ class Request(Waitable):
         return True
 
     def receive(self, msg: Msg, now: float) -> bool:
-        """Settle it with the response, or with NoResponders."""
+        """Settle the request with the response, or with NoResponders."""
         # REQ-3
         if msg.raw_headers is not None and msg.status == NO_RESPONDERS and is_status_reply(msg):
             return self.finish(error=NoResponders(self.subject))
@@ -165,7 +165,7 @@ class MultiRequest(Request):  # REQ-6
         super().__init__(what, deadline, subject)
         self._limits = limits
         self._size = 0
-        self.count: int = 0  # of all responses, also those that were taken
+        self.count: int = 0  # of all responses, including those that were taken
         self.end: float | None = deadline
         self.max_msgs: int = max_msgs
         self.stall: float = stall
@@ -195,7 +195,7 @@ class MultiRequest(Request):  # REQ-6
         return taken
 
     def _too_many(self) -> TooManyReplies:
-        text = "more answers to the request to %s than %d messages or %d bytes: set max_msgs"
+        text = "responses to the request to %s exceed %d messages or %d bytes: set max_msgs"
         values = (shorten(self.subject), self._limits[0], self._limits[1])
         return TooManyReplies(text % values, self.replies)
 

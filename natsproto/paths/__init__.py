@@ -1,8 +1,8 @@
-"""Message paths (ADR-41): the way of a message through the servers, as they report it.
+"""Message paths (ADR-41): the path of a message through the servers, as they report it.
 
 `Client.trace_message` sends a message whose headers ask every server that handles it for a report,
-and returns a MessagePath: a tree of hops, one for each server, with the steps inside it. This has
-nothing to do with the events of the client itself; those are in `client.events`.
+and returns a MessagePath: a tree of hops, one for each server, with the steps inside it. This is
+unrelated to the events of the client itself, which are in `client.events`.
 """
 
 from __future__ import annotations

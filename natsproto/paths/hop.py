@@ -17,7 +17,7 @@ PARENT = "traceparent"
 
 
 class HopServer(Record):
-    """The server that sent a report; `time` is when it did. Absent fields are empty."""
+    """The server that sent a report, and the `time` of the report. Absent fields are empty."""
 
     __slots__ = ("cluster", "domain", "host", "id", "name", "time", "version")
 
@@ -86,7 +86,7 @@ def decode_hop(payload: bytes) -> Hop:
 
     try:
         data: Any = json.loads(payload.decode())
-    except (ValueError, RuntimeError):  # RuntimeError: nested deeper than the interpreter goes
+    except (ValueError, RuntimeError):  # RuntimeError: nested too deeply for the interpreter
         data = None
     if not isinstance(data, dict):
         raise InvalidValue("report of a hop is not a JSON object: %s" % shorten(payload), "HOP-1")

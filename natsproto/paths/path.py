@@ -1,4 +1,4 @@
-"""MessagePath: the hops of one message, put together as they are reported.
+"""MessagePath: the hops of one message, assembled from the reports.
 
 Reports arrive in any order: a server often reports before the one that it received the message
 from. The id of a hop names its parent: "1.2" is the second hop after "1", and "1" is the first one
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class MessagePath(Record):
-    """The way of a message through the servers: a tree of hops. str() draws it.
+    """The path of a message through the servers: a tree of hops. str() draws it.
 
     origin: the hop of the server that the message was sent to; None until it has reported
     hops: all hops, in the order of their reports
@@ -87,7 +87,7 @@ class MessagePath(Record):
 
 
 def _parent(hop: Hop) -> str | None:
-    """Return the id of the hop before; None for the origin."""
+    """Return the id of the previous hop; None for the origin."""
     return hop.id.rpartition(".")[0] if hop.id else None
 
 

@@ -33,16 +33,16 @@ class Traced:
         self.dest: str = ""
 
     def ask_servers(self, deliver: bool) -> None:
-        """Request the reports by headers of NATS (HOP-1)."""
+        """Request the reports with NATS headers (HOP-1)."""
         self.dest = self._session.connection.new_inbox()
         self.headers.set("Nats-Trace-Dest", self.dest)
         if not deliver:
             self.headers.set("Nats-Trace-Only", "true")
 
     def ask_account(self, dest: str, parent: str, deliver: bool) -> None:
-        """Request the reports by the header of W3C trace contexts (HOP-6)."""
+        """Request the reports with the header of a W3C trace context (HOP-6)."""
         if not (dest and parent):
-            raise InvalidValue("traceparent and dest are for use together only", "HOP-6")
+            raise InvalidValue("traceparent and dest must be given together", "HOP-6")
         if not deliver:
             raise InvalidValue("traceparent does not prevent delivery: use deliver=True", "HOP-6")
         check_parent(parent)
@@ -50,7 +50,7 @@ class Traced:
         self.headers.set(PARENT, parent)
 
     async def send(self, subject: str, data: BytesLike, reply: str, deadline: float) -> MessagePath:
-        """Publish the message and return its path, complete or as known at the deadline."""
+        """Publish the message and return its path, which may be incomplete at the deadline."""
         session = self._session
         connection = session.connection
         mailbox = connection.mailbox(0, 0)
@@ -85,7 +85,7 @@ class Traced:
 def check_server(session: Session) -> None:
     """Raise an error unless the connected server traces messages.
 
-    D-HOP-7: an older server would ignore the headers, and deliver a message that is not to be.
+    D-HOP-7: an older server would ignore the headers and deliver the message.
     """
     info = session.connection.info
     if info is None or not session.connection.online:
@@ -96,7 +96,7 @@ def check_server(session: Session) -> None:
 
 
 def check_parent(parent: str) -> None:
-    """Raise InvalidValue unless it is a traceparent of W3C whose sampled flag is set (HOP-6)."""
+    """Raise InvalidValue unless it is a W3C traceparent whose sampled flag is set (HOP-6)."""
     parts = parent.split("-")
     known = tuple([len(part) for part in parts]) == _LENGTHS
     if not known or any(char not in "0123456789abcdef" for part in parts for char in part):

@@ -101,7 +101,7 @@ class Egress(Step):
     hop: the id of the next hop if another server received the message; "" for a client
     account: the account of the receiver, if it is not that of the publisher
     subscription, queue: those of a client; empty for other servers
-    error: why it was not delivered, or why the next server sends no report; "" if all is well
+    error: why it was not delivered, or why the next server sends no report; "" if there is none
     """
 
     __slots__ = (

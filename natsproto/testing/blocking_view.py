@@ -106,7 +106,7 @@ class View:
 
 
 def add_twins(twins: Iterable[type], view: type[View] = View) -> None:
-    """Register async classes whose blocking namesakes are to be seen through this view class."""
+    """Register async classes whose blocking namesakes are wrapped in this view class."""
     _twins.update({twin.__name__: (twin, view) for twin in twins})
 
 

@@ -30,8 +30,8 @@ class Cluster:
     """`n` routed servers named s1, s2 ..., ready for clients when the constructor returns.
 
     Ready means that every member has a route to every other and, with JetStream, that all agree on
-    a meta leader whose followers are up to date, and that answers of the JetStream API find their
-    way to the clients of every member.
+    a meta leader whose followers are up to date, and that answers of the JetStream API reach the
+    clients of every member.
 
     Each member has its name as a server tag, so that a stream can be placed on it.
 
@@ -76,7 +76,7 @@ class Cluster:
             member.stop()
 
     def wait_formed(self, timeout: float = 30.0) -> None:
-        """Wait until the cluster is ready, as after its start, when a member has come back."""
+        """Wait until the cluster is ready again after a member has returned."""
         deadline = time.monotonic() + timeout
         while not self.formed():
             if time.monotonic() > deadline:
@@ -156,7 +156,7 @@ class Cluster:
         leader = self.meta_leader()
         if leader is None:
             return False
-        # Only the leader knows how far its followers are.
+        # Only the leader knows whether its followers are up to date.
         replicas = leader.monitor("/jsz")["meta_cluster"].get("replicas", [])
         current = [replica for replica in replicas if replica["current"]]
         return len(current) == len(self.members) - 1

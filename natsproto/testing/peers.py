@@ -1,4 +1,4 @@
-"""Plain sockets: a publisher that sends arbitrary bytes, and a server that follows a script."""
+"""Plain sockets: a publisher that sends arbitrary bytes, and a scripted server."""
 
 from __future__ import annotations
 

@@ -43,11 +43,11 @@ class Task(Protocol[Outcome]):
     """A second thread of control that a check has started."""
 
     async def result(self) -> Outcome:
-        """Wait for its end and return its result, or raise its error."""
+        """Wait until the task ends and return its result, or raise its error."""
         ...
 
     async def stop(self) -> None:
-        """Cancel it where the runtime has cancellation, and wait for its end."""
+        """Cancel the task if the runtime supports that, and wait until it has ended."""
         ...
 
 
@@ -58,7 +58,7 @@ class Runner(Protocol):
     shares_clients: bool
 
     def run(self, main: Work[None], timeout: float) -> None:
-        """Run `main` to its end; raise CheckHung if that takes longer than `timeout`."""
+        """Run `main` until it ends; raise CheckHung if that takes longer than `timeout`."""
         ...
 
     def start(self, work: Work[Result]) -> Task[Result]:

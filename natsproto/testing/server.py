@@ -237,7 +237,7 @@ class Server:
         self._signal(signal.SIGHUP)
         answer = self._wait("answer to reload", lambda: self._find_in_log(RELOADED, seen))
         if answer != "Reloaded":
-            raise ServerFailed(f"nats-server refused the configuration\n{self._log_tail()}")
+            raise ServerFailed(f"nats-server rejected the configuration\n{self._log_tail()}")
 
     def monitor(self, path: str) -> dict[str, Any]:
         """Return the monitoring data at a path such as "/connz" or "/jsz?streams=1"."""
@@ -309,7 +309,7 @@ class Server:
         # The server writes this file when all its listeners are open.
         for path in self.directory.glob(f"*_{self.pid}.ports"):
             text = path.read_text()
-            if text.endswith("}"):  # else it is still writing
+            if text.endswith("}"):  # otherwise it is still writing
                 return {name: urls[0] for name, urls in json.loads(text).items()}
         return {}
 

@@ -4,11 +4,11 @@
     connect(trace=JsonSink(file))       JSON, one object a line
     connect(trace=FlightRecorder())     the last thousand steps, written when something goes wrong
     connect(trace=function)             function(step), for each Step
-    NATSPROTO_TRACE=1 python ...        a TextSink for every client, without a change of the program
+    NATSPROTO_TRACE=1 python ...        a TextSink for every client, without changing the program
 
 A trace contains payloads, but no secrets: passwords, tokens, signatures, JWTs, nkeys and the
-credentials of URLs are masked. A client that is not traced pays nothing: a TracedConnection is
-another class.
+credentials of URLs are masked. Tracing costs an untraced client nothing, because a
+TracedConnection is a separate class.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 class TracedConnection(Connection):
     """Calls `sink(step)` for each step (D-TRACE-1). The sink must not use the client.
 
-    A sink that raises is called no more, and its exception is printed (D-TRACE-3).
+    A sink that raises is not called again, and its exception is printed (D-TRACE-3).
     """
 
     __slots__ = ("_clock", "_sent", "_sink")
@@ -75,18 +75,18 @@ class TracedConnection(Connection):
     # Inputs
 
     def connect(self, now: float) -> None:
-        """Begin; an input."""
+        """Begin to connect (an input)."""
         self._step("input", "connect")
         super().connect(now)
 
     def transport_opened(self, now: float) -> None:
-        """Report that the transport is open; an input."""
+        """Report that the transport is open (an input)."""
         self._step("input", "transport_opened")
         self._sent = Parser(peer="client")
         super().transport_opened(now)
 
     def tls_started(self, now: float) -> None:
-        """Report that TLS is established; an input."""
+        """Report that TLS is established (an input)."""
         self._step("input", "tls_started")
         super().tls_started(now)
 
@@ -103,20 +103,20 @@ class TracedConnection(Connection):
         super().nonce_signed(now, signature, key, error)
 
     def receive_data(self, data: bytes, now: float) -> None:
-        """Report bytes; the frames in them are steps."""
+        """Report received bytes; each frame in them is a step."""
         transport = self.transport
         if transport is not None and not isinstance(transport.parser, _TracedParser):
             transport.parser = _TracedParser(transport.parser, self._step)
         super().receive_data(data, now)
 
     def transport_closed(self, now: float, error: BaseException | None = None) -> None:
-        """Report that the transport is lost; an input."""
+        """Report that the transport is lost (an input)."""
         reason = "" if error is None else ": %s" % (str(error) or type(error).__name__)
         self._step("input", "transport_closed%s" % reason)
         super().transport_closed(now, error)
 
     def handle_timer(self, now: float) -> None:
-        """Report the time; an input, if anything is due."""
+        """Report the time (an input, if anything is due)."""
         due = self.next_deadline()
         if due is not None and due <= now:
             self._step("input", "handle_timer")
@@ -125,14 +125,14 @@ class TracedConnection(Connection):
     # Outputs
 
     def take_effects(self) -> list[Effect]:
-        """Take what the adapter has to do; each is a step."""
+        """Take the effects for the adapter; each is a step."""
         effects = super().take_effects()
         for effect in effects:
             self._step("effect", effect)
         return effects
 
     def data_to_send(self) -> list[bytes]:
-        """Take what to write; the frames in it are steps."""
+        """Take the bytes to write; each frame in them is a step."""
         data = b"".join(self.outbound.frames)  # before a WebSocket wraps them
         if data and self._sink is not None:
             try:
@@ -144,7 +144,7 @@ class TracedConnection(Connection):
         return super().data_to_send()
 
     def take_ready(self) -> list[Waitable]:
-        """Take what has become ready; new events of consumers are steps."""
+        """Take the waitables that became ready; new events of consumers are steps."""
         ready = super().take_ready()
         for waitable in ready:
             reports = waitable.reports
@@ -179,7 +179,7 @@ class _TracedLifecycle(Lifecycle):
 
 
 class _TracedParser(Parser):
-    """Reports the frames of the parser that it stands for."""
+    """Reports the frames of the parser that it replaces."""
 
     def __init__(self, parser: Parser, step: Callable[[str, object], None]) -> None:
         self._parser = parser

@@ -22,8 +22,8 @@ class FlightRecorder:
     """Keeps the last `limit` steps; only writing them takes time (D-TRACE-5).
 
     They are written to `stream` (None: standard error) when the connection is lost or closed by an
-    error, and when a NatsError leaves a `with` block of the recorder. Then the recorder is empty.
-    Steps refer to messages, so a thousand large ones occupy much memory.
+    error, and when a NatsError leaves a `with` block of the recorder; after that, the recorder is
+    empty. Steps refer to messages, so a thousand large messages occupy much memory.
 
         recorder = FlightRecorder()
         async with connect(trace=recorder) as client:
@@ -36,7 +36,7 @@ class FlightRecorder:
         self._stream = stream
 
     def __call__(self, step: Step) -> None:
-        """Keep one step, and write all of them if it is the end of a connection by an error."""
+        """Keep one step, and write all of them if a connection ended with an error."""
         self.steps.append(step)
         event = step.value
         if isinstance(event, (Closed, Disconnected)) and event.error is not None:
@@ -47,7 +47,7 @@ class FlightRecorder:
         return "".join([line_of(step) + "\n" for step in self.steps])
 
     def dump(self, reason: str = "") -> None:
-        """Write the steps, and forget them."""
+        """Write the steps, and clear the recorder."""
         stream = sys.stderr if self._stream is None else self._stream
         head = "--- %d steps before %s ---\n" % (len(self.steps), reason or "now")
         stream.write(head + self.text() + "--- end ---\n")

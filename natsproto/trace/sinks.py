@@ -75,7 +75,7 @@ def line_of(step: Step) -> str:
 
 
 def sink_of(trace: Sink | bool | None) -> Sink | None:
-    """Return the sink of a `trace` option; None: as the variable NATSPROTO_TRACE says (D-TRACE-4).
+    """Return the sink for a `trace` option; None: use the variable NATSPROTO_TRACE (D-TRACE-4).
 
     It may be "1" or "text" for a TextSink, "json" for a JsonSink, and "" or "0" for none.
     """

@@ -3,7 +3,7 @@
 kind    value
 in      a frame that the server has sent
 out     a frame that goes to the server; CONNECT without its secrets
-input   what the adapter reports: its name, and its error if there is one
+input   an input from the adapter: its name, and its error if there is one
 state   a change of the connection's state, as in "WAITING -> DIALING"
 effect  what the adapter has to do: Dial, StartTls, Sign, Hangup
 event   an event of the connection, or of a consumer, which `source` names

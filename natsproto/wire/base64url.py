@@ -1,6 +1,6 @@
 """Base64 for URLs, without padding: the encoding of signatures, JWTs and encoded keys.
 
-By hand, because MicroPython has only plain base64.
+It is implemented here because MicroPython has only plain base64.
 """
 
 from __future__ import annotations

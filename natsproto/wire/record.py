@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 class Record:
     """Base class of small value objects: their `__slots__` are their fields, in order.
 
-    Not dataclasses, which MicroPython lacks and which take 17 ms to import elsewhere.
+    Dataclasses are not used, because MicroPython lacks them and they take 17 ms to import
+    elsewhere.
     """
 
     __slots__: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ from __future__ import annotations
 _ED = 0xED
 # The number of characters of a payload, subject or header that an error or a repr shows (D-ERR-11).
 SHOWN = 80
-# Longer text is cut in the middle, to SHOWN characters at each end.
+# Longer text is cut in the middle, keeping SHOWN characters at each end.
 _LONGEST = 200
 
 
@@ -40,8 +40,8 @@ def _has_surrogate(text: str) -> bool:
 
 
 def _escape(raw: bytes) -> str:
-    # By hand, because MicroPython has no error handlers. One bad byte turns every non-ASCII byte
-    # into a surrogate, which is lossless, too, and simpler than selecting the bad ones.
+    # Implemented here because MicroPython has no error handlers. One bad byte turns every non-ASCII
+    # byte into a surrogate, which is lossless, too, and simpler than selecting the bad ones.
     return "".join([chr(byte) if byte < 0x80 else chr(0xDC00 + byte) for byte in raw])  # HDR-8
 
 
@@ -89,7 +89,7 @@ def show(value: object) -> str:
 def cut_middle(text: str, longest: int = _LONGEST, end: int = SHOWN) -> str:
     """Return the text, or its start and its end if it is longer.
 
-    For messages, where the reason often follows the value, and for names that are not quoted.
+    This is for messages, where the reason often follows the value, and for names without quotes.
     """
     if len(text) <= longest:
         return text

@@ -1,4 +1,4 @@
-"""Versions of servers, as INFO has them."""
+"""Server versions, as INFO contains them."""
 
 from __future__ import annotations
 

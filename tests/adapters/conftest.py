@@ -34,7 +34,7 @@ def own_server() -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def tls_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, dict[str, Any]]]:
-    """A server with TLS, and the options that a client needs for it."""
+    """Yield a server with TLS, and the options that a client needs for it."""
     certificates = Certificates(tmp_path_factory.mktemp("certificates"))
     with Server(config={"tls": certificates.server("127.0.0.1")}) as server:
         yield server, {"tls": certificates.client()}
@@ -42,7 +42,7 @@ def tls_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Serve
 
 @pytest.fixture(autouse=True, scope="session")
 def _interrupts() -> Iterator[None]:
-    """As in the foreground: what a shell starts in the background begins with SIGINT ignored."""
+    """Enable SIGINT: a shell starts background processes with SIGINT ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

@@ -86,14 +86,14 @@ def test_consume(runtime, js_server, where, nak):
             assert client.session.connection.subscriptions.by_sid.keys() <= {
                 1,
                 3,
-            }  # answers, and the fetch
+            }  # the inbox of answers, and the fetch
             await client.flush()
 
     runtime.run(main)
 
 
 def test_push_and_watch(runtime, js_server):
-    """They are unsubscribed; the consumer of a watch is deleted."""
+    """Dropped subscriptions and watches are unsubscribed; the consumer of a watch is deleted."""
 
     async def main():
         async with runtime.connect(js_server.url) as client:
@@ -137,7 +137,7 @@ def test_there_is_no_warning_about_iterators_that_have_ended(runtime, js_server)
 @pytest.mark.parametrize("adapter", [without_a_loop, with_threads])
 @pytest.mark.parametrize("where", DROPS)
 def test_consume_without_a_loop(adapter, js_server, where):
-    """The machine is touched by the thread that runs the connection, or by the next call."""
+    """Only the thread that runs the connection, or the next call, touches the machine."""
     with adapter.connect(js_server.url) as client:
         js = blocking.JetStream(client)
         stream = js.create_stream(CONFIG)

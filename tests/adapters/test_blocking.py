@@ -1,4 +1,4 @@
-"""The adapter without loop and thread: its calls, signals, forks."""
+"""The adapter without an event loop or a thread: its calls, signals and forks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ INFO = b'INFO {"server_id":"x","version":"2.10.0","headers":true,"max_payload":1
 
 @pytest.fixture
 def watcher(server):
-    """A client that receives messages independently of the client under test."""
+    """Yield a client that receives messages independently of the client under test."""
     with threads.connect(server.url, max_msgs=200_000) as watcher:
         yield watcher
 
@@ -76,7 +76,7 @@ def test_corked(server, watcher):
         assert sub.next(timeout=5).data == b"1"
         with client.corked():
             client.publish("a", b"2")
-            client.flush()  # what waits does not wait for the cork
+            client.flush()  # a call that waits ends the cork
             assert sub.next(timeout=5).data == b"2"
             for _ in range(30):
                 client.publish("a", bytes(100_000))
@@ -102,10 +102,10 @@ def test_one_thread_at_a_time(server):
         waiter.start()
         while not client.port._user:
             time.sleep(0.001)
-        assert not client.port.alone  # so even a publish that joins others takes the lock
+        assert not client.port.alone  # even a publish that joins others then takes the lock
         with pytest.raises(InvalidState, match="in use by another thread"):
             client.publish("a")
-        # Not even the answer of a client in use; so somebody else has to end the wait.
+        # A client in use does not even answer PINGs, so another thread has to end the wait.
         with connect(server.url) as other:
             other.publish("a")
         waiter.join(5)
@@ -115,7 +115,7 @@ def test_one_thread_at_a_time(server):
 
 
 def test_publishing_alone_reconnects(own_server, monkeypatch):
-    """No call waits; the messages are kept until there is a server again."""
+    """No call waits; the messages are kept until a server is available again."""
     monkeypatch.setattr(blocking, "_LOOK", 0.0)
     with connect(own_server.url, reconnect_wait=0.01) as client:
         own_server.kill()
@@ -149,14 +149,14 @@ def test_a_publish_after_the_server_has_hung_up_on_an_idle_client(count):
             time.sleep(0.01)
         for number in range(count):
             client.publish("a", b"%d" % number)
-            assert sub.next(timeout=5).data == b"%d" % number  # nobody calls anything else
+            assert sub.next(timeout=5).data == b"%d" % number  # no other call is made
         assert (client.state, client.stats.reconnects) == ("CONNECTED", 1)
         client.close()
 
 
 @pytest.mark.rule("D-RECON-16")
-def test_a_publish_after_the_last_words_of_a_server(monkeypatch):
-    """The last words are one read, the end of the transport is another."""
+def test_a_publish_after_the_last_message_of_a_server(monkeypatch):
+    """The server's last message is one read, and the end of the transport is another."""
     monkeypatch.setattr(blocking, "_LOOK", 0.0)
     with Listener(INFO, (b"PING\r\n", b"PONG\r\nPING\r\n")) as dying, Server() as server:
         client = connect([f"nats://{dying.address}", server.url], shuffle=False)
@@ -201,7 +201,7 @@ def test_a_publish_waits_for_one_attempt_to_connect_at_most(server, deaf_url):
         assert 0.2 <= time.monotonic() - begin < 2
         assert client.state == "WAITING"
         begin = time.monotonic()
-        client.publish("a", b"2")  # nothing is under way now
+        client.publish("a", b"2")  # nothing is in progress now
         assert time.monotonic() - begin < 0.2
         with pytest.raises(MessagesUnconfirmed):
             client.close(0.1)
@@ -241,7 +241,7 @@ def test_rejected_arguments():
 
 @pytest.fixture
 def deaf_url():
-    """The URL of a server that never answers an attempt to connect."""
+    """Yield the URL of a server that never answers an attempt to connect."""
     with ExitStack() as stack:
         deaf = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
         for _ in range(3):  # until its queue is full
@@ -303,7 +303,8 @@ def interrupted(work) -> bool:
     def interrupt() -> None:
         time.sleep(pause)
         signal.pthread_kill(main, signal.SIGINT)
-        # Python overlooks one that comes just before a system call; so would anybody press again.
+        # Python misses a signal that arrives just before a system call, so send it again, as a user
+        # would.
         while not over.wait(0.2):
             signal.pthread_kill(main, signal.SIGINT)
 
@@ -350,19 +351,19 @@ def test_interrupts_at_any_moment(server, watcher):
     numbers = []
     while (data := seen.next(timeout=5).data) != b"end":
         numbers.append(int(data))
-    # One that was interrupted is sent or not; the next has the same number then.
+    # An interrupted message is sent or not; if not, the next one has the same number.
     assert numbers == sorted(numbers)
     assert set(numbers) >= set(range(accepted))
     assert got == sorted(set(got))
 
 
 def test_calls_that_are_interrupted_at_their_edges(server, watcher):
-    """An interrupt before a call begins or after it ends: the next call recovers."""
+    """After an interrupt before a call begins or after it ends, the next call recovers."""
     sub = watcher.subscribe("a")
     watcher.flush()
     with connect(server.url) as client:
         port = client.port
-        port.connection.publish("a", b"1")  # accepted, and the call is cut off before it is sent
+        port.connection.publish("a", b"1")  # accepted, but interrupted before it is sent
         port._user = threading.get_ident()
         client.publish("a", b"2")
         assert [sub.next(timeout=5).data for _ in range(2)] == [b"1", b"2"]
@@ -375,7 +376,7 @@ def test_calls_that_are_interrupted_at_their_edges(server, watcher):
         assert [sub.next(timeout=5).data for _ in range(2)] == [b"3", b"4"]
 
 
-# A coroutine that was made in the moment of an interrupt is not run, and Python says so.
+# A coroutine that was created at the moment of an interrupt is never run, and Python warns.
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
 def test_interrupts_while_no_call_waits(server):
     rounds, each = 50, 100
@@ -399,7 +400,7 @@ def test_interrupts_while_no_call_waits(server):
             assert interrupted(work)
         while sub.pending:
             take()
-        # One that was taken in the moment of an interrupt is gone, as with any iterator.
+        # A message taken at the moment of an interrupt is lost, as with any iterator.
         assert got == sorted(set(got))
         assert len(got) >= rounds * each - rounds
         assert client.stats.connects == 1
@@ -438,7 +439,7 @@ MOMENTS = [
 
 @pytest.mark.parametrize(("whose", "method", "when"), MOMENTS)
 def test_exceptions_of_other_handlers(server, monkeypatch, whose, method, when):
-    """They are not deferred. If bytes may be lost, the client reconnects."""
+    """Exceptions of other signal handlers are not deferred; the client may reconnect."""
     with connect(server.url, reconnect_wait=0.01) as client:
         sub = client.subscribe("a")
         client.flush()
@@ -464,7 +465,7 @@ def test_exceptions_of_other_handlers(server, monkeypatch, whose, method, when):
 
 
 def in_child(work) -> None:
-    """Run it in a child process; fail if it raises."""
+    """Run the function in a child process; fail if it raises."""
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -505,7 +506,7 @@ def test_fork(server, tls_server, tls):
 
         server_thread = threading.Thread(target=answer, args=[3])
         server_thread.start()
-        # Both ask with the same number: the answers must not be mixed up.
+        # Both send the same number, but the answers must not be mixed up.
         assert client.request("service", b"first", timeout=5).data == b"for first"
         in_child(child)
         assert client.request("service", b"parent", timeout=5).data == b"for parent"

@@ -50,7 +50,7 @@ def test_next(runtime, server):
 
 
 def test_iteration(runtime, server):
-    """Also at its checkpoints, where messages are available."""
+    """An iteration can also be canceled at its checkpoints, where messages are available."""
 
     async def main():
         async with runtime.connect(server.url) as client:
@@ -81,7 +81,7 @@ def test_request(runtime, server):
             request = runtime.start(lambda: client.request("service", b"first", timeout=20))
             first = await sub.next(timeout=5)
             await request.stop()
-            # The answer that nobody waits for does no harm; the next request has its own.
+            # The unexpected answer does no harm; the next request gets its own.
             await client.publish(first.reply, b"late")
             request = runtime.start(lambda: client.request("service", b"second", timeout=5))
             second = await sub.next(timeout=5)
@@ -113,7 +113,7 @@ def test_publish_while_the_server_does_not_read(runtime, own_server):
                     done.append(None)
 
             publisher = runtime.start(publish)
-            # It stands still when the buffers of the system and of the client are full.
+            # It blocks when the buffers of the system and of the client are full.
             seen = -1
             while seen < len(begun):
                 seen = len(begun)

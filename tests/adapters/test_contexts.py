@@ -31,7 +31,7 @@ EMPTY = dict.fromkeys(TEXTS.split(), "") | {"tls_first": False, "windows_ca_cert
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """The directory of the contexts, empty; the home directory is two above it."""
+    """Return the directory of the contexts, empty; the home directory is two above it."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("CREDS_DIR", str(tmp_path))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)

@@ -117,7 +117,7 @@ class Recorder(Driver):
 
 
 def start(**options):
-    """A driver whose connection has begun to connect."""
+    """Return a driver whose connection has begun to connect."""
     made = Recorder(make_connection("nats://a", {"max_reconnects": 1, **options}, rng=Script()))
     made.connection.connect(0.0)
     made.pump()
@@ -128,7 +128,7 @@ def wait_for(made: Recorder, waitable: Waitable) -> None:
     waitable.waiters.append(lambda: made.log.append("woken"))
 
 
-def test_a_life_and_the_order_of_the_outputs():
+def test_a_lifecycle_and_the_order_of_the_outputs():
     made = start()
     assert made.taken() == [Dial("a", 4222, True), 5.0]
     made.time = 1.0
@@ -253,7 +253,7 @@ def test_an_adapter_has_to_implement_these_methods():
 
 
 def credentials(connection) -> str:
-    """The JWT that the connection would send now."""
+    """Return the JWT that the connection would send now."""
     fields = connection.options.auth.connect_fields("", connection.options.servers[0])
     return fields["jwt"]
 
@@ -404,7 +404,7 @@ def test_an_adapter_chooses_what_its_waiters_are():
 
 
 def messages(size: int, total: int) -> bytes:
-    """At least `total` bytes, in messages that take `size` bytes each."""
+    """Return at least `total` bytes, in messages that take `size` bytes each."""
     payload = size - len(b"MSG a 1 \r\n\r\n") - len(str(size))
     frame = b"MSG a 1 %d\r\n%s\r\n" % (payload, bytes(payload))
     return frame * (-(-total // len(frame)))

@@ -112,7 +112,8 @@ def test_canceled_at_any_moment(runtime, js_server):
 
     async def main():
         async with runtime.connect(js_server.url) as client, runtime.connect(js_server.url) as more:
-            # What the server is sending in the moment of the UNSUB comes again after ack_wait.
+            # A message that the server sends at the moment of the UNSUB is redelivered after
+            # ack_wait.
             _, consumer, fill = await new_consumer(client, ack_wait=1.0)
             got = []
 
@@ -147,7 +148,7 @@ def test_canceled_at_any_moment(runtime, js_server):
 
 
 def test_an_iteration_that_is_left(runtime, js_server):
-    """Its pull is returned soon, and messages that were not taken are not lost."""
+    """Its pull is canceled soon, and untaken messages are not lost."""
 
     async def main():
         async with runtime.connect(js_server.url) as client:
@@ -196,7 +197,7 @@ def test_a_handle_for_each_fetch(runtime, js_server):
 @pytest.mark.parametrize("adapter", [blocking, threads], ids=["blocking", "threads"])
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_a_handle_for_each_fetch_without_a_loop(adapter, elsewhere, js_server):
-    """The same where nothing is async, whichever thread collects the garbage."""
+    """The same holds without async code, whichever thread runs the garbage collector."""
     with adapter.connect(js_server.url) as client:
         js = js_blocking.JetStream(client)
         name = f"S{next(_numbers)}"

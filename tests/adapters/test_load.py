@@ -23,7 +23,7 @@ class SlowServer:
 
     def __init__(self) -> None:
         self._listener = socket.socket()
-        # Before it listens: the buffers of a connection are as small as those of its listener.
+        # Set before listening: a connection inherits the buffer sizes of its listener.
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * 1024)
         self._listener.bind(("127.0.0.1", 0))
         self._listener.listen()
@@ -82,7 +82,7 @@ def test_a_hundred_tasks_publish_to_a_slow_server(runtime):
 @pytest.mark.rule("SUB-5")
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_an_iterator_keeps_up_with_a_fast_sender(runtime, server):
-    """The queue holds 65,536 messages: nothing may read far ahead of a reader that never rests."""
+    """The queue holds 65,536 messages, so the adapter must not read far ahead of a busy reader."""
     runtime = Runtime(runtime)
 
     def send(url):

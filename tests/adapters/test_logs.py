@@ -169,7 +169,7 @@ CASES = [  # prepare, event, standard error
 
 @pytest.mark.parametrize(("prepare", "event", "shown"), CASES)
 def test_programs_that_do_not_use_logging(prepare, event, shown):
-    """They see warnings on standard error; where logging is missing, there is no log."""
+    """They see warnings on standard error; without the logging module there is no log."""
     code = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})

@@ -58,7 +58,7 @@ def test_a_name_that_cannot_be_encoded_for_dns(runtime):
 
 
 def test_a_canceled_block_ends_soon(runtime, own_server):
-    """Also with a frozen server, where nothing can be flushed."""
+    """This holds even with a frozen server, where nothing can be flushed."""
 
     async def hang():
         async with runtime.connect(own_server.url) as client:
@@ -150,7 +150,7 @@ def calls(client, sub):
         lambda: client.flush(),
         lambda: client.force_reconnect(),
         lambda: sub.next(timeout=1),
-        # These have nothing to lose once the client is closed.
+        # These cannot lose anything once the client is closed.
         lambda: client.events.next(timeout=1),
         lambda: client.drain(),
         lambda: client.close(),
@@ -158,7 +158,7 @@ def calls(client, sub):
 
 
 def fork_while(client, sub):
-    """A child that tries every call, and then leaves the block of the client."""
+    """Fork a child that tries every call, and then leaves the block of the client."""
 
     async def leave_block():
         async with client:
@@ -213,7 +213,7 @@ def use_after_its_loop_was_closed(server):
     async def use():
         for _ in range(2):
             for call in calls(client, sub)[:-3]:
-                with pytest.raises(ConnectionClosed, match="its event loop is closed"):
+                with pytest.raises(ConnectionClosed, match="event loop of this client is closed"):
                     await call()
 
     asyncio.run(use())

@@ -36,7 +36,7 @@ async def until(runtime, look):
 
 @pytest.mark.rule("OBJ-25")
 def test_a_canceled_put(runtime, js_server):
-    """Canceled at any time, even while the info is sent: either all of it exists, or nothing."""
+    """A put that is canceled at any time leaves either the complete object or nothing."""
 
     async def main():
         async with (

@@ -59,7 +59,7 @@ def server():
 
 
 def verify(stage, stream, consumer):
-    """The spans of one message: published, processed, acknowledged."""
+    """Check the spans of one message: published, processed, acknowledged."""
     spans = stage.spans()
     publish, process = spans[f"publish {stream.lower()}.new"], spans[f"process {stream}"]
     ack = spans[f"ack {stream}"]

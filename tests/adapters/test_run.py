@@ -1,4 +1,4 @@
-"""Concurrent callbacks: the part of the adapters, above all how they end."""
+"""Concurrent callbacks in the adapters, especially how they end."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def ten(client):
 
 @pytest.mark.parametrize("concurrency", [1, 4])
 def test_canceled(runtime, js_server, concurrency):
-    """The callbacks are canceled as well and have ended when run has; the rest is returned."""
+    """The callbacks are canceled, too, and end before `run` does; other messages are returned."""
 
     async def main():
         async with runtime.connect(js_server.url) as client:
@@ -75,7 +75,7 @@ def test_canceled(runtime, js_server, concurrency):
 
 
 def test_asyncio_leaves_no_task(js_server):
-    """After cancellation and after a failure; a timeout of the caller is raised as such."""
+    """No task is left after a cancellation or a failure; a caller's timeout is raised as such."""
     runtime = Runtime("asyncio")
 
     async def main():
@@ -120,7 +120,7 @@ def test_a_callback_that_raises_cancelled_error(js_server):
 
 
 def test_trio_raises_one_cancelled(js_server):
-    """Not a group with one for each callback: handlers for Cancelled find it."""
+    """A single Cancelled is raised, not a group of them, so handlers for Cancelled work."""
     trio = pytest.importorskip("trio")
     runtime = Runtime("trio")
 

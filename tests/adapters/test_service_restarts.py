@@ -43,7 +43,7 @@ class Instance:
         return (await self.process.stdout.readline()).decode().strip()
 
     async def stop(self) -> tuple[int, int]:
-        """The requests and errors of its whole life."""
+        """Return the number of requests and errors since its start."""
         self.process.send_signal(signal.SIGTERM)
         requests, errors = (await self.read()).split()
         assert await self.process.wait() == 0
@@ -51,7 +51,7 @@ class Instance:
 
 
 class Load:
-    """Loops that send one request after the other, until they are told to end."""
+    """Loops that send one request after the other until they are stopped."""
 
     def __init__(self, services: Services) -> None:
         self.services = services

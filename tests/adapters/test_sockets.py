@@ -1,4 +1,4 @@
-"""SocketTransport of `blocking` and `threads`: the data that it takes, and when it must wake."""
+"""SocketTransport of `blocking` and `threads`: the data that it takes, and its wake-ups."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from natsproto.connection.effects import Dial
 
 @pytest.fixture
 def ends():
-    """An open transport, and the socket at its other end."""
+    """Yield an open transport, and the socket at its other end."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         host, port = listener.getsockname()
         transport = SocketTransport(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
@@ -56,7 +56,7 @@ def test_data_is_left_untaken_only_while_the_transport_waits_to_write(ends):
     received = 0
     while received < total:
         received += len(peer.recv(1 << 20))
-        # This one call has to do: the next one comes when the transport is ready for what it wants.
+        # This one call must be enough: the next one is made only when the transport is ready.
         transport.send(source.take)
         assert transport.unsent or not source.pieces
     assert (transport.unsent, transport.wants()) == ([], READ)
@@ -74,7 +74,7 @@ def test_a_broken_transport_accepts_no_data(ends):
 @pytest.mark.rule("D-CONN-26")
 @pytest.mark.parametrize("corked", [False, True])
 def test_large_messages_do_not_stop_the_thread(server, corked):
-    """More than all buffers hold, again and again."""
+    """The thread repeatedly sends more data than all buffers hold."""
     data = bytes(1 << 20)
     with threads.connect(server.url) as client, client.corked() if corked else nullcontext():
         for _ in range(300):
@@ -86,7 +86,7 @@ def test_large_messages_do_not_stop_the_thread(server, corked):
     ("name", "asked"), [("a.example", b"a.example"), ("ä.example", "ä.example")]
 )
 def test_only_an_international_name_is_looked_up_as_text(monkeypatch, name, asked):
-    """For text, Python imports a codec that takes longer than the rest of a look-up."""
+    """For text, Python imports a codec, which takes longer than the rest of a lookup."""
     hosts = []
 
     def getaddrinfo(host, *args, **kwargs):

@@ -35,7 +35,7 @@ def subscriptions(server, name):
 @pytest.mark.rule("D-JSSUB-12")
 @pytest.mark.parametrize("asked", [{}, {"durable": "d"}], ids=["ephemeral", "durable"])
 def test_canceled_while_the_server_is_silent(runtime, js_server, asked):
-    """It does not wait for an answer; a consumer that was created anyway is deleted."""
+    """A canceled call does not wait for an answer; a consumer created anyway is deleted."""
 
     async def main():
         async with (

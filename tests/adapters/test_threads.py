@@ -1,4 +1,4 @@
-"""The adapter with a thread: many callers, its end, forks."""
+"""The adapter with a thread: many callers, its end, and forks."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def drop(holder):
     deadline = time.monotonic() + 10
     while thread.is_alive():
         assert time.monotonic() < deadline
-        gc.collect()  # not once: the thread may be at work just now
+        gc.collect()  # repeated, because the thread may be busy right now
         thread.join(0.05)
 
 
@@ -267,7 +267,7 @@ def test_a_client_lives_as_long_as_its_subscriptions(server):
     holder = [connect(server.url).subscribe("a")]
     gc.collect()
     with connect(server.url) as other:
-        while not holder[0].pending:  # its subscription may be on its way
+        while not holder[0].pending:  # its subscription may be in flight
             other.publish("a", b"1")
             other.flush()
     with pytest.warns(ResourceWarning, match="not closed"):
@@ -276,7 +276,7 @@ def test_a_client_lives_as_long_as_its_subscriptions(server):
 
 @pytest.fixture
 def slow_names(monkeypatch):
-    """A name server that answers when the test lets it."""
+    """Yield a name server that answers when the test allows it."""
     allowed = threading.Event()
     real = socket.getaddrinfo
     asked = []
@@ -353,7 +353,7 @@ class Alarm(Exception):
 
 @pytest.fixture
 def delivered():
-    """A socket that has a byte for each signal, as soon as the system has delivered it."""
+    """Yield a socket that has a byte for each signal, as soon as the system has delivered it."""
     here, there = socket.socketpair()
     there.setblocking(False)
     before = signal.set_wakeup_fd(there.fileno())
@@ -396,11 +396,11 @@ def test_a_handler_that_raises_while_a_call_acquires_the_lock_again(delivered):
         signal.signal(signal.SIGALRM, before)
 
 
-# A coroutine that was made in the moment of an alarm is not run, and Python says so.
+# A coroutine that was created at the moment of an alarm is never run, and Python warns.
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
 @pytest.mark.rule("D-CLOCK-4")
 def test_handlers_that_raise_at_any_moment(server):
-    """Whatever they interrupt, their exception is raised, and the client stays usable."""
+    """Whatever the handlers interrupt, their exception is raised, and the client stays usable."""
     cuts = 0
 
     def raise_alarm(*_):
@@ -434,8 +434,8 @@ def test_the_thread_sleeps_when_there_is_nothing_to_do(server, monkeypatch):
         monkeypatch.setattr(client.port, "_step", lambda ready: (turns.append(ready), step(ready)))
         client.flush()
         del turns[:]
-        time.sleep(0.3)  # nothing happens meanwhile
-        assert len(turns) <= 1  # the end of the one that brought the answer to the flush
+        time.sleep(0.3)  # nothing happens in the meantime
+        assert len(turns) <= 1  # the end of the transport that delivered the answer to the flush
 
 
 def test_fork(server):
@@ -447,7 +447,7 @@ def test_fork(server):
                 with pytest.raises(ConnectionClosed, match="before the fork"):
                     call()
             with client:
-                pass  # its end has nothing to say
+                pass  # its end is not reported
 
         in_child(child)
         client.publish("a", b"1")

@@ -56,7 +56,7 @@ def test_detaching_a_stream_whose_tasks_are_about_to_run():
                     await port.open.wait()
                     peer, _ = listener.accept()
                     nursery.start_soon(detach_at, far, stream)
-                    stream.write([bytes(1 << 24)])  # more than the system takes
+                    stream.write([bytes(1 << 24)])  # more than the system accepts
                     await trio.testing.wait_all_tasks_blocked()
                     peer.recv(1 << 20)  # now it can write, and read
                     peer.send(b"PING\r\n")

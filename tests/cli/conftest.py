@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Terminal(io.TextIOWrapper):
-    """Somebody types the input."""
+    """A terminal on which the input is typed."""
 
     def isatty(self) -> bool:
         return True

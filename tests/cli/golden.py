@@ -1,4 +1,4 @@
-"""Write the explanations of the recordings again: `python -m tests.cli.golden`.
+"""Regenerate the explanations of the recordings: `python -m tests.cli.golden`.
 
 tests/cli/explained has a file for each recording of tests/vectors: what `natsproto explain` prints.
 """

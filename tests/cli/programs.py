@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-WAIT = 60.0  # for what happens soon, on a busy machine too
+WAIT = 60.0  # for things that happen soon, even on a busy machine
 
 
 class Done(NamedTuple):

@@ -1,4 +1,4 @@
-"""A relay that writes down all bytes of both directions, for tests of a proxy: it is threads."""
+"""A threaded relay that records all bytes in both directions, for tests of a proxy."""
 
 from __future__ import annotations
 

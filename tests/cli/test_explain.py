@@ -50,7 +50,7 @@ HUGE = b"PUB a 99999999999999999999\r\nmore"
 
 
 @pytest.mark.parametrize("data", [b"PUB a x\r\nmore", b"A" * (LONGEST_LINE + 1), HUGE])
-def test_bytes_that_are_no_frames_are_passed_on(data):
+def test_bytes_that_are_not_frames_are_forwarded(data):
     cutter = Cutter()
     assert b"".join(cutter.feed(b"PING\r\n" + data)) == b"PING\r\n" + data
     assert cutter.feed(b"later") == [b"later"]

@@ -24,7 +24,7 @@ OPERATOR, ACCOUNT, USER, OTHER = (
 
 
 def encode_jwt(claims: dict[str, object], signer: str) -> str:
-    """A JWT as nats-server reads them, signed with this seed."""
+    """Return a JWT as nats-server reads them, signed with this seed."""
 
     def pack(data: bytes) -> str:
         return base64.urlsafe_b64encode(data).decode().rstrip("=")
@@ -53,7 +53,7 @@ def creds(jwt: str, seed: str) -> str:
 
 
 def connect(server: Server, options: dict[str, object], userinfo: str = "") -> object:
-    """The server's answer to CONNECT and PING: Pong or Err."""
+    """Return the server's answer to CONNECT and PING: Pong or Err."""
     url = ServerUrl.parse(f"nats://{userinfo}{server.host}:{server.port}")
     parser = Parser()
     with socket.create_connection((server.host, server.port), timeout=5) as sock:
@@ -75,7 +75,7 @@ REFUSED = Err("Authorization Violation")
 
 @pytest.fixture(scope="module")
 def users():
-    """A server with a user and an nkey."""
+    """Yield a server with a user and an nkey."""
     listed = [{"user": "u", "password": "p%:@"}, {"nkey": nkeys.public_key(USER)}]
     with Server(config={"authorization": {"users": listed}}) as server:
         yield server
@@ -133,7 +133,7 @@ def test_token(token_server, options, userinfo, answer):
 
 @pytest.fixture(scope="module")
 def operator(tmp_path_factory):
-    """A server with JWTs: an operator and one account."""
+    """Yield a server with JWTs: an operator and one account."""
     path: Path = tmp_path_factory.mktemp("jwt") / "operator.jwt"
     path.write_text(encode_jwt(claims("operator", OPERATOR), OPERATOR))
     limits = {"subs": -1, "data": -1, "payload": -1, "conn": -1, "imports": -1, "exports": -1}

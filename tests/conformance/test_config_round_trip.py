@@ -1,6 +1,6 @@
 """A real nats-server accepts every field of a configuration and returns it unchanged.
 
-What we refuse before it is sent, it must refuse too; and what it takes, we must send.
+It must reject every configuration that we reject before sending, and we must send all others.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class ApiClient:
         return reply
 
     def put_stream(self, config: StreamConfig, verb: str = "CREATE") -> StreamInfo:
-        # The server compares the two names; a strange one does not get into the subject.
+        # The server compares the two names; an unusual one is not part of the subject.
         name = config.name if config.name.isalnum() else "T"
         return StreamInfo.from_json(self.call(f"STREAM.{verb}.{name}", config.to_json()))
 
     def put_consumer(self, config: ConsumerConfig) -> ConsumerInfo:
         body = {"stream_name": "ORIGIN", "config": config.to_json()}
-        # A strange name does not get into the subject; the older endpoint has none there.
+        # An unusual name is not part of the subject; the older endpoint has none.
         name = "." + config.name if config.name.isalnum() else ""
         return ConsumerInfo.from_json(self.call(f"CONSUMER.CREATE.ORIGIN{name}", body))
 
@@ -64,12 +64,12 @@ def api():
 
 @pytest.fixture
 def clean(api):
-    """The API, with all streams but the first and all consumers removed afterwards."""
+    """Yield the API, with all streams but the first and all consumers removed afterwards."""
     yield api
     for name in api.call("STREAM.NAMES")["streams"]:
         if name != "ORIGIN":
             api.call(f"STREAM.DELETE.{name}")
-    # A direct consumer is in no list.
+    # A direct consumer does not appear in lists.
     for name in {"x", *api.call("CONSUMER.NAMES.ORIGIN")["consumers"]}:
         with contextlib.suppress(ConsumerNotFound):
             api.call(f"CONSUMER.DELETE.ORIGIN.{name}")
@@ -189,7 +189,7 @@ def same(sent: Fields, got: Fields, name: str) -> None:
     if name == "metadata":  # the server adds its own
         value = {key: value[key] for key in value if not key.startswith("_nats.")}
     assert value == want
-    # Nor does a newer server have anything that we do not know.
+    # A newer server has no fields that are unknown here, either.
     assert got.extra == {}
 
 

@@ -2,7 +2,8 @@
 
 On some adapters only a part of them; runners.py says which.
 
-Another server than the installed one: NATS_SERVER=/path/to/nats-server pytest tests/conformance
+To use another server than the installed one: NATS_SERVER=/path/to/nats-server pytest
+tests/conformance
 """
 
 from __future__ import annotations

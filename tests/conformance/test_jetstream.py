@@ -2,8 +2,8 @@
 
 On some adapters only a part of them; runners.py says which.
 
-Those that wait for elections run on one adapter with an event loop and on one without: what they
-prove is in the machines, which all adapters share.
+Checks that wait for elections run on one adapter with an event loop and on one without, because
+they test the machines, which all adapters share.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class Peer:
         self.sock.close()
 
     def read(self) -> list[object]:
-        """The frames of one read, [] at the end of the connection."""
+        """Return the frames of one read, [] at the end of the connection."""
         frames: list[object] = []
         while not frames and not self.websocket.closed and (data := self.sock.recv(65536)):
             frames += self.parser.feed(self.websocket.receive(data))

@@ -1,4 +1,4 @@
-"""A server without I/O, just good enough for a dialogue; and the cable to it, which may be cut."""
+"""A minimal server without I/O for a dialogue, and the cable to it, which may be cut."""
 
 from __future__ import annotations
 
@@ -109,6 +109,6 @@ class Cable:
         self._left -= len(data)
         if self._left == 0:
             self._left = None
-            # What the adapter has taken by now is this transport's, whether it arrives or not.
+            # Data that the adapter has taken belongs to this transport, whether it arrives or not.
             self.servers[-1].receive(self.wire.sent())
             self.wire.lost()

@@ -14,7 +14,7 @@ def event(type_: str, /, **fields: Any) -> dict[str, Any]:
 
 
 def report(name: str, events: list[Any], hop: str = "", hops: int = 0, **more: Any) -> bytes:
-    """A report of the server with this name."""
+    """Return a report of the server with this name."""
     header = {**DEST, "Nats-Trace-Hop": [hop]} if hop else DEST
     server = {"name": name, "host": "127.0.0.1", "cluster": "test", "ver": "2.15.1", "flags": 7}
     body = {"server": server, "request": {"header": header, "msgsize": 62}, "events": events}

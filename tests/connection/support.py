@@ -21,7 +21,7 @@ PING = b"PING\r\n"
 
 
 def info(**fields: Any) -> bytes:
-    """INFO as a server writes it."""
+    """Return INFO as a server writes it."""
     known = {"server_id": "S", "version": "2.15.1", "headers": True, "max_payload": 1048576}
     return b"INFO " + json.dumps({**known, **fields}).encode() + b" \r\n"
 
@@ -98,7 +98,7 @@ class Wire:
         return self.look()
 
     def data(self, *data: bytes, at: float | None = None) -> Wire:
-        """One read, unless there are several."""
+        """Feed the data in one read, or in several if there are several pieces."""
         for chunk in data:
             self.tell("receive_data", chunk, at=at)
         return self
@@ -164,7 +164,7 @@ class Wire:
         return found
 
     def forget(self) -> Wire:
-        """Nothing that happened so far matters."""
+        """Forget everything that happened so far."""
         self.effects(), self.sent(), self.ready(), self.events()
         return self
 
@@ -184,11 +184,11 @@ class Wire:
     # Ways through the handshake
 
     def greet(self, at: float | None = None, **fields: Any) -> Wire:
-        """From DIALING to GREETING."""
+        """Go from DIALING to GREETING."""
         return self.opened(at).data(info(**fields))
 
     def up(self, at: float | None = None, **fields: Any) -> Wire:
-        """From NEW, DIALING or WAITING to CONNECTED, and nothing kept of it."""
+        """Go from NEW, DIALING or WAITING to CONNECTED, and forget the outputs."""
         if self.state == "NEW":
             self.connect(at)
         if self.state == "WAITING":

@@ -49,7 +49,7 @@ PLAIN = Url()
 
 
 def sign(nonce: bytes) -> bytes:
-    """64 bytes in which base64 has all that base64url has not: +, / and padding."""
+    """Return 64 bytes whose base64 has everything that base64url lacks: +, / and padding."""
     return b"\xfb\xff" * 31 + nonce[:2]
 
 
@@ -257,7 +257,7 @@ def test_a_nonce_is_signed_as_received(nonce, signed):
     assert seen == [signed]
 
 
-def test_a_nonce_that_is_no_text():
+def test_a_nonce_that_is_not_text():
     with pytest.raises(AuthorizationFailed, match="nonce of the server is not text"):
         choose_auth(nkey=PUBLIC, sign=sign).connect_fields("\ud800", PLAIN)
 
@@ -400,7 +400,7 @@ def test_bad_callbacks(options, complaint):
 
 
 @pytest.mark.rule("D-AUTH-10")
-def test_a_cancelled_callback_is_not_a_failed_one():
+def test_a_canceled_callback_is_not_a_failed_one():
     def interrupt():
         raise KeyboardInterrupt
 

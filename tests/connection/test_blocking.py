@@ -20,7 +20,7 @@ from natsproto.events import Closed, Disconnected
 from tests.connection.support import PONG, Wire, msg
 from tests.jetstream.support import Stage
 
-INBOX = "_INBOX." + "0" * 22  # what scripted randomness gives
+INBOX = "_INBOX." + "0" * 22  # the tokens of the scripted randomness
 
 
 class ScriptedPort:
@@ -136,7 +136,7 @@ def test_subscription(nc, port):
 
 
 @pytest.mark.parametrize("alone", [False, True])
-def test_messages_that_are_there_need_no_coroutine_and_alone_no_lock(nc, port, alone):
+def test_available_messages_need_no_coroutine_and_on_one_thread_no_lock(nc, port, alone):
     port.alone = alone
     sub = nc.subscribe("a")
     port.script = [("data", b"".join(msg("a", 1, b"%d" % i) for i in range(200)))]
@@ -147,7 +147,7 @@ def test_messages_that_are_there_need_no_coroutine_and_alone_no_lock(nc, port, a
     assert sub.pending == 0
 
 
-def test_publish_waits_while_too_much_is_on_its_way(nc, port):
+def test_publish_waits_while_too_much_is_in_flight(nc, port):
     port.wire.writable = False
     port.script = [("room", b"")]
     port.wire.room = lambda _: (setattr(port.wire, "writable", True), port.wire.look())

@@ -93,7 +93,7 @@ def test_a_port_that_runs_one_worker_only():
     loop.receive(1)
     with pytest.raises(InvalidValue, match="one at a time"):
         run_sync(loop.sub.run(Work(), concurrency=2))
-    assert (loop.sub.pending, loop.wire.sent()) == (1, b"")  # nothing has begun
+    assert (loop.sub.pending, loop.wire.sent()) == (1, b"")  # no callback has begun
 
 
 @pytest.mark.rule("D-SUB-12")

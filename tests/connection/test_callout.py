@@ -91,7 +91,7 @@ def test_a_client_is_accepted():
     ("user", "said"),
     [
         (None, "user is not a UserClaims or a JWT: NoneType"),
-        (UserClaims(nkeys.public_key(nkeys.encode_seed("U", bytes(32)))), "another key than"),
+        (UserClaims(nkeys.public_key(nkeys.encode_seed("U", bytes(32)))), "different key than"),
         ("a.b.c", "not JSON"),
     ],
 )

@@ -12,7 +12,7 @@ def servers():
     return [KnownServer("nats://%s:4222" % name, False, 0, None, name == "c") for name in "abc"]
 
 
-GOOD = [  # what the function returns, what is chosen
+GOOD = [  # the function's result, the choice
     (lambda known, info: None, None),
     (lambda known, info: known[1], (1, None)),
     (lambda known, info: known[2].url, (2, None)),
@@ -42,7 +42,7 @@ def raises(known, info):
     raise KeyError("zone" * 100)
 
 
-BAD = [  # what the function does, the error
+BAD = [  # the function's behavior, the error
     (raises, r"choose_server raised KeyError: 'zone.*\.\.\."),
     (lambda known, info: "nats://x", "choose_server returned a server .* pool: 'nats://x'"),
     (lambda known, info: 1, "choose_server returned a server that is not in the pool: 1"),

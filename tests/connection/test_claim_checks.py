@@ -116,7 +116,7 @@ def test_texts_that_are_not_networks(network):
         checks.check_networks("what", [network])
 
 
-def test_queues_are_for_subscriptions_alone():
+def test_queues_are_only_for_subscriptions():
     assert checks.check_subjects("what", ["a b"], queues=True) == ["a b"]
     for subject in ("", "a..b", "a b c", "a "):
         with pytest.raises(InvalidSubject):

@@ -21,7 +21,7 @@ from tests.connection.support import PONG, Wire
 from tests.jetstream.support import NOBODY, SILENCE, Stage, Status
 
 
-def test_a_new_client_knows_nothing_and_is_nowhere():
+def test_a_new_client_has_no_server():
     stage = Stage()
     fresh = type(stage.client)(Wire().connection, stage)
     assert (fresh.state, fresh.info, fresh.connected_url) == ("NEW", None, "")
@@ -58,7 +58,7 @@ def test_publish_is_sent_unchanged():
     assert stage.waits == 0
 
 
-def test_publish_waits_while_too_much_is_on_its_way():
+def test_publish_waits_while_too_much_is_in_flight():
     stage = Stage()
     stage.wire.writable = False
     chunk = b"x" * 65_000
@@ -134,7 +134,7 @@ def test_a_request_returns_the_response():
     assert (asked.subject, asked.data) == ("svc", b"?")
 
 
-REQUESTS = [  # what comes,  the error,      its text
+REQUESTS = [  # arrivals,    the error,      its text
     (NOBODY, NoResponders, "no responders on subject 'svc'"),
     (SILENCE, TimeoutExpired, "no answer to the request to 'svc' in time"),
 ]
@@ -149,7 +149,7 @@ def test_a_request_without_an_answer_raises(answer, error, text):
     assert stage.now() == (0.5 if answer is SILENCE else 0.0)
 
 
-MANY = [  # what comes,                   options,                                  what is returned
+MANY = [  # arrivals,                     options,                                  the result
     ([b"1", b"2"], {}, [b"1", b"2"]),
     ([b"1", b"2", b"3"], {"max_msgs": 2}, [b"1", b"2"]),
     ([b"1", b"", b"2"], {"sentinel": lambda msg: not msg.data}, [b"1"]),
@@ -206,7 +206,7 @@ def test_request_many_without_responders_raises():
         stage.run(stage.client.request_many("svc"))
 
 
-WRONG = [  # the call,                                             what is wrong
+WRONG = [  # the call,                                             the problem
     (lambda c: c.request("a", timeout=-1), "timeout -1 is not a number of seconds from 0"),
     (lambda c: c.request_many("a", max_msgs=-1), "max_msgs -1 is not a whole number"),
     (lambda c: c.request_many("a", stall="1"), "stall '1' is not a number of seconds"),
@@ -295,7 +295,7 @@ def test_leaving_the_block_reports_unsent_messages_and_closes(end):
 
 @pytest.mark.rule("D-CONN-28")
 @pytest.mark.parametrize("end", ["close", "drain"])
-def test_a_failure_that_lost_messages_is_reported_by_the_end(end):
+def test_a_failure_that_lost_messages_is_reported_at_the_end(end):
     stage = Stage()
     stage.run(stage.client.publish("a"))
     stage.connection.close(1.0)
@@ -305,7 +305,7 @@ def test_a_failure_that_lost_messages_is_reported_by_the_end(end):
 
 
 @pytest.mark.rule("D-CONN-32")
-def test_in_a_forked_child_the_end_of_a_block_has_nothing_to_say():
+def test_in_a_forked_child_the_end_of_a_block_raises_nothing():
     stage = Stage()
 
     def now():
@@ -320,12 +320,12 @@ def test_in_a_forked_child_the_end_of_a_block_has_nothing_to_say():
 
 
 class Cancelled(BaseException):
-    """As a runtime raises it where a caller waits."""
+    """The exception that a runtime raises in a waiting caller."""
 
 
 @pytest.mark.rule("D-DRAIN-8", "CONN-27")
 @pytest.mark.parametrize(("end", "state"), [("close", "CLOSED"), ("drain", "CONNECTED")])
-def test_an_end_that_is_cancelled(end, state):
+def test_an_end_that_is_canceled(end, state):
     stage = Stage()
 
     async def wait(waitable):
@@ -334,7 +334,7 @@ def test_an_end_that_is_cancelled(end, state):
     stage.wait = wait
     with pytest.raises(Cancelled):
         stage.run(getattr(stage.client, end)())
-    assert stage.client.state == state  # the drain goes on without its caller
+    assert stage.client.state == state  # the drain continues without its caller
 
 
 def test_a_client_is_a_context():

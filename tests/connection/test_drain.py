@@ -23,7 +23,7 @@ def take(wire, mailbox):
 
 
 def draining(deadline=30.0, **options):
-    """A wire with one subscription, and its drain."""
+    """Return a wire with one subscription, and its drain."""
     wire = Wire(**options).up()
     mailbox = wire.subscribe("a")
     wire.forget()
@@ -101,7 +101,7 @@ def test_the_deadline_ends_it_in_every_step(steps, left):
     assert wire.deadline == 3.0
     wire.timer(at=3.0)
     assert (wire.state, wire.effects()) == ("CLOSED", [Hangup()])
-    assert str(drain.error) == f"drain took too long, {left} messages were not taken"
+    assert str(drain.error) == f"drain timed out: {left} messages were not taken"
     assert isinstance(drain.error, TimeoutExpired)
     assert drain in wire.ready()
     assert (mailbox.ended, mailbox.pending()) == (True, left)  # and they can still be taken
@@ -149,7 +149,7 @@ def test_a_loss_during_the_flush(early):
     assert not drain.done
     wire.greet().sent()
     assert wire.data(PONG).sent() == b"PUB answer 0\r\n\r\n" + PING
-    wire.lost(at=6.0)  # it was taken: there is nothing more that we could do
+    wire.lost(at=6.0)  # the message was taken, so the drain has nothing left to wait for
     assert (drain.done, wire.state) == (True, "CLOSED")
     assert isinstance(drain.error, MessagesUnconfirmed)
     assert (drain.error.unsent, drain.error.in_doubt) == (0, 1)

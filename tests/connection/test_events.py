@@ -108,7 +108,7 @@ def test_unread_drops_of_one_subscription_are_one_event():
     fill(queue, SlowConsumer("s", 1, 2), LameDuck("a"), SlowConsumer("t", 2, 1))
     fill(queue, SlowConsumer("s", 1, 3))
     assert rest(queue) == [LameDuck("a"), SlowConsumer("t", 2, 1), SlowConsumer("s", 1, 5)]
-    fill(queue, SlowConsumer("s", 1, 4))  # those before were read: this tells of new ones only
+    fill(queue, SlowConsumer("s", 1, 4))  # only drops since the last read
     assert rest(queue) == [SlowConsumer("s", 1, 4)]
 
 
@@ -186,7 +186,7 @@ def test_closed_stays_where_nothing_else_does():
 
 
 @pytest.mark.rule("D-EVENT-5")
-def test_the_limit_if_not_said_otherwise():
+def test_the_default_limit():
     queue = EventQueue()
     fill(queue, *[LameDuck(str(i)) for i in range(1000)])
     assert [event.url for event in rest(queue)] == [str(i) for i in range(744, 1000)]
@@ -215,7 +215,7 @@ def test_a_reader_starts_after_the_events_that_others_returned():
     assert queue.pop() == A
     first = queue.reader()
     assert first.pop() == B
-    assert rest(queue.reader()) == [B, C]  # the first one is still there
+    assert rest(queue.reader()) == [B, C]  # the first one is still available
     first.left = True
     assert rest(queue.reader()) == [C]
     assert rest(queue) == [B, C]

@@ -1,8 +1,8 @@
 """A whole dialogue, with the transport cut after every single byte that the server sends.
 
-Whatever the byte, the client comes back on the next transport, and in the end: every subscription
-is in force once, no message is delivered twice, nothing is sent twice, every request is settled,
-and nothing is left over from the life before.
+Whatever the byte, the client reconnects on the next transport, and in the end every subscription is
+active once, no message is delivered twice, nothing is sent twice, every request is settled, and
+nothing is left over from the previous transport.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Dialogue:
         ]
 
     def end(self):
-        """Let all time-outs pass."""
+        """Let all timeouts pass."""
         for now in (9.0, 10.0):
             self.wire.timer(at=now)
             self.cable.pump()
@@ -84,7 +84,7 @@ def check(dialogue, cuts):
     sent = [frame.subject for frames in dialogue.frames(Pub) for frame in frames]
     assert sent == dialogue.accepted
     assert [len(frames) for frames in dialogue.frames(Connect)][-1] == 1
-    # No message is delivered twice, and they come in order.
+    # No message is delivered twice, and all arrive in order.
     for box in dialogue.boxes:
         numbers = [int(text) for text in texts(box)]
         assert numbers == sorted(set(numbers))

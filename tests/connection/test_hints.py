@@ -21,7 +21,7 @@ TABLES = [
 
 
 @pytest.mark.rule("D-HINT-1")
-def test_a_hint_follows_the_text_of_python():
+def test_a_hint_follows_pythons_error_text():
     error = hints.no_attribute(Msg(b"a", 1), "respond", hints.MESSAGE)
     text = "'Msg' object has no attribute 'respond'; use client.respond(msg, data)"
     assert str(error) == text

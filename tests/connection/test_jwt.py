@@ -79,8 +79,11 @@ BAD = [
     (f"!.{CLAIMS}.{SIGNATURE}", "not JSON in base64url"),
     (f"{HEADER}.{part([])}.{SIGNATURE}", "not JSON in base64url"),
     (f"{HEADER}.e30x.{SIGNATURE}", "not JSON in base64url"),
-    (f"{part({'typ': 'JWT', 'alg': 'none'})}.{CLAIMS}.{SIGNATURE}", "another algorithm: 'none'"),
-    (f"{part({'alg': 'ed25519-nkey'})}.{CLAIMS}.{SIGNATURE}", "another algorithm"),
+    (
+        f"{part({'typ': 'JWT', 'alg': 'none'})}.{CLAIMS}.{SIGNATURE}",
+        "unsupported algorithm: 'none'",
+    ),
+    (f"{part({'alg': 'ed25519-nkey'})}.{CLAIMS}.{SIGNATURE}", "unsupported algorithm"),
     (f"{HEADER}.{CLAIMS}.", "not signed by its issuer"),
     (f"{HEADER}.{CLAIMS}.!", "not signed by its issuer"),
     (f"{HEADER}.{CLAIMS}.{base64url.encode(bytes(64))}", "not signed by its issuer"),

@@ -40,7 +40,7 @@ def test_it_is_over_when_the_fence_is_settled():
     duck.notice(URL, 10.0, True)
     assert not duck.is_over
     fence = duck.leave(15.0)
-    duck.notice(URL, 11.0, True)  # again, and it has no effect any more
+    duck.notice(URL, 11.0, True)  # a second time it has no effect
     assert (duck.timer.deadline, duck.fence, duck.is_over) == (None, fence, False)
     assert bus.timers.pop_due(15.0) == [fence]
     fence.finish()

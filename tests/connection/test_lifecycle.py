@@ -85,7 +85,7 @@ def test_a_rejection_right_after_pong_on_the_first_connect():
     wire.subscribe("a")
     wire.connect().greet().forget().data(EXPIRED)
     assert wire.effects() == [Hangup(), Dial("b", 4222, False)]
-    assert wire.sent() == b""  # neither SUB nor anything else
+    assert wire.sent() == b""  # neither a SUB nor anything else
     wire.greet().data(EXPIRED)
     assert isinstance(wire.connection.opened.error, AuthorizationFailed)
     assert names(wire.events()) == ["AttemptFailed", "AttemptFailed", "Closed"]
@@ -107,7 +107,7 @@ def test_a_rejection_right_after_pong_on_a_reconnect_ends_it_the_second_time(spl
 
 
 @pytest.mark.rule("CONN-17", "D-RECON-2")
-def test_credentials_that_expire_after_a_good_while_are_tried_again():
+def test_credentials_that_expire_after_a_long_connection_are_tried_again():
     wire = Wire(max_reconnects=-1)
     for hour in range(1, 4):
         wire.up().data(err("User Authentication Expired"), at=hour * 3600.0)
@@ -136,7 +136,7 @@ def test_frames_that_fail_a_handshake(data, kind):
 
 
 @pytest.mark.rule("ERR-3", "D-ERR-4", "EVENT-4")
-def test_an_unknown_complaint_during_the_greeting():
+def test_an_unknown_error_during_the_greeting():
     wire = Wire(max_reconnects=-1, retry_on_first_connect=True).connect().greet()
     wire.data(err("no such luck"))
     assert (wire.state, names(wire.events())) == ("GREETING", ["ServerError"])
@@ -161,7 +161,7 @@ def test_an_unknown_complaint_during_the_greeting():
         ("authorization VIOLATION", AuthorizationFailed),
     ],
 )
-def test_complaints_on_a_connection(text, kind):
+def test_server_errors_on_a_connection(text, kind):
     wire = Wire().up().data(err(text), at=99.0)
     if kind is None:
         assert wire.state == "CONNECTED"
@@ -176,7 +176,7 @@ def test_complaints_on_a_connection(text, kind):
 
 
 @pytest.mark.rule("D-RECON-2")
-def test_a_server_that_takes_us_and_throws_us_out():
+def test_a_server_that_accepts_clients_and_disconnects_them():
     wire = Wire(max_reconnects=-1, reconnect_wait=1.0, reconnect_jitter=0.0)
     pauses = []
     for _ in range(5):
@@ -195,7 +195,7 @@ def test_ping_is_answered():
 
 
 @pytest.mark.rule("PING-2", "PING-4")
-def test_answered_pings_go_on_for_ever_flushes_or_not():
+def test_answered_pings_continue_forever_with_or_without_flushes():
     wire = Wire(ping_interval=10.0).up()
     for i in range(1, 50):
         flush = wire.connection.start_flush(1e9)
@@ -214,7 +214,7 @@ def test_a_keepalive_pong_does_not_end_a_later_drain():
     assert (wire.sent(), fence.done) == (b"", False)
     assert wire.data(PONG).ready() == [mailbox, fence]
     wire.connection.cancel(wire.connection.start_flush(99.0))
-    assert wire.data(PONG).ready() == []  # nobody waits for it any more
+    assert wire.data(PONG).ready() == []  # its caller no longer waits
 
 
 @pytest.mark.rule("D-PING-5", "D-CONN-20")
@@ -226,12 +226,12 @@ def test_pings_whose_answers_the_server_does_not_read(monkeypatch):
     for _ in range(10):
         assert wire.data(PING * 100, at=99.0).state == "CONNECTED"
     wire.data(PING)
-    assert str(wire.events()[0].error) == "server sends PINGs and reads no PONG"
+    assert str(wire.events()[0].error) == "server sends PINGs but does not read PONGs"
     wire.greet()
-    assert wire.state == "GREETING"  # the next one has not earned it
+    assert wire.state == "GREETING"  # the next attempt gets no immediate dial
     wire.writable = True
     wire.data(PONG)
-    for _ in range(50):  # if they are read, there may be as many as there want to be
+    for _ in range(50):  # if they are read, any number of them is allowed
         wire.data(PING * 100)
     assert wire.state == "CONNECTED"
 
@@ -295,7 +295,7 @@ def test_messages_before_invalid_input_are_delivered_and_none_after_it():
 
 
 @pytest.mark.rule("D-CONN-20", "EVENT-1")
-def test_a_server_that_ends_it_and_talks_on_is_hung_up_on_once():
+def test_a_server_that_keeps_sending_after_a_fatal_error_is_dropped_once():
     wire = Wire().up().data(err("Stale Connection") + b"garbage\r\n", at=99.0)
     assert wire.effects() == [Hangup(), Dial("a", 4222, False)]
     assert (wire.state, names(wire.events())) == ("DIALING", ["Disconnected"])
@@ -377,7 +377,7 @@ def test_a_lame_duck_is_left_without_losing_anything():
         ({"servers": ABC, "max_reconnects": 0}, {}),
     ],
 )
-def test_a_lame_duck_is_not_left_if_there_is_nowhere_to_go(options, fields):
+def test_a_lame_duck_is_not_left_if_no_other_server_is_known(options, fields):
     wire = Wire(**options).up(ldm=True, **fields)
     wire.data(info(ldm=True, **fields)).timer(at=2.0)
     assert (wire.state, wire.sent(), wire.effects(), wire.events()) == ("CONNECTED", b"", [], [])
@@ -385,7 +385,7 @@ def test_a_lame_duck_is_not_left_if_there_is_nowhere_to_go(options, fields):
 
 
 @pytest.mark.rule("LDM-2")
-def test_somewhere_to_go_becomes_known_later_or_is_gone_again():
+def test_another_server_is_discovered_or_removed_later():
     wire = Wire().up(ldm=True)
     wire.data(info(ldm=True, connect_urls=["x:1"])).ring()
     assert wire.sent() == PING
@@ -434,14 +434,14 @@ def test_a_client_that_drains_stays():
 
 
 @pytest.mark.rule("LDM-2")
-def test_a_loss_before_the_moment_to_leave():
+def test_a_lost_connection_before_the_time_to_leave():
     wire = Wire(Script(0.5), servers=ABC[:2]).up(ldm=True).lost(at=0.2)
     wire.greet().data(PONG).forget().timer(at=9.0)
     assert (wire.sent(), wire.effects()) == (b"", [])
 
 
 @pytest.mark.rule("CONN-21", "EVENT-7", "D-PING-5")
-def test_a_life_over_a_websocket():
+def test_a_lifecycle_over_a_websocket():
     pytest.importorskip("wsproto")
     from tests.connection import test_websocket as ws
 

@@ -26,14 +26,14 @@ SERVERS = ["nats://a", "nats://b", "nats://c"]
 
 
 def connect_fields(wire):
-    """The fields of the CONNECT that was sent, and that PING follows it."""
+    """Return the fields of the CONNECT that was sent, and that PING follows it."""
     connect, ping, rest = wire.sent().split(b"\r\n")
     assert (connect[:8], ping, rest) == (b"CONNECT ", b"PING", b"")
     return json.loads(connect[8:])
 
 
 def failed(wire):
-    """The error of the attempt that failed last."""
+    """Return the error of the attempt that failed last."""
     return [event.error for event in wire.events() if isinstance(event, AttemptFailed)][-1]
 
 
@@ -165,7 +165,7 @@ TLS = [
 
 @pytest.mark.rule("CONN-10", "CONN-11")
 @pytest.mark.parametrize(("url", "options", "fields", "outcome"), TLS)
-def test_tls_is_used_or_nothing_is_said(url, options, fields, outcome):
+def test_without_the_required_tls_nothing_is_sent(url, options, fields, outcome):
     wire = Wire(servers=url, user="joe", password="hush", **options).connect().greet(**fields)
     if outcome == "GREETING":
         assert connect_fields(wire)["tls_required"] is False
@@ -196,7 +196,7 @@ def test_a_plaintext_frame_after_info_fails_the_attempt(behind):
 
 @pytest.mark.rule("CONN-13")
 @pytest.mark.parametrize("behind", [b"PO", b"MSG a 1 100\r\nhalf", b"\x16\x03"])
-def test_half_a_frame_in_clear_is_forgotten_when_tls_has_started(behind):
+def test_half_a_plaintext_frame_is_discarded_when_tls_starts(behind):
     wire = Wire(servers="tls://a").connect()
     wire.opened().data(info(tls_required=True) + behind).secured().sent()
     wire.data(PONG)
@@ -224,9 +224,9 @@ def test_a_discovered_member_gets_no_credentials_in_plaintext():
     assert wire.effects() == [Dial("evil", 1, False)]
     wire.opened().data(info(host="evil"))
     assert (wire.sent(), type(failed(wire))) == (b"", TlsFailed)
-    wire.ring().lost()  # the one that we came from
+    wire.ring().lost()  # the server that announced it
     wire.ring().opened().forget().data(info(tls_required=True, host="evil"))
-    assert wire.effects() == [StartTls("a")]  # by the name of the server that told of it
+    assert wire.effects() == [StartTls("a")]  # the name of the announcing server
 
 
 @pytest.mark.rule("CONN-11")
@@ -249,7 +249,7 @@ def test_tls_that_fails():
     assert wire.state == "CLOSED"
 
 
-# WebSocket: what goes on inside is tested in test_websocket.py
+# WebSocket; test_websocket.py tests the layer itself
 
 
 @pytest.mark.rule("D-CONN-18", "CONN-21", "D-WS-9")
@@ -326,7 +326,7 @@ def test_rejected_credentials_are_reported_to_the_user():
         (["User Authentication Expired", *["Authorization Violation"] * 2], True),
     ],
 )
-def test_the_same_refusal_twice_in_a_row_is_the_end(texts, closed):
+def test_the_same_rejection_twice_in_a_row_is_the_end(texts, closed):
     wire = Wire(max_reconnects=-1).up().lost(at=5.0)
     for text in texts:
         if wire.state == "WAITING":
@@ -376,7 +376,7 @@ def test_retry_and_no_reconnects_is_still_one_attempt_for_each():
 
 @pytest.mark.rule("RECON-6")
 @pytest.mark.parametrize(("servers", "dialled"), [(["x"], "x"), (["x", "a"], "a")])
-def test_new_servers_count_from_the_next_attempt_on(servers, dialled):
+def test_new_servers_are_used_from_the_next_attempt(servers, dialled):
     wire = Wire(max_reconnects=-1).up().lost(at=9.0).lost()
     assert wire.state == "WAITING"
     wire.connection.pool.set_servers(servers)

@@ -29,7 +29,7 @@ def dialled(wire):
 
 
 @pytest.mark.rule("RECON-1", "EVENT-1", "EVENT-2")
-def test_at_once_then_with_longer_and_longer_pauses():
+def test_the_first_attempt_is_immediate_and_later_pauses_grow():
     rng = Script(0.0, 0.5, 1.0, 0.2, 0.0)
     wire = Wire(rng, servers=ABC, max_reconnects=-1, reconnect_wait=1.0, reconnect_wait_max=4.0)
     wire.up().lost(OSError("reset"), at=100.0)
@@ -47,7 +47,7 @@ def test_at_once_then_with_longer_and_longer_pauses():
     wire.greet().data(PONG)
     assert wire.events() == [Connected(URL, True)]
     wire.lost(at=wire.now + 10.0)
-    assert wire.state == "DIALING"  # a success starts the count anew
+    assert wire.state == "DIALING"  # a success resets the count
     assert wire.connection.stats.connects == 2
 
 
@@ -87,7 +87,7 @@ def test_frames_on_a_new_connection_and_their_order():
 @pytest.mark.rule("RECON-5", "EVENT-1")
 def test_force_reconnect():
     wire = Wire(servers=ABC, max_reconnects=-1).up()
-    for host in ("b", "c", "a", "b"):  # however often, and however short the connections were
+    for host in ("b", "c", "a", "b"):  # any number of times, however short the connections were
         wire.tell("force_reconnect")
         assert wire.effects() == [Hangup(), Dial(host, 4222, False)]
         assert wire.events()[0].error is None
@@ -153,7 +153,7 @@ def test_unanswered_pings(limit):
 
 @pytest.mark.rule("CONN-1", "CONN-10", "CONN-14")
 @pytest.mark.parametrize("tls_first", [False, True])
-def test_a_life_with_tls(tls_first):
+def test_a_lifecycle_with_tls(tls_first):
     wire = Wire(servers="tls://a", tls_first=tls_first).connect().opened()
     if not tls_first:
         wire.data(info(tls_required=True))
@@ -175,7 +175,7 @@ def test_a_life_with_tls(tls_first):
 
 
 @pytest.mark.rule("CONN-21", "EVENT-7")
-def test_a_life_over_a_websocket():
+def test_a_lifecycle_over_a_websocket():
     pytest.importorskip("wsproto")
     from tests.connection import test_websocket as ws
 
@@ -291,7 +291,7 @@ def test_drains():
 
 
 class Machine(Receiver):
-    """At its time it orders a publish, which is no news for those who wait."""
+    """Emits a publish at its deadline, without waking its waiters."""
 
     def handle_timer(self, now):
         self.deadline = now + 1.0
@@ -335,7 +335,7 @@ def test_a_fork():
     wire.writable = False
     wire.connection.publish("c")
     wire.tell("forked", at=9.0)
-    assert wire.effects() == [Dial("a", 4222, False)]  # no Hangup: it is not ours
+    assert wire.effects() == [Dial("a", 4222, False)]  # no Hangup: it is the parent's
     for each in (request, flush, machine):
         assert isinstance(each.error, ConnectionLost)
     wire.writable = True
@@ -355,11 +355,11 @@ def test_a_fork_without_a_transport():
         assert (wire.state, wire.effects(), wire.connection.outbound._held) == (state, [], [])
 
 
-# Odds and ends
+# Miscellaneous
 
 
 @pytest.mark.rule("EVENT-7")
-def test_statistics_go_on_over_reconnects():
+def test_statistics_continue_across_reconnects():
     wire = Wire(servers=ABC[:2]).connect().greet().data(PONG)
     wire.subscribe("a")
     wire.data(msg("a", 1, b"x") + msg("b", 9, b"y"))

@@ -90,7 +90,7 @@ def test_how_a_close_ends(state, publishes, inputs, closed_at, expected):
     assert wire.events()[-1] == Closed(None, sum(expected or ()))
     assert wire.deadline is None
     again = wire.connection.start_close(9.0)
-    assert (again.done, again.error) == (True, None)  # it was said once
+    assert (again.done, again.error) == (True, None)  # it was reported once
 
 
 @pytest.mark.rule("CONN-27")
@@ -125,7 +125,7 @@ def test_only_publishes_since_the_last_pong_are_in_doubt():
 
 
 @pytest.mark.rule("D-CONN-28")
-def test_losses_before_the_close_are_not_its_concern():
+def test_losses_before_the_close_do_not_count():
     wire = publish(Wire(max_reconnects=-1).up(), 3).look()
     publish(wire.lost(at=5.0), 1)
     closing = wire.connection.start_close(9.0)
@@ -140,7 +140,7 @@ def test_publishes_after_the_flush_get_another_one():
     publish(wire, 1)
     wire.data(PONG)
     assert not closing.done
-    publish(wire, 1)  # somebody who never stops
+    publish(wire, 1)  # a publisher that never stops
     wire.look()
     publish(wire, 1)
     wire.data(PONG)
@@ -166,7 +166,7 @@ def test_requests_do_not_count(online):
 
 
 @pytest.mark.rule("CONN-27")
-def test_requests_alone_are_not_waited_for():
+def test_a_close_does_not_wait_for_requests():
     wire = Wire(max_reconnects=-1).up().lost(at=1.0)
     wire.connection.start_request("svc", deadline=50.0)
     closing = wire.connection.start_close(9.0)

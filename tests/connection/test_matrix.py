@@ -91,7 +91,7 @@ def test_an_early_timer_changes_nothing(state):
 @pytest.mark.parametrize("state", [state for state in STATES if state not in (NEW, CLOSED)])
 @pytest.mark.parametrize("limit", [0, 1, 3])
 def test_a_connection_ends_even_if_its_adapter_is_silent_forever(state, limit):
-    """Nothing is ever reported; only the timer rings: then the client is closed in the end."""
+    """If the adapter reports nothing and only the timer fires, the client is closed in the end."""
     wire = in_state(state, max_reconnects=limit or 1, ping_interval=10.0)
     for _ in range(100):
         if wire.state == CLOSED:
@@ -104,7 +104,7 @@ def test_a_connection_ends_even_if_its_adapter_is_silent_forever(state, limit):
 
 @pytest.mark.rule("RECON-1", "CONN-7")
 def test_no_hot_loop_when_nothing_can_be_reached():
-    """Attempts in the first simulated hour, with everything refused at once."""
+    """Count the attempts of one simulated hour in which every connection is refused at once."""
     wire = Wire(servers=["a", "b", "c"], max_reconnects=-1).up().lost(at=1.0)
     attempts = 0
     while wire.now < 3600.0:
@@ -118,7 +118,7 @@ def test_no_hot_loop_when_nothing_can_be_reached():
     assert len(wire.connection.lifecycle.attempts._errors) == 3
 
 
-# The table is the whole truth about the state: every row happens, and nothing else does.
+# The table describes the state completely: every row occurs, and nothing else does.
 
 
 class Recorder(dict):
@@ -142,7 +142,7 @@ def recorder(monkeypatch):
 
 
 def give(wire, name):
-    """Give the wire one input or command that the state allows."""
+    """Pass one input or command that the state allows to the wire."""
     data = {
         "info": info(),
         "info tls": info(tls_required=True),

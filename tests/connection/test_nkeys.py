@@ -47,7 +47,7 @@ RAW = bytes(range(100, 132))
 
 @pytest.fixture(params=MODULES)
 def library(request, monkeypatch):
-    """Each library in turn, without the other."""
+    """Provide each library in turn, without the other."""
     pytest.importorskip(MODULES[request.param])
     for name, module in MODULES.items():
         if name != request.param:
@@ -55,7 +55,7 @@ def library(request, monkeypatch):
 
 
 def encode(data: bytes, *, spoil: int = 0) -> str:
-    """As nkeys does it, but with the tools of the standard library."""
+    """Encode like nkeys, but with the tools of the standard library."""
     crc = binascii.crc_hqx(data, 0) ^ spoil
     return base64.b32encode(data + crc.to_bytes(2, "little")).decode().rstrip("=")
 
@@ -92,13 +92,13 @@ def test_round_trip(kind, raw):
 
 
 @pytest.mark.rule("NKEY-1")
-def test_white_space_around_a_key_is_dropped():
+def test_whitespace_around_a_key_is_dropped():
     assert nkeys.decode_seed("\t%s\r\n" % SEED) == nkeys.decode_seed(SEED)
     assert nkeys.decode_public_key(PUBLIC + "\n") == nkeys.decode_public_key(PUBLIC)
 
 
 S = (ord("S") - ord("A")) << 3
-BAD_SEEDS = [  # what it is, seed, complaint
+BAD_SEEDS = [  # case, seed, error
     ("no text", SEED.encode(), "nkey seed is bytes, not a str (NKEY-1)"),
     ("empty", "", "nkey seed has 0 characters, not 58 (NKEY-1)"),
     ("too short", SEED[:-1], "nkey seed has 57 characters, not 58 (NKEY-1)"),
@@ -137,7 +137,7 @@ BAD_SEEDS = [  # what it is, seed, complaint
 @pytest.mark.parametrize(
     "function", [nkeys.decode_seed, nkeys.public_key, lambda seed: nkeys.sign(seed, b"")]
 )
-def test_bad_seeds_are_refused_unseen(function, name, seed, complaint):
+def test_bad_seeds_are_rejected_without_being_shown(function, name, seed, complaint):
     with pytest.raises(InvalidValue) as caught:
         function(seed)
     assert str(caught.value) == complaint
@@ -229,7 +229,7 @@ def test_without_a_library(function, monkeypatch):
 
 
 def connects(name: str) -> dict[str, dict[str, str]]:
-    """The fields of CONNECT of each connection of a transcript, with the nonce before it."""
+    """Return the fields of CONNECT of each connection of a transcript, with the nonce before it."""
     found: dict[str, dict[str, str]] = {}
     transcript = json.loads((VECTORS / name).read_text(encoding="utf-8"))
     for frame in transcript["frames"]:

@@ -1,7 +1,7 @@
 """Nothing is sent twice, and nothing that was accepted is lost without having been taken (RECON-7).
 
-Random lives: publishes, requests, subscriptions, an adapter that takes bytes or does not, losses in
-every step of the handshake, lame ducks, forced reconnects.
+Random runs include publishes, requests, subscriptions, an adapter that takes bytes or does not,
+losses in every step of the handshake, lame ducks, and forced reconnects.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Life:
             self.transports[-1] += b"".join(self.wire.connection.data_to_send())
 
     def step(self):
-        """On with the handshake."""
+        """Continue the handshake."""
         wire = self.wire
         if wire.state == WAITING:
             wire.ring()
@@ -134,7 +134,7 @@ def test_each_transport_begins_with_connect_ping_and_all_subscriptions(steps):
     assert subs == [box.sid for box in life.boxes]
 
 
-def test_the_property_would_see_a_frame_that_is_sent_twice():
+def test_the_property_detects_a_frame_that_is_sent_twice():
     life = Life()
     for step in ("publish", "publish"):
         life.do(step)

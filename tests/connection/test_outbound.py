@@ -54,7 +54,7 @@ FRAMES = [
 def test_what_is_sent(args, keywords, frame):
     outbound = online()
     assert outbound.publish(*args, **keywords)
-    assert not outbound.publish(*args, **keywords)  # the port knows already
+    assert not outbound.publish(*args, **keywords)  # the port was already notified
     assert taken(outbound) == frame * 2
     assert outbound.stats.out_msgs == 2
 
@@ -97,7 +97,7 @@ def test_the_message_about_the_limit_has_the_numbers():
         online({"max_payload": 10}).publish("a", b"x" * 11)
 
 
-def test_a_size_that_was_fine_before_is_measured_again_when_the_limit_changes():
+def test_cached_sizes_are_checked_again_when_the_limit_changes():
     outbound = online({"max_payload": 20})
     outbound.publish("a", b"x" * 11)
     outbound.learn(Info({"max_payload": 10}))
@@ -110,7 +110,7 @@ def test_a_server_without_headers():
     outbound = online({"version": "2.1.0"})
     with pytest.raises(NotSupported, match=r"server 2\.1\.0 does not support headers"):
         outbound.publish("a", headers={})
-    outbound._info = None  # it is not known yet what the server can
+    outbound._info = None  # the server's abilities are not known yet
     outbound.publish("a", headers={})
 
 
@@ -122,7 +122,7 @@ def test_without_a_connection_a_bounded_number_of_bytes_waits():
     assert not outbound.publish("a", b"hi")
     for data in (b"hi", b"x"):
         with pytest.raises(
-            PendingBufferFull, match=r"26 bytes wait already \(max_pending_out 30\)"
+            PendingBufferFull, match=r"26 bytes are already pending \(max_pending_out 30\)"
         ):
             outbound.publish("a", data)
     assert (taken(outbound), outbound.stats.out_msgs, outbound.held) == (b"", 2, 2)
@@ -134,7 +134,7 @@ def test_without_a_connection_a_bounded_number_of_bytes_waits():
 
 
 @pytest.mark.rule("RECON-8")
-def test_the_buffer_if_not_said_otherwise_and_none_at_all():
+def test_the_default_buffer_and_no_buffer():
     outbound = make()
     for _ in range(8):
         outbound.publish("a", b"x" * (1024 * 1024 - 20))
@@ -152,7 +152,7 @@ def test_untaken_frames_return_to_the_front_of_the_queue():
     outbound.holding = True
     outbound.publish("a", b"4")
     outbound.take_back()
-    with pytest.raises(PendingBufferFull):  # taking back may fill it over the brim, outbound not
+    with pytest.raises(PendingBufferFull):  # only taking back may exceed the limit
         outbound.publish("a", b"5")
     outbound.release()
     assert taken(outbound) == b"".join(b"PUB a 1\r\n%d\r\n" % i for i in (1, 2, 3, 4))
@@ -193,7 +193,7 @@ def test_untaken_frames_are_held_one_by_one():
     outbound = online()
     outbound.publish("a", b"PUB x ")  # neither this
     outbound.add(b"PING\r\n")
-    outbound.publish("b", b"1\n", reply="r")  # nor that looks like what it is not
+    outbound.publish("b", b"1\n", reply="r")  # nor a frame that only looks like a publish
     outbound.publish("c", b"HPUB \n")
     outbound.take_back()
     assert outbound._held == [
@@ -214,7 +214,7 @@ def test_a_large_payload_is_not_copied():
     assert pieces[1] is large
 
 
-def test_checked_subjects_are_remembered_but_not_for_ever():
+def test_checked_subjects_are_remembered_but_not_forever():
     outbound = online()
     for i in range(3000):
         outbound.publish(f"s.{i}")
@@ -292,11 +292,11 @@ def test_a_publish_is_withdrawn_whole(reply):
     outbound.publish("a", b"1", reply)
     outbound.withdraw()
     assert (taken(outbound), outbound.stats.out_msgs) == (b"", 0)
-    assert outbound.publish("a", b"2")  # the first again: the port is to be told
+    assert outbound.publish("a", b"2")  # the first frame again: the port must be notified
     outbound.publish("a", b"3", reply)
     outbound.withdraw()
     assert (taken(outbound), outbound.stats.out_msgs) == (b"PUB a 1\r\n2\r\n", 1)
-    outbound.withdraw()  # the port has taken it meanwhile
+    outbound.withdraw()  # the port has taken it in the meantime
     assert outbound.stats.out_msgs == 1
 
 
@@ -405,7 +405,7 @@ def test_fleeting_frames_do_not():
     assert outbound._take_publishes() == [b"PUB a 0\r\n\r\n", b"PUB c 0\r\n\r\n"]
     outbound.send(b"d", b"", b"", None)
     assert outbound.take() == [b"PUB d 0\r\n\r\n"]
-    outbound.add(b"PUB e 0\r\n\r\n")  # in the place where a fleeting one was
+    outbound.add(b"PUB e 0\r\n\r\n")  # at the position of a machine's publish
     assert outbound._take_publishes() == [b"PUB e 0\r\n\r\n"]
 
 

@@ -70,7 +70,7 @@ def test_a_flush_after_the_end_fails_at_once():
     assert isinstance(rig.pings.start_flush(None).error, ConnectionClosed)
 
 
-def test_idle_means_that_there_is_nothing_to_send_and_no_one_to_send_it_to():
+def test_idle_means_nothing_to_send_and_no_connection():
     rig = Rig(online=False)
     assert rig.pings.idle
     rig.publish(1)

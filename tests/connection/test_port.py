@@ -29,12 +29,12 @@ class Inner:
         self.log: list[str] = []
 
     async def add(self, one: int, *, two: int = 2) -> int:
-        """One and two."""
+        """Add one and two."""
         self.log.append("add")
         return one + two
 
     def add_now(self, one: int, *, two: int = 2) -> int:
-        """At once."""
+        """Return at once."""
         self.log.append("add")
         return one + two
 
@@ -104,13 +104,13 @@ def test_a_method_that_takes_the_lock_by_itself():
     assert facade.inner.log == ["add"]
 
 
-def test_a_method_that_is_no_coroutine():
+def test_a_method_that_is_not_a_coroutine():
     facade = Facade()
     made = facade.sum_now(1, two=5)
     assert isinstance(made, Sum)
     assert made.port is facade.port
     assert facade.inner.log == ["locked", "add", "released"]
-    assert facade.sum_now.__doc__ == "At once."
+    assert facade.sum_now.__doc__ == "Return at once."
 
 
 def test_an_iteration():
@@ -161,10 +161,10 @@ def test_run_sync():
 @pytest.mark.parametrize("method", [Facade.add, Facade.add_by_itself, Facade.sum])
 def test_name_docstring_and_signature_match_the_method(method):
     assert (method.__name__, method.__qualname__) == ("add", "Inner.add")
-    assert method.__doc__ == "One and two."
+    assert method.__doc__ == "Add one and two."
     assert list(inspect.signature(method).parameters) == ["self", "one", "two"]
 
 
 def test_functions_need_not_have_attributes():
-    bare = object()  # like a function of MicroPython
+    bare = object()  # like a MicroPython function
     assert port._copy_metadata(bare, Inner.add) is bare

@@ -69,7 +69,7 @@ def test_a_mailbox_wakes_its_reader_only_when_it_was_empty():
     mailbox = Mailbox(10, 1000)
     assert [mailbox.receive(message(b"%d" % i), 0.0) for i in range(3)] == [True, False, False]
     assert [mailbox.pop().data, mailbox.pop().data] == [b"0", b"1"]
-    assert not mailbox.receive(message(b"3"), 0.0)  # "2" was still there: nobody waits
+    assert not mailbox.receive(message(b"3"), 0.0)  # "2" was still queued, so no caller waits
     assert [mailbox.pop().data, mailbox.pop().data] == [b"2", b"3"]
     assert mailbox.receive(message(b"4"), 0.0)
     assert mailbox.pending() == 1
@@ -79,7 +79,7 @@ def test_a_mailbox_wakes_its_reader_only_when_it_was_empty():
 
 
 @pytest.mark.rule("SUB-7")
-def test_messages_that_come_together_wake_their_reader_once():
+def test_messages_that_arrive_together_wake_their_reader_once():
     mailbox = Mailbox(3, 1000)
     first, second, third, fourth = (message(b"%d" % i) for i in range(4))
     assert mailbox.receive_all([first, second], 0.0)

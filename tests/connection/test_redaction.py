@@ -43,7 +43,7 @@ def shown(wire):
 
 @pytest.mark.rule("D-CONN-19")
 @pytest.mark.parametrize(("options", "secrets"), SECRETS)
-def test_a_whole_life_shows_no_secret(options, secrets):
+def test_a_whole_lifecycle_shows_no_secret(options, secrets):
     if "nkey_seed" in options:
         pytest.importorskip("cryptography")
     wire = Wire(max_reconnects=2, **options)

@@ -8,7 +8,7 @@ from natsproto.errors import NoResponders, TimeoutExpired
 from natsproto.events import ServerError
 from tests.connection.support import NO_RESPONDERS, PONG, Wire, err, hmsg, msg
 
-INBOX = "_INBOX." + "0" * 22  # what scripted randomness gives
+INBOX = "_INBOX." + "0" * 22  # the tokens of the scripted randomness
 
 
 @pytest.mark.rule("REQ-3")
@@ -34,7 +34,7 @@ def test_a_request_times_out_and_a_late_response_is_dropped():
 
 
 @pytest.mark.rule("REQ-4")
-def test_a_cancelled_request_is_forgotten():
+def test_a_canceled_request_is_forgotten():
     wire = Wire().up()
     request = wire.connection.start_request("a", deadline=2.0)
     wire.connection.cancel(request)
@@ -47,7 +47,7 @@ def test_a_request_outlives_the_transport():
     wire = Wire().up()
     request = wire.connection.start_request("a", deadline=9.0)
     wire.forget().lost(at=5.0).greet().sent()
-    # Not PUB: that was taken.
+    # No PUB, because it was already taken.
     assert wire.data(PONG).sent() == f"SUB {INBOX}.* 1\r\n".encode()
     wire.data(msg(INBOX + ".1", 1, b"late"))
     assert request.reply.data == b"late"
@@ -63,7 +63,7 @@ def test_one_error_for_each_of_two_equal_subscriptions():
 
 
 @pytest.mark.rule("ERR-6")
-def test_a_publish_that_may_not_be_concerns_no_request():
+def test_a_denied_publish_concerns_no_request():
     wire = Wire().up()
     wire.connection.publish("a")
     wire.data(err('Permissions Violation for Publish to "a"'))

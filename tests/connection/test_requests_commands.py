@@ -24,7 +24,7 @@ from natsproto.options import Options
 from natsproto.wire.frames import Info
 from tests.connection.support import Script, Wire, err, msg
 
-INBOX = "_INBOX." + "0" * 22  # what scripted randomness gives
+INBOX = "_INBOX." + "0" * 22  # the tokens of the scripted randomness
 
 
 @pytest.mark.rule("ERR-6")
@@ -37,7 +37,7 @@ def test_a_request_that_may_not_be_published_fails_at_once():
     assert isinstance(one.error, PermissionDenied)
     assert one in wire.ready()
     assert (other.done, mailbox.ended) == (False, False)
-    wire.data(err("Permissions Violation for Publish to"))  # to nobody knows what
+    wire.data(err("Permissions Violation for Publish to"))  # to an unknown request
     assert not other.done
 
 

@@ -70,7 +70,7 @@ def test_every_known_text_is_in_the_table_above():
 
 
 @pytest.mark.rule("ERR-2")
-def test_the_transcripts_bear_the_table_out():
+def test_the_transcripts_confirm_the_table():
     """After each -ERR that a real server sent, it closed the connection or did not."""
     seen = set()
     for path in transcripts():
@@ -127,10 +127,10 @@ PERMISSIONS = [
     ('Permissions Violation for Publish with Reply of "r"', "", "", 0, False),
     # quotes, as Go writes them
     (Q + r'"a\"b" using queue "q\\r"', 'a"b', "q\\r", 0, False),
-    # lower() would move what is behind this letter
+    # lower() would move the text after this letter
     (Q + '"\u0130" using queue "q"', "\u0130", "q", 0, False),
     (Q + '"\udcff"', "\udcff", "", 0, False),
-    # broken in one way or another
+    # malformed in various ways
     ("Permissions Violation", "", "", 0, False),
     (Q + '"a', "", "", 0, False),
     (Q + '"a\\', "", "", 0, False),

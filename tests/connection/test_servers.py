@@ -43,14 +43,14 @@ def told(pool, via, texts):
 
 
 def connect(pool):
-    """The first server of the first round, connected."""
+    """Return the first server of the first round, connected."""
     server = pool.next_untried()
     pool.connected(server)
     return server
 
 
 def run(pool, steps):
-    """Each step asks for a server, which then fails (-) or connects (+): "a- b+"."""
+    """Run the steps: each requests a server, which then fails (-) or connects (+): "a- b+"."""
     for step in steps.split():
         server = pool.next()
         assert server.url.host == step[:-1], step
@@ -506,7 +506,7 @@ def test_a_new_pool_that_is_refused_changes_nothing(servers, why):
 
 
 @pytest.mark.rule("D-OPT-8", "POOL-14")
-def test_a_new_pool_has_tls_if_the_options_ask_for_it():
+def test_a_new_pool_uses_tls_if_the_options_require_it():
     pool = make("wss://a", tls=True)
     with pytest.raises(InvalidValue, match="would have no TLS"):
         pool.set_servers("ws://b")

@@ -20,7 +20,7 @@ from tests.connection.support import PING, PONG, Wire, msg
 
 
 class Turns:
-    """A port that never suspends: whoever waits has the next of the scripted steps done."""
+    """A port that never suspends: each wait executes the next scripted step."""
 
     def __init__(self, wire, *steps):
         self.wire = wire
@@ -41,7 +41,7 @@ class Turns:
 
 
 def make(*steps):
-    """A connected wire and a session on it; a number as a step is a time at which it rings."""
+    """Return a connected wire and its session; a number as a step is when the timer fires."""
     wire = Wire().up()
     turns = [
         (lambda at=step: wire.timer(at=at)) if isinstance(step, float) else step for step in steps
@@ -50,7 +50,7 @@ def make(*steps):
 
 
 class Told(Receiver):
-    """Notes when it is told of a connection, and wants something to be said."""
+    """Records when it is connected, and then emits a publish."""
 
     __slots__ = ("times",)
 
@@ -80,7 +80,7 @@ def test_poke_sends_the_effects_of_a_machine():
     assert wire.sent() == b"PUB hello 0\r\n\r\n"
 
 
-def test_begin_without_a_connection_leaves_it_for_later():
+def test_begin_without_a_connection_defers_the_start():
     wire, session = make()
     wire.lost()
     told = Told()
@@ -96,7 +96,7 @@ def test_settle_waits_until_the_answer_is_there_however_often_it_is_woken():
     assert session.port.steps == []
 
 
-def test_settle_raises_what_the_request_failed_of():
+def test_settle_raises_the_error_of_the_request():
     wire, session = make(1.0, 5.0)
     with pytest.raises(TimeoutExpired, match="no answer to flush in time"):
         run_sync(session.settle(wire.connection.start_flush(session.deadline(5.0))))
@@ -107,7 +107,7 @@ def test_settle_raises_what_the_request_failed_of():
 
 
 @pytest.mark.rule("REQ-4")
-def test_a_caller_that_is_cancelled_gives_the_request_up():
+def test_a_canceled_caller_abandons_its_request():
     def cancel():
         raise KeyboardInterrupt
 
@@ -133,7 +133,7 @@ def test_make_room_waits_until_the_transport_has_taken_it():
     run_sync(session.make_room())
     assert session.port.steps == []
     assert not wire.connection.congested
-    assert session.port.checkpoints == 1  # who publishes much lets others run
+    assert session.port.checkpoints == 1  # a busy publisher lets other tasks run
 
 
 def test_wait_with_and_without_a_deadline():

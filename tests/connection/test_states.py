@@ -31,7 +31,7 @@ def test_the_error_names_the_input_or_outcome_and_the_state():
         str(illegal("NEW", "receive_data"))
         == "receive_data() is not legal in state NEW (D-CONN-23)"
     )
-    assert str(illegal("NEW", "accepted")) == "accepted is not a way out of NEW (D-CONN-23)"
+    assert str(illegal("NEW", "accepted")) == "accepted is not a transition from NEW (D-CONN-23)"
 
 
 def test_rows_name_known_states_inputs_and_outcomes():

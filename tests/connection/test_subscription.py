@@ -21,7 +21,7 @@ def subscribed(*payloads: bytes, subject: str = "a", queue: str = ""):
 
 
 def rest(stage, sub):
-    """All that the iteration still gives."""
+    """Return all messages that the iteration still returns."""
 
     async def take():
         return [each.data async for each in sub]
@@ -42,11 +42,11 @@ def test_next_takes_the_oldest():
 
 def test_only_messages_that_need_no_further_work_are_at_hand():
     stage, sub = subscribed(b"1", b"2", b"3")
-    assert at_hand(sub) is None  # nobody has asked for any yet
+    assert at_hand(sub) is None  # no caller has requested any yet
     stage.run(sub.next())
     assert at_hand(sub).data == b"2"
     stage.run(sub.unsubscribe())
-    assert at_hand(sub) is None  # somebody may wait for the last of them to be taken
+    assert at_hand(sub) is None  # a drain may wait for the last of them to be taken
     assert rest(stage, sub) == [b"3"]
     assert sub._mailbox.bytes == 0
 

@@ -61,8 +61,8 @@ def test_the_maximum_is_sent_as_the_server_counts():
     wire.lost(at=10.0).greet().data(PONG).forget()
     wire.data(msg("a", 1) * 2)
     wire.connection.unsubscribe(1, after=9)
-    assert wire.sent() == b"UNSUB 1 6\r\n"  # it has counted 2 since this SUB, and 4 are to come
-    wire.connection.unsubscribe(1, after=5)  # which have come already
+    assert wire.sent() == b"UNSUB 1 6\r\n"  # 2 were counted since this SUB, 4 are due
+    wire.connection.unsubscribe(1, after=5)  # which have already arrived
     assert wire.sent() == b"UNSUB 1\r\n"
     assert mailbox.ended
 
@@ -82,7 +82,7 @@ RUNS = [  # sids in the order of one read (0: a PING), and what the maximum of 3
     ("by turns", [1, 2, 1, 2, 1, 2, 1], [0, 2, 4]),
     ("in two rows", [1, 1, 2, 2, 1, 1], [0, 1, 4]),
     ("a PING in the row", [1, 1, 0, 1, 1], [0, 1, 3]),
-    ("nobody listens any more", [9, 9, 1, 9], [2]),
+    ("no one is subscribed anymore", [9, 9, 1, 9], [2]),
 ]
 
 

@@ -16,11 +16,11 @@ from natsproto.errors import (
 from natsproto.events import Closed, ServerError, SlowConsumer
 from tests.connection.support import PING, PONG, Wire, err, msg, texts
 
-INBOX = "_INBOX." + "0" * 22  # what scripted randomness gives
+INBOX = "_INBOX." + "0" * 22  # the tokens of the scripted randomness
 
 
 def reconnect(wire):
-    """Lose the transport and get another; returns what is sent behind CONNECT and PING."""
+    """Lose the transport and get another; return the data sent after CONNECT and PING."""
     wire.lost(at=wire.now + 10).greet().sent()
     return wire.data(PONG).sent()
 
@@ -52,7 +52,7 @@ def test_without_a_connection_a_subscription_is_only_noted():
 
 
 @pytest.mark.rule("SUB-4")
-def test_messages_for_nobody_are_dropped():
+def test_messages_without_a_subscription_are_dropped():
     wire = Wire().up()
     a = wire.subscribe("a")
     b = wire.subscribe("a")
@@ -99,7 +99,7 @@ def test_a_subscription_that_cannot_be_sent_does_not_exist():
 
 
 @pytest.mark.rule("D-SUB-6", "D-EVENT-6")
-def test_drops_right_before_the_end_are_told_before_it():
+def test_drops_right_before_the_end_are_reported_before_it():
     wire = Wire(max_reconnects=0).up()
     wire.subscribe("a", max_msgs=1)
     wire.data(msg("a", 1) * 3 + err("Stale Connection"))
@@ -109,7 +109,7 @@ def test_drops_right_before_the_end_are_told_before_it():
 
 
 class Machine(Receiver):
-    """Orders a publish at each message, asks to be woken, and leaves behind the second."""
+    """Emits a publish for each message, requests a wake-up, and leaves after the second one."""
 
     def receive(self, msg, now):
         self.emit(b"pull", b"", b"")
@@ -120,7 +120,7 @@ class Machine(Receiver):
 
 
 @pytest.mark.rule("D-RECON-9")
-def test_what_a_machine_may_ask_for():
+def test_effects_that_a_machine_may_emit():
     wire = Wire()
     assert not wire.connection.online
     wire.up().timer(at=6.0)
@@ -187,7 +187,7 @@ def test_a_drain_ends_with_its_own_pong():
 
 
 @pytest.mark.rule("DRAIN-1", "SUB-3")
-def test_a_drain_of_what_has_ended_or_ends_meanwhile():
+def test_draining_subscriptions_that_have_ended_or_end_during_the_drain():
     wire = Wire().up()
     ended = wire.subscribe("a")
     wire.connection.unsubscribe(ended.sid)

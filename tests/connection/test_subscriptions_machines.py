@@ -1,4 +1,4 @@
-"""The orders of machines, and what becomes of them."""
+"""The effects of machines, and how they are applied."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.connection.support import Wire, msg
 
 
 class Machine(Receiver):
-    """Orders one publish for each message, and notes what came back."""
+    """Emits one publish for each message, and records what could not be sent."""
 
     def __init__(self):
         super().__init__()
@@ -46,7 +46,7 @@ def taken(outbound):
 
 
 @pytest.mark.rule("D-RECON-9")
-def test_what_a_machine_orders_is_sent_and_counted():
+def test_publishes_of_a_machine_are_sent_and_counted():
     subscriptions, outbound = make()
     outbound.release()
     machine = Machine()
@@ -59,7 +59,7 @@ def test_what_a_machine_orders_is_sent_and_counted():
 
 
 @pytest.mark.rule("D-RECON-9")
-def test_orders_neither_wait_for_a_connection_nor_outlive_one():
+def test_effects_neither_wait_for_a_connection_nor_outlive_one():
     subscriptions, outbound = make()
     machine = Machine()
     machine.pull()
@@ -74,7 +74,7 @@ def test_orders_neither_wait_for_a_connection_nor_outlive_one():
 
 
 @pytest.mark.rule("D-RECON-9", "D-CONN-20")
-def test_an_order_that_cannot_be_sent_goes_back_and_harms_nobody():
+def test_an_effect_that_cannot_be_sent_is_returned_to_its_machine():
     wire = Wire().up(max_payload=5)
     machine = Machine()
     wire.connection.subscribe("a", machine)
@@ -87,7 +87,7 @@ def test_an_order_that_cannot_be_sent_goes_back_and_harms_nobody():
 
 
 @pytest.mark.rule("D-RECON-9")
-def test_a_machine_orders_anew_when_it_is_told_of_a_connection():
+def test_a_machine_emits_new_effects_when_it_is_connected():
     wire = Wire().up()
     machine = Machine()
     wire.connection.subscribe("a", machine)

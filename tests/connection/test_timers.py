@@ -11,7 +11,7 @@ pytestmark = pytest.mark.rule("D-CLOCK-1", "CLOCK-2")
 
 
 def make(*deadlines):
-    """Timers and one armed waitable for each deadline."""
+    """Return timers and one armed waitable for each deadline."""
     timers = Timers()
     waitables = []
     for deadline in deadlines:

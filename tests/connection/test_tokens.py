@@ -21,14 +21,14 @@ def test_tokens_are_64_random_bits_each():
     assert len(set(made)) == 1000
     assert {len(token) for token in made} == {16}
     assert set(b"".join(made).decode()) == set(string.digits + "ABCDEF")
-    for place in range(16):  # no place of them stays the same, counts, or follows from another
+    for place in range(16):  # no position is constant, counts up, or follows from another
         assert len({token[place] for token in made}) == 16
         steps = {(b[place] - a[place]) for a, b in itertools.pairwise(made)}
         assert len(steps) > 16
 
 
 @pytest.mark.rule("D-REQ-9")
-def test_the_next_token_depends_on_the_randomness_alone():
+def test_the_next_token_depends_only_on_the_randomness():
     """Knowing every token of one connection does not help to predict those of another."""
     one, same, other = (Tokens(random.Random(seed).randrange) for seed in (1, 1, 2))
     first = [one.next() for _ in range(200)]

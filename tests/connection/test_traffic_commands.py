@@ -12,7 +12,7 @@ from natsproto.errors import (
 )
 from tests.connection.support import PING, PONG, Wire
 
-INBOX = "_INBOX." + "0" * 22  # what scripted randomness gives
+INBOX = "_INBOX." + "0" * 22  # the tokens of the scripted randomness
 
 
 def reconnect(wire):

@@ -47,7 +47,7 @@ def test_a_request_that_is_too_large_for_the_next_server_fails():
     wire.connection.cancel(forgotten)
     up_again(wire, max_payload=5)
     assert isinstance(large.error, PayloadTooLarge)
-    assert str(large.error) == "6 bytes of headers and payload are above the server's max_payload 5"
+    assert str(large.error) == "6 bytes of headers and payload exceed the server's max_payload 5"
     assert large in wire.ready()
     assert (forgotten.error, small.done) == (None, False)
     assert [type(event) for event in wire.events()] == [Connected]

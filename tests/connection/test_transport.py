@@ -188,7 +188,7 @@ def test_pongs_that_nothing_reads(monkeypatch):
     transport.owed = 10
     assert (transport.websocket, transport.overdue()) == (None, None)
     transport.owed = 11
-    assert str(transport.overdue()) == "server sends PINGs and reads no PONG"
+    assert str(transport.overdue()) == "server sends PINGs but does not read PONGs"
 
 
 @pytest.mark.rule("WS-4", "WS-6")

@@ -40,7 +40,7 @@ def test_a_waitable_is_ready_when_its_time_has_come():
     assert waitable.deadline is None
 
 
-def test_an_alarm_is_ready_for_those_who_wait_for_its_target():
+def test_an_alarm_wakes_callers_that_wait_for_its_target():
     target = Waitable()
     alarm = Alarm(target)
     alarm.deadline = 3.0
@@ -71,7 +71,7 @@ def test_a_request_is_settled_once():
     [(b"", 503, True), (b"x", 503, False), (b"", 0, False), (b"", 404, False)],
 )
 @pytest.mark.parametrize("kind", [Request, MultiRequest])
-def test_only_503_without_payload_means_nobody(kind, data, status, fails):
+def test_only_503_without_payload_means_no_responders(kind, data, status, fails):
     request = kind("it", 5.0, "who")
     request.receive(message(data, status), 1.0)
     assert isinstance(request.error, NoResponders) is fails
@@ -82,7 +82,7 @@ def test_only_503_without_payload_means_nobody(kind, data, status, fails):
 @pytest.mark.rule("GET-12")
 @pytest.mark.parametrize("status", [204, 404, 503])
 def test_a_stored_status_is_an_answer_and_not_the_end(status):
-    """Direct get answers with a stored message, whose headers are followed by its place."""
+    """Direct get answers with a stored message, whose headers are followed by its position."""
     block = b"NATS/1.0 %d\r\nNats-Stream: S\r\nNats-Sequence: 7\r\n\r\n" % status
     stored = Msg(b"s", 1, b"", b"", block)
     assert not is_status_reply(stored)
@@ -95,7 +95,7 @@ def test_a_stored_status_is_an_answer_and_not_the_end(status):
 
 
 @pytest.mark.rule("REQ-4")
-def test_the_time_out_names_what_was_waited_for():
+def test_the_timeout_names_the_operation():
     request = Request("the request to 'a'", 5.0)
     assert request.handle_timer(5.0)
     assert isinstance(request.error, TimeoutExpired)
@@ -103,7 +103,7 @@ def test_the_time_out_names_what_was_waited_for():
 
 
 @pytest.mark.rule("REQ-4")
-def test_the_time_out_of_a_request_names_its_subject():
+def test_the_timeout_of_a_request_names_its_subject():
     request = Request("", 5.0, "a" * 1000)
     assert request.handle_timer(5.0)
     text = "no answer to the request to 'aaaaa"
@@ -123,7 +123,7 @@ LIMITS = [  # limits, most, sizes of the answers, how many are kept, whether it 
 
 @pytest.mark.rule("D-REQ-10")
 @pytest.mark.parametrize(("limits", "most", "sizes", "kept", "fails"), LIMITS)
-def test_a_gather_keeps_what_is_within_its_limits(limits, most, sizes, kept, fails):
+def test_a_gather_keeps_replies_within_its_limits(limits, most, sizes, kept, fails):
     gather = MultiRequest("", 10.0, "a", most, 0.0, limits)
     for size in sizes:
         gather.receive(message(size=size), 1.0)
@@ -131,7 +131,7 @@ def test_a_gather_keeps_what_is_within_its_limits(limits, most, sizes, kept, fai
     if fails:
         assert isinstance(gather.error, TooManyReplies)
         assert gather.error.replies is gather.replies
-        assert "more answers to the request to 'a' than 3 messages" in str(gather.error)
+        assert "responses to the request to 'a' exceed 3 messages" in str(gather.error)
     else:
         assert gather.error is None
 
@@ -181,7 +181,7 @@ def test_when_a_gather_ends(most, stall, arrivals, ends):
 
 
 @pytest.mark.rule("REQ-7")
-def test_nobody_is_an_error_for_a_gather_too_even_behind_answers():
+def test_no_responders_is_an_error_for_a_gather_even_after_answers():
     gather = MultiRequest("it", 10.0, "s")
     gather.receive(message(), 1.0)
     assert gather.receive(message(b"", 503), 1.0)

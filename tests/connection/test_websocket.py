@@ -27,7 +27,7 @@ from wsproto import events, extensions  # noqa: E402  (after the test that needs
 
 
 def accept(request: bytes) -> bytes:
-    """The response that accepts this request, by hand."""
+    """Return the response that accepts this request, by hand."""
     key = header(request, b"sec-websocket-key")
     token = base64.b64encode(sha1(key + KEY).digest())
     return (
@@ -45,7 +45,7 @@ def header(request: bytes, name: bytes) -> bytes:
 
 
 def frame(opcode: int, payload: bytes = b"", *, fin: bool = True) -> bytes:
-    """A frame as servers send them: without a mask."""
+    """Return a frame as servers send them: without a mask."""
     size = len(payload)
     if size < 126:
         length = bytes([size])
@@ -60,7 +60,7 @@ MORE, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 
 
 def unmask(data: bytes) -> list[tuple[int, bytes]]:
-    """Opcode and payload of the frames that a client sent; each of them is whole and masked."""
+    """Return opcode and payload of the frames that a client sent, each complete and masked."""
     frames = []
     while data:
         assert data[0] & 0xF0 == 0x80

@@ -1,4 +1,4 @@
-"""A loop that is a list: each turn resumes every task once, and then takes a step of a script."""
+"""An event loop as a list: each turn resumes every task once, then runs a step of a script."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 
 class Canceled(BaseException):
-    """What a loop throws into a canceled task."""
+    """The exception that a loop throws into a canceled task."""
 
 
 class Turn:

@@ -1,7 +1,7 @@
 """atheris on the parser, guided by coverage: python -m tests.fuzz.fuzz_parser [libFuzzer options].
 
-`make fuzz` gives it the transcripts to start from. What it finds is written to tests/fuzz/found,
-where test_mutations.py runs it ever after.
+`make fuzz` starts it with the transcripts. Failing inputs are written to tests/fuzz/found, from
+where test_mutations.py runs them in every later run.
 """
 
 from __future__ import annotations

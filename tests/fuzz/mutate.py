@@ -1,4 +1,4 @@
-"""Seeded mutations of the transcripts: some writes in a row, and one to three things wrong."""
+"""Seeded mutations of the transcripts: consecutive writes with one to three defects."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Mutator:
             peer, parts = rng.choice(self._sides)
             start = rng.randrange(max(1, len(parts) - 3))
             window = parts[start : start + rng.randrange(2, 13)]
-            whole = rng.randrange(len(window))  # writes that stay as they are
+            whole = rng.randrange(len(window))  # writes that are not mutated
             data = b"".join(window[whole:])
             for _ in range(rng.randrange(1, 4)):
                 data = self._mutate(data)
@@ -56,7 +56,7 @@ class Mutator:
             return data[:at] + data[end:]
         if kind == 4:
             return data[:at] + data[at:end] * 2 + data[end:]
-        if kind == 5:  # the rest comes first, or not at all
+        if kind == 5:  # the rest is moved to the front, or dropped
             return data[at:] + data[:at] if rng.randrange(2) else data[:at]
         if kind == 6:  # one bit
             if at == len(data):
@@ -77,7 +77,7 @@ class Mutator:
 
 
 def sides() -> list[tuple[str, list[bytes]]]:
-    """Each stream of each transcript as the writes that it was made of."""
+    """Return each stream of each transcript as the writes that it was made of."""
     found: list[tuple[str, list[bytes]]] = []
     for path in transcripts():
         by_side: dict[tuple[str, str], list[bytes]] = {}

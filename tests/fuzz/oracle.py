@@ -15,7 +15,7 @@ PEERS = ("server", "client")
 def check_stream(peer: str, stream: bytes, cuts: list[int]) -> None:
     """Check that one read and several yield the same frames or error, within bounded memory.
 
-    `read` passes on every error but ProtocolError: nothing else may come out.
+    `read` propagates every error except ProtocolError, because no other may be raised.
     """
     parser = Parser(peer=peer, max_payload=MAX_PAYLOAD)
     whole = read([stream], parser)
@@ -61,7 +61,7 @@ def check_block(block: bytes) -> None:
 
 
 def check_input(data: bytes) -> None:
-    """One input of the fuzzer: the first byte picks the peer, the next two the cuts."""
+    """Check one input of the fuzzer: the first byte picks the peer, the next two the cuts."""
     first, second, third = (data[:3] + bytes(3))[:3]
     stream = data[3:]
     cuts = [second * len(stream) // 256, third * len(stream) // 256]
@@ -69,5 +69,5 @@ def check_input(data: bytes) -> None:
 
 
 def as_input(peer: str, stream: bytes, cuts: tuple[int, int] = (85, 170)) -> bytes:
-    """The inverse of check_input; the cuts are in 256ths of the stream."""
+    """Return the inverse of check_input; the cuts are in 256ths of the stream."""
     return bytes([PEERS.index(peer), *cuts]) + stream

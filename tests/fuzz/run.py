@@ -1,6 +1,6 @@
-"""Fuzz for FUZZ_SECONDS in all (60 unless told): python -m tests.fuzz.run.
+"""Fuzz for FUZZ_SECONDS in total (60 by default): python -m tests.fuzz.run.
 
-With atheris if it is installed, else with more of the seeded mutations that `make test` runs too.
+It uses atheris if installed, otherwise more of the seeded mutations that `make test` also runs.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def run_atheris(seconds: float) -> int:
 
 
 def run_mutations(seconds: float) -> int:
-    """Seeds from 1,000 on, none of which `make test` uses."""
+    """Run the mutations with seeds from 1,000 on, which `make test` does not use."""
     end = time.monotonic() + seconds
     done = 0
     for seed in count(1000):

@@ -30,7 +30,7 @@ def test_the_same_seed_produces_the_same_mutations():
 
 
 def test_the_mutations_are_worth_their_time():
-    """Most hold frames, many of them end in garbage, and that of many kinds."""
+    """Most mutations contain frames, and many end in garbage of various kinds."""
     results = [read([stream], Parser(peer=peer)) for peer, stream, _ in islice(Mutator(0), 2000)]
     assert 0.3 < sum(result.error is not None for result in results) / len(results) < 0.8
     assert sum(bool(result.frames) for result in results) / len(results) > 0.6

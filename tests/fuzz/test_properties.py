@@ -53,7 +53,7 @@ WORDS = [
 
 @st.composite
 def from_server(draw: st.DrawFn) -> tuple[bytes, object]:
-    """A frame and the bytes that a server could write for it, in one of the ways it could."""
+    """Return a frame and one of the forms in which a server could write it."""
     kind = draw(st.sampled_from(["msg", "msg", "hmsg", "hmsg", "info", "err", "line"]))
     end = draw(st.sampled_from([b"\r\n", b"\r\n", b"\n", b" \r\n"]))
     gap = draw(st.sampled_from([b" ", b" ", b" ", b"  ", b"\t"]))
@@ -180,7 +180,7 @@ def test_any_text_is_refused_or_stays_in_its_field(subject, value):
 
 
 def naive_match(pattern: str, subject: str) -> bool:
-    """SUBJ-3 as a regular expression."""
+    """Match by SUBJ-3, as a regular expression."""
     wildcards = {"*": "[^.]+", ">": ".+"}
     tokens = [wildcards.get(token, re.escape(token)) for token in pattern.split(".")]
     return re.fullmatch(r"\.".join(tokens), subject) is not None

@@ -2,9 +2,9 @@
 
 The three outcomes are for OPENING (INFO is expected), GREETING (PONG is) and CONNECTED:
 
-    an error class   the transport is hung up on for this reason, and another one is dialled
-    GOES_ON          it is tolerated: the handshake or the connection goes on
-    STUCK            the end of a frame is missing: nothing comes of it, until time runs out
+    an error class   the transport is dropped for this reason, and another one is dialed
+    GOES_ON          it is tolerated: the handshake or the connection continues
+    STUCK            the end of a frame is missing: nothing happens until the deadline
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def info(fields: Any) -> bytes:
 
 
 def junk(size: int) -> bytes:
-    """Random bytes without a line end."""
+    """Return random bytes without a line end."""
     return random.Random(size).randbytes(size).replace(b"\n", b"\x00")
 
 
@@ -119,7 +119,7 @@ ERR = [
     Row("-ERR about credentials", b"-ERR 'Authorization Violation'\r\n", S, A, A),
 ]  # fmt: skip
 
-# Sizes and ids: garbage wherever it stands, because the line is read before anybody asks.
+# Sizes and ids: garbage in any position, because the line is read before it is used.
 LINES = all_states(
     P,
     [
@@ -176,7 +176,8 @@ STUCK_ROWS = all_states(
 )
 
 FRAMES = [
-    # Good frames in bad places: before INFO nothing else is taken, before PONG no message is.
+    # Valid frames at the wrong time: before INFO no other frame is accepted, before PONG no
+    # message.
     Row("message for an id that never was", b"MSG a 777 2\r\nhi\r\n", P, P, GOES_ON),
     Row("message for id 0", b"MSG a 0 2\r\nhi\r\n", P, P, GOES_ON),
     Row("message for an id of 18 digits", b"MSG a " + b"9" * 18 + b" 0\r\n\r\n", P, P, GOES_ON),

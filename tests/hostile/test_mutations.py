@@ -1,6 +1,6 @@
-"""Damaged dialogues: no exception leaves an input, and the client comes back or is closed for good.
+"""Damaged dialogues: inputs raise no exception, and the client reconnects or is closed for good.
 
-Seeded, so that each run sees the same. What is found goes into rows.py.
+The mutations are seeded, so each run is the same. Add failing inputs to rows.py.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SMALL = [row.data for row in ROWS if len(row.data) < 300]
 
 
 def damage(rng, data):
-    """One to four changes: a byte, a piece left out or doubled, a word or a hostile row put in."""
+    """Make one to four changes: alter a byte, omit or repeat a piece, or insert hostile data."""
     for _ in range(rng.randint(1, 4)):
         at = rng.randrange(len(data) + 1)
         kind = rng.randrange(5)
@@ -46,7 +46,7 @@ def damage(rng, data):
 
 
 def busy(rng):
-    """A client with everything that a server could meddle with."""
+    """Return a client with everything that a server could meddle with."""
     options = {"servers": ["nats://a", "nats://b"], "max_reconnects": 3, "ping_interval": 10.0}
     wire = Wire(**options, retry_on_first_connect=True, verbose=rng.random() < 0.5)
     connection = wire.connection
@@ -87,7 +87,7 @@ def test_damaged_dialogues(part):
         rng = random.Random(seed)
         wire, _, requests = busy(rng)
         live(wire, rng, requests)
-        # Nobody answers any more: time settles everything, and in the end the client is closed.
+        # No more answers arrive: timeouts settle everything, and in the end the client is closed.
         for _ in range(100):
             if wire.state == "CLOSED":
                 break

@@ -66,7 +66,7 @@ def test_an_odd_reply_subject_can_be_answered(poison):
 
 @pytest.mark.rule("SUB-5", "D-SUB-6", "D-CONN-20")
 def test_a_flood_of_headers_stays_within_the_limit():
-    """3,000 messages of 60 KB of headers and no payload, with room for 1 MB."""
+    """3,000 messages with 60 KB of headers and no payload arrive, with room for 1 MB."""
     wire = Wire().up()
     mailbox = wire.subscribe("a", max_bytes=1_000_000)
     block = b"NATS/1.0\r\nK: " + b"v" * 60_000 + b"\r\n\r\n"

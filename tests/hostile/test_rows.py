@@ -12,7 +12,7 @@ STATES = ["OPENING", "GREETING", "CONNECTED"]
 
 
 def in_state(state):
-    """A client with a subscription, on its second connection: the first one was good."""
+    """Return a client with a subscription, on its second connection: the first one was good."""
     wire = Wire(servers=["nats://a", "nats://b"], max_reconnects=-1, ping_interval=10.0)
     mailbox = wire.subscribe("a", max_msgs=100)
     wire.up().lost(at=100.0).opened()
@@ -53,7 +53,7 @@ def listens(wire):
 
 
 def comes_back(wire):
-    """It dials again, and the next transport works."""
+    """Return whether the client dials again and the next transport works."""
     assert wire.state in ("DIALING", "WAITING")
     if wire.state == "WAITING":
         wire.ring()
@@ -73,14 +73,14 @@ def last_error(wire):
 def test_a_row(row, state):
     outcome = getattr(row, state.lower())
     size = 1 if len(row.data) < 200 else 16 * 1024
-    tail = b"" if outcome == STUCK else PING  # it would make half a line a whole one
+    tail = b"" if outcome == STUCK else PING  # it would complete a partial line
     for chunks in ([row.data], pieces(row.data, size), [row.data + tail]):
         wire, mailbox = in_state(state)
         hung_up = feed(wire, chunks)
         assert mailbox.pending() == 0 or state == "CONNECTED"
         if outcome == STUCK:
             assert not hung_up
-            while not hung_up:  # the end comes with time
+            while not hung_up:  # the deadline ends it
                 wire.ring()
                 hung_up = bool(wire.effects())
             assert wire.now <= 250.0

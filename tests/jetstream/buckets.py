@@ -48,7 +48,7 @@ SAME_STREAM = {"config": {}, "created": "2020-01-01T00:00:00Z"}
 def created(
     stream: str, name: str, pending: int = 0, serial: int = 1, seq: int = 0, sent: int = 0
 ) -> dict[str, Any]:
-    """The info of an existing consumer with this many pending messages."""
+    """Return the info of an existing consumer with this many pending messages."""
     return {
         "stream_name": stream,
         "name": "%s_%d" % (name, serial),
@@ -60,7 +60,7 @@ def created(
 
 
 def state(stream: str, last: int, subjects: dict[str, int] | int) -> dict[str, Any]:
-    """The answer of a stream before a watch begins: its number of subjects, or their names."""
+    """Return a stream's answer before a watch begins: its number of subjects, or their names."""
     fields: dict[str, Any] = {"last_seq": last}
     answer: dict[str, Any] = {"config": {"name": stream}, "state": fields}
     if isinstance(subjects, int):

@@ -27,7 +27,7 @@ INPUTS = {"tick": "handle_timer", "lost": "disconnected", "back": "connected", "
 def consuming(
     max_messages=10, threshold=5, at=0.0, max_bytes=0, stop_after=0, probe=None, **options
 ):
-    """Connected, and its first pull looked at: expires 30 s, heartbeat 5 s."""
+    """Return a connected machine after its first pull: expires 30 s, heartbeat 5 s."""
     machine = Consume(
         INBOX,
         template(**options),
@@ -43,7 +43,7 @@ def consuming(
 
 
 def happen(machine, steps):
-    """Steps are (time, message), ("pop", time) and the like."""
+    """Play the steps: (time, message), ("pop", time) and the like."""
     for first, second in steps:
         if isinstance(first, str):
             getattr(machine, INPUTS[first])(second)
@@ -59,7 +59,7 @@ def play(machine, steps):
 
 
 def event_names(machine):
-    """The names of all events, with those of the errors of warnings."""
+    """Return the names of all events, with those of the errors of warnings."""
     names = [
         type(event.error if isinstance(event, PullWarning) else event).__name__
         for event in machine.events.items

@@ -71,7 +71,7 @@ class Batch:
         return self.machine.receive(Msg(subject, 1, b"", raw, None), now)
 
     def orders(self):
-        """The numbers and operations of its effects: `3.4` is a ping for message 3."""
+        """Return the numbers and operations of its effects: `3.4` is a ping for message 3."""
         orders = publishes(self.machine)
         assert all((order.subject, order.data) == (b"s.first", b"") for order in orders)
         base = b"%s.%d.%s." % (INBOX, self.flow, self.mode)
@@ -81,7 +81,7 @@ class Batch:
 
     @property
     def losses(self):
-        """First, last, and the class of the error."""
+        """Return first, last, and the class of the error."""
         return [
             (each.first, each.last, None if each.error is None else type(each.error))
             for each in self.machine.losses
@@ -89,7 +89,7 @@ class Batch:
 
     @property
     def outcome(self):
-        """Stored, sent, in doubt, and the class of the cause."""
+        """Return stored, sent, in doubt, and the class of the cause."""
         failure = self.machine.failure
         assert self.machine.state == OVER
         assert isinstance(failure, FastBatchFailed)

@@ -19,13 +19,13 @@ PURGED = {"success": True, "purged": 1}
 
 
 def stream(bucket: str = "b", **config: Any) -> dict[str, Any]:
-    """The info of a bucket's stream."""
+    """Return the info of a bucket's stream."""
     fields = {"allow_direct": True, **config}
     return {"config": {"name": "OBJ_" + bucket, **fields}, "state": {"messages": 3, "bytes": 99}}
 
 
 def store(*answers: Any, info: dict[str, Any] | None = None, **config: Any) -> Any:
-    """A stage with these answers, and a bucket that was looked up."""
+    """Return a stage with these answers, and a bucket that was looked up."""
     stage = Stage(stream(**config), *answers)
     bucket = stage.run(JetStream(stage.client, **(info or {})).object_store("b"))
     assert len(stage.pubs) == 1
@@ -47,7 +47,7 @@ def info_json(name: str = "o", data: bytes = b"", chunks: int = 0, **more: Any) 
 
 
 def direct(info: dict[str, Any], seq: int = 7, id: str = "") -> Status:
-    """The same as direct get answers it."""
+    """Return the same as direct get answers it."""
     own = {"Nats_Msg_Id": id} if id else {}
     subject = "$O.b.M." + token(info["name"])
     place = {"Nats_Subject": subject, "Nats_Sequence": seq, "Nats_Time_Stamp": TIME}
@@ -55,7 +55,7 @@ def direct(info: dict[str, Any], seq: int = 7, id: str = "") -> Status:
 
 
 def by_api(info: dict[str, Any], seq: int = 7, block: bytes = b"") -> dict[str, Any]:
-    """The same as STREAM.MSG.GET answers it."""
+    """Return the same as STREAM.MSG.GET answers it."""
     message = {"subject": "$O.b.M." + token(info["name"]), "seq": seq, "time": TIME}
     message["data"] = base64.b64encode(json.dumps(info).encode()).decode()
     if block:
@@ -73,24 +73,24 @@ def wrong(last: int) -> dict[str, Any]:
 
 
 def created(name: str, pending: int = 0, serial: int = 1, sent: int = 0) -> dict[str, Any]:
-    """The info of an existing consumer with this many pending messages."""
+    """Return the info of an existing consumer with this many pending messages."""
     return buckets.created("OBJ_b", name, pending, serial, 0, sent)
 
 
 def listed(*names: str, last: int = 9) -> dict[str, Any]:
-    """The answer of a stream that lists the infos of these objects."""
+    """Return the answer of a stream that lists the infos of these objects."""
     return buckets.state("OBJ_b", last, {"$O.b.M." + token(name): 1 for name in names})
 
 
 def delivery(
     subject: str, data: bytes, number: int, pending: int, name: str, serial: int = 1, seq: int = 0
 ) -> Delivery:
-    """A message of the stream: its number from this consumer, and how many are pending."""
+    """Return a message of the stream: its number from this consumer, and how many are pending."""
     place = (name, serial, seq or number, number, pending)
     reply = "$JS.ACK.OBJ_b.%s_%d.1.%d.%d.1000000000.%d" % place
     return Delivery(subject, reply, data)
 
 
 def short(stage: Stage) -> list[str]:
-    """The subjects of all requests, without the prefix of the API."""
+    """Return the subjects of all requests, without the prefix of the API."""
     return [pub.subject.replace("$JS.API.", "") for pub in stage.pubs]

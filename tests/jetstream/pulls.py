@@ -44,7 +44,7 @@ def pinned(pin: str = PIN, size: int = 60) -> Msg:
 
 
 def ordered(machine: Receiver) -> list[dict[str, Any]]:
-    """The bodies of the pulls since the last look; each has the token of its reply, too."""
+    """Return the bodies of the pulls since the last look; each has the token of its reply, too."""
     found = []
     for order in publishes(machine):
         assert (order.subject, order.block) == (SUBJECT, None)

@@ -17,7 +17,7 @@ def message(
     tokens: int = 9,
     headers: bytes | None = None,
 ) -> Msg:
-    """The delivery with this number, of the message of the same number unless `stream_seq`.
+    """Return the delivery with this number, of the message of the same number unless `stream_seq`.
 
     Its size is that of its payload.
     """

@@ -1,7 +1,7 @@
 """A service on a connection without I/O: tasks of a small loop, and a server that is a dict.
 
-A task that waits runs again only if the core wakes it, so a wake-up that is missing is a test that
-hangs. `settle` runs all tasks until every one of them waits.
+A waiting task runs again only if the core wakes it, so a missing wake-up makes a test hang.
+`settle` runs all tasks until every one of them waits.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Task:
             wake()
 
     def outcome(self) -> Any:
-        """The result, or the error as a value; it must be done."""
+        """Return the result, or the error as a value; it must be done."""
         assert self.done, "it waits"
         return self.result if self.error is None else self.error
 
@@ -145,7 +145,7 @@ class ServiceStage:
         pass
 
     async def turn(self) -> None:
-        """For handlers: let the others run."""
+        """Let other tasks run; for handlers."""
         assert self.current is not None
         self.current.awake = True
         await Suspend()
@@ -254,7 +254,7 @@ class ServiceStage:
         self.wire.data(frame * copies)
 
     def deny(self, subject: str) -> None:
-        """The server takes back the permission to subscribe."""
+        """Have the server revoke the permission to subscribe."""
         self.pump()
         sid = next(sid for sid, pair in self.subs.items() if pair[0] == subject)
         _, queue = self.subs.pop(sid)
@@ -263,13 +263,13 @@ class ServiceStage:
         self.wire.data(f"-ERR '{text}'\r\n".encode())
 
     def answers(self) -> list[tuple[str, bytes, dict[str, str]]]:
-        """What was published since the last look: subject, payload, headers."""
+        """Return the messages published since the last call: subject, payload, headers."""
         self.pump()
         pubs, self.pubs = self.pubs, []
         return [(pub.subject, pub.data, dict(_items(pub))) for pub in pubs]
 
     def ask(self, subject: str) -> Any:
-        """The response to PING, INFO or STATS."""
+        """Return the response to PING, INFO or STATS."""
         self.answers()
         self.send(subject, reply="monitor")
         if not self.alone:
@@ -279,7 +279,7 @@ class ServiceStage:
         return json.loads(data)
 
     def lose(self) -> None:
-        """The connection breaks."""
+        """Break the connection."""
         self.pump()
         self.wire.lost()
         self._parser = Parser(peer="client")

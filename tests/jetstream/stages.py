@@ -76,7 +76,7 @@ class Stage:
     # The script
 
     def run(self, call: Coroutine[Any, Any, Any], *script: Callable[[], object]) -> Any:
-        """The result, or the error; all of the script is played."""
+        """Return the result, or the error; all of the script is played."""
         self.script = list(script)
         try:
             result = run_sync(call)
@@ -89,7 +89,7 @@ class Stage:
         return Puller(self, "S", "C", options.pop("ack_none", False), **options)
 
     def sent(self) -> list[str]:
-        """SUB, UNSUB, PING, the bodies of pulls, and other payloads."""
+        """Return what was sent: SUB, UNSUB, PING, the bodies of pulls, and other payloads."""
         words = []
         for line in self.wire.sent().decode().split("\r\n"):
             if line.startswith("{"):
@@ -101,7 +101,7 @@ class Stage:
 
 
 def messages(stage: Stage, *numbers: int, sid: int = 1, at: float | None = None) -> Any:
-    """A step: these messages arrive together."""
+    """Return a step: these messages arrive together."""
 
     def step() -> None:
         frames = []

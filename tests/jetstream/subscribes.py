@@ -12,7 +12,7 @@ from natsproto.errors import (
 from natsproto.wire.frames import Pub, Sub, Unsub
 from tests.jetstream.support import Stage
 
-NAME = "1" * 22  # what the scripted randomness makes after the first token
+NAME = "1" * 22  # the tokens of the scripted randomness after the first one
 TOKEN = "0" * 22
 ABSENT = {"error": {"code": 404, "err_code": 10014, "description": "consumer not found"}}
 EXISTS = {"error": {"code": 400, "err_code": 10148, "description": "consumer already exists"}}
@@ -28,7 +28,7 @@ class Cancelled(BaseException):
 class Noting:
     """A parser that records its frames in short form, without the request inbox and watches.
 
-    A watch is subscribed right before what it watches over.
+    A liveness probe is subscribed right before its subscription.
     """
 
     def __init__(self, log):
@@ -72,12 +72,12 @@ class Listener(Stage):
         await super().wait(waitable)
 
     def settle(self):
-        """Until nothing is to be answered."""
+        """Answer requests until none is left."""
         while self.serve():
             pass
 
     def deliver(self, subject, *numbers, name="c"):
-        """Messages of the consumer arrive, by its sequence."""
+        """Deliver messages of the consumer, by its sequence."""
         self.serve()
         [sid] = [sid for sid, known in self._subs.items() if known == subject]
         for number in numbers:
@@ -115,7 +115,7 @@ def begin(*answers, **asked):
 
 
 def left(stage):
-    """Machines that are still subscribed."""
+    """Return machines that are still subscribed."""
     return [
         each
         for each in stage.connection.subscriptions.receivers()

@@ -1,4 +1,4 @@
-"""A client whose server is a list of answers, and whose time is made up."""
+"""A client whose server is a list of answers, and whose time is simulated."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Delivery:
 
 
 class Lost:
-    """Instead of an answer the connection breaks."""
+    """Breaks the connection instead of answering."""
 
 
 class Digits:
@@ -63,9 +63,9 @@ class Stage:
     """A stage that plays the port and the server of a client.
 
     Each publish with a reply subject takes the next of the answers: a dict, which is sent as JSON,
-    bytes, a Status, a Delivery, a list of several, or SILENCE. `asked` has what was published since
-    it was taken, as (subject, body): JSON as what it means, nothing as None. When a caller waits
-    and nothing is to be answered, time goes on to the next deadline.
+    bytes, a Status, a Delivery, a list of several, or SILENCE. `asked` has the messages published
+    since the last call, as (subject, body): JSON is decoded, and an empty body is None. When a
+    caller waits and no answer is left, time advances to the next deadline.
     """
 
     def __init__(self, *answers: Any, **info: Any) -> None:

@@ -1,4 +1,4 @@
-"""JetStream: each call leads to a manager, with all of its arguments."""
+"""JetStream: each call is passed to a manager, with all of its arguments."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ CALLS = [
     if inspect.isfunction(value) and not name.startswith("_") and name not in SUBSCRIBING
 ]
 KINDS = {"key_value": "_key_values", "object_store": "_object_stores"}
-# A call of a manager whose name is not that of JetStream.
+# Calls of managers whose names differ from those of JetStream.
 NAMES = {"publish": "send", "publisher": "window", "key_value": "find", "object_store": "find"}
 NAMES.update({kind + "_names": "names" for kind in KINDS})
 NAMES.update({kind + "s": "statuses" for kind in KINDS})

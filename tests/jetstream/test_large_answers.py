@@ -159,7 +159,7 @@ def info(**config):
     return ConsumerInfo.from_json({"stream_name": "S", "name": "c", "config": config})
 
 
-BOUND = [  # the consumer, what is asked for
+BOUND = [  # the consumer, the requested options
     (info(deliver_subject=TOKEN), {"pull": True}),
     (info(deliver_subject="d", deliver_group=TOKEN), {}),
     (info(deliver_subject="d"), {"queue": TOKEN}),

@@ -343,7 +343,7 @@ SHOWN = [
     object_errors.ObjectCorrupt("b", TOKEN, "digest"),
 ]
 
-# What has a structure is cut later.
+# Structures are cut later.
 STRUCTURES = (frames.Info, Headers, StreamConfig)
 
 

@@ -122,7 +122,7 @@ def test_a_double_ack_without_an_answer_can_be_tried_again(reply, error, at):
 
 
 @pytest.mark.rule("ACK-4")
-def test_while_a_double_ack_is_waited_for_no_other_is_sent():
+def test_no_other_ack_is_sent_during_a_double_ack():
     stage = Stage()
     msg = make(stage)
     waiting = msg.ack_sync()

@@ -111,7 +111,7 @@ def services(call, name):
 
 
 def take(kind):
-    """The row of a `next` that finds nothing until its timeout."""
+    """Return the row of a `next` that finds nothing until its timeout."""
     return lambda made, value: kind(made).next(value)
 
 
@@ -287,7 +287,7 @@ async def publish_into(made, window):
 
 
 def outcome(row, value):
-    """What a call sends, returns and raises, and how long it takes."""
+    """Return what a call sends, returns and raises, and how long it takes."""
     made = Made()
 
     async def run():
@@ -362,7 +362,7 @@ def test_fields_of_configurations(cls, field):
 
 
 def annotated(kind):
-    """Every parameter with this word in its annotation, of every public function and class."""
+    """Return every parameter of a public function or class with this word in its annotation."""
     found = set()
     public = [getattr(each, name) for each in (natsproto, jetstream) for name in each.__all__]
     for item in [*public, Options, *[type(each) for each in PARTS]]:
@@ -398,7 +398,7 @@ def test_no_duration_is_annotated_as_a_float():
 
 
 def typed_dicts():
-    """The fields of every TypedDict of the core, as in `ack_wait: float`."""
+    """Yield the fields of every TypedDict of the core, as in `ack_wait: float`."""
     for path in MODULES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ClassDef) and "TypedDict" in map(ast.unparse, node.bases):

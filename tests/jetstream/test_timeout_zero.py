@@ -21,7 +21,7 @@ MESSAGE = Msg(b"s", 1, b"$JS.ACK.S.C.1.2.3.1700000000000000001.4", b"x")
 
 
 class Made:
-    """Something of each kind on one stage."""
+    """An object of each kind on one stage."""
 
     def __init__(self) -> None:
         self.stage = stage = Stage(INFO, {"config": {"name": "S"}, "state": {}}, INFO)

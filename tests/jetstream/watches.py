@@ -10,7 +10,7 @@ GONE = {"error": {"code": 503, "err_code": 10008, "description": "not available"
 
 
 def start(*answers, keys=0, last=5, snapshot=None, **options):
-    """A watch of a bucket with this many keys, and the configuration of its consumer."""
+    """Return a watch of a bucket with this many keys, and the configuration of its consumer."""
     first = [] if options.get("updates_only") else snapshot or [there(keys, last)]
     stage, kv = bucket(*first, created(keys), *answers)
     watcher = stage.run(kv.watch(options.pop("watched", ">"), **options))
@@ -32,7 +32,7 @@ def following(stage, watcher, count):
 
 
 def comes_with_the_answer(stage, *late):
-    """The next calls are answered, and before each answer one of these messages arrives.
+    """Return the next calls are answered, and before each answer one of these messages arrives.
 
     None: no message arrives with that answer.
     """

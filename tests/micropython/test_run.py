@@ -24,7 +24,7 @@ DRIVER = [
 ]
 PEERS = {"<": "server", ">": "client"}
 
-PARTS = [  # function of checks/rows.py, at least so many checks
+PARTS = [  # function of checks/rows.py, and the minimum number of checks
     ("encoding", 60),
     ("headers", 45),
     ("names", 65),
@@ -126,7 +126,7 @@ def test_names_that_are_imported_on_first_use(python, name):
     assert printed.strip() == leaf
 
 
-def test_the_runtime_is_the_one_that_is_meant(python, request):
+def test_the_selected_runtime_is_used(python, request):
     report = python("import sys", "print(sys.implementation.name)")
     assert f"[{report.strip()}]" in request.node.name
 

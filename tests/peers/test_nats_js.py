@@ -32,7 +32,7 @@ pytestmark = pytest.mark.rule("SERVICE-26")
 
 @pytest.fixture(scope="module")
 def packages() -> Path:
-    """The locked version; from npm, which must not fail, if the cache does not have it."""
+    """Return the locked version; from npm, which must not fail, if the cache does not have it."""
     if shutil.which("node") is None:
         pytest.skip("nats.js needs Node, and there is none")
     locked = [HERE / "package.json", HERE / "package-lock.json"]

@@ -19,7 +19,7 @@ nats: Any = pytest.importorskip("nats")
 micro: Any = pytest.importorskip("nats.micro")
 pytestmark = [
     pytest.mark.rule("SERVICE-26"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of nats-py, which calls utcnow
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # from nats-py, which calls utcnow
 ]
 
 

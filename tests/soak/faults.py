@@ -118,7 +118,7 @@ class ThreeNodes:
 
 
 PLACES: dict[str, type[Single] | type[ThreeNodes]] = {"single": Single, "cluster": ThreeNodes}
-# What happens to clients, not to servers.
+# Faults of clients, not of servers.
 RECONNECT = "reconnect"
 
 

@@ -6,7 +6,7 @@ import os
 from array import array
 from collections import Counter
 
-# How much memory the second half of a run may take: what the run itself needs, and so much more.
+# How much memory the second half of a run may take: what the run itself needs, plus a margin.
 RSS_AT_LEAST = 6 * 2**20
 RSS_EACH = 24
 
@@ -21,14 +21,14 @@ class Ledger:
         self.deliveries = 0
         self.published = 0  # acknowledged by the server
         self.acked = bytearray(count)  # 1: a consumer has acknowledged it
-        self.in_doubt: set[int] = set()  # acknowledged, and the answer to that did not come
-        self.all_acked = False  # so the server says
+        self.in_doubt: set[int] = set()  # acknowledged, but not confirmed
+        self.all_acked = False  # as the server reports
         self.stored = bytearray(count)  # how often
         self.delivered = array("I", bytes(4 * count))
         self.confirmed = bytearray(count)
         self.first_at = array("d", bytes(8 * count))
         self.faults: list[tuple[str, float, float]] = []  # what, from, until
-        self.forgotten: list[tuple[int, float]] = []  # came again as if for the first time: when
+        self.forgotten: list[tuple[int, float]] = []  # redelivered with a delivery count of 1: when
         self.odd: list[str] = []
         self.rss: list[tuple[int, int]] = []  # messages delivered, bytes
 
@@ -55,7 +55,8 @@ class Ledger:
         self.in_doubt.add(number)
 
     def never_acked(self) -> list[int]:
-        # If the server says that all are, then what is in doubt is: only its answer got lost.
+        # If the server reports all as acknowledged, those in doubt are, too: only the answer was
+        # lost.
         settled = self.in_doubt if self.all_acked else ()
         return [n for n in range(self.count) if not self.acked[n] and n not in settled]
 
@@ -99,8 +100,8 @@ class Ledger:
         return [number for number in range(self.count) if one[number] and not other[number]]
 
     def unexplained(self) -> list[int]:
-        # A server that dies, or a leader that is deposed, may have delivered what no other knows
-        # of: that comes again with a delivery count of 1. Nothing else does.
+        # A server that dies, or a leader that is deposed, may have delivered messages that no other
+        # server knows of: they are delivered again with a delivery count of 1. No other message is.
         return [
             number
             for number, at in self.forgotten

@@ -1,8 +1,8 @@
 """A soak: publishers with message ids and consumers with acknowledgments, while faults happen.
 
 Whatever happens to servers and connections, in the end every message must have been stored once,
-delivered and acknowledged, and nothing may be left open. Faults come by progress, not by the clock:
-so a seed gives the same order of the same faults.
+delivered and acknowledged, and nothing may be left open. Faults occur by progress, not by the
+clock, so a seed produces the same faults in the same order.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class Soak:
                     await client.force_reconnect()
             else:
                 await asyncio.to_thread(place.faults[name])
-            # What it did may show a while later: an election, a connection that is found dead.
+            # The effects of a fault may appear later: an election, or a dead connection.
             self.ledger.faults.append((name, begin, time.monotonic() + 15.0))
 
     # Consuming
@@ -179,7 +179,8 @@ class Soak:
             try:
                 await msg.ack_sync(timeout=2.0)
             except NatsError:
-                # Either the acknowledgement got lost, and it comes again, or the answer did.
+                # Either the acknowledgment was lost and the message is redelivered, or only the
+                # answer was.
                 self.warnings += 1
                 self.ledger.note_in_doubt(number)
                 return

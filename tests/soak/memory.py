@@ -1,7 +1,8 @@
 """python -m tests.soak.memory [--megabytes 1024]
 
-How much memory a push subscription takes when far more is offered than its handler takes: with flow
-control the server waits, without it the limit of the queue holds, and gaps are reported.
+It measures how much memory a push subscription needs when far more messages arrive than its handler
+takes: with flow control the server waits, and without it the queue is limited, and gaps are
+reported.
 Each is measured in a process of its own: the peak of its resident memory, less what it had before.
 """
 
@@ -26,15 +27,15 @@ from natsproto.testing import Server
 
 MEGABYTE = 1024 * 1024
 BLOCK = 64 * 1024
-# Above the limit of what waits: buffers of the socket, the parser, the interpreter.
+# Memory beyond the queue: buffers of the socket, the parser and the interpreter.
 MARGIN = 32
-# Of the queue, in megabytes: the server's largest window, or what is asked for.
+# Of the queue, in megabytes: the server's largest window, or the requests.
 LIMITS = {"flow_control": 32, "limit": 8}
 RESTS = 8
 
 
 def peak() -> float:
-    """Megabytes; the kernel counts in KiB."""
+    """Return the peak in megabytes; the kernel counts in KiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -64,7 +65,7 @@ async def take(url: str, mode: str, count: int) -> dict[str, Any]:
             while taken + missing[0] < count:
                 if taken % (count // RESTS) == 0:
                     await asyncio.sleep(0.25)
-                with suppress(TimeoutExpired):  # then a heartbeat tells what is missing
+                with suppress(TimeoutExpired):  # then a heartbeat reveals the missing messages
                     await messages.next(1.0)
                     taken += 1
             dropped = messages.dropped

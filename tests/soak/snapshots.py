@@ -80,7 +80,7 @@ class Snapshots:
         parts = ["%s %d/%d" % (name, self.short[name], self.calls[name]) for name in self.calls]
         return "%s %s" % (text, ", ".join(parts))
 
-    # Those who read
+    # Readers
 
     async def _take(self, js: JetStream, kv: KeyValue, store: ObjectStore) -> None:
         stream = await js.stream("KV_kv")
@@ -129,10 +129,10 @@ class Snapshots:
             self.calls[name] = self.calls.get(name, 0) + 1
             self.short[name] = self.short.get(name, 0) + (0 if await call() else 1)
 
-    # Those who write
+    # Writers
 
     async def _change(self, js: JetStream, stop: asyncio.Event) -> None:
-        """One change at a time."""
+        """Make one change at a time."""
         kv = await js.key_value("kv")
         while not stop.is_set():
             for key in CHANGED:
@@ -140,7 +140,7 @@ class Snapshots:
                 self.puts += 1
 
     async def _burst(self, js: JetStream, stop: asyncio.Event) -> None:
-        """Many changes at once, with pauses."""
+        """Make many changes at once, with pauses."""
         async with js.publisher() as window:
             while not stop.is_set():
                 for key in CHANGED * 4:
@@ -150,7 +150,7 @@ class Snapshots:
                 await asyncio.sleep(0.005)
 
     async def _come_and_go(self, js: JetStream, stop: asyncio.Event) -> None:
-        """Keys that are there now and then."""
+        """Create and purge keys repeatedly."""
         kv = await js.key_value("kv")
         stream = await js.stream("KV_kv")
         number = 0

@@ -99,7 +99,7 @@ BAD = [
 def test_a_good_ledger():
     ledger = good()
     ledger.note_delivered(5, 2, 50.0)  # its delivery count says so
-    ledger.note_delivered(6, 1, 50.0)  # a server died meanwhile
+    ledger.note_delivered(6, 1, 50.0)  # a server died in the meantime
     in_doubt(ledger)
     ledger.all_acked = True
     ledger.faults.append(("kill", 49.0, 60.0))

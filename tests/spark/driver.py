@@ -1,4 +1,4 @@
-"""A driver in a separate process, to be killed: a query from a stream to files; takes JSON."""
+"""A driver in a separate process, which tests kill: it runs a query from a stream to files."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_replies_are_parsed_as_csv(form):
 def test_replies_of_different_forms_are_parsed_one_by_one():
     replies = [reply(1), reply(2, delivered=2), reply(3, delivered=100), reply(4, NEW)]
     assert read_replies(replies)[0].to_pylist() == [1, 2, 3, 4]
-    # What a consumer delivers again may come first, and its number of deliveries may be longer.
+    # Redelivered messages may arrive first, and their delivery count may have more digits.
     replies = [reply(1234, delivered=10), reply(1235), reply(1236, delivered=2)]
     assert read_replies(replies)[0].to_pylist() == [1234, 1235, 1236]
     with pytest.raises(NotJetStreamMessage):

@@ -72,7 +72,7 @@ def created(js, name):
             name=name, subjects=subjects, num_replicas=3, allow_direct=True, allow_atomic=True
         )
     except (ApiError, JetStreamNotAvailable, TimeoutExpired):
-        return False  # a member that came back a moment ago is not ready for replicas
+        return False  # a member that has just returned is not ready for replicas
     return True
 
 

@@ -52,7 +52,7 @@ def test_a_limit_by_bytes(server, js, name):
     assert sum(sizes) == 100
     assert all(15 <= size <= 20 for size in sizes[:-1])
     assert isinstance(query.limit, streaming.ReadMaxBytes)
-    # A message that is larger than the limit is not in the way for ever.
+    # A message that is larger than the limit does not block the query forever.
     query = Query(query_reader(server, maxBytesPerTrigger=1, **options))
     assert query.batch() == [1]
 

@@ -100,7 +100,7 @@ def ranges(reader, start, end):
         {"minPartitions": 2, "maxRecordsPerPartition": 1000},
         {"minPartitions": 2, "filterSubjects": "{name}.1"},
         {"minPartitions": 2, "filterSubjects": ""},
-        {},  # and another number of cores
+        {},  # and a different number of cores
     ],
 )
 def test_a_replayed_batch_has_the_same_partitions(server, js, name, monkeypatch, changed):
@@ -119,7 +119,7 @@ def test_a_replayed_batch_has_the_same_partitions(server, js, name, monkeypatch,
     texts = {key: str(value).format(name=name) for key, value in changed.items()}
     again = query_reader(server, **options, **{key: texts[key] for key in texts if texts[key]})
     assert ranges(again, query.call(again.initialOffset()), end) == before
-    # The batches that follow go by the options of now.
+    # Later batches use the current options.
     fill(js, name, 8000, subjects=2)
     later = Query(again, end)
     after = ranges(again, end, later.plan())

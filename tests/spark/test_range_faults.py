@@ -109,7 +109,7 @@ def test_messages_removed_during_the_read(server, js, name, fail, caplog):
             list(batches)
     else:
         found += [seq for batch in batches for seq in batch.column(0).to_pylist()]
-        # A pull may have been on its way.
+        # A pull may have been in flight.
         assert found == [*range(1, len(found) - 39), *range(61, 101)]
         assert "to 60 of stream" in caplog.text
 

@@ -164,7 +164,7 @@ def test_stored_rows_of_a_partition_that_the_replay_lacks(name, make, atomic):
     stream.purge(subject=f"{name}.mark.q.1")  # as the error says
     write_batch(options, "q", 3, [two + one])
     write_batch(options, "q", 4, [one, two])
-    write_batch(options, "q", 5, [one])  # markers of batches before are none of its business
+    write_batch(options, "q", 5, [one])  # markers of earlier batches do not matter
 
 
 def test_a_task_with_fewer_rows_than_are_stored(name, target):

@@ -149,7 +149,7 @@ def test_another_source_that_is_split_differently(spark, name, stream, plain, se
 
 
 def at_random(spark, server, name, stream, exact, messages, setting, tmp_path, seed):
-    """SPARK_SOAK=1: as above, with random plans, shuffles and crashes."""
+    """Return random plans, shuffles and crashes if SPARK_SOAK=1."""
     dice = random.Random(seed)
 
     def plan():

@@ -75,7 +75,7 @@ def test_the_source(spark, server, written):
 
 
 def test_a_query(spark, server, written, tmp_path):
-    """It has many micro-batches, planned by one process; before 4.2 a single one."""
+    """A query has many micro-batches, planned by one process; before 4.2 it has only one."""
     options, _ = written
     sums = []
 

@@ -25,7 +25,7 @@ def test_rows_match_the_published_messages(spark, server, js, name):
     make(js, name, 50, subjects=2)
     js.publish(f"{name}.h", b"\x00\xff", headers=[("A", "1"), ("B", "two"), ("A", "3")])
     ack = js.publish(f"{name}.empty", b"")
-    # Somebody's odd ones must not stop the job.
+    # Odd messages of other publishers must not stop the job.
     with connect(server.url) as client:
         client.publish(f"{name}.x\udcff", b"odd")
     rows = load(spark, server, stream=name, minPartitions=3).orderBy("sequence").collect()

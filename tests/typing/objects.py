@@ -1,6 +1,7 @@
 """The types of the object store, with and without await.
 
-Checked, never run: a wrong `assert_type` is an error, and so is a mistake that is not found.
+This file is checked, but never run: a wrong `assert_type` is an error, and so is a mistake that is
+not found.
 """
 
 from __future__ import annotations

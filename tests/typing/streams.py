@@ -1,6 +1,6 @@
 """The types of JetStream, with and without async and await.
 
-Checked, never run: a wrong `assert_type` is an error.
+This file is checked, but never run: a wrong `assert_type` is an error.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def check_known(asked: list[tuple[ModuleType, str]], unknown: set[int]) -> None:
 
 @pytest.fixture(scope="session")
 def jedi(tmp_path_factory):
-    """Jedi with a cache of its own: in the user's, it may read a file that another run writes."""
+    """Provide Jedi with a separate cache, because another run may be writing the user's."""
     module = pytest.importorskip("jedi")
     module.settings.cache_directory = str(tmp_path_factory.mktemp("jedi"))
     return module
@@ -114,7 +114,7 @@ def test_mypy_knows_the_public_names(tmp_path):
     pytest.importorskip("mypy")
     file, asked = questions(tmp_path)
     found = run("mypy", "--strict", "--no-error-summary", "--show-absolute-path", str(file))
-    # By the name alone: from its cache, mypy repeats the folder of an earlier run.
+    # Compared by name only, because mypy's cache may contain the folder of an earlier run.
     lines = [line for line in found.stdout.splitlines() if file.name in line and "error" in line]
     check_known(asked, {int(line.split(":")[1]) for line in lines})
 

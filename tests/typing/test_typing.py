@@ -2,8 +2,8 @@
 
 The files are checked, not run, by mypy, and by pyright if there is Node.
 
-A comment that ignores a mistake which is none is an error for both, so mistakes.py proves that
-each of them is found.
+For both, a comment that ignores an error where there is none is itself an error, so mistakes.py
+proves that each mistake is found.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ PEERS = {"<": "server", ">": "client"}  # other directions are the recorder's re
 
 
 class Result(NamedTuple):
-    """All that a stream gives: its frames, and how it ended if it ended in garbage."""
+    """The result of a stream: its frames, and how it ended if it ended in garbage."""
 
     frames: list[Frame]
     error: tuple[str, int, bytes] | None  # reason, offset, excerpt
@@ -38,7 +38,7 @@ def read(chunks: Iterable[bytes], parser: Parser) -> Result:
 
 
 def read_all(*chunks: bytes, peer: str = "server") -> list[Frame]:
-    """The frames of a stream that has no garbage in it."""
+    """Return the frames of a stream that has no garbage in it."""
     parser = Parser(peer=peer)
     return [frame for chunk in chunks for frame in parser.feed(chunk)]
 
@@ -48,7 +48,7 @@ def byte_by_byte(data: bytes) -> list[bytes]:
 
 
 def pieces(data: bytes, cuts: Iterable[int]) -> list[bytes]:
-    """The data cut at these places, in any order; a place named twice gives an empty piece."""
+    """Return the data cut at these places, in any order; a repeated place adds an empty piece."""
     return [data[a:b] for a, b in pairwise([0, *sorted(cuts), len(data)])]
 
 
@@ -65,7 +65,7 @@ def transcripts() -> list[Path]:
 
 
 def writes(path: Path) -> list[tuple[str, str, bytes]]:
-    """The transcript's writes in order: connection, direction, bytes."""
+    """Return the transcript's writes in order: connection, direction, bytes."""
     frames = json.loads(path.read_text(encoding="utf-8"))["frames"]
     return [
         (frame["conn"], frame["dir"], base64.b64decode(frame["b64"]))
@@ -75,7 +75,7 @@ def writes(path: Path) -> list[tuple[str, str, bytes]]:
 
 
 def streams() -> list[Stream]:
-    """Every stream of every transcript, in a fixed order."""
+    """Return every stream of every transcript, in a fixed order."""
     found: list[Stream] = []
     for path in transcripts():
         sides: dict[tuple[str, str], list[bytes]] = {}

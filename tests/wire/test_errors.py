@@ -12,7 +12,7 @@ from natsproto.errors import LocalError, NatsError, ProtocolError, RemoteError
 
 
 def tree() -> dict[str, str]:
-    """Class and base, as the module's docstring draws them: two spaces for each level."""
+    """Return class and base, as the module's docstring draws them: two spaces for each level."""
     bases: dict[str, str] = {}
     path: list[str] = []
     for line in (errors.__doc__ or "").splitlines():
@@ -66,7 +66,7 @@ def test_some_errors_are_built_in_ones_as_well():
 
 
 @pytest.mark.rule("D-ERR-10")
-def test_errors_with_two_bases_read_as_others_do():
+def test_errors_with_two_bases_have_the_usual_text():
     error = errors.TimeoutExpired("no answer in time")
     assert (str(error), error.args, error.errno) == ("no answer in time", error.args, None)
     assert repr(error) == "TimeoutExpired('no answer in time')"

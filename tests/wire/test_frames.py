@@ -127,7 +127,7 @@ def test_info_returns_each_field_or_its_default(name, value):
 
 @pytest.mark.rule("WIRE-10")
 @pytest.mark.parametrize("name", ["connect_urls", "ws_connect_urls"])
-def test_urls_that_are_no_text_are_left_out(name):
+def test_urls_that_are_not_text_are_ignored(name):
     assert getattr(Info({name: ["a:1", 5, None, ["b:2"], "c:3"]}), name) == ["a:1", "c:3"]
 
 

@@ -166,7 +166,7 @@ def fresh() -> Headers:
 
 
 @pytest.mark.rule("HDR-2", "HDR-3")
-def test_looking_up_sees_the_case_and_every_value():
+def test_lookups_are_case_sensitive_and_find_every_value():
     headers = fresh()
     assert (headers["Key"], headers["key"]) == ("1", "2")
     assert (headers.get("Key"), headers.get("KEY"), headers.get("KEY", "x")) == ("1", "", "x")
@@ -191,7 +191,7 @@ def test_looking_up_sees_the_case_and_every_value():
         (lambda h: h.delete("KEY"), "Key=1 key=2 Key=3 B=4"),
     ],
 )
-def test_changing_sees_the_case(change, items):
+def test_changes_are_case_sensitive(change, items):
     headers = fresh()
     change(headers)
     assert " ".join([f"{name}={value}" for name, value in headers.items()]) == items

@@ -1,4 +1,4 @@
-"""Values that try to end their field: none may add a frame or change one.
+"""Values that try to break out of their field: none may add a frame or change one.
 
 Each is refused with an error that names the value and the rule or, where the protocol can carry it,
 arrives as exactly one frame with exactly that value.
@@ -141,7 +141,7 @@ def test_a_value_stays_in_its_field(build, get, value, outcome):
 
 
 def names(message: str, value: object) -> bool:
-    """Whether the message shows the value, the part of it that is wrong, or its length."""
+    """Return whether the message shows the value, the part of it that is wrong, or its length."""
     if value == "":
         return " is empty" in message
     if isinstance(value, str) and len(value) > 255:
@@ -206,7 +206,7 @@ NUMBERS = [
 )
 def test_ids_and_counts_are_whole_numbers(build, what, number):
     if what == "after" and not number:
-        assert build(number) == b"UNSUB 1\r\n"  # no maximum: now
+        assert build(number) == b"UNSUB 1\r\n"  # without a maximum, it ends now
         return
     with pytest.raises(LocalError) as error:
         build(number)

@@ -1,10 +1,10 @@
 """Linear time, counted instead of measured: twice the input is at most 2.2 times the work.
 
-Two counts, because either alone would be blind to half of it:
+There are two counts, because either alone would miss half of the work:
 
 - the bytecode instructions that run in natsproto/wire/parser.py: finds loops that run too often;
-- the bytes that single C calls go through: searches and slices of a read, and what is put into and
-  joined from the pieces of an unfinished frame; this finds data that is copied again and again.
+- the bytes that single C calls process: searches and slices of a read, and joining the pieces of an
+  unfinished frame; this finds data that is copied repeatedly.
 
 A control line is split, stripped and read a fixed number of times, by code that runs once a line:
 the instructions show that it does.
@@ -145,7 +145,7 @@ def test_twice_the_input_touches_twice_the_bytes(shape, size):
     assert twice <= 6 * len(shape(8))  # tab search, LF search, a slice, in and out of the pieces
 
 
-def test_the_counts_would_see_a_parser_that_starts_again_with_every_read():
+def test_the_counts_detect_a_parser_that_restarts_with_every_read():
     def naive(k: int):
         def run() -> None:
             buffer = b""

@@ -1,7 +1,7 @@
 """The grammar, invalid input, and their independence of how the stream is split.
 
 Every row runs whole, byte by byte, and on a parser that has seen its numbers before: the first and
-the last may take the hot loop, the second never does.
+the last may use the hot loop, and the second never does.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def warm(peer: str) -> Parser:
 
 
 def three_ways(peer: str, wire: bytes) -> list[Result]:
-    """The stream whole, byte by byte, and on a warm parser, its offset as if it were a new one."""
+    """Read the stream whole, byte by byte, and on a warm parser with adjusted offsets."""
     result = read([wire], warm(peer))
     if result.error is not None:
         reason, offset, excerpt = result.error
@@ -171,7 +171,7 @@ GARBAGE = [  # peer, wire, reason
     ("client", b"UNSUB 1 2 3\r\n", "UNSUB with 3 fields"),
     ("client", b"UNSUB x\r\n", "b'x' is not a number"),
     ("client", b"UNSUB 1 -1\r\n", "b'-1' is not a number"),
-    # WIRE-19: what the other side says
+    # WIRE-19: operations of the other side
     *[("client", wire, "unknown operation") for wire, _ in FROM_SERVER if wire[:1] in b"MmHh+-I"],
     *[("server", wire, "unknown operation") for wire, _ in FROM_CLIENT if wire[:2] != b"PI"],
 ]
@@ -219,7 +219,7 @@ def test_invalid_input_is_located_and_final():
         with pytest.raises(ProtocolError) as again:
             parser.feed(data)
         assert str(again.value) == str(first.value)
-        assert again.value.frames == []  # they came with the first
+        assert again.value.frames == []  # they arrived with the first read
 
 
 @pytest.mark.rule("WIRE-14", "D-WIRE-16", "D-WIRE-17")
@@ -323,7 +323,7 @@ def test_max_payload(own, first, wire, limit):
 
 @pytest.mark.rule("WIRE-8", "WIRE-9")
 @pytest.mark.parametrize("seed", range(20))
-def test_lines_that_repeat_are_read_as_if_each_was_the_first(seed):
+def test_repeated_lines_are_read_like_the_first_one(seed):
     dice = random.Random(seed)
     lines = [b"MSG a 1 %d", b"MSG b 1 %d", b"MSG a 2 %d", b"MSG a 1 r %d", b"HMSG a 1 2 %d"]
     wire = []
@@ -415,7 +415,7 @@ BODY = st.sampled_from([b"\r\n", b"hello\r\n", H + b"\r\n", H + b"hello!\r\n", b
 
 @st.composite
 def lines(draw: st.DrawFn) -> bytes:
-    """A control line that is right or nearly right, and a payload that may fit."""
+    """Return a control line that is right or nearly right, and a payload that may fit."""
     parts = [draw(NAME)]
     for field in draw(st.lists(FIELD, min_size=2, max_size=6)):
         parts += [draw(SEPARATOR), field]
@@ -430,7 +430,7 @@ def lines(draw: st.DrawFn) -> bytes:
 @example(b"HMSG a 1 18 12\r\n" + H + b"hello!\r\n")
 @example(b"\rMSG 1 5\r\nhello\r\n")
 def test_the_hot_loop_agrees_with_the_grammar(wire):
-    """Byte by byte nothing goes through the hot loop; on a warm parser all that can, does."""
+    """Input fed byte by byte never uses the hot loop; a warm parser uses it whenever possible."""
     whole, slow, hot = three_ways("server", wire)
     assert whole == slow
     assert hot == slow

@@ -57,7 +57,7 @@ def test_a_record_leaves_comparison_with_strangers_to_them():
     assert Point(1, 2).__eq__((1, 2)) is NotImplemented
 
 
-def test_a_record_is_no_key():
+def test_a_record_is_not_hashable():
     with pytest.raises(TypeError, match="unhashable"):
         hash(Point(1, 2))
 

@@ -16,12 +16,12 @@ HOSTILE = [  # what Python's int(), C's strtol() or Go's ParseInt() would take, 
     b"%d", b"1;", b"-9223372036854775808", b"9223372036854775808", b"18446744073709551617",
     b"99999999999999999999", b"1" * 19, b"0" * 19, b"1" * 5000, b"0" * 5000 + b"1",
 ]  # fmt: skip
-HUGE = [  # digits, and more than can ever be meant: the limit refuses them, not memory
+HUGE = [  # implausibly large numbers, which the limit rejects before memory is allocated
     b"67108866", b"2147483647", b"2147483648", b"4294967295", b"4294967297", b"99999999999",
     b"9" * 18,
 ]  # fmt: skip
 
-FIELDS = [  # where a number stands
+FIELDS = [  # the position of a number
     ("server", b"MSG a 1 %s\r\nx\r\n", "size"),
     ("server", b"MSG a 1 r %s\r\nx\r\n", "size"),
     ("server", b"HMSG a 1 1 %s\r\nx\r\n", "size"),
@@ -38,14 +38,14 @@ FIELDS = [  # where a number stands
     ("client", b"UNSUB %s\r\n", "sid"),
     ("client", b"UNSUB 1 %s\r\n", "max"),
 ]
-WARM = {  # so that the hot loop has its chance
+WARM = {  # so that the hot loop is used
     "server": b"MSG a 1 1\r\nx\r\nHMSG a 1 1 1\r\nx\r\n",
     "client": b"SUB a 1\r\nPUB a 1\r\nx\r\n",
 }
 
 
 def outcomes(peer: str, wire: bytes):
-    """How the stream ends on a new parser, byte by byte, and on a parser that knows its numbers."""
+    """Yield how the stream ends on a new parser, byte by byte, and on a warm parser."""
     yield 0, read([wire], Parser(peer=peer))
     yield 0, read(byte_by_byte(wire), Parser(peer=peer))
     yield len(WARM[peer]), read([WARM[peer], wire], Parser(peer=peer))

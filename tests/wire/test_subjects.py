@@ -55,7 +55,7 @@ SUBJECTS = [
 
 
 def broken_rule(check, *arguments):
-    """The rule that the check names when it refuses, "" if it does not."""
+    """Return the rule that the check names when it refuses, "" if it does not."""
     try:
         check(*arguments)
     except (InvalidSubject, InvalidName) as error:

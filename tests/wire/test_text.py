@@ -26,7 +26,7 @@ TABLE = [
 
 @pytest.mark.rule("WIRE-15", "HDR-8")
 @pytest.mark.parametrize(("raw", "text"), TABLE)
-def test_bytes_become_text_and_the_same_bytes_again(raw, text):
+def test_bytes_round_trip_through_text(raw, text):
     assert _text.decode(raw) == text
     assert _text.encode(text) == raw
 

@@ -41,7 +41,7 @@ from tests.wire.support import (
 
 STREAMS = streams()
 WHOLE = {stream: read([stream.data], Parser(peer=stream.peer)) for stream in STREAMS}
-SHORT = 4096  # every split in two up to here; the seven longer streams are left to chance
+SHORT = 4096  # every split in two up to this length; the seven longer streams are split at random
 SPLITS = 1000
 
 each_stream = pytest.mark.parametrize("stream", STREAMS, ids=lambda stream: stream.name)
@@ -111,7 +111,7 @@ def test_a_thousand_random_splits(stream):
 
 
 def encoded(frame) -> bytes:
-    """The frame as our encoder writes it."""
+    """Return the frame as our encoder writes it."""
     if isinstance(frame, Pub):
         headers = frame.headers
         return encode.pub(frame.subject, frame.data, reply=frame.reply, headers=headers)
@@ -132,7 +132,7 @@ def reencoded(data: bytes) -> bytes | None:
         return None
 
 
-NOT_OURS = {  # transcript: writes that our encoder makes otherwise or not at all
+NOT_OURS = {  # transcript: writes that our encoder produces differently or not at all
     "02": (1, "header lines with no space or several behind the colon"),
     "04": (4, "lower case, tabs and runs of spaces"),
     "05": (8, "status lines, which are the server's to write"),

@@ -12,7 +12,7 @@ configurations are those of pcgroups in orbit.go, so a group may have members in
     membership.py  the machine: when a member creates, leaves and deletes its consumer
     feed.py        the machine: when to read the configuration
     plan.py        the consumer of a member
-    actor.py       carries out what the machines decide
+    actor.py       executes the decisions of the machines
     member.py      the iteration
     group.py       join, change and delete a group
     api.py         create and find groups

@@ -1,4 +1,4 @@
-"""Actor: carries out what the Membership of a member decides, and reports the results to it."""
+"""Actor: executes the decisions of a member's Membership, and reports the results to it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Actor:
         return prefix_of(self.plan.bucket) + self.plan.key
 
     async def update(self) -> None:
-        """Read the configuration, and let the membership follow it."""
+        """Read the configuration, and pass it to the membership."""
         try:
             config = await self.read()
         except LATER:
@@ -83,21 +83,21 @@ class Actor:
         return plan.decode(entry.value) if entry.operation == "PUT" else None
 
     async def take(self) -> JsMsg | None:
-        """Return a message that is there; None if there is none, or if the consumer was lost."""
+        """Return a message that has arrived; None if there is none, or if the consumer was lost."""
         messages = self.messages
         assert messages is not None
         msg = messages.poll()
         if msg is None and (messages.pending or messages.closed or machine_of(messages).error):
             try:
                 msg = await messages.next(0)
-            except InvalidState:  # the client was closed or drained
+            except InvalidState:  # the client has been closed or drained
                 self.membership.close()
             except GONE as error:
                 await self._lose(error)
         return msg
 
     async def _lose(self, error: NatsError) -> None:
-        """Note that another program deleted the consumer."""
+        """Record that another program deleted the consumer."""
         self._drop()
         if self.plan.elastic:
             self.feed.next_at = now = self._session.port.now()
@@ -112,7 +112,7 @@ class Actor:
         self.feed.target = None
 
     async def act(self, action: str) -> None:
-        """Do what the membership has decided, and report the result."""
+        """Execute the decision of the membership, and report the result."""
         if action is CREATE:
             await self._create()
         elif action is STOP:

@@ -55,7 +55,7 @@ class ConsumerGroups:
 
         max_members  the number of partitions
         members      the names of the members, which share the partitions evenly
-        mappings     or the partitions of each member
+        mappings     alternatively, the partitions of each member
         filters      only these subjects, without the partition
         """
         config = StaticGroupConfig(max_members, members, mappings, filters).check()
@@ -174,7 +174,7 @@ class ConsumerGroups:
 
 
 async def _store(bucket: KeyValue, key: str, data: bytes) -> bytes:
-    """Store a new configuration; return the one that is stored then."""
+    """Store a new configuration; return the one that is stored afterwards."""
     try:
         await bucket.create(key, data)
     except KeyExists:

@@ -51,11 +51,11 @@ class PartitioningFilter(Record):
 
 
 class GroupConfig(Record):
-    """Base of both configurations.
+    """Base class of both configurations.
 
     max_members: the number of partitions, and so the most members that can work at once
     members: their names; the partitions are distributed evenly
-    mappings: or the partitions of each member
+    mappings: alternatively, the partitions of each member
     """
 
     __slots__ = ("_stored", "extra", "mappings", "max_members", "members")
@@ -111,7 +111,7 @@ class GroupConfig(Record):
         return self
 
     def check_stored(self) -> Self:
-        """Raise InvalidResponse if what was stored breaks a rule of groups."""
+        """Raise InvalidResponse if the stored configuration breaks a rule of groups."""
         try:
             return self.check()
         except LocalError as error:
@@ -313,6 +313,6 @@ def check_partitioning(row: PartitioningFilter) -> None:
             "partitioning filter has no wildcard: %s" % shorten(row.filter), "GROUP-3"
         )
     if len(set(row.wildcards)) < len(row.wildcards):
-        raise InvalidValue("wildcards name one twice: %s" % shorten(row.wildcards), "GROUP-3")
+        raise InvalidValue("wildcards contain a duplicate: %s" % shorten(row.wildcards), "GROUP-3")
     for each in row.wildcards:
         check_count("wildcard of %s" % shorten(row.filter), each, 1, count, "GROUP-3")

@@ -1,9 +1,9 @@
 """ConfigFeed: when to read the configuration of a group.
 
-It is subscribed to the subject of the configuration's key, and hears of a change when it is
-published. That is only a hint: the change may not be stored yet, or may be rejected, and what is
-published while the connection is lost is not heard at all. The configuration is read from the
-leader of the bucket's stream
+It is subscribed to the subject of the configuration's key, and is notified of a change when it is
+published. That is only a hint: the change may not be stored yet, or may be rejected, and changes
+that are published while the connection is lost are not noticed at all. The configuration is read
+from the leader of the bucket's stream
 
     at the start, and after each reconnect      at once
     after a hint                                at once, and again after 0.1, 0.5 and 2 seconds
@@ -28,7 +28,7 @@ RETRY = 1.0  # after a read that failed
 class ConfigFeed(Receiver):
     """The times at which the configuration has to be read.
 
-    target: what the member waits for instead of the feed, so that a hint wakes it
+    target: the waitable of the member, which a hint wakes instead of the feed
     """
 
     __slots__ = ("_again", "_interval", "next_at", "target")
@@ -56,7 +56,7 @@ class ConfigFeed(Receiver):
         return True
 
     def was_read(self, changed: bool, now: float) -> None:
-        """Note that the configuration was read, and whether it has changed."""
+        """Record that the configuration was read, and whether it has changed."""
         if changed:
             self._again = []
         while self._again and self._again[0] <= now:
@@ -64,7 +64,7 @@ class ConfigFeed(Receiver):
         self.next_at = self._again.pop(0) if self._again else now + self._interval
 
     def failed(self, now: float) -> None:
-        """Note that the configuration could not be read."""
+        """Record that the configuration could not be read."""
         self.next_at = now + RETRY
 
     def pending(self) -> int:

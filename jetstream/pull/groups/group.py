@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class StaticGroup:
-    """A consumer group whose members never change. Made by ConsumerGroups."""
+    """A consumer group whose members never change. Returned by ConsumerGroups."""
 
     def __init__(self, js: JetStream, stream: str, name: str) -> None:
         self._js = js
@@ -62,7 +62,7 @@ class StaticGroup:
         return GroupMember(MemberPlan(self._js, self.stream, self.name, member, False, wanted))
 
     async def active_members(self) -> list[str]:
-        """Return the names of the members that wait for messages now."""
+        """Return the names of the members that currently wait for messages."""
         waiting = {info.name for info in await self._js.consumers(self.stream) if info.num_waiting}
         names = (await self.config()).names
         return sorted([each for each in names if static_consumer(self.name, each) in waiting])
@@ -90,7 +90,7 @@ class StaticGroup:
 
 
 class ElasticGroup:
-    """A consumer group whose members may change. Made by ConsumerGroups."""
+    """A consumer group whose members may change. Returned by ConsumerGroups."""
 
     def __init__(self, js: JetStream, stream: str, name: str) -> None:
         self._js = js
@@ -147,7 +147,7 @@ class ElasticGroup:
         await self._update(config, revision)
 
     async def delete_mappings(self) -> None:
-        """Remove all mappings: the group has no members then."""
+        """Remove all mappings, which leaves the group without members."""
         await self.set_mappings([])
 
     async def active_members(self) -> list[str]:
@@ -188,7 +188,7 @@ class ElasticGroup:
         return config, revision
 
     async def _update(self, config: ElasticGroupConfig, revision: int) -> list[str]:
-        """Store a changed configuration, unless another program has changed it meanwhile."""
+        """Store a changed configuration, unless another program has changed it in the meantime."""
         bucket = await self._js.key_value(ELASTIC_BUCKET)
         await bucket.update(self._key, config.check().encode(), revision)
         return config.names

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 
 class GroupMember:
-    """A member of a consumer group: `async with` it, and iterate. Made by `join` of a group.
+    """A member of a consumer group: `async with` it, and iterate. Returned by `join` of a group.
 
     Messages arrive one after the other for each key, as long as every message is acknowledged
     before the next one is requested. Several instances of one member may run: one of them receives
     messages, and another one takes over if it ends or is silent for the ack wait.
 
     The iteration ends with `stop`, when the group is deleted, or with the client. It raises
-    GroupChanged if a setting of the group changes, and for a static group any member.
+    GroupChanged if a setting of the group changes or, for a static group, its members.
     """
 
     def __init__(self, plan: MemberPlan) -> None:
@@ -57,7 +57,7 @@ class GroupMember:
 
     @property
     def partitions(self) -> list[int]:
-        """The partitions that the member has now, by the configuration that was read last."""
+        """The current partitions of the member, as of the last configuration that was read."""
         config = self._membership.config
         return [] if config is None or self.closed else config.partitions(self.name)
 

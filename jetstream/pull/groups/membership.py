@@ -5,8 +5,8 @@
     WANTED    it has partitions, and no consumer               create, after a pause
     IN        it pulls from its consumer                       run
     CHANGED   its partitions have changed, or the group ended  stop
-    STOPPED   it pulls no more; are messages in hand settled?  look, again and again
-    LEAVING   nothing is in hand any more                      delete
+    STOPPED   it no longer pulls; are its messages settled?    look, repeatedly
+    LEAVING   all of its messages are settled                  delete
     ENDED     there is nothing more to do                      end
 
     input                            from             to
@@ -25,8 +25,8 @@
     lost                             IN               WANTED, after a pause
 
 A work queue does not allow two consumers for one partition. So a member that receives a partition
-waits until the one that had it has deleted its consumer, which happens only after the messages that
-it has in hand are settled (D-GROUP-12). Thus no two messages of one key are in work at once.
+waits until the previous owner has deleted its consumer, which happens only after its current
+messages are settled (D-GROUP-12). Thus no two messages of one key are processed at the same time.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ _ACTIONS = {
 }
 CONFLICT = 0.25  # seconds until a consumer is created again
 STANDBY = 0.5  # seconds that the pinned instance has to replace the consumer
-LOOKS = 0.05  # seconds between two looks at the first, doubled up to
+LOOKS = 0.05  # seconds between the first two looks, doubled up to
 LONGEST_LOOKS = 1.0
 
 
 class Membership:
     """The decisions of one instance of a member.
 
-    ack_wait: how long a message may be in hand; then the server delivers it again anyway
+    ack_wait: how long processing a message may take; then the server delivers it again anyway
     """
 
     __slots__ = (
@@ -99,7 +99,7 @@ class Membership:
         self._elastic = elastic
         self._ack_wait = ack_wait
         self._rest = 0  # messages that were received and not taken
-        self._must = False  # delete the consumer, whoever is pinned
+        self._must = False  # delete the consumer, whichever instance is pinned
         self._pause = LOOKS
         self._patient_until = 0.0
         self.config: GroupConfig | None = None
@@ -113,7 +113,7 @@ class Membership:
         self.error: NatsError | None = None
 
     def action(self, now: float) -> str:
-        """Return what to do now."""
+        """Return the action to take now."""
         return WAIT if now < self.next_at else _ACTIONS[self.state]
 
     # The configuration
@@ -143,7 +143,7 @@ class Membership:
             elif self.state == IN:
                 self.state = CHANGED
             elif self.state == STOPPED:
-                # The consumer may be another one by now: it is not this instance's to delete.
+                # The consumer may have been replaced by now, so this instance must not delete it.
                 self._must = False
                 self._patient_until = now + self._ack_wait
 
@@ -160,11 +160,11 @@ class Membership:
     # The results of actions
 
     def created(self) -> None:
-        """Note that the consumer exists, with the filters of `subjects`."""
+        """Record that the consumer exists, with the filters of `subjects`."""
         self.state = IN
 
     def refused(self, now: float, exists: bool) -> None:
-        """Note that the consumer was not created.
+        """Record that the consumer was not created.
 
         exists: a consumer of this member exists with other filters. Otherwise another member still
         has one of the partitions, or the server did not answer.
@@ -176,9 +176,9 @@ class Membership:
             self.next_at = now + CONFLICT
 
     def stopped(self, rest: int, now: float) -> None:
-        """Note that nothing is pulled; `rest` messages were received and not taken."""
+        """Record that pulling has stopped; `rest` messages were received but not taken."""
         if self.over and (self._elastic or self.error is not None):
-            # Others, or the deletion of the group, take care of the consumer (D-GROUP-14).
+            # Other instances, or the deletion of the group, take care of the consumer (D-GROUP-14).
             self.state = ENDED
             return
         self._must = self.over
@@ -191,14 +191,14 @@ class Membership:
         self._patient_until = now + self._ack_wait
 
     def looked(self, pinned: bool, subjects: list[str], ack_pending: int, now: float) -> None:
-        """Note the consumer's state.
+        """Record the consumer's state.
 
         pinned: whether this instance is pinned
         subjects: the filter subjects of the consumer
         ack_pending: how many delivered messages are not settled
         """
         if subjects == self.subjects:
-            # Another instance was faster, or the partitions are those of before again.
+            # Another instance was faster, or the partitions have changed back.
             self.deleted(now)
         elif not (pinned or self._must):
             self.state = WANTED if self.subjects else OUT
@@ -210,7 +210,7 @@ class Membership:
             self._pause = min(2 * self._pause, LONGEST_LOOKS)
 
     def deleted(self, now: float) -> None:
-        """Note that the consumer is not in the way any more."""
+        """Record that the consumer no longer exists."""
         self._must = False
         self.next_at = now
         if self.over:
@@ -219,13 +219,13 @@ class Membership:
             self.state = WANTED if self.subjects else OUT
 
     def lost(self, now: float) -> None:
-        """Note that the consumer was deleted while messages were pulled from it."""
+        """Record that the consumer was deleted while messages were pulled from it."""
         self.deleted(now)
         if self.state == WANTED:
             self.next_at = now + STANDBY
 
     def close(self, error: NatsError | None = None) -> None:
-        """Note that nothing can be done any more, and why, if it is an error."""
+        """Record that nothing more can be done, and the error, if there is one."""
         self.over = True
         self.error = error
         self.state = ENDED

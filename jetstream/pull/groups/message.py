@@ -26,5 +26,5 @@ class GroupMsg(JsMsg):
 
 
 def group_msg(msg: JsMsg) -> GroupMsg:
-    """Return the same message as one of a group."""
+    """Return the message as a group message."""
     return GroupMsg(msg._msg, msg._session, msg.settled)  # pyright: ignore[reportPrivateUsage]

@@ -1,4 +1,4 @@
-"""Names of consumer groups on the server, as orbit.go's pcgroups has them (GROUP-1)."""
+"""Names of consumer groups on the server, the same as in orbit.go's pcgroups (GROUP-1)."""
 
 from __future__ import annotations
 

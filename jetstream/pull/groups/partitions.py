@@ -1,9 +1,9 @@
 """The arithmetic of partitions: which member has which of them, and the subjects of each.
 
 Every program of a group computes the same result from the same configuration, so nothing has to be
-negotiated. Members in order of their names take equal runs of partitions; the rest, if the number
-of partitions is not a multiple of theirs, goes to the first of them, one each. With 7 partitions
-and 3 members: a has 0, 1 and 6, b has 2 and 3, c has 4 and 5.
+negotiated. Members in order of their names get equal runs of partitions; if partitions are left
+over, the first members get one more each. With 7 partitions and 3 members: a has 0, 1 and 6, b has
+2 and 3, c has 4 and 5.
 """
 
 from __future__ import annotations

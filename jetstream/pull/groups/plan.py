@@ -1,4 +1,4 @@
-"""MemberPlan: what a member of a group needs from the server: its consumer, and where it is."""
+"""MemberPlan: the consumer that a member of a group needs, and the calls that manage it."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class MemberPlan:
         await self._js.delete_consumer(self.stream, self.consumer)
 
     async def unpin(self) -> None:
-        """Replace the pinned instance of the member by another one."""
+        """Replace the pinned instance of the member with another one."""
         await self._js.unpin_consumer(self.stream, self.consumer, PRIORITY_GROUP)
 
 

@@ -1,4 +1,4 @@
-"""Reading stored JSON: fields that may be absent or null, but not of another type."""
+"""Read stored JSON, whose fields may be absent or null, but must have the right type."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def read_object(data: bytes) -> dict[str, Any]:
 
     try:
         value: Any = json.loads(data.decode())
-    except (ValueError, RuntimeError):  # RuntimeError: nested deeper than the interpreter goes
+    except (ValueError, RuntimeError):  # RuntimeError: nested too deeply for the interpreter
         value = None
     if not isinstance(value, dict):
         raise InvalidResponse("configuration of a group is not a JSON object: %s" % shorten(data))

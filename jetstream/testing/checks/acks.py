@@ -232,7 +232,7 @@ async def check_ack_without_a_connection(ctx: Context) -> None:
     await fill(ctx, js, numbers(1))
     consumer = await stream.create_consumer(durable_name="c")
     msg = await _one(consumer)
-    server.terminate()  # not killed: it would not remember what it has delivered
+    server.terminate()  # not killed, because it would forget what it has delivered
     await next_event(client, Disconnected)
     await msg.ack()
     server.restart()

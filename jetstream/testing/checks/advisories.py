@@ -84,7 +84,7 @@ async def _deleted(stream: Stream, events: Advisories) -> bool:
 
 @check()
 async def check_advisories_of_streams_and_consumers(ctx: Context) -> None:
-    """Created, updated and deleted streams, created and deleted consumers."""
+    """Creating, updating and deleting streams and consumers is reported."""
     js = await open_js(ctx)
     name = name_of(ctx)
     async with js.advisories(stream=name) as events:
@@ -105,7 +105,7 @@ async def check_advisories_of_streams_and_consumers(ctx: Context) -> None:
 
 @check(since=(2, 11))
 async def check_advisories_of_pauses(ctx: Context) -> None:
-    """A consumer is paused and resumed."""
+    """Pausing and resuming a consumer is reported."""
     js, consumer = await new_consumer(ctx)
     until = 4_102_444_800 * 10**9
     async with js.advisories("consumer_pause", stream=consumer.stream, consumer="c") as events:
@@ -121,7 +121,7 @@ async def check_advisories_of_pauses(ctx: Context) -> None:
 
 @check()
 async def check_advisories_of_messages(ctx: Context) -> None:
-    """Rejected, terminated and acknowledged messages, and one that reached max_deliver."""
+    """Rejected, terminated and acknowledged messages are reported, and max_deliver."""
     js, consumer = await new_consumer(ctx, 3, max_deliver=2, sample_freq="100", ack_wait=30.0)
     async with js.advisories(stream=consumer.stream, consumer="c") as events:
         first, second, third = await consumer.fetch(3, expires=WAIT)
@@ -148,7 +148,7 @@ async def check_advisories_of_messages(ctx: Context) -> None:
 
 @check(since=(2, 11))
 async def check_advisories_of_pins(ctx: Context) -> None:
-    """A client is pinned to a priority group, and unpinned."""
+    """Pinning a client to a priority group, and unpinning it, is reported."""
     js, consumer = await new_consumer(
         ctx, 1, priority_groups=["g"], priority_policy="pinned_client"
     )
@@ -166,7 +166,7 @@ async def check_advisories_of_pins(ctx: Context) -> None:
 
 @check()
 async def check_advisories_of_api_calls(ctx: Context) -> None:
-    """A call of the API, with its request, its response and the client."""
+    """An API call is reported with its request, its response and the client."""
     client = await ctx.connect(js_server(ctx), name="auditor")
     js = jetstream_of(client)
     async with js.advisories("api_audit") as events:
@@ -184,7 +184,7 @@ async def check_advisories_of_api_calls(ctx: Context) -> None:
 
 @check(since=(2, 12))
 async def check_advisories_of_abandoned_batches(ctx: Context) -> None:
-    """An atomic batch with a gap is abandoned."""
+    """An atomic batch that is abandoned because of a gap is reported."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     stream = await new_stream(ctx, js, allow_atomic=True)
@@ -219,7 +219,7 @@ async def _snapshot(client: Client, stream: str) -> tuple[dict[str, Any], list[b
 
 @check()
 async def check_advisories_of_snapshots(ctx: Context) -> None:
-    """A stream is saved and restored."""
+    """Saving and restoring a stream is reported."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     stream = await new_stream(ctx, js, storage="file")
@@ -298,7 +298,7 @@ async def check_advisories_of_unknown_kinds(ctx: Context) -> None:
     client = await ctx.connect(js_server(ctx))
     name = name_of(ctx)
     async with js.advisories(stream=name) as events:
-        await js.account_info()  # so that the subscription is in force
+        await js.account_info()  # so that the subscription is active
         subject = f"$JS.EVENT.ADVISORY.STREAM.FUTURE.{name}"
         kind = "io.nats.jetstream.advisory.v9.stream_future"
         for payload in (

@@ -50,7 +50,7 @@ ACCOUNTS: dict[str, Any] = {
 
 @check(longest=LONGEST)
 async def check_advisories_of_leaders(ctx: Context) -> None:
-    """New leaders of a stream and of a consumer."""
+    """New leaders of a stream and of a consumer are reported."""
     cluster, stream, consumer = await share_replicated(ctx)
     client = await ctx.connect(cluster.members[1])
     js = jetstream_of(client)
@@ -69,14 +69,14 @@ async def check_advisories_of_leaders(ctx: Context) -> None:
 
 @check(slow=True, longest=LONGEST)
 async def check_advisories_of_lost_quorums(ctx: Context) -> None:
-    """When two of three members are gone, stream and consumer have no quorum."""
+    """When two of three members are gone, the lost quorums are reported."""
     cluster = ctx.own_cluster(jetstream=True)
     stream, _ = await replicated(ctx, cluster)
     last = leader_of(cluster, await stream.info())
     js = jetstream_of(await ctx.connect(last))
     streams = js.advisories("stream_quorum_lost", stream=stream.name)
     consumers = js.advisories("consumer_quorum_lost", stream=stream.name)
-    await js.account_info()  # so that the subscriptions are in force
+    await js.account_info()  # so that the subscriptions are active
     for member in cluster.members:
         if member is not last:
             member.kill()
@@ -87,13 +87,13 @@ async def check_advisories_of_lost_quorums(ctx: Context) -> None:
 
 @check(since=(2, 11))
 async def check_advisories_of_the_api_limit(ctx: Context) -> None:
-    """A server that has too many requests in its queue drops them."""
+    """A server that has too many queued requests drops them, and reports that."""
     server = ctx.own_server(jetstream={"request_queue_limit": 1}, **ACCOUNTS)
     system = await ctx.connect(server, user="sys", password="sys")
     async with jetstream_of(system).advisories("api_limit_reached") as events:
         await system.flush()
         client = await ctx.connect(server)
-        for _ in range(100):  # a worker may be faster than the one that drops: then it drops none
+        for _ in range(100):  # the worker may process all requests before any is dropped
             await client.publish("$JS.API.STREAM.CREATE.S", reply="nowhere")
         reached = await wait_for(events, ApiLimitReachedAdvisory)
         assert reached.server == server.name
@@ -117,7 +117,7 @@ async def _ask(client: Client, endpoint: str, body: dict[str, Any]) -> None:
 
 @check(since=(2, 10), slow=True, longest=LONGEST)
 async def check_advisories_of_servers(ctx: Context) -> None:
-    """A new meta leader, and a server that is removed."""
+    """A new meta leader and the removal of a server are reported."""
     cluster = ctx.own_cluster(jetstream=True, **ACCOUNTS)
     leader = cluster.meta_leader()
     assert leader is not None
@@ -139,7 +139,7 @@ async def check_advisories_of_servers(ctx: Context) -> None:
 
 @check(since=(2, 15), slow=True, longest=LONGEST)
 async def check_advisories_of_a_rescue(ctx: Context) -> None:
-    """The quorum of the meta group is lowered after the loss of two of three members."""
+    """Lowering the quorum of the meta group after the loss of two members is reported."""
     cluster = ctx.own_cluster(jetstream=True, **ACCOUNTS)
     last = cluster.members[0]
     client = await ctx.connect(last, user="sys", password="sys")

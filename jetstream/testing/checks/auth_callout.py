@@ -72,7 +72,7 @@ async def _serve(
 
 
 async def _authorize(request: AuthRequest) -> Any:
-    """Let ada in, with limits; reject bob with a reason; fail for others."""
+    """Accept ada, with limits; reject bob with a reason; fail for others."""
     options = request.options
     if (options.user, options.password) == ("ada", "right"):
         assert (request.client.kind, request.client.type) == ("Client", "nats")
@@ -122,7 +122,7 @@ async def check_auth_callout(ctx: Context) -> None:
 
 @check(needs=("cryptography", "nacl"))
 async def check_auth_callout_encrypted(ctx: Context) -> None:
-    """The same with encrypted requests and responses; an unencrypted service is useless then."""
+    """Callouts work with encryption; an unencrypted service then cannot read the requests."""
     server = ctx.shared_server(**_config(xkey=xkeys.public_xkey(_XKEY)))
     served = await _serve(ctx, server, _authorize, AuthCallout(_ISSUER, xkey_seed=_XKEY))
     await _check_answers(ctx, server, served)

@@ -59,7 +59,7 @@ async def check_backup_and_restore(ctx: Context) -> None:
 
 @check(since=(2, 14))
 async def check_backup_by_chunks(ctx: Context) -> None:
-    """A large stream in small chunks, without its consumers, restored from the chunks."""
+    """A large stream is saved in small chunks, without consumers, and restored from them."""
     js = await open_js(ctx)
     stream = await new_stream(ctx, js, storage="file")
     await fill(ctx, js, LARGE)
@@ -115,7 +115,7 @@ async def check_backups_that_fail(ctx: Context) -> None:
 
 @check(since=(2, 14))
 async def check_a_snapshot_that_is_stopped(ctx: Context) -> None:
-    """A snapshot can be left, and another one taken when the server has noticed it (2.14: 5 s)."""
+    """A snapshot can be abandoned, and another one taken once the server notices (2.14: 5 s)."""
     js = await open_js(ctx)
     stream = await new_stream(ctx, js, storage="file")
     await fill(ctx, js, LARGE)

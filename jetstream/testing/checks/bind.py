@@ -61,7 +61,7 @@ async def check_bind_without_the_queue(ctx: Context) -> None:
         with raises(QueueRequired) as caught:
             await js.subscribe(subject, durable="c")
     assert caught.error.found == "q"
-    with raises(QueueRequired):  # nor without a subscriber
+    with raises(QueueRequired):  # not even without a subscriber
         await js.subscribe(subject, durable="c")
 
 
@@ -96,7 +96,7 @@ async def check_bind_to_another_subject(ctx: Context) -> None:
         await js.subscribe(f"{ctx.subject}.*", durable="c")
     assert (caught.error.wanted, caught.error.found) == ([f"{ctx.subject}.*"], [subject])
     async with await js.subscribe(stream=stream, durable="c"):
-        pass  # whoever names no subject takes what there is
+        pass  # without a subject, the consumer's filter is accepted
 
 
 @check(since=(2, 10))

@@ -1,4 +1,4 @@
-"""consume(): messages without end, and the ways in which it ends."""
+"""consume(): continuous delivery, and the ways in which it ends."""
 
 from __future__ import annotations
 
@@ -102,12 +102,12 @@ async def check_consume_never_requests_too_much(ctx: Context) -> None:
     async with consumer.consume(max_messages=10, threshold_messages=4) as messages:
         for n in range(100):
             msg = await messages.next(WAIT)
-            assert (await other.info()).num_ack_pending <= 11  # and the one that was taken
+            assert (await other.info()).num_ack_pending <= 11  # plus the one that was taken
             await msg.ack_sync()
             assert int(msg.data) == n
     await fill(ctx, js, [b"left"])
     await counted(ctx, other, 1)
-    [msg] = await other.fetch(1, expires=WAIT)  # no pull was left that would have taken it
+    [msg] = await other.fetch(1, expires=WAIT)  # no pull was left to take it
     assert msg.metadata.delivered == 1
 
 

@@ -42,7 +42,7 @@ async def _exceed(consumer: Consumer, count: int = 1) -> None:
 
 
 async def _noticed(consumer: Consumer) -> None:
-    """Pull until the server has noticed the last failure, as it would deliver the message again."""
+    """Pull until the server has noticed the last failure, which it does before a redelivery."""
     deadline = time.monotonic() + WAIT
     while True:
         assert not await consumer.fetch(1, expires=0.1)
@@ -65,7 +65,7 @@ async def _queue(ctx: Context, **config: Any) -> tuple[JetStream, Consumer]:
 
 @check()
 async def check_dead_letters(ctx: Context) -> None:
-    """A message that reached max_deliver, and one that was terminated, with all that is known."""
+    """A message that reached max_deliver, and a terminated one, are reported with all details."""
     js, consumer = await new_consumer(ctx, 3, max_deliver=2)
     async with await consumer.dead_letters() as letters:
         assert (letters.stream, letters.consumer) == (consumer.stream, "c")
@@ -156,13 +156,13 @@ async def check_dead_letters_keep_messages_of_others(ctx: Context) -> None:
 
 @check(since=(2, 10))
 async def check_dead_letters_that_are_gone(ctx: Context) -> None:
-    """A message that was deleted meanwhile is reported, and cannot be retried."""
+    """A message that was deleted in the meantime is reported, but cannot be retried."""
     js, consumer = await _queue(ctx)
     stream = await js.stream(consumer.stream)
     async with await consumer.dead_letters(durable=name_of(ctx) + "-dead") as letters:
         await fill(ctx, js, numbers(2))
         first, second = await consumer.fetch(2, expires=WAIT)
-        await first.term("no use")  # which removes it from a work queue
+        await first.term("no use")  # this removes it from a work queue
         await second.nak()
         await _noticed(consumer)
         await stream.purge()
@@ -224,7 +224,7 @@ async def check_dead_letters_over_a_restart(ctx: Context) -> None:
     assert (await stream.info()).state.messages == 3
     await letters.stop()
     left = [entry.subject async for entry in (await _entries(js)).fetch(9, no_wait=True)]
-    assert len(left) <= 1  # the first one, unless it is still in its ack wait
+    assert len(left) <= 1  # the first one, unless its ack wait has not expired yet
 
 
 async def _entries(js: JetStream) -> Consumer:
@@ -252,7 +252,7 @@ async def check_dead_letters_in_an_existing_capture(ctx: Context) -> None:
 
 @check()
 async def check_dead_letters_of_unknown_streams(ctx: Context) -> None:
-    """Without the stream there are no dead letters."""
+    """An unknown stream raises an error."""
     js = await open_js(ctx)
     with raises(StreamNotFound):
         await js.bind_consumer(name_of(ctx), "c").dead_letters()
@@ -291,7 +291,7 @@ async def check_dead_letters_over_a_crash_of_the_leader(ctx: Context) -> None:
     await first.term()
     letter = await capture.next(ELECTION)
     assert letter.seq == 1
-    await letter.discard()  # or it might be delivered again
+    await letter.discard()  # otherwise it might be delivered again
     leader.kill()
     # The acknowledgment may be lost while the consumer has no leader.
     await second.term()

@@ -1,8 +1,8 @@
 """Consumers and publishers continue when leaders step down, crash, stop or freeze.
 
 After a crash the other members elect a leader within about 4 s, after a freeze within about 8 s.
-That makes most of these checks slow. What they prove is in the machines, which all adapters share,
-so the tests of this repository do not run them on every adapter.
+That makes most of these checks slow. They test the machines, which all adapters share, so the tests
+of this repository do not run them on every adapter.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ async def _publish(ctx: Context, home: Server, payload: bytes) -> None:
 @check(longest=LONGEST)
 async def check_consume_over_step_downs(ctx: Context) -> None:
     """When the leader of the consumer steps down, three times, consume continues."""
-    # A pull that meets the step-down may be lost without notice: then only heartbeats are missed.
+    # A pull sent during the step-down may be lost without notice; then only heartbeats reveal it.
     cluster, stream, consumer = await share_replicated(ctx)
     client = await ctx.connect(cluster.members[1])
     seen: set[bytes] = set()
@@ -98,7 +98,7 @@ async def check_consume_over_a_freeze_of_the_leader(ctx: Context) -> None:
         await _survive(ctx, freeze)
     finally:
         for leader in frozen:
-            leader.thaw()  # a client may be connected to it, and says goodbye
+            leader.thaw()  # a client may be connected to it, and has to close
 
 
 @check(slow=True, longest=LONGEST)
@@ -139,7 +139,7 @@ async def check_publish_over_a_crash_of_the_leader(ctx: Context) -> None:
     js = jetstream_of(client, timeout=ELECTION)
     leader.kill()
 
-    # A message that is sent in the moment of the crash may go to the dead leader: no answer comes.
+    # A message sent at the moment of the crash may go to the dead leader and get no answer.
     async def publish() -> bool:
         try:
             async with js.publisher(ack_timeout=5.0) as window:
@@ -147,7 +147,7 @@ async def check_publish_over_a_crash_of_the_leader(ctx: Context) -> None:
                     await window.publish(ctx.subject + ".x", payload, msg_id=payload.decode())
         except PublishesFailed as failure:
             errors = [publication.error for publication in failure.publications]
-            # Not stored for sure, if the election lasts longer than ack_timeout; or in doubt.
+            # Not stored if the election lasts longer than ack_timeout; otherwise in doubt.
             assert all(isinstance(error, (NoStreamResponse, PublishInDoubt)) for error in errors)
             return False
         return True

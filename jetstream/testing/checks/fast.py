@@ -52,7 +52,7 @@ async def _payloads(stream: Stream) -> list[bytes]:
     for _ in range(100):
         found = [msg.data for msg in await stream.get_msgs(batch=count)]
         if len(found) == count:
-            break  # else a replica answered that is a moment behind
+            break  # otherwise a replica that lags behind answered
     return found
 
 
@@ -135,7 +135,7 @@ async def _fails(ctx: Context, js: JetStream, cause: type[NatsError], **last: An
 
 @check(since=SINCE)
 async def check_fast_batch_fails(ctx: Context) -> None:
-    """A batch ends at a rejected message: those before it are stored, none after it."""
+    """A batch ends at a rejected message: earlier messages are stored, later ones are not."""
     js, stream = await _stream(ctx, max_msg_size=100)
     await _fails(ctx, js, WrongLastSequence, expect_last_seq=99)
     assert await _payloads(stream) == numbers(5)

@@ -39,7 +39,7 @@ async def _no_pull_waits(ctx: Context, consumer: Consumer) -> None:
 
 @check()
 async def check_fetch_message_by_message(ctx: Context) -> None:
-    """An iterated fetch gives each message when it arrives, and ends with the batch."""
+    """An iterated fetch returns each message when it arrives, and ends with the batch."""
     _, consumer = await new_consumer(ctx, 1)
     other = await open_js(ctx)
     begin = time.monotonic()
@@ -64,7 +64,7 @@ async def check_fetch_message_by_message_left_early(ctx: Context) -> None:
     async for msg in consumer.fetch(10, expires=2 * WAIT):
         taken.append(msg.data)
         break
-    # Where nothing is async the client does nothing between calls: this is one.
+    # A blocking client does nothing between calls, so make one.
     taken += [msg.data for msg in await consumer.fetch(2, expires=WAIT)]
     assert taken == numbers(3)
     await _no_pull_waits(ctx, other)
@@ -110,7 +110,7 @@ async def check_fetch_by_default_ends_before_ack_wait(ctx: Context) -> None:
 
 @check()
 async def check_fetch_no_wait_at_max_ack_pending(ctx: Context) -> None:
-    """Where the server says nothing, a fetch without waiting ends soon, and without an error."""
+    """If the server does not answer, a no_wait fetch ends soon, and without an error."""
     _, consumer = await new_consumer(ctx, 6, max_ack_pending=2)
     other = await (await open_js(ctx)).consumer(name_of(ctx), "c")
     begin = time.monotonic()
@@ -119,7 +119,7 @@ async def check_fetch_no_wait_at_max_ack_pending(ctx: Context) -> None:
     empty = await consumer.fetch(5, no_wait=True)
     assert (len(empty), empty.error) == (0, None)
     assert time.monotonic() - begin < SOON
-    # No pull is left that would take what is acknowledged now.
+    # No pull is left to take the messages that become available now.
     await _no_pull_waits(ctx, other)
     for msg in batch:
         await msg.ack()
@@ -129,7 +129,7 @@ async def check_fetch_no_wait_at_max_ack_pending(ctx: Context) -> None:
 
 @check(slow=True, longest=LONGEST)
 async def check_fetch_no_wait_in_a_cluster(ctx: Context) -> None:
-    """The same holds through each member of a cluster, one of which leads the consumer."""
+    """The same holds for each member of a cluster, one of which leads the consumer."""
     cluster, stream, _ = await share_replicated(ctx)
     for number, member in enumerate(cluster.members):
         made = await stream.create_consumer(durable_name=f"n{number}", max_ack_pending=2)
@@ -184,7 +184,7 @@ async def check_fetch_drops_unrequested_messages(ctx: Context) -> None:
 
 
 def _users(ctx: Context) -> dict[str, Any]:
-    """An account with JetStream: its owner, a worker with few rights, and a guest account."""
+    """Return an account with JetStream, an owner and a limited worker, and a guest account."""
     api = f"$JS.API.CONSUMER.MSG.NEXT.{name_of(ctx)}.c"
     acks = f"$JS.ACK.{name_of(ctx)}.c.>"
     rights = {"publish": [api, acks], "subscribe": ["_INBOX.>"]}
@@ -211,7 +211,7 @@ def _users(ctx: Context) -> dict[str, Any]:
 
 
 async def _few_rights(ctx: Context, user: str) -> tuple[JetStream, JetStream]:
-    """JetStream of the owner, with a stream and a consumer, and of that user."""
+    """Return JetStream of the owner, with a stream and a consumer, and of that user."""
     server = ctx.own_server(jetstream="enabled", accounts=_users(ctx))
     owner = jetstream_of(await ctx.connect(server, user="owner", password="p"))
     stream = await new_stream(ctx, owner)
@@ -222,7 +222,7 @@ async def _few_rights(ctx: Context, user: str) -> tuple[JetStream, JetStream]:
 
 
 async def _use(ctx: Context, bound: BoundConsumer) -> None:
-    """All that needs no more than pulling and acknowledging."""
+    """Make all calls that need only the rights to pull and to acknowledge."""
     assert bound.cached_info is None
     for msg in await bound.fetch(2, expires=WAIT):
         await msg.ack()
@@ -273,7 +273,7 @@ async def _bound_subscription(ctx: Context, user: str) -> None:
 
 @check()
 async def check_pull_subscribe_with_few_rights(ctx: Context) -> None:
-    """pull_subscribe proceeds if it may not look the consumer up, and is to bind to it."""
+    """pull_subscribe with `bind` proceeds if it is not allowed to look up the consumer."""
     await _bound_subscription(ctx, "worker")
 
 
@@ -285,7 +285,7 @@ async def check_pull_subscribe_of_another_account(ctx: Context) -> None:
 
 @check()
 async def check_pull_subscribe_without_rights(ctx: Context) -> None:
-    """If it is not to bind, a lookup that is denied is an error."""
+    """Without `bind`, a denied lookup is an error."""
     _, js = await _few_rights(ctx, "worker")
     with raises(PermissionDenied, within=SOON):
         await js.pull_subscribe("", stream=name_of(ctx), durable="c")

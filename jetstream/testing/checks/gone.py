@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from jetstream import Consumer
     from jetstream.pull.messages import Messages
 
-# Servers before 2.11 answer with silence: short heartbeats.
+# Servers before 2.11 do not answer, so use short heartbeats.
 _QUICK: dict[str, Any] = {"expires": 2.0, "heartbeat": 0.5}
 # Two heartbeats, two lookups a second apart, and some time for a busy machine.
 _LOOKED_UP = 4.0
 
 
 async def _full(ctx: Context, consumer: Consumer, count: int = 5) -> Messages:
-    """A consume() whose buffer is full, so that the server has no pull of it."""
+    """Return a consume() whose buffer is full, so that the server has no pull of it."""
     messages = consumer.consume(max_messages=count, **_QUICK)
     deadline = time.monotonic() + WAIT
     while messages.pending < count:
@@ -68,7 +68,7 @@ async def check_consume_of_a_deleted_consumer(ctx: Context) -> None:
 
 @check()
 async def check_consumer_deleted_while_nothing_is_pulled(ctx: Context) -> None:
-    """Deleted while the buffer is full: the buffer is delivered, then it raises."""
+    """If the consumer is deleted while the buffer is full, the buffer is delivered first."""
     _, consumer = await new_consumer(ctx, 5)
     other = await open_js(ctx)
     async with await _full(ctx, consumer) as messages:
@@ -102,7 +102,7 @@ async def check_consumer_inactive_while_nothing_is_pulled(ctx: Context) -> None:
 
 @check()
 async def check_consumer_deleted_during_an_outage(ctx: Context) -> None:
-    """Deleted while this client has no connection."""
+    """A consumer that is deleted while the client has no connection is noticed."""
     server = ctx.own_server(jetstream="enabled")
     client = await ctx.connect(server, reconnect_wait=1.0, reconnect_wait_max=1.0)
     js = jetstream_of(client)
@@ -115,7 +115,7 @@ async def check_consumer_deleted_during_an_outage(ctx: Context) -> None:
         server.kill()
         await next_event(client, Disconnected)
         with raises(TimeoutExpired):
-            await messages.next(0.2)  # meanwhile it fails to connect, and begins to wait
+            await messages.next(0.2)  # in the meantime it fails to connect, and begins to wait
         server.restart()
         other = jetstream_of(await ctx.connect(server))
         await other.delete_consumer(name_of(ctx), "c")
@@ -125,7 +125,7 @@ async def check_consumer_deleted_during_an_outage(ctx: Context) -> None:
 
 @check()
 async def check_stream_lost_by_a_restart(ctx: Context) -> None:
-    """A stream in memory does not survive the end of its server: consume() does not wait for it."""
+    """If a memory stream is lost with its server, consume() ends instead of waiting."""
     server = ctx.own_server(jetstream="enabled")
     client = await ctx.connect(server)
     js = jetstream_of(client)
@@ -141,7 +141,7 @@ async def check_stream_lost_by_a_restart(ctx: Context) -> None:
 
 @check()
 async def check_consumer_that_is_created_again(ctx: Context) -> None:
-    """One that is created again in time is used: it is gone only if it is not found twice."""
+    """A consumer that is recreated in time is used: it is gone only if not found twice."""
     _, consumer = await new_consumer(ctx, 5)
     other = await open_js(ctx)
     async with await _full(ctx, consumer) as messages:

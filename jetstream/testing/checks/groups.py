@@ -43,7 +43,7 @@ async def check_group_static(ctx: Context) -> None:
     async def look() -> bool:
         return await group.active_members() == ["a", "b"]
 
-    await until(watching, look)  # between two pulls a member does not wait
+    await until(watching, look)  # a member does not wait between two pulls
     consumer = await js.consumer(name_of(ctx), "g-a")
     assert consumer.cached_info.config.priority_groups == ["PCG"]
     assert consumer.cached_info.config.max_ack_pending == 1

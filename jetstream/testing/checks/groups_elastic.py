@@ -100,7 +100,7 @@ async def check_group_elastic_member_dies(ctx: Context) -> None:
 
 @check(since=SINCE, longest=LONGEST)
 async def check_group_finishes_its_work(ctx: Context) -> None:
-    """A partition changes hands only after the message in hand is settled."""
+    """A partition is handed over only after the current message is settled."""
     js, group = await elastic_group(ctx, "a")
     async with group.join("a") as first:
         await publish_numbers(ctx, js, 0, 1)
@@ -114,7 +114,7 @@ async def check_group_finishes_its_work(ctx: Context) -> None:
         await held.ack()
         await publish_numbers(ctx, js, 5, 1)
         with raises(TimeoutExpired):
-            await first.next(1.0)  # which gives the partitions up
+            await first.next(1.0)  # which releases the partitions
         assert first.partitions == []
         await processed(await ctx.connect(js_server(ctx)), log, 1)
         assert log.rows == [("0", 5, "b")]

@@ -88,7 +88,7 @@ async def check_kv_create(ctx: Context) -> None:
 
 @check()
 async def check_kv_update(ctx: Context) -> None:
-    """An update counts if nothing has happened since the revision that it names."""
+    """An update succeeds only if the key has not changed since the given revision."""
     _, kv = await new_bucket(ctx)
     revision = await kv.update("a", b"1", 0)
     revision = await kv.update("a", b"2", last=revision)
@@ -101,7 +101,7 @@ async def check_kv_update(ctx: Context) -> None:
 
 @check()
 async def check_kv_delete(ctx: Context) -> None:
-    """A deletion is a marker on top of the history; with `last` only if nothing happened since."""
+    """A deletion adds a marker to the history; with `last`, only if the key has not changed."""
     _, kv = await new_bucket(ctx, history=5)
     await kv.put("a", b"1")
     await kv.put("a", b"2")
@@ -121,7 +121,7 @@ async def check_kv_delete(ctx: Context) -> None:
 
 @check()
 async def check_kv_purge(ctx: Context) -> None:
-    """A purge leaves its marker alone; others keep their history."""
+    """A purge leaves only its marker; other keys keep their history."""
     _, kv = await new_bucket(ctx, history=5)
     for key in "aabb":
         await kv.put(key, b"v")
@@ -166,7 +166,7 @@ async def check_kv_keys(ctx: Context) -> None:
 
 @check(since=(2, 10))
 async def check_kv_keys_by_several_filters(ctx: Context) -> None:
-    """Several filters at once."""
+    """Keys can be listed by several filters at once."""
     _, kv = await new_bucket(ctx)
     for key in ("a.x", "b.x", "c.x"):
         await kv.put(key, b"v")
@@ -241,7 +241,7 @@ async def check_kv_of_others(ctx: Context) -> None:
 
 @check()
 async def check_kv_rejected_locally(ctx: Context) -> None:
-    """Keys that are none, revisions that are none: refused before anything is sent."""
+    """Invalid keys and revisions are rejected before anything is sent."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     kv = await js.create_key_value(bucket=name_of(ctx), storage="memory")
@@ -298,7 +298,7 @@ async def check_kv_ttl(ctx: Context) -> None:
 
 @check(since=(2, 11))
 async def check_kv_ttl_and_history(ctx: Context) -> None:
-    """With a history the server raises a TTL to that of markers."""
+    """In a bucket with history, the server raises a TTL to that of markers."""
     js, kv = await new_bucket(ctx, limit_marker_ttl=60.0, history=2)
     await kv.create("lease", b"me", ttl=1)
     msg = await (await js.stream("KV_" + kv.bucket)).get_msg(1)
@@ -308,7 +308,7 @@ async def check_kv_ttl_and_history(ctx: Context) -> None:
 
 @check()
 async def check_kv_ttl_rejected(ctx: Context) -> None:
-    """A bucket without limit markers takes no TTLs, and servers before 2.11 know none."""
+    """TTLs are rejected by a bucket without limit markers and by servers before 2.11."""
     _, kv = await new_bucket(ctx)
     new = js_server(ctx).version >= (2, 11)
     with raises(TtlDisabled if new else NotSupported):
@@ -318,11 +318,11 @@ async def check_kv_ttl_rejected(ctx: Context) -> None:
     assert await kv.keys() == []
 
 
-# Several who want the same
+# Races
 
 
 async def _count(kv: KeyValue, times: int) -> int:
-    """Increment a counter by compare and set; return the number of conflicts."""
+    """Increment a counter by compare-and-set; return the number of conflicts."""
     beaten = 0
     for _ in range(times):
         while True:
@@ -338,7 +338,7 @@ async def _count(kv: KeyValue, times: int) -> int:
 
 @check()
 async def check_kv_race_of_updates(ctx: Context) -> None:
-    """Four clients count together, and no step is lost."""
+    """Four clients increment a counter together, and no increment is lost."""
     _, kv = await new_bucket(ctx)
     await kv.create("counter", b"0")
     handles = [await (await open_js(ctx)).key_value(kv.bucket) for _ in range(4)]
@@ -358,7 +358,7 @@ async def _seize(kv: KeyValue, name: bytes) -> bool:
 
 @check()
 async def check_kv_race_of_creates(ctx: Context) -> None:
-    """Of four clients that create a key, one succeeds; so it is after a deletion."""
+    """Of four clients that create a key, one succeeds, and the same holds after a deletion."""
     _, kv = await new_bucket(ctx)
     handles = [await (await open_js(ctx)).key_value(kv.bucket) for _ in range(4)]
     for _ in range(5):

@@ -1,4 +1,4 @@
-"""Buckets: how they are made, found and listed; mirrors, sources, domains, clusters."""
+"""Buckets: creating, finding and listing them; mirrors, sources, domains, clusters."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def _copied(ctx: Context, kv: KeyValue, keys: list[str], server: Server) -
 
 @check()
 async def check_kv_buckets(ctx: Context) -> None:
-    """Create, again and differently; look up, update, list, delete."""
+    """Buckets can be created, created again, looked up, updated, listed and deleted."""
     js = await open_js(ctx)
     bucket = name_of(ctx)
     with raises(BucketNotFound, within=SOON):
@@ -69,7 +69,7 @@ async def check_kv_buckets(ctx: Context) -> None:
 
 @check()
 async def check_kv_configuration(ctx: Context) -> None:
-    """The stream of a bucket is as ADR-8 wants it."""
+    """The stream of a bucket is configured as ADR-8 specifies."""
     js, kv = await new_bucket(ctx, history=5, ttl=60.0, max_value_size=100, max_bytes=5000)
     config = (await js.stream("KV_" + kv.bucket)).cached_info.config
     assert config.subjects == [f"$KV.{kv.bucket}.>"]
@@ -132,7 +132,7 @@ async def check_kv_old_servers(ctx: Context) -> None:
 
 @check()
 async def check_kv_not_a_bucket(ctx: Context) -> None:
-    """A stream that only has the name of one."""
+    """A stream that only has the name of a bucket is rejected."""
     js = await open_js(ctx)
     await js.create_stream(name="KV_" + name_of(ctx), subjects=[ctx.subject], storage="memory")
     with raises(NotABucket):
@@ -187,7 +187,7 @@ async def check_kv_sources(ctx: Context) -> None:
 
 @check()
 async def check_kv_domain(ctx: Context) -> None:
-    """A bucket of a domain, which is part of the subject that is published to."""
+    """A bucket in a domain works; the domain is part of the subject to publish to."""
     server = ctx.shared_server(jetstream={"domain": "hub"})
     js = await open_js(ctx, server, domain="hub")
     kv = await js.create_key_value(bucket=name_of(ctx), storage="memory")
@@ -203,7 +203,7 @@ async def check_kv_domain(ctx: Context) -> None:
 
 @check(slow=True)
 async def check_kv_across_a_leaf_node(ctx: Context) -> None:
-    """A bucket of the hub, used from a leaf by its domain, and by a mirror on the leaf."""
+    """A bucket of the hub can be used from a leaf by its domain, and by a mirror on the leaf."""
     port = free_port()
     hub = ctx.own_server(jetstream={"domain": "hub"}, leafnodes={"listen": f"{HOST}:{port}"})
     remotes = [{"url": f"nats://{HOST}:{port}"}]
@@ -240,7 +240,7 @@ async def check_kv_across_a_leaf_node(ctx: Context) -> None:
 
 @check()
 async def check_kv_of_another_account(ctx: Context) -> None:
-    """A bucket of an account that offers its API and its keys under a prefix (ADR-19)."""
+    """A bucket of an account that exports its API and its keys under a prefix works (ADR-19)."""
     accounts = {
         "A": {
             "jetstream": "enabled",
@@ -273,7 +273,7 @@ async def check_kv_of_another_account(ctx: Context) -> None:
 
 @check(longest=LONGEST)
 async def check_kv_in_a_cluster(ctx: Context) -> None:
-    """With three replicas: conflicts, whichever code they have, and a key that was deleted."""
+    """With three replicas, conflicts with any error code and deleted keys are handled."""
     cluster = ctx.shared_cluster()
     await delete_at_end(ctx, cluster, "KV_" + name_of(ctx))
     client = await ctx.connect(cluster.members[0])
@@ -288,7 +288,7 @@ async def check_kv_in_a_cluster(ctx: Context) -> None:
     assert await kv.delete("a", last=1) == 2
 
     async def recreate() -> bool:
-        # Any replica answers what it reads, and may be a moment behind.
+        # Any replica may answer a read, and may lag behind for a moment.
         try:
             await kv.create("a", b"3")
         except KeyExists:
@@ -297,7 +297,7 @@ async def check_kv_in_a_cluster(ctx: Context) -> None:
 
     await until(client, recreate)
     async with await kv.watch("a") as watcher:
-        # The replica that has the watcher's consumer may be a moment behind, too.
+        # The replica with the watcher's consumer may lag behind for a moment, too.
         seen = fields_of(await watcher.next(WAIT))
         while seen in (("a", b"1", 1, "PUT"), ("a", b"", 2, "DEL")):
             seen = fields_of(await watcher.next(WAIT))

@@ -54,7 +54,7 @@ async def check_kv_watch(ctx: Context) -> None:
 
 @check()
 async def check_kv_watch_an_empty_bucket(ctx: Context) -> None:
-    """The initial values end at once if there are none, also where others are."""
+    """The initial values end at once if there are none, even if other keys exist."""
     _, kv = await new_bucket(ctx)
     async with await kv.watch_all() as watcher:
         assert await _initial(watcher) == []
@@ -66,14 +66,14 @@ async def check_kv_watch_an_empty_bucket(ctx: Context) -> None:
 
 @check()
 async def check_kv_watch_options(ctx: Context) -> None:
-    """Options choose the initial values and leave out deletions or values."""
+    """Options select the initial values and omit deletions or values."""
     _, kv = await new_bucket(ctx, history=5)
     for value in (b"1", b"2"):
         await kv.put("a", value)
     await kv.delete("a")
     await kv.put("b.c", b"3")
     table: list[tuple[dict[str, Any], list[int], bytes]] = [
-        # options, revisions at the beginning, the value that comes then
+        # options, revisions at the beginning, the value that follows
         ({}, [3, 4], b"new"),
         ({"keys": "b.*"}, [4], b"new"),
         ({"include_history": True}, [1, 2, 3, 4], b"new"),
@@ -96,7 +96,7 @@ async def check_kv_watch_options(ctx: Context) -> None:
 
 @check(since=(2, 10))
 async def check_kv_watch_several_filters(ctx: Context) -> None:
-    """Several keys and filters at once."""
+    """A watch can have several keys and filters."""
     _, kv = await new_bucket(ctx)
     for key in ("a", "b.x", "c"):
         await kv.put(key, b"v")
@@ -109,7 +109,7 @@ async def check_kv_watch_several_filters(ctx: Context) -> None:
 
 @check(slow=True)
 async def check_kv_watch_values_that_go(ctx: Context) -> None:
-    """Initial values that go before they are sent do not keep a watch waiting."""
+    """Initial values that are removed before they are sent do not keep a watch waiting."""
     js, kv = await new_bucket(ctx)
     async with js.publisher() as window:
         for number in range(700):
@@ -126,7 +126,7 @@ async def check_kv_watch_values_that_go(ctx: Context) -> None:
 
 @check()
 async def check_kv_watch_bucket_deleted(ctx: Context) -> None:
-    """The bucket is deleted: that is raised."""
+    """A watch raises an error when the bucket is deleted."""
     js, kv = await new_bucket(ctx)
     await kv.put("a", b"v")
     async with await kv.watch() as watcher:
@@ -146,7 +146,7 @@ async def _change(kv: KeyValue, keys: list[str], stop: list[bool]) -> None:
 
 @check()
 async def check_kv_watch_complete_while_others_write(ctx: Context) -> None:
-    """Keys that are there all the time are in every list, however others change them."""
+    """Keys that exist all the time are in every list, even while others change them."""
     js, kv = await new_bucket(ctx, history=3)
     keys = ["k%d" % number for number in range(10)]
     for key in keys:
@@ -169,7 +169,7 @@ async def check_kv_watch_complete_while_others_write(ctx: Context) -> None:
 
 @check(slow=True)
 async def check_kv_watch_of_a_frozen_server(ctx: Context) -> None:
-    """If the server freezes amid the initial values, that is an error after a while."""
+    """If the server freezes during the initial values, an error is raised after a while."""
     server = ctx.own_server(**JETSTREAM)
     js = await open_js(ctx, server)
     await js.create_key_value(bucket=name_of(ctx))
@@ -191,11 +191,11 @@ async def check_kv_watch_of_a_frozen_server(ctx: Context) -> None:
         assert watcher.initialized
 
 
-# Losses: each revision comes once, in order
+# Losses: each revision arrives once, in order
 
 
 async def _write(kv: KeyValue, first: int, count: int) -> None:
-    """Revisions from `first` on, of three keys in turn."""
+    """Write revisions, starting with `first`, to three keys in turn."""
     for revision in range(first, first + count):
         assert await kv.put("k%d" % (revision % 3), b"%d" % revision) == revision
 
@@ -209,7 +209,7 @@ async def _follow(watcher: KeyWatcher, first: int, last: int, timeout: float = W
 
 @check()
 async def check_kv_watch_over_lost_connections(ctx: Context) -> None:
-    """Over lost connections, while others write."""
+    """A watch delivers each revision once across lost connections, while others write."""
     _, kv = await new_bucket(ctx, history=64)
     client = await ctx.connect(js_server(ctx))
     mine = await jetstream_of(client).key_value(kv.bucket)
@@ -252,7 +252,7 @@ async def check_kv_watch_lost_during_the_initial_values(ctx: Context) -> None:
 
 @check()
 async def check_kv_watch_over_a_restart(ctx: Context) -> None:
-    """Over a restart of the server, which has lost the consumer and kept the bucket."""
+    """A watch survives a restart of the server, which loses the consumer but not the bucket."""
     server = ctx.own_server(**JETSTREAM)
     js = await open_js(ctx, server)
     kv = await js.create_key_value(bucket=name_of(ctx), history=64)

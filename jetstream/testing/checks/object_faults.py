@@ -58,7 +58,7 @@ async def check_object_of_20_megabytes(ctx: Context) -> None:
 
 @check()
 async def check_object_got_over_a_lost_connection(ctx: Context) -> None:
-    """The connection is lost twice while an object is read: not a byte is."""
+    """If the connection is lost twice while an object is read, no byte is lost."""
     _, store = await new_store(ctx)
     data = sample(6 * MEGABYTE)
     await store.put("o", data)
@@ -135,8 +135,8 @@ async def check_object_not_put(ctx: Context) -> None:
 @check()
 async def check_object_orphans(ctx: Context) -> None:
     """Orphaned chunks are removed unless they are young; all others stay."""
-    # They are what a program leaves that ends amid a put, or before it has purged what it replaced;
-    # and nats-server 2.15.1, killed, brings back some of what it had purged.
+    # Orphans are left by a program that ends during a put, or before it has purged a replaced
+    # object; and a killed nats-server 2.15.1 restores some purged messages.
     js, store = await new_store(ctx)
     for name in ("o", "renamed", "deleted"):
         await store.put(name, sample(50), chunk_size=10)
@@ -175,7 +175,7 @@ async def check_object_deleted_again(ctx: Context) -> None:
 
 @check()
 async def check_object_damaged(ctx: Context) -> None:
-    """Chunks that are missing, changed or too many are noticed: nothing is given out as all."""
+    """Missing, changed or additional chunks are noticed: a partial object is never complete."""
     js, store = await new_store(ctx)
     stream = await js.stream("OBJ_" + store.bucket)
     for number, missing in enumerate((1, 3, 5)):
@@ -230,7 +230,7 @@ async def check_object_reader_closed(ctx: Context) -> None:
 
 @check(since=(2, 10))
 async def check_deleted_object_store(ctx: Context) -> None:
-    """The bucket is deleted while an object is read; and then nothing can be put."""
+    """If the bucket is deleted during a read, an error is raised, and later puts fail."""
     js, store = await new_store(ctx)
     await store.put("o", sample(6 * MEGABYTE))
     async with await store.get("o") as reader:
@@ -245,7 +245,7 @@ async def check_deleted_object_store(ctx: Context) -> None:
 
 @check()
 async def check_objects_of_a_domain(ctx: Context) -> None:
-    """In a domain that is reached by its name."""
+    """Objects can be stored in a domain that is reached by its name."""
     server = ctx.shared_server(jetstream={"domain": "hub"})
     js = await open_js(ctx, server, domain="hub")
     store = await js.create_object_store(bucket=name_of(ctx), storage="memory")
@@ -258,7 +258,7 @@ async def check_objects_of_a_domain(ctx: Context) -> None:
 
 @check()
 async def check_objects_of_another_account(ctx: Context) -> None:
-    """Under the prefix of another account, whose subjects are imported."""
+    """Objects can be stored under the prefix of another account, whose subjects are imported."""
     exports = ["$JS.API.>", "$O.>", "$JS.FC.>"]
     imports = [
         {"service": {"account": "A", "subject": "$JS.API.>"}, "to": "fromA.>"},

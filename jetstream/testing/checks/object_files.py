@@ -59,7 +59,7 @@ async def check_object_files(ctx: Context) -> None:
 
 @check()
 async def check_object_files_that_fail(ctx: Context) -> None:
-    """A failed call leaves neither an object nor a file, and what was there before stays."""
+    """A failed call leaves neither an object nor a file, and keeps any previous one."""
     js, store = await new_store(ctx)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -36,7 +36,7 @@ async def new_store(ctx: Context, **config: Any) -> tuple[JetStream, ObjectStore
 
 
 async def stored(js: JetStream, store: ObjectStore) -> tuple[int, int]:
-    """How many chunks and how many infos its stream holds."""
+    """Return how many chunks and how many infos the stream holds."""
     stream = await js.stream("OBJ_" + store.bucket)
     subjects = (await stream.info(subjects_filter=f"$O.{store.bucket}.>")).state.subjects
     chunks = sum(count for name, count in subjects.items() if ".C." in name)
@@ -44,7 +44,7 @@ async def stored(js: JetStream, store: ObjectStore) -> tuple[int, int]:
 
 
 def sample(size: int) -> bytes:
-    """Bytes of which no two chunks are the same; those of a smaller size begin them."""
+    """Return bytes in which no two chunks are equal; a smaller sample is a prefix of it."""
     return random.Random(7).randbytes(size // 8 * 8 + 8)[:size]
 
 
@@ -107,7 +107,7 @@ def _generated(data: bytes, size: int) -> Iterator[bytes]:
 
 @check()
 async def check_object_data(ctx: Context) -> None:
-    """Data is bytes, a file, something to iterate, or another object; in pieces of any size."""
+    """Data may be bytes, a file, an iterable, or another object, in pieces of any size."""
     _, store = await new_store(ctx)
     data = sample(50_000)
     given: list[Any] = [
@@ -170,7 +170,7 @@ async def check_object_deleted(ctx: Context) -> None:
 
 @check()
 async def check_object_update_meta(ctx: Context) -> None:
-    """Name, description, headers and metadata can be changed, and nothing else is."""
+    """Name, description, headers and metadata can be changed; everything else is kept."""
     js, store = await new_store(ctx)
     first = await store.put("a", b"12345", chunk_size=2, headers={"H": "1"}, description="d")
     info = await store.update_meta("a", metadata={"k": "v"})
@@ -235,7 +235,7 @@ async def check_object_links(ctx: Context) -> None:
 
 @check()
 async def check_object_store_sealed(ctx: Context) -> None:
-    """A sealed bucket can be read, and nothing else."""
+    """A sealed bucket can only be read."""
     js, store = await new_store(ctx)
     await store.put("o", b"data")
     await store.seal()
@@ -293,7 +293,7 @@ async def check_object_watch(ctx: Context) -> None:
 
 @check()
 async def check_object_stores(ctx: Context) -> None:
-    """Create, again and differently; look up, update, list, delete."""
+    """Object stores can be created, created again, looked up, updated, listed and deleted."""
     js = await open_js(ctx)
     bucket = name_of(ctx)
     with raises(BucketNotFound, within=SOON):
@@ -334,7 +334,7 @@ async def check_object_stores(ctx: Context) -> None:
 
 @check()
 async def check_object_store_configuration(ctx: Context) -> None:
-    """Compression and metadata, which servers before 2.10 do not know."""
+    """Compression and metadata work, and servers before 2.10 reject them by name."""
     js = await open_js(ctx)
     config: dict[str, Any] = {"compression": True, "metadata": {"k": "v"}}
     if js_server(ctx).version < (2, 10):

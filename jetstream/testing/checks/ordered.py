@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 async def new_ordered(
     ctx: Context, count: int = 0, **options: Any
 ) -> tuple[JetStream, Stream, OrderedConsumer]:
-    """An ordered consumer of a stream with that many messages: b"0", b"1" and so on."""
+    """Return an ordered consumer of a stream with that many messages: b"0", b"1" and so on."""
     js = await open_js(ctx)
     stream = await new_stream(ctx, js)
     await fill(ctx, js, numbers(count))
@@ -36,13 +36,13 @@ async def new_ordered(
 
 
 async def take(messages: Messages, count: int, timeout: float = WAIT) -> list[bytes]:
-    """The payloads of the next messages."""
+    """Return the payloads of the next messages."""
     deadline = time.monotonic() + timeout
     return [(await messages.next(max(0.0, deadline - time.monotonic()))).data for _ in range(count)]
 
 
 async def _all(ordered: OrderedConsumer) -> list[int]:
-    """The sequences of all that it has now."""
+    """Return the sequences of all messages that are available now."""
     return [msg.metadata.stream_seq for msg in await ordered.fetch(100, no_wait=True)]
 
 
@@ -61,7 +61,7 @@ async def check_ordered_consume(ctx: Context) -> None:
 
 @check()
 async def check_ordered_consume_by_iteration(ctx: Context) -> None:
-    """The same by `async for`, two thousand messages, a buffer of 40."""
+    """`async for` delivers two thousand messages in order, with a buffer of 40."""
     _, _, ordered = await new_ordered(ctx, 2000)
     seen: list[bytes] = []
     async with ordered.consume(max_messages=40) as messages:
@@ -102,7 +102,7 @@ async def check_ordered_deletes_its_consumers(ctx: Context) -> None:
 
 @check()
 async def check_ordered_info(ctx: Context) -> None:
-    """Its name, its configuration on the server, and the info of the present consumer."""
+    """The handle has the name, the configuration and the info of the current consumer."""
     _, stream, ordered = await new_ordered(ctx, 3, name_prefix="mine")
     assert (ordered.name, ordered.stream) == ("mine_1", name_of(ctx))
     assert ordered.cached_info.num_pending == 3
@@ -118,7 +118,7 @@ async def check_ordered_info(ctx: Context) -> None:
 
 @check(since=(2, 10))
 async def check_ordered_metadata(ctx: Context) -> None:
-    """Metadata of the consumer."""
+    """The consumer has the given metadata."""
     _, _, ordered = await new_ordered(ctx, metadata={"owner": "me"})
     assert (await ordered.info()).config.metadata["owner"] == "me"
 
@@ -202,7 +202,7 @@ async def check_ordered_drain(ctx: Context) -> None:
 
 @check()
 async def check_ordered_until_the_client_closes(ctx: Context) -> None:
-    """The end of the client is the end of the iteration."""
+    """Closing the client ends the iteration."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     stream = await new_stream(ctx, js)
@@ -217,7 +217,7 @@ async def check_ordered_until_the_client_closes(ctx: Context) -> None:
 
 @check()
 async def check_ordered_fetch(ctx: Context) -> None:
-    """fetch and next: one after the other, each message once."""
+    """Successive calls of fetch and next return each message once."""
     js, _, ordered = await new_ordered(ctx, 10)
     assert [msg.data for msg in await ordered.fetch(4, expires=WAIT)] == numbers(4)
     msg = await ordered.next(expires=WAIT)
@@ -234,7 +234,7 @@ async def check_ordered_fetch(ctx: Context) -> None:
 
 @check()
 async def check_ordered_next_in_order(ctx: Context) -> None:
-    """A hundred times next."""
+    """A hundred calls of next return the messages in order."""
     _, _, ordered = await new_ordered(ctx, 100)
     seen: list[bytes] = []
     for _ in range(100):
@@ -246,7 +246,7 @@ async def check_ordered_next_in_order(ctx: Context) -> None:
 
 @check()
 async def check_ordered_deliver_policies(ctx: Context) -> None:
-    """All, the last, the new ones, from a sequence, from a time, the last of each subject."""
+    """Each deliver policy determines the first message."""
     js, stream, _ = await new_ordered(ctx, 4)
     await fill(ctx, js, numbers(2), "y")
     third = (await stream.get_msg(3)).time
@@ -271,7 +271,7 @@ async def check_ordered_deliver_policies(ctx: Context) -> None:
 
 @check()
 async def check_ordered_filters(ctx: Context) -> None:
-    """One filter, and headers without payloads."""
+    """An ordered consumer can have a filter, and can omit payloads."""
     js, stream, _ = await new_ordered(ctx, 3)
     await fill(ctx, js, numbers(2), "y")
     ordered = await stream.ordered_consumer(filter_subjects=ctx.subject + ".y", headers_only=True)
@@ -287,7 +287,7 @@ async def check_ordered_filters(ctx: Context) -> None:
 
 @check(since=(2, 10))
 async def check_ordered_several_filters(ctx: Context) -> None:
-    """Several filters at once."""
+    """An ordered consumer can have several filters."""
     js, stream, _ = await new_ordered(ctx, 3)
     for token in "abc":
         await fill(ctx, js, numbers(2), token)

@@ -1,4 +1,4 @@
-"""Ordered consumers that are lost: deleted, forgotten, cut off, restarted. Nothing is missed."""
+"""Ordered consumers that are deleted, expired, disconnected or restarted miss no message."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from jetstream.pull.messages import Messages
     from natsproto.testing.server import Server
 
-# Older servers are silent when there is no such consumer: a reset takes two heartbeats there.
+# Older servers do not answer if the consumer does not exist, so a reset takes two heartbeats.
 _TELLS = (2, 11)
 # For an election, and the silence before it.
 
@@ -102,7 +102,7 @@ async def _delete_all(ctx: Context, other: Any) -> None:
 
 @check(since=_TELLS)
 async def check_ordered_deleted_before_anything_came(ctx: Context) -> None:
-    """With deliver_policy new, and nothing seen yet, a reset skips nothing."""
+    """With deliver_policy new, a reset before the first message skips nothing."""
     _, _, ordered = await new_ordered(ctx, 5, deliver_policy="new")
     other = await open_js(ctx)
     await fill(ctx, other, [b"a", b"b"])
@@ -114,7 +114,7 @@ async def check_ordered_deleted_before_anything_came(ctx: Context) -> None:
 
 @check(since=_TELLS)
 async def check_ordered_start_sequence_and_reset(ctx: Context) -> None:
-    """A start sequence is used once: the next consumer continues where that one was."""
+    """A start sequence is used once: the next consumer continues where the first one was."""
     options: dict[str, Any] = {"deliver_policy": "by_start_sequence", "opt_start_seq": 3}
     _, _, ordered = await new_ordered(ctx, 5, **options)
     other = await open_js(ctx)
@@ -175,7 +175,7 @@ async def check_ordered_stop_while_disconnected(ctx: Context) -> None:
     with raises(NatsError):
         await fetched.fetch(1, expires=0.01)
     server.thaw()
-    # By that client: a blocking one does nothing unless it is called.
+    # Called by that client, because a blocking one does nothing unless it is called.
     await left_alone(ctx, jetstream_of(client), stream.name)
 
 
@@ -239,7 +239,7 @@ async def check_ordered_max_reset_attempts(ctx: Context) -> None:
 
 @check(since=_TELLS)
 async def check_ordered_fetch_deleted(ctx: Context) -> None:
-    """A fetch whose consumer is gone makes another one, and misses nothing."""
+    """A fetch whose consumer is gone creates another one, and misses nothing."""
     js, _, ordered = await new_ordered(ctx, 10)
     other = await open_js(ctx)
     for start in (0, 3, 6):
@@ -307,7 +307,7 @@ async def _over_a_restart(ctx: Context, how: str) -> None:
 
 @check()
 async def check_ordered_over_a_restart(ctx: Context) -> None:
-    """The server is stopped and started again: its memory, and the consumer in it, are gone."""
+    """When the server is restarted and loses the consumer, the messages continue in order."""
     await _over_a_restart(ctx, "terminate")
 
 

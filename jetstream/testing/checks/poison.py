@@ -1,4 +1,4 @@
-"""Stored messages of hostile publishers: every reader gets them, and none obeys them."""
+"""Stored messages of hostile publishers are delivered to every reader but have no effect."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STATUSES = [
     b"NATS/1.0 409 Server Shutdown\r\n\r\n",
     b"NATS/1.0 503\r\n\r\n",
 ]
-# These do not end as header blocks do.
+# These do not end like header blocks.
 _UNENDED = [
     b"garbage",
     b"NATS/1.0",
@@ -39,7 +39,7 @@ _COUNT = len(_STATUSES) + len(_UNENDED) + 1
 
 
 async def _poisoned(ctx: Context) -> tuple[JetStream, Stream]:
-    """A stream that other publishers have filled; its last message is a good one."""
+    """Return a stream with messages of hostile publishers; its last message is a valid one."""
     js = await open_js(ctx)
     stream = await new_stream(ctx, js, allow_direct=True)
     with RawPeer(js_server(ctx)) as peer:
@@ -80,7 +80,7 @@ async def check_poison_pushed(ctx: Context) -> None:
 
 @check()
 async def check_poison_pushed_with_flow_control(ctx: Context) -> None:
-    """With flow control none of them is answered."""
+    """With flow control, no stored status line is answered."""
     await _push(ctx, flow_control=True)
 
 
@@ -96,7 +96,7 @@ async def check_poison_pushed_in_order(ctx: Context) -> None:
 
 @check()
 async def check_poison_pulled(ctx: Context) -> None:
-    """fetch and consume deliver them."""
+    """fetch and consume deliver stored status lines."""
     js, stream = await _poisoned(ctx)
     consumer = await stream.create_consumer(durable_name="c", ack_policy="none")
     batch = await consumer.fetch(_COUNT, expires=WAIT)
@@ -109,7 +109,7 @@ async def check_poison_pulled(ctx: Context) -> None:
 
 @check()
 async def check_poison_got(ctx: Context) -> None:
-    """get_msg returns each of them, from the leader and by direct get."""
+    """get_msg returns stored status lines, from the leader and by direct get."""
     js, stream = await _poisoned(ctx)
     for number in range(1, _COUNT + 1):
         msg = await stream.get_msg(number)
@@ -129,7 +129,7 @@ async def check_poison_got(ctx: Context) -> None:
 
 @check(since=(2, 11))
 async def check_poison_got_in_batches(ctx: Context) -> None:
-    """get_msgs and get_last_msgs return all of them."""
+    """get_msgs and get_last_msgs return all stored status lines."""
     _, stream = await _poisoned(ctx)
     found = await stream.get_msgs(batch=100)
     assert [msg.seq for msg in found] == list(range(1, _COUNT + 1))

@@ -57,7 +57,7 @@ async def check_js_publish(ctx: Context) -> None:
 
 @check()
 async def check_js_publish_with_headers(ctx: Context) -> None:
-    """Headers are stored, beside those of the options."""
+    """Headers are stored, along with those of the options."""
     js, stream = await _stream(ctx)
     headers = [("Key", "one"), ("Key", "two")]
     await js.publish(ctx.subject + ".x", b"", headers=headers, msg_id="id-1")
@@ -69,7 +69,7 @@ async def check_js_publish_with_headers(ctx: Context) -> None:
 
 @check()
 async def check_js_publish_empty_and_large(ctx: Context) -> None:
-    """Payloads from nothing to max_payload."""
+    """Payloads from empty to max_payload are stored."""
     js, stream = await _stream(ctx)
     for seq, size in enumerate((0, 1, 1024 * 1024), 1):
         await js.publish(ctx.subject + ".x", b"x" * size)
@@ -118,7 +118,7 @@ async def check_js_publish_duplicate(ctx: Context) -> None:
 
 @check()
 async def check_js_publish_expect_stream(ctx: Context) -> None:
-    """Only if the subject leads to that stream."""
+    """expect_stream stores a message only if the subject belongs to that stream."""
     js, stream = await _stream(ctx)
     await js.publish(ctx.subject + ".x", expect_stream=stream.name)
     with raises(WrongStream) as caught:
@@ -140,7 +140,7 @@ async def check_js_publish_expect_last_seq(ctx: Context) -> None:
 
 @check(since=(2, 11))
 async def check_js_publish_expect_last_subject_seq(ctx: Context) -> None:
-    """Only if the subject, or another one with wildcards, is at that sequence."""
+    """A message is stored only if its subject, or another filter, is at that sequence."""
     js, _ = await _stream(ctx)
     await js.publish(ctx.subject + ".a", expect_last_subject_seq=0)
     await js.publish(ctx.subject + ".b", expect_last_subject_seq=0)
@@ -156,7 +156,7 @@ async def check_js_publish_expect_last_subject_seq(ctx: Context) -> None:
 
 @check()
 async def check_js_publish_expectation_is_never_ignored(ctx: Context) -> None:
-    """A server that is too old to compare with another subject is not asked to."""
+    """expect_last_subject is rejected if the server is too old for it."""
     js, stream = await _stream(ctx)
     await js.publish(ctx.subject + ".a")
     options: dict[str, Any] = {"expect_last_subject": ctx.subject + ".a"}
@@ -168,7 +168,7 @@ async def check_js_publish_expectation_is_never_ignored(ctx: Context) -> None:
 
 @check()
 async def check_js_publish_expect_last_msg_id(ctx: Context) -> None:
-    """Only if the last message has that id."""
+    """expect_last_msg_id stores a message only if the last one has that id."""
     js, _ = await _stream(ctx)
     await js.publish(ctx.subject + ".x", msg_id="one")
     await js.publish(ctx.subject + ".x", msg_id="two", expect_last_msg_id="one")
@@ -179,7 +179,7 @@ async def check_js_publish_expect_last_msg_id(ctx: Context) -> None:
 
 @check()
 async def check_js_publish_to_a_full_stream(ctx: Context) -> None:
-    """A stream that is full, or takes no such message, says so."""
+    """A stream that is full, or does not accept the message, raises an error."""
     js, _ = await _stream(ctx, max_msgs=1, discard="new", max_msg_size=10)
     with raises(MessageTooLarge):
         await js.publish(ctx.subject + ".x", b"x" * 11)
@@ -191,7 +191,7 @@ async def check_js_publish_to_a_full_stream(ctx: Context) -> None:
 
 @check(since=(2, 11))
 async def check_js_publish_with_ttl(ctx: Context) -> None:
-    """A message with a TTL goes after that time, one with "never" stays."""
+    """A message with a TTL is removed after that time; one with "never" stays."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     stream = await new_stream(ctx, js, allow_msg_ttl=True)
@@ -214,7 +214,7 @@ async def check_js_publish_with_ttl(ctx: Context) -> None:
 
 @check(since=(2, 11))
 async def check_js_publish_ttl_rejected(ctx: Context) -> None:
-    """A stream that knows no TTLs refuses one."""
+    """A stream without allow_msg_ttl rejects a TTL."""
     js, stream = await _stream(ctx)
     with raises(TtlDisabled) as caught:
         await js.publish(ctx.subject + ".x", ttl=1)
@@ -240,7 +240,7 @@ async def check_js_publish_without_a_stream(ctx: Context) -> None:
 
 @check()
 async def check_js_publish_to_a_stream_created_meanwhile(ctx: Context) -> None:
-    """A stream that appears between the tries takes the message."""
+    """A stream that is created between two attempts stores the message."""
     js, other = await open_js(ctx), await open_js(ctx)
     task = ctx.start(js.publish, ctx.subject + ".x", b"1")
     await new_stream(ctx, other)
@@ -280,7 +280,7 @@ async def check_js_publish_times_out(ctx: Context) -> None:
 
 @check()
 async def check_js_publish_without_jetstream(ctx: Context) -> None:
-    """A server that has no JetStream is named as the reason."""
+    """The error says if the server has no JetStream."""
     js = jetstream_of(await ctx.client())
     with raises(NoStreamResponse) as caught:
         await js.publish(ctx.subject, retries=0)
@@ -340,7 +340,7 @@ async def check_schedule(ctx: Context) -> None:
 
 @check(since=(2, 15))
 async def check_cancel_schedule(ctx: Context) -> None:
-    """A message replaces what a schedule would publish, and removes the schedule."""
+    """cancel_schedule publishes a message instead of the schedule, and removes the schedule."""
     js, stream = await _stream(ctx, allow_msg_schedules=True)
     plan, due = ctx.subject + ".plan", ctx.subject + ".due"
     await js.schedule(plan, b"later", when="@at 2099-01-01T00:00:00Z", target=due)
@@ -371,7 +371,7 @@ async def check_republished(ctx: Context) -> None:
 
 @check(since=(2, 12))
 async def check_schedule_rejected(ctx: Context) -> None:
-    """Wrong schedules, and streams that have none, are refused."""
+    """Invalid schedules are rejected, and so are schedules on streams without them."""
     js, _ = await _stream(ctx)
     target = ctx.subject + ".due"
     with raises(ApiError) as caught:

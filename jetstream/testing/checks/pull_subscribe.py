@@ -44,7 +44,7 @@ async def _begin(ctx: Context, count: int = 0) -> JetStream:
 
 
 async def _acked(batch: Batch) -> list[bytes]:
-    """The payloads; all of it is acknowledged."""
+    """Acknowledge the messages and return their payloads."""
     for msg in batch:
         await msg.ack_sync()
     return [msg.data for msg in batch]
@@ -109,7 +109,7 @@ async def check_pull_subscribe_returns_available_messages(ctx: Context) -> None:
 
 @check()
 async def check_pull_subscribe_waits_for_the_first(ctx: Context) -> None:
-    """If there are none, it returns when the first arrives, not when the batch is full."""
+    """If no messages are available, a fetch returns when the first arrives."""
     js = await _begin(ctx)
     other = await open_js(ctx)
     sub = await js.pull_subscribe(ctx.subject + ".x", durable="d")
@@ -130,7 +130,7 @@ async def check_pull_subscribe_waits_for_the_first(ctx: Context) -> None:
 
 @check()
 async def check_pull_subscribe_at_max_ack_pending(ctx: Context) -> None:
-    """The messages up to the limit are returned at once; then there are none in time."""
+    """The messages up to the limit are returned at once; the next fetch times out."""
     js = await _begin(ctx, 6)
     sub = await js.pull_subscribe(ctx.subject + ".x", durable="d", max_ack_pending=2)
     begin = time.monotonic()
@@ -170,7 +170,7 @@ async def check_pull_subscribe_leaves_no_pull(ctx: Context) -> None:
     for count in (1, 3):
         with raises(TimeoutExpired):
             await sub.fetch(count, timeout=0.1)
-        # The server may look at its clock a little later than the client at its own.
+        # The server may read its clock a little later than the client does.
         await until(watcher, nothing_waits, SOON)
     await fill(ctx, js, numbers(3))
     assert await _acked(await sub.fetch(3)) == numbers(3)
@@ -205,7 +205,7 @@ async def check_pull_subscribe_rejected(ctx: Context) -> None:
 
 @check()
 async def check_pull_subscribe_rejected_locally(ctx: Context) -> None:
-    """Wrong arguments are refused before anything is sent."""
+    """Invalid arguments are rejected before anything is sent."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     await new_stream(ctx, js)
@@ -247,7 +247,7 @@ async def check_pull_subscribe_without_a_stream(ctx: Context) -> None:
 
 @check()
 async def check_pull_subscribe_the_consumer_goes(ctx: Context) -> None:
-    """A fetch whose consumer is deleted while it waits raises that."""
+    """A fetch raises an error if its consumer is deleted while it waits."""
     js = await _begin(ctx)
     other = await open_js(ctx)
     looker = await ctx.connect(js_server(ctx))
@@ -270,7 +270,7 @@ async def check_pull_subscribe_the_consumer_goes(ctx: Context) -> None:
 
 @check()
 async def check_pull_subscribe_over_lost_connections(ctx: Context) -> None:
-    """A subscription outlives connections: the next fetch is as good as any."""
+    """A subscription survives lost connections: the next fetch works."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     await new_stream(ctx, js)

@@ -1,4 +1,4 @@
-"""consume() under adverse conditions: limits, odd messages, silence, crashes. Never a storm."""
+"""consume() under adverse conditions: limits, odd messages, silence, crashes; no pull storms."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def _open(ctx: Context, count: int, **config: Any) -> tuple[Client, JetStr
 
 
 async def _warning(messages: Messages, kind: type[Exception], within: float = WAIT) -> Any:
-    """The next warning with such an error."""
+    """Return the next warning with such an error."""
     deadline = time.monotonic() + within
     while True:
         event = await messages.events.next(max(0.0, deadline - time.monotonic()))
@@ -49,7 +49,7 @@ async def _warning(messages: Messages, kind: type[Exception], within: float = WA
 
 
 async def _pulls(client: Client, messages: Messages, seconds: float) -> int:
-    """How many messages the client sends in this time, in which it gets none."""
+    """Return how many messages the client sends in this time, during which it receives none."""
     sent = client.stats.out_msgs
     with raises(TimeoutExpired):
         await messages.next(timeout=seconds)
@@ -68,19 +68,19 @@ async def _refused(ctx: Context, wanted: str, options: dict[str, Any], **config:
 
 @check()
 async def check_consume_beyond_max_batch(ctx: Context) -> None:
-    """Pulls beyond max_batch are reported, and repeated ever more slowly."""
+    """Pulls beyond max_batch are reported, and repeated at growing intervals."""
     await _refused(ctx, "MaxRequestBatch", {"max_messages": 20}, max_batch=5)
 
 
 @check()
 async def check_consume_beyond_max_expires(ctx: Context) -> None:
-    """Pulls beyond max_expires are reported, and repeated ever more slowly."""
+    """Pulls beyond max_expires are reported, and repeated at growing intervals."""
     await _refused(ctx, "MaxRequestExpires", {"expires": 30.0}, max_expires=2.0)
 
 
 @check()
 async def check_consume_beyond_max_bytes(ctx: Context) -> None:
-    """Pulls beyond max_bytes are reported, and repeated ever more slowly."""
+    """Pulls beyond max_bytes are reported, and repeated at growing intervals."""
     await _refused(ctx, "MaxRequestMaxBytes", {"max_bytes": 5000}, max_bytes=1000)
 
 
@@ -282,7 +282,7 @@ async def check_consume_by_a_slow_reader(ctx: Context) -> None:
 
 @check(since=(2, 11))
 async def check_consume_by_a_pinned_client(ctx: Context) -> None:
-    """Of a pinned group one client gets all; when it is unpinned, another one does."""
+    """In a pinned group one client gets all messages; when it is unpinned, another one does."""
     js, consumer = await new_consumer(
         ctx, 0, priority_policy="pinned_client", priority_groups=["g"], priority_timeout=60.0
     )

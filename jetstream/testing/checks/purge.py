@@ -43,7 +43,7 @@ async def check_stream_purge(ctx: Context) -> None:
 
 @check()
 async def check_stream_purge_rejected_locally(ctx: Context) -> None:
-    """Nothing that is empty or 0 by mistake purges everything."""
+    """An empty value or 0 is rejected, so that a mistake cannot purge everything."""
     js = await open_js(ctx)
     stream = await new_stream(ctx, js)
     await fill(ctx, js, numbers(3))

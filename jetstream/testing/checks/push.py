@@ -47,7 +47,7 @@ async def check_push(ctx: Context) -> None:
 
 @check()
 async def check_push_iteration(ctx: Context) -> None:
-    """The same by `async for`; each message knows its place."""
+    """`async for` delivers the same messages, each with its metadata."""
     js, subject = await filled_stream(ctx, 100)
     seen = 0
     async with await js.subscribe(subject) as messages:
@@ -78,7 +78,7 @@ async def check_push_wildcard(ctx: Context) -> None:
 
 @check(since=(2, 10))
 async def check_push_filter_subjects(ctx: Context) -> None:
-    """Several filters at once."""
+    """A subscription can have several filters."""
     js, _ = await filled_stream(ctx)
     filters = [f"{ctx.subject}.a", f"{ctx.subject}.c.>"]
     async with await js.subscribe(stream=name_of(ctx), filter_subjects=filters) as messages:
@@ -90,7 +90,7 @@ async def check_push_filter_subjects(ctx: Context) -> None:
 
 @check()
 async def check_push_whole_stream(ctx: Context) -> None:
-    """With a stream and no subject it is all of the stream."""
+    """Without a subject, a subscription delivers the whole stream."""
     js, _ = await filled_stream(ctx)
     async with await js.subscribe(stream=name_of(ctx)) as messages:
         for token in "abc":
@@ -100,7 +100,7 @@ async def check_push_whole_stream(ctx: Context) -> None:
 
 @check()
 async def check_push_deliver_all(ctx: Context) -> None:
-    """deliver_policy all: from the first message that there is."""
+    """deliver_policy all starts with the first stored message."""
     js, subject = await filled_stream(ctx, 3)
     async with await js.subscribe(subject, deliver_policy="all") as messages:
         assert await take_pushed(messages, 3) == numbers(3)
@@ -108,7 +108,7 @@ async def check_push_deliver_all(ctx: Context) -> None:
 
 @check()
 async def check_push_deliver_last(ctx: Context) -> None:
-    """deliver_policy last: the last message, and all after it."""
+    """deliver_policy last starts with the last message."""
     js, subject = await filled_stream(ctx, 3)
     async with await js.subscribe(subject, deliver_policy="last") as messages:
         await fill(ctx, js, [b"later"])
@@ -126,7 +126,7 @@ async def check_push_deliver_new(ctx: Context) -> None:
 
 @check()
 async def check_push_deliver_by_start_sequence(ctx: Context) -> None:
-    """deliver_policy by_start_sequence: from that message on."""
+    """deliver_policy by_start_sequence starts with that message."""
     js, subject = await filled_stream(ctx, 5)
     asked: dict[str, Any] = {"deliver_policy": "by_start_sequence", "opt_start_seq": 4}
     async with await js.subscribe(subject, **asked) as messages:
@@ -135,7 +135,7 @@ async def check_push_deliver_by_start_sequence(ctx: Context) -> None:
 
 @check()
 async def check_push_deliver_by_start_time(ctx: Context) -> None:
-    """deliver_policy by_start_time: from the first message that is not older."""
+    """deliver_policy by_start_time starts with the first message that is not older."""
     js, subject = await filled_stream(ctx, 5)
     stream = await js.stream(name_of(ctx))
     third = (await stream.get_msg(3)).time
@@ -150,7 +150,7 @@ async def check_push_deliver_by_start_time(ctx: Context) -> None:
 
 @check()
 async def check_push_deliver_last_per_subject(ctx: Context) -> None:
-    """deliver_policy last_per_subject: the last of each subject, and all after them."""
+    """deliver_policy last_per_subject starts with the last message of each subject."""
     js, _ = await filled_stream(ctx)
     for token in "abacab":
         await js.publish(f"{ctx.subject}.{token}", token.encode())
@@ -165,7 +165,7 @@ async def check_push_deliver_last_per_subject(ctx: Context) -> None:
 
 @check()
 async def check_push_queue_name_is_durable(ctx: Context) -> None:
-    """A queue without a durable name has its own: all members share one consumer."""
+    """Without a durable name, the queue is the name: all members share one consumer."""
     js, subject = await filled_stream(ctx)
     other = await open_js(ctx)
     async with await js.subscribe(subject, queue="q"), await other.subscribe(subject, queue="q"):
@@ -181,7 +181,7 @@ async def check_push_queue_shares_the_work(ctx: Context) -> None:
     clients = [await ctx.connect(js_server(ctx)) for _ in range(3)]
     members = [await jetstream_of(each).subscribe(subject, queue="q") for each in clients]
     for client in clients:
-        await client.flush(WAIT)  # or the server may not yet know of the last one
+        await client.flush(WAIT)  # otherwise the server may not know of the last one yet
     await fill(ctx, js, numbers(300))
     taken: list[list[bytes]] = [[], [], []]
 
@@ -203,7 +203,7 @@ async def check_push_queue_shares_the_work(ctx: Context) -> None:
 
 @check()
 async def check_push_queue_member_leaves(ctx: Context) -> None:
-    """A member that leaves does not stop the others, not even if it was the first."""
+    """A member that leaves does not stop the others, even if it was the first one."""
     js, subject = await filled_stream(ctx)
     first = await js.subscribe(subject, queue="q")
     second = await (await open_js(ctx)).subscribe(subject, queue="q")
@@ -215,7 +215,7 @@ async def check_push_queue_member_leaves(ctx: Context) -> None:
 
 @check()
 async def check_push_named_queue(ctx: Context) -> None:
-    """The durable name and the queue may differ: two groups, two consumers."""
+    """The durable name and the queue may differ, so two groups have two consumers."""
     js, subject = await filled_stream(ctx, 2)
     asked: list[tuple[str, str]] = [("one", "q1"), ("two", "q2")]
     for durable, queue in asked:
@@ -265,7 +265,7 @@ async def check_push_pending_limit(ctx: Context) -> None:
 
 @check()
 async def check_push_in_a_domain(ctx: Context) -> None:
-    """By the prefix of a domain, and acknowledged there."""
+    """A subscription works through the prefix of a domain, and so do acknowledgments."""
     server = ctx.shared_server(jetstream={"domain": "hub"})
     js = await open_js(ctx, server, domain="hub")
     await new_stream(ctx, js)
@@ -302,7 +302,7 @@ async def check_push_consumer_deleted_during_an_outage(ctx: Context) -> None:
 
 @check()
 async def check_push_consumer_deleted_reported_by_heartbeat(ctx: Context) -> None:
-    """With heartbeats that is noticed at any time: first the silence, then why."""
+    """With heartbeats, a deleted consumer is noticed at any time, first as silence."""
     js, subject = await filled_stream(ctx)
     async with await js.subscribe(subject, name="c", idle_heartbeat=0.1) as messages:
         await js.delete_consumer(name_of(ctx), "c")
@@ -324,7 +324,7 @@ async def check_push_consumer_moved(ctx: Context) -> None:
     async with await js.subscribe(f"{ctx.subject}.x", durable="c") as messages:
         config = (await other.consumer(stream, "c")).cached_info.config
         config.deliver_subject = f"{stream}.to.me"
-        await other.delete_consumer(stream, "c")  # the server moves none that has a subscriber
+        await other.delete_consumer(stream, "c")  # none with a subscriber can be moved
         await other.create_consumer(stream, config)
         await client.force_reconnect()
         with raises(ConsumerMoved) as caught:

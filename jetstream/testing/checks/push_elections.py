@@ -49,7 +49,7 @@ async def check_push_over_step_downs(ctx: Context) -> None:
 
 
 async def _survive(ctx: Context, strike: Callable[[Server], object]) -> None:
-    """Be subscribed through another member while the leader of the consumer is struck."""
+    """Subscribe through another member while the leader of the consumer fails."""
     cluster = ctx.own_cluster(jetstream=True)
     stream, _ = await replicated(ctx, cluster)
     home = cluster.members[0]

@@ -65,7 +65,7 @@ async def _flow(
 
 
 async def _take_all(messages: PushMessages, count: int) -> int:
-    """That many, in order; returns how many waited at most."""
+    """Take that many messages in order; return the largest number that was waiting."""
     most = 0
     for number in range(1, count + 1):
         most = max(most, messages.pending)
@@ -118,7 +118,7 @@ async def check_ordered_push_v2(ctx: Context) -> None:
 
 @check(slow=True)
 async def check_push_flow_control_bounds_memory(ctx: Context) -> None:
-    """64 MiB for a handler that takes a rest now and then: never more than the server's window."""
+    """A handler that pauses while it reads 64 MiB never buffers more than the server's window."""
     client, _, messages = await _flow(ctx, 1024)
     most = 0
     async with messages:

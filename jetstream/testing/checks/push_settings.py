@@ -33,7 +33,7 @@ _V2 = {"jetstream": "enabled", "feature_flags": {"js_ack_fc_v2": True}}
 
 @check()
 async def check_push_headers_only(ctx: Context) -> None:
-    """headers_only: the headers and the size of the payload, without the payload."""
+    """headers_only delivers the headers and the size of the payload, without the payload."""
     js, subject = await filled_stream(ctx)
     await js.publish(subject, b"12345", headers={"Kind": "test"})
     async with await js.subscribe(subject, headers_only=True) as messages:
@@ -113,7 +113,7 @@ async def check_push_max_deliver(ctx: Context) -> None:
 
 @check()
 async def check_push_backoff(ctx: Context) -> None:
-    """backoff: the waits between deliveries grow as it says."""
+    """backoff sets the waits between deliveries."""
     js, subject = await filled_stream(ctx, 1)
     asked: dict[str, Any] = {"backoff": [0.1, 0.6], "max_deliver": 3}
     async with await js.subscribe(subject, **asked) as messages:
@@ -153,7 +153,7 @@ async def check_push_rate_limit(ctx: Context) -> None:
 
 @check()
 async def check_push_replay_original(ctx: Context) -> None:
-    """replay_policy original: in the rhythm in which they were stored."""
+    """replay_policy original delivers messages at the pace at which they were stored."""
     client = await ctx.connect(js_server(ctx))
     js = jetstream_of(client)
     await new_stream(ctx, js)
@@ -241,7 +241,7 @@ async def check_push_heartbeat(ctx: Context) -> None:
 
 @check(since=(2, 14))
 async def check_push_ack_v2(ctx: Context) -> None:
-    """A server whose ack subjects have eleven tokens: acknowledged, and no gap is seen."""
+    """Ack subjects with eleven tokens work: messages are acknowledged, and no gap is reported."""
     js = await open_js(ctx, ctx.shared_server(**_V2))
     await new_stream(ctx, js)
     await fill(ctx, js, numbers(20))

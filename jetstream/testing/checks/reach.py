@@ -1,4 +1,4 @@
-"""Where JetStream is: domains, prefixes, servers that are too old, servers that do not answer."""
+"""Reaching JetStream: domains, prefixes, servers that are too old or do not answer."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ async def check_domain_rejected_locally(ctx: Context) -> None:
 
 @check()
 async def check_api_level(ctx: Context) -> None:
-    """Calls that a server is too old for are rejected and not sent: it might ignore fields."""
+    """Calls for which a server is too old are rejected locally, as it might ignore fields."""
     listener = ctx.enter(Listener(_OLD, _WELCOME, _GOODBYE))
     client = await ctx.connect(f"nats://{listener.address}")
     js = jetstream_of(client)

@@ -53,7 +53,7 @@ async def _recreations(events: MachineEvents, name: str) -> None:
     event = await events.next(WAIT)
     assert isinstance(event, ConsumerReset)
     event = await events.next(WAIT)
-    while isinstance(event, ConsumerReset):  # of a try while JetStream was starting
+    while isinstance(event, ConsumerReset):  # of an attempt while JetStream was starting
         event = await events.next(WAIT)
     assert isinstance(event, StreamRecreated)
     assert (event.stream, event.before < event.created) == (name, True)

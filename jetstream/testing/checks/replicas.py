@@ -35,7 +35,7 @@ def _servers(info: StreamInfo) -> set[str]:
 
 @check(since=(2, 11), longest=LONGEST)
 async def check_step_down(ctx: Context) -> None:
-    """The leaders of a stream and of a consumer step down, also in favor of a certain server."""
+    """Leaders of a stream and of a consumer step down, optionally in favor of a given server."""
     cluster, shared, _ = await share_replicated(ctx)
     client = await ctx.connect(cluster.members[0])
     js = jetstream_of(client, timeout=CANDIDATE_AFTER)

@@ -94,7 +94,7 @@ async def check_service_stop_waits_for_handlers(ctx: Context) -> None:
 
 @check()
 async def check_service_stop_twice(ctx: Context) -> None:
-    """Stopping twice is fine, and so is leaving the block of a service that has stopped."""
+    """Stopping twice is allowed, and so is leaving the block of a stopped service."""
     client = await ctx.client()
     async with service_of(client, **settings(ctx, {})) as service:
         await service.stop()

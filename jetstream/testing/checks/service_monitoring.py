@@ -31,7 +31,7 @@ def _nothing(request: ServiceRequest) -> bytes:
 
 
 async def _raw(served: Served, verb: str, *path: str) -> dict[str, Any]:
-    """The response of an instance, validated by its schema."""
+    """Return the response of an instance, validated by its schema."""
     reply = await served.asker.request(".".join(["$SRV", verb, *path]), timeout=WAIT)
     found: dict[str, Any] = json.loads(reply.data)
     validate(found, SCHEMAS[verb])
@@ -39,14 +39,14 @@ async def _raw(served: Served, verb: str, *path: str) -> dict[str, Any]:
 
 
 def _without_stop(found: dict[str, Any]) -> dict[str, Any]:
-    """The response without the endpoint `stop`, whose time may be added after its answer."""
+    """Return the response without the endpoint `stop`, whose time may be added after its answer."""
     if "endpoints" in found:
         found["endpoints"] = [each for each in found["endpoints"] if each["name"] != "stop"]
     return found
 
 
 async def _by_all_paths(ctx: Context, verb: str) -> tuple[Served, dict[str, Any]]:
-    """Ask by name and id, by name, and everybody: the response is always the same."""
+    """Ask by name and id, by name, and all services; assert that the response is the same."""
     served = await serve(ctx, {"e": _nothing}, metadata={"a": "b"}, description="Does it.")
     name, id = served.service.name, served.service.id
     found = await _raw(served, verb, name, id)
@@ -99,7 +99,7 @@ async def check_service_stats(ctx: Context) -> None:
 
 @check()
 async def check_service_empty_metadata(ctx: Context) -> None:
-    """Without metadata and description, responses have an empty object and an empty text."""
+    """Without metadata and description, responses contain an empty object and an empty text."""
     served = await serve(ctx, {"e": _nothing})
     name, id = served.service.name, served.service.id
     for verb in ("PING", "INFO", "STATS"):
@@ -196,7 +196,7 @@ async def check_service_started(ctx: Context) -> None:
 
 @check()
 async def check_service_reset(ctx: Context) -> None:
-    """`reset` sets the statistics to zero, also while requests are handled."""
+    """`reset` sets the statistics to zero, even while requests are handled."""
     served = await new_service(ctx)
     service = served.service
 
@@ -336,7 +336,7 @@ async def check_service_responds_while_handlers_are_busy(ctx: Context) -> None:
 
 @check()
 async def check_service_discovery(ctx: Context) -> None:
-    """Discovery finds nothing where nothing is, measures times, and checks its arguments."""
+    """Discovery finds no services if there are none, measures times, and checks its arguments."""
     served = await serve(ctx, {"e": _nothing})
     services, name = served.services, served.service.name
     nothing = await services.ping(name + "-other")

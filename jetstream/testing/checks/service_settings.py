@@ -28,14 +28,14 @@ async def _refused(ctx: Context, kind: type[LocalError], **options: Any) -> None
 
 @check()
 async def check_service_names_refused(ctx: Context) -> None:
-    """The name of a service is not empty, and has no space, dot or wildcard."""
+    """A service name that is empty or has a space, dot or wildcard is rejected."""
     for name in ("", "a b", "a.b", "a>", "*", "a\r\nb", "\u00fc"):
         await _refused(ctx, InvalidName, name=name)
 
 
 @check()
 async def check_service_versions_refused(ctx: Context) -> None:
-    """The version of a service is a semantic version."""
+    """A version that is not a semantic version is rejected."""
     for version in ("", "1", "1.0", "v1.0.0", "1.0.0-", "01.0.0", "1.0.0+a+b"):
         await _refused(ctx, InvalidValue, version=version)
 
@@ -125,7 +125,7 @@ async def check_service_queue_groups(ctx: Context) -> None:
 
 
 async def _info(served: Served) -> Any:
-    """INFO of a service that no task runs: on a single thread, its client has to read."""
+    """Return INFO of a service that no task runs; on a single thread, its client has to read."""
     asker = served.asker
     inbox = served.subject("info")
     sub = await asker.subscribe(inbox)
@@ -139,7 +139,7 @@ async def _info(served: Served) -> Any:
 
 
 async def _two(ctx: Context, first: dict[str, Any], second: dict[str, Any]) -> list[Served]:
-    """Two instances with the endpoint `e`, which answers with the id of the instance."""
+    """Return two instances with the endpoint `e`, which answers with the id of the instance."""
     both = [await new_service(ctx) for _ in range(2)]
     for served, options in zip(both, (first, second), strict=True):
         id = served.service.id.encode()
@@ -207,7 +207,7 @@ async def check_service_endpoints_added_later(ctx: Context) -> None:
         await served.ask("one")
     for name in ("one", "two"):
         assert (await served.ask("add", name.encode())).data == b"added"
-        await served.ask("add", b"more-" + name.encode())  # the SUB before it is in force then
+        await served.ask("add", b"more-" + name.encode())  # the preceding SUB is active by then
         assert (await served.ask(name)).data == served.subject(name).encode()
     [info] = await served.services.info(service.name, service.id)
     assert [each.name for each in info.endpoints] == [
@@ -233,7 +233,7 @@ async def check_service_endpoints_of_one_name(ctx: Context) -> None:
 
 @check()
 async def check_service_metadata_is_immutable(ctx: Context) -> None:
-    """Metadata is what was given at the start, whatever happens to the dict."""
+    """Changing the dict later does not change the metadata."""
     given = {"a": "b"}
     of_endpoint = {"c": "d"}
     served = await new_service(ctx, metadata=given)

@@ -63,7 +63,7 @@ async def check_service_answers_json(ctx: Context) -> None:
 
 @check()
 async def check_service_handlers_return_answers(ctx: Context) -> None:
-    """The result of a handler is the answer: bytes as they are, other values as JSON."""
+    """The result of a handler is the answer: bytes unchanged, other values as JSON."""
     served = await serve(
         ctx,
         {
@@ -80,7 +80,7 @@ async def check_service_handlers_return_answers(ctx: Context) -> None:
 
 @check()
 async def check_service_async_handlers_return_answers(ctx: Context) -> None:
-    """The result of a coroutine is the answer, too; None is none."""
+    """The result of a coroutine is the answer, too; None means no answer."""
 
     async def answer(request: ServiceRequest) -> bytes:
         return request.data + b"!"
@@ -110,7 +110,7 @@ async def check_service_several_answers(ctx: Context) -> None:
 
 @check()
 async def check_service_without_reply_subject(ctx: Context) -> None:
-    """A message without a reply subject is handled; answers to it go nowhere."""
+    """A message without a reply subject is handled; answers to it are not sent."""
     seen: list[bytes] = []
 
     async def note(request: ServiceRequest) -> bytes:

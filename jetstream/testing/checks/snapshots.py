@@ -1,4 +1,4 @@
-"""Snapshots of consume(), fetch and subscriptions: why does no message come?"""
+"""Snapshots of consume(), fetch and subscriptions: why does no message arrive?"""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def check_snapshot_of_an_ordered_consume(ctx: Context) -> None:
 
 @check()
 async def check_snapshot_of_a_push_subscription(ctx: Context) -> None:
-    """A push subscription shows when it was last heard, and when it counts as silent."""
+    """A push subscription shows the last sign of life, and when it counts as silent."""
     js = await open_js(ctx)
     await new_stream(ctx, js)
     await fill(ctx, js, [b"1"])

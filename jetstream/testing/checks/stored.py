@@ -166,7 +166,7 @@ async def check_direct_get_not_allowed(ctx: Context) -> None:
 
 @check(since=(2, 11))
 async def check_get_msgs(ctx: Context) -> None:
-    """get_msgs returns messages from a sequence or time on, of a subject, up to a size."""
+    """get_msgs returns messages of a subject that start at a sequence or time, up to a size."""
     _, stream = await _stored(ctx, direct=True)
     assert [msg.data for msg in await stream.get_msgs(batch=3)] == [b"a0", b"b0", b"a1"]
     assert [msg.seq for msg in await stream.get_msgs(batch=9, seq=4)] == [4, 5]
@@ -180,7 +180,7 @@ async def check_get_msgs(ctx: Context) -> None:
 
 @check(since=(2, 11))
 async def check_get_msgs_of_many(ctx: Context) -> None:
-    """A batch that the server cuts into several answers is complete and in order."""
+    """A batch that the server splits into several answers is complete and in order."""
     js = await open_js(ctx)
     stream = await new_stream(ctx, js, allow_direct=True)
     await fill(ctx, js, [b"%06d" % n + b"x" * 994 for n in range(1500)])

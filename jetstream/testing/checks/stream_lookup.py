@@ -29,7 +29,7 @@ async def check_streams_are_listed_page_by_page(ctx: Context) -> None:
 
 
 async def _many_streams(ctx: Context) -> JetStream:
-    # All who ask for this configuration get the same server, with the streams of the first.
+    # Checks with the same configuration share a server, including the streams of earlier ones.
     server = ctx.shared_server(jetstream={"max_mem": 2**28, "max_file": 2**28})
     js = await open_js(ctx, server)
     for n in range((await js.account_info()).streams, _MANY_STREAMS):

@@ -30,7 +30,7 @@ async def check_account_info(ctx: Context) -> None:
     assert after.streams == before.streams + 1
     assert after.api.total > before.api.total
     assert after.limits.max_streams == -1
-    assert (after.api.level >= 1) is (js_server(ctx).version >= (2, 11))  # it came with 2.11
+    assert (after.api.level >= 1) is (js_server(ctx).version >= (2, 11))  # introduced in 2.11
 
 
 @check()
@@ -268,7 +268,7 @@ async def check_stream_rejected_by_the_server(ctx: Context) -> None:
 
 @check(since=(2, 10))
 async def check_stream_metadata(ctx: Context) -> None:
-    """Metadata is returned as it was given, next to that of the server."""
+    """Metadata is returned unchanged, along with that of the server."""
     js = await open_js(ctx)
     stream = await new_stream(ctx, js, metadata={"owner": "ops", "ünïcode": "ja"})
     metadata = stream.cached_info.config.metadata

@@ -114,11 +114,11 @@ async def check_subscribe_race(ctx: Context) -> None:
     tasks = [ctx.start(_member, jetstream_of(each), subject, "q") for each in clients]
     members = [await task.result() for task in tasks]
     for client in clients:
-        await client.flush(WAIT)  # or the server may not yet know of the last one
+        await client.flush(WAIT)  # otherwise the server may not know of the last one yet
     assert await js.consumer_names(name_of(ctx)) == ["q"]
     await fill(ctx, js, numbers(300))
     for member in members:
-        msg = await member.next(WAIT)  # each of them has its part
+        msg = await member.next(WAIT)  # each of them got some of the messages
         await msg.ack()
     for member in members:
         await member.unsubscribe()
@@ -130,7 +130,7 @@ async def check_subscribe_resumes(ctx: Context) -> None:
     """A durable consumer keeps its position: the next subscription continues there."""
     js, subject = await filled_stream(ctx, 10)
     for n in range(5):
-        # A message that the server sends before it knows of the end is lost: hence the wait.
+        # A message sent before the server knows of the end is lost, hence the wait.
         asked: dict[str, Any] = {"durable": "c", "max_ack_pending": 1, "ack_wait": 1.0}
         async with await js.subscribe(subject, **asked) as messages:
             assert await take_pushed(messages, 2) == numbers(10)[2 * n : 2 * n + 2]

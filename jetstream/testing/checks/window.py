@@ -51,7 +51,7 @@ async def _publish(
 
 @check(since=(2, 11))
 async def check_window_of_five_thousand(ctx: Context) -> None:
-    """Five thousand publishes are all stored, once and in order, each with its own place."""
+    """Five thousand publishes are all stored, once and in order, each with its own sequence."""
     js, stream = await _stream(ctx)
     async with js.publisher(max_pending=256) as window:
         publications = await _publish(ctx, window, numbers(5000))
@@ -64,7 +64,7 @@ async def check_window_of_five_thousand(ctx: Context) -> None:
 
 @check()
 async def check_window_result(ctx: Context) -> None:
-    """The result of each publish can be waited for."""
+    """A caller can wait for the result of each publish."""
     js, stream = await _stream(ctx)
     async with js.publisher() as window:
         publications = await _publish(ctx, window, numbers(3))

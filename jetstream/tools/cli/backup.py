@@ -43,7 +43,7 @@ async def backup(session: Session) -> None:
             complete = True
         finally:
             if not complete:
-                path.unlink()  # half a backup is none
+                path.unlink()  # a partial backup is useless
     fields = {"stream": args.stream, "file": args.file, "messages": state.messages, "bytes": size}
     text = f"wrote {state.messages} messages, {amount(size)}, to {args.file}"
     session.out.result(fields, text)

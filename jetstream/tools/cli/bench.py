@@ -1,4 +1,4 @@
-"""bench: how fast this client is against a server: messages per second, and CPU per message."""
+"""bench: measure this client against a server: messages per second, and CPU per message."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _counted(parser: ArgumentParser) -> ArgumentParser:
 
 
 class Meter:
-    """Wall-clock and CPU time from the first message on."""
+    """Wall-clock and CPU time since the first message."""
 
     def __init__(self, session: Session, progress: Progress) -> None:
         self._session = session

@@ -1,4 +1,4 @@
-"""completion: scripts that have a shell complete commands and options.
+"""completion: scripts with which a shell completes commands and options.
 
     eval "$(natsproto completion bash)"
 

@@ -1,4 +1,4 @@
-"""The question before something is lost: on a terminal; elsewhere --force is needed (D-CLI-6)."""
+"""Confirmation before something is deleted: on a terminal, or by --force (D-CLI-6)."""
 
 from __future__ import annotations
 

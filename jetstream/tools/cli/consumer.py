@@ -145,7 +145,7 @@ def print_delivery(session: Session, msg: JsMsg) -> None:
 
 
 async def settle(msg: JsMsg, how: str) -> None:
-    """Acknowledge a message, reject it, terminate it, or leave it as it is."""
+    """Acknowledge a message, reject it, terminate it, or do nothing."""
     if how == "ack" and not msg.settled:
         await msg.ack_sync()
     elif how == "nak":

@@ -73,7 +73,7 @@ async def _watch(servers: list[Server]) -> None:
     from natsproto.testing import ServerFailed
 
     try:
-        # A process that ends sets no event; `pid` raises then.
+        # A process that ends sets no event, but `pid` raises.
         while all(server.pid for server in servers):  # noqa: ASYNC110
             await asyncio.sleep(POLL)
     except ServerFailed as error:

@@ -1,4 +1,4 @@
-"""The rule of spec_notes that a frame follows, for those who want to read more."""
+"""The rule of spec_notes that a frame follows, for further reading."""
 
 from __future__ import annotations
 

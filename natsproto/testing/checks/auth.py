@@ -37,7 +37,7 @@ async def _works(ctx: Context, client: Client) -> None:
 
 @check()
 async def check_user_and_password(ctx: Context) -> None:
-    """A user with the right password is let in."""
+    """A user with the right password is accepted."""
     await _works(ctx, await ctx.connect(_users(ctx), user="joe", password=_PASSWORD))
 
 
@@ -172,7 +172,7 @@ async def check_credential_callbacks(ctx: Context) -> None:
     client = await ctx.connect(server, user=lambda: "joe", password=password)
     assert asked == ["first"]
     current = "second"
-    server.reload(config(current))  # throws out who came with the first
+    server.reload(config(current))  # disconnects clients that used the first one
     await next_event(client, Disconnected)
     assert (await next_event(client, Connected)).again
     assert asked[-1] == "second"

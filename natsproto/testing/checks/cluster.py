@@ -36,7 +36,7 @@ async def _discover(client: Client, cluster: Cluster) -> None:
 
 
 async def _reach(sender: Client, sub: Subscription) -> None:
-    """Publish until a message reaches the subscription: its interest spreads between members."""
+    """Publish until a message reaches the subscription: interest takes time to spread."""
     deadline = time.monotonic() + WAIT
     while time.monotonic() < deadline:
         await sender.publish(sub.subject, b"probe")
@@ -145,7 +145,7 @@ async def check_lame_duck(ctx: Context) -> None:
     assert await take(sub, sent) == [b"%d" % n for n in range(sent)]
     await client.publish(ctx.subject, b"last")
     assert await take(sub, 1) == [b"last"]
-    duck.kill()  # it is deaf to SIGTERM now
+    duck.kill()  # it now ignores SIGTERM
 
 
 @check()

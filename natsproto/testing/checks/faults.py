@@ -41,7 +41,7 @@ async def check_garbage_from_the_server(ctx: Context) -> None:
 
 @check()
 async def check_hung_up_during_the_greeting(ctx: Context) -> None:
-    """A server that hangs up in the middle of the handshake is passed over."""
+    """A server that hangs up in the middle of the handshake is skipped."""
     with ctx.enter(Listener(_INFO, (b"CONNECT ", b""))) as listener:
         urls = [f"nats://{listener.address}", ctx.server.url]
         client = await ctx.connect(urls, shuffle=False)
@@ -76,7 +76,7 @@ async def check_nothing_twice(ctx: Context) -> None:
 
 @check()
 async def check_a_thousand_subscriptions_over_reconnect(ctx: Context) -> None:
-    """All subscriptions are in force again before anything else is sent."""
+    """All subscriptions are restored before anything else is sent."""
     server = ctx.own_server()
     client = await ctx.connect(server)
     subs = [await client.subscribe(f"{ctx.subject}.{n}") for n in range(1000)]

@@ -1,4 +1,4 @@
-"""Answers that a neighbor in the account forges after it has seen earlier reply subjects."""
+"""Answers forged by another client of the account that has seen earlier reply subjects."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def guesses(seen: str) -> list[str]:
 
 
 async def forge(neighbor: Client, victim: Client, seen: str) -> None:
-    """Publish to every guess; returns when the victim has received all of it."""
+    """Publish to every guess; return when the victim has received all of them."""
     for subject in guesses(seen):
         await neighbor.publish(subject, _FORGED)
     await arrived(neighbor, victim)

@@ -47,14 +47,14 @@ async def check_headers_without_value(ctx: Context) -> None:
 
 @check()
 async def check_headers_keep_their_case(ctx: Context) -> None:
-    """Names are sent as they are written, and differ by case."""
+    """Header names are sent unchanged and are case-sensitive."""
     headers = await _echo(ctx, [("key", "1"), ("KEY", "2"), ("Key", "3")])
     assert [headers[name] for name in ("Key", "KEY", "key")] == ["3", "2", "1"]
 
 
 @check()
 async def check_headers_without_payload(ctx: Context) -> None:
-    """Headers alone make a message."""
+    """A message may consist of headers alone."""
     assert (await _echo(ctx, {"Key": "value"}, b""))["Key"] == "value"
 
 

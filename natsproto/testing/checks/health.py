@@ -11,7 +11,7 @@ from .reconnect import back
 
 @check()
 async def check_health_in_an_outage(ctx: Context) -> None:
-    """The health follows the connection, also after the client is closed."""
+    """The health follows the connection, even after the client is closed."""
     server = ctx.own_server()
     client = await ctx.connect(server)
     first = client.health()

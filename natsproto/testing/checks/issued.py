@@ -1,4 +1,4 @@
-"""JWTs that this package issues, and what a server makes of them (ADR-14)."""
+"""JWTs that this package issues, and how a server treats them (ADR-14)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def _rejected(ctx: Context, jwt: str, seed: str = jwts.USER) -> None:
 
 @check(needs=("cryptography",))
 async def check_issued_users(ctx: Context) -> None:
-    """Users are accepted whom the account, or one of its signing keys, has signed."""
+    """Users that the account, or one of its signing keys, has signed are accepted."""
     now = time.time()
     user = _claims(name="ada", issuer_account=_account(), expires=now + 600, tags=["a"])
     for seed in (jwts.ACCOUNT, _SIGNING):
@@ -92,7 +92,7 @@ async def check_issued_users_that_are_rejected(ctx: Context) -> None:
 
 @check(needs=("cryptography",))
 async def check_issued_permissions(ctx: Context) -> None:
-    """Permissions of a user hold, also those in the scope of a signing key."""
+    """A user's permissions are enforced, including those in the scope of a signing key."""
     permissions = Permissions(publish_allow=["ada.>"], subscribe_deny=["secret.>"])
     clients = [await _connect(ctx, UserLimits(permissions=permissions))]
     user = _claims(name="ada", issuer_account=_account(), scoped=True)
@@ -107,7 +107,7 @@ async def check_issued_permissions(ctx: Context) -> None:
 
 @check(needs=("cryptography",))
 async def check_issued_limits(ctx: Context) -> None:
-    """Limits of a user hold: payload, network, type of connection; a bearer needs no seed."""
+    """A user's limits on payload, network and connection type hold; a bearer needs no seed."""
     client = await _connect(ctx, UserLimits(max_payload=5, source_networks=["127.0.0.0/8"]))
     await client.publish("a", b"12345")
     await client.flush(timeout=WAIT)

@@ -38,7 +38,7 @@ async def check_rtt(ctx: Context) -> None:
 
 @check()
 async def check_servers_in_one_text(ctx: Context) -> None:
-    """Servers may be separated by commas: those that are down are passed over."""
+    """Servers may be separated by commas; those that are down are skipped."""
     down = f"nats://127.0.0.1:{free_port()}"
     client = await ctx.connect(f"{down}, {ctx.server.url}", shuffle=False)
     assert sorted(client.servers) == sorted([down, ctx.server.url])
@@ -77,7 +77,7 @@ async def check_connect_second_server(ctx: Context) -> None:
 
 @check()
 async def check_connect_frozen_server(ctx: Context) -> None:
-    """connect_timeout bounds an attempt at a server that accepts and is silent."""
+    """connect_timeout bounds an attempt to reach a server that accepts but stays silent."""
     server = ctx.own_server()
     server.freeze()
     with raises(ConnectFailed, within=SOON) as caught:
@@ -246,7 +246,7 @@ async def check_nothing_is_left_open(ctx: Context) -> None:
     """Clients that are closed or failed to connect leave no socket and no thread."""
     server = ctx.own_server()
     dead = f"nats://127.0.0.1:{free_port()}"
-    await ctx.connect(server)  # what an adapter needs once for all is there now
+    await ctx.connect(server)  # resources that an adapter creates once exist by now
     before = _open_things()
     for _ in range(5):
         client = await ctx.connect(server)

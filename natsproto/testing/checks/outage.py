@@ -47,7 +47,7 @@ async def check_publish_while_down(ctx: Context) -> None:
 
 @check()
 async def check_subscribe_while_down(ctx: Context) -> None:
-    """Subscriptions made, changed and ended without a connection are so when there is one."""
+    """Changes to subscriptions made without a connection take effect when there is one."""
     server = ctx.own_server()
     client = await ctx.connect(server)
     ended = await client.subscribe(ctx.subject)
@@ -68,7 +68,7 @@ async def check_subscribe_while_down(ctx: Context) -> None:
 
 @check()
 async def check_auto_unsubscribe_over_reconnect(ctx: Context) -> None:
-    """unsubscribe(after=n) counts over a reconnect, here and at the server: n in all."""
+    """unsubscribe(after=n) counts across a reconnect, in the client and the server: n in total."""
     server = ctx.own_server()
     client = await ctx.connect(server)
     sub = await client.subscribe(ctx.subject)
@@ -85,12 +85,12 @@ async def check_auto_unsubscribe_over_reconnect(ctx: Context) -> None:
     assert [msg.data async for msg in sub] == [b"%d" % n for n in range(5)]
     await client.flush(WAIT)
     [connection] = server.monitor("/connz")["connections"]
-    assert connection["subscriptions"] == 0  # the server has counted on, too
+    assert connection["subscriptions"] == 0  # the server has continued to count, too
 
 
 @check()
 async def check_queue_over_reconnect(ctx: Context) -> None:
-    """A member of a queue group is one again after a reconnect."""
+    """A member of a queue group rejoins it after a reconnect."""
     server = ctx.own_server()
     client = await ctx.connect(server)
     group = [await client.subscribe(ctx.subject, queue="q") for _ in range(2)]
@@ -111,7 +111,7 @@ async def check_request_over_reconnect(ctx: Context) -> None:
     alice, bob = await ctx.pair(server)
     sub = await bob.subscribe(ctx.subject)
     await bob.flush(WAIT)
-    with raises(TimeoutExpired):  # the inbox is known before, and has to be so afterwards
+    with raises(TimeoutExpired):  # the inbox exists before, and must still exist afterwards
         await alice.request(ctx.subject, timeout=0.05)
     await sub.next(WAIT)
     server.kill()
@@ -189,7 +189,7 @@ async def check_out_buffer_off(ctx: Context) -> None:
     await client.flush(WAIT)
 
 
-# Ends of clients that are not connected
+# Closing clients that are not connected
 
 
 @contextmanager
@@ -204,7 +204,7 @@ def restarting(server: Server) -> Generator[None, None, None]:
 
 
 async def without_server(ctx: Context, server: Server, count: int) -> Client:
-    """A client whose server is gone, and that has published this many messages since."""
+    """Return a client whose server is gone and that has published this many messages since."""
     client = await ctx.connect(server, max_reconnects=-1)
     server.kill()
     await next_event(client, Disconnected)
@@ -226,7 +226,7 @@ async def check_close_while_down(ctx: Context) -> None:
 
 @check()
 async def check_drain_while_down(ctx: Context) -> None:
-    """So does drain."""
+    """drain does the same."""
     server = ctx.own_server()
     client = await without_server(ctx, server, 3)
     with restarting(server):
@@ -248,7 +248,7 @@ async def check_close_without_server(ctx: Context) -> None:
 
 @check()
 async def check_drain_without_server(ctx: Context) -> None:
-    """So does drain."""
+    """drain does the same."""
     client = await without_server(ctx, ctx.own_server(), 3)
     with raises(MessagesUnconfirmed, within=SOON) as caught:
         await client.drain(timeout=0.2)
@@ -258,7 +258,7 @@ async def check_drain_without_server(ctx: Context) -> None:
 
 @check()
 async def check_close_without_server_and_nothing_to_send(ctx: Context) -> None:
-    """There is nothing to wait for then."""
+    """If nothing is left to send, close does not wait."""
     client = await without_server(ctx, ctx.own_server(), 0)
     begin = time.monotonic()
     await client.close(WAIT)
@@ -302,11 +302,11 @@ async def check_failure_for_good_with_messages_left(ctx: Context) -> None:
     await client.close()
 
 
-# The next server takes less
+# The next server accepts less
 
 
 async def away(ctx: Context, server: Server) -> Client:
-    """A client that has lost its server, and waits for this one, which is down."""
+    """Return a client that has lost its server and waits for this one, which is down."""
     old = ctx.own_server()
     client = await ctx.connect(old, max_reconnects=-1)
     server.kill()

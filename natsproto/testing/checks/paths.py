@@ -73,7 +73,7 @@ async def check_traced_message_is_not_delivered(ctx: Context) -> None:
 
 @check(since=SINCE)
 async def check_traced_message_is_delivered_on_request(ctx: Context) -> None:
-    """With `deliver=True` the message arrives, and nothing of its path is different."""
+    """With `deliver=True` the message arrives, and its path is the same."""
     sender, receiver = await ctx.pair()
     sub = await receiver.subscribe(ctx.subject, queue="workers")
     await receiver.flush(WAIT)
@@ -92,7 +92,7 @@ async def check_traced_message_is_delivered_on_request(ctx: Context) -> None:
 
 @check(since=SINCE)
 async def check_traced_message_without_receivers(ctx: Context) -> None:
-    """A message that no one receives enters the server and does not leave it."""
+    """A message without receivers enters the server and does not leave it."""
     client = await ctx.client()
     path = await client.trace_message(ctx.subject, timeout=WAIT)
     assert path.complete

@@ -1,4 +1,4 @@
-"""Messages of other publishers that are not as they should be: they cost no connection."""
+"""Malformed messages of other publishers do not break the connection."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def check_poison_headers(ctx: Context) -> None:
 
 @check()
 async def check_poison_statuses(ctx: Context) -> None:
-    """A status line that a publisher has made up is a message like any other."""
+    """A status line that a publisher wrote is a message like any other."""
     client = await ctx.client()
     sub = await client.subscribe(ctx.subject)
     await client.flush(WAIT)
@@ -76,7 +76,7 @@ async def check_poison_statuses(ctx: Context) -> None:
 
 @check()
 async def check_poison_answers(ctx: Context) -> None:
-    """An odd answer is the answer of its request, and of no other."""
+    """A malformed answer settles its own request, and no other."""
 
     async def answer() -> None:
         with RawPeer(ctx.server) as peer:

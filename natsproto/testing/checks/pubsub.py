@@ -22,7 +22,7 @@ async def check_publish_reaches_subscriber(ctx: Context) -> None:
 
 @check()
 async def check_empty_payload(ctx: Context) -> None:
-    """A message without payload is a message."""
+    """A message without a payload is delivered."""
     client = await ctx.client()
     sub = await client.subscribe(ctx.subject)
     await client.publish(ctx.subject)
@@ -32,7 +32,7 @@ async def check_empty_payload(ctx: Context) -> None:
 
 @check()
 async def check_payload_like_protocol(ctx: Context) -> None:
-    """CR LF, NUL and whole protocol lines in a payload are payload."""
+    """CR LF, NUL and whole protocol lines in a payload are delivered as payload."""
     client = await ctx.client()
     sub = await client.subscribe(ctx.subject)
     payloads = [b"\r\n", b"\0", b"\r\nPING\r\n", b"MSG a 1 5\r\nhello\r\n", b"-ERR 'no'\r\n", b"\n"]
@@ -44,7 +44,7 @@ async def check_payload_like_protocol(ctx: Context) -> None:
 
 @check()
 async def check_payload_of_all_bytes(ctx: Context) -> None:
-    """Every value of a byte travels, from every kind of buffer."""
+    """Every byte value is transmitted unchanged, from every kind of buffer."""
     client = await ctx.client()
     sub = await client.subscribe(ctx.subject)
     payload = bytes(range(256)) * 4
@@ -56,7 +56,7 @@ async def check_payload_of_all_bytes(ctx: Context) -> None:
 
 @check()
 async def check_payload_of_one_megabyte(ctx: Context) -> None:
-    """The largest payload that the server takes arrives whole, several times in a row."""
+    """The largest payload that the server accepts arrives complete, several times in a row."""
     alice, bob = await ctx.pair()
     assert alice.info is not None
     size = alice.info.max_payload
@@ -83,7 +83,7 @@ async def check_buffer_is_free_after_publish(ctx: Context) -> None:
 
 @check()
 async def check_unicode_subject(ctx: Context) -> None:
-    """Subjects are UTF-8."""
+    """Subjects may contain any UTF-8 text."""
     client = await ctx.client()
     subject = ctx.subject + ".größe.数"
     sub = await client.subscribe(subject)
@@ -107,7 +107,7 @@ async def check_wildcards(ctx: Context) -> None:
 
 @check()
 async def check_several_subscriptions_to_one_subject(ctx: Context) -> None:
-    """Each subscription gets each message, also two of the same client."""
+    """Each subscription gets each message, even two of the same client."""
     client = await ctx.client()
     subs = [await client.subscribe(ctx.subject) for _ in range(3)]
     for payload in [b"1", b"2"]:
@@ -118,7 +118,7 @@ async def check_several_subscriptions_to_one_subject(ctx: Context) -> None:
 
 @check()
 async def check_many_subscriptions(ctx: Context) -> None:
-    """Messages find their own among hundreds of subscriptions."""
+    """Each message reaches the right one of hundreds of subscriptions."""
     client = await ctx.client()
     subs = [await client.subscribe(f"{ctx.subject}.{n}") for n in range(300)]
     for n in range(300):
@@ -256,7 +256,7 @@ async def check_no_echo(ctx: Context) -> None:
 
 @check()
 async def check_order_of_ten_thousand(ctx: Context) -> None:
-    """Ten thousand messages arrive in order, none twice, none missing."""
+    """Ten thousand messages arrive once each and in order."""
     alice, bob = await ctx.pair()
     sub = await bob.subscribe(ctx.subject)
     await bob.flush(WAIT)
@@ -274,7 +274,7 @@ async def check_order_of_ten_thousand(ctx: Context) -> None:
 
 @check()
 async def check_more_than_sockets_hold(ctx: Context) -> None:
-    """Publishing faster than the network takes it waits, and loses nothing."""
+    """Publishing faster than the network accepts data waits, and loses nothing."""
     client = await ctx.client()
     sub = await client.subscribe(ctx.subject)
     payload = b"x" * 1024 * 1024

@@ -31,7 +31,7 @@ async def back(client: Client) -> None:
 
 @check()
 async def check_reconnect_after_kill(ctx: Context) -> None:
-    """After a crash of the server subscriptions live on, once it is back."""
+    """Subscriptions survive a crash of the server and work again once it is back."""
     server = ctx.own_server()
     client = await ctx.connect(server)
     sub = await client.subscribe(ctx.subject)
@@ -52,7 +52,7 @@ async def check_reconnect_after_kill(ctx: Context) -> None:
 
 @check()
 async def check_reconnect_after_terminate(ctx: Context) -> None:
-    """After an orderly stop of the server the client reconnects, too."""
+    """The client also reconnects after an orderly stop of the server."""
     server = ctx.own_server()
     client = await ctx.connect(server)
     sub = await client.subscribe(ctx.subject)
@@ -82,7 +82,7 @@ async def check_ping_timeout(ctx: Context) -> None:
 
 @check()
 async def check_ping_timeout_with_another_server(ctx: Context) -> None:
-    """If there is another server, a silent one is left for it."""
+    """If there is another server, the client moves to it from a silent one."""
     servers = [ctx.own_server(), ctx.own_server()]
     client = await ctx.connect(
         [server.url for server in servers], shuffle=False, ping_interval=0.05, max_pings_out=1
@@ -98,7 +98,7 @@ async def check_ping_timeout_with_another_server(ctx: Context) -> None:
 
 @check()
 async def check_pings_keep_an_idle_connection(ctx: Context) -> None:
-    """PINGs in both directions are answered: an idle connection stays."""
+    """PINGs in both directions are answered, so an idle connection stays open."""
     # Without answers it would be lost after 0.6 s; a busy machine may be late with some.
     server = ctx.own_server(ping_interval="100ms", ping_max=5)
     client = await ctx.connect(server, ping_interval=0.1, max_pings_out=5)
@@ -153,7 +153,7 @@ async def check_max_reconnects(ctx: Context) -> None:
 
 @check()
 async def check_no_reconnects(ctx: Context) -> None:
-    """With max_reconnects=0 the first loss is the end."""
+    """With max_reconnects=0, the first lost connection ends the client."""
     server = ctx.own_server()
     client = await ctx.connect(server, max_reconnects=0)
     server.kill()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 async def _responder(ctx: Context, count: int) -> Client:
-    """A client whose requests another one answers; returns the one that asks."""
+    """Start a client that answers requests, and return another one to send them."""
     alice, bob = await ctx.pair()
     sub = await bob.subscribe(ctx.subject)
     await bob.flush(WAIT)
@@ -47,7 +47,7 @@ async def check_respond(ctx: Context) -> None:
 
 @check()
 async def check_request_with_headers(ctx: Context) -> None:
-    """Requests and answers carry headers."""
+    """Requests and answers can have headers."""
     client = await _responder(ctx, 1)
     reply = await client.request(ctx.subject, b"", headers={"Key": "value"}, timeout=WAIT)
     assert reply.headers is not None
@@ -98,7 +98,7 @@ async def check_late_answer_is_dropped(ctx: Context) -> None:
 
 @check()
 async def check_first_answer_counts(ctx: Context) -> None:
-    """Of several answers to a request the first one is the answer."""
+    """A request returns the first of several answers."""
 
     async def answer_twice() -> None:
         for _ in range(2):
@@ -169,7 +169,7 @@ async def _answer_often(bob: Client, sub: Subscription, answers: list[bytes]) ->
 
 
 async def _crowd(ctx: Context, *answers: bytes) -> Client:
-    """A client whose next request gets all of these answers."""
+    """Return a client whose next request gets all of these answers."""
     alice, bob = await ctx.pair()
     sub = await bob.subscribe(ctx.subject)
     await bob.flush(WAIT)
@@ -204,7 +204,7 @@ async def check_request_many_until_a_pause(ctx: Context) -> None:
 
 @check()
 async def check_request_many_until_a_sentinel(ctx: Context) -> None:
-    """request_many(sentinel=f) returns with the answer that f is true for, which is left out."""
+    """request_many(sentinel=f) returns at the answer for which f is true, and omits it."""
     client = await _crowd(ctx, b"1", b"2", b"", b"3")
     begin = time.monotonic()
     replies = await client.request_many(

@@ -1,4 +1,4 @@
-"""TLS: wanted means had, and whom we talk to is looked at."""
+"""TLS: it is used whenever it is required, and the peer's certificate is verified."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _CLIENT_HELLO = b"\x16\x03"  # how its TLS record starts
 
 
 def _server(ctx: Context) -> Server:
-    """A server at 127.0.0.1 with a certificate for that address alone."""
+    """Return a server at 127.0.0.1 with a certificate for that address alone."""
     return ctx.shared_server(tls=ctx.certificates.server("127.0.0.1"))
 
 
 def _named_server(ctx: Context) -> Server:
-    """A server with a certificate for another name than it is reached by."""
+    """Return a server whose certificate is for another name than its address."""
     return ctx.shared_server(tls=ctx.certificates.server(_NAME))
 
 
@@ -46,7 +46,7 @@ def _why(error: ConnectFailed) -> Exception:
 
 @check(needs=_NEEDS)
 async def check_tls(ctx: Context) -> None:
-    """TLS with an authority that is given; an address is as good as a name."""
+    """TLS works with a given authority, for an address as well as for a name."""
     client = await ctx.connect(_server(ctx), tls=ctx.certificates.client())
     assert client.connected_url.startswith("tls://127.0.0.1:")
     await _works(ctx, client)
@@ -62,7 +62,7 @@ async def check_tls_of_a_wrong_type(ctx: Context) -> None:
 
 @check(needs=_NEEDS)
 async def check_tls_large_payloads(ctx: Context) -> None:
-    """Megabytes in both directions at once go through TLS."""
+    """TLS transfers megabytes in both directions at once."""
     client = await ctx.connect(_server(ctx), tls=ctx.certificates.client())
     sub = await client.subscribe(ctx.subject)
     payloads = [bytes([n]) * 1024 * 1024 for n in range(8)]
@@ -74,14 +74,14 @@ async def check_tls_large_payloads(ctx: Context) -> None:
 
 @check(needs=_NEEDS)
 async def check_tls_without_scheme(ctx: Context) -> None:
-    """A server that demands TLS gets it also if the URL does not say so."""
+    """If the server requires TLS, it is used even if the URL does not request it."""
     url = f"nats://127.0.0.1:{_server(ctx).port}"
     await _works(ctx, await ctx.connect(url, tls=ctx.certificates.client()))
 
 
 @check(needs=_NEEDS)
 async def check_tls_unknown_authority(ctx: Context) -> None:
-    """A certificate of an authority that is not trusted is refused, at once."""
+    """A certificate from an untrusted authority is rejected at once."""
     with raises(ConnectFailed, within=SOON) as caught:
         await ctx.connect(_server(ctx), tls=ctx.certificates.stranger())
     assert isinstance(_why(caught.error), TlsFailed)
@@ -98,7 +98,7 @@ async def check_tls_default_authorities(ctx: Context) -> None:
 
 @check(needs=_NEEDS)
 async def check_tls_wrong_name(ctx: Context) -> None:
-    """A certificate for another host is refused."""
+    """A certificate for another host is rejected."""
     context = ctx.certificates.client()
     with raises(ConnectFailed) as caught:
         await ctx.connect(_named_server(ctx), tls=context)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @check()
 async def check_trace_of_a_message(ctx: Context) -> None:
-    """A trace has the handshake and every frame in both directions, in order."""
+    """A trace contains the handshake and every frame in both directions, in order."""
     steps: list[Step] = []
     client = await ctx.client(trace=steps.append)
     sub = await client.subscribe(ctx.subject)
@@ -55,7 +55,7 @@ async def check_trace_without_secrets(ctx: Context) -> None:
 
 @check()
 async def check_flight_recorder(ctx: Context) -> None:
-    """The recorder writes the last steps when the connection is lost, and goes on."""
+    """The recorder writes the last steps when the connection is lost, and keeps recording."""
     server = ctx.own_server()
     stream = io.StringIO()
     recorder = FlightRecorder(50, stream=stream)

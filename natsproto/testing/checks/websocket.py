@@ -28,7 +28,7 @@ def _secure_server(ctx: Context) -> Server:
 
 @check(needs=_NEEDS)
 async def check_websocket(ctx: Context) -> None:
-    """Messages between a WebSocket and a plain client, in both directions."""
+    """A WebSocket client and a plain one exchange messages in both directions."""
     server = _server(ctx)
     alice = await ctx.connect(server.urls["websocket"])
     bob = await ctx.connect(server)
@@ -47,7 +47,7 @@ async def check_websocket(ctx: Context) -> None:
 
 @check(needs=_NEEDS)
 async def check_websocket_large_payloads(ctx: Context) -> None:
-    """Payloads of every size that changes the form of a WebSocket frame, and the largest."""
+    """Payloads of all sizes that change the form of a WebSocket frame arrive unchanged."""
     client = await ctx.connect(_server(ctx).urls["websocket"])
     sub = await client.subscribe(ctx.subject)
     for size in [0, 100, 125, 126, 127, 65_500, 65_535, 65_536, 1024 * 1024]:

@@ -49,7 +49,7 @@ MERGED = [  # kind, what exists, keywords, what changes
 
 @pytest.mark.rule("D-CALL-16")
 @pytest.mark.parametrize(("kind", "there", "fields", "changed"), MERGED)
-def test_keywords_change_these_fields_alone(kind, there, fields, changed):
+def test_keywords_change_only_these_fields(kind, there, fields, changed):
     found = kind.from_json(there)
     assert merge(found, fields).to_json() == {**there, **changed}
     assert found.to_json() == there

@@ -153,7 +153,7 @@ PAGES = [
     ),
     # Without a limit the rows count.
     ([{"total": 2, "rows": ["a"]}, {"total": 2, "rows": ["b"]}], [0, 1], ["a", "b"]),
-    # Rows went away meanwhile.
+    # Rows disappeared in the meantime.
     ([{"total": 3, "limit": 2, "rows": ["a", "b"]}, {"total": 2, "rows": []}], [0, 2], ["a", "b"]),
     ([{"total": 9, "limit": 2, "rows": ["a", "b"]}, {"total": 9, "rows": []}], [0, 2], ["a", "b"]),
     # No server described b.

@@ -11,7 +11,7 @@ from tests.core import ROOT
 
 
 def replies(transcript: str) -> list[bytes]:
-    """The reply subjects of the messages that consumers deliver in this transcript."""
+    """Return the reply subjects of the messages that consumers deliver in this transcript."""
     frames = json.loads((ROOT / "tests" / "vectors" / transcript).read_text())["frames"]
     found = []
     for frame in frames:

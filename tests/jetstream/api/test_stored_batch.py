@@ -59,7 +59,7 @@ def test_a_message_is_returned_before_the_others_arrive():
     stage = Stage([answer(1)])
     messages = StoredMsgs(api(stage), "S", {"seq": 1, "batch": 3}, 3)
     assert stage.run(messages.__anext__()).seq == 1
-    stage.wire.timer(at=100.0)  # the time between two messages is the caller's
+    stage.wire.timer(at=100.0)  # the time between two messages does not count
     with pytest.raises(TimeoutExpired, match="did not end in time"):
         stage.run(messages.__anext__())
     assert (stage.now(), open_requests(stage)) == (105.0, [])

@@ -78,7 +78,7 @@ def public(cls: type) -> dict[str, object]:
 
 
 def parameters(function):
-    """As text; callbacks are not async in a twin."""
+    """Return the parameters as text; callbacks are not async in a twin."""
     found = inspect.signature(function).parameters.values()
     return [str(each).replace("Awaitable[object]", "object") for each in found]
 

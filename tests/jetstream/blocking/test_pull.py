@@ -23,7 +23,7 @@ def delivery(number: int) -> Delivery:
 
 
 def consumer(*answers):
-    """A stage that answers so, and a consumer on it."""
+    """Return a stage that answers so, and a consumer on it."""
     stage = Stage(CONSUMER, *answers)
     made = JetStream(stage.blocking).consumer("S", "C")
     assert [subject for subject, _ in stage.asked] == ["$JS.API.CONSUMER.INFO.S.C"]
@@ -113,7 +113,7 @@ def test_poll(alone):
     stage, made = consumer([delivery(number) for number in range(1, 7)], SILENCE)
     stage.alone = alone
     messages = made.consume(max_messages=6, threshold_messages=1)
-    found = [next(messages), next(messages)]  # the second one without a coroutine
+    found = [next(messages), next(messages)]  # the second one is taken without a coroutine
     found += [messages.poll(), messages.poll(), messages.poll(), next(messages)]
     assert messages.poll() is None
     assert [msg.data for msg in found] == [b"1", b"2", b"3", b"4", b"5", b"6"]

@@ -39,7 +39,7 @@ def entry(raw, number=1):
 
 
 def captured(*entries):
-    """Return dead letters whose first pull brings these entries."""
+    """Return dead letters whose first pull delivers these entries."""
     stage = Stage(STREAM, CAPTURE, CONSUMER, list(entries))
     api = ApiClient(stage.client.session, "", "$JS.API", 5.0)
     letters = stage.run(open_dead_letters(api, "S", "c", "dead"))

@@ -81,7 +81,7 @@ def test_a_publish_that_timed_out_is_both():
     assert isinstance(error, errors.PublishInDoubt)
     assert isinstance(error, TimeoutExpired)
     assert str(pickle.loads(pickle.dumps(error))) == "no answer in time"
-    # Where a class cannot have both bases, as exceptions on MicroPython, it has the first.
+    # A class that cannot have both bases, like exceptions on MicroPython, has only the first.
     assert errors._with_two_bases("X", "", int, str).__mro__[1:] == (int, object)
 
 

@@ -77,7 +77,7 @@ def test_fields_of_a_stream_are_read(compression):
 
 
 READS = [
-    # sequence, direct; answers; what is asked for
+    # sequence, direct; answers; the requests
     (None, True, [FOUND], ["DIRECT.GET.S.s.a"]),
     (None, True, [NOBODY, BY_API], ["DIRECT.GET.S.s.a", "STREAM.MSG.GET.S"]),
     (None, False, [BY_API], ["STREAM.MSG.GET.S"]),

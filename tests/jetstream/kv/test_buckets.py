@@ -112,7 +112,7 @@ def test_find_and_delete(call, verb, kind, config, store, status, prefix, subjec
     with pytest.raises(BucketNotFound) as caught:
         stage.run(getattr(buckets, call)("b"))
     assert caught.value.bucket == "b"
-    with pytest.raises(SubjectOverlap):  # other errors are raised as they are
+    with pytest.raises(SubjectOverlap):  # other errors are raised unchanged
         stage.run(getattr(buckets, call)("b"))
     assert stage.asked == [("$JS.API.STREAM.%s.%sb" % (verb, prefix), None)] * 3
 
@@ -158,7 +158,7 @@ THERE = {
     "metadata": {"_nats.level": "5", "a": "b"},
 }
 EXISTING = [
-    # what is given, what is different about it
+    # the given fields, those that differ
     ({}, ()),
     ({"history": 0}, ()),
     ({"history": 1, "ttl": 0, "replicas": 1, "max_bytes": 0, "max_value_size": -1}, ()),

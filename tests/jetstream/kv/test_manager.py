@@ -13,7 +13,7 @@ from tests.jetstream.kvs import stream
 from tests.jetstream.support import Stage
 
 CALLS = [
-    # call, arguments, keywords; answer; endpoint; what it gives
+    # call, arguments, keywords; answer; endpoint; the result
     ("create_key_value", (), {"bucket": "b"}, stream(), "STREAM.CREATE.KV_b", KeyValue),
     (
         "create_key_value",

@@ -90,7 +90,7 @@ def test_another_look(name, make, entries, counts, missing):
     assert (snapshot.doubtful, snapshot.looks) == (False, 1)
     if missing:
         snapshot.see("other", 19, 0)
-        assert not snapshot.doubtful  # "none pending" is asked about once
+        assert not snapshot.doubtful  # "none pending" is checked once
         snapshot.see("other", 21, 9)
         assert snapshot.doubtful
 

@@ -60,7 +60,7 @@ def wrong(last=None):
 
 
 def by_api(key, seq, operation=""):
-    """A message as STREAM.MSG.GET answers it; `dg==` is v."""
+    """Return a message as STREAM.MSG.GET answers it; `dg==` is v."""
     hdrs = {"DEL": "TkFUUy8xLjANCktWLU9wZXJhdGlvbjogREVMDQoNCg==", "": ""}[operation]
     message = {"subject": "$KV.b." + key, "seq": seq, "time": TIME, "data": "dg==", "hdrs": hdrs}
     return {"message": message}
@@ -100,7 +100,7 @@ def test_history_and_keys_of_a_bucket_with_codecs():
 # Reading
 
 GETS = [
-    # answers; what is asked for; what it gives
+    # answers; the requests; the result
     ([direct("a.c", 7)], ["DIRECT.GET.KV_b.$KV.b.a.c"], value("a.c", 7)),
     ([NOT_FOUND], ["DIRECT.GET.KV_b.$KV.b.a.c"], KeyNotFound),
     (
@@ -312,7 +312,7 @@ def test_mirrors(mirror, options, reads, writes):
 
 
 CREATES = [
-    # answers; the last sequences that were expected, "get" and "ask" for reads; what it gives
+    # answers; the last sequences that were expected, "get" and "ask" for reads; the result
     ("new", [ack(7)], ["0"], 7),
     ("there", [wrong(5), direct("a", 5)], ["0", "get"], KeyExists),
     ("deleted", [wrong(5), direct("a", 5, b"", "DEL"), ack(7)], ["0", "get", "5"], 7),

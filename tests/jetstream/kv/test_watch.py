@@ -23,7 +23,7 @@ DELETED = Status("409 Consumer Deleted")
 
 
 POLICIES = [
-    # options, what is asked for
+    # options, the requests
     ({}, {"deliver_policy": "last_per_subject", "filter_subject": "$KV.b.>"}),
     ({"keys": "a.*"}, {"deliver_policy": "last_per_subject", "filter_subject": "$KV.b.a.*"}),
     (

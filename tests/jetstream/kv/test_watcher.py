@@ -106,7 +106,7 @@ def test_a_doubt_is_settled_by_plain_iteration(take):
 @pytest.mark.rule("D-KV-50")
 @pytest.mark.parametrize("take", ["next", "__anext__"])
 def test_each_ignored_delete_may_cause_a_doubt(take):
-    """The bucket had c and d. After the first answer c may still arrive, after the second not."""
+    """The bucket had c and d. After the first answer, but not the second, c may still arrive."""
     stage, watcher, _ = start(
         [entry("d", 3, 1, 0, "DEL")],
         listed(7, c=1, d=1),

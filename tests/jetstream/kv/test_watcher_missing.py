@@ -64,7 +64,7 @@ def test_a_value_that_is_not_skipped_but_late():
 
 @pytest.mark.rule("D-KV-43")
 def test_skipped_history():
-    # Two of five entries have arrived; 7 is still on its way.
+    # Two of five entries have arrived; 7 is still in flight.
     comes = [entry("a", 3, 1, 3), entry("a", 4, 2, 2), entry("x", 6, 3, 1)]
     looks = [listed(9, a=5)] * 3
     reads = [stored("a", 5), stored("a", 7), NO_MESSAGE, created(1, sent=3, seq=6)]
@@ -87,7 +87,7 @@ CURSORS = [
 
 @pytest.mark.rule("D-KV-43")
 @pytest.mark.parametrize(("info", "skipped"), CURSORS)
-def test_all_was_skipped(info, skipped):
+def test_everything_was_skipped(info, skipped):
     looks = [listed(9, a=1)] * 3
     more = [] if skipped else [listed(9)]
     stage, watcher, _ = start(SILENCE, *looks, stored("a", 7), info, *more, snapshot=[there(1)])

@@ -314,7 +314,8 @@ def test_a_slow_callback_is_not_silence():
     stage, consuming = begin(stop_after=2)
 
     async def slow():
-        # Nobody has read for 25 s: first the timer rings, far too late, then the beats are read.
+        # Nothing was read for 25 s: first the timer fires, far too late, then the heartbeats are
+        # read.
         stage.wire.timer(at=25.0)
         status(stage, 1, "100 Idle Heartbeat", at=25.1)()
         stage.wire.timer(at=30.1)

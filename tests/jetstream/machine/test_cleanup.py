@@ -16,7 +16,7 @@ OTHER = {"stream_name": "S", "name": "c", "config": {"deliver_subject": "u"}}
 ABSENT = {"error": {"code": 404, "err_code": 10014, "description": "consumer not found"}}
 DONE = {"success": True}
 
-TABLE = [  # what is answered; what is asked, until when
+TABLE = [  # the answers; the requests, until when
     ("it is there and ours", [OURS, DONE], [ASK, DELETE], 0.0),
     ("it is somebody else's", [OTHER], [ASK], 0.0),
     ("it was never there", [ABSENT] * 3, [ASK] * 3, 3.0),
@@ -100,7 +100,7 @@ def test_without_a_connection_it_waits_for_one():
 
 
 @pytest.mark.rule("D-JSSUB-12")
-def test_a_client_that_is_closed_cannot():
+def test_a_closed_client_does_not_clean_up():
     stage = Stage()
     stage.wire.tell("close")
     clean_up(ApiClient(stage.client.session, "", "$JS.API", 5.0), "S", "c", "t")

@@ -250,7 +250,7 @@ def test_poll():
     assert iteration.poll() is None
     turn = iteration._turn
     iteration._turn = 1
-    assert (iteration.poll(), machine.calls) == (None, 2)  # others get their turn first
+    assert (iteration.poll(), machine.calls) == (None, 2)  # other tasks run first
     iteration._turn = turn
     assert stage.run(numbers(iteration, 199)) == list(range(1, 200))
     assert stage.checkpoints == 3
@@ -281,7 +281,7 @@ def test_an_iteration_that_is_dropped(nak, ack_none, naks):
     del iteration
     [text], [stop] = stage.warned, stage.later
     assert text.startswith("the iteration was garbage-collected while in use")
-    assert (machine.stopped, stage.sent()) == (False, [])  # nothing is done in that moment
+    assert (machine.stopped, stage.sent()) == (False, [])  # nothing is done at that moment
     stop()
     assert (machine.stopped, machine.ended, machine.pending()) == (True, True, 0)
     assert stage.wire.sent().count(b"-NAK") == naks
@@ -306,7 +306,7 @@ def test_a_dropped_iteration_whose_client_has_closed_since():
 
 @pytest.mark.rule("D-CONSUME-29")
 @pytest.mark.parametrize("how", ["stopped", "draining", "ended"])
-def test_nothing_is_said_about_an_iteration_that_has_ended(how):
+def test_an_iteration_that_has_ended_causes_no_warning(how):
     stage, machine, iteration = begin()
     setattr(machine, how, True)
     del iteration

@@ -40,7 +40,7 @@ def test_answers(answers, last):
     probe = Probe("$JS.API", "S", "C")
     assert (probe.subject, probe.due, probe.asking) == (b"$JS.API.CONSUMER.INFO.S.C", None, False)
     assert probe.start(5.0)
-    assert not probe.start(5.5)  # one is under way
+    assert not probe.start(5.5)  # a lookup is in progress
     found = ""
     for number, data in enumerate(answers):
         if number:
@@ -54,7 +54,7 @@ def test_answers(answers, last):
 
 
 @pytest.mark.rule("D-CONSUME-24")
-def test_nothing_is_found_out():
+def test_the_probe_is_inconclusive():
     probe = Probe("$JS.API", "S", "C")
     probe.start(0.0)
     for now in (1.0, 2.0, 3.0, 4.0):

@@ -44,7 +44,7 @@ REASONS = [  # attributes, reason
 
 @pytest.mark.rule("D-SNAPSHOT-2")
 @pytest.mark.parametrize(("attributes", "reason"), REASONS)
-def test_the_reason_why_no_message_comes(attributes, reason):
+def test_the_reason_why_no_message_arrives(attributes, reason):
     made = ConsumerSnapshot("consumer 'w'")
     made.online = True
     for name, value in attributes.items():

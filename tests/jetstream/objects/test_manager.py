@@ -11,7 +11,7 @@ from tests.jetstream.object_stores import stream
 CREATE, UPDATE = "STREAM.CREATE.OBJ_b", "STREAM.UPDATE.OBJ_b"
 CONFIG = ObjectStoreConfig(bucket="b")
 CALLS = [
-    # call, arguments, keywords; answer; endpoint; what it gives
+    # call, arguments, keywords; answer; endpoint; the result
     ("create_object_store", (), {"bucket": "b"}, stream(), CREATE, ObjectStore),
     ("create_object_store", (CONFIG,), {"ttl": 5}, stream(), CREATE, ObjectStore),
     ("update_object_store", (), {"bucket": "b"}, stream(), UPDATE, ObjectStore),

@@ -55,7 +55,7 @@ def test_watch_targets():
 
 
 FINDS = [
-    # answers; what is asked for; the sequence that is found
+    # answers; the requests; the sequence that is found
     ([direct(info_json())], [GET], 7),
     ([NOT_FOUND], [GET], None),
     ([NOBODY, by_api(info_json(), 8)], [GET, ASK], 8),
@@ -299,7 +299,7 @@ def swept(stage):
 
 
 UNANSWERED = [
-    # what becomes of the first purge; what is raised
+    # the outcome of the first purge; the error
     ([Lost()], None),
     ([SILENCE], None),
     ([SILENCE], Cancelled),

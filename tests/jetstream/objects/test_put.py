@@ -95,7 +95,7 @@ def test_chunks(pieces, chunks):
 
 
 @pytest.mark.rule("OBJ-22")
-def test_an_object_is_not_there_before_its_chunks():
+def test_an_object_does_not_exist_before_its_chunks():
     stage, upload = start(ack(1), SILENCE, ack(3))
     with pytest.raises(PublishInDoubt):
         put(stage, upload, b"12", b"34", b"56")
@@ -174,7 +174,7 @@ def test_chunks_of_the_replaced_object_are_purged(chunks, deleted, purged):
 
 
 @pytest.mark.rule("OBJ-24")
-def test_another_client_replaces_the_object_meanwhile():
+def test_another_client_replaces_the_object_in_the_meantime():
     one, two = info_json(chunks=1, nuid="ONE"), info_json(chunks=1, nuid="TWO")
     answers = [direct(one), wrong(8), by_api(two, 8), ack(9), PURGED, STORED]
     stage, upload = start(ack(1), *answers)
@@ -285,7 +285,7 @@ def test_abandon():
 
 
 DOUBTS = [
-    # what the info meets; what it raises; whether it is looked up
+    # the response to the info; the error; whether it is looked up
     ("no answer", [SILENCE], PublishInDoubt, True),
     ("refused", [FULL], ApiError, False),
     ("no responders", [NOBODY] * 3, NoStreamResponse, False),
@@ -319,7 +319,7 @@ def test_the_info_is_not_written(name, answers, error, looked, chunks):
 
 
 def put_and_cancel(stage, upload):
-    """Cancel it when it would have to wait for more than is answered at once."""
+    """Cancel the put when no more answers are available at once."""
 
     async def cancel(waitable):
         if not stage.serve():
@@ -379,7 +379,7 @@ class Lock:
 
 
 SENDS = [
-    # what the data is; what is asked for then; how often the lock is held
+    # the data; the requests; how often the lock is held
     ([b"12", b"3"], [GET, INFO, ASK], 3),
     ([b"12", ValueError("mine")], [PURGE, PURGE], 2),
     ([b"12", Cancelled()], [PURGE], 2),

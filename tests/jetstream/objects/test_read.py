@@ -27,7 +27,7 @@ DELETED = Status("409 Consumer Deleted")
 
 
 def comes(*chunks, first=1, serial=1, pending=0, name=NAME, number=1):
-    """These chunks, the first one with this sequence and number."""
+    """Return these chunks, the first one with this sequence and number."""
     found = []
     for place, data in enumerate(chunks):
         left = len(chunks) - 1 - place + pending
@@ -37,7 +37,7 @@ def comes(*chunks, first=1, serial=1, pending=0, name=NAME, number=1):
 
 
 def chunks(count):
-    """How many chunks the stream has."""
+    """Return how many chunks the stream has."""
     return buckets.state("OBJ_b", 9, {CHUNK: count} if count else {})
 
 
@@ -147,7 +147,7 @@ def test_damaged(name, answers, why):
         with pytest.raises(error, match=why):
             stage.run(reader.read())
         with pytest.raises(error, match=why):
-            stage.run(all_of(reader))  # and not as if it were at its end
+            stage.run(all_of(reader))  # and does not report the end of the object
         stage.run(reader.close())
         assert stage.answers == []
 

@@ -140,7 +140,7 @@ def test_watch():
 # Putting
 
 PUTS = [
-    # what is given; name, description, headers, metadata, size of chunks
+    # the arguments; name, description, headers, metadata, size of chunks
     (("o", {}), ("o", "", {}, {}, 131072)),
     (("o", {"description": "d", "headers": {"A": "1"}, "metadata": {"k": "v"}, "chunk_size": 5}),
      ("o", "d", {"A": ["1"]}, {"k": "v"}, 5)),
@@ -360,7 +360,7 @@ def test_delete():
 
 
 DOUBTS = [
-    # what is answered to the read and to the deletion; what it raises; whether it is looked up
+    # the answers to the read and to the deletion; what it raises; whether it is looked up
     ([direct(THERE), SILENCE], PublishInDoubt, True),
     ([direct(THERE), SEALED], ApiError, False),
     ([SILENCE, SILENCE], TimeoutExpired, False),

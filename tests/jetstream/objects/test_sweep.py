@@ -37,7 +37,7 @@ def play(stage, machine):
     return done
 
 
-PURGES = [  # what is answered; what is asked; when it was done, and over
+PURGES = [  # the answers; the requests; when it was done, and over
     ("three times", [PURGED] * 3, [PURGE] * 3, 0.05, 1.05),
     ("there is nothing", [{"success": True}] * 3, [PURGE] * 3, 0.05, 1.05),
     ("the bucket is sealed", [SEALED], [PURGE], 0.0, 0.0),
@@ -64,7 +64,7 @@ def test_purges(name, answers, asked, done, over):
         assert (round(at, 6), round(stage.now(), 6)) == (done, over)
 
 
-LOOKS = [  # what is answered; what is asked; when it was over
+LOOKS = [  # the answers; the requests; when it was over
     ("it is not there", [NO_MESSAGE, *[PURGED] * 3], [GET, *[PURGE] * 3], 2.05),
     ("the one before is", [OTHER, *[PURGED] * 3], [GET, *[PURGE] * 3], 2.05),
     ("ours is", [OURS, *[PURGED] * 3], [GET, *[OLD] * 3], 2.05),
@@ -97,7 +97,7 @@ def test_purge_up_to_a_sequence():
 
 
 GONE = by_api(info_json(nuid="OLD", deleted=True))
-DELETIONS = [  # what is answered; what is asked
+DELETIONS = [  # the answers; the requests
     ("it is deleted", [GONE, *[PURGED] * 3], [GET, *[OLD] * 3]),
     ("the object exists", [OTHER], [GET]),
     ("another one is", [OURS], [GET]),

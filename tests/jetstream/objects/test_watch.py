@@ -24,7 +24,7 @@ NAME = "1" * 22
 
 
 def infos(*rows):
-    """Messages about objects: name, whether it is deleted; bytes for something else."""
+    """Return messages about objects: name, whether it is deleted; bytes for something else."""
     found = []
     for place, row in enumerate(rows):
         data = (
@@ -38,7 +38,7 @@ def infos(*rows):
 
 
 def start(*answers, names=(), **options):
-    """A watch of a bucket that has these objects when it begins."""
+    """Return a watch of a bucket that has these objects when it begins."""
     first = [] if options.get("updates_only") else [listed(*names)]
     stage, bucket = store(*first, created(NAME, len(names)), *answers)
     watcher = stage.run(bucket.watch(**options))

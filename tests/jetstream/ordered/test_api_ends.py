@@ -56,7 +56,7 @@ async def cancel(waitable):
 @pytest.mark.rule("D-ORDERED-29")
 @pytest.mark.parametrize("answered", [True, False])
 @pytest.mark.parametrize("how", ["cancelled", "no answer", "lost"])
-def test_creations_of_which_nothing_is_known(how, answered):
+def test_creations_without_a_known_outcome(how, answered):
     """The consumer is looked up, even if the response had arrived when the caller was canceled."""
     stage = Stage(Lost() if how == "lost" else created() if answered else SILENCE)
     api = ApiClient(stage.client.session, "", "$JS.API", 5.0)
@@ -91,7 +91,7 @@ def test_the_end_during_a_reset(how):
     stage, ordered = handle([delivery(1, 1, 1), DELETED], *[SILENCE] * 4)
     messages = ordered.consume(max_messages=5, stop_after=1 if how == "iteration" else None)
     if how == "iteration":
-        stage.wait = cancel  # the machine has to do everything by itself
+        stage.wait = cancel  # the machine has to do everything on its own
         stage.serve()
         assert stage.run(messages.next()).data == b"1"
         with pytest.raises(StopAsyncIteration):
@@ -148,7 +148,7 @@ def stream(second):
     return {"config": {"name": "S"}, "created": T[second]}
 
 
-STREAMS = [  # what STREAM.INFO gives; what is sent then, what the fetch gives
+STREAMS = [  # the response to STREAM.INFO; later requests, the result of the fetch
     ("the same", [stream(1)], ["pull 2 3"], [5]),
     ("another one", [stream(4), created(), stream(4)], ["create 3", "stream", "pull 3 3"], [1]),
 ]
@@ -176,7 +176,7 @@ def test_the_stream_of_the_next_consumer(what, answers, pulls, got):
 @pytest.mark.rule("D-ORDERED-30")
 @pytest.mark.parametrize("answer", [NOBODY, SILENCE, {"error": {"code": 400, "err_code": 10000}}])
 def test_users_without_permission_for_stream_info(answer):
-    """The first fetch fails, the second one goes without."""
+    """The first fetch fails, and the second one proceeds without the check."""
     stage, ordered = handle(DELETED, SILENCE, created(), answer, SILENCE)
     ordered.cursor._oldest = Timestamp.parse(T[2])
     with pytest.raises(RemoteError):
@@ -192,7 +192,7 @@ def test_users_without_permission_for_stream_info(answer):
 
 
 @pytest.mark.rule("D-ORDERED-30")
-def test_the_stream_is_deleted_meanwhile():
+def test_the_stream_is_deleted_in_the_meantime():
     stage, ordered = handle(DELETED, SILENCE, created(), NO_STREAM, SILENCE)
     ordered.cursor._oldest = Timestamp.parse(T[2])
     with pytest.raises(StreamNotFound):
@@ -212,7 +212,7 @@ def test_the_check_is_part_of_the_time():
 
 
 @pytest.mark.rule("D-ORDERED-30")
-def test_the_client_is_closed_meanwhile():
+def test_the_client_is_closed_in_the_meantime():
     stage, ordered = handle(DELETED, SILENCE, created())
     ordered.cursor._oldest = Timestamp.parse(T[2])
     wait = stage.wait

@@ -98,7 +98,7 @@ def test_the_stream_is_gone():
         stage.run(ordered.fetch(3))
 
 
-GAPS = [  # what the first consumer gives, what the fetch gives, and the next one
+GAPS = [  # deliveries of the first consumer, results of the fetch and of the next one
     ([delivery(1, 1, 1), delivery(1, 3, 3), TIMEOUT], [1], [2]),
     ([delivery(1, 1, 1), DELETED], [1], [2]),
     ([delivery(1, 1, 1), Status("408 x", Nats_Pending_Messages=1)], [1], [2]),
@@ -140,7 +140,7 @@ def test_an_end_that_does_not_count(end, first):
     assert sent(stage) == ["pull 1 3", "delete 1", create, "pull 2 3"]
 
 
-LOOKS = [  # messages before 404, when the next fetch comes, what INFO says, what is sent then
+LOOKS = [  # messages before 404, time of the next fetch, response to INFO, later requests
     ("too early", [1], 0.9, None, ["pull 1 1"]),
     ("nothing is missing", [1], 1.0, created(1, 1), ["info 1", "pull 1 1"]),
     ("nothing came, nothing is missing", [], 1.0, created(0, 0), ["info 1", "pull 1 1"]),
@@ -221,7 +221,7 @@ def test_a_pull_at_once_has_all_its_time(heartbeat):
     assert body.get("idle_heartbeat") == (heartbeat and 500_000_000)
 
 
-TIMES = [  # how the fetch is called, what is answered; when it ends
+TIMES = [  # how the fetch is called, the answers; when it ends
     ("the creation is not answered", {"expires": 1.0}, [DELETED, SILENCE, SILENCE], 2.0),
     ("a long fetch", {"expires": 30.0}, [DELETED, SILENCE, SILENCE], 5.0),
     ("a fetch that does not wait", {"no_wait": True}, [DELETED, SILENCE, SILENCE], 5.0),
@@ -342,7 +342,7 @@ def test_heartbeats(options, heartbeat):
 
 @pytest.mark.rule("D-ORDERED-32")
 def test_silence():
-    """The consumer is gone, and an older server does not say so."""
+    """The consumer is gone, and an older server does not report it."""
     stage, ordered = handle(SILENCE, SILENCE, created(), [delivery(2, 1, 1)])
     begin = stage.now()
     assert seqs(stage.run(ordered.fetch(1))) == [1]

@@ -6,7 +6,7 @@ from jetstream.ordered.config import ordered_push_config
 from natsproto.errors import InvalidSubject, InvalidValue
 from tests.jetstream.ordered_handles import config
 
-CONFIGS = [  # options, what is asked for besides the defaults
+CONFIGS = [  # options, settings besides the defaults
     ({}, {}),
     ({"filter_subjects": "a.>"}, {"filter_subject": "a.>"}),
     ({"filter_subjects": ["a.>"]}, {"filter_subject": "a.>"}),

@@ -13,7 +13,7 @@ def cursor(**config):
 
 
 def created(seq=0, consumer_seq=0, **fields):
-    """A response, in short."""
+    """Return a response, in short."""
     delivered = {"consumer_seq": consumer_seq, "stream_seq": seq}
     info = {"stream_name": "S", "name": "o", "config": {}, "delivered": delivered}
     return {**info, **fields}
@@ -117,7 +117,7 @@ def test_the_start_is_known_once():
 def test_a_consumer_of_another_client():
     line = cursor()
     line.next_consumer()
-    with pytest.raises(ConsumerExists, match="'o_1' was in use"):
+    with pytest.raises(ConsumerExists, match="'o_1' is already in use"):
         line.installed(created(7, 3))
     assert (line.ready, line.start) == (False, 0)
 
@@ -224,7 +224,7 @@ def test_whether_it_is_the_same_stream(what, born, streams, others):
     assert found == [StreamRecreated("S", one, two) for one, two in pairs]
 
 
-STARTS = [  # policy, whether messages came, how many were to come first; how the next one starts
+STARTS = [  # policy, whether messages arrived, how many were due first; the next start
     ("all", True, 0, "all"),
     ("new", True, 0, "all"),
     ("new", False, 0, "all"),
@@ -270,7 +270,7 @@ def test_a_push_consumer_has_a_subject():
 
 @pytest.mark.rule("D-ORDERED-30")
 def test_when_the_stream_is_not_known():
-    """It is trusted the second time in a row."""
+    """The stream is trusted the second time in a row."""
     line = cursor()
     line.next_consumer()
     line.installed(created(created=T[2]))

@@ -38,7 +38,7 @@ def offline(max_attempts=0):
 
 
 def using(**options):
-    """Its first consumer is ready."""
+    """Return a policy whose first consumer is ready."""
     policy = offline(**options)
     assert (policy.ready, policy.begun, policy.consumer) == (False, False, OFFLINE)
     policy.connected(0.0)
@@ -85,7 +85,7 @@ def test_a_run_of_messages(msgs, admitted):
 
 
 @pytest.mark.rule("ORDERED-7")
-def test_a_message_that_the_user_has_had_proves_the_consumer():
+def test_a_message_seen_before_proves_that_the_consumer_works():
     policy = using()
     policy.cursor.start = 3
     policy.recreator.failures = 3
@@ -157,7 +157,7 @@ def test_a_consumer_that_is_not_created_in_time():
 
 
 @pytest.mark.rule("ORDERED-11")
-def test_no_more_tries():
+def test_no_more_attempts():
     policy = using(max_attempts=1)
     for serial in (1, 2):
         policy.lost(ConsumerDeleted(409, "Consumer Deleted"), 1.0)

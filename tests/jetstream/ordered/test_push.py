@@ -32,7 +32,7 @@ def created(serial):
 
 
 def creating():
-    """The first consumer is being created."""
+    """Return the first consumer is being created."""
     cursor = Cursor("S", "o", {"deliver_policy": "all"})
     policy = PushInOrder(INBOX, Recreator(cursor, "$JS.API", INBOX, delivers=True))
     policy.connected(0.0)

@@ -40,7 +40,7 @@ def cursor(**config):
 
 
 def created(seq=0, consumer_seq=0):
-    """An answer, in short."""
+    """Return an answer, in short."""
     delivered = {"consumer_seq": consumer_seq, "stream_seq": seq}
     return {"stream_name": "S", "name": "o", "config": {}, "delivered": delivered}
 
@@ -58,7 +58,7 @@ def answer(serial, reply):
 
 
 def asked(recreator):
-    """The serials of the consumers that were asked for, and those deleted, as negative numbers."""
+    """Return the serials of requested consumers, and those of deleted ones as negative numbers."""
     found = []
     for effect in recreator.take_effects():
         subject, data, reply = effect.subject, effect.data, effect.reply
@@ -113,7 +113,7 @@ def play(recreator, steps):
 
 
 BUSY = error(503, 10008)
-TABLE = [  # what happens, steps, orders, state, due
+TABLE = [  # case, steps, effects, state, due
     ("lost", [(9.0, "reset")], [-1, 2], CREATING, 14.0),
     ("lost and found", [(9.0, "reset"), (9.1, created())], [-1, 2], READY, None),
     ("lost twice at once", [(9.0, "reset"), (9.0, "reset")], [-1, 2], CREATING, 14.0),
@@ -221,7 +221,7 @@ TABLE = [  # what happens, steps, orders, state, due
 @pytest.mark.rule("ORDERED-10")
 @pytest.mark.rule("ORDERED-12")
 @pytest.mark.parametrize(("what", "steps", "orders", "state", "due"), TABLE)
-def test_succession(what, steps, orders, state, due):
+def test_successive_consumers(what, steps, orders, state, due):
     recreator = there()
     play(recreator, steps)
     assert asked(recreator) == orders
@@ -276,7 +276,7 @@ def test_an_overdue_response_is_reported():
 
 
 @pytest.mark.rule("D-ORDERED-25")
-def test_a_timer_that_rings_late():
+def test_a_timer_that_fires_late():
     recreator = there(timeout=2.0)
     recreator.reset(WHY, 0.0)
     assert recreator.handle_timer(2.2) is None
@@ -293,7 +293,7 @@ def test_a_timer_that_rings_late():
 
 @pytest.mark.rule("ORDERED-11")
 @pytest.mark.parametrize("most", [1, 2, 3])
-def test_so_many_tries(most):
+def test_the_number_of_attempts(most):
     recreator = there(max_attempts=most)
     recreator.reset(WHY, 0.0)
     for _ in range(most):
@@ -423,7 +423,7 @@ def test_the_stream_of_the_next_one(what, reply, orders, state, due, failure):
 @pytest.mark.rule("D-ORDERED-30")
 @pytest.mark.parametrize("reply", [NOBODY, error(400, 10000), None])
 def test_users_without_permission_for_stream_info(reply):
-    """The second time in a row it is used all the same, and from then on each time."""
+    """The second time in a row, and every time after that, the consumer is used anyway."""
     recreator = born()
     play(recreator, [(9.0, "reset"), (9.0, created())])
     for serial, state in ((2, BACKOFF), (3, READY), (4, READY)):
@@ -449,7 +449,7 @@ def test_how_long_the_check_may_take(timeout):
 
 @pytest.mark.rule("D-ORDERED-31")
 def test_the_first_message_of_another_stream():
-    """It is checked, too: the stream may have been recreated once more."""
+    """This consumer is checked, too, because the stream may have been recreated once more."""
     recreator = born()
     recreator.cursor.admit(b"$JS.ACK.S.o_1.1.70.1.1794786870000000000.0")
     play(recreator, [(9.0, "reset"), (9.1, created(70))])

@@ -13,7 +13,7 @@ from tests.jetstream.stages import Cancelled, Stage, cancel, timer
 
 
 def created(stage, serial=1, at=None, **answer):
-    """A step: the answer to the creation of a consumer."""
+    """Return a step: the answer to the creation of a consumer."""
     reply = answer or {"name": "o", "config": {}, "delivered": {}}
     data = json.dumps(reply).encode()
     subject = "_INBOX." + "0" * 22 + ".d%d" % serial
@@ -95,7 +95,7 @@ def test_ordered_without_responders():
 
 @pytest.mark.rule("D-ORDPUSH-9")
 @pytest.mark.rule("D-ORDPUSH-11")
-def test_ordered_and_it_is_cancelled():
+def test_ordered_and_it_is_canceled():
     stage = Stage()
     assert isinstance(order(stage, cancel), Cancelled)
     [left] = stage.wire.connection.subscriptions.receivers()

@@ -9,7 +9,7 @@ from natsproto.connection.outbound import HIGH_WATER
 from natsproto.errors import InvalidState, InvalidSubject, InvalidValue, NotSupported
 from tests.jetstream.support import NOBODY, SILENCE, Stage
 
-ID = "0" * 22  # what the scripted randomness makes
+ID = "0" * 22  # the id from the scripted randomness
 
 
 def ack(count, batch=ID):

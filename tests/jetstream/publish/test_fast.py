@@ -15,7 +15,7 @@ from natsproto.errors import (
 )
 from tests.jetstream.support import NOBODY, SILENCE, Lost, Stage
 
-ID = "0" * 22  # what the scripted randomness makes
+ID = "0" * 22  # the id from the scripted randomness
 
 
 def ack(number, flow=2):

@@ -74,7 +74,7 @@ def test_a_batch_begins_with_an_acknowledgment():
         ([ack(2, 1)], 2, 4),  # slower
         ([ack(2, 1), ack(3, 2)], 3, 7),  # faster
         ([ack(4), ack(2, 1)], 4, 6),
-        ([ack(2, 0)], 2, 4),  # no flow at all would never end
+        ([ack(2, 0)], 2, 4),  # a flow of 0 would never end
         ([ack(2, -3)], 2, 4),
     ],
 )
@@ -165,7 +165,7 @@ def test_failures(answers, pings, outcome):
     else:
         assert batch.outcome == outcome
         assert batch.machine.leaving
-        assert not batch.answer(4, APPEND, UNKNOWN)  # it is of no interest any more
+        assert not batch.answer(4, APPEND, UNKNOWN)  # it no longer matters
         assert batch.outcome == outcome
 
 
@@ -212,8 +212,8 @@ LOSSES = [
     ([gap(4, 6), gap(3, 9)], [(4, 5, None), (3, 3, None), (6, 8, None)]),  # another leader
     ([wrong(10054, 5), gap(4, 7)], [(5, 5, MessageTooLarge), (4, 4, None), (6, 6, None)]),
     ([wrong(10054, 4), wrong(10054, 5)], [(4, 4, MessageTooLarge), (5, 5, MessageTooLarge)]),
-    ([gap(1, 5)], [(3, 4, None)]),  # what is acknowledged is not lost
-    ([gap(7, 10**18)], [(7, 8, None)]),  # nor what was never sent
+    ([gap(1, 5)], [(3, 4, None)]),  # acknowledged messages are not lost
+    ([gap(7, 10**18)], [(7, 8, None)]),  # nor are messages that were never sent
     ([wrong(10054, 9)], []),
 ]
 
@@ -302,7 +302,7 @@ def test_the_end_is_lost():
         assert batch.machine.deadline == 11.0
         assert not batch.machine.handle_timer(11.0)
         assert batch.orders() == ["2.4"]
-        batch.answer(1, 4, ack(0), 11.1)  # to a ping of long ago: it says nothing
+        batch.answer(1, 4, ack(0), 11.1)  # the response to an old ping proves nothing
         assert batch.orders() == []
         batch.answer(2, 4, ack(2), 11.2)
         assert batch.orders() == ["3.3"]

@@ -60,7 +60,7 @@ def test_pings_are_sent_while_a_caller_waits():
 
 @pytest.mark.rule("FAST-8")
 def test_the_flow_decreases():
-    """Another leader, long after the last acknowledgement: the wait starts now."""
+    """With another leader, long after the last acknowledgment, the wait starts now."""
     batch = Batch(6, flow=4)
     machine = batch.machine
     assert machine.limit == 8
@@ -124,7 +124,7 @@ def test_an_idle_batch_is_kept_alive():
     machine = batch.machine
     assert machine.deadline == 4.0
     machine.sent += 1  # as `add` counts
-    assert batch.answer(2, APPEND, ack(2, 100), 3.5)  # stored late: that keeps nothing alive
+    assert batch.answer(2, APPEND, ack(2, 100), 3.5)  # stored late, which keeps no batch alive
     for now, pings in [(4.0, []), (8.0, ["3.4"]), (12.0, ["3.4"])]:
         assert not machine.handle_timer(now)
         assert (batch.orders(), machine.deadline) == (pings, now + 4.0)
@@ -180,7 +180,7 @@ def test_a_new_connection(answers, outcome):
     assert (machine.limit, machine.deadline) == (0, None)
     machine.connected(20.0)
     assert (batch.orders(), machine.deadline, machine.limit) == (["3.4"], 21.0, 0)
-    batch.answer(2, APPEND, ack(0), 20.1)  # sent before: it says nothing about 3
+    batch.answer(2, APPEND, ack(0), 20.1)  # sent earlier, so it says nothing about 3
     assert machine.limit == 0
     for data in answers:
         batch.answer(3, 4, data, 20.5)

@@ -64,7 +64,7 @@ def test_refusals_are_not_retried(answer, error):
 SINGLE = {"cluster": ""}
 CLUSTER = {"cluster": "C"}
 TRIES = [
-    # rule,  INFO, timeout, retries, of the API; answers; tries, error or None, at
+    # rule,  INFO, timeout, retries, API timeout; answers; attempts, error or None, time
     ("PUB-3", SINGLE, None, 2, 5.0, [NOBODY, ACK], 2, None, 0.25),
     ("PUB-3", SINGLE, None, 2, 5.0, [NOBODY] * 2 + [ACK], 3, None, 0.5),
     ("PUB-3", SINGLE, None, 2, 5.0, [NOBODY] * 3, 3, NoStreamResponse, 0.5),
@@ -124,7 +124,7 @@ def test_a_timeout_is_a_number(timeout):
 @pytest.mark.rule("PUB-5", "D-PUB-21")
 def test_a_lost_connection_leaves_the_publish_in_doubt():
     stage = Stage(Lost())
-    text = "publish to 's.x' was not acknowledged: no answer in time: it may be stored or not"
+    text = "publish to 's.x' was not acknowledged: no answer in time: it may or may not be stored"
     with pytest.raises(TimeoutExpired, match=text) as caught:
         send(stage)
     assert isinstance(caught.value, PublishInDoubt)
@@ -158,7 +158,7 @@ def during(stage, happens):
 def test_errors_that_leave_a_publish_in_doubt(happens, text):
     stage = Stage(SILENCE)
     during(stage, lambda: happens(stage))
-    with pytest.raises(PublishInDoubt, match=text + ".*: it may be stored or not") as caught:
+    with pytest.raises(PublishInDoubt, match=text + ".*: it may or may not be stored") as caught:
         send(stage)
     assert not isinstance(caught.value, TimeoutExpired)
     assert caught.value.__cause__ is not None

@@ -9,7 +9,7 @@ from jetstream.errors import FastBatchFailed, InvalidResponse
 from natsproto.errors import InvalidSubject, InvalidValue, NotSupported, TimeoutExpired
 from tests.jetstream.support import SILENCE, Stage
 
-TOKEN = "0" * 22  # what the scripted randomness makes
+TOKEN = "0" * 22  # the id from the scripted randomness
 
 
 @pytest.mark.rule("PUB-1")

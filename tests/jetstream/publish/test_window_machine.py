@@ -301,7 +301,7 @@ def test_the_timer_is_the_earliest_deadline():
     assert machine.deadline == 5.0
     machine.receive(answer(1), 1.0)
     machine.receive(answer(3), 3.0)
-    assert machine.deadline == 5.0  # too early, because looking for the next one costs more
+    assert machine.deadline == 5.0  # too early, because finding the next one would cost more
     assert machine.handle_timer(5.0) is False
     assert machine.deadline == 7.0
     assert machine.handle_timer(7.5) is True
@@ -330,7 +330,7 @@ def test_without_a_connection_publishes_are_kept():
     machine, [publication] = window(None, sent=False)
     assert (machine.deadline, publication.deadline) == (None, None)
     assert machine.handle_timer(100.0) is False
-    run(machine, [("disconnected", 1.0)])  # it was never connected: nothing was on its way
+    run(machine, [("disconnected", 1.0)])  # it was never connected: nothing was in flight
     assert not publication.done
     machine.connected(200.0)
     assert (replies(machine), machine.deadline) == (["_INBOX.p.1"], 205.0)
@@ -414,7 +414,7 @@ def test_a_publish_that_became_too_large_fails():
     machine, [small, large] = window(ID, ID)
     assert repr(small) == "<Publication to 's', pending>"
     run(machine, [("disconnected", 1.0), ("connected", 2.0)])
-    error = PayloadTooLarge("2 bytes are above the server's max_payload 1")
+    error = PayloadTooLarge("2 bytes exceed the server's max_payload 1")
     machine.unsent(publishes(machine)[1], error)
     assert (small.done, large.error) == (False, error)
     assert woken(machine) == [large, machine]
@@ -426,7 +426,9 @@ def test_a_failure_is_reported_once():
     machine, made = window(None, None, None)
     run(machine, [("disconnected", 1.0)])
     for _ in range(2):
-        with pytest.raises(PublishInDoubt, match="connection was lost: it may be stored or not"):
+        with pytest.raises(
+            PublishInDoubt, match="connection was lost: it may or may not be stored"
+        ):
             run_sync(made[1].result())
     assert len(machine.failed) == 3
     assert machine.take_failed() == [made[0], made[2]]
@@ -437,8 +439,8 @@ def test_a_failure_is_reported_once():
 @pytest.mark.parametrize(
     ("error", "text"),
     [
-        (None, "the publisher was closed: it may be stored or not"),
-        (ConnectionClosed("no server is left"), "no server is left: it may be stored or not"),
+        (None, "the publisher was closed: it may or may not be stored"),
+        (ConnectionClosed("no server is left"), "no server is left: it may or may not be stored"),
     ],
 )
 def test_the_end_settles_everything(error, text):
@@ -448,7 +450,7 @@ def test_the_end_settles_everything(error, text):
     assert [str(publication.error) for publication in made] == [text, text]
     assert woken(machine) == made
     assert (machine.ended, machine.error, machine.pending()) == (True, error, 0)
-    assert machine.deadline is None  # nothing keeps it
+    assert machine.deadline is None  # nothing holds a reference to it
     assert machine.end() is False
 
 

@@ -36,7 +36,7 @@ def test_cancelled():
 
 
 @pytest.mark.rule("D-FETCH-8")
-def test_cancelled_with_enough_for_the_next_one():
+def test_canceled_with_enough_for_the_next_one():
     stage = Stage()
     puller = stage.puller()
     stage.run(fetch(puller, 3), messages(stage, 1, 2), cancel)
@@ -47,7 +47,7 @@ def test_cancelled_with_enough_for_the_next_one():
 
 
 def nested(stage, call, *script):
-    """Another call while one waits; its step is the first of that one's script."""
+    """Make another call while one waits; its step is the first of that call's script."""
 
     def step():
         outer, stage.script = stage.script, []
@@ -58,7 +58,7 @@ def nested(stage, call, *script):
 
 
 @pytest.mark.rule("D-FETCH-8")
-def test_several_cancelled_at_once():
+def test_several_canceled_at_once():
     """The messages of all canceled fetches reach the next fetch, in the order of delivery."""
     stage = Stage()
     puller = stage.puller()
@@ -84,7 +84,7 @@ def test_several_cancelled_at_once():
 
 
 @pytest.mark.rule("D-FETCH-8")
-def test_several_cancelled_fetches_with_messages_of_unknown_order():
+def test_several_canceled_fetches_with_messages_of_unknown_order():
     stage = Stage()
     puller = stage.puller()
     odd = lambda: stage.wire.data(b"MSG s 1 odd 1\r\nx\r\n")  # noqa: E731
@@ -98,7 +98,7 @@ def test_several_cancelled_fetches_with_messages_of_unknown_order():
 
 @pytest.mark.rule("FETCH-13")
 @pytest.mark.rule("FETCH-5")
-def test_the_next_fetch_does_not_wait_for_ever_for_the_fence():
+def test_the_next_fetch_does_not_wait_forever_for_the_fence():
     stage = Stage()
     puller = stage.puller()
     stage.run(fetch(puller, 3), messages(stage, 1), cancel)
@@ -120,7 +120,7 @@ def test_the_next_fetch_does_not_wait_for_ever_for_the_fence():
         ({"no_wait": True}, [0.05, 6.0]),
     ],
 )
-def test_a_pull_that_the_server_does_not_end_is_given_back(options, steps):
+def test_a_pull_that_the_server_does_not_end_is_abandoned(options, steps):
     stage = Stage()
     stage.run(fetch(stage.puller(), 2, **options), *[timer(stage, at) for at in steps])
     assert [word for word in stage.sent() if "pull" not in word] == ["SUB", "UNSUB", "PING"]

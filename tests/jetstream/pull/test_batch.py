@@ -19,7 +19,7 @@ def fetch(puller, count=3, expires=30.0, no_wait=False):
 
 
 async def take(fetching, most=1000):
-    """The sequences of the messages of an iteration, and the error at its end."""
+    """Return the sequences of the messages of an iteration, and the error at its end."""
     taken = []
     try:
         async for msg in fetching:
@@ -59,7 +59,7 @@ def test_unused_it_does_nothing():
 def test_awaited(way):
     stage = Stage()
     made = fetch(stage.puller(), 2)
-    assert isinstance(made, collections.abc.Coroutine)  # what makers of tasks look for
+    assert isinstance(made, collections.abc.Coroutine)  # the methods that task factories look for
 
     async def wait():
         return await made
@@ -70,7 +70,7 @@ def test_awaited(way):
 
 
 @pytest.mark.rule("FETCH-14")
-def test_as_a_task_it_is_cancelled_and_closed():
+def test_as_a_task_it_is_canceled_and_closed():
     stage = Stage()
     puller = stage.puller()
 
@@ -85,7 +85,7 @@ def test_as_a_task_it_is_cancelled_and_closed():
     for end in (lambda made: made.close(), lambda made: made.throw(Cancelled)):
         made = fetch(puller)
         made.send(None)
-        made.send(None)  # woken for nothing
+        made.send(None)  # woken without a reason
         try:
             end(made)
         except Cancelled:
@@ -211,7 +211,7 @@ def test_closed_before_it_began():
 
 
 @pytest.mark.rule("FETCH-14")
-def test_others_run_meanwhile():
+def test_other_tasks_run_in_the_meantime():
     stage = Stage()
     made = fetch(stage.puller(), 200)
     assert stage.run(take(made), messages(stage, *range(1, 201)))[0] == list(range(1, 201))

@@ -215,7 +215,7 @@ def test_overdue():
         machine.receive(A, 1.0)
     for _ in range(6):
         machine.pop(2.0)
-    assert batches(machine) == [6]  # beats of one pull hide that the other is lost
+    assert batches(machine) == [6]  # heartbeats of one pull hide the loss of the other
     for at in (10.0, 15.0, 20.0, 25.0, 30.0):
         machine.receive(beat(2), at)
         machine.handle_timer(at)
@@ -260,7 +260,7 @@ def test_messages_that_are_not_statuses(msg, buffered):
 @pytest.mark.rule("CONSUME-16")
 @pytest.mark.parametrize("stop_after", [0, 40])
 @pytest.mark.parametrize("seed", range(50))
-def test_the_short_ways_lead_to_the_same(seed, stop_after):
+def test_shortcuts_give_the_same_result(seed, stop_after):
     """Several messages at once, and buffered ones, cause the same pulls as single messages."""
     rng = random.Random(seed)
     threshold = rng.choice([1, 7, 20])
@@ -300,7 +300,7 @@ def test_poll():
     machine = consuming(10, 5)
     assert machine.poll() is None
     machine.receive_all([A] * 8, 1.0)
-    assert machine.poll() is None  # what came is to be looked at first
+    assert machine.poll() is None  # received messages must be processed first
     machine.pop(1.0)
     assert [machine.poll() for _ in range(5)] == [A] * 4 + [None]  # then a pull is due
     machine.pop(1.0)

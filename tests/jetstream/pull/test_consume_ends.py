@@ -67,7 +67,7 @@ def test_stop_after(max_bytes, threshold):
     assert (machine.ledger.messages, machine.finished) == (3, False)
     machine.receive(status(1, LEADER), 2.0)
     assert batches(machine) == [3]
-    for _ in range(5):  # two more than asked for: they are late ones of a pull that was given up
+    for _ in range(5):  # two more than requested: late messages of an abandoned pull
         machine.receive(A, 3.0)
     for _ in range(5):
         machine.pop(4.0)

@@ -1,4 +1,4 @@
-"""A consumer that is gone while consume() uses it: looked up, and raised."""
+"""A consumer that disappears while consume() uses it is looked up, and an error is raised."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_silence(answers, lookups, error):
 
 
 @pytest.mark.rule("D-CONSUME-24")
-def test_reports_and_lookups_go_on_at_growing_intervals():
+def test_reports_and_lookups_continue_at_growing_intervals():
     played = Played().run(150.0, [HERE] * 99)
     assert not played.machine.ended
     gaps = [b - a for a, b in zip(played.lookups, played.lookups[1:])]
@@ -133,7 +133,7 @@ def test_earlier_messages_can_still_be_taken():
 
 @pytest.mark.rule("D-CONSUME-24")
 @pytest.mark.parametrize("proof", [A, beat(2)])
-def test_one_503_and_then_all_is_well(proof):
+def test_one_503_followed_by_success(proof):
     machine = consuming(probe=Probe("$JS.API", "S", "C"))
     for token in (1, 3, 5):
         machine.receive(status(token, "503"), float(token))
@@ -155,7 +155,7 @@ def test_a_late_answer_to_an_earlier_lookup_does_not_count():
 
 
 @pytest.mark.rule("D-CONSUME-24")
-def test_an_answer_is_no_heartbeat():
+def test_an_answer_is_not_a_heartbeat():
     machine = consuming(probe=Probe("$JS.API", "S", "C"))
     machine.handle_timer(10.0)
     lookup = next(order for order in publishes(machine) if order.subject == INFO)
@@ -165,7 +165,7 @@ def test_an_answer_is_no_heartbeat():
 
 @pytest.mark.rule("D-CONSUME-24")
 @pytest.mark.parametrize("what", ["lost", "draining", "stopped"])
-def test_nothing_is_looked_up_any_more(what):
+def test_nothing_more_is_looked_up(what):
     played = Played().run(0.9, [NO_CONSUMER])
     machine = played.machine
     if what == "lost":

@@ -46,7 +46,7 @@ def beat_at(number, token=1):
 
 
 def new(max_messages=10, max_bytes=0, stop_after=0, max_attempts=0, start=0):
-    """Expires 30 s, heartbeat 5 s; the first consumer is there."""
+    """Return a machine with expires 30 s and heartbeat 5 s, whose first consumer exists."""
     cursor = Cursor("S", "o", {"deliver_policy": "new"})
     cursor.start = start
     cursor.next_consumer()
@@ -66,7 +66,7 @@ def new(max_messages=10, max_bytes=0, stop_after=0, max_attempts=0, start=0):
 
 
 def using(**options):
-    """Connected, and its first pull looked at."""
+    """Return a connected machine after its first pull."""
     machine = new(**options)
     machine.connected(0.0)
     publishes(machine)
@@ -74,7 +74,7 @@ def using(**options):
 
 
 def orders(machine):
-    """In short: "pull <serial> <messages>", "create <serial> <start>", "delete <serial>"."""
+    """Return effects as "pull <serial> <messages>", "create <serial> <start>" and so on."""
     found = []
     for order in publishes(machine):
         words = order.subject.decode().split(".")
@@ -176,7 +176,7 @@ def test_lost(what, steps, events):
     assert orders(machine) == ["delete 1", "create 2 %d" % (came + 1)]
     assert event_names(machine) == events
     assert (machine.ledger.messages, machine.deadline) == (0, now + 5.0)
-    # What the lost one still sends means nothing.
+    # Later messages of the lost consumer are ignored.
     late = [message(9, came + 1), beat_at(99), status(1, TIMEOUT, 10), status(1, DELETED)]
     assert [machine.receive(msg, now + 0.1) for msg in late] == [False] * 4
     assert machine.deadline == now + 5.0
@@ -247,11 +247,11 @@ def test_messages_seen_before_are_skipped(size):
 
 @pytest.mark.rule("ORDERED-7")
 def test_skipped_messages_are_signs_of_life():
-    """Heartbeats come only when there are no messages, seen before or not."""
+    """Heartbeats are sent only if there are no messages, whether seen before or not."""
     machine = using(start=5)
     for seq in (1, 2, 3):
         machine.receive(message(seq), 8.0 * seq)
-        machine.handle_timer(8.0 * seq + 2.0)  # the deadline of before
+        machine.handle_timer(8.0 * seq + 2.0)  # the previous deadline
     assert (event_names(machine), machine.deadline) == ([], 31.0)
     machine.receive(message(4), 26.0)
     machine.handle_timer(31.0)  # that of the pull
@@ -371,7 +371,7 @@ def test_the_stream_is_gone():
 
 @pytest.mark.rule("ORDERED-11")
 @pytest.mark.rule("ORDERED-16")
-def test_no_more_tries():
+def test_no_more_attempts():
     machine = using(max_attempts=1)
     play(machine, [(2.0, status(1, DELETED)), (2.1, created(2)), (2.2, status(2, DELETED))])
     assert isinstance(machine.error, ResetFailed)
@@ -381,7 +381,7 @@ def test_no_more_tries():
 @pytest.mark.rule("D-CONSUME-27")
 @pytest.mark.parametrize(("options", "kept"), [({}, 84), ({"max_bytes": 600}, 20)])
 def test_more_messages_than_requested(options, kept):
-    """What is dropped is missing from the numbers: the next consumer starts there."""
+    """A dropped message is a gap in the sequence: the next consumer starts there."""
     machine = using(**options)
     for seq in range(1, 200):
         machine.receive(message(seq), 1.0)
@@ -412,7 +412,7 @@ def test_stop():
     assert [msg.raw_reply.split(b".")[5] for msg in machine.stop()] == [b"2", b"3"]
     assert machine.policy.cursor.start == 2
     assert (machine.leaving, orders(machine)) == (True, [])
-    assert machine.end()  # which the connection says
+    assert machine.end()  # as the connection reports
     assert orders(machine) == ["delete 1"]
     assert machine.stop() == []
     assert machine.policy.cursor.start == 2
@@ -449,7 +449,7 @@ def test_drain():
     assert (orders(machine), seqs(machine)) == (["delete 1"], [1, 2])
 
 
-def test_stopped_ones_do_nothing_when_the_connection_changes():
+def test_stopped_machines_ignore_changes_of_the_connection():
     machine = using()
     machine.start_draining()
     play(machine, [("lost", 1.0), ("back", 2.0)])
@@ -472,14 +472,14 @@ def stream(serial, created_at):
 
 
 def checked(**options):
-    """In use; its first consumer is known to be created at T[2]."""
+    """Return a machine in use, whose first consumer is known to be created at T[2]."""
     machine = using(**options)
     machine.policy.cursor._oldest = Timestamp.parse(T[2])
     return machine
 
 
 def asked(machine):
-    """As `orders`, with "stream" for STREAM.INFO, and "create 3 all" for a start by policy."""
+    """Return effects like `orders`, with "stream" for STREAM.INFO, and "create 3 all"."""
     found = []
     for order in publishes(machine):
         words = order.subject.decode().split(".")
@@ -500,7 +500,7 @@ def test_nothing_is_pulled_before_the_stream_is_known():
     play(machine, [(1.0, message(1)), (2.0, status(1, DELETED)), (2.1, created(2))])
     assert asked(machine) == ["delete", "create 2 2", "stream"]
     assert machine.deadline == 3.1
-    assert machine.receive(message(7, 1, serial=2), 2.2) is False  # nothing of it counts yet
+    assert machine.receive(message(7, 1, serial=2), 2.2) is False  # none of this counts yet
     assert machine.receive(stream(2, T[1]), 2.2) is False
     assert (orders(machine), event_names(machine)) == (["pull 2 9"], ["ConsumerDeleted"])
 
@@ -527,7 +527,7 @@ def test_the_stream_was_recreated():
 @pytest.mark.rule("D-ORDERED-31")
 @pytest.mark.parametrize(("new", "start"), [([], 1), ([1], 1), ([1, 2], 1)])
 def test_untaken_messages_of_a_deleted_stream(new, start):
-    """Nobody gets that again: the next use starts in the stream that there is."""
+    """They cannot be redelivered: the next use starts in the current stream."""
     machine = checked()
     play(machine, [(1.0, message(70, 1)), (1.1, message(71, 2)), (1.2, status(1, DELETED))])
     play(machine, [(2.1, created(2)), (2.2, stream(2, T[4])), (2.3, created(3))])

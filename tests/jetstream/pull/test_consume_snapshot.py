@@ -47,7 +47,7 @@ def test_a_snapshot_in_bytes():
 
 
 @pytest.mark.rule("D-SNAPSHOT-1")
-def test_a_lookup_and_the_end():
+def test_a_lookup_at_the_end_of_the_subscription():
     machine = consuming(probe=Probe("$JS.API", "S", "w"))
     machine.handle_timer(10.0)
     assert set(machine.snapshot(10.0).deadlines) == {"lookup", "silence"}

@@ -75,8 +75,8 @@ def test_a_status_that_does_not_end_it(line, error):
 
 
 @pytest.mark.rule("CONSUME-28")
-def test_pulls_that_overlap_do_not_put_silence_off():
-    """Each one is overdue after the next was sent; no server answers any of them."""
+def test_overlapping_pulls_do_not_postpone_silence():
+    """Each pull is overdue after the next one was sent; no server answers any of them."""
     machine = consuming(expires=10.0)
     machine.receive_all([A] * 6, 1.0)
     for _ in range(6):

@@ -23,7 +23,7 @@ SIZE = "409 Message Size Exceeds MaxBytes"
 
 
 def fetching(batch=3, size=0, at=0.0, online=True, **options):
-    """A fetch that began; its pull has been looked at."""
+    """Return a fetch that has begun, after its pull was sent."""
     fetcher = Fetcher(INBOX)
     fetcher.start(template(**options), batch, size, 30.0, at, online)
     publishes(fetcher)
@@ -31,7 +31,7 @@ def fetching(batch=3, size=0, at=0.0, online=True, **options):
 
 
 def play(fetcher, steps):
-    """Steps are (time, message), ("timer", time) and the like."""
+    """Play the steps: (time, message), ("timer", time) and the like."""
     for first, second in steps:
         if isinstance(first, str):
             getattr(fetcher, "handle_timer" if first == "tick" else first)(second)
@@ -53,7 +53,7 @@ def test_the_pull_and_its_deadlines():
 
 
 A, B, C = message(100, 1), message(100, 2), message(100, 3)
-TABLE = [  # what happens, inputs, done, messages, failure, deadline
+TABLE = [  # case, inputs, done, messages, failure, deadline
     ("nothing", [], False, 0, None, 10.0),
     ("some", [(1.0, A)], False, 1, None, 11.0),
     ("all", [(1.0, A), (2.0, B), (3.0, C)], True, 3, None, 33.0),
@@ -111,7 +111,7 @@ def test_table(name, steps, done, count, failure, deadline):
     assert not will_publish(fetcher)
 
 
-LOST = [  # inputs, how many messages the server says it has sent in vain
+LOST = [  # inputs, and how many messages the server reports as undelivered
     ([(1.0, A), (30.0, status(1, TIMEOUT, 2))], 0),
     ([(1.0, A), (30.0, status(1, TIMEOUT, 1))], 1),
     ([(30.0, status(1, TIMEOUT, 0))], 3),
@@ -177,7 +177,7 @@ def test_late_messages_are_kept_for_the_next_fetch():
         (250, [100, 100], 2, 50),
         (200, [100, 100, 100], 2, None),
         (150, [100, 100], 1, None),
-        (50, [100, 100], 1, None),  # one at least: it would be in the way for ever
+        (50, [100, 100], 1, None),  # at least one: otherwise it would block the consumer forever
     ],
 )
 def test_kept_messages_are_returned_within_the_limit(limit, kept, taken, asked):
@@ -278,8 +278,8 @@ def test_readiness():
     ],
 )
 @pytest.mark.parametrize("late", [0.0, 12.0])
-def test_several_at_once_are_as_one_by_one(chunks, pins, kept, size, late):
-    """Also after a timer that fired late, which is believed the second time only."""
+def test_several_at_once_equal_one_by_one(chunks, pins, kept, size, late):
+    """This also holds after a timer that fired late, which counts only the second time."""
     one, other = Fetcher(INBOX), Fetcher(INBOX)
     for fetcher in (one, other):
         fetcher.messages = [A] * kept

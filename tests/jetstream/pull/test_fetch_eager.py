@@ -34,7 +34,7 @@ def play(fetcher, steps):
             fetcher.receive(step, at)
 
 
-TABLE = [  # what happens, inputs, probes, done, messages, failure, open, deadline
+TABLE = [  # case, inputs, probes, done, messages, failure, open, deadline
     ("nothing yet", [], 0, False, 0, None, False, QUIET),
     ("too early", [(0.04, "tick")], 0, False, 0, None, False, QUIET),
     ("silence: a probe", [(0.05, "tick")], 1, False, 0, None, False, 6.0),
@@ -104,7 +104,7 @@ def test_without_waiting(name, steps, probes, done, count, failure, left_open, d
 @pytest.mark.rule("PSUB-5")
 def test_until_the_first_message():
     fetcher = eager(expires=2.0, patience=2.0)
-    assert fetcher.deadline == 3.0  # as long as there is no message, silence is as it should be
+    assert fetcher.deadline == 3.0  # as long as there is no message, silence is expected
     fetcher.receive(A, 1.0)
     assert fetcher.deadline == 1.0 + QUIET
     fetcher.handle_timer(1.05)

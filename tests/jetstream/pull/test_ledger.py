@@ -58,7 +58,7 @@ def fill(pulls):
 
 
 @pytest.mark.rule("PULL-8")
-def test_whose_statuses_mean_something():
+def test_which_pulls_are_known():
     ledger = fill([(1, 0), (5, 0)])
     ledger.delivered(0)
     assert [ledger.knows(b"%d" % token) for token in (1, 2, 3)] == [True, True, False]
@@ -95,11 +95,11 @@ def test_which_pull_a_status_ends():
 @pytest.mark.rule("PULL-7")
 def test_a_counted_pull_opens_again():
     ledger = fill([(2, 0), (2, 0)])
-    for _ in range(4):  # one of them for a pull that was given up before: both seem to be done
+    for _ in range(4):  # one of them for an abandoned pull: both seem to be done
         ledger.delivered(0)
     assert ledger.open == []
     ledger.add(Pull(b"3", 5, 0, 31.0))
-    ledger.ended(b"3", Status(status(3, TIMEOUT, 4)))  # it had 1, so the second has
+    ledger.ended(b"3", Status(status(3, TIMEOUT, 4)))  # it had 1, so the second one has the rest
     assert [(pull.token, pull.messages) for pull in ledger.open] == [(b"2", 1)]
 
 

@@ -175,7 +175,7 @@ def test_an_option_of_nats_py():
 
 @pytest.mark.rule("D-PULL-15")
 @pytest.mark.parametrize("call", ["fetch", "next", "consume"])
-def test_an_option_that_there_is_not(call):
+def test_an_option_that_does_not_exist(call):
     check_options(call, {})
     check_options(call, dict.fromkeys(PRIORITY))
     with pytest.raises(InvalidValue) as caught:

@@ -90,7 +90,7 @@ def test_a_late_timer_waits_for_one_more_heartbeat(fired_at, error, due):
 
 
 @pytest.mark.rule("D-CONSUME-10")
-def test_the_second_late_timer_in_a_row_is_believed():
+def test_the_second_consecutive_late_timer_is_believed():
     tested, _ = silence(1000.0)
     assert tested.check(20.0) is None
     assert isinstance(tested.check(40.0), HeartbeatMissed)

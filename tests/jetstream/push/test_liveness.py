@@ -43,13 +43,13 @@ def pair(**options):
 
 
 def asked(watch):
-    """How often it asks; each time in the same words."""
+    """Return how often it sends its request, which is always the same."""
     orders = [(each.subject, each.data, each.reply) for each in publishes(watch)]
     assert orders == [ASK] * len(orders)
     return len(orders)
 
 
-TABLE = [  # what is answered (None: the timer rings); how often it asks; the error, the deadline
+TABLE = [  # the answers (None: the timer fires); how often it asks; the error, the deadline
     ("it is there", [HERE], 1, None, None),
     ("it delivers elsewhere", [ELSEWHERE], 1, ConsumerMoved, None),
     ("it is gone", [ABSENT, None, ABSENT], 2, ConsumerDeleted, None),
@@ -105,7 +105,7 @@ def test_lookups_without_a_response():
 
 
 @pytest.mark.rule("JSSUB-16")
-def test_the_first_connection_is_no_reason():
+def test_the_first_connection_is_not_a_reason():
     watch, _ = pair()
     assert (asked(watch), watch.deadline) == (0, None)
 

@@ -30,14 +30,14 @@ INPUTS = {
 
 
 def pushing(at=0.0, heartbeat=5.0, last=0, queue=False, **options):
-    """Connected; the consumer was made for it."""
+    """Return a connected machine whose consumer was created for it."""
     machine = Push(PlainPush(last, queue), heartbeat=heartbeat, **options)
     machine.connected(at)
     return machine
 
 
 def play(machine, steps):
-    """Steps are (time, message), ("pop", time) and the like."""
+    """Play the steps: (time, message), ("pop", time) and the like."""
     for first, second in steps:
         if first == "drain":
             machine.start_draining()
@@ -50,7 +50,7 @@ def play(machine, steps):
 
 
 def event_names(machine):
-    """All events, in short: those about gaps as they are, of warnings the error."""
+    """Return all events, in short: those about gaps as they are, of warnings the error."""
     found = [
         str(each.error) if isinstance(each, PushWarning) else each for each in machine.events.items
     ]
@@ -70,7 +70,7 @@ def answers(machine):
 
 
 # fmt: off
-SILENCE = [  # what happens, inputs, deadline, events
+SILENCE = [  # case, inputs, deadline, events
     ("nothing", [], 15.0, []),
     ("just before", [("tick", 14.99)], 15.0, []),
     ("three heartbeats", [("tick", 15.0)], 25.0, [silent(15)]),
@@ -161,7 +161,7 @@ def test_an_alarm_is_a_missed_heartbeat():
 
 AGAIN = message(3, stream_seq=1, count=2)
 # fmt: off
-GAPS = [  # what happens, last sequence, inputs, events, last sequence
+GAPS = [  # case, last sequence, inputs, events, last sequence
     ("in order", 0, [M[1], M[2], M[3]], [], 3),
     ("the first is missing", 0, [M[2]], [Gap(1, 1)], 2),
     ("some are missing", 0, [M[1], M[5], M[6]], [Gap(2, 4)], 6),
@@ -256,7 +256,7 @@ def test_poll():
 
 
 # fmt: off
-FLOW = [  # what happens, inputs, what is answered
+FLOW = [  # case, inputs, the answers
     ("nothing waits", [(1.0, flow(A))], [A]),
     ("odd subjects", [(1.0, flow("$JS.FC.thing-at*all"))], ["$JS.FC.thing-at*all"]),
     ("stalled at no subject", [(1.0, beat(0, A + " b")), (1.0, beat(0, A + "a" * 2049))], []),
@@ -305,7 +305,7 @@ def test_flow_control(steps, expected):
 
 
 @pytest.mark.rule("PUSH-7")
-def test_an_answer_is_an_empty_publish_and_is_nothing_for_the_user():
+def test_an_answer_is_an_empty_publish_and_not_delivered_to_the_user():
     machine = pushing(flow_control=True)
     assert machine.receive(flow(A), 1.0) is False
     assert machine.needs_poke

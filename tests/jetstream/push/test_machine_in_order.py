@@ -56,7 +56,7 @@ def refused(serial, code=404, err_code=10059):
 
 
 def new(**options):
-    """Heartbeat 5 s; subscribed, and not yet connected."""
+    """Return a machine with heartbeat 5 s that is subscribed but not yet connected."""
     cursor = Cursor("S", "o", {"deliver_policy": "all"})
     recreator = Recreator(cursor, "$JS.API", INBOX, delivers=True)
     policy = PushInOrder(INBOX, recreator)
@@ -75,7 +75,7 @@ def using(**options):
 
 
 def orders(machine):
-    """In short: "move", "create <serial>[ from <start>]", "delete <serial>", or the subject."""
+    """Return effects as "move", "create <serial>[ from <start>]", "delete <serial>" and so on."""
     found = []
     for order in machine.take_effects():
         if isinstance(order, Resubscribe):
@@ -128,7 +128,7 @@ TO_2 = ["move", "delete 1", "create 2 from 1"]
 FROM_3 = ["move", "delete 1", "create 2 from 3"]
 NEXT_3 = [(2.0, created(2, 2)), (2.0, message(3, 1, serial=2))]
 # fmt: off
-TABLE = [  # what happens, inputs, orders, events, messages, deadline
+TABLE = [  # case, inputs, effects, events, messages, deadline
     ("nothing", [], [], [], [], 15.0),
     ("in order", [(1.0, M[1]), (1.0, M[2])], [], [], [1, 2], 15.0),
     ("with holes in the stream", [(1.0, message(4, 1)), (1.0, message(9, 2))],
@@ -320,7 +320,7 @@ def test_drain():
     machine.start_draining()
     machine.draining = True
     machine.receive(M[2], 1.0)
-    machine.receive(M[4], 1.0)  # a gap is none of its business any more
+    machine.receive(M[4], 1.0)  # it no longer cares about gaps
     machine.receive(beat(9), 1.0)
     machine.disconnected(1.5)
     machine.connected(2.0)

@@ -258,7 +258,7 @@ def test_wrong_values_name_class_field_and_value():
 
 
 @pytest.mark.rule("D-JSAPI-3")
-def test_lists_are_looked_at_again_when_they_are_sent():
+def test_lists_are_checked_again_when_they_are_sent():
     trip = Trip()
     trip.stops.append(5)
     with pytest.raises(InvalidValue, match=r"Trip.stops: \[5\] has 5, which is not a str"):

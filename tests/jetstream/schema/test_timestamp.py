@@ -44,14 +44,14 @@ def test_read_and_written(text, ns, written):
     assert repr(moment) == f"Timestamp({written!r})"
 
 
-BAD = [  # text, what is wrong with it
-    ("", "is not like 2006-01-02T15:04:05Z"),
-    ("yesterday", "is not like 2006-01-02T15:04:05Z"),
-    ("2024-01-02", "is not like 2006-01-02T15:04:05Z"),
-    ("2024-01-02T03:04", "is not like 2006-01-02T15:04:05Z"),
-    ("2024-01-02X03:04:05Z", "is not like 2006-01-02T15:04:05Z"),
-    ("2024-01-02T03-04:05Z", "is not like 2006-01-02T15:04:05Z"),
-    ("2024/01/02T03:04:05Z", "is not like 2006-01-02T15:04:05Z"),
+BAD = [  # text, the problem
+    ("", "is not in the form 2006-01-02T15:04:05Z"),
+    ("yesterday", "is not in the form 2006-01-02T15:04:05Z"),
+    ("2024-01-02", "is not in the form 2006-01-02T15:04:05Z"),
+    ("2024-01-02T03:04", "is not in the form 2006-01-02T15:04:05Z"),
+    ("2024-01-02X03:04:05Z", "is not in the form 2006-01-02T15:04:05Z"),
+    ("2024-01-02T03-04:05Z", "is not in the form 2006-01-02T15:04:05Z"),
+    ("2024/01/02T03:04:05Z", "is not in the form 2006-01-02T15:04:05Z"),
     ("2024-01-02T03:04:05", "does not end in Z or an offset like +01:00"),
     ("2024-01-02T03:04:05.5", "does not end in Z or an offset like +01:00"),
     ("2024-01-02T03:04:05X", "does not end in Z or an offset like +01:00"),
@@ -89,7 +89,7 @@ def test_invalid_times(text, why):
 
 @pytest.mark.rule("TIME-1")
 @pytest.mark.parametrize("value", [None, 5, b"2024-01-02T03:04:05Z"])
-def test_parse_takes_text_alone(value):
+def test_parse_accepts_only_text(value):
     with pytest.raises(InvalidValue, match="is not a str"):
         Timestamp.parse(value)
 
@@ -109,7 +109,7 @@ def test_an_offset_may_lead_out_of_the_years():
 
 
 PARIS = ZoneInfo("Europe/Paris")
-GIVEN = [  # what users give, nanoseconds
+GIVEN = [  # the user's value, nanoseconds
     (Timestamp(5), 5),
     (5, 5),
     (-5, -5),
@@ -154,7 +154,7 @@ def test_of_invalid_times(value, why):
 
 
 def test_of_a_time_without_a_date():
-    with pytest.raises(InvalidValue, match="is not like"):
+    with pytest.raises(InvalidValue, match="is not in the form"):
         Timestamp.of(time(1, 2, tzinfo=timezone.utc))
 
 

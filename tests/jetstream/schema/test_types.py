@@ -72,7 +72,7 @@ def test_zeros(kind, zero):
         assert kind.zero() is not value
 
 
-GOOD = [  # kind, what the user gives, the attribute, JSON
+GOOD = [  # kind, the user's value, the attribute, JSON
     (TEXT, "é", "é", "é"),
     (FLAG, True, True, True),
     (COUNT, -(2**63), -(2**63), -(2**63)),
@@ -124,13 +124,13 @@ def test_none_is_absent(kind):
 
 
 @pytest.mark.rule("TIME-4")
-def test_the_zero_of_go_is_no_time():
+def test_the_zero_time_of_go_means_no_time():
     assert TIME.decode("0001-01-01T00:00:00Z") is None
     assert TIME.decode("0001-01-01T01:00:00+01:00") is None
     assert TIME.check(Timestamp(FIRST)) is None
 
 
-BAD = [  # kind, what the user gives, what is wrong
+BAD = [  # kind, the user's value, the problem
     (TEXT, 5, "is not a str"),
     (TEXT, None, "is not a str"),
     (TEXT, b"a", "is not a str"),
@@ -160,7 +160,7 @@ BAD = [  # kind, what the user gives, what is wrong
     (
         TIME,
         "yesterday",
-        "is not a time: timestamp 'yesterday' is not like 2006-01-02T15:04:05Z (TIME-1)",
+        "is not a time: timestamp 'yesterday' is not in the form 2006-01-02T15:04:05Z (TIME-1)",
     ),
     (
         TIME,
@@ -200,7 +200,7 @@ def test_a_wrong_dict_for_an_object_is_named_by_its_class():
         Object(Point).check({"x": "a"})
 
 
-WRONG = [  # kind, what a server sends, what is wrong
+WRONG = [  # kind, the server's value, the problem
     (TEXT, 5, "is not a str"),
     (FLAG, 0, "is neither True nor False"),
     (COUNT, "5", "is not a whole number"),
@@ -210,7 +210,11 @@ WRONG = [  # kind, what a server sends, what is wrong
     (DURATION, "5s", "is not a whole number of nanoseconds"),
     (DURATIONS, {}, "is not a list"),
     (DURATIONS, [None], "has None, which is not a whole number of nanoseconds"),
-    (TIME, "soon", "is not a time: timestamp 'soon' is not like 2006-01-02T15:04:05Z (TIME-1)"),
+    (
+        TIME,
+        "soon",
+        "is not a time: timestamp 'soon' is not in the form 2006-01-02T15:04:05Z (TIME-1)",
+    ),
     (TIME, 5, "is not a time: timestamp 5 is not a str (TIME-1)"),
     (CHOICE, 5, "is not a str"),
     (TEXTS, ("a",), "is not a list"),

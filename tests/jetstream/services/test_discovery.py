@@ -43,7 +43,7 @@ def test_all_instances_respond():
 
 
 @pytest.mark.rule("SERVICE-25")
-def test_one_instance_is_not_waited_for_twice():
+def test_discovery_does_not_wait_after_the_only_instance():
     stage = Stage([ping("1")])
     found = stage.run(Services(stage.client).ping("s", "1"))
     assert (len(found), stage.now()) == (1, 0.0)

@@ -21,7 +21,7 @@ def size(response):
 
 
 def plain(count):
-    """An INFO without details, metadata and description."""
+    """Return an INFO without details, metadata and description."""
     endpoints = [dict(each, metadata={}) for each in info(count)["endpoints"]]
     return dict(INFO, metadata={}, description="", endpoints=endpoints)
 

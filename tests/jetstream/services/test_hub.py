@@ -214,7 +214,7 @@ def test_the_end_of_the_client_is_the_end_of_the_service():
 
 
 @pytest.mark.rule("D-SERVICE-10")
-def test_look_drains_what_is_left_of_a_service():
+def test_look_drains_the_rest_of_a_service():
     stage, service = started()
     service.add_endpoint("e")
     stage.pump()

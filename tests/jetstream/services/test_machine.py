@@ -42,7 +42,7 @@ class Bench:
         self.service.subscribed()
 
     def woken(self):
-        """The waitables that were woken since the last look."""
+        """Return the waitables that were woken since the last look."""
         effects = self.service.take_effects()
         for receiver in [self.queue, *self.subjects.values()]:
             effects += [each for each in receiver.effects if isinstance(each, Wake)]
@@ -99,7 +99,7 @@ def test_endpoints_can_be_added_while_it_runs():
 @pytest.mark.rule("D-SERVICE-3", "SERVICE-18")
 def test_statistics_with_data_wait_for_the_api():
     bench = Bench(custom=True)
-    [without] = bench.ask("$SRV.STATS")  # nobody could call the function
+    [without] = bench.ask("$SRV.STATS")  # there is no caller to run the function
     assert "data" not in without["endpoints"][0]
     assert not bench.service.stats_waiting
     bench.service.serving += 1

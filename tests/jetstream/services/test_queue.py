@@ -34,7 +34,7 @@ class Bench:
         return queue.queued, queue.in_progress, queue.pending(), queue.dropped
 
     def answers(self):
-        """The subjects that were answered with 503."""
+        """Return the subjects that were answered with 503."""
         effects = [each for each in self.queue.take_effects() if isinstance(each, Publish)]
         assert all(b"Nats-Service-Error-Code: 503" in effect.block for effect in effects)
         return [effect.subject for effect in effects]
@@ -46,7 +46,7 @@ def test_requests_are_pending_until_they_are_finished():
     queue = bench.queue
     assert queue.receive(request(1), 0.0) is True
     assert queue.take_effects() == [Wake([bench.service.work])]
-    assert queue.receive(request(2), 0.0) is False  # whoever waits was woken
+    assert queue.receive(request(2), 0.0) is False  # the waiting caller was woken
     assert bench.counts() == (2, 0, 2, 0)
     first = queue.take(1.0)
     assert (first.msg.data, bench.counts()) == (b"1", (1, 1, 2, 0))
@@ -100,7 +100,7 @@ def test_messages_without_a_reply_subject_are_refused_silently():
 
 
 @pytest.mark.rule("D-SERVICE-13")
-def test_refuse_answers_what_no_handler_has():
+def test_refuse_answers_requests_that_no_handler_has():
     bench = Bench()
     queue = bench.queue
     for number in range(3):

@@ -27,7 +27,7 @@ class Bench:
         return self
 
     async def slow(self, request):
-        """A handler that waits until it is released."""
+        """Return a handler that waits until it is released."""
         self.at_once += 1
         self.most = max(self.most, self.at_once)
         gate = [False]
@@ -233,7 +233,7 @@ def test_stop_answers_every_request():
     stopping = bench.stage.start(bench.service.stop())
     stopped = bench.stage.start(bench.service.stopped())
     bench.stage.settle()
-    bench.stage.send_to(sid, "e", b"5", "r5")  # was on its way
+    bench.stage.send_to(sid, "e", b"5", "r5")  # was in flight
     bench.stage.pongs = True
     bench.stage.settle()
     assert stopping.outcome() is None
@@ -345,7 +345,7 @@ def test_the_end_of_the_block_waits_for_run():
 
 
 @pytest.mark.rule("D-SERVICE-13")
-def test_the_end_of_the_block_does_not_wait_for_ever():
+def test_the_end_of_the_block_does_not_wait_forever():
     bench = Bench(drain_timeout=5.0)
     bench.service.add_endpoint("e", bench.slow)
     bench.run()

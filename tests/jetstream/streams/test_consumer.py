@@ -123,7 +123,7 @@ def test_bound_by_its_name():
 @pytest.mark.parametrize(
     ("call", "name"), [("fetch", "batch"), ("next", "timeout"), ("consume", "colour")]
 )
-def test_an_option_that_there_is_not(call, name):
+def test_an_option_that_does_not_exist(call, name):
     stage = Stage()
     consumer = make(stage)
 

@@ -27,7 +27,7 @@ from natsproto.errors import (
 )
 from tests.jetstream.support import NOBODY, SILENCE, Stage
 
-TOKEN = "0" * 22  # what the scripted randomness makes
+TOKEN = "0" * 22  # the names from the scripted randomness
 
 
 def error(code, err_code):
@@ -346,7 +346,7 @@ def test_create_or_update_updates_first():
 
 
 def short(stage):
-    """The verbs of the calls, and the fields of configurations."""
+    """Return the verbs of the calls, and the fields of configurations."""
     asked = []
     for subject, body in stage.asked:
         config = (body or {}).get("config", body)

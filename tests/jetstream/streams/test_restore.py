@@ -129,7 +129,7 @@ def test_failures(answers, error):
 
 
 @pytest.mark.rule("SNAP-4")
-def test_so_many_chunks_are_on_their_way():
+def test_the_number_of_chunks_in_flight_is_limited():
     stage = Stage(TARGET, b"", *[SILENCE] * 16)
     with pytest.raises(TimeoutExpired):
         stage.run(restoring(stage, saved(b"a" * 1024 * 40)))

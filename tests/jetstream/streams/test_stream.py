@@ -44,14 +44,14 @@ INFOS = [
         ],
         {"a": 1, "b": 2, "c": 3},
     ),
-    # They went away meanwhile.
+    # They disappeared in the meantime.
     (
         {"subjects_filter": ">"},
         [{"total": 3, "state": {"subjects": {"a": 1}}}, {"total": 1, "state": {}}],
         [{"subjects_filter": ">"}, {"subjects_filter": ">", "offset": 1}],
         {"a": 1},
     ),
-    # New subjects appeared meanwhile, and moved the others.
+    # New subjects appeared in the meantime, and moved the others.
     (
         {"subjects_filter": ">"},
         [
@@ -282,7 +282,7 @@ def test_wrong_calls_are_not_sent(call, args, keywords, wrong):
 
 
 @pytest.mark.rule("GET-3")
-def test_direct_get_that_is_not_allowed_any_more():
+def test_direct_get_that_is_no_longer_allowed():
     stage = Stage(NOBODY, NOBODY)
     stream = make(stage, allow_direct=True)
     with pytest.raises(NotSupported):

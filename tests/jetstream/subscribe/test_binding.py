@@ -23,7 +23,7 @@ def info(config, **state):
     return ConsumerInfo.from_json(made)
 
 
-FIT = [  # the consumer, its state; what is asked for; the subject to subscribe to
+FIT = [  # the consumer, its state; the requested options; the subject to subscribe to
     (PUSH, {}, {}, "d"),
     (PUSH, {"push_bound": False}, {"subject": "s.a"}, "d"),
     (PULL, {}, {"pull": True}, ""),
@@ -42,7 +42,7 @@ def test_consumers_that_fit(config, state, asked, target):
     assert bind(info(config, **state), **asked) == target
 
 
-UNFIT = [  # rule, error; the consumer, its state; what is asked for; what is wanted and found
+UNFIT = [  # rule, error; the consumer, its state; the requested options; what is wanted and found
     ("BIND-1", "DuplicateSubscription", PUSH, {"push_bound": True}, {}, "", "d"),
     ("BIND-2", "QueueRequired", QUEUE, {}, {}, "", "q"),
     ("BIND-2", "QueueRequired", QUEUE, {"push_bound": True}, {}, "", "q"),
@@ -143,7 +143,7 @@ PLAIN = {
 }
 CLUSTER = {"cluster": {"name": "C", "leader": "a", "replicas": [{"name": "b"}, {"name": "c"}]}}
 
-SAME = [  # other fields of the consumer; what is asked for
+SAME = [  # other fields of the consumer; the requested options
     ({}, {}),
     ({}, {"durable_name": "c", "name": "c"}),
     ({}, {"ack_wait": 0.0, "max_ack_pending": 0, "num_replicas": 0, "inactive_threshold": 0}),
@@ -174,7 +174,7 @@ def test_equivalent_values(found, asked):
     assert bind(info({**PLAIN, **found}), config=ConsumerConfig(**asked)) == "d"
 
 
-OTHER = [  # other fields of the consumer; what is asked for; the field, wanted, found
+OTHER = [  # other fields of the consumer; the requested options; the field, wanted, found
     ({}, {"ack_wait": 31.0}, "ack_wait", 31.0, 30.0),
     ({"backoff": [SECOND], "ack_wait": SECOND}, {"ack_wait": 5.0}, "ack_wait", 5.0, 1.0),
     ({}, {"ack_wait": 1.0, "backoff": [1.0]}, "backoff", [1.0], []),
@@ -222,7 +222,7 @@ def test_default_replicas_are_the_current_ones():
 def test_only_given_fields_are_compared():
     config = ConsumerConfig.of(ConsumerConfig(max_deliver=-1), {})
     found = info({**PLAIN, "ack_policy": "none"})
-    # A copy of a configuration has all that is always written.
+    # A copy of a configuration includes all fields that are always written.
     with pytest.raises(ConfigMismatch):
         bind(found, config=config)
     assert bind(found, config=config, given=["max_deliver"]) == "d"

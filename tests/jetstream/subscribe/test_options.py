@@ -23,7 +23,7 @@ def wanted(**asked):
     return SubscribeOptions(**{**ASKED, **asked}, fields=fields)
 
 
-NAMES = [  # what is asked for; name, durable, queue
+NAMES = [  # the requested options; name, durable, queue
     ({}, "", "", ""),
     ({"durable": "d"}, "d", "d", ""),
     ({"durable_name": "d"}, "d", "d", ""),
@@ -47,7 +47,7 @@ def test_the_name_of_the_consumer(asked, name, durable, queue):
     assert (made.name, made.durable, made.queue) == (name, durable, queue)
 
 
-CONFIGS = [  # what is asked for; the configuration of a new consumer n that delivers to t
+CONFIGS = [  # the requested options; the configuration of a new consumer n that delivers to t
     ({}, {"filter_subject": "s.a"}),
     ({"subject": "", "stream": "S"}, {}),
     ({"durable": "n"}, {"filter_subject": "s.a", "durable_name": "n"}),
@@ -72,7 +72,7 @@ def test_the_configuration_of_a_new_consumer(asked, config):
     assert made == {"ack_policy": "explicit", "name": "n", "deliver_subject": "t", **config}
 
 
-GIVEN = [  # what is asked for; the fields that a consumer that is there must have
+GIVEN = [  # the requested options; the fields that an existing consumer must have
     ({}, []),
     ({"durable": "d"}, ["durable_name"]),
     ({"durable": "d", "bind": True}, []),
@@ -88,7 +88,7 @@ def test_names_of_given_fields(asked, names):
     assert wanted(**asked).given == names
 
 
-REFUSED = [  # what is asked for; error, its text or rule
+REFUSED = [  # the requested options; error, its text or rule
     ({"subject": ""}, InvalidValue, "needs a subject or a stream (JSSUB-1)"),
     ({"subject": "a b"}, InvalidSubject, "'a b'"),
     ({"stream": "a.b"}, InvalidName, "'a.b'"),
@@ -220,7 +220,7 @@ def test_options_that_ordered_subscriptions_reject(asked):
     assert f"ordered with {name}={value!r}: " in str(caught.value)
 
 
-ORDERED = [  # what is asked for; what is chosen of the consumers
+ORDERED = [  # the requested options; what is chosen of the consumers
     ({}, {"filter_subject": "s.a"}),
     ({"subject": "", "stream": "S"}, {}),
     (

@@ -98,7 +98,7 @@ def payloads(batch):
 
 
 def pulls(stage):
-    """The bodies of the pulls, in milliseconds."""
+    """Return the bodies of the pulls, in milliseconds."""
     asked = [body for subject, body in stage.asked if "MSG.NEXT" in subject]
     for body in asked:
         if "expires" in body:
@@ -392,7 +392,7 @@ def test_a_canceled_fetch():
     stage.wait = wait
     pulls(stage)
     assert payloads(run_sync(sub.fetch(1))) == [b"1"]
-    assert payloads(run_sync(sub.fetch(2))) == [b"2"]  # at once: there is something
+    assert payloads(run_sync(sub.fetch(2))) == [b"2"]  # at once, because messages are available
     assert pulls(stage) == []
     stage.answers.append([message(3)])
     assert payloads(run_sync(sub.fetch(1))) == [b"3"]
@@ -497,7 +497,7 @@ def test_a_creation_without_an_answer(named, answer, error, looked):
 
 
 @pytest.mark.rule("D-JSSUB-17")
-def test_it_is_cancelled():
+def test_it_is_canceled():
     stage = Stage(SILENCE, SILENCE)
 
     async def cancel(waitable):

@@ -33,7 +33,7 @@ from tests.jetstream.support import NOBODY, SILENCE
 INBOX = "_INBOX." + "2" * 22
 FIRST = "_INBOX." + "1" * 22
 
-WAYS = [  # what is asked for; what is answered; what is sent
+WAYS = [  # the requested options; the answers; what is sent
     (
         *("ephemeral", {}, [streams("S"), consumer()]),
         ["STREAM.NAMES", f"SUB {INBOX}", f"CONSUMER.CREATE.S.{NAME}.s.a"],
@@ -132,7 +132,7 @@ def test_configuration_of_a_new_consumer():
 
 
 PUSH = consumer(deliver_subject="d")
-ERRORS = [  # what is asked for; what is answered; the error, what was sent
+ERRORS = [  # the requested options; the answers; the error, what was sent
     ({}, [streams()], "StreamNotFound", ["STREAM.NAMES"]),
     ({}, [streams("A", "B")], "AmbiguousStream", ["STREAM.NAMES"]),
     ({"stream": "S", "durable": "c"}, [NO_STREAM], "StreamNotFound", ["CONSUMER.INFO.S.c"]),
@@ -239,7 +239,7 @@ def test_filters_that_the_server_ignores():
 
 
 @pytest.mark.rule("D-JSSUB-12")
-def test_the_client_is_closed_meanwhile():
+def test_the_client_is_closed_in_the_meantime():
     stage = Listener(SILENCE)
     stage.wire.connection.options.max_reconnects = 0
     call = JetStream(stage.client).subscribe("s.a", stream="S")
@@ -253,7 +253,7 @@ def test_the_client_is_closed_meanwhile():
     assert stage.connection.subscriptions.receivers() == []
 
 
-DELETION = [  # what is asked for; the answers; whether the consumer is deleted
+DELETION = [  # the requested options; the answers; whether the consumer is deleted
     ("its own", {}, [OURS], True),
     ("not wanted", {"delete_on_end": False}, [OURS], False),
     ("named", {"name": "c"}, [ABSENT, consumer()], True),

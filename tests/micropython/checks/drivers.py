@@ -89,14 +89,14 @@ def refusals():
         rejected = error.__class__.__name__
     check(
         "unknown option", rejected in ("InvalidValue", "TypeError"), True
-    )  # with its name, or not
+    )  # with or without its name
 
 
 def random():
     state = [1]
 
     def urandom(size):
-        """Not random at all, but different every time: WebAssembly has no os.urandom."""
+        """Return bytes that differ each time but are not random: WebAssembly has no os.urandom."""
         state[0] = state[0] * 6364136223846793005 % (1 << 64)
         return (state[0].to_bytes(8, "big") * (size // 8 + 1))[:size]
 

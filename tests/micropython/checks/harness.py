@@ -25,7 +25,7 @@ def outcome(call):
 
 
 def table(label, rows):
-    """Rows of a call and its outcome."""
+    """Check rows of a call and its outcome."""
     for i, (call, want) in enumerate(rows):
         check("%s, row %d" % (label, i), outcome(call), want)
 

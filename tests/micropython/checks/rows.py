@@ -12,14 +12,14 @@ BLOCK = b"NATS/1.0\r\nA: 1\r\na: 2\r\nA: 3\r\nE:\r\n\r\n"
 
 
 def frame(peer, stream):
-    """The only frame of the stream."""
+    """Return the only frame of the stream."""
     [only] = Parser(peer=peer).feed(stream)
     return only
 
 
 def encoding():
     table("encode", ENCODE)
-    # What is encoded is what the parser reads back (ENC-1), and only once it is whole.
+    # The parser reads back what was encoded (ENC-1), and only once it is complete.
     for _, sent in ENCODE:
         if isinstance(sent, bytes):
             parser = Parser(peer="client")

@@ -1,6 +1,6 @@
 """The bytes of real servers and clients, parsed in many pieces: always the frames in the file.
 
-Those were written down by CPython, from the whole stream at once, with `describe` below.
+CPython wrote that file, from the whole stream at once, with `describe` below.
 """
 
 from harness import check
@@ -41,7 +41,7 @@ def read(name):
 
 
 def peer(name):
-    """A stream's name ends with the peer that sent it."""
+    """Return a stream's name ends with the peer that sent it."""
     return name.split(".")[-1]
 
 
@@ -54,7 +54,7 @@ def ways(stream):
 
 
 def cut(stream, seed):
-    """Pieces of random length: a few bytes each, a line or so, a network packet."""
+    """Return pieces of random length: a few bytes each, a line or so, a network packet."""
     longest = 10**seed
     pieces = []
     start = 0
@@ -80,7 +80,7 @@ def replay(sender, pieces):
 
 
 def describe(frame):
-    """A frame as one line of ASCII that is the same on every Python."""
+    """Return a frame as one line of ASCII that is the same on every Python."""
     name = frame.__class__.__name__
     if isinstance(frame, (Msg, Pub)):
         fields = [frame.raw_subject, frame.raw_reply, frame.data, frame.raw_headers]
@@ -106,7 +106,7 @@ def headers(frame):
 
 
 def text(value):
-    """Like repr, but dicts in order, and str as its bytes: MicroPython's reprs differ in these."""
+    """Return the repr, but with dicts in order and str as bytes, in which MicroPython differs."""
     if isinstance(value, dict):
         return "{%s}" % ", ".join([text(key) + ": " + text(value[key]) for key in sorted(value)])
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""trace and explain: the dialogue of a client and a server in words.
+"""trace and explain: the dialogue of a client and a server, explained in words.
 
 frames      bytes cut into frames, without interpreting them
 rules       the rule that a frame follows

@@ -121,7 +121,7 @@ async def trace(session: Session) -> None:
     tracer = Tracer(session, settings.server.is_websocket)
     proxy = Proxy(settings, tracer.report, tracer.ended)
     if args.save:
-        tracer.save(Path(args.save))  # now, not after an hour: the path may be wrong
+        tracer.save(Path(args.save))  # now, not after an hour, because the path may be wrong
     await proxy.start()
     server = proxy.settings.server
     session.out.note(f"listening on {args.listen.rpartition(':')[0] or '127.0.0.1'}:{proxy.port}")
@@ -195,6 +195,6 @@ def unescaped(text: str) -> bytes:
 
 
 def sender_of(data: bytes) -> str:
-    """Return who sends such bytes; PING and PONG are taken for a client's."""
+    """Return who sends such bytes; PING and PONG are attributed to a client."""
     words = data.split(maxsplit=1)
     return "server" if words and words[0].upper() in _OF_SERVER else "client"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from natsproto.explain import Note
     from natsproto.wire.frames import Frame
 
-KEPT = 1000  # of each kind: a trace of a long-lived client must not grow
+KEPT = 1000  # of each kind: the trace of a long-lived client must not grow without limit
 Value = TypeVar("Value")
 
 
@@ -51,7 +51,7 @@ class Pairs:
         self._subjects: dict[int, str] = {}
 
     def pair(self, number: int, frame: Frame, note: Note, sent: bool) -> int:
-        """Note a frame and return the number of the earlier one, 0 if there is none."""
+        """Record a frame and return the number of the earlier one; 0 if there is none."""
         if isinstance(frame, Ping):
             del self._pings[sent][:-KEPT]
             self._pings[sent].append(number)

@@ -1,8 +1,8 @@
 """A proxy between clients and a server: it forwards bytes unchanged, and reports them.
 
-TLS ends here, on each side by itself: a client can be secure and the server plain, or the other way
-around. Only then is a byte changed: the `tls_required` of the first INFO, which the other side of
-the proxy does not mean.
+TLS ends at the proxy, separately on each side: the client may use TLS and the server not, or the
+other way around. Only in that case does the proxy change something: `tls_required` in the first
+INFO.
 
     accepted      the client's leg is paused, the server is dialed
     greeting      the first line of the server is awaited
@@ -70,7 +70,7 @@ class Proxy:
         self._listener: asyncio.Server | None = None
 
     async def start(self) -> None:
-        """Listen; `port` is known then."""
+        """Start to listen; after that, `port` is known."""
         loop = asyncio.get_running_loop()
         self._listener = await loop.create_server(
             self._accept, self.settings.host, self.settings.port
@@ -246,7 +246,7 @@ class Link:
             source.transport.resume_reading()
 
     def close(self, why: str) -> None:
-        """Close both sides, after what was received is sent."""
+        """Close both sides after all received bytes are sent."""
         if self._closed:
             return
         self._closed = True

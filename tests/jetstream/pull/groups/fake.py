@@ -225,7 +225,7 @@ class Consumer:
 
 
 class Api:
-    """What reads configurations: an ApiClient."""
+    """An ApiClient that reads configurations."""
 
     def __init__(self, server):
         self.server = server

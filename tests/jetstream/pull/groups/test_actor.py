@@ -87,7 +87,7 @@ def test_without_an_answer_the_consumer_is_created_again(error):
 
 
 @pytest.mark.rule("GROUP-11")
-def test_consumers_that_are_in_the_way():
+def test_conflicting_consumers():
     server, actor = actor_of(members=["a", "b"])
     other = MemberPlan(Js(server), "S", "g", "b", True, ConsumerConfig())
     run_sync(other.create(["0.>"]))

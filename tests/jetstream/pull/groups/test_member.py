@@ -86,7 +86,7 @@ def test_a_member_may_join_before_it_is_added():
 
 
 @pytest.mark.rule("D-GROUP-12")
-def test_partitions_change_hands_when_nothing_is_in_hand():
+def test_partitions_are_handed_over_when_no_message_is_in_progress():
     server = filled(0)
     first, second = member_of(server), member_of(server, "b")
     for number in range(3):

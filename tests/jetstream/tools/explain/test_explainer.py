@@ -263,7 +263,7 @@ def test_calls(endpoint, words, done, prefix):
 
 
 @pytest.mark.parametrize("subject", [b"$JS.API", b"$JS.hub.API", b"$JS.hub.other.x"])
-def test_subjects_that_are_no_calls(subject):
+def test_subjects_that_are_not_calls(subject):
     assert Explainer().sent(Pub(subject)).kind == "publish"
 
 
