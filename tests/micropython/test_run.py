@@ -21,7 +21,8 @@ from tests.core import MODULES, ROOT, dotted, name
 
 HERE = Path(__file__).parent
 # The base of adapters does I/O, so it is not the core, but adapters for devices are built on it.
-DRIVER = [ROOT / "natsproto/adapters" / name for name in ("__init__.py", "driver.py", "logs.py")]
+NAMES = ("__init__.py", "_options.py", "driver.py", "logs.py")
+DRIVER = [ROOT / "natsproto/adapters" / name for name in NAMES]
 CACHE = ROOT / ".venv" / "micropython"
 PEERS = {"<": "server", ">": "client"}
 
