@@ -73,8 +73,8 @@ class AsyncioPort(Driver):
     """Runs a connection on the event loop of the task that connects."""
 
     def __init__(self, connection: Connection) -> None:
-        super().__init__(connection)
         self._loop = asyncio.get_running_loop()
+        super().__init__(connection, self._loop.time)
         self._thread = get_ident()
         self._protocol: TransportProtocol | None = None  # starting with the Dial effect
         self._task: asyncio.Task[None] | None = None  # during a dial or a TLS handshake
@@ -87,9 +87,6 @@ class AsyncioPort(Driver):
     def now(self) -> float:
         """Return the time of the loop; raise InvalidState if called on another loop."""
         self._check_loop()
-        return self._loop.time()
-
-    def _time(self) -> float:
         return self._loop.time()
 
     def _check_loop(self) -> None:

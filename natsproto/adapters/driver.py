@@ -183,11 +183,15 @@ class Driver:
     `on_...` methods when something happens to its transport, and adds the other methods of
     natsproto.port.Port: `wait`, `checkpoint`, `run_all`, `flush_soon` and `aclose`.
 
+    If `now` has to make sure that its caller may use the connection, `clock` is the same time
+    without that check, for what the transport and the timer report.
+
     Nothing here may run in two threads at once, and none of it may be called from within `pump`.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, clock: Callable[[], float] | None = None) -> None:
         self.connection = connection
+        self._clock = clock
         #: How many bytes to read next; it follows the size of the messages.
         self.read_size: int = READ_SIZE
         self._turn_began = 0.0
@@ -276,12 +280,12 @@ class Driver:
 
     def on_opened(self) -> None:
         """Report that the transport is open."""
-        self.connection.transport_opened(self.now())
+        self.connection.transport_opened(self._time())
         self.pump()
 
     def on_tls(self) -> None:
         """Report that the TLS handshake is done and the certificate is valid."""
-        self.connection.tls_started(self.now())
+        self.connection.tls_started(self._time())
         self.pump()
 
     def on_signed(
@@ -295,7 +299,7 @@ class Driver:
         """Report bytes that were received, in any pieces."""
         stats = self.connection.stats
         before = stats.in_msgs
-        self._turn_began = now = self.now()
+        self._turn_began = now = self._time()
         self.connection.receive_data(data, now)
         if len(data) < READ_SIZE:
             self.read_size = READ_SIZE
@@ -326,13 +330,13 @@ class Driver:
                 error.__traceback__ = None
             except AttributeError:
                 pass  # MicroPython
-        self.connection.transport_closed(self.now(), error)
+        self.connection.transport_closed(self._time(), error)
         self.pump()
 
     def on_timer(self) -> None:
         """Report that the deadline has passed; calling it earlier is harmless."""
         self._timer_at = None
-        self.connection.handle_timer(self.now())
+        self.connection.handle_timer(self._time())
         self.pump()
 
     def on_fork(self) -> None:
@@ -398,8 +402,9 @@ class Driver:
         return over
 
     def _time(self) -> float:
-        """Return `now` without its checks, for callers that are known to be in the right place."""
-        return self.now()
+        """Return the time of a report, whose caller is known to be in the right place."""
+        clock = self._clock
+        return self.now() if clock is None else clock()
 
 
 def disown_socket(fd: int) -> None:

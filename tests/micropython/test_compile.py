@@ -9,7 +9,7 @@ import pytest
 
 from tests.core import MODULES, ROOT, SIMULATION, name
 
-DRIVER = [ROOT / "natsproto/adapters" / name for name in ("driver.py", "logs.py")]
+DRIVER = [ROOT / "natsproto/adapters" / name for name in ("_options.py", "driver.py", "logs.py")]
 
 
 @pytest.mark.parametrize("path", [*MODULES, *DRIVER, *SIMULATION], ids=name)
