@@ -249,7 +249,7 @@ class HostSocket:
         self._listeners: list[tuple[str, Proxy]] = []
         self._socket: Any = js.WebSocket.new(url)
         self._socket.binaryType = "arraybuffer"
-        self.is_open = False
+        self.is_open: bool = False
         for name, listener in [
             ("open", self._on_open),
             ("message", self._on_message),
