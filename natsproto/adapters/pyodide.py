@@ -200,8 +200,9 @@ class PyodidePort(Driver):
             signature, key = await sign_nonce(challenge)
         except Exception as error:
             failure = error
-        self._pending = None
-        self.on_signed(signature, key, failure)
+        if self._pending is asyncio.current_task():  # the user's function may ignore a cancellation
+            self._pending = None
+            self.on_signed(signature, key, failure)
 
     def hang_up(self) -> None:
         """Drop the WebSocket, and the signature for it."""
