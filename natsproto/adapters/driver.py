@@ -267,7 +267,8 @@ class Driver:
 
     A subclass implements `now`, `dial`, `start_tls`, `hang_up`, `send` and `set_timer`, calls the
     `on_...` methods when something happens to its transport, and adds the other methods of
-    natsproto.port.Port: `wait`, `checkpoint`, `run_all`, `flush_soon` and `aclose`.
+    natsproto.port.Port: `wait`, `checkpoint`, `run_all`, `flush_soon` and `aclose`. One that sets
+    the option `host_signing` implements `sign` as well.
 
     Nothing here may run in two threads at once, and none of it may be called from within `pump`.
     """
