@@ -165,11 +165,15 @@ async def no_webcrypto(given: dict[str, Any]) -> None:
 
 
 async def tls(given: dict[str, Any]) -> None:
-    """The host checks the certificate of wss; there is no upgrade, whatever INFO says."""
+    """wss has TLS from the start; there is no upgrade, whatever INFO says."""
     async with connect(given["wss"], tls=True) as client:
         assert client.info.tls_required
         assert client.connected_url == given["wss"]
         await works(client)
+
+
+async def certificates(given: dict[str, Any]) -> None:
+    """The host checks certificates: here one for another name."""
     with raises(ConnectFailed, "WebSocket was not opened"):
         await connect(given["other_name"])
 
@@ -221,6 +225,7 @@ PROGRAMS = [
     credentials,
     no_webcrypto,
     tls,
+    certificates,
     discovery,
     no_server,
     mistakes,
