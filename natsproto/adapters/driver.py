@@ -181,7 +181,8 @@ class Driver:
 
     A subclass implements `now`, `dial`, `start_tls`, `hang_up`, `send` and `set_timer`, calls the
     `on_...` methods when something happens to its transport, and adds the other methods of
-    natsproto.port.Port: `wait`, `checkpoint`, `run_all`, `flush_soon` and `aclose`.
+    natsproto.port.Port: `wait`, `checkpoint`, `run_all`, `flush_soon` and `aclose`. One that sets
+    the option `host_signing` implements `sign` as well.
 
     If `now` has to make sure that its caller may use the connection, `clock` is the same time
     without that check, for what the transport and the timer report.

@@ -200,8 +200,9 @@ class PyodidePort(Driver):
             signature, key = await sign_nonce(challenge)
         except Exception as error:
             failure = error
-        self._pending = None
-        self.on_signed(signature, key, failure)
+        if self._pending is asyncio.current_task():  # the user's function may ignore a cancellation
+            self._pending = None
+            self.on_signed(signature, key, failure)
 
     def hang_up(self) -> None:
         """Drop the WebSocket, and the signature for it."""
@@ -249,7 +250,7 @@ class HostSocket:
         self._listeners: list[tuple[str, Proxy]] = []
         self._socket: Any = js.WebSocket.new(url)
         self._socket.binaryType = "arraybuffer"
-        self.is_open = False
+        self.is_open: bool = False
         for name, listener in [
             ("open", self._on_open),
             ("message", self._on_message),

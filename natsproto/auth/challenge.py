@@ -47,7 +47,7 @@ class Challenge:
         return "Challenge(***)"  # D-AUTH-1
 
     def answer(self) -> dict[str, str]:
-        """Return the fields; raise AuthorizationFailed or MissingExtra."""
+        """Return the fields, signed here; raise AuthorizationFailed or MissingExtra."""
         if self.sign is None:
             seed = self.seed.reveal()
             key = nkeys.decode_public_key(nkeys.public_key(seed))[1] if self._names_key else b""

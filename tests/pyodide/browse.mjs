@@ -19,7 +19,7 @@ const browser = await chromium.launch({
   args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update"],
 });
-const page = await browser.newPage();
+const page = await browser.newPage({ ignoreHTTPSErrors: true });
 page.on("console", (message) => console.error(message.text()));
 page.on("pageerror", (error) => console.error(String(error)));
 page.setDefaultTimeout(60_000);

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import traceback
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,6 +110,32 @@ async def slow_functions(given: dict[str, Any]) -> None:
     await asyncio.wait_for(canceled.wait(), WAIT)
 
 
+async def stubborn_functions(given: dict[str, Any]) -> None:
+    """A signature that comes although its attempt has ended is ignored."""
+    tasks = []
+
+    async def sign(nonce: bytes) -> bytes:
+        tasks.append(asyncio.current_task())
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(60)
+        return bytes(64)
+
+    client = await connect(
+        given["nkeys"],
+        nkey=given["public"],
+        sign=sign,
+        connect_timeout=0.2,
+        reconnect_delays=[60.0],
+        retry_on_first_connect=True,
+    )
+    while not tasks:
+        await client.events.next(WAIT)
+    await asyncio.wait(tasks, timeout=WAIT)
+    assert [task.exception() for task in tasks] == [None]
+    assert client.state == "WAITING"
+    await client.close()
+
+
 async def credentials(given: dict[str, Any]) -> None:
     """Creds are text or the path of a file; a JWT comes with its seed."""
     path = Path("/tmp/user.creds")
@@ -139,11 +165,15 @@ async def no_webcrypto(given: dict[str, Any]) -> None:
 
 
 async def tls(given: dict[str, Any]) -> None:
-    """The host checks the certificate of wss; there is no upgrade, whatever INFO says."""
+    """wss has TLS from the start; there is no upgrade, whatever INFO says."""
     async with connect(given["wss"], tls=True) as client:
         assert client.info.tls_required
         assert client.connected_url == given["wss"]
         await works(client)
+
+
+async def certificates(given: dict[str, Any]) -> None:
+    """The host checks certificates: here one for another name."""
     with raises(ConnectFailed, "WebSocket was not opened"):
         await connect(given["other_name"])
 
@@ -191,9 +221,11 @@ PROGRAMS = [
     nkeys,
     functions_that_sign,
     slow_functions,
+    stubborn_functions,
     credentials,
     no_webcrypto,
     tls,
+    certificates,
     discovery,
     no_server,
     mistakes,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,21 @@ def given(tmp_path_factory):
 
 def secure(certificates: Certificates, name: str) -> dict[str, object]:
     return {"listen": "127.0.0.1:-1", "tls": certificates.server(name)}
+
+
+def test_the_server_of_the_example():
+    command = [sys.executable, ROOT / "examples/browser/serve.py", npm.install(HERE) / "pyodide"]
+    done = subprocess.run(
+        command,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        input="\n",
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout.startswith("Open http://127.0.0.1:"), done.stderr
+    assert "?server=ws://127.0.0.1:" in done.stdout
+    assert done.returncode == 0
 
 
 @pytest.mark.rule("D-POOL-18", "D-OPT-19", "D-WS-12", "D-AUTH-14")

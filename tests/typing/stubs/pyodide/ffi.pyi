@@ -1,12 +1,8 @@
 # The part of Pyodide that the adapter uses.
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
-F = TypeVar("F", bound=Callable[..., object])
-
-class JsException(Exception):
-    name: str
-    message: str
+class JsException(Exception): ...
 
 class JsProxy:
     def to_bytes(self) -> bytes: ...
