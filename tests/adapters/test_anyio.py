@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import subprocess
-import sys
 import time
 
 import pytest
 
 from natsproto.errors import ConnectFailed, InvalidState
 from natsproto.testing import free_port
-from tests.core import ROOT
 
 anyio = pytest.importorskip("anyio")
 
@@ -164,13 +161,3 @@ def test_without_a_task():
     loop.run_until_complete(asyncio.sleep(0))
     loop.close()
     assert raised
-
-
-def test_without_anyio():
-    code = "import sys; sys.modules['anyio'] = None; import natsproto.adapters.anyio"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60
-    )
-    assert "MissingExtra: natsproto.adapters.anyio needs anyio: pip install natsproto[anyio]" in (
-        done.stderr
-    )
