@@ -46,9 +46,8 @@ def current_task() -> Task[Any]:
     """Return the task that runs; raise InvalidState outside of one."""
     task: Task[Any] | None = getattr(_here, "task", None)
     if task is None:
-        raise InvalidState(
-            "this client waits only in coroutines that were passed to its `start` (D-POLL-4)"
-        )
+        text = "this client waits only in coroutines that were passed to its `start`"
+        raise InvalidState(text, "D-POLL-4")
     return task
 
 

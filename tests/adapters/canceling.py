@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from natsproto.adapters import poll
 from natsproto.errors import NatsError
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Canceler:
 
     def __init__(self, runtime: Runtime, client: Any, nth: int, before: bool) -> None:
         self._trio = runtime.name == "trio"
+        self._polls = runtime.name == "poll"
         self._port = client.session.port
         self._nth = nth
         self._before = before
@@ -52,6 +54,9 @@ class Canceler:
 
             self._scope.cancel()
             await trio.lowlevel.checkpoint()
+        elif self._polls:
+            self._scope.cancel()
+            await poll.sleep(0)
         else:
             task = asyncio.current_task()
             assert task is not None
@@ -75,6 +80,13 @@ class Canceler:
             with trio.CancelScope() as self._scope:
                 await self._watched(call)
             return bool(self._scope.cancelled_caught)
+        if self._polls:
+            self._scope = self._port.loop.start(self._watched(call))
+            try:
+                await self._scope
+            except poll.TaskCanceled:
+                return True
+            return False
         task = asyncio.ensure_future(self._watched(call))
         try:
             await task

@@ -7,9 +7,11 @@ import importlib
 
 import pytest
 
+from natsproto.adapters import poll
 from natsproto.testing import AsyncioRunner, Runner, TrioRunner
+from natsproto.testing.poll_runner import PollRunner
 
-RUNTIMES = ["asyncio", "uvloop", "trio"]
+RUNTIMES = ["asyncio", "uvloop", "trio", "poll"]
 
 
 class Runtime:
@@ -17,7 +19,7 @@ class Runtime:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        adapter = "trio" if name == "trio" else "asyncio"
+        adapter = "asyncio" if name == "uvloop" else name
         self.connect = importlib.import_module(f"natsproto.adapters.{adapter}").connect
         self._runner = self._make_runner()
         self.start = self._runner.start
@@ -26,6 +28,9 @@ class Runtime:
         if self.name == "trio":
             self.sleep = pytest.importorskip("trio").sleep
             return TrioRunner()
+        if self.name == "poll":
+            self.sleep = poll.sleep
+            return PollRunner()
         self.sleep = asyncio.sleep
         if self.name == "uvloop":
             return AsyncioRunner(pytest.importorskip("uvloop").new_event_loop)

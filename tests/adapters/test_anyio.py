@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import subprocess
-import sys
 import time
 
 import pytest
 
 from natsproto.errors import ConnectFailed, InvalidState
 from natsproto.testing import free_port
-from tests.core import ROOT
 
 anyio = pytest.importorskip("anyio")
 
@@ -52,7 +49,7 @@ def test_a_canceled_block_sends_what_it_has_published_and_closes_its_socket(back
             began = 0.0
             with anyio.CancelScope() as scope:
                 async with connect(own_server.url) as client:
-                    for number in range(1000):
+                    for number in range(100):
                         await client.publish("last.words", b"%d" % number)
                     scope.cancel()
                     began = time.monotonic()
@@ -61,7 +58,7 @@ def test_a_canceled_block_sends_what_it_has_published_and_closes_its_socket(back
             assert client.state == "CLOSED"
             closed = [event async for event in client.events][-1]
             assert closed.unconfirmed == 0  # the server has confirmed all of them
-            for number in range(1000):
+            for number in range(100):
                 assert (await sub.next(timeout=10)).data == b"%d" % number
             assert await connections(own_server) == 1  # that of `other`
 
@@ -164,13 +161,3 @@ def test_without_a_task():
     loop.run_until_complete(asyncio.sleep(0))
     loop.close()
     assert raised
-
-
-def test_without_anyio():
-    code = "import sys; sys.modules['anyio'] = None; import natsproto.adapters.anyio"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60
-    )
-    assert "MissingExtra: natsproto.adapters.anyio needs anyio: pip install natsproto[anyio]" in (
-        done.stderr
-    )

@@ -34,6 +34,7 @@ def test_a_tls_context_of_a_wrong_type_is_rejected_before_dialing(adapter, tls):
 
 
 IMPORTS = [  # statement, missing library, what the error says
+    ("import natsproto.adapters.anyio", "anyio", "pip install natsproto[anyio]"),
     ("import natsproto.adapters.trio", "trio", "pip install natsproto[trio]"),
     ("import natsproto.adapters.pyodide", "js", "needs Pyodide, in a browser or under Node"),
     ("import jetstream.spark", "pyspark", "pip install natsproto[spark]"),

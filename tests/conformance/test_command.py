@@ -12,6 +12,7 @@ import pytest
 from jetstream.testing import CHECKS as JETSTREAM
 from natsproto.adapters import asyncio as adapter
 from natsproto.testing import CHECKS, AsyncioRunner, command
+from tests.conformance.adapters import COMMANDS
 from tests.core import ROOT
 
 TRIO = "natsproto.adapters.trio:connect"
@@ -169,3 +170,16 @@ def test_the_modules(package, checks):
     assert done.returncode == 0, done.stderr
     assert sum(line.startswith("  ") for line in done.stdout.splitlines()) == len(checks)
     assert done.stderr == str(package == "jetstream")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_adapters_of_make_adapters_can_be_imported(name):
+    """In another process: gevent and Twisted bring loops that this one should not have."""
+    pytest.importorskip({"poll": "asyncio"}.get(name, name.partition("-")[0]))
+    where, *options = [each.partition("=")[2] or each for each in COMMANDS[name]]
+    runner = options[-1] if options else name
+    code = (
+        "from natsproto.testing.command import find, make_runner\n"
+        f"find({where!r}); make_runner({runner!r})"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=60)

@@ -12,7 +12,7 @@ import pytest
 
 from jetstream import testing as jetstream_testing
 from natsproto.adapters import asyncio as adapter
-from natsproto.adapters import threads
+from natsproto.adapters import poll, threads
 from natsproto.testing import (
     CHECKS,
     AsyncioRunner,
@@ -23,6 +23,7 @@ from natsproto.testing import (
     Servers,
     check_adapter,
 )
+from natsproto.testing.command import RUNNERS
 from natsproto.testing.context import raises
 from tests.core import ROOT
 
@@ -156,6 +157,31 @@ def test_a_check_that_hangs_on_trio():
         TrioRunner().run(fail, timeout=1)
 
 
+@pytest.mark.parametrize("name", ["anyio", "anyio-trio", "poll"])
+def test_a_check_that_hangs_on_other_loops(name):
+    pytest.importorskip({"poll": "asyncio"}.get(name, "anyio"))
+    runner = RUNNERS[name]()
+
+    async def hang():
+        await runner.start(forever).result()
+
+    async def forever():
+        if name == "poll":
+            await poll.sleep(3600)
+        else:
+            import anyio
+
+            await anyio.sleep_forever()
+
+    async def fail():
+        raise ValueError("not in a group")
+
+    with pytest.raises(CheckHung):
+        runner.run(hang, timeout=0.05)
+    with pytest.raises(ValueError, match="not in a group"):
+        runner.run(fail, timeout=1)
+
+
 def test_unretrieved_exceptions():
     async def main():
         asyncio.get_running_loop().call_soon(lambda: 1 / 0)
@@ -176,7 +202,8 @@ def test_tasks_return_results_and_errors():
         with pytest.raises(ValueError, match="2"):
             await runner.start(lambda: work(ValueError("2"))).result()
 
-    for runner in (AsyncioRunner(), BlockingRunner(shares_clients=False)):
+    for name in ("asyncio", "blocking", "poll"):
+        runner = RUNNERS[name]()
         runner.run(main, timeout=5)
 
 
