@@ -62,7 +62,7 @@ class Client:
         return self._connection.stats
 
     def health(self) -> Health:
-        """Return the state of this moment, without I/O: for health endpoints."""
+        """Return the current state, without I/O, for health endpoints."""
         from .health import Health
 
         return Health(self._connection, self._rtt, self._port.now())

@@ -21,7 +21,6 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from natsproto.blocking import Client
-from natsproto.connection.outbound import HIGH_WATER
 from natsproto.errors import InvalidState, InvalidValue
 from natsproto.port import run_sync
 
@@ -81,7 +80,7 @@ class BlockingPort(SocketDriver):
         """Whether an acknowledgment only joins others behind a cork, and needs no lock."""
         # As in `publish` of natsproto.blocking: nothing is to be sent, and nothing is to be read.
         outbound = self.connection.outbound
-        joins = self.alone and 0 < outbound.size <= HIGH_WATER and not outbound.holding
+        joins = self.alone and 0 < outbound.size <= outbound.high_water and not outbound.holding
         return joins and self.now() < self._look_at
 
     @property

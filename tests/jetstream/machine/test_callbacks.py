@@ -17,6 +17,8 @@ from tests.jetstream.stages import Stage, messages, status
 class Loop(TaskPort, Stage):
     """A port with tasks."""
 
+    joins = False
+
 
 class Work:
     """A callback that takes some turns, and records its calls."""
