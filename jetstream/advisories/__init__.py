@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .consumers import TerminatedAdvisory as TerminatedAdvisory
     from .event import Advisory as Advisory
     from .event import AdvisoryClient as AdvisoryClient
+    from .kinds import read_advisory as read_advisory
+    from .latency import ServiceLatencyMetric as ServiceLatencyMetric
     from .servers import ApiAuditAdvisory as ApiAuditAdvisory
     from .servers import ApiLimitReachedAdvisory as ApiLimitReachedAdvisory
     from .servers import DomainLeaderElectedAdvisory as DomainLeaderElectedAdvisory
@@ -55,6 +57,7 @@ else:
         "RestoreCreateAdvisory": "streams",
         "ServerOutOfSpaceAdvisory": "servers",
         "ServerRemovedAdvisory": "servers",
+        "ServiceLatencyMetric": "latency",
         "SnapshotCompleteAdvisory": "streams",
         "SnapshotCreateAdvisory": "streams",
         "StreamActionAdvisory": "streams",
@@ -62,6 +65,7 @@ else:
         "StreamLeaderElectedAdvisory": "streams",
         "StreamQuorumLostAdvisory": "streams",
         "TerminatedAdvisory": "consumers",
+        "read_advisory": "kinds",
     }
     __getattr__ = lazy_names("jetstream.advisories", _HOMES, globals())
 
