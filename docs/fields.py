@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 PAGE = Path(__file__).with_name("jetstream-fields.md")
 sys.path.insert(0, str(ROOT))
 
-from jetstream.advisories import consumers, event, servers, streams  # noqa: E402
+from jetstream.advisories import consumers, event, latency, servers, streams  # noqa: E402
 from jetstream.kv import config as kv_config  # noqa: E402
 from jetstream.objects import config as object_config  # noqa: E402
 from jetstream.objects import info as object_info  # noqa: E402
@@ -50,7 +50,7 @@ CHAPTERS = [
         [stream_info, consumer_info, pub_ack, account_info, cluster_info],
         ["StreamInfo", "ConsumerInfo", "AccountInfo", "PubAck"],
     ),
-    ("Advisories", [event, streams, consumers, servers], ["Advisory"]),
+    ("Advisories", [event, streams, consumers, servers, latency], ["Advisory"]),
 ]
 
 

@@ -37,7 +37,7 @@ class Record(NamedTuple):
 RECORDS = [
     Record(1, "JetStream JSON API"),
     Record(2, "Typed messages"),
-    Record(3, "Service latency", "the latency metric is not decoded"),
+    Record(3, "Service latency"),
     Record(4, "Headers"),
     Record(5, "Lame duck mode"),
     Record(6, "Naming rules"),

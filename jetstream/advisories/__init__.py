@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .consumers import TerminatedAdvisory as TerminatedAdvisory
     from .event import Advisory as Advisory
     from .event import AdvisoryClient as AdvisoryClient
+    from .kinds import read_advisory as read_advisory
+    from .latency import ServiceLatencyMetric as ServiceLatencyMetric
     from .servers import ApiAuditAdvisory as ApiAuditAdvisory
     from .servers import ApiLimitReachedAdvisory as ApiLimitReachedAdvisory
     from .servers import DomainLeaderElectedAdvisory as DomainLeaderElectedAdvisory
@@ -40,6 +42,8 @@ else:
         consumers: ConsumerGroupUnpinnedAdvisory ConsumerLeaderElectedAdvisory ConsumerPauseAdvisory
         consumers: ConsumerQuorumLostAdvisory MaxDeliverAdvisory NakAdvisory TerminatedAdvisory
         event: Advisory AdvisoryClient
+        kinds: read_advisory
+        latency: ServiceLatencyMetric
         servers: ApiAuditAdvisory ApiLimitReachedAdvisory DomainLeaderElectedAdvisory
         servers: MetaRescueAdvisory ServerOutOfSpaceAdvisory ServerRemovedAdvisory
         streams: RestoreCompleteAdvisory RestoreCreateAdvisory SnapshotCompleteAdvisory

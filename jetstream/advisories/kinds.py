@@ -21,6 +21,7 @@ from .consumers import (
     TerminatedAdvisory,
 )
 from .event import Advisory
+from .latency import ServiceLatencyMetric
 from .servers import (
     ApiAuditAdvisory,
     ApiLimitReachedAdvisory,
@@ -132,6 +133,8 @@ def _part(kind: str) -> str:
 
 _ROWS = {row[0]: row for row in KINDS}
 _CLASSES = {_TYPE % (_part(kind).lower(), kind): cls for kind, cls, _, _ in KINDS}
+# It is not an event of JetStream, and has no subject of its own (ADVIS-10).
+_CLASSES["io.nats.server.metric.v1.service_latency"] = ServiceLatencyMetric
 
 
 def subjects_of(

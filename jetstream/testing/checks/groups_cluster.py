@@ -30,7 +30,7 @@ from natsproto.testing.context import Context
 if TYPE_CHECKING:
     from jetstream import ElasticGroup, JetStream
     from natsproto.client import Client
-    from natsproto.testing.cluster import Cluster
+    from natsproto.testing.runner import Task
     from natsproto.testing.server import Server
 
 MEMBERS = ("a", "b")
@@ -41,11 +41,11 @@ READ_INTERVAL = ACK_WAIT + 0.5  # D-GROUP-13
 class Stage:
     """An elastic group on all servers of a cluster, and its two members at work."""
 
-    def __init__(self, ctx: Context, cluster: Cluster) -> None:
+    def __init__(self, ctx: Context) -> None:
         self.ctx = ctx
-        self.cluster = cluster
-        self.log = Log()
-        self.count = 0
+        self.log: Log = Log()
+        self.count: int = 0
+        self.tasks: list[Task[None]] = []
 
     async def begin(self, home: Server, homes: list[Server]) -> None:
         """Create the group by way of `home`, and connect the members to `homes`."""
@@ -98,7 +98,7 @@ class Stage:
 async def check_group_over_step_downs(ctx: Context) -> None:
     """When the leaders of queue, consumer and configuration step down, the members continue."""
     cluster = ctx.own_cluster(jetstream=True)
-    stage = Stage(ctx, cluster)
+    stage = Stage(ctx)
     await stage.begin(cluster.members[0], cluster.members[1:])
     await stage.publish(20)
     queue = stage.group.queue
@@ -112,7 +112,7 @@ async def check_group_over_step_downs(ctx: Context) -> None:
 async def check_group_over_a_crash(ctx: Context) -> None:
     """When a server crashes that leads a member's consumer, nothing is lost or overtaken."""
     cluster = ctx.own_cluster(jetstream=True)
-    stage = Stage(ctx, cluster)
+    stage = Stage(ctx)
     await stage.begin(cluster.members[0], cluster.members[:2])
     await stage.publish(20)
     consumer = await stage.js.consumer(stage.group.queue, "a")
@@ -130,7 +130,7 @@ async def check_group_without_a_quorum(ctx: Context) -> None:
     """While most servers are down, members wait; when these are back, members continue."""
     cluster = ctx.own_cluster(jetstream=True)
     home, *others = cluster.members
-    stage = Stage(ctx, cluster)
+    stage = Stage(ctx)
     await stage.begin(home, [home, home])
     await stage.publish(10)
     for server in others:
