@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from embedded.build import build
+from natsproto.testing import Server
+from natsproto.testing.server import HOST, free_port
 from tests.core import ROOT
 from tests.micropython.runner import run
 
@@ -53,3 +55,21 @@ def device(tmp_path_factory):
     build(root)
     shutil.copy(HERE / "checks/harness.py", root)
     return root
+
+
+@pytest.fixture(scope="session")
+def live_root(device, tmp_path_factory):
+    """Return the root of a device with the programs of live/ in it."""
+    root = tmp_path_factory.mktemp("live") / "root"
+    shutil.copytree(device, root)
+    for path in (HERE / "live").glob("*.py"):
+        shutil.copy(path, root)
+    return root
+
+
+@pytest.fixture(scope="session")
+def live_server():
+    """Return a server with a WebSocket; dialogues may kill and restart it."""
+    websocket = {"host": HOST, "port": free_port(), "no_tls": True}
+    with Server(jetstream=True, config={"websocket": websocket}) as server:
+        yield server
