@@ -124,3 +124,11 @@ def test_the_freeze_manifest_of_the_repository_requires_future(monkeypatch):
     names["package"] = lambda name, files, opt: None
     exec(FREEZE.read_text(), names)
     assert required == ["__future__"]
+
+
+@pytest.mark.parametrize("path", device_files())
+def test_texts_can_be_frozen(path):
+    """The tool that freezes modules reads all texts as UTF-8, which has no surrogates."""
+    for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value.encode("utf-8")
