@@ -32,6 +32,7 @@ DIALOGUES = [  # function of a module of live/, at least so many checks
     ("streams.pull", 7),
     ("streams.ordered", 1),
     ("streams.key_value", 8),
+    ("streams.example", 2),
 ]
 
 
