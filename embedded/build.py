@@ -5,8 +5,8 @@
     python -m embedded.build --manifest         # write the package.json of the repository
 
 Stripping removes what MicroPython would load and never use: imports for type checkers, `__slots__`,
-which have no effect there, the texts of fields in the reference, and lists of public names. It
-changes nothing else, and the core runs without it as well.
+which have no effect there, methods that only pickle and `dir` call, the texts of fields in the
+reference, and lists of public names. It changes nothing else, and the core runs without it as well.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ MANIFEST = ROOT / "package.json"
 FREEZE = ROOT / "manifest.py"
 # What MicroPython needs for `from __future__ import annotations`; stripped files do without.
 FUTURE = "__future__"
+# Methods that no code on a device calls: there is no pickle.
+_UNUSED = ("__reduce__", "__dir__")
 _DOC = 2  # the position of a field's text among the arguments of Field
 
 
@@ -137,8 +139,8 @@ class _Stripper(ast.NodeTransformer):
             node.args[_DOC] = ast.Constant("")
         return node
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        return self._without_docstring(node)
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST | None:
+        return None if node.name in _UNUSED else self._without_docstring(node)
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
         return self._without_docstring(node)
