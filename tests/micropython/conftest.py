@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from embedded.build import build
 from natsproto.testing import Server
 from natsproto.testing.server import HOST, free_port
 from tests.core import ROOT
-from tests.micropython.runner import run
+from tests.micropython.runner import install
 
 HERE = Path(__file__).parent
 CACHE = ROOT / ".venv" / "micropython"
@@ -30,22 +29,6 @@ def micropython():
     if not home.exists():
         install(locked, home)
     return home / "node_modules/@micropython/micropython-webassembly-pyscript/micropython.mjs"
-
-
-def install(locked: list[Path], home: Path) -> None:
-    """Whole or not at all, though others install it at the same time."""
-    home.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=home.parent) as directory:
-        own = Path(directory, "own")
-        own.mkdir()
-        for file in locked:
-            shutil.copy(file, own)
-        run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=own)
-        try:
-            own.rename(home)
-        except OSError:
-            if not home.exists():  # no other process was faster
-                raise
 
 
 @pytest.fixture(scope="session")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+import tempfile
+from pathlib import Path
 
 
 def run(command: list[str | Path], **options: Path) -> str:
@@ -22,3 +21,19 @@ def count(output: str) -> int:
     assert report, f"no report:\n{output}"
     assert report[2] == "0", output
     return int(report[1])
+
+
+def install(locked: list[Path], home: Path) -> None:
+    """Whole or not at all, though others install it at the same time."""
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=home.parent) as directory:
+        own = Path(directory, "own")
+        own.mkdir()
+        for file in locked:
+            shutil.copy(file, own)
+        run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=own)
+        try:
+            own.rename(home)
+        except OSError:
+            if not home.exists():  # no other process was faster
+                raise

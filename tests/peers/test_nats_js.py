@@ -19,7 +19,7 @@ from jetstream import ServiceError, Services, add_service
 from natsproto.adapters.asyncio import connect
 from natsproto.testing import Server
 from tests.core import ROOT
-from tests.micropython.test_run import install
+from tests.micropython.runner import install
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
