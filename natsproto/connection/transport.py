@@ -135,13 +135,8 @@ class Transport:
             "no_responders": info.headers,
         }
         url = self.server.url
-        auth = options.auth
-        if auth is None and (url.user or url.token):
-            from natsproto.auth import choose_auth
-
-            auth = choose_auth()
-        if auth is not None:
-            fields.update(auth.connect_fields(info.nonce, url))  # CONN-16
+        if options.has_auth or url.user or url.token:
+            fields.update(options.auth.connect_fields(info.nonce, url))  # CONN-16
         return encode.connect(fields)
 
     def learn(self, later: Info) -> Info:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.core import MODULES, ROOT, name
 
-DRIVER = [ROOT / "natsproto/adapters" / name for name in ("driver.py", "logs.py")]
+DRIVER = [ROOT / "natsproto/adapters" / name for name in ("driver.py", "logs.py", "micropython.py")]
 
 
 @pytest.mark.parametrize("path", [*MODULES, *DRIVER], ids=name)
