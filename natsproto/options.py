@@ -109,7 +109,7 @@ class Options:
     """
 
     __slots__ = (
-        "auth",
+        "_auth",
         "choose_server",
         "connect_timeout",
         "host_signing",
@@ -182,11 +182,11 @@ class Options:
     ) -> None:
         self.host_websocket: bool = _flag("host_websocket", host_websocket)
         self.host_signing: bool = _flag("host_signing", host_signing)
-        self.auth: Auth | None = None
+        self._auth: Auth | None = None  # there are no credentials
         if user or password or token or nkey_seed or jwt or creds or nkey or sign is not None:
             from .auth import choose_auth
 
-            self.auth = choose_auth(
+            self._auth = choose_auth(
                 user=user,
                 password=password,
                 token=token,
@@ -244,12 +244,27 @@ class Options:
             raise InvalidValue(text % type(self.tls).__name__, "D-OPT-19")
 
     @property
+    def auth(self) -> Auth:
+        """The credentials."""
+        if self._auth is None:
+            from .auth import choose_auth
+
+            self._auth = choose_auth()
+        return self._auth
+
+    @property
+    def has_auth(self) -> bool:
+        """Whether there are credentials: most clients need not import natsproto.auth."""
+        return self._auth is not None
+
+    @property
     def secure(self) -> bool:
         """Whether TLS is required, whatever the URLs and the servers say."""
         return self.tls is not None
 
     def __repr__(self) -> str:
-        fields = ["%s=%s" % (name, self._show(name)) for name in sorted(self.__slots__)]
+        names = sorted([name.lstrip("_") for name in self.__slots__])
+        fields = ["%s=%s" % (name, self._show(name)) for name in names]
         return "Options(%s)" % ", ".join(fields)
 
     def _show(self, name: str) -> str:

@@ -37,7 +37,7 @@ def error_headers(code: int, text: str, headers: HeadersLike | None = None) -> H
 
 def _one_line(text: str) -> str:
     # A header is one line, and a lone surrogate has no UTF-8.
-    plain = [char if " " <= char < "\ud800" or char > "\udfff" else " " for char in text]
+    plain = [char if char >= " " and not 0xD800 <= ord(char) <= 0xDFFF else " " for char in text]
     return "".join(plain).strip() or "error"
 
 

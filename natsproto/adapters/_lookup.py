@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import socket
 import threading
-from typing import TYPE_CHECKING, Any
 
 from ._sockets import look_up
 
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from natsproto.connection.effects import Dial
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import threading
 from threading import get_ident
-from typing import Any
+
+TYPE_CHECKING: bool = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Mutex:

@@ -12,14 +12,14 @@ import os
 import select
 import socket
 import time
-from typing import TYPE_CHECKING, Any
 
 from .driver import TRANSPORT_ERRORS, Driver, SystemRng
 
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from ssl import SSLContext
-    from typing import TypeAlias
+    from typing import Any, TypeAlias
 
     from natsproto.connection import Connection
     from natsproto.connection.effects import Dial, StartTls

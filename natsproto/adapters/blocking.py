@@ -18,7 +18,6 @@ import threading
 import weakref
 from contextlib import suppress
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
 
 from natsproto.blocking import Client
 from natsproto.errors import InvalidState, InvalidValue
@@ -27,7 +26,10 @@ from natsproto.port import run_sync
 from ._sockets import OPEN, SocketDriver, look_up, wait_for
 from .driver import make_connection, open_client
 
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from typing_extensions import Unpack
 
     from natsproto.connection import Connection

@@ -337,7 +337,7 @@ class MicroPythonPort(Driver):
         except MemoryError as error:
             self._run_out(error)
 
-    def _run_out(self, error: MemoryError) -> None:
+    def _run_out(self, error: MemoryError) -> None:  # D-MPY-1
         """Free the buffers of the transport, and connect again."""
         self.hang_up()
         gc.collect()
@@ -430,7 +430,8 @@ class MicroPythonPort(Driver):
         failure: Exception | None = None
         try:
             for task in tasks:
-                failure = await _end_of(task) or failure
+                error = await _end_of(task)
+                failure = failure or error
         except BaseException:
             for task in tasks:
                 task.cancel()

@@ -16,7 +16,6 @@ import threading
 import warnings
 import weakref
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from natsproto.blocking import Client
 from natsproto.connection.waitable import Waitable
@@ -29,6 +28,7 @@ from ._mutex import Mutex
 from ._sockets import SocketDriver, wait_for
 from .driver import FORKED, make_connection, open_client, run_worker
 
+TYPE_CHECKING: bool = False
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 

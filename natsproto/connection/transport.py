@@ -143,18 +143,15 @@ class Transport:
 
     def _greet(self, info: Info) -> tuple[str, bytes]:
         """Answer INFO with CONNECT, or let the adapter sign; raise NatsError if that fails."""
-        url, auth = self.server.url, self._options.auth
+        options, url = self._options, self.server.url
         credentials: dict[str, str] = {}
-        if auth is None and (url.user or url.token):
-            from natsproto.auth import choose_auth
-
-            auth = choose_auth()
-        if auth is not None and self._options.host_signing:
-            credentials, self.challenge = auth.challenge(info.nonce, url)  # D-AUTH-14
+        has_any = options.has_auth or url.user or url.token
+        if has_any and options.host_signing:
+            credentials, self.challenge = options.auth.challenge(info.nonce, url)  # D-AUTH-14
             if self.challenge is not None:
                 return SIGN, b""
-        elif auth is not None:
-            credentials = auth.connect_fields(info.nonce, url)  # CONN-16
+        elif has_any:
+            credentials = options.auth.connect_fields(info.nonce, url)  # CONN-16
         return GREET, self._connect_frame(info, credentials)
 
     def signed(

@@ -64,9 +64,11 @@ DEFAULTS = {
 def test_defaults():
     options = Options()
     assert {name: getattr(options, name) for name in DEFAULTS} == DEFAULTS
-    assert set(DEFAULTS) | {"auth"} == set(Options.__slots__)
+    assert set(DEFAULTS) | {"_auth"} == set(Options.__slots__)
     assert not options.secure
-    assert options.auth is None
+    assert not options.has_auth
+    assert options.auth.connect_fields("", options.servers[0]) == {}
+    assert options.auth is options.auth
 
 
 GOOD = [  # option, value, result

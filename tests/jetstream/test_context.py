@@ -192,3 +192,11 @@ def test_backups():
     restored = js.restore_stream(b"x", snapshot.config, timeout=9.0, progress=seen.append)
     assert stage.run(restored).name == "S"
     assert seen == [1]
+
+
+@pytest.mark.rule("BIND-11")
+def test_a_consumer_is_bound_without_the_manager_of_streams():
+    js, managers = record()
+    consumer = js.bind_consumer("S", "C", ack_policy="none")
+    assert (consumer.stream, consumer.name, consumer.puller.ack_none) == ("S", "C", True)
+    assert [manager.calls for manager in managers.values()] == [[], [], [], []]

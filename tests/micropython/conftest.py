@@ -2,48 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
-import tempfile
 from pathlib import Path
 
 import pytest
 
 from embedded.build import build
-from tests.core import ROOT
-from tests.micropython.runner import run
+from natsproto.testing import Server
+from natsproto.testing.server import HOST, free_port
+from tests import npm
 
 HERE = Path(__file__).parent
-CACHE = ROOT / ".venv" / "micropython"
 
 
 @pytest.fixture(scope="session")
 def micropython():
-    """The locked version; from npm, which must not fail, if the cache does not have it."""
+    """Return the locked version; npm installs it, which must not fail, unless it is cached."""
     if shutil.which("node") is None:
         pytest.skip("MicroPython needs Node, and there is none")
-    locked = [HERE / "package.json", HERE / "package-lock.json"]
-    digest = hashlib.sha256(b"".join(file.read_bytes() for file in locked)).hexdigest()
-    home = CACHE / digest[:16]
-    if not home.exists():
-        install(locked, home)
-    return home / "node_modules/@micropython/micropython-webassembly-pyscript/micropython.mjs"
-
-
-def install(locked: list[Path], home: Path) -> None:
-    """Whole or not at all, though others install it at the same time."""
-    home.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=home.parent) as directory:
-        own = Path(directory, "own")
-        own.mkdir()
-        for file in locked:
-            shutil.copy(file, own)
-        run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=own)
-        try:
-            own.rename(home)
-        except OSError:
-            if not home.exists():  # no other process was faster
-                raise
+    return npm.install(HERE) / "@micropython/micropython-webassembly-pyscript/micropython.mjs"
 
 
 @pytest.fixture(scope="session")
@@ -53,3 +30,21 @@ def device(tmp_path_factory):
     build(root)
     shutil.copy(HERE / "checks/harness.py", root)
     return root
+
+
+@pytest.fixture(scope="session")
+def live_root(device, tmp_path_factory):
+    """Return the root of a device with the programs of live/ in it."""
+    root = tmp_path_factory.mktemp("live") / "root"
+    shutil.copytree(device, root)
+    for path in (HERE / "live").glob("*.py"):
+        shutil.copy(path, root)
+    return root
+
+
+@pytest.fixture(scope="session")
+def live_server():
+    """Return a server with a WebSocket; dialogues may kill and restart it."""
+    websocket = {"host": HOST, "port": free_port(), "no_tls": True}
+    with Server(jetstream=True, config={"websocket": websocket}) as server:
+        yield server

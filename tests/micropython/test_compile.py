@@ -9,7 +9,8 @@ import pytest
 
 from tests.core import MODULES, ROOT, SIMULATION, name
 
-DRIVER = [ROOT / "natsproto/adapters" / name for name in ("_options.py", "driver.py", "logs.py")]
+FILES = ("_options.py", "driver.py", "logs.py", "micropython.py")
+DRIVER = [ROOT / "natsproto/adapters" / name for name in FILES]
 
 
 @pytest.mark.parametrize("path", [*MODULES, *DRIVER, *SIMULATION], ids=name)

@@ -6,15 +6,16 @@ is what runs on a device, in the form in which it is installed there.
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from natsproto.testing import Server
-from natsproto.testing.server import HOST, free_port
 from tests.micropython.runner import count
+
+if TYPE_CHECKING:
+    from natsproto.testing import Server
 
 HERE = Path(__file__).parent
 LONGEST = 120  # seconds for one dialogue
@@ -31,34 +32,18 @@ DIALOGUES = [  # function of a module of live/, at least so many checks
     ("streams.pull", 7),
     ("streams.ordered", 1),
     ("streams.key_value", 8),
+    ("streams.example", 2),
 ]
 
 
-@pytest.fixture(scope="module")
-def server():
-    websocket = {"host": HOST, "port": free_port(), "no_tls": True}
-    with Server(jetstream=True, config={"websocket": websocket}) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def root(device, tmp_path_factory):
-    """Return the root of the device with the dialogues in it."""
-    root = tmp_path_factory.mktemp("live") / "root"
-    shutil.copytree(device, root)
-    for path in (HERE / "live").glob("*.py"):
-        shutil.copy(path, root)
-    return root
-
-
 @pytest.mark.parametrize(("dialogue", "least"), DIALOGUES)
-def test_dialogue(micropython, root, server, dialogue, least):
+def test_dialogue(micropython, live_root, live_server, dialogue, least):
     module = dialogue.partition(".")[0]
     # For MicroPython this is a plain connection: the host does the framing.
-    url = server.urls["websocket"].replace("ws://", "nats://")
+    url = live_server.urls["websocket"].replace("ws://", "nats://")
     code = f"import harness, {module}\nawait {dialogue}({url!r})\nharness.report()"
     options = ["--experimental-websocket", "--no-warnings"]
-    command = ["node", *options, HERE / "live.mjs", micropython, root, code]
+    command = ["node", *options, HERE / "live.mjs", micropython, live_root, code]
     pipe = subprocess.PIPE
     with subprocess.Popen(
         ["timeout", str(LONGEST), *command],
@@ -67,7 +52,7 @@ def test_dialogue(micropython, root, server, dialogue, least):
         stderr=subprocess.STDOUT,
         text=True,
     ) as process:
-        output = follow(process, server)
+        output = follow(process, live_server)
     assert process.returncode == 0, output
     assert count(output) >= least
 

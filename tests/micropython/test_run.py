@@ -17,11 +17,9 @@ from tests.core import MODULES, ROOT, SIMULATION, dotted, name
 from tests.micropython.runner import count, run
 
 HERE = Path(__file__).parent
-# The base of adapters does I/O, so it is not the core, but adapters for devices are built on it.
-DRIVER = [
-    ROOT / "natsproto/adapters" / name
-    for name in ("__init__.py", "_options.py", "driver.py", "logs.py")
-]
+# They do I/O, so they are not the core, but devices need them.
+FILES = ("__init__.py", "_options.py", "driver.py", "logs.py", "micropython.py")
+DRIVER = [ROOT / "natsproto/adapters" / name for name in FILES]
 PEERS = {"<": "server", ">": "client"}
 
 PARTS = [  # function of checks/rows.py, and the minimum number of checks

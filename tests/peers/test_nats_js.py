@@ -6,7 +6,6 @@ nats.js comes from npm, and runs under Node.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import shutil
 import subprocess
@@ -18,14 +17,12 @@ import pytest
 from jetstream import ServiceError, Services, add_service
 from natsproto.adapters.asyncio import connect
 from natsproto.testing import Server
-from tests.core import ROOT
-from tests.micropython.test_run import install
+from tests import npm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HERE = Path(__file__).parent
-CACHE = ROOT / ".venv" / "nats-js"
 SCRIPT = HERE / "services.mjs"
 pytestmark = pytest.mark.rule("SERVICE-26")
 
@@ -35,12 +32,7 @@ def packages() -> Path:
     """Return the locked version; from npm, which must not fail, if the cache does not have it."""
     if shutil.which("node") is None:
         pytest.skip("nats.js needs Node, and there is none")
-    locked = [HERE / "package.json", HERE / "package-lock.json"]
-    digest = hashlib.sha256(b"".join(file.read_bytes() for file in locked)).hexdigest()
-    home = CACHE / digest[:16]
-    if not home.exists():
-        install(locked, home)
-    return home
+    return npm.install(HERE).parent
 
 
 @pytest.fixture(scope="module")

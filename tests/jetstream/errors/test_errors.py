@@ -153,3 +153,9 @@ def test_every_exception_has_a_docstring():
     for name, cls in vars(errors).items():
         if isinstance(cls, type) and issubclass(cls, NatsError):
             assert cls.__doc__, name
+
+
+def test_errors_that_are_imported_on_first_use_are_listed():
+    listed = dir(errors)
+    assert {"InvalidResponse", "JetStreamError", "KeyNotFound", "QueueMismatch"} <= set(listed)
+    assert all(hasattr(errors, name) for name in listed)

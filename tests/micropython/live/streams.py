@@ -1,7 +1,11 @@
 """JetStream on MicroPython against a real server: publish, pull, ack, ordered, key-value."""
 
+import asyncio
+
+import sensor
 from core import dial, error_of
 from harness import check
+from websocket import RNG, WebSocketTransport
 
 from jetstream import JetStream
 
@@ -91,3 +95,27 @@ async def key_value(url):
             check("deleted", (await watcher.next(timeout=5.0)).operation, "DEL")
         check("gone", await error_of(kv.get("fan")) != "", True)
         await js.delete_key_value("settings")
+
+
+async def example(url):
+    """The program of docs/embedding.md."""
+    async with dial(url) as client:
+        js = JetStream(client)
+        stream = await js.create_or_update_stream(
+            name="SENSORS", subjects=["sensor.*.temperature"], storage="memory"
+        )
+        program = sensor.main(
+            url, lambda: b"21.5", transport=WebSocketTransport, rng=RNG, ignore_discovered=True
+        )
+        task = asyncio.create_task(program)
+        while True:
+            try:
+                reply = await client.request("sensor.7.command", b"blink", timeout=0.5)
+                break
+            except Exception:  # it is not connected yet
+                await asyncio.sleep(0.02)
+        check("command", reply.data, b"done: blink")
+        await task
+        info = await stream.info()
+        check("stored", info.state.messages, 3)
+        await stream.delete()

@@ -2,8 +2,6 @@
 
 import sys
 
-from core import dial
-
 PACKAGES = ("natsproto", "jetstream")
 
 
@@ -11,7 +9,16 @@ def loaded():
     return sorted([name for name in sys.modules if name.split(".")[0] in PACKAGES])
 
 
+async def wire(url):
+    import natsproto
+
+    natsproto.Parser().feed(b"PING\r\n")
+    print(*loaded())
+
+
 async def messages(url):
+    from core import dial
+
     async with dial(url) as client:
         sub = await client.subscribe("usage")
         await client.publish("usage", b"x", headers={"A": "b"})
@@ -21,6 +28,8 @@ async def messages(url):
 
 
 async def pull(url):
+    from core import dial
+
     from jetstream import JetStream
 
     async with dial(url) as client:
@@ -34,6 +43,8 @@ async def pull(url):
 
 
 async def buckets(url):
+    from core import dial
+
     from jetstream import JetStream
 
     async with dial(url) as client:

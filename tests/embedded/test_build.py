@@ -1,0 +1,136 @@
+"""The files for devices: their lists, and what stripping removes and keeps."""
+
+from __future__ import annotations
+
+import ast
+import json
+
+import pytest
+
+from embedded.build import (
+    FREEZE,
+    MANIFEST,
+    ROOT,
+    device_files,
+    manifest,
+    prepare,
+    slot_readers,
+    strip,
+    version,
+)
+from tests.core import MODULES, name
+
+
+def test_the_package_of_the_repository_is_current():
+    assert MANIFEST.read_text() == manifest(device_files(), future=True), (
+        "run python -m embedded.build --manifest"
+    )
+
+
+def test_the_whole_core_is_there_except_what_blocks():
+    core = {name(path) for path in MODULES}
+    left_out = core - set(device_files())
+    prefixes = ("natsproto/blocking.py", "jetstream/blocking/", "jetstream/tools/")
+    assert all(path.startswith(prefixes) for path in left_out)
+    adapters = [path for path in device_files() if path not in core]
+    assert [path.rpartition("/")[2] for path in adapters] == [
+        "__init__.py",
+        "driver.py",
+        "logs.py",
+        "micropython.py",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "stripped"),
+    [
+        ("from __future__ import annotations\nimport json", "import json"),
+        ("TYPE_CHECKING: bool = False\nif TYPE_CHECKING:\n    import typing\nx = 1", "x = 1"),
+        ("if TYPE_CHECKING:\n    import typing\nelse:\n    x = 1", "x = 1"),
+        ("if not TYPE_CHECKING:\n    x = 1", "x = 1"),
+        ("if other:\n    x = 1", "if other:\n    x = 1"),
+        ("__all__ = ['a']\na = 1", "a = 1"),
+        ("a: int = 1\nb: str", "a = 1"),
+        ("class A:\n    __slots__ = ('a',)\n    x = 1", "class A:\n    x = 1"),
+        ("class A:\n    __slots__ = ('a',)", "class A:\n    pass"),
+        ("class R:\n    __slots__ = ('a',)", "class R:\n    __slots__ = ('a',)"),
+        ("class R:\n    class A:\n        __slots__ = ()\n    __slots__ = ('a',)", None),
+        ('def f():\n    """Text."""', "def f():\n    pass"),
+        ("class A:\n    def __reduce__(self):\n        return A, ()", "class A:\n    pass"),
+        ('async def f():\n    """Text."""\n    return 1', "async def f():\n    return 1"),
+        ("f = Field('a', TEXT, 'About it.', (2, 9))", "f = Field('a', TEXT, '', (2, 9))"),
+        ("f = Fields('a', TEXT, 'About it.')", "f = Fields('a', TEXT, 'About it.')"),
+    ],
+)
+def test_strip(source, stripped):
+    if stripped is None:
+        stripped = "class R:\n\n    class A:\n        pass\n    __slots__ = ('a',)"
+    assert strip(source, {"R"}) == stripped + "\n"
+
+
+def test_classes_that_read_their_slots_keep_them():
+    sources = [
+        "class Record:\n    def names(self):\n        return self.__slots__\nclass Other: pass",
+        "class Point(Record): pass\nclass Far(Point): pass\nclass Plain(Other): pass",
+    ]
+    assert slot_readers(sources) == {"Record", "Point", "Far"}
+
+
+@pytest.mark.parametrize("path", device_files())
+def test_stripping_keeps_the_functions(path):
+    """No function is lost that runs on a device, and none changes its arguments."""
+    source = (ROOT / path).read_text(encoding="utf-8")
+    # Those that are left out are in blocks for type checkers, or for pickle and dir().
+    assert functions(strip(source, set())) == functions(without_type_checking(source))
+
+
+def functions(source: str) -> list[tuple[str, str]]:
+    return sorted(
+        (node.name, ast.unparse(node.args))
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and node.name not in ("__reduce__", "__dir__")
+    )
+
+
+def without_type_checking(source: str) -> str:
+    """Return the source as Python executes it: TYPE_CHECKING is False."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = [ast.Pass()]
+    return ast.unparse(tree)
+
+
+def test_the_freeze_manifest_names_every_module(tmp_path, monkeypatch):
+    files = prepare(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    frozen: list[str] = []
+    known: dict[str, object] = {}
+
+    def package(name, files, opt):
+        frozen.extend(f"{name}/{file}" for file in files)
+
+    names = {"metadata": lambda **values: known.update(values), "require": frozen.append}
+    names["package"] = package
+    exec(FREEZE.read_text(), names)
+    assert frozen == sorted(files, key=lambda path: (path.startswith("jetstream"), path))
+    assert known["version"] == version()
+    assert json.loads((tmp_path / "package.json").read_text())["deps"] == []
+
+
+def test_the_freeze_manifest_of_the_repository_requires_future(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    required: list[str] = []
+    names = {"metadata": lambda **values: None, "require": required.append}
+    names["package"] = lambda name, files, opt: None
+    exec(FREEZE.read_text(), names)
+    assert required == ["__future__"]
+
+
+@pytest.mark.parametrize("path", device_files())
+def test_texts_can_be_frozen(path):
+    """The tool that freezes modules reads all texts as UTF-8, which has no surrogates."""
+    for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value.encode("utf-8")
