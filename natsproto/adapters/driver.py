@@ -456,6 +456,11 @@ class Driver:
         """Write new events to the log; natsproto.adapters.logs says how."""
         self._log.write(reports.source, reports.take(), self._time())
 
+    @property
+    def joins(self) -> bool:
+        """Return False: for a blocking port, acknowledgments take the lock unless it says more."""
+        return False
+
     def turn_is_over(self) -> bool:
         """Return whether `checkpoint` should let others run before the next message is returned."""
         # By time, not by count: a turn of the loop reads another 64 KiB. Iterators that paused
