@@ -36,7 +36,7 @@ class GeventPort(driver.Driver):
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self.lock = nullcontext()  # greenlets switch only where they wait
-        self.alone = self.joins = False  # other greenlets may use the client, too
+        self.alone = False  # other greenlets may use the client, too
         self._transport: Transport | None = None  # the present one
         self._fires_at = math.inf
         self._earlier = event.Event()

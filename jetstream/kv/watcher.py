@@ -190,6 +190,13 @@ class Watcher(Generic[Item]):
         except StreamNotFound:
             raise BucketNotFound(self._bucket) from None
 
+    def _poll_initial(self) -> Item | None:
+        snapshot = self._snapshot
+        if self._skipped or snapshot.doubtful or snapshot.done:
+            return None
+        msg = poll_raw(self._messages)
+        return None if msg is None else self._accept(msg)
+
     def _accept(self, msg: Msg | JsMsg) -> Item | None:
         """Return the item in this message; None: it is not wanted."""
         entry = delivered_entry(msg, self._bucket, self._prefix)
@@ -285,7 +292,7 @@ class Initial(Generic[Item]):
 
     async def __anext__(self) -> Item:
         # Nearly every value is at hand: without another coroutine that takes 0.3 us less.
-        item = _poll_initial(self._watcher)
+        item = poll_initial(self)
         if item is None:
             item = await self._watcher.next_initial()
             if item is None:
@@ -293,11 +300,7 @@ class Initial(Generic[Item]):
         return item
 
 
-def _poll_initial(watcher: Watcher[Item]) -> Item | None:
-    """Return the next initial value if it is at hand; None: `next_initial` has to look."""
-    snapshot = watcher._snapshot  # pyright: ignore[reportPrivateUsage]
-    skipped = watcher._skipped  # pyright: ignore[reportPrivateUsage]
-    if skipped or snapshot.doubtful or snapshot.done:
-        return None
-    msg = poll_raw(watcher._messages)  # pyright: ignore[reportPrivateUsage]
-    return None if msg is None else watcher._accept(msg)  # pyright: ignore[reportPrivateUsage]
+def poll_initial(initial: Initial[Item]) -> Item | None:
+    """Return the next initial value if it is at hand; None: `__anext__` has to look."""
+    watcher = initial._watcher  # pyright: ignore[reportPrivateUsage]
+    return watcher._poll_initial()  # pyright: ignore[reportPrivateUsage]

@@ -392,6 +392,11 @@ class Driver:
             self._log = EventLogger(self.connection.options.name)
         self._log.write(reports, self._time)
 
+    @property
+    def joins(self) -> bool:
+        """Return False: for a blocking port, acknowledgments take the lock unless it says more."""
+        return False
+
     def turn_is_over(self) -> bool:
         """Return whether `checkpoint` should let others run before the next message is returned."""
         # By time, not by count: a turn of the loop reads another 64 KiB. Iterators that paused

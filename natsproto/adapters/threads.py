@@ -66,7 +66,6 @@ class ThreadsPort(SocketDriver):
     """Runs a connection in a background thread; a lock protects the core."""
 
     alone = False
-    joins = False
     _running = False
 
     def __init__(self, connection: Connection) -> None:

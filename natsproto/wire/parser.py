@@ -135,9 +135,14 @@ class Parser:
             body = eol + 1
             # Unpack and look up without checking first: only rare lines raise. 1.04 us a message,
             # against 1.12 with len() and get(); with `_CR` and `_LF` 0.02 less than with a slice.
-            # A line like the last is not split again: 0.65 us.
+            # Lines like the last are neither searched nor split again: 0.5 us.
             try:
                 if line == known:
+                    known_fields = (subject_known, sid_known, size_known)
+                    after = _cut_alike(data, pos, body, known_fields, frames)
+                    if after > pos:
+                        pos = after
+                        continue
                     subject = subject_known
                     reply = b""
                     middle = body
@@ -363,6 +368,35 @@ class Parser:
             raise _Garbage("size %d is above max_payload %d" % (size, self._max_payload))
         self._head = (subject, sid, reply, header_size, size)
         self._need = size + 2
+
+
+def _cut_alike(
+    data: bytes, pos: int, body: int, fields: tuple[bytes, int, int], frames: list[Frame]
+) -> int:
+    """Append whole messages with the control line data[pos:body]; return the position after them.
+
+    `fields` are the subject, the id and the size in that line.
+    """
+    subject, sid, size = fields
+    head = data[pos:body]
+    new = object.__new__
+    skip = len(head)
+    whole = skip + size + 2
+    last = len(data) - whole
+    while pos <= last and data.startswith(head, pos):
+        end = pos + skip + size
+        if data[end] != _CR or data[end + 1] != _LF:
+            break
+        msg = new(Msg)  # as in `_scan`
+        msg.raw_subject = subject
+        msg.sid = sid
+        msg.raw_reply = b""
+        msg.data = data[pos + skip : end]
+        msg.raw_headers = None
+        msg.size = whole
+        frames.append(msg)
+        pos += whole
+    return pos
 
 
 class _Pieces:  # D-WIRE-16
