@@ -274,6 +274,21 @@ def test_lost_acknowledgments_of_both_kinds(sim, js):
     assert (again.metadata.delivered, again.data) == (2, b"0")
 
 
+def test_an_ordered_consumer_recovers_a_lost_message(sim, js):
+    stream = sim.run(js.create_stream(name="S", subjects=["s"]))
+    for number in range(3):
+        sim.run(js.publish("s", b"%d" % number))
+    ordered = sim.run(stream.ordered_consumer())
+    sim.drop_next_message()
+
+    async def read():
+        async with ordered.consume() as messages:
+            return [(await messages.next()).data for _ in range(3)]
+
+    assert sim.run(read()) == [b"0", b"1", b"2"]
+    assert len([each for each in sim.steps("call") if "CONSUMER.CREATE" in each.text]) == 2
+
+
 def test_a_restart_takes_consumers_without_a_durable_name(sim, js):
     stream = sim.run(js.create_stream(name="S", subjects=["s"]))
     sim.run(stream.create_consumer(durable_name="stays"))
